@@ -132,7 +132,7 @@ class Counter:
 
     def _ask(self, request: m.Request, now_ns: int) -> m.Answer:
         send = m.Send(m.RequestId(self._made), request, "probe", m.Key.TRADE)
-        return self._venue.exchange.answer(send, now_ns)[0]
+        return self._venue.exchange.answer_request(send, now_ns)[0]
 
 
 class Session:

@@ -80,14 +80,14 @@ class CrowdedMarket(RecordedMarket):
         plan = SeededPlan(crowd, tuple(catalogue))
         self._crowd = SeededCrowd(crowd, plan.catalogue)
         for command in opening_commands(plan):
-            self.exchange.apply(command, START_NS)
+            self.exchange.execute(command, START_NS)
 
     def play(self, record: Record) -> None:
         """The crowd's beat."""
         seen, self._unseen = self._unseen, []
         self._crowd.observe(seen, record.ts)
         for place, command in enumerate(self._crowd.step(record.ts), 1):
-            self.exchange.apply(command, record.ts + place * _APART_NS)
+            self.exchange.execute(command, record.ts + place * _APART_NS)
 
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
         """Follow the books, which are the engine's."""
@@ -115,11 +115,11 @@ class CrowdedMarket(RecordedMarket):
 
     def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
         """Whoever can be reached is in the engine already."""
-        return exchange.apply(command, now_ns)
+        return exchange.execute(command, now_ns)
 
     def others(self, market: MarketId) -> tuple[Levels, Levels]:
         """The book of a market without what is ours."""
-        whole, own = self._books[market].levels(), self.queues.sizes
+        whole, own = self._books[market].levels(), self.queues.sizes_by_price
         bids, asks = (
             tuple((price, Qty(left)) for price, size in side if (left := size - mine.get(price, 0)))
             for side, mine in zip(whole, (own(market, s) for s in BookSide), strict=True)

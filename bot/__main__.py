@@ -1,6 +1,6 @@
 """Where `bot` and `python -m bot` begin."""
 
-from venue.begin import begin
+from venue.cli.begin import begin
 
 
 def _run() -> None:

@@ -1,10 +1,10 @@
 """Where `venue` and `python -m venue` begin."""
 
-from venue.begin import begin
+from venue.cli.begin import begin
 
 
 def _run() -> None:
-    from venue.cli import main as run
+    from venue.cli.main import main as run
 
     run()
 

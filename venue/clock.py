@@ -19,10 +19,9 @@ class Clock:
     """Nanoseconds since 1970 that only move forward, whatever is done to the machine's clock."""
 
     def __init__(self, after_ns: int) -> None:
-        """after_ns: the last instant that was told before; a wall clock set back between two runs
+        """after_ns: the last instant of an earlier run; a wall clock set back between two runs
         must not make anything younger than it is."""
         self._offset_ns = max(time.time_ns(), after_ns + 1) - _elapsed_ns()
 
     def now_ns(self) -> int:
-        """Now, on this clock."""
         return _elapsed_ns() + self._offset_ns

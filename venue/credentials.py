@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final
 
 from venue import rawkeys
-from venue.durable import make_directory, sync_directory
 from venue.rawkeys import Fingerprint
 from venue.seed import KeySeed, Seed, TokenSeed
 from venue.seedfile import SeedFault
+from venue.storage.folder import make_directory, sync_directory
 
 _RAW: Final = re.compile(r"[\x21-\x7e]{16,256}", re.ASCII)
 
@@ -66,7 +66,7 @@ class Credentials:
         if not path.name:
             wanted = "a file is wanted, like state/venue-keys.json"
             raise SeedFault([f"{path}: keys cannot be written: {wanted}"])
-        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
             make_directory(path.parent)
             if path.exists() and not (path.is_file() or path.is_dir()):
@@ -74,19 +74,19 @@ class Credentials:
                 raise OSError(errno.EINVAL, "not a file")
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             mode = stat.S_IRUSR if once else stat.S_IRUSR | stat.S_IWUSR
-            with os.fdopen(os.open(beside, flags, mode), "w", encoding="utf-8") as file:
+            with os.fdopen(os.open(temporary, flags, mode), "w", encoding="utf-8") as file:
                 json.dump(generated, file, indent=1)
                 file.write("\n")
                 file.flush()
                 os.fsync(file.fileno())
             kept = _put_aside(path)
-            beside.replace(path)
+            temporary.replace(path)
             if once:
                 sync_directory(path.parent)
             return kept
         except OSError as fault:
             with contextlib.suppress(OSError):
-                beside.unlink()
+                temporary.unlink()
             raise SeedFault([f"{path}: keys cannot be written: {fault.strerror}"]) from None
 
 
@@ -107,10 +107,10 @@ def keys_place(path: Path, is_known: Callable[[str], bool]) -> Path | None:
     is_known: whether the venue has a key of this SHA-256, in hex.
     """
     try:
-        beside = [each for each in path.parent.iterdir() if each.stem == path.name]
+        siblings = [each for each in path.parent.iterdir() if each.stem == path.name]
     except OSError:
         return None
-    aside = [each for each in beside if each.suffix[1:].isdecimal()]
+    aside = [each for each in siblings if each.suffix[1:].isdecimal()]
     newest = sorted(aside, key=lambda each: int(each.suffix[1:]), reverse=True)
     return next((each for each in (path, *newest) if _holds(each, is_known)), None)
 
@@ -126,10 +126,10 @@ def _holds(path: Path, is_known: Callable[[str], bool]) -> bool:
 
 def _raw_keys(path: Path) -> list[str]:
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return []
-    raw = told.values() if isinstance(told, dict) else ()
+    raw = content.values() if isinstance(content, dict) else ()
     return [each for each in raw if isinstance(each, str)]
 
 

@@ -19,6 +19,12 @@ BINARY_LABEL: Final = "YES"
 
 BINARY_OUTCOME: Final = "Yes"
 
+NAME_PATTERN: Final = r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,200}"
+"""A name, title or category, as a whole text. No control character, for a name must fit one line of
+a log, a table and a page; no half of a surrogate pair, which could be neither kept nor sent."""
+
+NAME_ACCEPTED: Final = "1 to 200 printable characters"
+
 _NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "urn:laddermaker:venue")
 _LAST_DAYS: Final = 7
 """With fewer days left than this, the next quarter counts as the one under way."""
@@ -62,12 +68,11 @@ class Quarter(msgspec.Struct, frozen=True):
 
     @property
     def end_ns(self) -> int:
-        """The first instant after the quarter."""
         return self.after(1).begin_ns
 
     @property
     def resolves_ns(self) -> int:
-        """When an event of it resolves unless told otherwise: in its last second, for an event is
+        """When an event of it resolves by default: in its last second, for an event is
         named by the quarter of its resolution date."""
         return self.end_ns - NS_PER_SECOND
 
@@ -81,7 +86,6 @@ class Quarter(msgspec.Struct, frozen=True):
 
 
 def company_id(name: str) -> ProjectId:
-    """The UUID of a company of this name."""
     return ProjectId(_uuid("company", name))
 
 
@@ -91,12 +95,10 @@ def event_id(event_ticker: str) -> str:
 
 
 def market_id(ticker: str) -> MarketId:
-    """The UUID of the market with this ticker."""
     return MarketId(_uuid("market", ticker))
 
 
 def event_ticker(series_ticker: str, quarter: Quarter) -> Ticker:
-    """The ticker of a series' event in a quarter."""
     return Ticker(f"{series_ticker}-{quarter.ticker_part}")
 
 
@@ -117,7 +119,6 @@ def rung_outcome(label: str) -> str:
 
 
 def rung_name(company: str, label: str, quarter: Quarter) -> str:
-    """What a rung is called."""
     return f"{company} {rung_outcome(label)}, {quarter}"
 
 

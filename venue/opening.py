@@ -70,7 +70,7 @@ def additions(
 ) -> list[Command | AccessCommand]:
     """What of an opening is not there yet: for a venue that goes on where it ended.
 
-    What is listed stays as it is, whatever the commands say of it now; only companies, events,
+    A listing stays as it is, whatever the commands say of it now; only companies, events,
     markets and account holders that are not known are added, each with what belongs to it; no
     market to an event that has settled.
     """
@@ -108,14 +108,14 @@ def additions(
     return added
 
 
-def crowd_cancels(standing: Iterable[Event]) -> list[CancelOrder]:
+def crowd_cancels(snapshot: Iterable[Event]) -> list[CancelOrder]:
     """Cancels of what the crowd of an earlier start left resting: nobody looks after it any more.
 
-    standing: what stands in the venue, as events.
+    snapshot: the state of the venue, as events.
     """
     return [
         CancelOrder(event.order.user_id, event.order.order_id)
-        for event in standing
+        for event in snapshot
         if isinstance(event, OrderChanged) and is_of_a_crowd(event.order.user_id)
     ]
 
@@ -126,10 +126,10 @@ def _is_settled(event_ticker: Ticker, catalog: Catalog) -> bool:
 
 
 def _namesake(listed: ListCompany, catalog: Catalog) -> ProjectId | None:
-    """The company that stands under this name and symbol, which no other one could have now."""
-    told = (listed.name, listed.symbol, False)
+    """The company with this name and symbol, which no other one could have now."""
+    wanted = (listed.name, listed.symbol, False)
     for company in catalog.companies():
-        if (company.name, company.symbol, company.archived) == told:
+        if (company.name, company.symbol, company.archived) == wanted:
             return company.project_id
     return None
 

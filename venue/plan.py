@@ -14,7 +14,6 @@ import msgspec
 from venue.credentials import Credentials
 from venue.crowd.settings import CrowdSettings
 from venue.engine.messages import AccessCommand, Command
-from venue.hold import held_in, in_memory
 from venue.opening import (
     Quarter,
     additions,
@@ -27,6 +26,7 @@ from venue.process import ControlPlan, Crowd, ServePlan
 from venue.seed import Seed, read_seed, validated
 from venue.seedfile import SeedFault, SeedText
 from venue.server import VenueServer
+from venue.storage.recovery import open_directory, open_in_memory
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import VenueState
 
@@ -50,7 +50,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class _FlowPlan(msgspec.Struct, frozen=True):
-    """What is listed, and who trades on it: the accounts to open first and what to run then."""
+    """Listings, the crowd's accounts, and the crowd to run then."""
 
     catalogue: Commands
     accounts: Commands
@@ -58,32 +58,31 @@ class _FlowPlan(msgspec.Struct, frozen=True):
 
 
 def make_plan(options: Options, listener: socket.socket) -> ServePlan:
-    """The plan; where the venue opens for the first time, keys are made, and written by `serve`.
+    """The plan. The first start on a state makes keys, and `serve` writes them.
 
-    A state that was opened before wins over the configuration: of that only companies, events,
-    markets and crowd accounts that the state does not know are added. Without a crowd, what one
-    left resting there is cancelled, unless the venue stands halted. Raises SeedFault with every
-    fault of the configuration, StateFault when the state directory cannot be used.
+    A state that was opened before wins over the configuration: we add only companies, events,
+    markets and crowd accounts that the state does not know. Without a crowd we cancel the orders of
+    an earlier one, unless the venue is halted. Raises SeedFault with every fault of the
+    configuration, StateFault when the state directory cannot be used.
     """
     seed, text = read_seed(options.config)
     settings = _crowd_settings(seed, text, options.crowd_seed)
     if options.tape is not None and options.state is not None:
         raise SeedFault(["--tape begins a venue of its own each time; leave --state out"])
-    held = in_memory() if options.state is None else held_in(options.state)
-    # As of the venue's own clock: quarters that are over are not listed where a wall clock was set
-    # back, for good, beside those that are under way.
-    start_ns = max(time.time_ns(), held.exchange.at_ns)
+    state = open_in_memory() if options.state is None else open_directory(options.state)
+    # By the venue's own clock: after a wall clock was set back we must not list past quarters.
+    start_ns = max(time.time_ns(), state.exchange.at_ns)
     refresh_ns = seed.venue.directory_refresh_s * NS_PER_SECOND
-    held.exchange.views.catalog.refresh_directory_every(refresh_ns)
+    state.exchange.views.catalog.refresh_directory_every(refresh_ns)
     if options.tape is not None:
         flow = _taped(options.tape, settings, seed, start_ns)
     elif options.no_crowd:
         flow = _FlowPlan(tuple(listing_commands(seed, start_ns)), (), None)
     else:
-        flow = _seeded(settings, seed, start_ns, held.is_new)
+        flow = _seeded(settings, seed, start_ns, state.is_new)
     opening = [*flow.catalogue, *flow.accounts]
     write_keys = None
-    if held.is_new:
+    if state.is_new:
         credentials = Credentials(seed)
         opening += user_commands(seed, start_ns, credentials.fingerprints())
         opening += state_commands(seed)
@@ -91,12 +90,12 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
             credentials.write_generated, options.keys_file, once=options.state is not None
         )
     else:
-        engine = held.exchange.engine
-        opening = additions(opening, held.exchange.views.catalog, engine.users)
+        engine = state.exchange.engine
+        opening = additions(opening, state.exchange.views.catalog, engine.users)
         if options.no_crowd and engine.venue_state is not VenueState.HALTED:
-            opening += crowd_cancels(engine.standing(start_ns))
+            opening += crowd_cancels(engine.snapshot_events(start_ns))
     return ServePlan(
-        held=held,
+        state=state,
         opening=opening,
         write_keys=write_keys,
         keys_file=options.keys_file,
@@ -119,7 +118,7 @@ def _seeded(settings: CrowdSettings, seed: Seed, start_ns: int, is_new: bool) ->
     from venue.crowd.run import SeededPlan, opening_commands
 
     catalogue = tuple(listing_commands(seed, start_ns))
-    # A crowd that comes to a venue opened before is told what stands there instead.
+    # On a venue opened before, the crowd learns the listings from events instead.
     plan = SeededPlan(settings, (*catalogue, *state_commands(seed)) if is_new else ())
     return _FlowPlan(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new))
 
@@ -145,7 +144,7 @@ def _crowd(plan: "CrowdPlan", is_new: bool) -> Crowd:
 
     async def crowd(venue: VenueServer) -> None:
         not_taken = (EngineOverloaded, EngineUnavailable, ReplyLost)
-        standing = () if is_new else venue.standing()
-        await run_crowd(plan, venue.submit, venue.now_ns, venue.observe, not_taken, standing)
+        present = () if is_new else venue.snapshot_events()
+        await run_crowd(plan, venue.submit, venue.now_ns, venue.observe, not_taken, present)
 
     return crowd

@@ -1,7 +1,7 @@
-"""The venue's process: one address for REST and channel, the crowd beside it, a calm end.
+"""The venue's process: one address for REST and channel, the crowd, compaction, a calm end.
 
-Starts in this order: listening, keys, opening, sequencer, answering, ready, crowd. Ends the other
-way round: no more crowd, no new connections, answers under way finished, then the sequencer.
+Starts in this order: listening, keys, opening, sequencer, answering, ready, crowd. Ends in the
+reverse order: crowd, new connections, requests in flight, then the sequencer.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from pathlib import Path
@@ -19,19 +20,22 @@ import structlog
 
 from venue.admin.app import make_control
 from venue.admin.listener import control_address
-from venue.compaction import compact_when_sealed
 from venue.credentials import has_keys, keys_place
 from venue.engine.messages import AccessCommand, Command
-from venue.hold import Held
 from venue.listen import listen, make_server
 from venue.rest.app import make_app
 from venue.server import VenueServer
+from venue.storage.log import CommandLog
+from venue.storage.recovery import OpenedState
 from venue.stream.socket import make_stream
 from venue.wire.names import Ticker
 from venue.wire.routes import API_PREFIX, STREAM_PATH
 
-DRAIN_S: Final = 5
-"""Answers under way get this long at the end."""
+DRAIN_TIMEOUT_S: Final = 5
+"""Requests in flight get this long at the end."""
+
+COMPACTION_CHECK_S: Final = 1.0
+"""How often we look whether the log has begun a new segment."""
 
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -49,70 +53,68 @@ class ControlPlan(msgspec.Struct, frozen=True):
 
 
 class ServePlan(msgspec.Struct, frozen=True):
-    """What to serve and where. `listener` is bound already; `crowd` runs once all is ready.
+    """What to serve and where."""
 
-    opening: what is still to be carried out on the state that is held. write_keys: puts the keys
-    that were made into their file, and says where the one that was there is, if it was to be kept;
-    None where none were made. keys_file: where they go, and where those of an earlier start are
-    looked for.
-    """
-
-    held: Held
+    state: OpenedState
     opening: list[Command | AccessCommand]
+    """Still to be applied to `state`."""
     write_keys: Callable[[], Path | None] | None
+    """Writes the new keys to their file and returns where it moved an existing one that had to be
+    kept. None if no keys were made."""
     keys_file: Path
+    """Where keys go, and where we look for those of an earlier start."""
     projection_lag_ms: int
     feed_flush_ms: int
     listener: socket.socket
+    """Bound already."""
     control: ControlPlan | None
     crowd: Crowd | None
+    """Runs once the venue is ready."""
     exit_with_stdin: bool
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """Where the venue answers, once it does. control: None when it is not offered.
-
-    keys_file: where the keys are that this start made, or the first one of this state; None where
-    they are not found.
-    """
+    """Where the venue answers."""
 
     base_url: str
     stream_url: str
     control: str | None
+    """None if the operator's interface is off."""
     series: list[Ticker]
     keys_file: Path | None
+    """The keys of this start, or of the first one on this state; None if not found."""
 
 
 async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
     """Serve until SIGTERM, SIGINT or, if the plan says so, the end of stdin.
 
-    announce: called once, when requests are answered. Raises AddressTaken, with nothing written,
-    where another process has begun to listen on an address since it was bound; SeedFault where the
-    keys cannot be written; OpeningRefused, with no keys written and nothing answered.
+    announce: called once, when requests are answered. Raises AddressTaken, with nothing written, if
+    another process has begun to listen on an address since we bound it; SeedFault if the keys
+    cannot be written; OpeningRefused, with no keys written and nothing answered.
     """
     log = structlog.get_logger()
-    for notice in plan.held.notices:
+    for notice in plan.state.notices:
         log.warning("state", notice=notice)
-    venue = VenueServer(plan.projection_lag_ms, plan.feed_flush_ms, plan.held)
-    # Of several that opened at once one listens first: the others may not have replaced its keys.
+    venue = VenueServer(plan.projection_lag_ms, plan.feed_flush_ms, plan.state)
+    # If several processes open at once, one listens first; the others must not replace its keys.
     listen(plan.listener, _address(plan.listener))
     if plan.control is not None:
         listen(plan.control.listener, f"control {control_address(plan.control.listener)}")
     if plan.write_keys is not None:
-        # Of an opening that is refused there are no keys, and those of another venue stay.
+        # A refused opening must leave no keys, and must not move those of another venue.
         venue.try_opening(plan.opening)
-        # Before the opening is on disk: a state that is open already makes no keys any more.
+        # Before the opening is on disk: once it is, no start makes keys any more.
         kept = plan.write_keys()
         if kept is not None:
             log.warning("keys_kept", why="the keys of a state were in the way", now=str(kept))
     if plan.opening:
         venue.open_with(plan.opening)
-    server = make_server(_both(venue), DRAIN_S)
+    server = make_server(_both(venue), DRAIN_TIMEOUT_S)
     venue.connections_open = lambda: len(server.server_state.connections)
     stop = asyncio.Event()
     async with (
         _running(venue.run()),
-        _running(_compacting(plan.held)),
+        _running(_compacting(plan.state)),
         _controlled(venue, plan.control) as control,
         asyncio.TaskGroup() as tasks,
     ):
@@ -144,7 +146,7 @@ def _ready(venue: VenueServer, plan: ServePlan, control: str | None) -> Ready:
 
 
 def _keys_found(venue: VenueServer, plan: ServePlan) -> Path | None:
-    """Where the keys of the first start are; told where another venue's stand in their place."""
+    """The keys file of the first start. Warns if another venue's keys are in its place."""
     found = keys_place(plan.keys_file, lambda sha256_hex: venue.access.key(sha256_hex) is not None)
     if found != plan.keys_file and has_keys(plan.keys_file):
         structlog.get_logger().warning(
@@ -157,11 +159,11 @@ def _keys_found(venue: VenueServer, plan: ServePlan) -> Path | None:
 
 @contextlib.asynccontextmanager
 async def _controlled(venue: VenueServer, plan: ControlPlan | None) -> AsyncIterator[str | None]:
-    """Offer the operator's interface beside the block, to its very end; its address, or None."""
+    """Serve the operator's interface until the block has ended; yields its address, or None."""
     if plan is None:
         yield None
         return
-    server = make_server(make_control(venue, plan.token_sha256), DRAIN_S)
+    server = make_server(make_control(venue, plan.token_sha256), DRAIN_TIMEOUT_S)
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(server.serve([plan.listener]))
         await server.listening.wait()
@@ -170,14 +172,60 @@ async def _controlled(venue: VenueServer, plan: ControlPlan | None) -> AsyncIter
         await serving
 
 
-async def _compacting(held: Held) -> None:
-    if held.log is not None and held.path is not None:
-        await compact_when_sealed(held.log, held.path)
+async def _compacting(state: OpenedState) -> None:
+    if state.log is not None and state.path is not None:
+        await compact_when_sealed(state.log, state.path)
+
+
+async def compact_when_sealed(log: CommandLog, path: Path) -> None:
+    """Compact after each sealed segment, in a child process, until cancelled; then end the child.
+
+    Compacts at the start, too, if there are sealed segments: an earlier process may have ended
+    before it compacted them.
+    """
+    compacted = -1 if log.has_sealed else log.segments_begun
+    while True:
+        if log.segments_begun != compacted:
+            compacted = log.segments_begun
+            await _compact(path)
+        await asyncio.sleep(COMPACTION_CHECK_S)
+
+
+async def _compact(path: Path) -> None:
+    log = structlog.get_logger()
+    try:
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "venue", "compact", "--state", str(path)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            # A Ctrl-C goes to the whole process group. We end the child below; the log should not
+            # show one that the same key ended as failed.
+            start_new_session=True,
+        )
+    except OSError as fault:
+        # No process, descriptor or memory is left, or the program was replaced. Traders go on.
+        log.error("not_compacted", state=str(path), why=str(fault))
+        return
+    try:
+        _, stderr = await child.communicate()
+    finally:
+        if child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                child.kill()
+            await child.wait()
+    if child.returncode == 0:
+        log.info("compacted", state=str(path))
+    else:
+        # The log alone is enough to go on; only the next start takes longer.
+        why = stderr.decode(errors="replace")[-2000:]
+        why = why or f"ended without a word, with {child.returncode}"
+        log.error("not_compacted", state=str(path), why=why)
 
 
 @contextlib.asynccontextmanager
 async def _running(work: Awaitable[None]) -> AsyncIterator[None]:
-    """Run `work` beside the block and cancel it after; its failure ends the block."""
+    """Run `work` while the block runs, then cancel it; its failure ends the block."""
     async with asyncio.TaskGroup() as tasks:
         task = tasks.create_task(_awaited(work))
         yield
@@ -189,9 +237,9 @@ async def _awaited(work: Awaitable[None]) -> None:
 
 
 async def _traded(crowd: Crowd, venue: VenueServer) -> None:
-    # Called in here: told to stop before its first step, a task leaves nothing half made behind.
+    # The coroutine is made here: a task cancelled before its first step would leave it unawaited.
     await crowd(venue)
-    # A tape that has ended: whoever judges the venue has it for themselves.
+    # The tape has ended: a judge now has the venue to itself.
     venue.has_crowd = False
 
 
@@ -216,22 +264,22 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
 
 
 def _stop_on_no_more_signals() -> None:
-    """The end has begun: a signal that comes when the loop is gone would take the exit code."""
+    """Ignore signals from here on: one after the loop has closed would change the exit code."""
     for number in _STOPPING:
         signal.signal(number, signal.SIG_IGN)
 
 
 def _stop_at_end_of_stdin(stop: asyncio.Event) -> None:
-    """A parent that dies, even by SIGKILL, closes our stdin: that is the sign to end."""
+    """Stop when stdin ends: a parent that dies, even by SIGKILL, closes it."""
     loop = asyncio.get_running_loop()
 
     def watch() -> None:
-        # The raw descriptor: a thread inside sys.stdin would hold its lock at the process's end.
+        # Reads the raw descriptor: a thread inside sys.stdin would hold its lock at exit.
         with contextlib.suppress(OSError):
             while os.read(0, 4096):
                 pass
         with contextlib.suppress(RuntimeError):
-            # The loop may have closed in the meantime; then there is nothing left to stop.
+            # The loop may have closed by now.
             loop.call_soon_threadsafe(stop.set)
 
     threading.Thread(target=watch, name="stdin", daemon=True).start()

@@ -1,7 +1,7 @@
 """The seed of a venue: what a YAML file says it opens with, as opening commands.
 
 Everything is checked before anything starts. Every fault is named by file, line, key, value and
-what is accepted, and all of them are told at once.
+the accepted values, and all of them are reported at once.
 """
 
 import itertools
@@ -22,8 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from venue import words
-from venue.derived import BINARY_LABEL
+from venue.derived import BINARY_LABEL, NAME_ACCEPTED, NAME_PATTERN
 from venue.seedfile import Place, SeedFault, SeedText, read_seed_text
 from venue.wire.limits import ACTIVE_KEYS_PER_USER_MAX
 from venue.wire.model import EventStatus, VenueState
@@ -31,7 +30,7 @@ from venue.wire.money import FeeRate, Outcome
 from venue.wire.routes import KeyScope, TokenScope
 
 # The patterns of pydantic are those of Rust: `$` matches at the very end only.
-_WORDS: Final = re.compile(words.PATTERN)
+_WORDS: Final = re.compile(NAME_PATTERN)
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _LIFETIME_S_MAX: Final = 100 * 366 * 86_400
 """A hundred years: its end is still an instant of 63 bits in nanoseconds, as the log keeps it."""
@@ -51,7 +50,7 @@ def _truth(value: object) -> object:
 
 def _words(value: object) -> object:
     if isinstance(value, str) and _WORDS.fullmatch(value) is None:
-        raise ValueError(words.ACCEPTED)
+        raise ValueError(NAME_ACCEPTED)
     return value
 
 
@@ -89,7 +88,7 @@ class RungSeed(_Part):
 class EventSeed(_Part):
     """One event: a ladder of rungs with ascending strikes, or a single binary market.
 
-    quarter: quarters after the one under way, 0 is that one. `{quarter}` in the title stands for
+    quarter: quarters after the one under way, 0 is that one. `{quarter}` in the title becomes
     its name, such as Q4 2026.
     """
 
@@ -107,7 +106,7 @@ class EventSeed(_Part):
         if self.binary == bool(self.rungs):
             raise ValueError("either rungs or binary: true")
         if self.rungs and self.strike_unit is None:
-            raise ValueError("a strike_unit beside the rungs")
+            raise ValueError("a strike_unit with the rungs")
         if any(rung.label == BINARY_LABEL for rung in self.rungs):
             raise ValueError(f"no rung labelled {BINARY_LABEL}, as a binary market is")
         strikes = [Decimal(rung.strike_value) for rung in self.rungs]
@@ -174,8 +173,6 @@ class UserSeed(_Part):
 
 
 class FeeSeed(_Part):
-    """Fee rates of every market, decimal fractions."""
-
     maker_rate: FeeRateText
     taker_rate: FeeRateText
 
@@ -235,7 +232,7 @@ class Seed(_Part):
 def _refuse_twice(kind: str, names: list[str]) -> None:
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
-        raise ValueError(f"each {kind} once; twice stands {', '.join(twice)}")
+        raise ValueError(f"each {kind} once; given twice: {', '.join(twice)}")
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -248,13 +245,15 @@ def read_seed(path: Path) -> tuple[Seed, SeedText]:
 
 
 def validated(kind: type[Model], content: object, place: Place, text: SeedText) -> Model:
-    """`content`, which stands at `place` of the file, as a `kind`. Raises SeedFault with all."""
+    """`content`, found at `place` of the file, as a `kind`. Raises SeedFault with all."""
     try:
         return kind.model_validate(content)
     except ValidationError as fault:
         errors = [dict(error) for error in fault.errors(include_url=False)]
-        told = [_told(kind, error, place, text) for error in errors if not _follows(error, errors)]
-        raise SeedFault(told) from None
+        faults = [
+            _fault_text(kind, error, place, text) for error in errors if not _follows(error, errors)
+        ]
+        raise SeedFault(faults) from None
 
 
 def _follows(error: dict[str, Any], errors: list[dict[str, Any]]) -> bool:
@@ -265,10 +264,10 @@ def _follows(error: dict[str, Any], errors: list[dict[str, Any]]) -> bool:
     )
 
 
-def _told(kind: type[BaseModel], error: dict[str, Any], place: Place, text: SeedText) -> str:
+def _fault_text(kind: type[BaseModel], error: dict[str, Any], place: Place, text: SeedText) -> str:
     inner: Place = tuple(error["loc"])
     if error["type"] == "extra_forbidden":
-        # The value is not repeated: what stands under an unknown key may be a secret.
+        # The value is not repeated: under an unknown key it may be a secret.
         known = ", ".join(_keys_at(kind, inner[:-1])) or "no such key"
         return text.fault((*place, *inner), "unknown key", known)
     accepted = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")

@@ -13,7 +13,7 @@ import yaml
 
 Plain = str | list["Plain"] | dict[str, "Plain"]
 Place = tuple[str | int, ...]
-"""Where a value stands: the keys and list positions on the way to it."""
+"""Where a value is: the keys and list positions on the way to it."""
 
 
 class SeedFault(Exception):
@@ -33,7 +33,7 @@ class SeedText:
         self._lines = lines
 
     def fault(self, place: Place, found: str, accepted: str) -> str:
-        """One fault as a line of text; the nearest known line stands for a missing key."""
+        """One fault as a line of text; a missing key has the nearest known line."""
         known = place
         while known not in self._lines:
             known = known[:-1]
@@ -122,7 +122,7 @@ def _plain(
         key = str(key_node.value)
         if key in fields:
             first = lines[(*place, key)]
-            faults.append(f"{path}:{key_line}: {key}: stands twice, first on line {first}")
+            faults.append(f"{path}:{key_line}: {key}: given twice, first on line {first}")
             continue
         fields[key] = _plain(value_node, (*place, key), lines, faults, path)
     return fields

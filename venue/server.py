@@ -31,12 +31,11 @@ from venue.engine.messages import (
     Refused,
 )
 from venue.engine.snapshot import digest
-from venue.hold import Held, in_memory
 from venue.metrics import Readings, VenueMetrics
-from venue.recovery import RecoveredVenue, rehearsal
 from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.rest.faults import Faults
 from venue.storage.log import CommandLog, LogBroken, LogFull
+from venue.storage.recovery import OpenedState, RecoveredVenue, open_in_memory, rehearsal_copy
 from venue.stream.hub import Hub
 from venue.views.projector import Projector, Views
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -57,11 +56,11 @@ BATCH_MAX: Final = 64
 """Commands carried out before the loop gets a turn: some milliseconds at most."""
 
 TRY_S: Final = 1.0
-"""How often a log that took nothing is asked whether there is room again: who is told that the
-venue is not ready sends no command that would find it out."""
+"""How often we retry a log that took nothing: while the venue says that it is not ready, no command
+comes that would find room."""
 
 _LOOK_S: Final = 0.05
-"""How often it is looked for callers who have waited too long."""
+"""How often we look for callers whose reply timeout has passed."""
 
 
 class _Waiting(msgspec.Struct, frozen=True, eq=False):
@@ -73,32 +72,32 @@ class _Waiting(msgspec.Struct, frozen=True, eq=False):
 
 
 class OpeningRefused(Exception):
-    """An opening command was refused, so the venue cannot start as it was told to."""
+    """An opening command was refused, so the venue cannot start as configured."""
 
 
 class VenueServer:
-    """The desk behind the REST shell, the channel and control. Made inside a running event loop.
+    """The venue behind REST, channel and admin. Made inside a running event loop.
 
     projection_lag_ms: how far reads and the channel lag behind. feed_flush_ms: see `Hub`.
-    held: the state to go on from and the log to go on with; None begins anew, in memory.
+    state: what to go on from; None starts empty, in memory.
     """
 
     def __init__(
-        self, projection_lag_ms: int, feed_flush_ms: int, held: Held | None = None
+        self, projection_lag_ms: int, feed_flush_ms: int, state: OpenedState | None = None
     ) -> None:
-        held = in_memory() if held is None else held
-        self._exchange = held.exchange
-        self.access: Access = held.exchange.access
-        self._views: Views = held.exchange.views
-        self.cursor_key = held.cursor_key
+        state = open_in_memory() if state is None else state
+        self._exchange = state.exchange
+        self.access: Access = state.exchange.access
+        self._views: Views = state.exchange.views
+        self.cursor_key = state.cursor_key
         self.faults = Faults()
-        self._clock = Clock(held.exchange.at_ns)
-        self._log = held.log
-        self._writer = None if held.log is None else ThreadPoolExecutor(1, "log")
+        self._clock = Clock(state.exchange.at_ns)
+        self._log = state.log
+        self._writer = None if state.log is None else ThreadPoolExecutor(1, "log")
         self._log_fault: str | None = None
         self._log_broken = False
         self._log_asked_ns: int | None = None
-        """Since when an append is under way, by the monotonic clock; None while there is none."""
+        """Since when an append is in flight, by the monotonic clock; None while there is none."""
         self._projector = Projector(self._views, projection_lag_ms * NS_PER_MS)
         self.hub = Hub(self._views, feed_flush_ms)
         self._line: deque[_Waiting] = deque()
@@ -110,9 +109,9 @@ class VenueServer:
         self._draining = False
         self._closed = False
         self.has_crowd = False
-        """Whether a crowd trades here; whoever lets it in says so."""
+        """True while a crowd trades here; the process sets it."""
         self.connections_open: Callable[[], int | None] = lambda: None
-        """Connections of the front door; whoever opens it says how to count them."""
+        """Connections of the front door; the process sets it."""
         self.metrics = VenueMetrics(
             importlib.metadata.version("laddermaker"),
             [kind.__name__ for kind in (*get_args(Command), *get_args(AccessCommand))],
@@ -128,7 +127,6 @@ class VenueServer:
         )
 
     def now_ns(self) -> int:
-        """Now, on the venue's clock."""
         return self._clock.now_ns()
 
     @property
@@ -146,9 +144,9 @@ class VenueServer:
         """Call `observer` with every list of events as they become visible. It must not raise."""
         self._observers.append(observer)
 
-    def standing(self) -> list[Event]:
-        """What stands now, as events, for an observer that has seen none of what led there."""
-        return self._exchange.engine.standing(self.now_ns())
+    def snapshot_events(self) -> list[Event]:
+        """The present state as events, for an observer that joins late."""
+        return self._exchange.engine.snapshot_events(self.now_ns())
 
     def try_opening(self, commands: list[Command | AccessCommand]) -> None:
         """Raise OpeningRefused where `open_with` would; changes nothing."""
@@ -162,7 +160,7 @@ class VenueServer:
         """
         now_ns = self.now_ns()
         if self._log is not None:
-            # What is on disk is carried out at the next start: half of a new venue would be taken
+            # The next start applies what the log has: half of a new venue would be taken
             # for the whole one, and half of what an old one was refused would be listed for ever.
             _rehearse(self._exchange, commands, now_ns)
             self._log.append(now_ns, commands)
@@ -175,7 +173,7 @@ class VenueServer:
 
         Raises EngineOverloaded (not sequenced) when the line is full, EngineUnavailable (not
         sequenced) once the venue has closed or while its log takes nothing, ReplyLost when no
-        answer came within two seconds: the command may be carried out all the same.
+        answer came before the timeout of two seconds: the command may be applied all the same.
         """
         if self._closed or self._log_broken:
             raise EngineUnavailable
@@ -194,7 +192,7 @@ class VenueServer:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._sequence())
                 tasks.create_task(self._project())
-                tasks.create_task(self._give_up_on_late())
+                tasks.create_task(self._time_out_late_replies())
                 tasks.create_task(self._try_full_log())
                 tasks.create_task(self.hub.run(self.now_ns))
         finally:
@@ -211,7 +209,6 @@ class VenueServer:
 
     @property
     def venue_state(self) -> VenueState:
-        """The venue-wide state."""
         return self._exchange.engine.venue_state
 
     @property
@@ -231,13 +228,13 @@ class VenueServer:
 
     async def state_hash(self) -> tuple[int, str]:
         """The sequence and the hash of the engine's state after it. Takes its time, in a thread of
-        its own: only what is hashed is put together here."""
+        its own: here we only collect the state."""
         sequence, snapshot = self._exchange.sequence, self._exchange.engine.snapshot()
         return sequence, await asyncio.to_thread(digest, snapshot)
 
     @property
     def durable(self) -> bool:
-        """Whether what is acknowledged outlives this process."""
+        """True if acknowledged commands outlive this process."""
         return self._log is not None
 
     @property
@@ -247,12 +244,10 @@ class VenueServer:
 
     @property
     def queue(self) -> int:
-        """Commands that wait."""
         return len(self._line)
 
     @property
     def subscribers(self) -> int:
-        """Connections to the channel."""
         return self.hub.subscribers
 
     def drain(self) -> None:
@@ -264,7 +259,6 @@ class VenueServer:
         return "draining" if self._closed or self._draining else self._log_trouble()
 
     def exposition(self) -> bytes:
-        """The metrics as Prometheus text."""
         return self.metrics.exposition()
 
     def _projection_lag_s(self) -> float:
@@ -292,7 +286,7 @@ class VenueServer:
         begun = time.perf_counter()
         for waiting in self._batch:
             answer = self._carry_out(waiting.command, now_ns)
-            # The caller may have given up waiting; the command stands all the same.
+            # The caller may have timed out; the command is applied all the same.
             if not waiting.reply.done():
                 waiting.reply.set_result(answer)
             ended = time.perf_counter()
@@ -309,7 +303,7 @@ class VenueServer:
         return [self._line.popleft() for _ in range(min(BATCH_MAX, len(self._line)))]
 
     async def _logged(self, now_ns: int) -> bool:
-        """Whether the batch is on disk, or need not be; where it is not, its callers are told."""
+        """True if the batch is on disk, or need not be; if not, its callers get the reason."""
         if self._log is None:
             return True
         commands = [waiting.command for waiting in self._batch]
@@ -363,8 +357,8 @@ class VenueServer:
         else:
             self._note_log_taking()
 
-    async def _give_up_on_late(self) -> None:
-        """Tell callers who have waited for two seconds that their answer is not to be had."""
+    async def _time_out_late_replies(self) -> None:
+        """Fail callers at the reply timeout of two seconds; a command may still be applied."""
         # One look at all of them every so often costs less than a timer for each.
         while True:
             await asyncio.sleep(_LOOK_S)
@@ -395,7 +389,7 @@ class VenueServer:
         self._log_fault = why
 
     def _carry_out(self, command: Command | AccessCommand, now_ns: int) -> Answer:
-        answer, events = self._exchange.carry_out(command, now_ns)
+        answer, events = self._exchange.apply_command(command, now_ns)
         if events:
             self._projector.publish(events, now_ns)
         return answer
@@ -427,9 +421,9 @@ def _rehearse(
     exchange: RecoveredVenue, opening: list[Command | AccessCommand], now_ns: int
 ) -> None:
     """Carry an opening out on a copy of the state. Raises OpeningRefused."""
-    copy = rehearsal(exchange)
+    copy = rehearsal_copy(exchange)
     for command in opening:
-        answer, _ = copy.carry_out(command, now_ns)
+        answer, _ = copy.apply_command(command, now_ns)
         _check(command, answer)
 
 
@@ -440,11 +434,11 @@ def _check(command: Command | AccessCommand, answer: Answer) -> None:
 
 
 def _of(command: Command | AccessCommand) -> str:
-    """A space and what people call the thing that a command names; nothing without such a name."""
-    for name in ("ticker", "event_ticker", "symbol", "user_id"):
-        told = getattr(command, name, None)
-        if told is not None:
-            return f" {told}"
+    """A space and the name of what a command is about; empty without one."""
+    for field in ("ticker", "event_ticker", "symbol", "user_id"):
+        name = getattr(command, field, None)
+        if name is not None:
+            return f" {name}"
     return ""
 
 

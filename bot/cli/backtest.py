@@ -22,12 +22,12 @@ from bot.cli.progress import Meter, progress
 
 if TYPE_CHECKING:
     from bot.config.bot_config import BotConfig
-    from bot.lab.backtest.lookahead import Peek
+    from bot.lab.backtest.lookahead import LookaheadSign
     from bot.lab.backtest.tapes import Tape
     from bot.lab.exchange.assumptions import Terms
     from bot.lab.exchange.queue_model import QueueModel
     from bot.lab.report.session import Session
-    from bot.lab.report.sources import Play, Played
+    from bot.lab.report.sources import BacktestOutcome, BacktestRun
 
 _EXAMPLE = (
     "\b\nExample: bot backtest --data state/demo-record \\\n"
@@ -141,7 +141,7 @@ def _all(
     from bot.lab.backtest import run as tables
     from bot.lab.backtest.lookahead import watched
     from bot.lab.backtest.tapes import read_tapes, tape_folders, warnings, winners
-    from bot.lab.report.sources import broken_off, plays_of
+    from bot.lab.report.sources import backtest_runs, broken_off
 
     tapes = [
         (folder, tape)
@@ -154,7 +154,7 @@ def _all(
     with printed_aside():
         same = _guarded(tapes, config, terms, most[1]) if guard else None
     data_folders = [data, *(folder for folder, _ in tapes)]
-    plays = plays_of(
+    plays = backtest_runs(
         [*zip([tape for _, tape in tapes], ends, strict=True)],
         readings,
         terms,
@@ -205,7 +205,7 @@ def _guarded(
     """How many answers were the same without the future; ends with 4 at the first that is not."""
     from concurrent.futures.process import BrokenProcessPool
 
-    from bot.lab.backtest.lookahead import PLAYS, peeks
+    from bot.lab.backtest.lookahead import PLAYS, lookahead_signs
 
     same = 0
     with progress("plays", PLAYS * len(tapes)) as meter:
@@ -216,7 +216,7 @@ def _guarded(
 
             meter.told(number * PLAYS, f"{tape.event} guard")
             try:
-                for found in peeks(tape, folder, config, terms, records_max, told):
+                for found in lookahead_signs(tape, folder, config, terms, records_max, told):
                     if not isinstance(found, int):
                         fail(EXIT_LEFT_OVER, _said(found))
                     same += found
@@ -225,7 +225,7 @@ def _guarded(
     return same
 
 
-def _said(peek: "Peek") -> str:
+def _said(peek: "LookaheadSign") -> str:
     from venue.wire.instant import from_ns
 
     when = f" at {from_ns(peek.at_ns)}" if peek.at_ns else ""
@@ -233,18 +233,18 @@ def _said(peek: "Peek") -> str:
 
 
 def _played(
-    plays: "list[Play]",
+    plays: "list[BacktestRun]",
     config: Path,
     data: list[Path],
     wanted: Callable[[], bool],
     jobs: int,
-) -> "list[Played]":
+) -> "list[BacktestOutcome]":
     """What came of each, until no more is wanted. data: where none of them may open anything."""
     from concurrent.futures.process import BrokenProcessPool
 
-    from bot.lab.report.sources import played_apart
+    from bot.lab.report.sources import run_backtests_apart
 
-    came: list[Played] = []
+    came: list[BacktestOutcome] = []
     with progress("records", sum(play.records for play in plays)) as meter:
         done = 0
         if jobs == 1:
@@ -256,7 +256,9 @@ def _played(
             return came
         _read(config)  # what is wrong in it is told once, and before anything is played
         try:
-            for play, found in played_apart(plays, config, data, min(jobs, len(plays)), wanted):
+            for play, found in run_backtests_apart(
+                plays, config, data, min(jobs, len(plays)), wanted
+            ):
                 came.append(found)
                 done += play.records
                 meter.told(done, f"{play.tape.event} {play.reading}")
@@ -266,8 +268,8 @@ def _played(
 
 
 def _played_here(
-    play: "Play", config: "BotConfig", wanted: Callable[[], bool], meter: Meter, done: int
-) -> "Played":
+    play: "BacktestRun", config: "BotConfig", wanted: Callable[[], bool], meter: Meter, done: int
+) -> "BacktestOutcome":
     """done: records of the plays before it."""
     from bot.lab.report.sources import played
 

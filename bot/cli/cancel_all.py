@@ -35,7 +35,7 @@ from bot.cli.common import (
 
 if TYPE_CHECKING:
     from bot.config.bot_config import Draft, ExternalSettings
-    from bot.core.sweeper import CancelAll, Left, SweepSettings, Verdict
+    from bot.core.execution.cancel_all import CancelAll, Left, SweepSettings, Verdict
     from bot.io.secret import Secret
 
 
@@ -103,8 +103,8 @@ def cancel_all(
         # The reaper's key has both scopes; beside the bot's own there may be one for reads.
         place = None if reaper_key else settings.read_key
         read_key = None if place is None else key_of(place)
+    from bot.core.execution.cancel_all import SweepSettings
     from bot.core.settings import BudgetSettings
-    from bot.core.sweeper import SweepSettings
     from venue.wire.instant import NS_PER_MS
     from venue.wire.names import fold_ticker
 
@@ -112,8 +112,8 @@ def cancel_all(
         series_ticker=None if whole else fold_ticker(draft.file.series),
         verify=verify,
         deadline_ns=deadline_ns,
-        requests_in_flight=draft.file.pace.requests_in_flight,
-        read_lag_ns=draft.file.trust.read_lag_ms * NS_PER_MS,
+        requests_in_flight=draft.file.throttle.requests_in_flight,
+        read_lag_ns=draft.file.staleness.read_lag_ms * NS_PER_MS,
         budget=BudgetSettings(**draft.file.budget.model_dump()),
     )
     with acting("orders may rest, and cancels may be under way; run it again"):
@@ -183,7 +183,7 @@ def _warn_of_a_bot(settings: "ExternalSettings", key: "Secret") -> None:
         return
     pause = f"kill -USR1 {holder.pid}" if holder.pid else "kill -USR1 with its process id"
     typer.echo(
-        f"warning: {holder.told()} trades this account and will quote again; "
+        f"warning: {holder.description()} trades this account and will quote again; "
         f"pause it with: {pause}",
         err=True,
     )
@@ -244,7 +244,7 @@ class _Progress:
 
 def _told(verdict: "Verdict", *, reaper_key: bool) -> tuple[int, str, dict[str, object]]:
     """Exit code, text for a person, and fields of the JSON line."""
-    from bot.core.sweeper import CancelsAcknowledged, Clean, KeyRefused, Overdue
+    from bot.core.execution.cancel_all import CancelsAcknowledged, Clean, KeyRefused, Overdue
 
     match verdict:
         case Clean():
@@ -282,7 +282,7 @@ def _prove_remains(folder: Path, verdict: "Verdict") -> None:
 
     import msgspec
 
-    from bot.core.sweeper import Clean
+    from bot.core.execution.cancel_all import Clean
     from bot.io.state.small_files import keep_remains, read_remains
 
     remains = read_remains(folder)

@@ -19,7 +19,7 @@ from bot.cli.common import (
     read,
     state_dir_option,
 )
-from venue.blank import Worded
+from venue.cli.groups import NonBlankGroup
 
 if TYPE_CHECKING:
     from bot.config.bot_config import BotConfig
@@ -31,7 +31,7 @@ Json = Annotated[bool, typer.Option("--json", help="One line of JSON on stdout."
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(cls=Worded, no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(cls=NonBlankGroup, no_args_is_help=True, rich_markup_mode=None)
     group.command("show", epilog=_EXAMPLE)(show)
     group.command("schema", epilog="Example: bot config schema > configs/schema.json")(schema)
     group.command("diff", epilog="Example: bot config diff configs/demo.yaml configs/paper.yaml")(
@@ -60,7 +60,7 @@ def show(
         told["keys"] = [
             {
                 "key": row.key,
-                "value": row.shown,
+                "value": row.shown_value,
                 "from": "default" if row.line is None else "file",
                 "line": row.line,
                 "applies": row.applies,
@@ -70,10 +70,12 @@ def show(
         typer.echo(json.dumps(told))
         return
     width = max((len(row.key) for row in rows), default=0)
-    value_width = max((len(row.shown) for row in rows), default=0)
+    value_width = max((len(row.shown_value) for row in rows), default=0)
     for row in rows:
         origin = "default" if row.line is None else f"line {row.line}"
-        typer.echo(f"{row.key:<{width}}  {row.shown:<{value_width}}  {origin:<8}  {row.applies}")
+        typer.echo(
+            f"{row.key:<{width}}  {row.shown_value:<{value_width}}  {origin:<8}  {row.applies}"
+        )
     typer.echo(f"digest {whole.digest}", err=True)
 
 
@@ -127,7 +129,7 @@ def confirm(
     folder = state_dir or whole.state.directory
     limits = [row for row in whole.rows if row.key.startswith("risk.") and row.line is not None]
     for row in limits:
-        typer.echo(f"{row.key}: {row.shown}", err=True)
+        typer.echo(f"{row.key}: {row.shown_value}", err=True)
     if not yes:
         fail(EXIT_CONFIGURATION, "say --yes once these limits were looked at")
     try:

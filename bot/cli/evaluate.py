@@ -112,7 +112,7 @@ def evaluate(
     found = compare(lives, entries, cells, reported, tuned, Path.cwd())
     _tell(found, save, html, markdown, json_line=json_line)
     if found.faults:
-        fail(EXIT_CONFIGURATION, "\n".join(each.text for each in found.faults))
+        fail(EXIT_CONFIGURATION, "\n".join(each.sentence for each in found.faults))
 
 
 def _today() -> str:
@@ -154,7 +154,7 @@ def _live_through(
     from concurrent.futures.process import BrokenProcessPool
 
     from bot.config.plugins import StrategyFault
-    from bot.lab.evaluate.results import NotKept, live_through
+    from bot.lab.evaluate.results import NotKept, run_tasks
 
     kept = wanted - len(missing)
     typer.echo(f"{wanted} lives, {kept} of them kept from before", err=True)
@@ -162,7 +162,7 @@ def _live_through(
     asked = "ending: lives that have begun are lived to their end"
     with interruptible(asked) as is_more, progress("lives", len(missing)) as meter, printed_aside():
         try:
-            for done, task in enumerate(live_through(lives, missing, jobs, is_more), 1):
+            for done, task in enumerate(run_tasks(lives, missing, jobs, is_more), 1):
                 meter.told(done, f"{task.world.name} seed {task.seed}")
         except (StrategyFault, NotKept) as fault:
             fail(EXIT_CONFIGURATION, str(fault))

@@ -19,7 +19,7 @@ from bot.cli.common import (
 
 if TYPE_CHECKING:
     from bot.lab.explain import Decision, Explainer
-    from bot.lab.order_histories import Deed, Life, OrderHistories
+    from bot.lab.order_histories import OrderHistories, OrderHistory, OrderRequest
     from bot.lab.session import Run
 
 _EXAMPLE: Final = "Example: bot explain configs/demo.yaml --rung 206.25B"
@@ -62,10 +62,10 @@ def explain(
     if at and not rung:
         fail(EXIT_CONFIGURATION, "--at is for --rung")
     with faults_told():
-        from bot.lab.order_histories import LifeFault, lives_of
+        from bot.lab.order_histories import OrderNotFound, read_order_histories
 
         draft = read(config)
-        told = lives_of(state_dir or draft.state.directory)
+        told = read_order_histories(state_dir or draft.state.directory)
         for damage in told.damage:
             typer.echo(f"warning: {damage}", err=True)
         if rung:
@@ -75,7 +75,7 @@ def explain(
         else:
             try:
                 life = told.find(order)
-            except LifeFault as fault:
+            except OrderNotFound as fault:
                 fail(EXIT_CONFIGURATION, str(fault))
             _tell_order(told, config.parent, life, every=every, json_line=json_line)
 
@@ -84,14 +84,14 @@ def explain(
 
 
 def _tell_order(
-    told: "OrderHistories", folder: Path, life: "Life", *, every: bool, json_line: bool
+    told: "OrderHistories", folder: Path, life: "OrderHistory", *, every: bool, json_line: bool
 ) -> None:
     from bot.cli.explain_text import decision_text, life_text
 
     choices = [deed for deed in life.deeds if deed.is_choice]
     if not every and len(choices) > 2:
         choices = [choices[0], choices[-1]]
-    found: list[tuple[Deed, Decision]] = []
+    found: list[tuple[OrderRequest, Decision]] = []
     faults: list[str] = []
     for run in told.runs:
         mine = [deed for deed in choices if deed.run == run.started.boot_nonce]
@@ -123,9 +123,9 @@ _GONE: Final = (
 def _decisions(
     run: "Run",
     folder: Path,
-    life: "Life",
-    deeds: "list[Deed]",
-    found: "list[tuple[Deed, Decision]]",
+    life: "OrderHistory",
+    deeds: "list[OrderRequest]",
+    found: "list[tuple[OrderRequest, Decision]]",
 ) -> str:
     """Add what was decided of these requests of one run; why the rest cannot be told, else ""."""
     from bot.io.journal.records import JournalFault

@@ -8,14 +8,14 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 if TYPE_CHECKING:
     from bot.lab.explain import Choice, Curve, Decision, Limits, Token
-    from bot.lab.order_histories import Deed, Frame, Life
+    from bot.lab.order_histories import Frame, OrderHistory, OrderRequest
     from bot.strategy.api import Levels, Quote, Take
 
 _LEVELS = 3
 _LABEL = 10
 
 
-def row_text(life: "Life") -> str:
+def row_text(life: "OrderHistory") -> str:
     """One order of a list."""
     named = life.client_order_id or "-"
     venue = life.order_ids[-1] if life.order_ids else "-"
@@ -28,7 +28,7 @@ def row_text(life: "Life") -> str:
     )
 
 
-def life_text(life: "Life") -> str:
+def life_text(life: "OrderHistory") -> str:
     """An order and every request about it."""
     ids = ", ".join(life.order_ids) or "none shown"
     route = f"{life.own_side.value} {life.outcome.value}"
@@ -52,7 +52,7 @@ def _shown(frame: "Frame") -> str:
     )
 
 
-def _deed(deed: "Deed") -> str:
+def _deed(deed: "OrderRequest") -> str:
     again = " again" if deed.again else ""
     took = ""
     if deed.answered_ns is not None:
@@ -62,7 +62,7 @@ def _deed(deed: "Deed") -> str:
 
 
 def decision_text(
-    decision: "Decision", deed: "Deed | None" = None, life: "Life | None" = None
+    decision: "Decision", deed: "OrderRequest | None" = None, life: "OrderHistory | None" = None
 ) -> str:
     """The chain from frame to token; without a request, as far as a rung alone has one."""
     what = decision.ticker if deed is None else f"{deed.kind} on {decision.ticker}"
@@ -134,7 +134,7 @@ def _strategy(decision: "Decision") -> str:
     return f"{decision.strategy} wanted {told}{flat}"
 
 
-def _skew(decision: "Decision", deed: "Deed | None", life: "Life | None") -> str:
+def _skew(decision: "Decision", deed: "OrderRequest | None", life: "OrderHistory | None") -> str:
     if not decision.asked:
         return ""
     if decision.leans_fault:
@@ -204,11 +204,11 @@ def _choice(choice: "Choice | None") -> str:
         text = f"{text}; as the strategy wished, by no plan of quotes"
     else:
         text = f"{choice.kind}: {text}, worth {choice.value_cents:.3f} cents"
-    if choice.keeps_place is not None:
-        text += ", its place is kept" if choice.keeps_place else ", its place is lost"
+    if choice.keeps_priority is not None:
+        text += ", its place is kept" if choice.keeps_priority else ", its place is lost"
     if choice.place_cents is not None:
         worth = f"worth {choice.place_cents:.3f}"
-        text += f", its place {worth}" if choice.keeps_place is None else f" ({worth})"
+        text += f", its place {worth}" if choice.keeps_priority is None else f" ({worth})"
     beside = ", ".join(
         f"{each.price} x {each.qty} {each.state}" + (f" ({each.wish})" if each.wish else "")
         for each in choice.beside

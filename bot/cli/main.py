@@ -56,7 +56,7 @@ from bot.cli.running import Options, run_all, told
 from bot.cli.sites import site_of, venue_for_a_moment
 from bot.cli.staying_down import nothing_left_behind
 from bot.io.signals import last_command, remembered
-from venue.quiet import Quiet
+from venue.cli.groups import CommandGroup
 
 if TYPE_CHECKING:
     from bot.config.bot_config import Draft
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="bot",
-    cls=Quiet,
+    cls=CommandGroup,
     help="A market maker for strike ladders of binary contracts.",
     epilog="Example: bot run configs/demo.yaml",
     no_args_is_help=True,
@@ -245,7 +245,7 @@ def _kept_down(folder: Path) -> "list[Finding]":
     from bot.io.state.small_files import read_remains
 
     found = []
-    latch, remains = KillSwitchFile(folder).read(), read_remains(folder)
+    latch, remains = KillSwitchFile(folder).read_latch(), read_remains(folder)
     if latch is not None:
         since = f"latched since {latch.at or 'unknown'} by {latch.by}: {latch.reason}"
         found.append(Finding("latch", False, since, "bot reset CONFIG lets the bot quote again"))

@@ -69,8 +69,8 @@ def on_paper(
 
     async def connect() -> "Connection":
         public = PublicVenue(site.base_url, site.stream_url, site.key)
-        if obstacle := await series_obstacle(public.read, series):
-            await public.drain()
+        if obstacle := await series_obstacle(public.read_public, series):
+            await public.close()
             raise SiteFault(obstacle)
         exchange = PaperExchange(terms, QueueModel[model], folder, clock.now_ns)
         return PaperVenue(public, exchange, paper.latency_ns).connection

@@ -154,7 +154,7 @@ def _planned(
     watch = StrategyWatchdog(config.strategy_budget_ns)
     settings = config.trader
     trader = Trader(settings, watch.wrapped(config.make_strategy), WishesOnly(settings.budget))
-    latched = KillSwitchFile(state).read()
+    latched = KillSwitchFile(state).read_latch()
     memory = NOTHING_LEFT if embedded is not None else left_in(state)
 
     async def planned() -> "DryPlan":

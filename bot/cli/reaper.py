@@ -26,7 +26,7 @@ from bot.io.signals import remembered, stopping
 
 if TYPE_CHECKING:
     from bot.config.bot_config import ExternalSettings, ReaperSettings
-    from bot.core.sweeper import SweepSettings
+    from bot.core.execution.cancel_all import SweepSettings
     from bot.io.secret import Secret
     from venue.wire.names import Ticker
 
@@ -137,7 +137,7 @@ def _watch(
     at_once: bool,
 ) -> tuple[str, bool]:
     """Watch until told to stop. What the reaper was doing then, and whether nothing rests."""
-    from bot.core.sweeper import SweepSettings
+    from bot.core.execution.cancel_all import SweepSettings
     from bot.io import loop
     from bot.io.logs import SecretRedactor, configure_logs
     from bot.io.state.locks import REAPER_LOCK, StateDirectory

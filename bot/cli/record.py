@@ -109,7 +109,7 @@ def _recorded(
         held.callback(state.close)
         embedded = start_venue(draft, state.path, seed, tape)
         if embedded is not None:
-            held.callback(embedded.stop)
+            held.callback(embedded.stop_child)
         config = finish(draft)
         keep_memory_private()
         site, named = site_of(config, embedded)

@@ -50,7 +50,7 @@ def reset(
         from bot.io.state.small_files import read_remains
 
         latch, remains = KillSwitchFile(folder), read_remains(folder)
-        record = latch.read()
+        record = latch.read_latch()
         if record is None and not (folder / BOT_LOCK).exists():
             if state_dir is not None:
                 fail(
@@ -75,7 +75,7 @@ def reset(
             if not yes:
                 _ask(aside=json_line)
         # The latch goes last: where the disk refuses either, the bot is not let go.
-        forgot = folder.is_dir() and CrashLog(folder).forget()
+        forgot = folder.is_dir() and CrashLog(folder).forget_crashes()
         if record is not None:
             latch.clear()
     reason = "" if record is None else record.reason

@@ -72,7 +72,7 @@ def run_all(drafts: "Sequence[Draft]", options: Options) -> "tuple[int, dict[str
             states.append(state.path)
         embedded = start_venue(drafts[0], states[0], options.seed, options.tape)
         if embedded is not None:
-            held.callback(embedded.stop)
+            held.callback(embedded.stop_child)
         # The strategies, the traders and the libraries load while the venue opens.
         from bot.config.bot_config import finish
         from bot.io.run.result import summary_of
@@ -326,7 +326,7 @@ def _account_held(site: "Site", state: Path) -> Iterator[None]:
         return
     from bot.io.state.locks import AccountLock
 
-    lock = AccountLock.take(site.base_url, site.key, state)
+    lock = AccountLock.acquire(site.base_url, site.key, state)
     try:
         yield
     finally:

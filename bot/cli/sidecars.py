@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.config.records import SQLITE_NAME, NoticeSettings, RecordsSettings
+from bot.config.bot_config import SQLITE_NAME, RecordsSettings
 from bot.config.secrets import KeyPlace, Wrong, check_address
+from bot.config.sections import NoticePart
 from bot.io import secret
 from bot.io.notices import Notices, Target, What
 from bot.io.run.runner import Sidecar
@@ -26,7 +27,7 @@ def companions_of(config: "BotConfig", state: Path, *, paper: bool = False) -> t
     from bot.config.bot_config import ExternalSettings
 
     name = f"{config.name} (paper)" if paper else config.name
-    notices = Notices(name, [_target(each) for each in config.notices])
+    notices = Notices(name, [_target(each, config.source.path.parent) for each in config.notices])
     found: list[Sidecar] = [notices] if config.notices else []
     records = config.records
     if records.keep:
@@ -35,7 +36,7 @@ def companions_of(config: "BotConfig", state: Path, *, paper: bool = False) -> t
         is_lasting = isinstance(venue, ExternalSettings)
         label = venue.base_url if isinstance(venue, ExternalSettings) else "embedded"
         label = f"paper at {label}" if paper else label
-        is_wanted = any(What.DAILY_SUMMARY in each.what for each in config.notices)
+        is_wanted = any(What.DAILY_SUMMARY in each.events for each in config.notices)
         place = _place(records, config.name, state)
         found.append(
             Recorder(
@@ -47,7 +48,7 @@ def companions_of(config: "BotConfig", state: Path, *, paper: bool = False) -> t
                 is_lasting=is_lasting,
                 password=password,
                 teller=Teller(place, password) if is_wanted else None,
-                told=lambda text, at_ns: notices.tell(What.DAILY_SUMMARY, text, at_ns),
+                told=lambda text, at_ns: notices.notify(What.DAILY_SUMMARY, text, at_ns),
             )
         )
     return tuple(found)
@@ -57,7 +58,7 @@ def refuse_missing(config: "BotConfig") -> None:
     """Raise SecretFault for the first address of a webhook, or password of the records, that cannot
     be had: what `companions_of` would refuse, without making anything."""
     for each in config.notices:
-        _target(each)
+        _target(each, config.source.path.parent)
     if config.records.keep:
         password_of(config.records)
 
@@ -99,17 +100,18 @@ def password_of(records: RecordsSettings) -> Secret | None:
     return None if records.password is None else _secret(records.password, "password")
 
 
-def _target(settings: NoticeSettings) -> Target:
+def _target(part: NoticePart, folder: Path) -> Target:
     """A receiver with its address. Raises SecretFault when that is none to send to."""
-    address = _secret(settings.address, "address of the webhook")
+    place = KeyPlace.named(folder, part.url_file, None, part.url_env)
+    address = _secret(place, "address of the webhook")
     faults: list[str] = []
     wrong: Wrong = lambda _, text: faults.append(text)  # noqa: E731 - a list with a name
     # What stands behind the path of a webhook is its secret, and may hold a query.
     check_address((), address.reveal().partition("?")[0], ("http", "https"), wrong)
     if faults:
-        place = settings.address.key_file or f"environment variable {settings.address.key_env}"
-        raise secret.SecretFault(f"{place}: no address of a webhook: {faults[0]}")
-    return Target(address, settings.form, settings.what, settings.per_minute, settings.repeat_s)
+        where = place.key_file or f"environment variable {place.key_env}"
+        raise secret.SecretFault(f"{where}: no address of a webhook: {faults[0]}")
+    return Target(address, part.form, frozenset(part.events), part.per_minute, part.repeat_s)
 
 
 def _secret(place: KeyPlace, what: str) -> Secret:

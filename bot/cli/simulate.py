@@ -20,7 +20,7 @@ from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
     from bot.lab.sim.run import SeedResult
-    from bot.lab.sim.scenario import Odds
+    from bot.lab.sim.scenario import SimScenario
 
 _EXAMPLE = "Example: bot simulate --seed 7 --events 20_000 --profile brutal"
 _ENDING = "ending: seeds that have begun are lived to their end"
@@ -92,12 +92,12 @@ def simulate(
     draws = _draws(seed, seeds, profile, events, for_, without, until, rungs, strategy)
     summary = Summary()
     aside = printed_aside if json_line else nullcontext[None]
-    first_broken: Odds | None = None
-    drawn: dict[int, Odds] = {}
+    first_broken: SimScenario | None = None
+    drawn: dict[int, SimScenario] = {}
     with interruptible(_ENDING) as wanted, aside(), _death_told() as died:
         for outcome in many(_noted(draws, drawn, quiet=quiet, err=json_line), jobs, wanted):
             odds = drawn.pop(outcome.seed)
-            summary.add(outcome.summary)
+            summary.add_summary(outcome.summary)
             _tell(odds, outcome, quiet=quiet, err=json_line)
             if outcome.summary.broken and first_broken is None:
                 first_broken = odds
@@ -128,8 +128,8 @@ def _death_told() -> Iterator[list[str]]:
 
 
 def _noted(
-    draws: "Iterator[Odds]", drawn: "dict[int, Odds]", *, quiet: bool, err: bool
-) -> "Iterator[Odds]":
+    draws: "Iterator[SimScenario]", drawn: "dict[int, SimScenario]", *, quiet: bool, err: bool
+) -> "Iterator[SimScenario]":
     """The draws as they are taken, each kept by its seed, and told before it is lived through."""
     for odds in draws:
         drawn[odds.seed] = odds
@@ -148,7 +148,7 @@ def _draws(
     until: str | None,
     rungs: str,
     strategy: str | None,
-) -> "Iterator[Odds]":
+) -> "Iterator[SimScenario]":
     """The odds asked for, one by one; ends with 2 for a wrong option."""
     from dataclasses import replace
 
@@ -170,7 +170,7 @@ def _draws(
         yield replace(odds, events=wanted)
 
 
-def _check_strategy(odds: "Odds") -> None:
+def _check_strategy(odds: "SimScenario") -> None:
     """End with 2 when there is no such strategy, or when it cannot be made from its defaults."""
     import pydantic
 
@@ -220,7 +220,7 @@ def _count(text: str, option: str) -> int:
     return int(digits)
 
 
-def _tell(odds: "Odds", outcome: "SeedResult", *, quiet: bool, err: bool) -> None:
+def _tell(odds: "SimScenario", outcome: "SeedResult", *, quiet: bool, err: bool) -> None:
     """What one seed came to; a failure with its draw, its last events and how to repeat it."""
     done = outcome.summary
     if done.broken:
@@ -231,7 +231,7 @@ def _tell(odds: "Odds", outcome: "SeedResult", *, quiet: bool, err: bool) -> Non
         typer.echo(f"seed {odds.seed} held: {held}", err=err)
 
 
-def _tell_smallest(odds: "Odds", *, err: bool) -> None:
+def _tell_smallest(odds: "SimScenario", *, err: bool) -> None:
     """The smallest odds that fail in the same way, and the command that repeats them."""
     from bot.lab.sim.run import replay_command
     from bot.lab.sim.run import shrink as made_smaller

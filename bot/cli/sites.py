@@ -39,7 +39,7 @@ def start_venue(
             told = f"no file {settings.config}; accepted: a path of a venue's YAML"
             missing = f"{draft.source.path}:{line}: venue.embedded: {told}"
             raise ConfigFault([missing, *_else_wrong(draft)])
-        return EmbeddedVenue.start(settings.config, state, seed, tape)
+        return EmbeddedVenue.start_child(settings.config, state, seed, tape)
     if seed is not None or tape is not None:
         raise ConfigFault(["--seed and --tape are for the embedded venue; this one is external"])
     return None
@@ -69,7 +69,7 @@ def venue_for_a_moment(draft: "Draft", command: str) -> "Iterator[EmbeddedVenue 
             yield embedded
         finally:
             if embedded is not None:
-                embedded.stop()
+                embedded.stop_child()
 
 
 @contextmanager

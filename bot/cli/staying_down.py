@@ -2,8 +2,9 @@
 
 A killed run leaves its orders at the venue, and the start that would take them over may be refused:
 after three crashes, or for its configuration, key, address, state directory or port. Before it
-exits, it cancels what the journal knows as ours and, unless `start.strangers` is `refuse`, whatever
-rests in the rungs of its series. Two lists prove that nothing is left; else it says what may be.
+exits, it cancels what the journal knows as ours and, unless `start.unknown_orders` is `refuse`,
+whatever rests in the rungs of its series. Two lists prove that nothing is left; else it says what
+may be.
 """
 
 import contextlib
@@ -26,7 +27,7 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 if TYPE_CHECKING:
     from bot.config.bot_config import Draft, ExternalSettings
-    from bot.core.sweeper import SweepSettings, Verdict
+    from bot.core.execution.cancel_all import SweepSettings, Verdict
     from bot.io.journal.recovery import RecoveredState
     from bot.io.secret import Secret
     from bot.io.state.small_files import Remains
@@ -144,10 +145,10 @@ def _cancelled(
     keys, read_key = _keys(draft, venue)
     if not keys:
         return False, f"no key can be read, so nothing was cancelled: {_may_rest(memory)}", 0
-    known_alone = draft.file.start.strangers is Strangers.REFUSE
-    why_alone = "start.strangers: refuse"
+    known_alone = draft.file.start.unknown_orders is Strangers.REFUSE
+    why_alone = "start.unknown_orders: refuse"
     try:
-        held.callback(AccountLock.take(venue.base_url, keys[0], folder).close)
+        held.callback(AccountLock.acquire(venue.base_url, keys[0], folder).close)
     except AccountFault:
         if not names:
             return None
@@ -201,15 +202,15 @@ def _keys(draft: "Draft", venue: "ExternalSettings") -> "tuple[list[Secret], Sec
 
 
 def _settings(draft: "Draft", series: "Ticker | None", names: frozenset[str]) -> "SweepSettings":
+    from bot.core.execution.cancel_all import SweepSettings
     from bot.core.settings import BudgetSettings
-    from bot.core.sweeper import SweepSettings
 
     return SweepSettings(
         series_ticker=series,
         known=names,
         deadline_ns=DEADLINE_NS,
-        requests_in_flight=draft.file.pace.requests_in_flight,
-        read_lag_ns=draft.file.trust.read_lag_ms * NS_PER_MS,
+        requests_in_flight=draft.file.throttle.requests_in_flight,
+        read_lag_ns=draft.file.staleness.read_lag_ms * NS_PER_MS,
         budget=BudgetSettings(**draft.file.budget.model_dump()),
     )
 
@@ -221,8 +222,8 @@ def _swept(
     back until then."""
     import structlog
 
+    from bot.core.execution.cancel_all import KeyRefused
     from bot.core.messages import Key
-    from bot.core.sweeper import KeyRefused
     from bot.io import loop
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
@@ -266,7 +267,7 @@ def _swept(
 
 def _told(verdict: "Verdict", memory: "RecoveredState") -> tuple[bool, str]:
     """Whether nothing of ours rests, and that in one sentence."""
-    from bot.core.sweeper import Clean, KeyRefused, Overdue
+    from bot.core.execution.cancel_all import Clean, KeyRefused, Overdue
 
     clock = time.strftime("%H:%M:%S", time.gmtime())
     match verdict:

@@ -137,7 +137,7 @@ def sweep(
         search = _search(dimensions, how, trials, search_seed)
     with tidied(tidy), _ends_told(), printed_aside():
         whole = _swept(prepared, search, jobs, cluster)
-    where = cell.key if cell is not None else str(data)
+    where = cell.size_key if cell is not None else str(data)
     found = findings(prepared, dimensions, how=how, where=where, whole=whole)
     _tell(found, html, json_line=json_line)
     raise typer.Exit(0 if found.whole else EXIT_LEFT_OVER)
@@ -253,7 +253,7 @@ def _prepared(
     data = {path for case in cases if isinstance(case, TapeCase) for path in case.folders}
     with watched([*map(Path, data)], config) as opened:
         configured = TrialConfig(config, cell)
-        configured.probe(dimensions, is_lived=not aim.function)
+        configured.probe(dimensions, has_runs=not aim.function)
     if opened:
         fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy was loaded")
     return SweepResult(configured, cases, aim, splits_of(len(cases), splits), files[0])
@@ -297,7 +297,7 @@ def _swept(sweep: "SweepResult", search: "tuple[Search, int]", jobs: int, cluste
         except trials.RunnerFault as fault:
             typer.echo(str(fault), err=True)
     if not sweep.trials:
-        fail(EXIT_LEFT_OVER, "ended before the configuration as it stands was lived on every case")
+        fail(EXIT_LEFT_OVER, "ended before the base configuration was lived on every case")
     return whole
 
 

@@ -1,50 +1,35 @@
-"""The configuration file: one YAML per series, every unit in its key, every fault told at once.
+"""The configuration of one bot: a YAML file read, checked whole, and turned into settings.
 
-Paths in the file are taken from the file's own folder; the state directory from where the program
-is started. Nothing is guessed: an unknown key, a value outside its bounds or a key written out is
-refused.
+Paths in the file start from its own folder, the state directory from where the program is started.
+An unknown key, a value outside its bounds and a key written out are refused, all in one go.
 """
 
-import re
-from collections.abc import Callable, Iterator
+import urllib.parse
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from bot.config.checks import check_file
 from bot.config.diff import KeyRow, digest_of, rows_of
-from bot.config.records import (
-    NoticeSettings,
-    RecordsSettings,
-    check_notices,
-    check_records,
-    notice_settings,
-    records_settings,
-)
-from bot.config.secrets import KeyPlace, Wrong, check_address, check_key, file_in, is_loopback
-from bot.config.sections import File, PaperQueue, Part, Status, Venue, beyond_caps
+from bot.config.renamed import with_current_keys
+from bot.config.secrets import KeyPlace, file_in, is_loopback
+from bot.config.sections import SETTINGS_OF, File, NoticePart, PaperQueue, Part, Status, field_of
 from bot.config.strategies import Makers, choice_of, find_live, find_shadows, maker
-from bot.config.strict_yaml import Fault, Place, Plain, YamlFault, YamlText, read_yaml
+from bot.config.strict_yaml import Fault, Plain, YamlFault, YamlText, read_yaml
 from bot.config.validation import typed
 from bot.core.messages import Configuration, StrategyChoice
-from bot.core.settings import (
-    JOURNAL_NAMES,
-    BudgetSettings,
-    Candidate,
-    KeySettings,
-    PaceSettings,
-    RiskSettings,
-    StalenessSettings,
-    StartSettings,
-    TraderSettings,
-)
+from bot.core.settings import Candidate, KeySettings, TraderSettings
+from bot.records.database import Address
 from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS
-from venue.wire.money import Cents, Qty
-from venue.wire.names import Ticker, fold_ticker, is_path_segment
-from venue.wire.routes import API_PREFIX, STREAM_PATH
+from venue.wire.money import Cents
+from venue.wire.names import Ticker, fold_ticker
+from venue.wire.routes import STREAM_PATH
 
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+SQLITE_NAME: Final = "records.sqlite3"
+_POSTGRES_PORT: Final = 5_432
 
 
 class ConfigFault(Exception):
@@ -52,7 +37,7 @@ class ConfigFault(Exception):
 
     def __init__(self, faults: list[str]) -> None:
         self.faults = tuple(faults)
-        super().__init__(faults)  # as it came: so another process can make the same of it
+        super().__init__(faults)  # the argument itself, so that it can be pickled
 
     def __str__(self) -> str:
         return "\n".join(self.faults)
@@ -65,11 +50,7 @@ class EmbeddedSettings(msgspec.Struct, frozen=True):
 
 
 class ExternalSettings(msgspec.Struct, frozen=True):
-    """Trade on a venue at these addresses; the key as in KeyPlace.
-
-    read_key: for reads alone, and `key_file` for writes alone. standby_key: for cancels, should the
-    first be refused.
-    """
+    """Trade on a venue at these addresses; the trading key as in KeyPlace."""
 
     base_url: str
     stream_url: str
@@ -77,11 +58,14 @@ class ExternalSettings(msgspec.Struct, frozen=True):
     key_name: str | None
     key_env: str | None
     read_key: KeyPlace | None = None
+    """For reads alone; the trading key is then for writes alone."""
+
     standby_key: KeyPlace | None = None
+    """For cancels if the trading key is refused."""
 
 
 class ReaperSettings(msgspec.Struct, frozen=True):
-    """The reaper's own key, as in ExternalSettings, and the silence after which it acts."""
+    """The reaper's own key, as in KeyPlace, and the silence after which it acts."""
 
     key_file: Path | None
     key_name: str | None
@@ -90,35 +74,34 @@ class ReaperSettings(msgspec.Struct, frozen=True):
 
 
 class PaperSettings(msgspec.Struct, frozen=True):
-    """A paper run. latency_ns: of an order there and back; None is that of the newest read. key:
-    where the key to read the venue by is; None for an embedded venue's."""
-
     cash_cents: Cents
     queue_model: PaperQueue
     latency_ns: int | None
+    """Round trip of an order; None is that of the newest read."""
+
     key: KeyPlace | None
-
-
-class StatusSettings(msgspec.Struct, frozen=True):
-    """Where the status page answers. allowed_hosts: Host headers beside those of loopback.
-    control: whether things may be asked there, with the token of the state directory."""
-
-    host: str
-    port: int
-    allowed_hosts: tuple[str, ...]
-    control: bool = False
+    """For the reads of an external venue."""
 
 
 class StateSettings(msgspec.Struct, frozen=True):
-    """Where the journal, the lock and the logs stand, and how much of the journal is kept."""
-
     directory: Path
     segment_bytes: int
     segments_kept: int
 
 
+class RecordsSettings(msgspec.Struct, frozen=True):
+    """Records go to the PostgreSQL at `address`, else to `file`; None for the usual one in the
+    state directory."""
+
+    keep: bool
+    file: Path | None
+    address: Address | None
+    password: KeyPlace | None
+    keep_days: int
+
+
 class Draft:
-    """A file that was read, with what is wrong so far; the strategy has not been looked for."""
+    """A file that was read, with its faults; the strategy has not been looked for."""
 
     def __init__(self, source: YamlText, file: File | None, faults: list[Fault]) -> None:
         self.source = source
@@ -127,9 +110,13 @@ class Draft:
 
     @property
     def file(self) -> File:
-        """What the file says; only for a draft without faults."""
+        """The sections; only for a draft without faults."""
         assert self._file is not None
         return self._file
+
+    @property
+    def _folder(self) -> Path:
+        return self.source.path.parent
 
     @property
     def name(self) -> str:
@@ -138,7 +125,6 @@ class Draft:
 
     @property
     def state(self) -> StateSettings:
-        """The state directory."""
         state = self.file.state
         return StateSettings(
             Path(state.dir) if state.dir is not None else Path("state") / self.name,
@@ -148,20 +134,36 @@ class Draft:
 
     @property
     def records(self) -> RecordsSettings:
-        """Where fills and profit are kept."""
-        return records_settings(self.file.records, self.source.path.parent)
+        part, folder = self.file.records, self._folder
+        file = None if part.file is None else file_in(folder, part.file)
+        place = KeyPlace.named(
+            folder, part.postgres_password_file, None, part.postgres_password_env
+        )
+        named = place.key_file is not None or place.key_env is not None
+        address = None
+        if part.postgres_url is not None:
+            url = urllib.parse.urlsplit(part.postgres_url)
+            ca_file = part.postgres_ca_file
+            address = Address(
+                url.hostname or "",
+                url.port or _POSTGRES_PORT,
+                urllib.parse.unquote(url.username or ""),
+                urllib.parse.unquote(url.path[1:]),
+                tls=ca_file is not None or not is_loopback(url.hostname or ""),
+                ca_file=None if ca_file is None else file_in(folder, ca_file),
+            )
+        return RecordsSettings(part.keep, file, address, place if named else None, part.keep_days)
 
     @property
     def venue(self) -> EmbeddedSettings | ExternalSettings:
-        """The venue to trade on."""
-        venue, folder = self.file.venue, self.source.path.parent
+        venue, folder = self.file.venue, self._folder
         if venue.embedded is not None:
             return EmbeddedSettings(folder / venue.embedded)
         assert venue.base_url is not None
         base_url = venue.base_url.rstrip("/")
-        own = KeyPlace.of(folder, venue.key_file)
-        read = KeyPlace.of(folder, venue.read_key_file, venue.read_key_name, venue.read_key_env)
-        standby = KeyPlace.of(folder, venue.standby_key_file, venue.standby_key_name)
+        own = KeyPlace.named(folder, venue.key_file)
+        read = KeyPlace.named(folder, venue.read_key_file, venue.read_key_name, venue.read_key_env)
+        standby = KeyPlace.named(folder, venue.standby_key_file, venue.standby_key_name)
         return ExternalSettings(
             base_url,
             venue.stream_url or default_stream_url(base_url),
@@ -174,28 +176,25 @@ class Draft:
 
     @property
     def variables(self) -> frozenset[str]:
-        """The environment variables in which it says that a secret stands."""
+        """The environment variables that hold a secret."""
         rows = rows_of(self.file, self.source, {})
         return frozenset(each.value for each in rows if each.key.endswith("_env"))
 
     @property
     def reaper(self) -> ReaperSettings | None:
-        """What the reaper is told; None when the file does not speak of one."""
+        """None when the file has no such section."""
         part = self.file.reaper
         if part is None:
             return None
-        folder = self.source.path.parent
-        key_file = None if part.key_file is None else file_in(folder, part.key_file)
+        key_file = None if part.key_file is None else file_in(self._folder, part.key_file)
         return ReaperSettings(key_file, part.key_name, part.key_env, part.after_ms * NS_PER_MS)
 
     @property
     def paper(self) -> PaperSettings:
-        """What a paper run is told."""
         part, venue = self.file.paper, self.venue
         key: KeyPlace | None = None
         if part.names_key:
-            folder = self.source.path.parent
-            key = KeyPlace.of(folder, part.key_file, part.key_name, part.key_env)
+            key = KeyPlace.named(self._folder, part.key_file, part.key_name, part.key_env)
         elif isinstance(venue, ExternalSettings):
             key = venue.read_key or KeyPlace(venue.key_file, venue.key_name, venue.key_env)
         latency_ns = None if part.latency_ms is None else part.latency_ms * NS_PER_MS
@@ -203,8 +202,7 @@ class Draft:
 
 
 class BotConfig(msgspec.Struct, frozen=True):
-    """A whole, checked configuration. rows: the same key by key. makers: what makes other
-    strategies than the one it names, from the same folder."""
+    """A whole, checked configuration."""
 
     name: str
     trader: TraderSettings
@@ -213,24 +211,27 @@ class BotConfig(msgspec.Struct, frozen=True):
     shadows: tuple[Candidate, ...]
     strategy_name: str
     venue: EmbeddedSettings | ExternalSettings
-    status: StatusSettings
+    status: Status
     state: StateSettings
     records: RecordsSettings
-    notices: tuple[NoticeSettings, ...]
+    notices: tuple[NoticePart, ...]
     source: YamlText
     choice: StrategyChoice
     paper: PaperSettings
     rows: tuple[KeyRow, ...]
+    """The same key by key."""
+
     makers: Makers
+    """For other strategies than the one it names, from the same folder."""
 
     @property
     def digest(self) -> str:
-        """Sixteen hex digits that are others for every other effective content."""
+        """Sixteen hex digits of the effective content."""
         return digest_of(self.rows)
 
     @property
     def configured(self) -> Configuration:
-        """What the trader is told of it."""
+        """As the trader and the journal have it."""
         return Configuration(self.trader, self.choice, self.digest)
 
 
@@ -241,31 +242,33 @@ def default_stream_url(base_url: str) -> str:
 
 
 def read_draft(path: Path, raw: bytes | None = None) -> Draft:
-    """Read a file and check everything but the strategy. Raises ConfigFault only when it is no
-    plain YAML at all; other faults are kept in the draft, to be told together. raw: its bytes where
-    they have been read already."""
+    """Read a file and check everything but the strategy; faults are kept in the draft.
+
+    raw: its bytes where they have been read already. Raises ConfigFault only for a file that is no
+    plain YAML at all.
+    """
     try:
         source = read_yaml(path, raw)
     except YamlFault as fault:
-        raise ConfigFault(list(fault.told)) from None
+        raise ConfigFault(list(fault.lines)) from None
     return draft_of(source)
 
 
 def draft_of(source: YamlText) -> Draft:
     """The draft of a content, wherever it came from; everything but the strategy is checked."""
+    source, renamed = with_current_keys(source)
     file, faults = typed(File, source.content, (), source)
     if file is not None:
-        faults = _cross_checked(file, source)
-    return Draft(source, file, faults)
+        faults = check_file(file, source)
+    return Draft(source, file, renamed + faults)
 
 
 WHERE: Final = frozenset({"name", "series", "venue", "status", "state"})
-"""The parts that say where bot and venue are."""
+"""The sections that say where bot and venue are."""
 
 FOR_THE_REAPER: Final = frozenset({"name", "series", "venue", "state", "reaper"})
-"""The parts by which it watches, and cancels."""
 
-_STANDING_IN: Final[dict[str, Plain]] = {
+_PLACEHOLDERS: Final[dict[str, Plain]] = {
     "strategy": {"name": "none"},
     "risk": dict.fromkeys(
         ("event_loss_cents", "series_loss_cents", "rung_position_qty", "order_qty"), "1"
@@ -274,24 +277,20 @@ _STANDING_IN: Final[dict[str, Plain]] = {
 
 
 def spared(draft: Draft, needed: frozenset[str] = WHERE) -> Draft | None:
-    """The draft without the parts in which something is wrong, for whoever only wants to know
-    where the bot and its venue are: it says nothing of how to trade. None where what is wrong is
-    in what is needed: the names of those parts."""
+    """The draft without the sections that have faults, for a caller that only has to find bot and
+    venue; it says nothing of how to trade. None where a section of `needed` has a fault."""
     wrong = {fault.text.partition(":")[0].partition(".")[0] for fault in draft.faults}
     if wrong & needed:
         return None
     source = draft.source
     kept = {key: value for key, value in source.content.items() if key not in wrong}
-    source = msgspec.structs.replace(source, content=_STANDING_IN | kept)
+    source = msgspec.structs.replace(source, content=_PLACEHOLDERS | kept)
     found = draft_of(source)
     return None if found.faults else found
 
 
 def finish(draft: Draft) -> BotConfig:
-    """Find the strategies, check their parameters. Raises ConfigFault with all that is wrong.
-
-    Imports their modules, and so whatever they need.
-    """
+    """Import the strategies and check their parameters. Raises ConfigFault with all faults."""
     found, faults = find_live(draft.source)
     shadows, wrong = find_shadows(draft.source)
     faults = sorted({*draft.faults, *faults, *wrong})
@@ -311,12 +310,10 @@ def finish(draft: Draft) -> BotConfig:
         shadows=shadows,
         strategy_name=file.strategy.name,
         venue=draft.venue,
-        status=StatusSettings(
-            file.status.host, file.status.port, file.status.allowed_hosts, file.status.control
-        ),
+        status=file.status,
         state=draft.state,
         records=draft.records,
-        notices=notice_settings(file.notices, draft.source.path.parent),
+        notices=file.notices,
         source=draft.source,
         choice=choice,
         paper=draft.paper,
@@ -327,174 +324,20 @@ def finish(draft: Draft) -> BotConfig:
 
 def trader_settings(file: File, series_ticker: Ticker) -> TraderSettings:
     """The trader's numbers, milliseconds turned into nanoseconds."""
-    risk = file.risk
-    return TraderSettings(
-        series_ticker=series_ticker,
-        risk=RiskSettings(
-            event_loss_cents=Cents(risk.event_loss_cents),
-            series_loss_cents=Cents(risk.series_loss_cents),
-            account_loss_cents=Cents(risk.account_loss_cents),
-            rung_position_qty=Qty(risk.rung_position_qty),
-            order_qty=Qty(risk.order_qty),
-            event_net_qty=Qty(risk.event_net_qty),
-            event_gross_qty=Qty(risk.event_gross_qty),
-            event_gross_cents=Cents(risk.event_gross_cents),
-            resting_cents=Cents(risk.resting_cents),
-            resting_orders=risk.resting_orders,
-            flat_ns=risk.flat_ms * NS_PER_MS,
-        ),
-        pace=PaceSettings(**_in_ns(file.pace)),
-        budget=BudgetSettings(**file.budget.model_dump()),
-        staleness=StalenessSettings(**_in_ns(file.trust)),
-        start=StartSettings(strangers=file.start.strangers),
-        news=file.news.settings(),
-        curfew=file.curfew.settings(),
-        keys=KeySettings(
-            read=file.venue.names_read_key, standby=file.venue.standby_key_file is not None
-        ),
-        breakers=file.breakers.settings(),
+    kinds = {each.name: each.type for each in msgspec.structs.fields(TraderSettings)}
+    parts = {
+        field: kinds[field](**in_ns(getattr(file, section)))
+        for section, field in SETTINGS_OF.items()
+    }
+    keys = KeySettings(
+        read=file.venue.names_read_key, standby=file.venue.standby_key_file is not None
     )
+    return TraderSettings(series_ticker=series_ticker, keys=keys, **parts)
 
 
-def _in_ns(part: Part) -> dict[str, int]:
-    """A part's numbers by the trader's names for them, with every `_ms` turned into `_ns`."""
-    numbers: dict[str, int] = {}
-    for key, value in part.model_dump().items():
-        is_ms = key.endswith("_ms")
-        name = f"{key[:-3]}_ns" if is_ms else key
-        numbers[_FIELDS.get(name, name)] = value * NS_PER_MS if is_ms else value
-    return numbers
-
-
-_FIELDS: Final = {key: name for name, key in JOURNAL_NAMES.items()}
-
-
-# --- checks over several keys ---------------------------------------------------------------------
-
-
-def _cross_checked(file: File, source: YamlText) -> list[Fault]:
-    faults: list[Fault] = []
-
-    def wrong(place: Place, text: str) -> None:
-        name = ".".join(str(step) for step in place)
-        faults.append(Fault(source.line_of(place), f"{name}: {text}"))
-
-    if file.name is not None and _NAME.fullmatch(file.name) is None:
-        wrong(("name",), f"{file.name[:60]!r}; accepted: small letters, digits, - and _")
-    elif file.name is None and _NAME.fullmatch(source.path.stem) is None:
-        wrong(("name",), "missing, and the file's own name cannot stand for it")
-    if not is_path_segment(file.series):
-        wrong(("series",), f"{file.series[:60]!r}; accepted: letters, digits, dots and hyphens")
-    for place in _blanks(source.content, ()):
-        # A blank path would be the folder that it starts from, and a blank name is no key's.
-        is_state = place == ("state", "dir")
-        what = "a folder of the bot's own" if is_state else "what it is, or leave the key out"
-        wrong(place, f"blank; accepted: {what}")
-    _check_venue(file.venue, wrong)
-    _check_reaper(file, wrong)
-    _check_paper(file, wrong)
-    _check_numbers(file, wrong)
-    _check_status(file.status, wrong)
-    check_records(file.records, source.path.parent, wrong)
-    check_notices(file.notices, wrong)
-    return faults
-
-
-def _blanks(content: Plain, place: Place) -> Iterator[Place]:
-    """Where a path, or the name of a key, says nothing; a strategy's parameters are its own."""
-    if isinstance(content, str):
-        last = str(place[-1])
-        if not content.strip() and (last in ("dir", "embedded") or last.endswith(_SAID)):
-            yield place
-    elif place not in (("strategy",), ("shadow",)):
-        pairs = content.items() if isinstance(content, dict) else enumerate(content)
-        for step, inner in pairs:
-            yield from _blanks(inner, (*place, step))
-
-
-_SAID: Final = ("file", "key_name")
-
-
-def _check_venue(venue: Venue, wrong: Wrong) -> None:
-    if (venue.embedded is None) == (venue.base_url is None):
-        wrong(("venue",), "exactly one of embedded and base_url is wanted")
-        return
-    if venue.embedded is not None:
-        for key in type(venue).model_fields:
-            if key != "embedded" and getattr(venue, key) is not None:
-                wrong(("venue", key), "not with embedded, which gives its own")
-        return
-    own = KeyPlace.of(Path(), venue.key_file, venue.key_name, venue.key_env)
-    check_key("venue", own, wrong)
-    if venue.names_read_key:
-        read = KeyPlace.of(Path(), venue.read_key_file, venue.read_key_name, venue.read_key_env)
-        check_key("venue", read, wrong, "read_")
-    if venue.standby_key_name is not None and venue.standby_key_file is None:
-        wrong(("venue", "standby_key_name"), "only beside standby_key_file")
-    assert venue.base_url is not None
-    check_address(("venue", "base_url"), venue.base_url, ("http", "https"), wrong)
-    if not venue.base_url.rstrip("/").endswith(API_PREFIX):
-        wrong(("venue", "base_url"), f"accepted: an address that ends in {API_PREFIX}")
-    if venue.stream_url is not None:
-        check_address(("venue", "stream_url"), venue.stream_url, ("ws", "wss"), wrong)
-
-
-def _check_paper(file: File, wrong: Wrong) -> None:
-    paper = file.paper
-    if not paper.names_key:
-        return
-    if file.venue.embedded is not None:
-        wrong(("paper",), "no key with an embedded venue, which gives its own")
-    check_key("paper", KeyPlace.of(Path(), paper.key_file, paper.key_name, paper.key_env), wrong)
-
-
-def _check_reaper(file: File, wrong: Wrong) -> None:
-    if file.reaper is None:
-        return
-    if file.venue.embedded is not None:
-        wrong(("reaper",), "not with an embedded venue, which ends with its bot")
-    reaper = file.reaper
-    own = KeyPlace.of(Path(), reaper.key_file, reaper.key_name, reaper.key_env)
-    check_key("reaper", own, wrong)
-
-
-_LEAST: Final = (
-    ("series_loss_cents", "event_loss_cents", ""),
-    ("account_loss_cents", "series_loss_cents", "for none"),
-    ("event_gross_qty", "order_qty", "for what follows"),
-    ("event_net_qty", "order_qty", "for what follows"),
-    ("event_gross_cents", "event_loss_cents", "for what follows"),
-    ("rung_position_qty", "order_qty", ""),
-)
-"""Limits that cannot be smaller than another one, and what 0 stands for where it is accepted."""
-
-
-def _check_numbers(file: File, wrong: Wrong) -> None:
-    risk, budget, trust = file.risk, file.budget, file.trust
-    for key, least, off in _LEAST:
-        value, bound = getattr(risk, key), getattr(risk, least)
-        if value < bound and not (off and value == 0):
-            also = f"; or 0 {off}" if off else ""
-            wrong(("risk", key), f"{value} is below {least}; accepted: at least {bound}{also}")
-    if budget.reserve >= budget.burst:
-        why = "is not below burst: nothing could ever be quoted"
-        accepted = f"at most {budget.burst - 1}, or a larger burst"
-        wrong(("budget", "reserve"), f"{budget.reserve} {why}; accepted: {accepted}")
-    if risk.resting_orders > budget.burst:
-        why = "is above budget.burst: not all could be cancelled at once"
-        most = f"accepted: at most {budget.burst}"
-        wrong(("risk", "resting_orders"), f"{risk.resting_orders} {why}; {most}")
-    if trust.recheck_ms >= trust.book_ms:
-        why = "is not below book_ms: a book would be too old before it is checked"
-        accepted = f"at most {trust.book_ms - 1}"
-        wrong(("trust", "recheck_ms"), f"{trust.recheck_ms} {why}; accepted: {accepted}")
-    for place, text in beyond_caps(file.breakers, risk.order_qty):
-        wrong(place, text)
-
-
-def _check_status(status: Status, wrong: Wrong) -> None:
-    if not is_loopback(status.host) and not status.allowed_hosts:
-        wrong(
-            ("status", "host"),
-            "not loopback; name the Host headers to answer to in allowed_hosts to mean it",
-        )
+def in_ns(part: Part) -> dict[str, Any]:
+    """A section as fields of the trader's settings."""
+    return {
+        field_of(key): value * NS_PER_MS if key.endswith("_ms") else value
+        for key, value in part.model_dump().items()
+    }

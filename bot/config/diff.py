@@ -1,6 +1,5 @@
-"""A checked configuration key by key: its value in force, where that came from, when a change of it
-takes effect; and what is other in a second one.
-"""
+"""A configuration key by key: its value, its source, when a change applies; and the differences of
+two."""
 
 import hashlib
 import json
@@ -23,8 +22,8 @@ _REFERENCES: Final = ("_file", "_env")
 
 
 class KeyRow(msgspec.Struct, frozen=True):
-    """One key. value: as it is written in YAML, `-` for nothing; line: where the file says it, None
-    for a default. applies: live or restart. is_secret: the value is for no log."""
+    """value: as in YAML, `-` for nothing. line: None for a default. applies: live or restart.
+    is_secret: not for logs."""
 
     key: str
     value: str
@@ -33,14 +32,12 @@ class KeyRow(msgspec.Struct, frozen=True):
     is_secret: bool = False
 
     @property
-    def shown(self) -> str:
-        """The value for a person."""
+    def shown_value(self) -> str:
         return NOT_SHOWN if self.is_secret else self.value
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A key whose value is another one. line: where the newer file says it, None where no file says
-    it."""
+    """A key whose value changed. line: in the newer file, None where no file has it."""
 
     key: str
     old: str
@@ -50,7 +47,7 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def is_live(self) -> bool:
-        """Whether a running bot takes it over."""
+        """True if a running bot takes it over."""
         return self.applies == LIVE
 
     def __str__(self) -> str:
@@ -62,8 +59,8 @@ _TENFOLD: Final = 10
 
 
 def lifts_a_limit(change: Change) -> bool:
-    """True if a limit grows to more than ten times its value, or goes to 0, which lifts it or has
-    it follow from another one: a slip of a digit looks like that."""
+    """True if a limit grows to more than ten times its value, or to 0, which lifts it: it may be a
+    slip of a digit."""
     if not change.key.startswith(_LIMITS) or not (change.old.isdigit() and change.new.isdigit()):
         return False
     old, new = int(change.old), int(change.new)
@@ -72,7 +69,7 @@ def lifts_a_limit(change: Change) -> bool:
 
 def rows_of(file: BaseModel, source: YamlText, params: Mapping[Place, Any]) -> tuple[KeyRow, ...]:
     """Every key of a checked file, in the order of the schema. params: the checked parameters of
-    each strategy by the place where they stand."""
+    each strategy, by place."""
     return tuple(_rows(file, (), source, params))
 
 
@@ -108,7 +105,7 @@ def _is_secret(name: str) -> bool:
 
 
 def written(value: object) -> str:
-    """A value as it is written in YAML; `-` for nothing."""
+    """A value as in YAML; `-` for nothing."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -121,16 +118,14 @@ def written(value: object) -> str:
 
 
 def digest_of(rows: Sequence[KeyRow]) -> str:
-    """Sixteen hex digits that are others for every other effective content."""
+    """Sixteen hex digits of the effective content."""
     content = json.dumps([(row.key, row.value) for row in rows])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def changes(old: Sequence[KeyRow], new: Sequence[KeyRow]) -> tuple[Change, ...]:
-    """The keys whose values differ, in the order of the newer file; those that are gone last.
-
-    A value that may be a secret is not in it.
-    """
+    """The keys whose values differ, in the order of the newer file; removed ones last. Secret
+    values are not shown."""
     before = {row.key: row for row in old}
     now = {row.key: row for row in new}
     found: list[Change] = []
@@ -147,7 +142,7 @@ def _value(row: KeyRow | None) -> str:
 
 
 def _told(row: KeyRow | None) -> str:
-    """A value for a log, which keeps it: of a key not even where it is."""
+    """A value for a log; of a key not even its place."""
     if row is None:
         return NOTHING
-    return NOT_SHOWN if "key" in row.key.rpartition(".")[2] else row.shown
+    return NOT_SHOWN if "key" in row.key.rpartition(".")[2] else row.shown_value

@@ -1,9 +1,7 @@
 """The configuration file of a running bot: what a change of it means for the trader.
 
-A file that is wrong anywhere holds nothing, and so does one that changes a key which takes a
-restart, live keys in it or not: whoever reads the file later must not have to know which half of it
-is in force. Everything that may take its time or fail is done here, beside the loop: reading,
-checking, importing a strategy and making one.
+A file with any fault, or with a change that takes a restart, is refused whole, so that nobody has
+to know which half is in force. Reading, checking and importing happen here, outside the loop.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,11 +35,11 @@ class LiveConfig:
         tell: Callable[[m.Event], None],
         state: Path | None = None,
     ) -> None:
-        """state: where a confirmed change is stored; None: nobody can confirm one.
-
-        makers: those that the trader remakes its strategies with, so that what is imported here
-        need not be imported there. in_force: the trader's. tell: gives it an event."""
-        self._config = config
+        """makers: those of the trader, so that a strategy is imported once. in_force: the trader's.
+        tell: gives it an event. state: where a confirmed change is stored; None: nobody can confirm
+        one."""
+        self.path = config.source.path
+        self.started_with = config.source.raw
         self._makers = makers
         self._in_force = in_force
         self._give = tell
@@ -49,33 +47,19 @@ class LiveConfig:
         self._told = self._number = 0
         self._known: dict[str, tuple[KeyRow, ...]] = {config.digest: config.rows}
 
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._config.source.path
-
-    @property
-    def started_with(self) -> bytes:
-        """Its bytes when the trader was made."""
-        return self._config.source.raw
-
     def confirmed(self) -> str:
-        """The digest of the content that a person has confirmed last; empty for none."""
         return "" if self._state is None else confirmed_digest(self._state)
 
-    def tell(self, event: m.Event) -> None:
-        """Give an event to the trader."""
+    def send_event(self, event: m.Event) -> None:
         self._told += 1
         self._give(event)
 
     def is_taken(self) -> bool:
-        """Whether the trader has taken in everything told so far."""
         return self._in_force.heard >= self._told
 
     def check(self, raw: bytes | None) -> m.Event | None:
-        """What a content of the file means: `Reconfigured`, `ConfigRefused`, or None where it says
-        what is in force already and no change before it was at fault. raw: None when there is no
-        file."""
+        """`Reconfigured`, `ConfigRefused`, or None where the content is in force already and no
+        earlier change was at fault. raw: None when there is no file."""
         if raw is None:
             return _refused([f"{self.path}:1: cannot be read: is it there?"])
         try:
@@ -123,8 +107,7 @@ class LiveConfig:
 
 
 def _refused(faults: Sequence[str]) -> m.ConfigRefused:
-    """All faults in one line: a log takes no more, and a journal no sign that is none, as a path of
-    the system's may have."""
+    """All faults in one printable line, for log and journal."""
     why = " | ".join(faults)
     return m.ConfigRefused(plain(why, len(why)))
 

@@ -1,4 +1,8 @@
-"""What a strategy can be told: its parameters with default, range and unit, from its own schema."""
+"""Finds and imports strategies: by name, by dotted path or by file path.
+
+A name is a module of `strategies`, or an entry point of the group `laddermaker.strategies`; a
+shipped one goes first.
+"""
 
 import difflib
 import importlib
@@ -30,12 +34,12 @@ _IN_FILE: Final = re.compile(r"(.+\.py)(?::([A-Za-z_][A-Za-z0-9_]*))?")
 
 
 class StrategyFault(Exception):
-    """There is no such strategy; the text says what there is."""
+    """There is no such strategy; the text says which there are."""
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A strategy that has a name. source: `strategies`, or the package that gives it. about: its
-    first line; fault: why it cannot be used, empty when it can."""
+    """A strategy with a name. source: `strategies`, or its package. fault: why it cannot be used,
+    empty when it can."""
 
     name: str
     source: str
@@ -44,13 +48,13 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 def known_strategies() -> list[str]:
-    """The names that `find_strategy` knows: what comes with the program, then what is installed."""
+    """Names that `find_strategy` takes: shipped ones, then installed ones."""
     shipped = shipped_strategies()
     return [*shipped, *sorted(name for name in _installed() if name not in shipped)]
 
 
 def listed_strategies() -> list[Listed]:
-    """Every strategy with a name; all are imported. One that cannot be is listed with its fault."""
+    """Every strategy with a name; all are imported."""
     shipped, installed = shipped_strategies(), _installed()
     out = []
     for name in known_strategies():
@@ -63,7 +67,7 @@ def listed_strategies() -> list[Listed]:
 
 
 def about(strategy: type[Strategy]) -> str:
-    """A strategy in one line: the first paragraph of its own words, else of its module's."""
+    """A strategy in one line: the first paragraph of its docstring, else of its module's."""
     module = sys.modules.get(strategy.__module__)
     own = strategy.__dict__.get("__doc__")
     text = inspect.cleandoc(own or (module.__doc__ if module else None) or "")
@@ -71,7 +75,7 @@ def about(strategy: type[Strategy]) -> str:
 
 
 def _installed() -> dict[str, importlib.metadata.EntryPoint]:
-    """What installed packages give, by name; of two with one name the first stands."""
+    """Entry points by name; of two with one name the first."""
     found: dict[str, importlib.metadata.EntryPoint] = {}
     for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
         found.setdefault(point.name, point)
@@ -83,7 +87,6 @@ def _source(point: importlib.metadata.EntryPoint) -> str:
 
 
 def shipped_strategies() -> list[str]:
-    """The names of those that come with the program."""
     package = importlib.import_module(_PACKAGE)
     return sorted(
         module.name
@@ -93,11 +96,11 @@ def shipped_strategies() -> list[str]:
 
 
 def find_strategy(text: str, folder: Path) -> type[Strategy]:
-    """The strategy that `text` names: `ladder_joint`, `package.module:Class`, `./mine.py:Class`, or
-    `./mine.py` for the class that this file names in its `STRATEGY`.
+    """The strategy of `ladder_joint`, `package.module:Class`, `./mine.py:Class`, or `./mine.py` for
+    its `STRATEGY`.
 
-    folder: what a file path starts from. Raises StrategyFault when it is none of these, cannot be
-    imported, or is no Strategy with a Params schema.
+    folder: where a file path starts. Raises StrategyFault when there is none, it cannot be
+    imported, or it is no Strategy with a Params schema.
     """
     module, name = _named(text, folder)
     found = getattr(module, name, None)
@@ -109,13 +112,12 @@ def find_strategy(text: str, folder: Path) -> type[Strategy]:
 
 
 def module_of(text: str, folder: Path) -> ModuleType:
-    """The module that `text` names a strategy in, wherever its class was made. As `find_strategy`
-    otherwise."""
+    """The module that `text` names a strategy in. As `find_strategy` otherwise."""
     return _named(text, folder)[0]
 
 
 def _named(text: str, folder: Path) -> tuple[ModuleType, str]:
-    """A module, and the name that the strategy has in it."""
+    """A module, and the name of the strategy in it."""
     _alias_moved_modules()
     if in_file := _IN_FILE.fullmatch(text):
         module, name = _from_file(folder / in_file[1]), in_file[2] or "STRATEGY"
@@ -138,7 +140,7 @@ def _named(text: str, folder: Path) -> tuple[ModuleType, str]:
 
 
 def _alias_moved_modules() -> None:
-    """For one version a strategy may import its contract and the pricing tools as before, from
+    """For one version a strategy may import its contract and the pricing tools from
     `bot.core.strategy` and `bot.core.pricing`."""
     sys.modules.setdefault("bot.core.strategy", importlib.import_module("bot.strategy.api"))
     tools = importlib.import_module("bot.strategy.pricing")
@@ -149,8 +151,8 @@ def _alias_moved_modules() -> None:
 
 
 def made(strategy: type[Strategy], params: Any) -> Strategy:
-    """A fresh instance. Raises StrategyFault, with file and line, whatever it raises meanwhile, and
-    for a class that has no `quote` of its own or whose instances know no parameters."""
+    """A fresh instance. Raises StrategyFault, with file and line, whatever its class raises, and
+    for a class without `quote` or whose instances have no parameters."""
     try:
         instance = strategy(params)
         said = "" if strategy.quote is not Strategy.quote else "it has no method quote(self, view)"
@@ -164,17 +166,15 @@ def made(strategy: type[Strategy], params: Any) -> Strategy:
 
 
 def _said(fault: BaseException) -> str:
-    """What a plugin raised. Raises it again if it is a person's Ctrl-C."""
+    """The text of a plugin's fault. Raises it again if it is a person's Ctrl-C."""
     if is_ctrl_c(fault):
         raise fault
     return fault_text(fault)
 
 
 def tried(strategy: type[Strategy]) -> type[Strategy]:
-    """The same, once an instance was made, if it can be without being told anything.
-
-    Raises StrategyFault as `made` does.
-    """
+    """The same class, after an instance was made if no parameter is required. Raises StrategyFault
+    as `made` does."""
     if not any(field.is_required() for field in strategy.Params.model_fields.values()):
         made(strategy, strategy.Params())
     return strategy
@@ -189,8 +189,7 @@ def _imported(name: str, text: str) -> ModuleType:
 
 
 def _from_file(path: Path) -> ModuleType:
-    """The module in a file. It is run once in a process, as every module is: a run that was made
-    with it can only be lived again with the same lines."""
+    """The module in a file, which runs once in a process as every module does."""
     known = _FROM_FILES.get(path.absolute())
     if known is not None:
         return known
@@ -235,14 +234,14 @@ _UNITS: Final = (
     ("_hours", "hours"),
     ("_s", "seconds"),
 )
-"""The last word of a name, and what it is counted in."""
+"""Endings of names, and their units."""
 
 _BOUNDS: Final = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One parameter as a person sets it. default: as text; None when it must be given. accepted:
-    type and range. unit: empty where it has none."""
+    """One parameter. default: as text; None when it must be given. accepted: type and range. unit:
+    empty without one."""
 
     name: str
     default: str | None
@@ -252,12 +251,10 @@ class Parameter(msgspec.Struct, frozen=True):
 
     @property
     def is_required(self) -> bool:
-        """Whether it has no default."""
         return self.default is None
 
 
 def parameters_of(strategy: type[Strategy]) -> list[Parameter]:
-    """Every parameter of a strategy, in the order of its schema."""
     return [_parameter(name, field) for name, field in strategy.Params.model_fields.items()]
 
 
@@ -267,7 +264,7 @@ def _parameter(name: str, field: FieldInfo) -> Parameter:
 
 
 def _text(value: object) -> str:
-    """A value as it is written in YAML."""
+    """A value as in YAML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, pydantic.BaseModel):

@@ -1,4 +1,4 @@
-"""The configuration file as a JSON Schema for editors: made from the sections, never written."""
+"""The JSON Schema of the configuration file, made from the sections, for editors."""
 
 import json
 from pathlib import Path
@@ -7,16 +7,15 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from bot.config.plugins import find_strategy, shipped_strategies
-from bot.config.sections import File, applies_of
+from bot.config.sections import File, applies_of, section_of
 
 URI: Final = "https://json-schema.org/draft/2020-12/schema"
 APPLIES: Final = "x-applies"
-"""Beside each key: `live`, or `restart`."""
+"""The property of each key that says `live` or `restart`."""
 
 
 def schema() -> dict[str, Any]:
-    """The schema, as plain values. The parameters of a strategy that comes with the program are
-    described where its name stands."""
+    """As plain values, with the parameters of the shipped strategies."""
     made = File.model_json_schema()
     definitions: dict[str, Any] = made.pop("$defs")
     for model in _models(File):
@@ -26,6 +25,7 @@ def schema() -> dict[str, Any]:
             key = part["properties"][name]
             key.pop("title", None)
             key.pop("applies", None)
+            key.pop("was", None)
             key[APPLIES] = applies_of(model, field)
     for name in shipped_strategies():
         definitions |= _params(name)
@@ -34,7 +34,6 @@ def schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The schema as the text of a file."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -42,14 +41,14 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
     """A model and those of its sections, each once."""
     found = [model]
     for field in model.model_fields.values():
-        for each in (field.annotation, *getattr(field.annotation, "__args__", ())):
-            if isinstance(each, type) and issubclass(each, BaseModel):
-                found += [sub for sub in _models(each) if sub not in found]
+        section = section_of(field)
+        if section is not None:
+            found += [each for each in _models(section) if each not in found]
     return found
 
 
 def _params(name: str) -> dict[str, Any]:
-    """What the parameters of a strategy are, and what those are made of, under names of its own."""
+    """The parameters of a strategy and what they are made of, under names of their own."""
     params = find_strategy(name, Path()).Params.model_json_schema(
         ref_template=f"#/$defs/{name}.{{model}}"
     )
@@ -61,7 +60,7 @@ def _params(name: str) -> dict[str, Any]:
 
 
 def _when(name: str) -> dict[str, Any]:
-    """What holds of the parameters when the name stands there."""
+    """The parameters that hold for this strategy name."""
     return {
         "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
         "then": {"properties": {"params": {"$ref": f"#/$defs/{name}.params"}}},

@@ -1,4 +1,5 @@
-"""Keys and addresses as a configuration names them, and what is wrong with them; never a key."""
+"""Where a configuration finds keys and addresses, and their faults; never a
+key itself."""
 
 import difflib
 import ipaddress
@@ -14,7 +15,7 @@ import msgspec
 from bot.config.strict_yaml import Place
 
 Wrong = Callable[[Place, str], None]
-"""Takes the place of a fault in the file, and what is wrong there."""
+"""Takes the place of a fault in the file, and its text."""
 
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 """The name of an environment variable."""
@@ -23,7 +24,7 @@ VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 class KeyPlace(msgspec.Struct, frozen=True):
     """Where a key comes from; exactly one of key_file and key_env is set.
 
-    key_name: which key of `key_file`, where that is a JSON object of keys; None for a plain file.
+    key_name: the entry of `key_file` if that is a JSON object of keys; None for a plain file.
     """
 
     key_file: Path | None
@@ -31,31 +32,29 @@ class KeyPlace(msgspec.Struct, frozen=True):
     key_env: str | None
 
     @classmethod
-    def of(
+    def named(
         cls, folder: Path, file: str | None, name: str | None = None, variable: str | None = None
     ) -> "KeyPlace":
-        """As a configuration says it, a file being taken from this folder."""
+        """A file is taken from this folder."""
         return cls(None if file is None else file_in(folder, file), name, variable)
 
 
 def file_in(folder: Path, text: str) -> Path:
-    """A file as a configuration names it, taken from this folder; ~ and ~user are their homes.
-
-    Of a user that nobody knows the name stays as written, and reading it tells that.
-    """
+    """A path from this folder; ~ and ~user are expanded. An unknown user stays as written, and
+    reading the file reports it."""
     return folder / os.path.expanduser(text)  # noqa: PTH111 - pathlib's raises for such a user
 
 
 def check_key(name: str, place: KeyPlace, wrong: Wrong, prefix: str = "") -> None:
-    """Where a key is to be found: one place, and never the key itself.
+    """One place of a key, and never the key itself.
 
-    name: the part of the file. prefix: what the names of the keys begin with there.
+    name: the section. prefix: of the names of the keys there.
     """
     file, variable = f"{prefix}key_file", f"{prefix}key_env"
     if (place.key_file is None) == (place.key_env is None):
         wrong((name,), f"exactly one of {file} and {variable} is wanted in {name}")
     if place.key_name is not None and place.key_file is None:
-        wrong((name, f"{prefix}key_name"), f"only beside {file}")
+        wrong((name, f"{prefix}key_name"), f"only with {file}")
     if place.key_env is not None and VARIABLE.fullmatch(place.key_env) is None:
         wrong((name, variable), "not the name of a variable; never write the key itself here")
 
@@ -83,7 +82,7 @@ def check_address(place: Place, text: str, schemes: tuple[str, str], wrong: Wron
         names = "letters, digits, dots and hyphens, of other scripts in its xn-- form"
         wrong(place, f"no host can be called so; accepted: a name of {names}, or an IP address")
     elif address.username is not None or address.query or address.fragment:
-        # What stands there may be a secret: it is not shown.
+        # It may be a secret, and is not shown.
         wrong(place, "no user, query or fragment in an address")
     elif address.scheme == plain and not is_loopback(host):
         wrong(place, f"{plain}:// is for loopback only; use {secure}://")
@@ -95,8 +94,8 @@ _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 
 
 def names_a_host(address: urllib.parse.SplitResult) -> bool:
-    """Whether its host is one, and the same one to whoever reads it: a name of another script, or
-    one that ends in a number, leads one reader here and another there."""
+    """True if every reader takes the host for the same one: names of other scripts, and names that
+    end in a number, differ between readers."""
     host = address.hostname or ""
     try:
         ipaddress.ip_address(host)
@@ -108,7 +107,7 @@ def names_a_host(address: urllib.parse.SplitResult) -> bool:
 
 
 def _is_readable(host: str) -> bool:
-    """Whether every part that stands for signs of another script stands for some."""
+    """True if every punycode part decodes."""
     if "xn--" not in host:
         return True
     import httpx
@@ -120,7 +119,6 @@ def _is_readable(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine's own."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

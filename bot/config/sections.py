@@ -1,13 +1,10 @@
-"""The sections of the configuration file: every key with its default, bounds, meaning, and whether
-a running bot takes its change over.
+"""Every key of the configuration file: one row with default, bounds, meaning, and when it applies.
 
-The defaults have their home in `bot.core.settings`; here they get their units, bounds and words.
-The reference (docs/configuration.md), the JSON Schema for editors (configs/schema.json) and
-`bot config show` are made from these.
+docs/configuration.md, configs/schema.json, validation, `bot config show` and live reload are made
+from these rows. Defaults of the trader's numbers come from `bot.core.settings`.
 """
 
 import enum
-from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -33,14 +30,16 @@ from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX, RATE_BURST, RATE_PER_
 from venue.wire.money import Cents, Qty
 
 LIVE: Final = "live"
+"""A running bot takes a change of the key over."""
+
 RESTART: Final = "restart"
+"""A change of the key holds from the next start."""
 
 
 class Part(BaseModel):
-    """A section whose keys take a restart."""
+    """A section of the file. Its keys take a restart unless it or the key says otherwise."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
     applies: ClassVar[str] = RESTART
 
 
@@ -50,272 +49,150 @@ class LivePart(Part):
     applies: ClassVar[str] = LIVE
 
 
-ON_RESTART: Final[JsonDict] = {"applies": RESTART}
-"""`json_schema_extra` of a key that takes a restart in a live section."""
+def key(default: Any, about: str, *, was: str = "", applies: str = "", **bounds: Any) -> Any:
+    """One row. default: `...` for a key that must be given. was: its name before this version,
+    which is accepted with a warning. applies: LIVE or RESTART where it differs from its section."""
+    extra: JsonDict = {name: value for name, value in (("was", was), ("applies", applies)) if value}
+    return Field(default, description=about or None, json_schema_extra=extra or None, **bounds)
+
+
+def _ms(default_ns: int, about: str, **options: Any) -> Any:
+    return key(default_ns // NS_PER_MS, about, **options)
+
+
+def _extra(field: FieldInfo, name: str) -> str:
+    extra = field.json_schema_extra
+    return str(extra.get(name, "")) if isinstance(extra, dict) else ""
 
 
 def applies_of(model: type[BaseModel], field: FieldInfo) -> str:
     """When a change of a key takes effect: LIVE or RESTART."""
-    extra = field.json_schema_extra
-    own = extra.get("applies") if isinstance(extra, dict) else None
-    return str(own or getattr(model, "applies", RESTART))
+    return _extra(field, "applies") or str(getattr(model, "applies", RESTART))
 
 
-_DEFAULT: Final = BreakerSettings()
-_RATE_MAX: Final = 100_000
+def former_name(field: FieldInfo) -> str:
+    """The name of a key before this version; empty if that was the same."""
+    return _extra(field, "was")
+
+
+def section_of(field: FieldInfo) -> type[BaseModel] | None:
+    """The model of a key that is a section or a list of sections."""
+    for each in (field.annotation, *getattr(field.annotation, "__args__", ())):
+        if isinstance(each, type) and issubclass(each, BaseModel):
+            return each
+    return None
+
+
+_RISK: Final = RiskSettings(series_loss_cents=Cents(1), rung_position_qty=Qty(1), order_qty=Qty(1))
+_THROTTLE: Final = PaceSettings()
+_BUDGET: Final = BudgetSettings()
+_STALENESS: Final = StalenessSettings()
+_JUMP_GUARD: Final = NewsSettings()
+_WIND_DOWN: Final = CurfewSettings()
+_BREAKERS: Final = BreakerSettings()
+
+_PULL_MS_MAX: Final = 3_600_000
 _DAY_MS: Final = 86_400_000
 
-BreakerRate = Annotated[int, Field(ge=0, le=_RATE_MAX)]
-Money = Annotated[int, Field(ge=0, le=NOTIONAL_CENTS_MAX)]
-
-
-class Breakers(LivePart):
-    """What trips, and what one order may be at most; 0 is what follows from the other limits."""
-
-    writes_per_second: BreakerRate = Field(
-        _DEFAULT.writes_per_second,
-        description="creates, amends and cancels in any second, but for cancels of what earlier "
-        "runs or others left; 0: three times risk.resting_orders, at least 60",
-    )
-    creates_per_minute: BreakerRate = Field(
-        _DEFAULT.creates_per_minute,
-        description="first creates in any minute; 0: three times risk.resting_orders, at least 60",
-    )
-    notional_cents_per_minute: Money = Field(
-        _DEFAULT.notional_cents_per_minute,
-        description="price times size of the same; 0: what risk.resting_orders, at least 20, of "
-        "risk.order_qty pay out",
-    )
-    fills_per_minute: BreakerRate = Field(
-        _DEFAULT.fills_per_minute,
-        description="fills booked in any minute; 0: three times risk.resting_orders, at least 60",
-    )
-    filled_qty_per_minute: int = Field(
-        _DEFAULT.filled_qty_per_minute,
-        ge=0,
-        le=QTY_MAX,
-        description="shares of the same; 0: risk.resting_orders, at least 20, times risk.order_qty",
-    )
-    loss_cents: Money = Field(
-        _DEFAULT.loss_cents,
-        description="profit below that at the opening of the books; 0: risk.series_loss_cents",
-    )
-    drawdown_cents: Money = Field(
-        _DEFAULT.drawdown_cents,
-        description="profit below its highest since; 0: twice risk.series_loss_cents",
-    )
-    rejects_per_minute: int = Field(
-        _DEFAULT.rejects_per_minute,
-        ge=1,
-        le=_RATE_MAX,
-        description="writes that the venue found wrong in any minute; want of funds, states and "
-        "pace do not count",
-    )
-    unknown_age_ms: int = Field(
-        _DEFAULT.unknown_age_ns // NS_PER_MS,
-        ge=1_000,
-        le=_DAY_MS,
-        description="age of the oldest write without a definite answer; a finding says so from "
-        "30 s on",
-    )
-    order_notional_cents: Money = Field(
-        _DEFAULT.order_notional_cents,
-        description="price times size of one create; 0: what risk.order_qty shares pay out; "
-        f"compiled cap {ORDER_NOTIONAL_CENTS_CAP:,}",
-    )
-    ticks_through: int = Field(
-        _DEFAULT.ticks_through,
-        ge=0,
-        le=98,
-        description="how far through the others' best price on the far side a create or a new "
-        f"price may reach; compiled cap {TICKS_THROUGH_CAP}",
-    )
-
-    def settings(self) -> BreakerSettings:
-        """The trader's numbers, milliseconds turned into nanoseconds."""
-        numbers = self.model_dump()
-        return BreakerSettings(unknown_age_ns=numbers.pop("unknown_age_ms") * NS_PER_MS, **numbers)
-
-
-def beyond_caps(breakers: Breakers, order_qty: int) -> Iterator[tuple[tuple[str, str], str]]:
-    """(place, text) of every number that a compiled cap refuses."""
-    for place, value, cap in (
-        (("risk", "order_qty"), order_qty, ORDER_QTY_CAP),
-        (
-            ("breakers", "order_notional_cents"),
-            breakers.order_notional_cents,
-            ORDER_NOTIONAL_CENTS_CAP,
-        ),
-        (("breakers", "ticks_through"), breakers.ticks_through, TICKS_THROUGH_CAP),
-    ):
-        if value > cap:
-            yield place, f"{value} is beyond the compiled cap of {cap} (bot/core/risk/breakers.py)"
-
-
-_NEWS: Final = NewsSettings()
-_CURFEW: Final = CurfewSettings()
-_PULL_MS_MAX: Final = 3_600_000
-_MONTH_MS: Final = 30 * 86_400_000
-
-UntilEnd = Annotated[int, Field(ge=0, le=_MONTH_MS)]
-
-
-class News(LivePart):
-    """When news pulls all rungs of an event; a 0 switches its kind off."""
-
-    jump_cents: int = Field(
-        _NEWS.jump_cents,
-        ge=0,
-        le=98,
-        description="both sides of the others' touch of a rung moved the same way, by so much on "
-        "average within jump_ms: all rungs of the event are pulled; 0: never",
-    )
-    jump_ms: int = Field(
-        _NEWS.jump_ns // NS_PER_MS, ge=1, le=_PULL_MS_MAX, description="see jump_cents"
-    )
-    print_qty: int = Field(
-        _NEWS.print_qty,
-        ge=0,
-        le=QTY_MAX,
-        description="shares of one trade that clear the touch of a rung: all rungs of the event "
-        "are pulled; 0: never",
-    )
-    print_touch_pct: int = Field(
-        _NEWS.print_touch_pct, ge=1, le=100, description="part of the touch that counts as cleared"
-    )
-    pull_ms: int = Field(
-        _NEWS.pull_ns // NS_PER_MS,
-        ge=1,
-        le=_PULL_MS_MAX,
-        description="nothing is quoted on the event for so long after the last news",
-    )
-
-    def settings(self) -> NewsSettings:
-        """The trader's numbers, milliseconds turned into nanoseconds."""
-        return NewsSettings(
-            jump_cents=self.jump_cents,
-            jump_ns=self.jump_ms * NS_PER_MS,
-            print_qty=self.print_qty,
-            print_touch_pct=self.print_touch_pct,
-            pull_ns=self.pull_ms * NS_PER_MS,
-        )
-
-
-class Curfew(LivePart):
-    """What is left to do near an event's end; a 0 switches it off."""
-
-    halve_ms: UntilEnd = Field(
-        _CURFEW.halve_ns // NS_PER_MS,
-        description="sizes are halved from so long before an event resolves on; 0: never",
-    )
-    reduce_ms: UntilEnd = Field(
-        _CURFEW.reduce_ns // NS_PER_MS,
-        description="only what reduces a position is quoted from so long before it resolves on; 0: "
-        "at the very end",
-    )
-    stop_ms: UntilEnd = Field(
-        _CURFEW.stop_ns // NS_PER_MS,
-        description="nothing is quoted from so long before an event resolves on; 0: never",
-    )
-
-    def settings(self) -> CurfewSettings:
-        """The trader's numbers, milliseconds turned into nanoseconds."""
-        return CurfewSettings(
-            halve_ns=self.halve_ms * NS_PER_MS,
-            reduce_ns=self.reduce_ms * NS_PER_MS,
-            stop_ns=self.stop_ms * NS_PER_MS,
-        )
-
-
-_LOSS_CENTS_MAX: Final = NOTIONAL_CENTS_MAX
-
-Loss = Annotated[int, Field(ge=1, le=_LOSS_CENTS_MAX)]
+Loss = Annotated[int, Field(ge=1, le=NOTIONAL_CENTS_MAX)]
+LossOrNone = Annotated[int, Field(ge=0, le=NOTIONAL_CENTS_MAX)]
 Shares = Annotated[int, Field(ge=1, le=QTY_MAX)]
-LossOrNone = Annotated[int, Field(ge=0, le=_LOSS_CENTS_MAX)]
 SharesOrNone = Annotated[int, Field(ge=0, le=QTY_MAX)]
 Milliseconds = Annotated[int, Field(ge=1, le=600_000)]
+UntilEnd = Annotated[int, Field(ge=0, le=30 * _DAY_MS)]
 Millicents = Annotated[int, Field(ge=0, le=10_000)]
 Rate = Annotated[int, Field(ge=1, le=RATE_PER_SECOND)]
 Requests = Annotated[int, Field(ge=1, le=RATE_BURST)]
-
-_PACE: Final = PaceSettings()
-_BUDGET: Final = BudgetSettings()
-_TRUST: Final = StalenessSettings()
-_START: Final = StartSettings()
-_RISK: Final = RiskSettings(series_loss_cents=Cents(1), rung_position_qty=Qty(1), order_qty=Qty(1))
-
-
-def _ms(value_ns: int, about: str) -> int:
-    """A default of the settings as a key in milliseconds, with its meaning."""
-    return Field(value_ns // NS_PER_MS, description=about)
+PerMinute = Annotated[int, Field(ge=0, le=100_000)]
 
 
 class Venue(Part):
     """Which venue to trade on, and with which keys: exactly one of embedded and base_url."""
 
-    embedded: str | None = Field(None, description="a path of a venue's YAML")
-    base_url: str | None = Field(None, description="an address that ends in /v1")
-    stream_url: str | None = Field(None, description="a ws or wss address")
-    key_file: str | None = Field(None, description="a path of a file that holds the key")
-    key_name: str | None = Field(None, description="the key's name, where key_file is JSON of keys")
-    key_env: str | None = Field(None, description="the name of an environment variable")
-    read_key_file: str | None = Field(None, description="a path of a file with a key for reads")
-    read_key_name: str | None = Field(None, description="the key's name, where that is JSON")
-    read_key_env: str | None = Field(None, description="the name of an environment variable")
-    standby_key_file: str | None = Field(None, description="a path of a file with a spare key")
-    standby_key_name: str | None = Field(None, description="the key's name, where that is JSON")
+    embedded: str | None = key(None, "a path of a venue's YAML")
+    base_url: str | None = key(None, "an address that ends in /v1")
+    stream_url: str | None = key(None, "a ws or wss address")
+    key_file: str | None = key(None, "a path of a file that holds the key")
+    key_name: str | None = key(None, "the key's name, where key_file is JSON of keys")
+    key_env: str | None = key(None, "the name of an environment variable")
+    read_key_file: str | None = key(None, "a path of a file with a key for reads")
+    read_key_name: str | None = key(None, "the key's name, where that is JSON")
+    read_key_env: str | None = key(None, "the name of an environment variable")
+    standby_key_file: str | None = key(None, "a path of a file with a spare key")
+    standby_key_name: str | None = key(None, "the key's name, where that is JSON")
 
     @property
     def names_read_key(self) -> bool:
-        """Whether reads go on a key of their own."""
+        """True if reads use a key of their own."""
         return not (self.read_key_file is self.read_key_name is self.read_key_env is None)
+
+
+class StrategyPart(LivePart):
+    """The strategy that decides the quotes, and its parameters."""
+
+    name: str = key(..., "a strategy's name, package.module:Class or ./file.py:Class")
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="its parameters, listed by `bot strategies NAME`"
+    )
+    budget_ms: int = key(
+        50, "processor time that one call of it may take", applies=RESTART, ge=1, le=10_000
+    )
+
+
+class ShadowPart(Part):
+    """A candidate that runs with the live strategy and trades nothing."""
+
+    name: str = key(..., "a short name of small letters, digits, - and _")
+    strategy: str = key(..., "as strategy.name")
+    params: dict[str, Any] = Field(default_factory=dict, description="as strategy.params")
+    latency_ms: int = _ms(
+        SHADOW_LATENCY_NS, "latency of its requests to the simulated exchange", ge=0, le=5_000
+    )
 
 
 class Risk(LivePart):
     """Hard limits: everything that may be live counts, unknown orders at their full size."""
 
-    event_loss_cents: Loss = Field(
-        _RISK.event_loss_cents,
-        description="worst loss over the outcomes of one event, whatever fills",
+    event_loss_cents: Loss = key(
+        _RISK.event_loss_cents, "worst loss over the outcomes of one event, whatever fills"
     )
-    series_loss_cents: Loss = Field(
-        description="sum of the events' worst losses; gains of one are not set against losses of "
-        "another"
+    series_loss_cents: Loss = key(
+        ..., "sum of the events' worst losses; gains of one are not set against losses of another"
     )
-    account_loss_cents: LossOrNone = Field(
+    account_loss_cents: LossOrNone = key(
         _RISK.account_loss_cents,
-        description="the same over all series that one process trades on the account; 0: no limit "
-        "beside the series' own",
+        "the same over all series that one process trades on the account; 0: no limit but the "
+        "series' own",
     )
-    rung_position_qty: Shares = Field(
-        description="shares of YES less NO on one rung, either sign, after every live order filled"
+    rung_position_qty: Shares = key(
+        ..., "inventory: YES less NO shares of one rung, either sign, after every live order filled"
     )
-    order_qty: Shares = Field(description=f"largest single order; compiled cap {ORDER_QTY_CAP:,}")
-    event_net_qty: SharesOrNone = Field(
+    order_qty: Shares = key(..., f"largest single order; compiled cap {ORDER_QTY_CAP:,}")
+    event_net_qty: SharesOrNone = key(
         _RISK.event_net_qty,
-        description="shares of YES less NO of all rungs of an event together, either sign, after "
-        "every live bid or every live ask filled; 0: ten times rung_position_qty",
+        "shares of YES less NO of all rungs of an event together, either sign, after every live "
+        "bid or every live ask filled; 0: ten times rung_position_qty",
     )
-    event_gross_qty: SharesOrNone = Field(
+    event_gross_qty: SharesOrNone = key(
         _RISK.event_gross_qty,
-        description="the rungs' shares of YES less NO, each without its sign, added up; 0: twenty "
-        "times rung_position_qty",
+        "the rungs' shares of YES less NO, each without its sign, added up; 0: twenty times "
+        "rung_position_qty",
     )
-    event_gross_cents: LossOrNone = Field(
+    event_gross_cents: LossOrNone = key(
         _RISK.event_gross_cents,
-        description="loss of an event if every rung went the worse way by itself, as if they were "
-        "no ladder; 0: ten times event_loss_cents",
+        "exposure of an event if every rung went the worse way by itself, as if they were no "
+        "ladder; 0: ten times event_loss_cents",
     )
-    resting_cents: LossOrNone = Field(
+    resting_cents: LossOrNone = key(
         _RISK.resting_cents,
-        description="what all orders of the series that may be live would lose if they filled, "
-        "both sides added up; 0: ten times series_loss_cents",
+        "what all orders of the series that may be live would lose if they filled, both sides "
+        "added up; 0: ten times series_loss_cents",
     )
-    resting_orders: Requests = Field(
+    resting_orders: Requests = key(
         _RISK.resting_orders,
-        description="orders possibly live at once; bounds the time to flat, and the breakers of "
-        "writes, creates and fills follow from it: fewer than all rungs want go to a side without "
-        "any first, and trip those sooner",
+        "orders possibly live at once; bounds the time to flat, and the breakers of writes, "
+        "creates and fills follow from it: fewer than all rungs want go to a side without any "
+        "first, and trip those sooner",
     )
     flat_ms: Milliseconds = _ms(
         _RISK.flat_ns,
@@ -324,125 +201,125 @@ class Risk(LivePart):
     )
 
 
-class Pace(LivePart):
-    """How eagerly quotes follow belief."""
+class Throttle(LivePart):
+    """How often and how far quotes are moved towards their targets."""
 
     decide_ms: Milliseconds = _ms(
-        _PACE.decide_ns,
-        "shortest time between two decisions of an event; jumps of news, and that a book was "
-        "emptied, are seen at decisions alone",
+        _THROTTLE.decide_ns,
+        "shortest time between two decisions of an event; jumps, and that a book was emptied, are "
+        "seen at decisions alone",
     )
-    dwell_ms: Milliseconds = _ms(_PACE.dwell_ns, "a younger order is not moved in price")
-    tolerance_ticks: int = Field(
-        _PACE.tolerance_ticks,
+    dwell_ms: Milliseconds = _ms(_THROTTLE.dwell_ns, "a younger order is not moved in price")
+    tolerance_ticks: int = key(
+        _THROTTLE.tolerance_ticks,
+        "so far on the safe side of its target price an order keeps its place",
         ge=0,
         le=20,
-        description="so far on the safe side of its wanted price an order keeps its place",
     )
-    resize_pct: int = Field(
-        _PACE.resize_pct,
+    resize_pct: int = key(
+        _THROTTLE.resize_pct,
+        "a level is topped up or shrunk when it is off by this share of its target size",
         ge=0,
         le=100,
-        description="a level is topped up or shrunk when it is off by this share of its wanted "
-        "size",
     )
-    siblings: int = Field(
-        _PACE.orders_per_level_max,
+    orders_per_level_max: int = key(
+        _THROTTLE.orders_per_level_max,
+        "most orders of ours at one price by one route",
+        was="siblings",
         ge=1,
         le=20,
-        description="most orders of ours at one price by one route",
     )
-    requests_in_flight: Requests = Field(
-        _PACE.requests_in_flight,
-        description="most writes awaiting an answer",
-        json_schema_extra=ON_RESTART,
+    requests_in_flight: Requests = key(
+        _THROTTLE.requests_in_flight, "most writes in flight", applies=RESTART
     )
-    queue_power_pct: int = Field(
-        _PACE.queue_power_pct,
+    queue_power_pct: int = key(
+        _THROTTLE.queue_power_pct,
+        "a hundred times the exponent of the queue estimate: how strongly cancels fall on the "
+        "longer part of a queue",
+        applies=RESTART,
         ge=0,
         le=1_000,
-        description="a hundred times the exponent of the queue estimate: how strongly cancels fall "
-        "on the longer part of a queue",
-        json_schema_extra=ON_RESTART,
     )
     place_horizon_ms: Milliseconds = _ms(
-        _PACE.place_horizon_ns,
+        _THROTTLE.place_horizon_ns,
         "how far ahead fills are expected when a place in a queue is valued",
     )
-    move_millicents: Millicents = Field(
-        _PACE.move_millicents,
-        description="thousandths of a cent per share that a change of a kept quote must gain",
+    move_millicents: Millicents = key(
+        _THROTTLE.move_millicents,
+        "thousandths of a cent per share that moving a quote must gain",
     )
-    capital_millicents: Millicents = Field(
-        _PACE.capital_millicents,
-        description="thousandths of a cent that a dollar tied up costs a day",
+    capital_millicents: Millicents = key(
+        _THROTTLE.capital_millicents, "thousandths of a cent that a dollar tied up costs a day"
     )
-    market_writes_per_second: Rate = Field(
-        _PACE.market_writes_per_second,
-        description="creates and amends of one market, in the long run; cancels count and always "
-        "pass",
+    market_writes_per_second: Rate = key(
+        _THROTTLE.market_writes_per_second,
+        "creates and amends of one market, in the long run; cancels count and always pass",
     )
-    market_writes_burst: Requests = Field(
-        _PACE.market_writes_burst, description="the same, at once"
+    market_writes_burst: Requests = key(_THROTTLE.market_writes_burst, "the same, at once")
+    writes_per_second: Rate = key(
+        _THROTTLE.writes_per_second, "creates and amends of all markets, in the long run"
     )
-    writes_per_second: Rate = Field(
-        _PACE.writes_per_second,
-        description="creates and amends of all markets, in the long run",
-    )
-    writes_burst: Requests = Field(_PACE.writes_burst, description="the same, at once")
+    writes_burst: Requests = key(_THROTTLE.writes_burst, "the same, at once")
 
 
 class Budget(Part):
-    """The bot's own bucket of requests, below the venue's."""
+    """The bot's own rate limit, a token bucket below the venue's."""
 
-    rate_per_second: Rate = Field(
+    rate_per_second: Rate = key(
         _BUDGET.rate_per_second,
-        description=f"tokens a second of the bot's own bucket; the venue's is {RATE_PER_SECOND}",
+        f"tokens a second of the bot's own bucket; the venue's is {RATE_PER_SECOND}",
     )
-    burst: Requests = Field(
-        _BUDGET.burst, description=f"size of the bot's own bucket; the venue's is {RATE_BURST}"
+    burst: Requests = key(
+        _BUDGET.burst, f"size of the bot's own bucket; the venue's is {RATE_BURST}"
     )
-    reserve: Requests = Field(
-        _BUDGET.reserve, description="tokens that only cancels and recovery may use"
-    )
+    reserve: Requests = key(_BUDGET.reserve, "tokens that only cancels and recovery may use")
 
 
-class Trust(Part):
-    """When what is believed is too old to quote on, and how often it is checked."""
+class Staleness(Part):
+    """When data is too stale to quote on, and how often it is polled."""
 
-    heard_ms: Milliseconds = _ms(_TRUST.feed_silence_ns, "longest silence of the channel")
+    feed_silence_ms: Milliseconds = _ms(
+        _STALENESS.feed_silence_ns, "longest silence of the channel", was="heard_ms"
+    )
     book_ms: Milliseconds = _ms(
-        _TRUST.book_ns, "oldest confirmation of a book that may still be quoted on"
+        _STALENESS.book_ns, "oldest confirmation of a book that may still be quoted on"
     )
-    recheck_ms: Milliseconds = _ms(_TRUST.recheck_ns, "age at which a confirmation is sought")
-    read_lag_ms: Milliseconds = _ms(_TRUST.read_lag_ns, "reads may lag a write by so much")
-    sweep_ms: Milliseconds = _ms(_TRUST.poll_orders_ns, "between reads of resting orders and fills")
-    suspect_sweep_ms: Milliseconds = _ms(
-        _TRUST.poll_orders_fast_ns,
-        "the same while an order of ours may have filled, is in doubt, or the channel is silent",
+    recheck_ms: Milliseconds = _ms(_STALENESS.recheck_ns, "age at which a book is read again")
+    read_lag_ms: Milliseconds = _ms(_STALENESS.read_lag_ns, "reads may lag a write by so much")
+    poll_orders_ms: Milliseconds = _ms(
+        _STALENESS.poll_orders_ns, "between reads of resting orders and fills", was="sweep_ms"
     )
-    audit_ms: Milliseconds = _ms(
-        _TRUST.poll_account_ns, "between reads of positions, balance and the series"
+    poll_orders_fast_ms: Milliseconds = _ms(
+        _STALENESS.poll_orders_fast_ns,
+        "the same while an order of ours may have filled or is unknown, or the channel is silent",
+        was="suspect_sweep_ms",
     )
-    resend_ms: Milliseconds = _ms(_TRUST.resend_ns, "between recovery sends of one order")
+    poll_account_ms: Milliseconds = _ms(
+        _STALENESS.poll_account_ns,
+        "between reads of positions, balance and the series",
+        was="audit_ms",
+    )
+    resend_ms: Milliseconds = _ms(_STALENESS.resend_ns, "between retries of one unknown order")
     refused_resend_ms: Milliseconds = _ms(
-        _TRUST.refused_resend_ns,
-        "the same after a re-send that was refused, at least; longer each time, at most unread_ms "
+        _STALENESS.refused_resend_ns,
+        "the same after a retry that was rejected, at least; longer each time, at most unread_ms "
         "or four times this",
     )
     gap_ms: Annotated[int, Field(ge=150, le=600_000)] = _ms(
-        _TRUST.gap_ns,
-        "a pause of the process after which no book is believed until confirmed; one that is idle "
-        "beats every 100 ms",
+        _STALENESS.gap_ns,
+        "a pause of the process after which every book is stale until confirmed; an idle process "
+        "ticks every 100 ms",
     )
     lag_ms: Milliseconds = _ms(
-        _TRUST.lag_ns, "how much later than its usual delay the channel may be"
+        _STALENESS.lag_ns, "how far the channel's latency may rise above its usual one"
     )
-    emptied_ms: Milliseconds = _ms(
-        _TRUST.empty_book_grace_ns, "how long a book that was emptied at once is not believed"
+    empty_book_grace_ms: Milliseconds = _ms(
+        _STALENESS.empty_book_grace_ns,
+        "how long a book that was emptied at once is not used",
+        was="emptied_ms",
     )
     unread_ms: Milliseconds = _ms(
-        _TRUST.unread_ns,
+        _STALENESS.unread_ns,
         "how long orders, fills, positions or balance may go unread before nothing is quoted; "
         "twelve of their periods at least",
     )
@@ -451,53 +328,190 @@ class Trust(Part):
 class Start(Part):
     """How a run begins."""
 
-    strangers: Strangers = Field(
-        _START.strangers,
-        description="orders that rest in our rungs at the start: `cancel` all; `adopt` those that "
-        "the journal knows as ours, with their place, and cancel the others; `refuse` to quote if "
-        "the journal does not know one of them",
+    unknown_orders: Strangers = key(
+        StartSettings().strangers,
+        "orders that rest in our rungs at the start: `cancel` all; `adopt` those that the journal "
+        "knows as ours, with their place, and cancel the others; `refuse` to quote if the journal "
+        "does not know one of them",
+        was="strangers",
+    )
+
+
+class JumpGuard(LivePart):
+    """When a jump or a large trade pulls all rungs of an event; a 0 switches its kind off."""
+
+    jump_cents: int = key(
+        _JUMP_GUARD.jump_cents,
+        "both sides of the others' touch of a rung moved the same way, by so much on average "
+        "within jump_ms: all rungs of the event are pulled; 0: never",
+        ge=0,
+        le=98,
+    )
+    jump_ms: int = _ms(_JUMP_GUARD.jump_ns, "see jump_cents", ge=1, le=_PULL_MS_MAX)
+    print_qty: int = key(
+        _JUMP_GUARD.print_qty,
+        "shares of one trade that clear the touch of a rung: all rungs of the event are pulled; "
+        "0: never",
+        ge=0,
+        le=QTY_MAX,
+    )
+    print_touch_pct: int = key(
+        _JUMP_GUARD.print_touch_pct, "part of the touch that counts as cleared", ge=1, le=100
+    )
+    pull_ms: int = _ms(
+        _JUMP_GUARD.pull_ns,
+        "nothing is quoted on the event for so long after the last jump or large trade",
+        ge=1,
+        le=_PULL_MS_MAX,
+    )
+
+
+class WindDown(LivePart):
+    """What is quoted near an event's end; a 0 switches its stage off."""
+
+    halve_ms: UntilEnd = _ms(
+        _WIND_DOWN.halve_ns,
+        "sizes are halved from so long before an event resolves on; 0: never",
+    )
+    reduce_ms: UntilEnd = _ms(
+        _WIND_DOWN.reduce_ns,
+        "only what reduces a position is quoted from so long before it resolves on; 0: at the "
+        "very end",
+    )
+    stop_ms: UntilEnd = _ms(
+        _WIND_DOWN.stop_ns,
+        "nothing is quoted from so long before an event resolves on; 0: never",
+    )
+
+
+class Breakers(LivePart):
+    """What trips, and what one order may be at most; 0 is what follows from the other limits."""
+
+    writes_per_second: PerMinute = key(
+        _BREAKERS.writes_per_second,
+        "creates, amends and cancels in any second, but for cancels of what earlier runs or "
+        "others left; 0: three times risk.resting_orders, at least 60",
+    )
+    creates_per_minute: PerMinute = key(
+        _BREAKERS.creates_per_minute,
+        "first creates in any minute; 0: three times risk.resting_orders, at least 60",
+    )
+    notional_cents_per_minute: LossOrNone = key(
+        _BREAKERS.notional_cents_per_minute,
+        "price times size of the same; 0: what risk.resting_orders, at least 20, of "
+        "risk.order_qty pay out",
+    )
+    fills_per_minute: PerMinute = key(
+        _BREAKERS.fills_per_minute,
+        "fills booked in any minute; 0: three times risk.resting_orders, at least 60",
+    )
+    filled_qty_per_minute: SharesOrNone = key(
+        _BREAKERS.filled_qty_per_minute,
+        "shares of the same; 0: risk.resting_orders, at least 20, times risk.order_qty",
+    )
+    loss_cents: LossOrNone = key(
+        _BREAKERS.loss_cents,
+        "profit below that at the opening of the books; 0: risk.series_loss_cents",
+    )
+    drawdown_cents: LossOrNone = key(
+        _BREAKERS.drawdown_cents,
+        "profit below its highest since; 0: twice risk.series_loss_cents",
+    )
+    rejects_per_minute: int = key(
+        _BREAKERS.rejects_per_minute,
+        "invalid-request rejects in any minute; insufficient funds, market state and rate limits "
+        "are not counted",
+        ge=1,
+        le=100_000,
+    )
+    unknown_age_ms: int = _ms(
+        _BREAKERS.unknown_age_ns,
+        "age of the oldest write without a definite answer; a finding says so from 30 s on",
+        ge=1_000,
+        le=_DAY_MS,
+    )
+    order_notional_cents: LossOrNone = key(
+        _BREAKERS.order_notional_cents,
+        "price times size of one create; 0: what risk.order_qty shares pay out; "
+        f"compiled cap {ORDER_NOTIONAL_CENTS_CAP:,}",
+    )
+    ticks_through: int = key(
+        _BREAKERS.ticks_through,
+        "how far through the others' best price on the far side a create or a new price may "
+        f"reach; compiled cap {TICKS_THROUGH_CAP}",
+        ge=0,
+        le=98,
     )
 
 
 class Status(Part):
     """Where the status page answers."""
 
-    host: str = Field("127.0.0.1", description="an address to listen on")
-    port: int = Field(8090, ge=0, le=65_535, description="0 takes a free one")
-    allowed_hosts: tuple[str, ...] = Field(
-        (), description="Host headers that are answered beside those of loopback"
-    )
-    control: bool = Field(
+    host: str = key("127.0.0.1", "an address to listen on")
+    port: int = key(8090, "0 takes a free one", ge=0, le=65_535)
+    allowed_hosts: tuple[str, ...] = key((), "Host headers that are answered besides loopback's")
+    control: bool = key(
         False,
-        description="whether pause, resume, flatten, cancel-all and reset may be asked there, with "
-        "the token in the file control-token of the state directory",
+        "whether pause, resume, flatten, cancel-all and reset may be asked there, with the token "
+        "in the file control-token of the state directory",
     )
 
 
 class State(Part):
-    """Where journal, lock and logs stand, and how much of the journal is kept."""
+    """Where journal, lock and logs are, and how much of the journal is kept."""
 
-    dir: str | None = Field(None, description="a path of a directory")
-    journal_segment_mb: int = Field(
-        64, ge=1, le=1_024, description="size at which a new segment of the journal begins"
+    dir: str | None = key(None, "a path of a directory")
+    journal_segment_mb: int = key(
+        64, "size at which a new segment of the journal begins", ge=1, le=1_024
     )
-    journal_segments_kept: int = Field(
+    journal_segments_kept: int = key(
         8,
+        "of the journal as much is kept as so many full segments weigh; those that are closed "
+        "are archived, and weigh a fortieth",
         ge=2,
         le=1_000,
-        description="of the journal as much is kept as so many full segments weigh; "
-        "those that are closed are archived, and weigh a fortieth",
     )
+
+
+class Records(Part):
+    """The fills and the profit that are kept: in a SQLite file, or in a PostgreSQL."""
+
+    keep: bool = key(True, "whether any are kept")
+    file: str | None = key(
+        None, "a path of a SQLite file, instead of records.sqlite3 in the state directory"
+    )
+    postgres_url: str | None = key(
+        None, "a PostgreSQL's address, as in postgresql://user@host:5432/database"
+    )
+    postgres_password_file: str | None = key(None, "a path of a file that holds the password")
+    postgres_password_env: str | None = key(
+        None, "the name of an environment variable that holds it"
+    )
+    postgres_ca_file: str | None = key(
+        None, "a path of the certificate that the server's is checked against"
+    )
+    keep_days: int = key(400, "days after which records are deleted", ge=2, le=36_500)
+
+
+class NoticePart(Part):
+    """A webhook that gets notices of what happens."""
+
+    url_file: str | None = key(None, "a path of a file that holds the address")
+    url_env: str | None = key(None, "the name of an environment variable that holds it")
+    form: Form = key(Form.JSON, "what it reads: `json`, or `slack` for Slack and its like")
+    events: tuple[What, ...] = key(tuple(What), "what it gets notices of")
+    per_minute: int = key(6, "most notices a minute, in the long run; as many at once", ge=1, le=60)
+    repeat_s: int = key(900, "shortest time between two notices of one thing", ge=0, le=86_400)
 
 
 class Reaper(Part):
-    """What `bot reaper` is told: a second key of the account, scopes read and trade."""
+    """What `bot reaper` uses: a second key of the account, scopes read and trade."""
 
-    key_file: str | None = Field(None, description="a path of a file that holds the reaper's key")
-    key_name: str | None = Field(None, description="the key's name, where key_file is JSON of keys")
-    key_env: str | None = Field(None, description="the name of an environment variable")
-    after_ms: int = Field(
-        10_000, ge=1_000, le=600_000, description="silence of the bot after which it acts"
+    key_file: str | None = key(None, "a path of a file that holds the reaper's key")
+    key_name: str | None = key(None, "the key's name, where key_file is JSON of keys")
+    key_env: str | None = key(None, "the name of an environment variable")
+    after_ms: int = key(
+        10_000, "silence of the bot after which the reaper acts", ge=1_000, le=600_000
     )
 
 
@@ -513,29 +527,25 @@ class PaperQueue(enum.StrEnum):
 class Paper(Part):
     """What `bot run --paper` trades with: no order of it reaches the venue."""
 
-    cash_cents: int = Field(
-        10_000_000,
-        ge=1,
-        le=_LOSS_CENTS_MAX,
-        description="cash that a paper account begins with; one that has begun keeps its own",
+    cash_cents: Loss = key(
+        10_000_000, "cash that a paper account begins with; one that has begun keeps its own"
     )
-    queue_model: PaperQueue = Field(
-        PaperQueue.PESSIMISTIC,
-        description="how a place in a queue moves up when shares are cancelled",
+    queue_model: PaperQueue = key(
+        PaperQueue.PESSIMISTIC, "how a place in a queue moves up when shares are cancelled"
     )
-    latency_ms: int | None = Field(
+    latency_ms: int | None = key(
         None,
+        "round trip of a paper order; without it that of the newest read at the venue",
         ge=0,
         le=10_000,
-        description="round trip of a paper order; without it that of the newest read at the venue",
     )
-    key_file: str | None = Field(
+    key_file: str | None = key(
         None,
-        description="a path of a file that holds a key with the scope read; without one the "
-        "venue's read key is used, or its key",
+        "a path of a file that holds a key with the scope read; without one the venue's read key "
+        "is used, or its key",
     )
-    key_name: str | None = Field(None, description="the key's name, where key_file is JSON of keys")
-    key_env: str | None = Field(None, description="the name of an environment variable")
+    key_name: str | None = key(None, "the key's name, where key_file is JSON of keys")
+    key_env: str | None = key(None, "the name of an environment variable")
 
     @property
     def names_key(self) -> bool:
@@ -543,102 +553,52 @@ class Paper(Part):
         return not (self.key_file is self.key_name is self.key_env is None)
 
 
-class Records(Part):
-    """The fills and the profit that are kept: in a SQLite file, or in a PostgreSQL."""
-
-    keep: bool = Field(True, description="whether any are kept")
-    file: str | None = Field(
-        None,
-        description="a path of a SQLite file, instead of records.sqlite3 in the state directory",
-    )
-    postgres_url: str | None = Field(
-        None, description="a PostgreSQL's address, as in postgresql://user@host:5432/database"
-    )
-    postgres_password_file: str | None = Field(
-        None, description="a path of a file that holds the password"
-    )
-    postgres_password_env: str | None = Field(
-        None, description="the name of an environment variable that holds it"
-    )
-    postgres_ca_file: str | None = Field(
-        None, description="a path of the certificate that the server's is checked against"
-    )
-    keep_days: int = Field(
-        400, ge=2, le=36_500, description="days after which what is older is forgotten"
-    )
-
-
-class NoticePart(Part):
-    """A webhook that is told what happens."""
-
-    url_file: str | None = Field(None, description="a path of a file that holds the address")
-    url_env: str | None = Field(
-        None, description="the name of an environment variable that holds it"
-    )
-    form: Form = Field(
-        Form.JSON, description="what it reads: `json`, or `slack` and what is like it"
-    )
-    events: tuple[What, ...] = Field(tuple(What), description="what it is told of")
-    per_minute: int = Field(
-        6, ge=1, le=60, description="most notices a minute, in the long run; as many at once"
-    )
-    repeat_s: int = Field(
-        900,
-        ge=0,
-        le=86_400,
-        description="the same thing is told again after so long at the earliest",
-    )
-
-
-class StrategyPart(LivePart):
-    """What decides the quotes, and what it is told."""
-
-    name: str = Field(description="a strategy's name, package.module:Class or ./file.py:Class")
-    params: dict[str, Any] = Field(
-        default_factory=dict, description="its parameters, listed by `bot strategies NAME`"
-    )
-    budget_ms: int = Field(
-        50,
-        ge=1,
-        le=10_000,
-        description="processor time that one call of it may take",
-        json_schema_extra=ON_RESTART,
-    )
-
-
-class ShadowPart(Part):
-    """A candidate that runs beside the live strategy and trades nothing."""
-
-    name: str = Field(description="a short name of small letters, digits, - and _")
-    strategy: str = Field(description="as strategy.name")
-    params: dict[str, Any] = Field(default_factory=dict, description="as strategy.params")
-    latency_ms: int = Field(
-        SHADOW_LATENCY_NS // NS_PER_MS,
-        ge=0,
-        le=5_000,
-        description="how long its requests take to the simulated exchange",
-    )
-
-
 class File(Part):
     """The whole file."""
 
-    name: str | None = Field(None, description="a short name of small letters, digits, - and _")
-    series: str = Field(description="a series ticker")
+    name: str | None = key(None, "a short name of small letters, digits, - and _")
+    series: str = key(..., "a series ticker")
     venue: Venue
     strategy: StrategyPart
-    shadow: tuple[ShadowPart, ...] = Field((), description="candidates that run in the shadow")
+    shadow: tuple[ShadowPart, ...] = key((), "candidates that run in the shadow")
     risk: Risk
-    pace: Pace = Pace()
+    throttle: Throttle = key(Throttle(), "", was="pace")
     budget: Budget = Budget()
-    trust: Trust = Trust()
+    staleness: Staleness = key(Staleness(), "", was="trust")
     start: Start = Start()
-    news: News = News()
-    curfew: Curfew = Curfew()
+    jump_guard: JumpGuard = key(JumpGuard(), "", was="news")
+    wind_down: WindDown = key(WindDown(), "", was="curfew")
     breakers: Breakers = Breakers()
     status: Status = Status()
     state: State = State()
     records: Records = Records()
-    notices: tuple[NoticePart, ...] = Field((), description="webhooks that are told what happens")
+    notices: tuple[NoticePart, ...] = key((), "webhooks that get notices of what happens")
     reaper: Reaper | None = None
     paper: Paper = Paper()
+
+
+SETTINGS_OF: Final = {
+    "risk": "risk",
+    "throttle": "pace",
+    "budget": "budget",
+    "staleness": "staleness",
+    "start": "start",
+    "jump_guard": "news",
+    "wind_down": "curfew",
+    "breakers": "breakers",
+}
+"""The field of `TraderSettings` that a section turns into."""
+
+
+def field_of(key: str) -> str:
+    """The field of the trader's settings for a key: `dwell_ns` for `dwell_ms`."""
+    if key == "unknown_orders":
+        return "strangers"
+    return f"{key[:-3]}_ns" if key.endswith("_ms") else key
+
+
+def key_of_field(field: str) -> str:
+    """The inverse of `field_of`."""
+    if field == "strangers":
+        return "unknown_orders"
+    return f"{field[:-3]}_ms" if field.endswith("_ns") else field

@@ -1,10 +1,10 @@
 """The strategies that a configuration names: the live one and the candidates in its shadow."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from bot.config.checks import SHORT_NAME
 from bot.config.plugins import StrategyFault, find_strategy, made
 from bot.config.sections import ShadowPart
 from bot.config.strict_yaml import Fault, Place, Plain, YamlText
@@ -15,9 +15,7 @@ from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS
 
 SHADOWS_MAX: Final = 8
-"""Each is asked twice at every decision, and its label stands in every metric of it."""
-
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+"""Each is asked twice a decision, and each has metrics of its own."""
 
 MakeStrategy = Callable[[], Strategy]
 
@@ -26,14 +24,13 @@ Found = tuple[type[Strategy], Any]
 
 
 def find_live(source: YamlText) -> tuple[Found | None, list[Fault]]:
-    """The live strategy's class and its parameters, or what is wrong with them."""
+    """The live strategy, or its faults."""
     part = source.content.get("strategy")
     return _found(source, part, "name", ("strategy",)) if isinstance(part, dict) else (None, [])
 
 
 def find_shadows(source: YamlText) -> tuple[tuple[Candidate, ...], list[Fault]]:
-    """The candidates, and what is wrong with them. Each call of a candidate's `make_strategy` makes
-    a fresh one."""
+    """The candidates, and their faults."""
     parts = source.content.get("shadow", [])
     out: list[Candidate] = []
     faults: list[Fault] = []
@@ -44,36 +41,35 @@ def find_shadows(source: YamlText) -> tuple[tuple[Candidate, ...], list[Fault]]:
         place: Place = ("shadow", number)
         read, _ = typed(ShadowPart, part, place, source)
         if read is None:
-            continue  # told where the whole file is checked
-        if _NAME.fullmatch(read.name) is None or read.name in names:
+            continue  # its fault is found where the whole file is checked
+        if SHORT_NAME.fullmatch(read.name) is None or read.name in names:
             text = f"{read.name[:60]!r}; accepted: small letters, digits, - and _, each name once"
             faults.append(_fault(source, (*place, "name"), text))
         names.add(read.name)
         found, wrong = _found(source, part, "strategy", place)
         faults += wrong
         if found is not None:
-            out.append(
-                Candidate(read.name, read.strategy, maker(found), read.latency_ms * NS_PER_MS)
-            )
+            latency_ns = read.latency_ms * NS_PER_MS
+            out.append(Candidate(read.name, read.strategy, maker(found), latency_ns))
     if len(names) > SHADOWS_MAX:
         faults.append(_fault(source, ("shadow",), f"{len(names)}; accepted: {SHADOWS_MAX} at most"))
     return tuple(out), faults
 
 
 def choice_of(name: str, found: Found) -> StrategyChoice:
-    """A strategy as text that finds it again. Raises ValueError for parameters that JSON does not
-    bring back as they were: no run with them could be lived again."""
+    """A strategy as the journal has it. Raises ValueError for parameters that change in JSON: no
+    run with them could be replayed."""
     strategy, params = found
     text = params.model_dump_json()
     if strategy.Params.model_validate_json(text) != params:
-        raise ValueError("its parameters do not survive being written down as JSON")
+        raise ValueError("its parameters change when they are written as JSON and read again")
     return StrategyChoice(name, text)
 
 
 class Makers:
-    """Makes strategies from their choices; each choice is looked for once.
+    """Makes strategies from their choices; each choice is imported once.
 
-    folder: what the paths of files start from. wrapped: what every maker is wrapped in.
+    folder: where relative paths start. wrapped: applied to every maker.
     """
 
     def __init__(
@@ -86,11 +82,8 @@ class Makers:
         self._made: dict[StrategyChoice, MakeStrategy] = {}
 
     def __call__(self, choice: StrategyChoice) -> MakeStrategy:
-        """What makes the strategies of a choice.
-
-        Raises StrategyFault when there is none of that name, and pydantic's ValidationError when it
-        does not take these parameters.
-        """
+        """Raises StrategyFault for an unknown name, and pydantic's ValidationError for parameters
+        that the strategy does not take."""
         make = self._made.get(choice)
         if make is None:
             strategy = find_strategy(choice.name, self._folder)
@@ -100,7 +93,7 @@ class Makers:
 
 
 def maker(found: Found) -> MakeStrategy:
-    """What makes a fresh strategy for each event."""
+    """Each call makes a fresh strategy, as each event needs one."""
     strategy, params = found
     return lambda: strategy(params)
 

@@ -1,7 +1,7 @@
 """A YAML file as plain text with line numbers: no type is guessed, nothing is said twice.
 
-Every scalar stays the text that was written: `no` is "no", 0123 and 12:30 are what they look like.
-Keys that stand twice, anchors, aliases, tags, merge keys and second documents are refused.
+Every scalar stays the text that was written: `no` is "no", 0123 and 12:30 stay as they are.
+Repeated keys, anchors, aliases, tags, merge keys and second documents are refused.
 
 See docs/failure-modes.md#row-69.
 """
@@ -17,22 +17,22 @@ from bot.io.state.atomic_file import FILE_BYTES_MAX
 
 Plain = str | list["Plain"] | dict[str, "Plain"]
 Place = tuple[str | int, ...]
-"""Where a value stands: the keys and list positions on the way to it."""
+"""The keys and list positions that lead to a value."""
 
 DEPTH_MAX: Final = 16
 _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
 
 
 class Fault(msgspec.Struct, frozen=True, order=True):
-    """One thing wrong with a file: where, and what is accepted instead."""
+    """One fault of a file: its line, and the accepted values."""
 
     line: int
     text: str
 
 
 class YamlText(msgspec.Struct, frozen=True):
-    """What a file says. `lines` has the line of every value, and of every key under its place;
-    `raw` the very bytes."""
+    """`lines` has the line of every value, and of every key under its place; `raw` the
+    very bytes."""
 
     path: Path
     content: dict[str, Plain]
@@ -40,26 +40,26 @@ class YamlText(msgspec.Struct, frozen=True):
     raw: bytes = b""
 
     def line_of(self, place: Place) -> int:
-        """The line of a value, or of the nearest thing around it that is there."""
+        """The line of a value, or of the nearest thing around it."""
         while place not in self.lines:
             place = place[:-1]
         return self.lines[place]
 
 
 class YamlFault(Exception):
-    """A file is not such YAML. `told` has all that is wrong, with file and line."""
+    """A file is not such YAML. `lines` has all faults, with file and line."""
 
     def __init__(self, path: Path, faults: list[Fault]) -> None:
         self.path = path
         self.faults = tuple(sorted(faults))
-        self.told = tuple(f"{path}:{fault.line}: {fault.text}" for fault in self.faults)
-        super().__init__("\n".join(self.told))
+        self.lines = tuple(f"{path}:{fault.line}: {fault.text}" for fault in self.faults)
+        super().__init__("\n".join(self.lines))
 
 
 def read_yaml(path: Path, raw: bytes | None = None) -> YamlText:
-    """The content of a file, a mapping at the top. Raises YamlFault with all that is wrong.
+    """The content of a file, a mapping at the top. Raises YamlFault with all faults.
 
-    raw: its bytes where they have been read already; beyond FILE_BYTES_MAX they need not be whole.
+    raw: its bytes where they have been read already.
     """
     if raw is None:
         try:
@@ -97,8 +97,8 @@ def read_yaml(path: Path, raw: bytes | None = None) -> YamlText:
 
 
 def _marked(fault: yaml.MarkedYAMLError) -> Fault:
-    """Where the text makes no sense any more. A quote or bracket that is left open shows only
-    later, often at the end of the file: where it stands is named too."""
+    """The place of a syntax error. An open quote or bracket shows only later: its beginning is
+    named too."""
     began, mark = fault.context_mark, fault.problem_mark or fault.context_mark
     line = 1 if mark is None else mark.line + 1
     text = f"not YAML: {fault.problem}"
@@ -108,7 +108,8 @@ def _marked(fault: yaml.MarkedYAMLError) -> Fault:
 
 
 def _composed(path: Path, text: str) -> yaml.Node | None:
-    """The one document's node; sharing is refused before it is resolved, so nothing can grow."""
+    """The one document's node; sharing is refused before it is resolved, so that
+    nothing can grow."""
     faults = []
     depth = 0
     for event in _events(path, text):
@@ -128,8 +129,7 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
 
 
 def _events(path: Path, text: str) -> Iterator[yaml.Event]:
-    """What the text is made of. What the library takes for a number, as that of a sign by its code,
-    may be none: that ends it as no fault of its own."""
+    """What the library takes for a number may be none: that is a fault too."""
     loader = yaml.BaseLoader(text)
     try:
         while loader.check_event():
@@ -156,8 +156,7 @@ def _plain(node: yaml.Node, place: Place, lines: dict[Place, int], faults: list[
 
 
 def _text(node: yaml.Node, faults: list[Fault]) -> str:
-    """The text of a value or a key. A sign that YAML refuses in the open is refused escaped too: it
-    is no part of a file's name, of an address or of anything that is printed."""
+    """A value or a key. A character that YAML refuses is refused escaped too."""
     text = str(node.value)
     refused = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if refused is not None:
@@ -181,7 +180,7 @@ def _mapping(
             faults.append(Fault(line, "merge key << is refused; write the values out"))
         elif key in fields:
             first = lines[(*place, key)]
-            faults.append(Fault(line, f"{key}: stands twice, first on line {first}"))
+            faults.append(Fault(line, f"{key}: is there twice, first on line {first}"))
         else:
             fields[key] = _plain(value_node, (*place, key), lines, faults)
             # The key's own line: a value that is a block begins on the next one.

@@ -1,8 +1,7 @@
-"""From plain text to a checked pydantic model, with every fault told at once and by its line.
+"""From plain text to a checked pydantic model, with every fault and its line.
 
-Types are taken from the model alone. Whole numbers are digits, decimals are digits and one point,
-true and false are the only truths, and nothing is coerced: 12.50 is no number of cents, `no` is no
-truth, 0123 is no number. A misspelt key is told together with the key it looks like.
+Types are the model's. Whole numbers are digits, decimals digits and one point; only true and false
+are truths; nothing is coerced: 12.50 is no number of cents, `no` is no truth, 0123 is no number.
 """
 
 import difflib
@@ -18,6 +17,8 @@ from pydantic.fields import FieldInfo
 from bot.config.strict_yaml import Fault, Place, Plain, YamlText
 
 RETIRED_KEYS: Final[dict[str, str]] = {}
+"""Keys of earlier versions that are refused, each with the sentence that says what the bot does now
+and what to write instead: `trust.emptied_ms`, a section by its name, no number of a list entry."""
 
 
 def retired_reason(place: Place) -> str | None:
@@ -41,14 +42,13 @@ class _Bad(Exception):
 
 
 class _Reading:
-    """One model being read: collects the faults."""
+    """Collects the faults of one model."""
 
     def __init__(self, source: YamlText) -> None:
         self.source = source
         self.faults: list[Fault] = []
 
     def fault(self, place: Place, text: str) -> None:
-        """Note a fault at a place."""
         name = ".".join(str(step) for step in place)
         self.faults.append(Fault(self.source.line_of(place), f"{name}: {text}"))
 
@@ -56,10 +56,10 @@ class _Reading:
 def typed(
     model: type[M], content: Plain, place: Place, source: YamlText
 ) -> tuple[M | None, list[Fault]]:
-    """The model that `content` describes, or None, and everything that is wrong.
+    """The model that `content` describes, or None, and all faults.
 
-    place: where the content stands in the file. A fault shows the value as it was written, except
-    where a key's name says that it may be a secret.
+    place: of the content in the file. A fault shows the value, unless the key's name says that it
+    may be a secret.
     """
     reading = _Reading(source)
     fields = _fields(reading, model, content, place)
@@ -75,7 +75,7 @@ def typed(
 
 
 def told(refused: pydantic.ValidationError) -> str:
-    """What values that stand in no file were refused for: one line, each with its place."""
+    """Why values that are in no file were refused: one line, each with its place."""
     faults = []
     for error in refused.errors(include_url=False, include_input=False):
         place, text = error["loc"], error["msg"].removeprefix(_PREFIX)
@@ -86,7 +86,7 @@ def told(refused: pydantic.ValidationError) -> str:
 def _fields(
     reading: _Reading, model: type[pydantic.BaseModel], content: Plain, place: Place
 ) -> dict[str, Any] | None:
-    """The fields of a model, each turned into its type; None when there is no mapping."""
+    """The fields of a model, each in its type; None when there is no mapping."""
     if not isinstance(content, dict):
         found = "a list" if isinstance(content, list) else _shown(place, content)
         reading.fault(place, f"{found}; accepted: {', '.join(model.model_fields)}, indented")
@@ -113,7 +113,7 @@ def _fields(
 
 
 def _found(place: Place, text: Plain) -> str:
-    """What stands there, for a fault's text."""
+    """The value, for a fault's text."""
     return _shown(place, text) if isinstance(text, str) else "a list or block"
 
 
@@ -129,7 +129,7 @@ def _unknown(key: str, known: list[str]) -> str:
 
 
 def _value(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: Place) -> Any:
-    """`text` as a value of `kind`. Raises _Bad when it is none or out of the field's range."""
+    """`text` as a value of `kind`. Raises _Bad when it is none or out of range."""
     origin = get_origin(kind)
     if origin is Annotated:
         return _value(reading, get_args(kind)[0], field, text, place)
@@ -161,7 +161,7 @@ def _value(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: P
 
 
 def _either(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: Place) -> Any:
-    """`text` as a value of the first of several types that takes it. Raises as `_value` does."""
+    """`text` as the first of several types that takes it. Raises as `_value` does."""
     options = _options(kind)
     for option in options[:-1]:
         try:
@@ -177,7 +177,7 @@ def _either(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: 
 
 
 def _entry(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: Place) -> Any:
-    """One entry of a list; None, with the fault noted at the entry, when it is none."""
+    """One entry of a list; None, with the fault noted, when it is none."""
     try:
         return _value(reading, kind, field, text, place)
     except _Bad as bad:
@@ -274,7 +274,6 @@ def _is_enum(kind: Any) -> bool:
 
 
 def _words_of(kind: Any) -> str:
-    """The words that an enumeration takes."""
     return " or ".join(str(member.value) for member in kind)
 
 

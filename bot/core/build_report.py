@@ -94,7 +94,7 @@ def _event(trader: "Trader", ladder: EventQuoter, now_ns: int) -> EventReport:
         outcome_cents=exposure.outcome_cents,
         worst_case_cents=loss_cents(exposure.worst_cents),
         strategy_fault=ladder.conduct.fault,
-        implied=ladder.implied(trader.ledgers.settlement.told_winner),
+        implied=ladder.implied(trader.ledgers.settlement.known_winner),
         alarms=ladder.alarms,
         limits=limits_used(exposure, trader.quoting.weighing.bounds(ladder)),
         cuts=dict(Counter(cut.reason.value for cut in trader.quoting.weighing.cuts(ladder))),

@@ -1,8 +1,7 @@
-"""What a ladder's prices say of the value: order, outcomes, quantiles, and where they contradict.
+"""The distribution that a ladder's prices imply, and the prices that contradict each other.
 
-A curve of survival never rises with the strike. Where prices say otherwise somebody gives money
-away (an arbitrage, exact), or the prices are merely noisy (a chance below zero). Values in
-canonical YES cents, lowest strike first; nothing here decides.
+A survival curve never rises with the strike. Where prices do, there is an arbitrage (exact), or
+the prices are noisy (a chance below zero). Values in canonical YES cents, lowest strike first.
 
 Formulas: docs/pricing.md#section-1a, steps 4 and 5.
 """
@@ -19,7 +18,7 @@ from venue.wire.money import PAYOUT_CENTS, Outcome, Price
 
 _THIN: Final = 0.3
 _THICK: Final = 3.0
-"""An outcome whose chance by the market is outside these parts of the fit's stands out."""
+"""An outcome whose chance by the market is outside these multiples of the fit's is an alarm."""
 
 _CHANCE_MIN: Final = 0.02
 """Chances that both are below this are not compared: half a cent would decide (judgement)."""
@@ -54,22 +53,20 @@ def bucket_masses(values_cents: Sequence[float]) -> tuple[float, ...]:
 
 
 class Implied(msgspec.Struct, frozen=True):
-    """What a fair curve says of the value at resolution, in the unit of the strikes (dollars).
+    """The value at resolution by a fair curve, in the unit of the strikes (dollars).
 
-    chances: of the n + 1 outcomes, lowest first. low, median and high: the 10 %, 50 % and 90 %
-    quantiles; None where they lie outside the strikes, of which the curve says nothing.
+    Quantiles are None where they lie outside the strikes.
     """
 
-    chances: tuple[float, ...]
-    low: float | None
+    chances: tuple[float, ...]  # of the n + 1 outcomes, lowest first
+    low: float | None  # the 10 % quantile
     median: float | None
-    high: float | None
+    high: float | None  # the 90 % quantile
 
 
 def certain(won: Sequence[Outcome | None]) -> list[Outcome | None]:
-    """What is certain of the rungs of a ladder, None where nothing is: one that YES has won, and
-    every lower one, pays; one that NO has won, and every higher one, does not. won: None where it
-    is not known."""
+    """The certain outcome of each rung, None without one. Where YES has won a rung, it wins every
+    lower one; where NO has, every higher one. won: by rung, None where it is not known."""
     sure = list(won)
     for index, outcome in enumerate(won):
         if outcome is Outcome.YES:
@@ -81,7 +78,7 @@ def certain(won: Sequence[Outcome | None]) -> list[Outcome | None]:
 
 
 def decided(values_cents: Sequence[float], won: Sequence[Outcome | None]) -> list[float]:
-    """The curve with what is certain of it. won: as in `certain`."""
+    """The curve with its certain outcomes at 100 or 0 cents. won: as in `certain`."""
     worth = {Outcome.YES: float(PAYOUT_CENTS), Outcome.NO: 0.0}
     sure = zip(values_cents, certain(won), strict=True)
     return [value if outcome is None else worth[outcome] for value, outcome in sure]
@@ -98,7 +95,7 @@ def implied_distribution(strikes: Sequence[float], values_cents: Sequence[float]
 
 
 def _quantile(strikes: Sequence[float], values: Sequence[float], part: float) -> float | None:
-    """Where the curve passes 1 - part: between two strikes by the logarithm of the strike."""
+    """The value at which the curve passes 1 - part, linear in the logarithm of the strike."""
     level = PAYOUT_CENTS - PAYOUT_CENTS * part
     for (low, above), (high, below) in itertools.pairwise(zip(strikes, values, strict=True)):
         if above >= level >= below:
@@ -107,15 +104,15 @@ def _quantile(strikes: Sequence[float], values: Sequence[float], part: float) ->
     return None
 
 
-# --- what stands out ------------------------------------------------------------------------------
+# --- alarms ---------------------------------------------------------------------------------------
 
 
 class Alarm(msgspec.Struct, frozen=True):
-    """Something about a ladder's prices that cannot be right, or is unlikely.
+    """Prices of a ladder that cannot be right, or are unlikely.
 
-    kind: `arbitrage` (the books of others give money away between two rungs), `negative_mass` (the
-    curve rose before its repair), `thin_mass` or `thick_mass` (the middles of the books give an
-    outcome less than 0.3 or more than 3 times the chance that the fit gives it). text: for people.
+    kind: `arbitrage` (between the books of two rungs), `negative_mass` (the curve rose before its
+    repair), `thin_mass` or `thick_mass` (the mids give an outcome less than 0.3 or more than 3
+    times the chance of the fit). text: for people.
     """
 
     kind: str
@@ -131,10 +128,10 @@ def alarms(
     drawn_cents: Sequence[float],
     fit_cents: Sequence[float],
 ) -> tuple[Alarm, ...]:
-    """What stands out on a ladder, in the order of `KINDS`.
+    """The alarms of a ladder, in the order of `KINDS`.
 
     names: of the rungs. touches: best bid and ask of others. drawn_cents: the curve before its
-    repair; fit_cents: what the fit alone says; both may be empty, then nothing is said of them.
+    repair; fit_cents: the fit alone; both may be empty.
     """
     found = [
         Alarm(
@@ -170,7 +167,7 @@ def _unlike(names: Sequence[str], shown: Sequence[float], fitted: Sequence[float
 
 
 def _outcome(names: Sequence[str], outcome: int) -> str:
-    """An outcome in words: which two rungs the value lies between."""
+    """An outcome by the two rungs that the value lies between."""
     if outcome == 0:
         return f"below {names[0]}"
     if outcome == len(names):

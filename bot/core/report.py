@@ -245,7 +245,7 @@ class ProfitReport(msgspec.Struct, frozen=True):
 class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a candidate would have done.
 
-    bound: `averse` takes every cancel to be behind us, `likely` where a cancel is likely to be.
+    bound: `pessimistic` takes every cancel to be behind us, `expected` where it probably is.
     stopped: why it trades no more, else empty. same: decisions after which its best bid and ask on
     every rung were ours, to a tick. changes: creates, amends and cancels. left_out: quotes that its
     limits cut now. worst_case_max_cents: the most that its events could have lost at once. resting:

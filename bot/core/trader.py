@@ -14,13 +14,14 @@ from bot.core.account.poller import AccountPoller, PagedRead, Resource
 from bot.core.account.reconciler import AccountChange, AccountReconciler
 from bot.core.build_report import draw
 from bot.core.execution.cancel_all import WHY as NOTHING_RESTS_IN
+from bot.core.execution.cancel_all import cancel_all
 from bot.core.execution.executor import OrderExecutor
 from bot.core.execution.pre_trade_checks import KillSwitch, PreTradeChecks
 from bot.core.execution.suspected_fills import SuspectedFills
 from bot.core.lifecycle.open_orders import OpenOrderSync
 from bot.core.orders.manager import OrderManager, is_news
 from bot.core.orders.order import OrderFinding, OwnOrder
-from bot.core.orders.outbox import Pending
+from bot.core.orders.outbox import NEVER_NS, Pending
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.planning.actions import Action
 from bot.core.preview import TraderPlan, plan_of
@@ -34,7 +35,7 @@ from bot.strategy.api import Strategy
 from venue.wire.errors import Advice, Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
-from venue.wire.names import Ticker, fold_ticker
+from venue.wire.names import MarketId, Ticker, fold_ticker
 
 _BEAT_NS = 100 * NS_PER_MS
 """A Beat comes at least this often: staleness is noticed without an event."""
@@ -72,7 +73,7 @@ class Trader:
         self._account = AccountPoller(
             settings.series_ticker,
             settings.staleness,
-            self.ledgers.fills_page,
+            self.ledgers.on_fills_page,
             settings.other_series,
         )
         self._hints = SuspectedFills(settings.staleness)
@@ -105,6 +106,9 @@ class Trader:
         self._contradicted = False  # latched because the books contradict each other
         self._stirred = True  # since the last whole beat more than frames came, or some of it waits
         self._due_ns = 0  # when there is a whole beat in any case
+        # Quoting, breakers and suspected fills learn of these before the next event:
+        self._booked: list[tuple[AccountChange, int]] = []  # with the time of the read
+        self._cancelled: dict[MarketId, bool] = {}  # True if a cancel was sent there
 
     @property
     def series_ticker(self) -> Ticker:
@@ -119,6 +123,8 @@ class Trader:
         if gap_ns > 0:
             self._now_ns = now_ns
         self.out.effects = []
+        if self._booked or self._cancelled:
+            self._learn()
         if self.started_ns and gap_ns > self._staleness.gap_ns:
             self.quoting.channel.paused_for(gap_ns, self._now_ns)
             self._account.on_resume(self._now_ns)
@@ -133,11 +139,12 @@ class Trader:
         return self.out.effects
 
     def report(self, now_ns: int) -> Report:
-        """Changes nothing."""
+        self._learn()
         return draw(self, self.reconfiguration.settings, now_ns)
 
     def plan(self, now_ns: int) -> TraderPlan:
-        """What would be sent next, and why; changes nothing."""
+        """What would be sent next, and why; sends nothing."""
+        self._learn()
         return plan_of(self, self._sending, self.reconfiguration.settings.budget.reserve, now_ns)
 
     @property
@@ -157,8 +164,8 @@ class Trader:
             case m.BookUpdate() | m.Trade() | m.ImpliedValueSeen():
                 self.out.counters.frames += 1
                 if self.quoting.saw(event, now_ns) and not isinstance(event, m.ImpliedValueSeen):
-                    self._hints.saw(event, self.desk.live(event.market_id), now_ns)
-                    self._due_ns = min(self._due_ns, self._hints.next_due_ns())
+                    self._hints.on_frame(event, self.desk.live(event.market_id), now_ns)
+                    self._due_ns = min(self._due_ns, self._hints.next_due_ns)
             case m.Response():
                 self._replied(event)
             case m.FeedAlive() | m.SubscriptionAccepted():
@@ -209,7 +216,7 @@ class Trader:
         self.started_ns = self.quoting.began_ns = self._now_ns
         self.is_paper = event.paper
         self._account.on_resume(self._now_ns)
-        self._custody.begin(event, self._now_ns)
+        self._custody.restore(event, self._now_ns)
         for intent in event.open_intents:
             self.desk.add_order(OwnOrder.left_behind(intent, self._now_ns))
         if event.open_intents:
@@ -232,7 +239,11 @@ class Trader:
     def _clear(self) -> None:
         """Where nothing may rest in the phase, the cancels leave now."""
         if self.phase in NOTHING_RESTS_IN:
-            self._sending.cancel_all(self.phase, self._now_ns)
+            venue = self._sending.venue
+            for market_id, is_sent in cancel_all(
+                self.desk, venue, self.phase, self._now_ns
+            ).items():
+                self._cancelled[market_id] = is_sent or self._cancelled.get(market_id, False)
 
     def _latch(self, reason: str, *, ours: bool) -> None:
         self.guard.latch(reason, self._now_ns, ours=ours)
@@ -282,11 +293,11 @@ class Trader:
         elif isinstance(request, m.ReadBook):
             self.quoting.channel.book_read(request.market_id, event.answer, self._now_ns)
         elif not isinstance(request, (m.Create, m.AmendResting, m.CancelResting)):
-            walk = self._account.take_answer(request, event.answer, self._now_ns)
+            walk = self._account.on_answer(request, event.answer, self._now_ns)
             if walk is not None:
                 self._walked(walk)
             elif isinstance(request, m.ReadResting):
-                self._custody.resting_page(event.answer, pending.begun_ns, self._now_ns)
+                self._custody.on_orders_page(event.answer, pending.begun_ns, self._now_ns)
 
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         changes = is_news(own, pending.request, answer)
@@ -297,14 +308,14 @@ class Trader:
             self.quoting.parking.market(own.market_id, OrderFinding.UNREADABLE, self._now_ns)
         is_read = isinstance(pending.request, m.ReadOrder)
         if isinstance(answer, m.Ok) and is_read:
-            self._hints.looked(pending.begun_ns, own)
+            self._hints.on_read(pending.begun_ns, own)
         elif isinstance(answer, m.Ok):
             self._sending.venue.takes(pending.request, pending.begun_ns)
             if isinstance(answer.body, (m.OrderBody, m.CancelBody)):
                 again = isinstance(pending.request, m.Create) and pending.request.again
                 self.quoting.own_shown(answer.body.order, self._now_ns, may_be_old=again)
         if own.filled > self.ledgers.booked_qty(own):
-            self._account.hasten(Resource.FILLS, self._now_ns)
+            self._account.schedule_by(Resource.FILLS, self._now_ns)
         if row is None or is_read:
             return
         assert isinstance(answer, m.Rejected)
@@ -316,15 +327,15 @@ class Trader:
             self._sending.venue.refuses(answer.code, self._now_ns)
         elif row.advice is Advice.PARK_MARKET:
             self.quoting.parking.market(own.market_id, answer.code, self._now_ns)
-            self._account.hasten(
+            self._account.schedule_by(
                 Resource.SERIES,
                 self._now_ns + PARK_MIN_NS + self._staleness.read_lag_ns + NS_PER_MS,
             )
         elif row.advice is Advice.REREAD_FUNDS:
             often = self.desk.rejects.often(own, self._now_ns)
             self.quoting.parking.for_funds(own, answer.code, self._now_ns, often=often)
-            self._account.hasten(Resource.BALANCE, self._now_ns)
-            self._account.hasten(Resource.POSITIONS, self._now_ns)
+            self._account.schedule_by(Resource.BALANCE, self._now_ns)
+            self._account.schedule_by(Resource.POSITIONS, self._now_ns)
         elif row.advice is Advice.FIX and not (create is not None and create.again):
             # The refusal of a create sent again speaks of that sending alone.
             self.out.note("error", "request_refused", code=answer.code, message=answer.message)
@@ -341,38 +352,43 @@ class Trader:
             case Resource.SERIES:
                 self._series_read(walk)
             case Resource.BALANCE:
-                self.ledgers.balance_read(walk.rows[0], walk.begun_ns, self._now_ns)
+                self.ledgers.on_balance(walk.rows[0], walk.begun_ns, self._now_ns)
                 self._sending.balance_read(walk.rows[0], walk.begun_ns, self._now_ns)
             case Resource.POSITIONS:
-                self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
+                self.ledgers.on_positions(walk.rows, walk.begun_ns, self._now_ns)
             case Resource.FILLS:
                 live = self._custody.sought_ids()
-                change = self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live)
-                self._account_changed(change)
+                change = self.ledgers.on_fills(walk.rows, walk.begun_ns, self._now_ns, live)
+                self._booked.append((change, self._now_ns))
+                self.quoting.on_account_change(change, self._now_ns)
+                if self.ledgers.is_open and self.ledgers.series_wanted:
+                    self._account.schedule_by(Resource.SERIES, self._now_ns)
                 self.desk.drop_booked(self.ledgers.booked_qty, self._now_ns)
-                self._hints.booked(self.ledgers.booked_qty, self._now_ns)
             case Resource.RESTING:
-                self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
-                self._hints.looked(walk.begun_ns)
+                self._custody.on_orders_list(walk.rows, walk.begun_ns, self._now_ns, self.phase)
+                self._hints.on_read(walk.begun_ns)
 
-    def _account_changed(self, change: AccountChange) -> None:
-        for market_id in change.markets:
-            self.quoting.fills_booked(market_id)
-        for market_id in change.told:
-            self.quoting.winner_told(market_id)
-        if not self.ledgers.is_open:
-            return
-        self.guard.filled(change.fills, self._now_ns)
-        for fill in change.fills:
-            self.quoting.filled(fill, self._now_ns)
-        if self.ledgers.series_wanted:
-            self._account.hasten(Resource.SERIES, self._now_ns)
+    def _learn(self) -> None:
+        """Quoting, breakers and suspected fills learn what the last event booked and cancelled."""
+        for market_id, is_sent in self._cancelled.items():
+            if is_sent:
+                self.quoting.orders_changed(market_id)
+            else:
+                self.quoting.may_go(market_id)
+        self._cancelled.clear()
+        for change, at_ns in self._booked:
+            self.guard.filled(change.fills, at_ns)
+            self.quoting.learn(change, at_ns)
+            self._hints.on_fills_booked(self.ledgers.booked_qty, at_ns)
+        self._booked.clear()
 
     def _series_read(self, walk: PagedRead) -> None:
-        self._custody.series_walked(walk.missed)
+        self._custody.on_series_list(walk.missed)
         others = self.reconfiguration.settings.other_series
         beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
-        self.ledgers.list_beside(beside, walk.begun_ns - self._staleness.read_lag_ns, self._now_ns)
+        self.ledgers.on_other_series(
+            beside, walk.begun_ns - self._staleness.read_lag_ns, self._now_ns
+        )
         ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
         self.quoting.take_series(ours, walk.begun_ns, self._now_ns)
 
@@ -393,11 +409,14 @@ class Trader:
         self._trip()
         if quoting.flattening and self.phase is Phase.QUOTING:
             self._rest_when_flat()
-        self._custody.watch(now_ns)
+        quoting.weighing.await_others(now_ns)
+        if now_ns >= self._account.unread_due_ns:
+            self._custody.check_unread(now_ns)
         out.hold("inconsistency_observed", out.inconsistencies.observed)
         may_quote = self.phase is Phase.QUOTING and not (out.findings and self._blocking())
         self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
         self._clear()
+        self._learn()
         wishes, again_ns = self._decided(may_quote=may_quote)
         out.probe_key(now_ns)
         sending.cancel(wishes, now_ns)
@@ -408,6 +427,7 @@ class Trader:
         sending.spend(wishes if may_quote else (), now_ns, quoting.takes if may_quote else ())
         if may_quote and self.guard.breakers.tripped:
             self._trip()  # over what has just left
+            self._learn()
         if may_quote and self.first_two_sided_ns is None and quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
             out.note("info", "two_sided_everywhere")
@@ -415,7 +435,7 @@ class Trader:
             quoting.weighing.weigh()
         if self.phase is Phase.LATCHED:
             self.guard.verify_flat(self._custody, now_ns)
-        if self.phase is Phase.STOPPING and self._custody.drained(now_ns):
+        if self.phase is Phase.STOPPING and self._custody.is_drained(now_ns):
             self.phase = Phase.STOPPED
             out.effects.append(self._custody.left_over())
         else:
@@ -454,16 +474,16 @@ class Trader:
         """Read fills and orders sooner where they are in doubt."""
         heard_ns = self.quoting.channel.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._staleness.feed_silence_ns
-        is_hinted = not self._hints.is_empty()
+        is_hinted = self._hints.next_due_ns != NEVER_NS
         if is_hinted or silent or self.out.findings or self.desk.unknown or self.desk.unsettled:
             self._account.sweep_soon(self._now_ns)
-        if is_hinted and self._hints.want_lists(self._now_ns):
-            self._account.hasten(Resource.FILLS, self._now_ns)
-            self._account.hasten(Resource.RESTING, self._now_ns)
+        if is_hinted and self._hints.prefers_lists(self._now_ns):
+            self._account.schedule_by(Resource.FILLS, self._now_ns)
+            self._account.schedule_by(Resource.RESTING, self._now_ns)
 
     def _wake_ns(self, again_ns: int) -> int:
-        desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns()
-        soonest = min(again_ns, desk_ns, hints_ns, self._account.next_due_ns())
+        desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns
+        soonest = min(again_ns, desk_ns, hints_ns, self._account.next_due_ns)
         # What is overdue could not be sent just now; asking at once again would be a busy loop.
         pause_ns = NS_PER_MS if soonest > self._now_ns else _OVERDUE_NS
         return max(self._now_ns + pause_ns, min(self._now_ns + _BEAT_NS, soonest))
@@ -478,10 +498,11 @@ class Trader:
             self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
 
     def _read(self) -> None:
-        for walk, request in self._account.wanted(self._now_ns):
+        is_due = self._now_ns >= self._account.next_due_ns
+        for walk, request in self._account.due(self._now_ns) if is_due else ():
             if not self.out.send(request, Priority.READ, f"read {walk.kind}", self._now_ns):
                 return
-            self._account.asked(walk, self._now_ns)
+            self._account.on_sent(walk, self._now_ns)
         for market_id in self.quoting.channel.books_to_read(self._now_ns):
             if not self.out.send(
                 m.ReadBook(market_id), Priority.READ, "confirm book", self._now_ns

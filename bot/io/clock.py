@@ -1,6 +1,6 @@
 """The bot's clock: wall time at the start plus the time elapsed since, so that it never steps.
 
-Time in which the host slept has elapsed, too: who wakes must not take an old book for a new one.
+Time in which the host slept counts too: a book is then stale.
 """
 
 import os
@@ -11,11 +11,10 @@ from typing import Final
 from venue.wire.instant import NS_PER_SECOND
 
 _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
-"""The clock that a sleeping host does not stop; None where the system has none (not Linux)."""
+"""The clock that goes on while the host sleeps; None where the system has none (not Linux)."""
 
 
 def _elapsed_ns() -> int:
-    """Time since some instant of before the start of this process."""
     return time.monotonic_ns() if _BOOT is None else time.clock_gettime_ns(_BOOT)
 
 
@@ -29,18 +28,17 @@ class Clock:
         self._offset_ns = time.time_ns() - _elapsed_ns()
 
     def now_ns(self) -> int:
-        """Now, on this clock."""
         return _elapsed_ns() + self._offset_ns
 
     def process_start_ns(self) -> int:
-        """When this process was started, on this clock; its first import where that is not told."""
+        """When this process was started, on this clock; its first import where that is unknown."""
         return self.now_ns() - _process_age_ns()
 
 
 def _process_age_ns() -> int:
-    """How long the process has run, from the kernel's own account (in ticks of 10 ms)."""
+    """From the kernel's account, in ticks of 10 ms."""
     try:
-        # The name of the program stands in parentheses and may hold spaces: count from its end.
+        # The program's name is in parentheses and may hold spaces: count from its end.
         fields = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         uptime_s = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
         started_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")

@@ -1,6 +1,6 @@
-"""What stands in the way of a run and a person can mend; what a person ends by Ctrl-C.
+"""Faults that prevent a run and that a person can mend.
 
-ShellFault
+OperatorError
   VenueFault    the embedded venue does not start          (embedded)
     OpeningFault  its file or its tape is at fault         (embedded)
   SiteFault     the venue refuses us or does not answer   (session)
@@ -22,7 +22,7 @@ class OperatorError(Exception):
 
 
 def is_ctrl_c(fault: BaseException) -> bool:
-    """Whether it is a person's Ctrl-C. A run hears of that between two turns, so that there a
-    KeyboardInterrupt is of whoever raises it."""
+    """True for a person's Ctrl-C. A run gets that as a signal, so there a KeyboardInterrupt is
+    somebody else's."""
     heard = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     return isinstance(fault, KeyboardInterrupt) and not heard

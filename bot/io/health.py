@@ -1,11 +1,10 @@
-"""`bot-health`: asks a status page whether all is well, for whoever supervises a container.
+"""`bot-health`: asks a status page whether all is well, for the supervisor of a container.
 
-A program of its own beside `bot`, because it is started every few seconds for months: nothing but
-the standard library, a tenth of the time that the command line of the bot takes to load. No curl
-is needed in the image, no proxy is asked and no redirect is followed.
+A program of its own, because it is started every few seconds for months: it uses the standard
+library alone and loads in a tenth of the time. No curl is needed in the image, no proxy is asked
+and no redirect is followed.
 
-Exit codes: 0 well, 1 not well or no answer (the one code that Docker's health check knows for it),
-2 a wrong option.
+Exit codes: 0 well, 1 not well or no answer, 2 a wrong option.
 """
 
 import argparse
@@ -17,20 +16,20 @@ from typing import Final, NamedTuple, NoReturn
 
 DEFAULT_URL: Final = "http://127.0.0.1:8090/healthz"
 ANSWER_S: Final = 2.0
-"""How long one answer may take."""
+"""Timeout of one answer."""
 
 LIVE_S: Final = 3.0
-"""Within this time a bot that lives decides again; it does so twice a second at least."""
+"""Timeout for the next decision; there are two a second at least."""
 
 _BEAT_HEADER: Final = "x-laddermaker-beat"
-"""As in bot.io.status.status, which is not imported: it takes longer to load than all of this."""
+"""As in bot.io.status.status, which takes too long to import."""
 
 _LOOK_AGAIN_S: Final = 0.2
 _BODY_BYTES_MAX: Final = 500
 
 
 class HealthReply(NamedTuple):
-    """What a page said. beat: changes with every decision of the bot, None when there is none."""
+    """beat: changes with every decision of the bot, None when there is none."""
 
     status: int
     text: str
@@ -38,7 +37,7 @@ class HealthReply(NamedTuple):
 
 
 def ask(url: str, timeout_s: float = ANSWER_S) -> HealthReply:
-    """One GET of a page over plain http. Raises OSError or HTTPException when nothing answers."""
+    """One GET over plain http. Raises OSError or HTTPException when nothing answers."""
     parts = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout_s)
     wanted = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
@@ -52,15 +51,15 @@ def ask(url: str, timeout_s: float = ANSWER_S) -> HealthReply:
 
 
 def well(url: str) -> tuple[bool, str]:
-    """Whether the page says that all is well (200), and its words."""
+    """True if the page says that all is well (200), and its text."""
     answer = ask(url)
     return answer.status == http.client.OK, answer.text
 
 
 def alive(url: str) -> tuple[bool, str]:
-    """Whether the bot still decides, well or not: its beat changes between two looks.
+    """True if the bot still decides: its beat changes between two looks.
 
-    A latched or paused bot lives, and one whose venue is away: a restart would mend none of these.
+    A latched or paused bot lives, and one whose venue is away: a restart would help none of these.
     """
     until_s = time.monotonic() + LIVE_S
     first = ask(url)
@@ -74,7 +73,6 @@ def alive(url: str) -> tuple[bool, str]:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Ask, say in one line what was found, and end with the exit code."""
     parser = argparse.ArgumentParser(
         prog="bot-health",
         description="Ask a bot's status page whether all is well; 0 well, 1 not.",
@@ -84,15 +82,15 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     parser.add_argument(
         "--live", action="store_true", help="only whether it still decides, well or not"
     )
-    told = parser.parse_args(arguments)
-    if not told.url.startswith("http://"):
+    asked = parser.parse_args(arguments)
+    if not asked.url.startswith("http://"):
         parser.error("--url: begins with http://, for this is asked on the spot")
     try:
-        good, text = alive(told.url) if told.live else well(told.url)
+        good, text = alive(asked.url) if asked.live else well(asked.url)
     except (OSError, ValueError, http.client.HTTPException) as fault:
         good, text = False, f"no answer: {fault}"
-    if sys.stdout is not None:  # as where it was closed by whoever asks for the code alone
-        # A page repeats what a strategy or a venue said: nothing of it may steer a terminal.
+    if sys.stdout is not None:  # it may be closed by a caller that wants the code alone
+        # A page repeats foreign text, which must not control a terminal.
         line = "".join(sign if sign.isprintable() else "?" for sign in text)
         sys.stdout.write(f"{line}\n")
     sys.exit(0 if good else 1)

@@ -1,9 +1,10 @@
-"""Logging of the bot's process: structlog, one JSON object a line, no secrets, no control signs.
+"""Logs of the bot's process: one JSON object a line, no secrets, no control characters.
 
-Lines go to stderr, or to a bounded file in the state directory while a live table has the terminal.
-Third-party loggers of the standard library go the same way. Nothing below a warning of theirs is
-kept, and whatever is written passes the mask: fields named like a secret, and the key itself
-wherever it may stand in a text.
+Lines go to stderr, or to a bounded file in the state directory while a live table has the terminal;
+the newest are kept for the status page. A thread writes them, so that a full pipe or a slow disk
+does not hold up the trader: lines wait in a bounded queue, and what does not fit is counted. Other
+libraries' warnings go the same way. Fields named like a secret are masked, and so is every known
+secret in any text.
 """
 
 import contextlib
@@ -35,7 +36,7 @@ _CALM: Final = ("debug", "info")
 
 
 class LogLine(msgspec.Struct, frozen=True):
-    """One line. number: counts the lines of this process. at: the instant as text."""
+    """number: counts the lines of this process. at: the instant as text."""
 
     number: int
     at: str
@@ -45,7 +46,7 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class LogTail(logging.Handler):
-    """Give it the formatter of the log: it keeps what that writes, as JSON objects."""
+    """Keeps the newest lines for the status page. It needs the formatter of the log."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +55,6 @@ class LogTail(logging.Handler):
         self._alerts: deque[LogLine] = deque(maxlen=ALERTS_MAX)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line; one that is no JSON object is kept as its text."""
         written = self.format(record)
         try:
             entry = msgspec.json.decode(written, type=dict[str, Any])
@@ -73,7 +73,7 @@ class LogTail(logging.Handler):
             self._alerts.append(line)
 
     def since(self, number: int) -> list[LogLine]:
-        """The lines kept that came after the one with this number, oldest first."""
+        """The lines kept after the one with this number, oldest first."""
         return self._after(number, self._lines)
 
     def alerts_since(self, number: int) -> list[LogLine]:
@@ -101,7 +101,7 @@ LINES_MAX: Final = 10_000
 """Lines that may wait; a minute of a very talkative bot."""
 
 CLOSE_S: Final = 2.0
-"""So long the lines that wait at the end have to be written."""
+"""Timeout for the lines that wait at the end."""
 
 
 class _Writer(logging.Handler):
@@ -116,12 +116,11 @@ class _Writer(logging.Handler):
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Have a record written, in its turn."""
         try:
             self._lines.put_nowait(self.format(record) + "\n")
         except queue.Full:
             self.dropped += 1
-        except Exception:  # noqa: BLE001 - as every handler: what cannot be formatted is told of
+        except Exception:  # noqa: BLE001 - as every handler: a line that cannot be formatted is reported
             self.handleError(record)
 
     def close(self) -> None:
@@ -139,10 +138,10 @@ class _Writer(logging.Handler):
             if self.dropped != self._told:
                 count, self._told = self.dropped - self._told, self.dropped
                 lost = {"count": count, "event": "log_lines_dropped", "level": "warning"}
-                self._write(json.dumps(lost) + "\n")
-            self._write(line)
+                self._write_line(json.dumps(lost) + "\n")
+            self._write_line(line)
 
-    def _write(self, text: str) -> None:
+    def _write_line(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # nobody is there to read it, or to keep it
             self._put(text.encode("utf-8", "backslashreplace"))
 
@@ -152,16 +151,14 @@ class _Writer(logging.Handler):
 
 
 def _write_all(handle: int, line: bytes) -> None:
-    """Past Python's own buffer: its lock, held by a write that never ends, would not let the
-    process end either."""
+    """Bypasses Python's buffer: a write that hangs would hold its lock, and the process could not
+    end."""
     rest = memoryview(line)
     while rest:
         rest = rest[os.write(handle, rest) :]
 
 
 class LineWriter(_Writer):
-    """One over a stream."""
-
     def __init__(self, stream: TextIO, lines_max: int = LINES_MAX) -> None:
         self._stream = stream
         super().__init__(lines_max)
@@ -171,8 +168,7 @@ class LineWriter(_Writer):
 
 
 class FileWriter(_Writer):
-    """One into a file. When that is full it is put aside as `<file>.1`, the one before as `.2`, and
-    so on; `kept` of them stay."""
+    """A full file becomes `<file>.1`, that one `.2`, and so on; `kept` of them stay."""
 
     def __init__(self, file: Path, bytes_max: int, kept: int, lines_max: int = LINES_MAX) -> None:
         """Raises OSError where the file cannot be opened, or made with mode 0600."""
@@ -203,14 +199,13 @@ class FileWriter(_Writer):
         os.close(full)
 
     def close(self) -> None:
-        """Write what waits, within `CLOSE_S`, and end; the file is let go of where all was."""
         super().close()
         if self._handle >= 0 and not self._thread.is_alive():
             os.close(self._handle)
             self._handle = -1
 
     def _aside(self, number: int) -> Path:
-        """Where the file stands that was full so many times ago; 0 is the one that is written."""
+        """The path of the file that was full so many times ago; 0 is the present one."""
         return self._path.with_name(f"{self._path.name}.{number}") if number else self._path
 
 
@@ -220,7 +215,7 @@ _SECRET_NAMES: Final = frozenset(
 _FILE_BYTES: Final = 10 * 1024 * 1024
 _FILES: Final = 3
 _FIELD_MAX: Final = 2_000
-"""Signs of a text of a note: as many as the trader keeps of what is wrong with a configuration."""
+"""Characters of a field: as many as the trader keeps of a refused configuration."""
 _OWN_FIELDS: Final = frozenset({"event", "level", "timestamp", "exc_info"})
 _LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -231,13 +226,12 @@ _LEVELS: Final = {
 
 
 class SecretRedactor:
-    """A processor that takes secrets out of an entry; `learn` it every key that is used."""
+    """A log processor that masks secrets."""
 
     def __init__(self) -> None:
         self._secrets: list[Secret] = []
 
     def learn(self, secret: Secret) -> None:
-        """Mask this text from here on."""
         self._secrets.append(secret)
 
     def __call__(
@@ -251,7 +245,6 @@ class SecretRedactor:
         return entry
 
     def masked(self, text: str) -> str:
-        """The text without any known secret."""
         for secret in self._secrets:
             text = text.replace(secret.reveal(), MASK)
         return text
@@ -263,9 +256,8 @@ def configure_logs(
     stream: TextIO | None = None,
     tail: LogTail | None = None,
 ) -> None:
-    """Send every log line to `stream`, else to `file`, rotated, else to stderr, and to `tail`.
-    Nobody waits for the disk, or for whoever reads stderr. Raises OSError where the file cannot be
-    opened."""
+    """Log to `stream`, else to `file`, rotated, else to stderr; and to `tail`. Raises OSError where
+    the file cannot be opened."""
     handler: logging.Handler
     if stream is not None:
         handler = logging.StreamHandler(stream)
@@ -290,6 +282,7 @@ def configure_logs(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
         )
     )
+    logging.captureWarnings(True)
     root = logging.getLogger()
     for old in root.handlers:
         old.close()
@@ -311,7 +304,7 @@ def configure_logs(
 
 
 def log_note(level: str, name: str, fields: dict[str, str | int]) -> None:
-    """Write down what the trader noted; an unknown level counts as an error."""
+    """Log what the trader noted; an unknown level counts as an error."""
     shown = {
         f"{key}_" if key in _OWN_FIELDS else key: (
             plain(value, _FIELD_MAX) if isinstance(value, str) else value

@@ -1,10 +1,8 @@
-"""The event loop of every command: uvloop's, but that nobody has to wait for the lookup of a name.
+"""The event loop of every command: uvloop's, with name lookups in daemon threads.
 
-A name server that does not answer holds a lookup for half a minute, and nothing ends one sooner.
-uvloop has two at a time, and neither its loop nor asyncio's own closes before all are over, those
-too that were given up long ago: who is told to stop then stands there long after the last word.
-Here a name is looked up once at a time, whoever asks for it, in a thread that ends with the
-process.
+A name server that does not answer holds a lookup for half a minute. uvloop has two at a time, and
+no loop closes before all are over, so that a stop would hang. Here each name is looked up once at a
+time, in a thread that ends with the process.
 """
 
 import asyncio
@@ -24,13 +22,12 @@ _Rows = list[tuple[Any, Any, int, str, Any]]
 
 
 def run(main: Callable[[*_Arguments], Awaitable[_T]], *arguments: *_Arguments) -> _T:
-    """What `main` returns, run on such a loop until it does."""
+    """Run `main` on such a loop and return its result."""
     return anyio.run(main, *arguments, backend_options={"loop_factory": Loop})
 
 
 class Loop(uvloop.Loop):
-    """Both ways to an address lead through `getaddrinfo`: that of the REST client, which calls it,
-    and that of the channel, which asks for a connection by name."""
+    """Both the REST client and the channel resolve names by `getaddrinfo`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +43,7 @@ class Loop(uvloop.Loop):
         proto: int = 0,
         flags: int = 0,
     ) -> _Rows:
-        """As of any loop. Whoever gives up waiting ends nobody else's lookup of the same name."""
+        """A caller that gives up ends nobody else's lookup of the same name."""
         name = host.decode("ascii") if isinstance(host, bytes) else host
         asked = (name, port, family, type, proto, flags)
         found = self._lookups.get(asked)
@@ -69,7 +66,7 @@ class Loop(uvloop.Loop):
             rows = socket.getaddrinfo(*asked)
         except UnicodeError:  # a part of it is longer than any
             fault = OSError(f"{asked[0]!r}: no name of a host")
-        except Exception as raised:  # noqa: BLE001 - the thread's boundary: told to whoever waits
+        except Exception as raised:  # noqa: BLE001 - the thread's boundary: raised where it is awaited
             fault = raised
         with suppress(RuntimeError):  # the loop has been closed
             self.call_soon_threadsafe(self._looked_up, asked, found, rows, fault)
@@ -91,7 +88,7 @@ class Loop(uvloop.Loop):
     async def create_connection(
         self, protocol_factory: Callable[[], Any], host: Any = None, port: Any = None, **more: Any
     ) -> Any:
-        """As of any loop; a name's addresses are tried one after the other. Raises OSError."""
+        """Tries a name's addresses one after the other. Raises OSError."""
         if host is None or _is_address(host):
             return await super().create_connection(protocol_factory, host, port, **more)
         if more.get("ssl"):

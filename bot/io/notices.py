@@ -1,8 +1,7 @@
-"""Notices to people by webhook: what happened, told once, never in the way of trading.
+"""Notices to people by webhook: what happened, sent once, never in the way of trading.
 
-An event becomes a notice at once and waits in a bounded queue; what takes time, the network and
-the pauses between tries, is a task of its own. The same thing again within a while is counted and
-not sent. The address is a secret: whoever has it may speak in our name.
+A notice waits in a bounded queue; a task of each receiver sends it, retries with backoff, and gives
+up after a while. The same thing again soon is counted and not sent. The address is a secret.
 """
 
 import asyncio
@@ -27,27 +26,21 @@ from venue.wire.instant import NS_PER_SECOND, from_ns
 
 QUEUE_MAX: Final = 64
 TRY_S: Final = 10.0
-"""How long one try may take, from the first byte to the last."""
+"""Timeout of one try, from the first byte to the last."""
 
 BACKOFF_MIN_S: Final = 1.0
 BACKOFF_MAX_S: Final = 60.0
 PATIENCE_MAX_S: Final = 300.0
-"""A receiver that asks for more patience than that is tried again after it."""
+"""A receiver that asks for a longer wait is retried after this."""
 
 GIVE_UP_S: Final = 900.0
-"""A notice that was not taken for so long is given up: it is news no more."""
+"""A notice is given up after so long: it is no news any more."""
 
 _AGAIN: Final = frozenset({408, 425, 429})
 
 
-class Notice(msgspec.Struct, frozen=True):
-    """One notice as its receiver wants it."""
-
-    body: bytes
-
-
 class Times(msgspec.Struct, frozen=True):
-    """How patient a courier is, in seconds."""
+    """Timeouts and waits of a courier, in seconds."""
 
     attempt_s: float = TRY_S
     backoff_min_s: float = BACKOFF_MIN_S
@@ -57,7 +50,7 @@ class Times(msgspec.Struct, frozen=True):
 
 
 class Courier:
-    """Delivers to one address. count: told what became of each notice, see `notices.Counts`."""
+    """Delivers to one address, throttled. count: called with the outcome of each notice."""
 
     def __init__(self, address: Secret, per_minute: int, times: Times | None = None) -> None:
         self._address = address
@@ -66,7 +59,7 @@ class Courier:
         self._times = Times() if times is None else times
         self._tokens = float(per_minute)
         self._counted_s = 0.0
-        self._queue: deque[Notice] = deque()
+        self._queue: deque[bytes] = deque()
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -80,7 +73,7 @@ class Courier:
     def __len__(self) -> int:
         return len(self._queue)
 
-    def offer(self, notice: Notice) -> None:
+    def offer(self, notice: bytes) -> None:
         """Deliver this when it can be; returns at once."""
         if len(self._queue) >= QUEUE_MAX:
             # Not the first of the queue: that one may be under way.
@@ -91,7 +84,6 @@ class Courier:
         self._wake.set()
 
     async def run(self) -> None:
-        """Deliver for ever."""
         while True:
             while not self._queue:
                 self._wake.clear()
@@ -99,7 +91,7 @@ class Courier:
             if self._under_way is None:
                 self._under_way = asyncio.ensure_future(self._deliver(self._queue[0]))
             try:
-                # Whoever goes on after this was cancelled takes over the one that is under way.
+                # A task that runs on after this was cancelled takes over the one that is under way.
                 fate = await asyncio.shield(self._under_way)
             except Exception:  # noqa: BLE001 - the task's boundary: one notice is lost at most
                 self._log.exception("notice_broken")
@@ -110,8 +102,8 @@ class Courier:
             if not self._queue:
                 self._empty.set()
 
-    async def drain(self) -> None:
-        """Return once nothing waits, the pace forgotten; `run` need not be running any more."""
+    async def deliver_all(self) -> None:
+        """Return once nothing waits, without the throttle; `run` need not be running any more."""
         self._hurry.set()
         if not self._queue:
             return
@@ -123,7 +115,7 @@ class Courier:
             await asyncio.wait([going_on])
 
     async def close(self) -> None:
-        """Give up what is under way, and let go of the connection."""
+        """Give up the notice in flight, and close the connection."""
         if self._under_way is not None:
             self._under_way.cancel()
             await asyncio.wait([self._under_way])
@@ -132,8 +124,8 @@ class Courier:
             await self._client.aclose()
             self._client = None
 
-    async def _deliver(self, notice: Notice) -> str:
-        """Try until it is taken or given up: `sent` or `lost`."""
+    async def _deliver(self, notice: bytes) -> str:
+        """Retry until it is taken or given up: `sent` or `lost`."""
         loop, times = asyncio.get_running_loop(), self._times
         begun_s, wait_s = loop.time(), times.backoff_min_s
         await self._paced()
@@ -155,7 +147,7 @@ class Courier:
             wait_s = min(2 * wait_s, times.backoff_max_s)
 
     async def _paced(self) -> None:
-        """Wait for a turn: so many a minute in the long run, and as many at once."""
+        """Wait for the throttle: so many a minute in the long run, and as many at once."""
         loop = asyncio.get_running_loop()
         now_s = loop.time()
         gained = (now_s - self._counted_s) / self._every_s
@@ -169,8 +161,8 @@ class Courier:
                 self._tokens, self._counted_s = 1.0, loop.time()
         self._tokens = max(0.0, self._tokens - 1)
 
-    async def _try(self, notice: Notice) -> tuple[str, float | None]:
-        """Why it was not taken, empty if it was; and how long to wait at least, None for ever."""
+    async def _try(self, notice: bytes) -> tuple[str, float | None]:
+        """Why it was not taken, empty if it was; and the shortest wait, None for ever."""
         if self._client is None:
             # The body of an answer is nobody's business: it is never read.
             self._client = client_beside()
@@ -178,7 +170,7 @@ class Courier:
         try:
             with whole_within(self._times.attempt_s):
                 async with self._client.stream(
-                    "POST", self._address.reveal(), content=notice.body, headers=headers
+                    "POST", self._address.reveal(), content=notice, headers=headers
                 ) as answer:
                     status = answer.status_code
                     patience = answer.headers.get("Retry-After", "")
@@ -198,13 +190,13 @@ class Courier:
 KEYS_MAX: Final = 256
 TEXT_MAX: Final = 1_500
 NAMED_MAX: Final = 50
-"""Orders that a text names: so many fit."""
+"""Orders that a text names."""
 
 FINISH_S: Final = 3.0
 
 
 class What(StrEnum):
-    """What is told."""
+    """What notices are about."""
 
     BREAKER = "breaker"
     LATCH = "latch"
@@ -216,7 +208,7 @@ class What(StrEnum):
 
 
 class Form(StrEnum):
-    """What a receiver wants to read."""
+    """The format that a receiver reads."""
 
     JSON = "json"
     SLACK = "slack"
@@ -236,12 +228,12 @@ _NOTES: Final = {
 }
 _CLEARED: Final = {f"{name}_cleared": what for name, what in _NOTES.items()}
 _VARYING: Final = re.compile(r"\b[0-9a-fA-F-]{8,}\b|[0-9]+")
-"""What differs between two tellings of one thing: ids and numbers."""
+"""Ids and numbers, which differ between two notices of one thing."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """One receiver. what: the events it wants. per_minute: most notices in a minute, in the long
-    run. repeat_s: the same thing is told again after so long at the earliest."""
+    """One receiver. what: the events it wants. per_minute: throttle. repeat_s: shortest time
+    between two notices of one thing."""
 
     address: Secret
     form: Form
@@ -251,22 +243,22 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Counts(msgspec.Struct):
-    """What became of the notices to all receivers. fates: sent, repeated (counted with the next one
-    like it), dropped (the queue was full), lost (given up)."""
+    """Notices by outcome: sent, repeated (counted with the next one like it), dropped (queue full),
+    lost (given up)."""
 
     fates: dict[str, int]
     waiting: int = 0
 
 
 class Notices:
-    """Tells the receivers what happens in one run."""
+    """A sidecar that notifies the receivers."""
 
     name = "notices"
 
     def __init__(
         self, bot: str, targets: Sequence[Target], couriers: Sequence[Courier] | None = None
     ) -> None:
-        """couriers: one for each target, where other than the usual ones are wanted."""
+        """couriers: one for each target, instead of the usual ones."""
         self._bot = bot
         self._targets = tuple(targets)
         self.counts = Counts(dict.fromkeys(("sent", "repeated", "dropped", "lost"), 0))
@@ -280,48 +272,44 @@ class Notices:
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """The addresses."""
         return tuple(target.address for target in self._targets)
 
     @property
     def families(self) -> tuple[tuple[Family[Any], Any], ...]:
-        """See Companion."""
         self.counts.waiting = sum(len(courier) for courier in self._couriers)
         return tuple((family, self.counts) for family in NOTICES)
 
     def _count(self, fate: str) -> None:
         self.counts.fates[fate] += 1
 
-    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
-        """See Companion."""
+    def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
         self._look = look
         self._now_ns = now_ns
 
     # --- what happens -----------------------------------------------------------------------------
 
     def did(self, effect: m.Effect, at_ns: int) -> None:
-        """See Companion."""
         match effect:
             case m.Latched(by=m.LatchedBy.BREAKER):
-                self.tell(What.BREAKER, effect.reason, at_ns)
+                self.notify(What.BREAKER, effect.reason, at_ns)
             case m.Noted(name=name, fields=fields) if name in _NOTES:
                 text = str(fields.get("text") or fields.get("reason") or name)
-                self.tell(_NOTES[name], text, at_ns)
+                self.notify(_NOTES[name], text, at_ns)
             case m.Noted(name=name) if name in _CLEARED:
                 text = f"{name.removesuffix('_cleared')}: over"
-                self.tell(_CLEARED[name], text, at_ns, resolved=True)
+                self.notify(_CLEARED[name], text, at_ns, resolved=True)
             case m.DrainComplete(left=left, unknown=unknown) if left or unknown:
                 named = (*left, *unknown)
                 more = f" and {len(named) - NAMED_MAX} more" if len(named) > NAMED_MAX else ""
                 told = ", ".join(named[:NAMED_MAX]) + more
-                self.tell(What.STOP, f"stopped with orders left: {told}", at_ns)
+                self.notify(What.STOP, f"stopped with orders left: {told}", at_ns)
             case m.DrainComplete(unshown=True):
-                self.tell(What.STOP, "stopped, and no list shows that nothing rests", at_ns)
+                self.notify(What.STOP, "stopped, and no list shows that nothing rests", at_ns)
             case m.DrainComplete():
-                self.tell(What.STOP, "stopped, nothing rests", at_ns, resolved=True)
+                self.notify(What.STOP, "stopped, nothing rests", at_ns, resolved=True)
 
-    def tell(self, what: What, text: str, at_ns: int, *, resolved: bool = False) -> None:
-        """Tell whoever wants to know of such things."""
+    def notify(self, what: What, text: str, at_ns: int, *, resolved: bool = False) -> None:
+        """Notify every receiver that wants such things."""
         report = self._look()
         series = "" if report is None else str(report.series_ticker)
         text = plain(text, TEXT_MAX)
@@ -332,11 +320,11 @@ class Notices:
             if repeats is None:
                 self._count("repeated")
                 continue
-            notice = Notice(self._body(target.form, what, text, series, at_ns, resolved, repeats))
+            notice = self._body(target.form, what, text, series, at_ns, resolved, repeats)
             self._couriers[place].offer(notice)
 
     def _repeats(self, place: int, target: Target, what: str, text: str, at_ns: int) -> int | None:
-        """How often the same thing happened untold since it was last told; None: not now."""
+        """How often the same thing happened since it was last sent; None: do not send it now."""
         key = (place, what, _VARYING.sub("#", text))
         told_ns, untold = self._last.get(key, (None, 0))
         if told_ns is not None and at_ns - told_ns < target.repeat_s * NS_PER_SECOND:
@@ -380,16 +368,15 @@ class Notices:
     # --- the tasks --------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """See Companion."""
         async with asyncio.TaskGroup() as tasks:
             for courier in self._couriers:
                 tasks.create_task(courier.run())
 
-    async def finish(self) -> None:
+    async def on_run_end(self) -> None:
         """Deliver what waits, if that takes no longer than a few seconds."""
         try:
             async with asyncio.timeout(FINISH_S):
-                await asyncio.gather(*(courier.drain() for courier in self._couriers))
+                await asyncio.gather(*(courier.deliver_all() for courier in self._couriers))
         except TimeoutError:
             left = sum(len(courier) for courier in self._couriers)
             structlog.stdlib.get_logger("bot").warning("notices_undelivered", count=left)

@@ -1,4 +1,4 @@
-"""A secret that cannot be shown by accident, and where one may come from: a file or a variable."""
+"""A secret that cannot be shown by accident, read from a file or an environment variable."""
 
 import json
 import os
@@ -15,12 +15,11 @@ _KEYS_BYTES_MAX: Final = 1024 * 1024
 """Of a JSON object of keys: those of every account holder of a venue."""
 
 _taken: Final[dict[str, "Secret"]] = {}
-"""What came from the environment, by variable: another series, or another part of the
-configuration, may name the same one."""
+"""Secrets from the environment, by variable: two parts of a configuration may name the same one."""
 
 
 _aside: Final[dict[str, str]] = {}
-"""What stood in the environment and nobody has asked for yet, by variable."""
+"""Values taken out of the environment that nobody has asked for yet."""
 
 
 class SecretFault(OperatorError):
@@ -28,7 +27,7 @@ class SecretFault(OperatorError):
 
 
 class Secret:
-    """Text that no repr, str, format, pickle or traceback of ours gives away."""
+    """Text that no repr, str, format, pickle or traceback of ours shows."""
 
     __slots__ = ("_text",)
 
@@ -36,7 +35,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text itself; for the one line that puts it into a request."""
+        """For the one line that puts it into a request."""
         return self._text
 
     def __repr__(self) -> str:
@@ -52,10 +51,10 @@ class Secret:
 
 
 def checked(text: str, place: str, what: str = "API key") -> Secret:
-    """The secret in `text`, surrounding white space gone.
+    """The secret in `text`, trimmed. place, what: for the fault.
 
-    place, what: where it came from and what it is, for the fault. Raises SecretFault when it is
-    empty or holds a character that cannot stand in a header: those are mistakes of copying.
+    Raises SecretFault when it is empty or holds a character that cannot be in a header: those are
+    mistakes of copying.
     """
     trimmed = text.strip()
     if not trimmed:
@@ -95,24 +94,23 @@ def _short(what: str) -> str:
 
 
 def is_open_to_others(path: Path) -> bool:
-    """Whether others than its owner may read a key file: worth a warning, and no more, for the
-    secrets that containers mount are often readable to everybody inside."""
+    """True if others may read a key file: worth a warning only, because secrets that containers
+    mount often are."""
     return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 def set_aside(names: Iterable[str]) -> None:
-    """Take these variables out of the environment, for `from_environment`, before a child begins
-    that would inherit them. One that is not set is nobody's fault yet."""
+    """Take these variables out of the environment, for `from_environment`, so that no child
+    inherits them."""
     for name in names:
         if (text := os.environ.pop(name, None)) is not None:
             _aside[name] = text
 
 
 def from_environment(name: str, what: str = "API key") -> Secret:
-    """The secret in an environment variable, which is then taken out of the environment; asked for
-    again it is the same.
+    """The secret in an environment variable, which is removed from the environment; the same if
+    asked again.
 
-    Child processes inherit the environment; the key is none of their business.
     Raises SecretFault when the variable is not set or holds no key.
     """
     set_aside((name,))

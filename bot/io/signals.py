@@ -1,6 +1,8 @@
-"""The signals of a running bot: SIGINT and SIGTERM stop it, SIGUSR1 pauses, SIGUSR2 resumes.
+"""Signals of the process: deferred while no loop handles them.
 
-One process has one handler of each; with several series every one of them is told.
+SIGHUP, SIGUSR1 and SIGUSR2 may arrive before the loop starts or after it ends; they must not kill
+the process. Nor may a second stop signal once the run has ended: the exit code has still to be
+written.
 """
 
 import asyncio
@@ -18,13 +20,13 @@ _waiting: Final[set[int]] = set()
 """Of the whole process, as signals are."""
 
 _done_with: Final[set[int]] = set()
-"""Signals that stopped a run, or would have, which is over."""
+"""Signals that stopped a run which is over, or would have."""
 
 _last: Final[set[str]] = set()
 """Not empty while a command runs with which the process ends."""
 
 _within: Final[set[str]] = set()
-"""Not empty within `remembered`, whoever hears which signal meanwhile."""
+"""Not empty within `remembered`."""
 
 
 def _remember(number: int, _: FrameType | None) -> None:
@@ -33,8 +35,8 @@ def _remember(number: int, _: FrameType | None) -> None:
 
 @contextmanager
 def last_command() -> Iterator[None]:
-    """The process ends with this block, and a signal that `remembered` was the last to hear is then
-    not given back: it would take from the process how its command ended."""
+    """The process ends with this block; signals that `remembered` deferred keep being ignored, so
+    that the exit code is the command's."""
     _last.add("command")
     try:
         yield
@@ -44,8 +46,8 @@ def last_command() -> Iterator[None]:
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Until the block ends, remember signals of `_TELLING` that nobody hears. Does nothing beside
-    the main thread, which alone is given signals."""
+    """Until the block ends, defer SIGHUP, SIGUSR1 and SIGUSR2. Does nothing outside the main
+    thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -67,9 +69,8 @@ def remembered() -> Iterator[None]:
 
 @contextmanager
 def stopping(act: Callable[[signal.Signals], object]) -> Iterator[None]:
-    """Until the block ends, act on the signals that stop, on the running loop. Then the run that
-    they would have stopped has had its last word: within `remembered` nobody hears them any more,
-    beside it they are as they were."""
+    """Until the block ends, call `act` for SIGINT and SIGTERM on the running loop. Within
+    `remembered` they are ignored afterwards."""
     with ExitStack() as until:
         for number in _STOPPING:
             until.enter_context(_on_the_loop(number, partial(act, number)))
@@ -82,7 +83,8 @@ def stopping(act: Callable[[signal.Signals], object]) -> Iterator[None]:
 
 @contextmanager
 def heard(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
-    """Until the block ends, act on a signal on the running loop: at once if it is remembered."""
+    """Until the block ends, call `act` for a signal on the running loop: at once if it was
+    deferred."""
     with _on_the_loop(number, act):
         if number in _waiting:
             _waiting.discard(number)
@@ -96,11 +98,11 @@ def _on_the_loop(number: signal.Signals, act: Callable[[], object]) -> Iterator[
     before = signal.getsignal(number)
     is_over = False
 
-    def told() -> None:
+    def on_signal() -> None:
         if not is_over:
             act()
 
-    loop.add_signal_handler(number, told)
+    loop.add_signal_handler(number, on_signal)
     try:
         yield
     finally:

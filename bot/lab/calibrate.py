@@ -1,11 +1,9 @@
-"""How good the fair curve is on recorded ladders whose outcomes are known: Brier and reliability.
+"""Scores the fair curve on recorded ladders with known outcomes: Brier score and reliability.
 
-At fixed instants, and just before it trades, each rung is forecast three ways by what had been
-recorded by then: the fair curve, the last trade, and the raw middle. On a tape of trades alone the
-raw middle is that of the newest prices at which a taker bought YES and sold it. Only forecasts made
-three ways are compared. Outcomes are read here and nowhere near a curve; which rungs were recorded
-may leak them all the same (the data's own notes say so), and old prices gain by such a leak, for
-they stay apart; where a rung trades next cannot.
+At fixed instants and before each trade, a rung is forecast by the fair curve, the last trade and
+the raw middle (on a tape of trades, of the newest prices bought and sold at). Only forecasts made
+three ways are compared. No curve sees outcomes; which rungs were recorded may leak them all the
+same.
 """
 
 import itertools
@@ -36,8 +34,7 @@ from venue.wire.money import PAYOUT_CENTS, Outcome, Price, Qty
 WAYS: Final = ("fair curve", "last trade", "raw mid")
 BINS: Final = 10
 _RESAMPLES: Final = 2_000
-_TOP_QTY: Final = Qty(20)
-"""The size taken for a best price that was recorded without one."""
+_TOP_QTY: Final = Qty(20)  # the size taken for a best price that was recorded without one
 
 
 class _CatalogRung(msgspec.Struct, frozen=True):
@@ -82,12 +79,12 @@ class Bin(msgspec.Struct, frozen=True):
 
 
 class Score(msgspec.Struct, frozen=True):
-    """How one way of forecasting did. brier: mean squared error of the chance, the less the
-    better. worse_by: its Brier score less the fair curve's, with the 95 % interval of a bootstrap
-    over events, None of too few of them; above zero the curve is better."""
+    """How one way of forecasting did. worse_by: its Brier score less the fair curve's, with the 95
+    % interval of a bootstrap over events, None of too few of them; above zero the curve is better.
+    """
 
     way: str
-    brier: float
+    brier: float  # mean squared error of the chance, the less the better
     worse_by: float
     low: float | None
     high: float | None
@@ -95,19 +92,18 @@ class Score(msgspec.Struct, frozen=True):
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """What a tape came to. events: those of which something was forecast. scores: of best prices
-    without trades there is none for the last trade."""
+    """What a tape came to."""
 
     tape: str
-    events: int
+    events: int  # those of which something was forecast
     forecasts: int
-    scores: tuple[Score, ...]
+    scores: tuple[Score, ...]  # of best prices without trades there is none for the last trade
     next_prints: tuple[NextPrint, ...]
 
 
 def ends(folder: Path) -> dict[str, dict[str, bool | None]]:
-    """Whether each recorded rung of each event resolved YES; None for one of which that is not
-    known. Raises OSError or msgspec.MsgspecError for a catalogue that cannot be read."""
+    """Whether each recorded rung of each event resolved YES; None if unknown. Raises OSError or
+    msgspec.MsgspecError for a catalogue that cannot be read."""
     catalog = msgspec.json.decode((folder / "catalog.json").read_bytes(), type=_EndedMarkets)
     return {
         event.event_ticker: {
@@ -126,12 +122,9 @@ def calibrate(
     events_max: int | None = None,
     progress: Progress = no_progress,
 ) -> Calibration:
-    """Score a tape of ladders. every_s: seconds between forecasts. with_index: the recorded price
-    of what the ladder is about stands in for the implied value. events_max: the first so many.
-    progress: of records.
-
-    Raises TapeFault for a tape that cannot be read, ValueError when it holds no ladder.
-    """
+    """Score a tape of ladders. every_s: seconds between forecasts. with_index: use the recorded
+    index price as implied value. events_max: the first so many. Raises TapeFault, and ValueError
+    when the tape holds no ladder."""
     forecasts: list[Forecast] = []
     prints: list[tuple[_Three, int]] = []
     known = ends(folder)
@@ -161,7 +154,6 @@ def calibrate(
 
 
 def _came(tape: Tape, won: Mapping[str, bool | None], index: int) -> bool:
-    """Whether a rung of the ladder came: of brackets, whether one above its boundary did."""
     above = tape.sources[index + 1 :] if tape.partition else tape.sources[index : index + 1]
     return any(won[source] for source in above)
 
@@ -172,12 +164,8 @@ _Three = tuple[float, float, float]
 
 
 class _Ladder:
-    """One ladder from its first record to its last, and what had been recorded of each rung by an
-    instant. prints: what the three ways said of a rung just before it traded, in chances, and the
-    price; known once `forecasts` is through.
-
-    The event is taken to close when a backtest has it resolve (`closes_ns`).
-    """
+    """One ladder from its first record to its last. prints: forecasts just before each trade and
+    its price, known once `forecasts` has ended. The event closes when a backtest resolves it."""
 
     def __init__(self, tape: Tape, values: Sequence[tuple[int, str]]) -> None:
         """values: of what the ladder is about, as the implied value; empty for none."""
@@ -198,9 +186,8 @@ class _Ladder:
         self._shown_ns = 0
 
     def forecasts(self, counted: Counted, every_ns: int) -> Iterator[tuple[int, _Three]]:
-        """Place and forecasts of every rung that has all three, at each instant."""
         due_ns = 0
-        for line in counted.of(self._tape.lines):
+        for line in counted.count(self._tape.lines):
             record = decode_record(line)
             due_ns = due_ns or record.ts + every_ns
             while due_ns < record.ts:
@@ -208,9 +195,9 @@ class _Ladder:
                     if three is not None:
                         yield index, three
                 due_ns += every_ns
-            self._take(record)
+            self._on_record(record)
 
-    def _take(self, record: BookRecord | TradeRecord | TopRecord) -> None:
+    def _on_record(self, record: BookRecord | TradeRecord | TopRecord) -> None:
         index = self._place[record.ticker]
         match record:
             case TradeRecord(price=price, qty=qty):
@@ -259,16 +246,16 @@ class _Ladder:
         ]
 
     def _survival(self, index: int) -> tuple[int, int]:
-        """Bid and ask of the value ending above a boundary: of all brackets above it together, or
-        of a dollar less all those below, whichever is better; 0 and 100 where there is none."""
+        """Bid and ask of "ends above this boundary": all brackets above it, or a dollar less all
+        those below, whichever is better; 0 and 100 where there is none."""
         below, above = self._tops[: index + 1], self._tops[index + 1 :]
         bid = max(sum(bid for bid, _ in above), PAYOUT_CENTS - sum(ask for _, ask in below))
         ask = min(sum(ask for _, ask in above), PAYOUT_CENTS - sum(bid for bid, _ in below))
         return max(0, bid), min(PAYOUT_CENTS, ask)
 
     def _three(self, index: int, fair: float) -> _Three | None:
-        """The three forecasts of a rung; None unless all are there. Best prices without trades
-        have their own middle for the last trade too."""
+        """None unless all three forecasts exist. Best prices without trades use their own middle as
+        the last trade."""
         last, high, low = self._last[index], self._bought[index], self._sold[index]
         if self._tape.partition:
             low, high = self._survival(index)
@@ -286,7 +273,6 @@ def _side(price: int) -> Levels:
 
 
 def scores(forecasts: Sequence[Forecast]) -> tuple[Score, ...]:
-    """One score per way, in the order of `WAYS`."""
     chances = np.array([each.chances for each in forecasts])
     won = np.array([each.won for each in forecasts], dtype=float)
     events = np.array([each.event for each in forecasts])

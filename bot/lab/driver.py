@@ -1,8 +1,7 @@
-"""Virtual time: the one loop in which simulations, backtests, evaluations and what-if runs happen.
+"""The one loop in virtual time, for simulations, backtests, evaluations and what-if runs.
 
-One thread and one queue of acts. Nothing here reads a clock: the same acts in the same order give
-the same run. Of one instant acts come by their rank, those of one rank in the order in which they
-were scheduled, and the ticks of traders come last.
+One queue of acts, and no clock: equal acts give an equal run. At one instant acts run by rank, then
+in the order of scheduling; ticks of traders come last.
 """
 
 import heapq
@@ -15,29 +14,26 @@ Act = Callable[[], None]
 
 
 class Driver:
-    """The queue. now_ns: the instant that it has reached. steps: acts carried out so far."""
+    """The queue."""
 
     def __init__(self, start_ns: int) -> None:
-        self.now_ns = start_ns
-        self.steps = 0
+        self.now_ns = start_ns  # the instant that it has reached
+        self.steps = 0  # acts carried out so far
         self._queue: list[tuple[int, int, int, Act]] = []
         self._scheduled = 0
 
-    def at(self, at_ns: int, act: Act, rank: int = 0) -> None:
+    def schedule_at(self, at_ns: int, act: Act, rank: int = 0) -> None:
         """Schedule an act, at once where the instant has passed. rank: 0 to 8."""
         self._scheduled += 1
         at_ns = max(at_ns, self.now_ns)
         heapq.heappush(self._queue, (at_ns, rank, self._scheduled, act))
 
-    def after(self, delay_ns: int, act: Act, rank: int = 0) -> None:
-        """Schedule an act from now."""
-        self.at(self.now_ns + delay_ns, act, rank)
+    def schedule_after(self, delay_ns: int, act: Act, rank: int = 0) -> None:
+        self.schedule_at(self.now_ns + delay_ns, act, rank)
 
     def run_until(self, until_ns: int, is_done: Callable[[], bool] | None = None) -> bool:
-        """Carry out what is due up to an instant, the instant included, which is then reached.
-
-        is_done: asked after each act; True ends the run there. Returns whether it did.
-        """
+        """Run the acts up to and including an instant. is_done: asked after each act; True
+        ends the run there. Returns whether it did."""
         queue, pop = self._queue, heapq.heappop
         while queue and queue[0][0] <= until_ns:
             self.now_ns, _, _, act = pop(queue)
@@ -49,7 +45,7 @@ class Driver:
         return False
 
     def reach(self, at_ns: int) -> None:
-        """Carry out what is due before an instant and be there, for what the caller does first."""
+        """Run the acts before an instant and reach it, for the caller to act first."""
         self.run_until(at_ns - 1)
         self.now_ns = at_ns
 
@@ -59,27 +55,26 @@ class Driver:
 
 
 class TickTimer:
-    """When one trader ticks next. at_ns: None before it was scheduled."""
+    """When one trader ticks next."""
 
     def __init__(self, driver: Driver, tick: Act, rank: int = _TICK_RANK) -> None:
         """tick: what happens then; it schedules the next one."""
         self._driver = driver
         self._tick = tick
         self._rank = rank
-        self.at_ns: int | None = None
+        self.at_ns: int | None = None  # None before it was scheduled
 
     def schedule(self, at_ns: int) -> None:
-        """Tick at an instant, and at no other."""
         if self.at_ns != at_ns:
             self.at_ns = at_ns
-            self._driver.at(at_ns, self._due, self._rank)
+            self._driver.schedule_at(at_ns, self._due, self._rank)
 
     def schedule_by(self, at_ns: int) -> None:
         """Tick no later than an instant."""
         if self.at_ns is None or at_ns < self.at_ns:
             self.schedule(at_ns)
 
-    def stop(self) -> None:
+    def cancel_tick(self) -> None:
         """Tick no more until scheduled again."""
         self.at_ns = None
 

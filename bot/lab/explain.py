@@ -1,8 +1,7 @@
 """Explains why an order was created, amended or cancelled, by replaying the run up to that request.
 
-The trader is a pure function of its events. A replayed trader therefore holds, at the event that
-caused a request, the same book, curve, quotes, limits and plan as the first one. Nothing of this is
-written while trading, so it costs a running bot nothing.
+A replayed trader holds, at the event that caused a request, the same book, curve, quotes, limits
+and plan as the first one. So explaining costs a running bot nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +28,7 @@ from bot.core.risk.trim import Trim
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
-from bot.lab.order_histories import CHANNEL, Deed, Frame, Life
+from bot.lab.order_histories import CHANNEL, Frame, OrderHistory, OrderRequest
 from bot.lab.replay import replayer_of
 from bot.lab.session import Place, Placed, Run, Step, placed_entries
 from bot.strategy.api import EventView, Levels, Quote, Quotes, Strategy, Take, checked
@@ -37,43 +36,39 @@ from venue.wire.money import BookSide, Cents, Price, Qty, canonical
 from venue.wire.names import ClientOrderId, MarketId, Ticker
 
 
-class Lean(msgspec.Struct, frozen=True):
-    """One quote as it was, and as it would have been without a share held on any rung.
-
-    level: its place on its side, 0 at the touch. cents: how far what is held moved it, above 0 up;
-    None where one of the two does not stand. free_price, free_qty: without anything held.
-    """
+class InventoryShift(msgspec.Struct, frozen=True):
+    """One quote as it was, and as it would have been without a share held on any rung. cents: how
+    far the inventory moved it, above 0 up; None if one of the two is missing."""
 
     side: BookSide
-    level: int
+    level: int  # its place on its side, 0 at the touch
     price: Price | None
     qty: Qty
-    free_price: Price | None
+    free_price: Price | None  # free_price, free_qty: without anything held
     free_qty: Qty
     cents: int | None
 
 
 class RecordedStrategy(Strategy):
-    """A strategy whose last call is remembered. calls: how often it was asked."""
+    """A strategy whose last call is remembered."""
 
     def __init__(self, inner: Strategy) -> None:
         self._inner = inner
         self._answer: Quotes | None = None
-        self.calls = 0
+        self.calls = 0  # how often it was asked
         self.view: EventView | None = None
         self.name = inner.name or type(inner).__name__  # type: ignore[misc]
         super().__init__(inner.params)
 
     def quote(self, view: EventView) -> Quotes:
-        """What the strategy wants. Raises what it raises."""
         self.calls += 1
         self.view, self._answer = view, None
         self._answer = self._inner.quote(view)
         return self._answer
 
-    def leans(self, market_id: MarketId) -> tuple[tuple[Lean, ...], str]:
-        """How far the quotes of a rung in the last answer leaned; with why not when that cannot be
-        told, empty else."""
+    def leans(self, market_id: MarketId) -> tuple[tuple[InventoryShift, ...], str]:
+        """How far the quotes of a rung in the last answer leaned, and why this is unknown, else
+        empty."""
         if self.view is None or self._answer is None:
             return (), "the strategy gave no answer"
         try:
@@ -87,7 +82,6 @@ class RecordedStrategy(Strategy):
 
 
 def without_shares(view: EventView) -> EventView:
-    """The same view, with no share held on any rung."""
     rungs = tuple(
         msgspec.structs.replace(rung, yes_qty=Qty(0), no_qty=Qty(0))
         if rung.yes_qty or rung.no_qty
@@ -97,14 +91,15 @@ def without_shares(view: EventView) -> EventView:
     return msgspec.structs.replace(view, rungs=rungs)
 
 
-def _leans(then: tuple[Quote, ...], free: tuple[Quote, ...]) -> tuple[Lean, ...]:
-    """The quotes of one rung against those without a share held, level by level."""
+def _leans(then: tuple[Quote, ...], free: tuple[Quote, ...]) -> tuple[InventoryShift, ...]:
     rows = []
     for side in BookSide:
         pairs = zip_longest(_levels(then, side), _levels(free, side))
         for level, (one, other) in enumerate(pairs):
             both = None if one is None or other is None else one.price - other.price
-            rows.append(Lean(side, level, *_price_and_qty(one), *_price_and_qty(other), both))
+            rows.append(
+                InventoryShift(side, level, *_price_and_qty(one), *_price_and_qty(other), both)
+            )
     return tuple(rows)
 
 
@@ -119,44 +114,37 @@ def _levels(quotes: tuple[Quote, ...], side: BookSide) -> list[Quote]:
 
 
 class StrategyRecorder:
-    """The strategies of one run, by the event that each was asked about."""
-
     def __init__(self) -> None:
         self._made: list[RecordedStrategy] = []
 
     def around(self, strategy: Strategy) -> Strategy:
-        """Remember a strategy's calls from now on."""
         asked = RecordedStrategy(strategy)
         self._made.append(asked)
         return asked
 
-    def of(self, event_ticker: Ticker) -> RecordedStrategy | None:
-        """The one that was asked about an event last."""
+    def strategy_of(self, event_ticker: Ticker) -> RecordedStrategy | None:
         for asked in reversed(self._made):
             if asked.view is not None and asked.view.event_ticker == event_ticker:
                 return asked
         return None
 
 
-# --- what is told of one decision: prices are canonical YES cents, times the bot's clock ----------
+# --- one decision: prices are canonical YES cents, times the bot's clock ----------
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """The fair value of the rung as the fitted curve had it. variance: of the value, cents squared.
-    line_cents: of the smooth line alone; drawn_cents: drawn to the rung's own data, before all
-    rungs were made to fall with the strike. volatility_cents: cents per sqrt(second)."""
+    """The fair value of the rung as the fitted curve had it. drawn_cents: drawn to the rung's own
+    data, before all rungs were made to fall with the strike."""
 
     value_cents: float
     sd_cents: float
-    variance: float
-    line_cents: float | None
+    variance: float  # of the value, cents squared
+    line_cents: float | None  # of the smooth line alone
     drawn_cents: float | None
-    volatility_cents: float
+    volatility_cents: float  # cents per sqrt(second)
 
 
 class StrategyInput(msgspec.Struct, frozen=True):
-    """The rung as the strategy saw it: the best of the others' book, and what was held."""
-
     bids: Levels
     asks: Levels
     book_age_s: float
@@ -166,48 +154,45 @@ class StrategyInput(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What the limits left. wished_qty: shares of the change that was planned; sent_qty: of the
-    request. rooms: the largest such order that each limit by itself left, the tightest first. used:
-    how much of each limit was used up before it. worst_cents: the loss of the event at worst."""
+    """What the limits left. rooms: the largest such order that each limit by itself left, the
+    tightest first."""
 
-    wished_qty: int | None
-    sent_qty: int | None
+    wished_qty: int | None  # shares of the change that was planned
+    sent_qty: int | None  # of the request
     rooms: tuple[Room, ...]
-    used: tuple[BreakerReport, ...]
-    worst_cents: Cents
+    used: tuple[BreakerReport, ...]  # how much of each limit was used up before it
+    worst_cents: Cents  # the loss of the event at worst
 
 
-class Beside(msgspec.Struct, frozen=True):
-    """Another order of ours on that side of the rung at that time. wish: what was planned of it."""
+class NeighbourOrder(msgspec.Struct, frozen=True):
+    """Another order of ours on that side of the rung at that time."""
 
     client_order_id: ClientOrderId
     price: Price
     qty: Qty
     state: str
-    wish: str
+    wish: str  # what was planned of it
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """The change that was planned. kind: create, amend, cancel, take, or none where the request
-    came of no plan. place_cents: what the order's place in its queue was worth then."""
+    """The change that was planned."""
 
-    kind: str
+    kind: str  # create, amend, cancel, take, or none where the request came of no plan
     why: str
     value_cents: float
-    keeps_place: bool | None
-    place_cents: float | None
-    beside: tuple[Beside, ...]
+    keeps_priority: bool | None
+    place_cents: float | None  # what the order's place in its queue was worth then
+    beside: tuple[NeighbourOrder, ...]
 
 
 class Token(msgspec.Struct, frozen=True):
-    """The token it took. before: in the bucket; reserve: kept for cancels and recovery. nth, of:
-    among the requests of that decision, in the order in which they left."""
+    """The token it took."""
 
     key: str
     lane: str
-    before: int | None
-    reserve: int
-    nth: int
+    before: int | None  # in the bucket
+    reserve: int  # kept for cancels and recovery
+    nth: int  # nth, of: among the requests of that decision, in the order in which they left
     of: int
     in_flight: int
     resting: int
@@ -215,14 +200,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What the trader believed, wanted and was allowed when a request left, or at an instant.
-
-    decided_ns: when its event was decided last. asked: whether the strategy was asked then; if not,
-    `pulled` says why. flattening: why only what shrinks a position was wanted, else empty.
-    leans_fault: why the leans are not known, else empty. answered: what the strategy wanted to rest
-    on the rung; takes: what it wanted to trade there at once; wanted: what was to rest within the
-    limits; steady: without flicker. cuts: what the limits took off it.
-    """
+    """What the trader believed, wanted and was allowed when a request left, or at an instant."""
 
     at_ns: int
     number: int
@@ -231,20 +209,20 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     event_ticker: Ticker
     ticker: Ticker
     strategy: str
-    decided_ns: int
-    asked: bool
+    decided_ns: int  # when its event was decided last
+    asked: bool  # whether the strategy was asked then; if not, `pulled` says why
     pulled: str
-    flattening: str
+    flattening: str  # why only what shrinks a position was wanted, else empty
     frame: Frame | None
     curve: Curve | None
     seen: StrategyInput | None
-    leans: tuple[Lean, ...]
-    leans_fault: str
-    answered: tuple[Quote, ...]
-    takes: tuple[Take, ...]
-    wanted: tuple[Quote, ...]
-    steady: tuple[Quote, ...]
-    cuts: tuple[Trim, ...]
+    leans: tuple[InventoryShift, ...]
+    leans_fault: str  # why the leans are not known, else empty
+    answered: tuple[Quote, ...]  # what the strategy wanted to rest on the rung
+    takes: tuple[Take, ...]  # what it wanted to trade there at once
+    wanted: tuple[Quote, ...]  # what was to rest within the limits
+    steady: tuple[Quote, ...]  # without flicker
+    cuts: tuple[Trim, ...]  # what the limits took off it
     limits: Limits | None = None
     choice: Choice | None = None
     token: Token | None = None
@@ -254,16 +232,14 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Decided(msgspec.Struct):
-    """The last decision of an event. books: what had shown the books of its rungs by then."""
+    """The last decision of an event."""
 
     at_ns: int
     asked: bool
-    books: dict[MarketId, Frame]
+    books: dict[MarketId, Frame]  # what had shown the books of its rungs by then
 
 
 class Explainer:
-    """One run, lived again and looked into on the way."""
-
     def __init__(self, run: Run, remake: Remake) -> None:
         """As `replayer_of`. Raises JournalFault as that does."""
         self._askers = StrategyRecorder()
@@ -272,44 +248,39 @@ class Explainer:
         self._books: dict[MarketId, Frame] = {}
         self._decided: dict[Ticker, _Decided] = {}
         self._calls: dict[Ticker, int] = {}
-        self._watched: tuple[Deed, Life] | None = None
+        self._watched: tuple[OrderRequest, OrderHistory] | None = None
         self._spent: list[tuple[Token, Limits | None]] = []
-        # Every token passes here on its way; the purse may be shared with series beside it.
+        # Every token passes here; other series may share the budget.
         purse = self.trader.out.purse
         self._tokens, self._spend = purse.tokens, purse.spend
         purse.spend = self._spend_watched  # type: ignore[method-assign]
 
     @property
     def _settings(self) -> TraderSettings:
-        """Those in force."""
         return self.trader.reconfiguration.settings
 
     @property
     def trader(self) -> Trader:
-        """The trader, as far as the run was lived again."""
         return self._again.trader
 
-    # --- what is asked ----------------------------------------------------------------------------
+    # --- requests and instants --------------------------------------------------------------------
 
-    def of_deeds(self, life: Life, deeds: Sequence[Deed]) -> Iterator[tuple[Deed, Decision]]:
-        """What was decided where these requests of this run left, as the run comes to them.
-
-        Raises JournalFault when the run cannot be lived again up to there.
-        """
+    def of_deeds(
+        self, life: OrderHistory, deeds: Sequence[OrderRequest]
+    ) -> Iterator[tuple[OrderRequest, Decision]]:
+        """The decision behind each of these requests, in the order of the run. Raises JournalFault
+        when the run cannot be replayed up to there."""
         wanted = {deed.number: deed for deed in deeds}
         for step in self._steps(max(wanted)):
             number = step.placed.number
             if number in wanted:
                 yield wanted[number], self._decision(step, life.market_id, wanted[number], life)
-            self._watch(wanted.get(number + 1), life)
+            self._watch_request(wanted.get(number + 1), life)
 
     def of_rung(self, ticker: str, at_ns: int) -> Decision | None:
-        """What was believed and wanted of a rung at an instant; None when it was not known yet.
-
-        ticker: of the rung, or what it alone ends in after a dash. Raises JournalFault when the run
-        cannot be lived again up to there.
-        """
-        # What has arrived is taken in right before a Beat: the last one tells how far it had come.
+        """What was believed and wanted of a rung at an instant; None if it was not known yet.
+        ticker: of the rung, or its part after a dash. Raises JournalFault as `of_deeds` does."""
+        # What has arrived is taken in right before a Tick: the last one shows how far it had come.
         until = 0
         with suppress(JournalFault):  # the run comes to the damage by itself
             for placed in placed_entries(self._again.run.paths):
@@ -329,13 +300,11 @@ class Explainer:
 
     @property
     def tickers(self) -> list[Ticker]:
-        """The rungs known so far."""
         return [rung.market.ticker for rung in self._rungs.values()]
 
     # --- on the way -------------------------------------------------------------------------------
 
     def _steps(self, last: int) -> Iterator[Step]:
-        """The events up to this number."""
         for step in self._again.steps():
             if step.placed.number > last:
                 return
@@ -343,7 +312,6 @@ class Explainer:
             yield step
 
     def _follow(self, step: Step) -> None:
-        """Keep what showed each book, and when each event was decided."""
         message = step.placed.entry.message
         if isinstance(message, m.Tick):
             self._look_for_decisions(step)
@@ -365,7 +333,7 @@ class Explainer:
 
     def _saw(self, seen: m.BookUpdate, placed: Placed, kind: str) -> None:
         rung = self._rungs.get(seen.market_id)
-        # One that is older than what is believed changes nothing.
+        # An older book changes nothing.
         if rung is not None and rung.book.ts_ns == seen.ts_ns:
             at_ns = placed.entry.at_ns
             self._books[seen.market_id] = Frame(
@@ -377,7 +345,7 @@ class Explainer:
             ticker = ladder.event.event_ticker
             before = self._decided.get(ticker)
             if ladder.decided_ns and (before is None or before.at_ns != ladder.decided_ns):
-                asked = self._askers.of(ticker)
+                asked = self._askers.strategy_of(ticker)
                 calls = 0 if asked is None else asked.calls
                 self._decided[ticker] = _Decided(
                     ladder.decided_ns,
@@ -392,8 +360,7 @@ class Explainer:
 
     # --- tokens and limits at the instant ---------------------------------------------------------
 
-    def _watch(self, deed: Deed | None, life: Life) -> None:
-        """Look at every token that the next event takes, if a request of it is asked about."""
+    def _watch_request(self, deed: OrderRequest | None, life: OrderHistory) -> None:
         self._spent = []
         self._watched = None if deed is None else (deed, life)
 
@@ -402,10 +369,12 @@ class Explainer:
         if not self._spend(lane, now_ns, user):
             return False
         if self._watched is not None and user == self.trader.out.user:
-            self._take(lane, before, now_ns, *self._watched)
+            self._record_token(lane, before, now_ns, *self._watched)
         return True
 
-    def _take(self, lane: Priority, before: int, now_ns: int, deed: Deed, life: Life) -> None:
+    def _record_token(
+        self, lane: Priority, before: int, now_ns: int, deed: OrderRequest, life: OrderHistory
+    ) -> None:
         trader = self.trader
         resting = len(trader.desk.live_orders)
         token = Token(
@@ -421,8 +390,7 @@ class Explainer:
         )
         self._spent.append((token, None if deed.kind == "cancel" else self._limits(deed, life)))
 
-    def _limits(self, deed: Deed, life: Life) -> Limits | None:
-        """What the limits of its event left for a request that is about to leave."""
+    def _limits(self, deed: OrderRequest, life: OrderHistory) -> Limits | None:
         rung = self._rungs.get(life.market_id)
         own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
         if deed.kind == "create":
@@ -447,13 +415,13 @@ class Explainer:
     # --- the picture ------------------------------------------------------------------------------
 
     def _decision(
-        self, step: Step, market_id: MarketId, deed: Deed | None, life: Life | None
+        self, step: Step, market_id: MarketId, deed: OrderRequest | None, life: OrderHistory | None
     ) -> Decision:
         rung, quoting = self._rungs[market_id], self.trader.quoting
         ladder = rung.ladder
         ticker = ladder.event.event_ticker
         decided = self._decided.get(ticker)
-        asked = self._askers.of(ticker)
+        asked = self._askers.strategy_of(ticker)
         was_asked = decided is not None and decided.asked and asked is not None
         view = asked.view if asked is not None and was_asked else None
         leans, fault = asked.leans(market_id) if asked is not None and was_asked else ((), "")
@@ -486,10 +454,9 @@ class Explainer:
         )
 
     def _pulled(self, ladder: EventQuoter, rung: MarketQuoter) -> str:
-        """Why the strategy was not asked when its event was decided."""
         return self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked
 
-    def _spent_on(self, step: Step, deed: Deed) -> tuple[Token | None, Limits | None]:
+    def _spent_on(self, step: Step, deed: OrderRequest) -> tuple[Token | None, Limits | None]:
         """The token of a request: those of one key leave in the order of its tokens."""
         on_key = [e for e in step.effects if isinstance(e, m.Send) and e.key is m.Key.TRADE]
         for send, spent in zip(on_key, self._spent, strict=False):
@@ -497,7 +464,7 @@ class Explainer:
                 return spent
         return None, None
 
-    def _token(self, step: Step, deed: Deed) -> Token:
+    def _token(self, step: Step, deed: OrderRequest) -> Token:
         sends = [each for each in step.effects if isinstance(each, m.Send)]
         nth = 1 + [each.request_id for each in sends].index(m.RequestId(deed.request_id))
         token, _ = self._spent_on(step, deed)
@@ -506,7 +473,9 @@ class Explainer:
             token = Token(deed.key, deed.kind, None, reserve, 0, 0, 0, 0, 0)
         return msgspec.structs.replace(token, nth=nth, of=len(sends))
 
-    def _limits_then(self, step: Step, deed: Deed | None, wish: Action | None) -> Limits | None:
+    def _limits_then(
+        self, step: Step, deed: OrderRequest | None, wish: Action | None
+    ) -> Limits | None:
         _, limits = (None, None) if deed is None else self._spent_on(step, deed)
         if limits is None or wish is None or isinstance(wish, CancelAction):
             return limits
@@ -514,12 +483,17 @@ class Explainer:
         return msgspec.structs.replace(limits, wished_qty=wished)
 
     def _choice(
-        self, step: Step, rung: MarketQuoter, deed: Deed, life: Life | None, wish: Action | None
+        self,
+        step: Step,
+        rung: MarketQuoter,
+        deed: OrderRequest,
+        life: OrderHistory | None,
+        wish: Action | None,
     ) -> Choice:
         assert life is not None
         about = {id(w.order): w for w in rung.wishes if not isinstance(w, CreateAction)}
-        beside = tuple(
-            Beside(
+        neighbours = tuple(
+            NeighbourOrder(
                 own.client_order_id,
                 own.yes_price,
                 own.remaining,
@@ -537,22 +511,24 @@ class Explainer:
             )
         if wish is None:
             return Choice("take" if "take " in deed.why else "none", deed.why, 0.0, None, None,
-                          beside)  # fmt: skip
+                          neighbours)  # fmt: skip
         keeps = wish.keeps_priority if isinstance(wish, AmendAction) else None
-        return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, beside)
+        return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, neighbours)
 
 
 _KINDS: Final = {CreateAction: "create", AmendAction: "amend", CancelAction: "cancel"}
 
 
-def _is(own: OwnOrder, life: Life) -> bool:
+def _is(own: OwnOrder, life: OrderHistory) -> bool:
     """Whether an order of the trader is the one whose life this is."""
     if own.order_id is not None and own.order_id in life.order_ids:
         return True
     return bool(own.client_order_id) and own.client_order_id == life.client_order_id
 
 
-def _wish_of(rung: MarketQuoter, deed: Deed | None, life: Life | None) -> Action | None:
+def _wish_of(
+    rung: MarketQuoter, deed: OrderRequest | None, life: OrderHistory | None
+) -> Action | None:
     """The wish of the plan that a request carried out; None where it came of none."""
     if deed is None or life is None:
         return None

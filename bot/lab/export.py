@@ -70,15 +70,12 @@ class LibraryFault(Exception):
 
 
 class CsvSheet:
-    """A table as comma-separated values."""
-
     def __init__(self, path: Path, name: str) -> None:
         self._file = path.open("w", encoding="utf-8", newline="")
         self._writer = csv.DictWriter(self._file, COLUMNS[name], lineterminator="\n")
         self._writer.writeheader()
 
-    def add(self, row: Row) -> None:
-        """One more row; a column that it does not name stays empty."""
+    def add_row(self, row: Row) -> None:
         self._writer.writerow({key: _cell(value) for key, value in row.items()})
 
     def close(self) -> None:
@@ -117,8 +114,7 @@ class ParquetSheet:
         self._writer = pyarrow.parquet.ParquetWriter(str(path), self._schema, compression="zstd")
         self._rows: list[Row] = []
 
-    def add(self, row: Row) -> None:
-        """As of a `CsvSheet`."""
+    def add_row(self, row: Row) -> None:
         self._rows.append({key: _typed(kind, row.get(key)) for key, kind in self._kinds.items()})
         if len(self._rows) == ROWS_AT_ONCE:
             self._flush()
@@ -153,25 +149,22 @@ KINDS: Final[Mapping[str, type[CsvSheet] | type[ParquetSheet]]] = {
 
 
 class Sheets:
-    """The tables of an export, in every kind of file that is wanted. rows: of each so far."""
+    """The tables of an export, in every kind of file that is wanted."""
 
     def __init__(self) -> None:
-        self.rows = dict.fromkeys(COLUMNS, 0)
+        self.rows = dict.fromkeys(COLUMNS, 0)  # of each so far
         self.sheets: dict[str, list[CsvSheet | ParquetSheet]] = {name: [] for name in COLUMNS}
 
-    def add(self, name: str, row: Row) -> None:
-        """One more row of a table."""
+    def add_row(self, name: str, row: Row) -> None:
         self.rows[name] += 1
         for sheet in self.sheets[name]:
-            sheet.add(row)
+            sheet.add_row(row)
 
 
 @contextmanager
 def opened(folders: Mapping[str, Path]) -> Iterator[Sheets]:
-    """The tables, to be filled until the block ends; then they take their places. folders: by kind
-    of file, as in `KINDS`; made if need be.
-
-    Raises LibraryFault, and OSError where a folder cannot be written.
+    """The tables; when the block ends the files take their places. folders: by kind of file in
+    `KINDS`, created if needed. Raises LibraryFault, and OSError where a folder cannot be written.
     """
     with ExitStack() as parts:
         places: list[tuple[Path, Path]] = []
@@ -196,42 +189,37 @@ Add = Callable[[str, Row], None]
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """How many rows each table got. damage: what could not be read, a line for each segment."""
+    """How many rows each table got."""
 
     rungs: int
     books: int
     prints: int
     requests: int
     fills: int
-    damage: tuple[str, ...]
+    damage: tuple[str, ...]  # what could not be read, a line for each segment
 
 
 def export(
     paths: Sequence[Path], folders: Mapping[str, Path], progress: Progress = no_progress
 ) -> Exported:
-    """Write the tables of these segments, oldest first. folders: as those of `sheets.opened`.
-    progress: called with the entries read; each is read twice.
-
-    A damaged segment gives what comes before its damage. Raises JournalFault for a segment that is
-    none or of a version that is not known, LibraryFault as `sheets.opened` does, and OSError when a
-    folder cannot be written.
-    """
+    """Write the tables of these segments, oldest first. folders: as of `opened`. progress: called
+    with the entries read; each is read twice. A damaged segment gives what precedes its damage.
+    Raises JournalFault for an unreadable segment, LibraryFault, and OSError."""
     with opened(folders) as sheets:
-        damage = tell(paths, sheets.add, progress)
+        damage = tell(paths, sheets.add_row, progress)
     return Exported(**sheets.rows, damage=damage)
 
 
 def tell(paths: Sequence[Path], add: Add, progress: Progress = no_progress) -> tuple[str, ...]:
-    """Give every row of every table to `add`, with the table's name. What could not be read, a line
-    for each segment. progress, and what is raised: as of `export`."""
+    """Give every row to `add`, with its table's name. Returns a line for each damaged segment."""
     damage: list[str] = []
     counted = Counted(progress)
     known = _Known()
-    for entry in counted.of(_entries(paths, [])):
-        known.take(entry.message)
+    for entry in counted.count(_entries(paths, [])):
+        known.on_message(entry.message)
     reader = _Reader(add, known)
-    for entry in counted.of(_entries(paths, damage)):
-        reader.take(entry)
+    for entry in counted.count(_entries(paths, damage)):
+        reader.on_entry(entry)
     reader.end_run()
     return tuple(damage)
 
@@ -245,22 +233,18 @@ def _entries(paths: Sequence[Path], damage: list[str]) -> Iterator[Entry]:
 
 
 class _Known:
-    """What has to be known of a journal before its rows can be written.
-
-    tickers: of every rung that a read of the series showed, for a frame names its market by id
-    alone. own: our orders, by the run; several runs on one account share them. rungs: as shown
-    last, by run. winners: what rungs paid.
+    """What the whole journal shows before rows are written. tickers: by market id, as frames carry
+    no ticker. own: our orders by run; runs on one account share them. rungs: as shown last, by run.
     """
 
     def __init__(self) -> None:
         self.tickers: dict[MarketId, Ticker] = {}
         self.own: dict[str, OwnOrders] = {"": OwnOrders()}
         self.rungs: dict[str, dict[MarketId, tuple[model.Event, model.Market]]] = {"": {}}
-        self.winners: dict[tuple[str, str], str] = {}
+        self.winners: dict[tuple[str, str], str] = {}  # what rungs paid
         self._run = ""
 
-    def take(self, message: m.Event | m.Effect) -> None:
-        """An entry."""
+    def on_message(self, message: m.Event | m.Effect) -> None:
         match message:
             case m.Started(boot_nonce=nonce, new_account=is_new):
                 self.own[nonce] = OwnOrders() if is_new else self.own[self._run]
@@ -274,12 +258,10 @@ class _Known:
                         self.tickers[rung.market_id] = rung.ticker
                         self.rungs[self._run][rung.market_id] = event, rung
             case _:
-                self.own[self._run].take(message)
+                self.own[self._run].on_message(message)
 
 
 class _Reader:
-    """Follows the entries and adds the rows that they make."""
-
     def __init__(self, add: Add, known: _Known) -> None:
         self._add = add
         self._known = known
@@ -287,8 +269,7 @@ class _Reader:
         self._fills: set[str] = set()
         self._begin_run("")
 
-    def take(self, entry: Entry) -> None:
-        """The next entry."""
+    def on_entry(self, entry: Entry) -> None:
         match entry.message:
             case m.BookUpdate() as seen:
                 self._book(entry.at_ns, seen, "channel")
@@ -308,7 +289,6 @@ class _Reader:
                 pass
 
     def end_run(self) -> None:
-        """No answer comes any more."""
         for row in self._asked.values():
             self._add("requests", row | {"answer": "none"})
         self._asked.clear()
@@ -391,7 +371,6 @@ class _Reader:
                 pass
 
     def _filled(self, at_ns: int, fill: model.Fill) -> None:
-        """A fill, the first time that a page shows it."""
         if fill.fill_id in self._fills:
             return
         self._fills.add(fill.fill_id)

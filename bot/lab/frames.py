@@ -1,15 +1,14 @@
 """A run as pandas dataframes, for notebooks: quotes, curve, fills and markouts.
 
-Each function takes a state directory or a segment, of which the newest run is told, or a file that
-`bot backtest --save` wrote. Books and requests are tables of `bot export --parquet`. The columns of
-a frame are in `COLUMNS`, with their types; units stand in the names: `_cents` canonical YES cents,
-`_ns` nanoseconds since 1970, `_qty` shares, `net_` YES shares less NO shares.
+Each function takes a state directory (of which it shows the newest run), a segment, or a file of
+`bot backtest --save`. `COLUMNS` has columns and types: `_cents` canonical YES cents, `_ns`
+nanoseconds since 1970, `_qty` shares, `net_` YES shares less NO shares.
 
     from bot.lab.frames import fills, markouts
     fills("state/demo").groupby("ticker")["qty"].sum()
 
-Reliving a run takes as long as the trader took of the processor then; the last few are remembered.
-A frame that ends before its run did comes with a `CutShortWarning`, which says where and why.
+A replay takes as long as the trader took; the last few are cached. A frame that ends before its run
+comes with a `CutShortWarning`.
 """
 
 import math
@@ -63,8 +62,8 @@ Row = dict[str, Any]
 
 
 class CutShortWarning(UserWarning):
-    """A frame holds less than its run did: the journal is damaged, or takes another course now, or
-    the backtest was broken off. The text says where and why."""
+    """The frame ends before its run did: the journal is damaged, replays differently, or the
+    backtest was broken off."""
 
 
 def pandas_library() -> Any:
@@ -94,21 +93,20 @@ def quotes(
 def curve(
     source: Source, *, every_s: float = _EVERY_S, config: Source | None = None
 ) -> "DataFrame":
-    """A row for each rung every `every_s` seconds: the fair value with its standard deviation, the
-    others' best prices, what was held. Arguments and faults as of `quotes`."""
+    """A row for each rung every `every_s` seconds: fair value and its sd, others' best prices,
+    inventory. Arguments and faults as of `quotes`."""
     return _framed("curve", _sessions(source, every_s, config), _curve)
 
 
 def fills(source: Source, *, config: Source | None = None) -> "DataFrame":
-    """A row for each booked fill, in the order of booking; `at_ns` is when it could first have been
-    heard of, `created_ns` the venue's time. Arguments and faults as of `quotes`."""
+    """A row for each booked fill; `at_ns` is when it could first be known, `created_ns` the venue's
+    time. Arguments and faults as of `quotes`."""
     return _framed("fills", _sessions(source, _EVERY_S, config), _fills)
 
 
 def markouts(source: Source, *, config: Source | None = None) -> "DataFrame":
-    """A row for each fill, horizon and value it is compared with (`fair`, or the others' `mid`),
-    where that is known: how far it had moved in the fill's favour, cents a share. Arguments and
-    faults as of `quotes`."""
+    """A row for each fill, horizon and reference (`fair`, or the others' `mid`): cents a share that
+    it moved in the fill's favour. Arguments and faults as of `quotes`."""
     return _framed("markouts", _sessions(source, _EVERY_S, config), _markouts)
 
 
@@ -213,7 +211,6 @@ def _warn(damage: Iterable[str]) -> None:
 
 
 def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """What changes when a source does: names, sizes and times of its files."""
     files = sorted(path.glob("journal-*")) if path.is_dir() else [path] if path.exists() else []
     return tuple((file.name, (at := file.stat()).st_size, at.st_mtime_ns) for file in files)
 

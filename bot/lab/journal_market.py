@@ -1,9 +1,8 @@
 """The market that a journalled run met, without us: others' books and prints by the venue's clock.
 
-Our shares are taken off every book, as `bot.lab.own_orders` knows them of each instant. A print
-that filled us stays: it is there for whoever would have met it. What we took is given back: it
-stands on at its price while the size there is what we left, `GIVEN_BACK_NS` at most; the print of
-it goes.
+Our shares are taken off every book (`bot.lab.own_orders`). A print that filled us stays for others
+to meet. What we took goes back into the book while the size there is what we left,
+`GIVEN_BACK_NS` at most; its print is removed.
 """
 
 from collections.abc import Iterable
@@ -25,63 +24,52 @@ GIVEN_BACK_NS: Final = 10 * NS_PER_SECOND
 """What we took goes on standing for so long at most, where we do not take it."""
 
 _CLOCKS_AGREE_NS: Final = NS_PER_SECOND
-"""A lowest delay of the channel below this one says that both clocks are one."""
+"""A lowest latency of the channel below this one says that both clocks are one."""
 
 _HAPPENS_AGAIN: Final = (*UNCAUSED, m.JournalFailed, m.ConfigRefused)
 """Events that come again when they came then."""
 
 
 class MarketEvent(Struct, frozen=True):
-    """A book or a print of others. arrived_ns: by the bot's clock. filled_us: a print that filled
-    an order of ours."""
+    """A book or a print of others."""
 
     seen: m.BookUpdate | m.Trade
-    arrived_ns: int
-    filled_us: bool = False
+    arrived_ns: int  # by the bot's clock
+    filled_us: bool = False  # a print that filled an order of ours
 
 
 class JournalMarket:
     """What a run met. Instants are the bot's clock, but for stamps of the venue."""
 
-    def __init__(self, beside: tuple[Ticker, ...] = ()) -> None:
-        """beside: series that traded in the same process; nothing of them is taken in."""
-        self._beside = beside
+    def __init__(self, other_series: tuple[Ticker, ...] = ()) -> None:
+        """other_series: those of the same process, which are ignored."""
+        self._other_series = other_series
         self.own = OwnOrders()
         self.nonce = ""
         self.begun_ns = self.ended_ns = 0
-        self.cut = ""
-        """Why it ends before the run did, else empty."""
+        self.cut = ""  # why it ends before the run did, else empty
         self.events: dict[Ticker, model.Event] = {}
-        self.markets: dict[MarketId, model.Market] = {}
-        """As they were listed last."""
+        self.markets: dict[MarketId, model.Market] = {}  # as they were listed last
         self.winners: dict[MarketId, str] = {}
         """What rungs paid, `yes` or `no`, where the run saw them settled."""
         self.history: list[MarketEvent] = []
         """By the venue's clock; of one instant prints come before books."""
-        self.fills: list[OwnFill] = []
-        """Ours in this run."""
+        self.fills: list[OwnFill] = []  # ours in this run
         self.world: list[tuple[int, m.Event]] = []
         """Events to the trader that no request brought about."""
-        self.states: list[tuple[int, v.Command]] = []
-        """Halts and resumptions, as reads showed them."""
-        self.cash_cents: Cents | None = None
-        """At the start; None where no read showed it."""
-        self.holdings: list[tuple[MarketId, Outcome, int]] = []
-        """Shares at the start."""
+        self.states: list[tuple[int, v.Command]] = []  # halts and resumptions, as reads showed them
+        self.cash_cents: Cents | None = None  # at the start; None where no read showed it
+        self.holdings: list[tuple[MarketId, Outcome, int]] = []  # shares at the start
         self.write_trips_ns: list[int] = []
-        self.read_trips_ns: list[int] = []
-        """Round trips of answered requests."""
+        self.read_trips_ns: list[int] = []  # latencies of answered requests
         self.books = self.own_books = self.unfit_books = self.crossed_books = 0
         """How many there were, showed shares of ours, showed fewer than we had, and were crossed
         without ours. The last are left out: no trader believed them."""
-        self.short_qty = 0
-        """Shares of ours that books should have shown and did not."""
-        self.taken_prints = 0
-        """Prints that we made as taker."""
+        self.short_qty = 0  # shares of ours that books should have shown and did not
+        self.taken_prints = 0  # prints that we made as taker
         self.clock_ahead_ns = 0
         """How far the bot's clock is ahead of the venue's; 0 where they agree."""
-        self.feed_ns = NS_PER_MS
-        """Median delay of the channel."""
+        self.feed_ns = NS_PER_MS  # median latency of the channel
         self._frames: list[tuple[int, m.BookUpdate]] = []
         self._newest: dict[MarketId, m.BookUpdate] = {}
         self._prints: dict[str, tuple[int, m.Trade]] = {}
@@ -89,14 +77,13 @@ class JournalMarket:
         self._holdings_known = False
         self._given: dict[tuple[MarketId, BookSide, Price], list[int]] = {}
 
-    def take(self, at_ns: int, message: m.Event | m.Effect) -> None:
-        """The next entry of the journal."""
+    def on_entry(self, at_ns: int, message: m.Event | m.Effect) -> None:
         self.begun_ns = self.begun_ns or at_ns
         self.ended_ns = max(self.ended_ns, at_ns)
-        self.own.take(message)
+        self.own.on_message(message)
         match message:
             case m.BookUpdate():
-                # One that is shown again, to whoever subscribes again, is no other book.
+                # A book repeated after a new subscription is no other book.
                 if self._newest.get(message.market_id) != message:
                     self._newest[message.market_id] = message
                     self._frames.append((at_ns, message))
@@ -109,7 +96,7 @@ class JournalMarket:
                 sent_ns, trips = self._sent.pop(number, (at_ns, []))
                 if isinstance(answer, m.Ok):
                     trips.append(at_ns - sent_ns)
-                    self._shown(at_ns, answer.body)
+                    self._on_body(at_ns, answer.body)
             case m.Started():
                 self.nonce = message.boot_nonce
             case m.Noted(name="rung_settled", fields=fields):
@@ -117,12 +104,14 @@ class JournalMarket:
             case _ if isinstance(message, _HAPPENS_AGAIN):
                 self.world.append((at_ns, message))
 
-    def _shown(self, at_ns: int, body: m.Body) -> None:
+    def _on_body(self, at_ns: int, body: m.Body) -> None:
         match body:
             case m.SeriesBody():
                 for event in body.events:
                     # What cannot be read is passed over, as the trader does.
-                    if fold_ticker(event.series_ticker) not in self._beside and is_readable(event):
+                    if fold_ticker(event.series_ticker) not in self._other_series and is_readable(
+                        event
+                    ):
                         self._listed(at_ns, event)
             case m.BalanceBody() if self.cash_cents is None:
                 self.cash_cents = body.balance.total_cents
@@ -157,11 +146,10 @@ class JournalMarket:
 
     # --- put together -----------------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Everything was taken in: fill `history` and `fills`."""
+    def build_history(self) -> None:
         self._compare_clocks()
         shift_ns = self.clock_ahead_ns
-        # A walk of the fills shows those of earlier runs, too, and those of series beside it.
+        # A walk of the fills shows those of earlier runs, too, and those of other series.
         self.fills = [
             fill
             for fill in self.own.fills()
@@ -185,7 +173,7 @@ class JournalMarket:
                 if book is not None:
                     self.history.append(MarketEvent(book, at_ns))
             elif each.trade_id in mine and not mine[each.trade_id].maker:
-                self._took(each, mine[each.trade_id])
+                self._on_own_take(each, mine[each.trade_id])
             else:
                 self.history.append(MarketEvent(each, at_ns, each.trade_id in mine))
         self._frames.clear()
@@ -201,7 +189,7 @@ class JournalMarket:
             self.clock_ahead_ns = 0 if agree else lowest - NS_PER_MS
             self.feed_ns = max(NS_PER_MS, delays[len(delays) // 2] - self.clock_ahead_ns)
 
-    def _took(self, printed: m.Trade, mine: OwnFill) -> None:
+    def _on_own_take(self, printed: m.Trade, mine: OwnFill) -> None:
         self.taken_prints += 1
         key = printed.market_id, mine.side.other, printed.price
         given = self._given.setdefault(key, [0, 0, -1])
@@ -225,7 +213,6 @@ class JournalMarket:
     def _give_back(
         self, seen: m.BookUpdate, bids: dict[Price, Qty], asks: dict[Price, Qty]
     ) -> None:
-        """Put back what we took, where the size is still the one that we left."""
         for key, given in [*self._given.items()]:
             market_id, side, price = key
             if market_id != seen.market_id:
@@ -242,21 +229,21 @@ class JournalMarket:
 
 def read_market(
     entries: Iterable[Placed],
-    beside: tuple[Ticker, ...] = (),
+    other_series: tuple[Ticker, ...] = (),
     until: Until = TO_THE_END,
     *,
     ends_at_payout: bool = False,
 ) -> JournalMarket:
-    """The market that the entries of a run show. ends_at_payout: True to read no further once a
-    rung resolves. Raises JournalFault as the entries do."""
-    market = JournalMarket(beside)
+    """The market that these entries show. ends_at_payout: True to stop once a rung resolves. Raises
+    JournalFault."""
+    market = JournalMarket(other_series)
     for placed in entries:
         at_ns, message = placed.entry.at_ns, placed.entry.message
         if type(message) in EVENTS and until.has_passed(at_ns, placed.number, placed.place):
             market.cut = "as asked for"
             break
-        market.take(at_ns, message)
+        market.on_entry(at_ns, message)
         if market.cut and ends_at_payout:
             break
-    market.settle()
+    market.build_history()
     return market

@@ -1,11 +1,9 @@
-"""Our orders and fills by the venue's own clock, from what its answers showed of them.
+"""Our orders and fills by the venue's own clock, from its responses.
 
-An answer shows an order as of its last change, a list of fills has each with its instant, however
-late either comes: put in order they say what rested of ours at any instant. An order rests from its
-creation; each showing of it holds from its update on; each fill of it as maker takes off its shares
-at its instant. Fills up to the shares that a showing has as filled are in it, also where they are
-stamped later than the order. Of a create without an answer nothing is known until a read shows its
-order. What has a time, outcome or side that cannot be read is passed over, as the bot books none.
+An order rests from its creation; each response holds from its update time on; each maker fill takes
+off its shares at its time. Fills that a response already counts are in it, even with a later stamp.
+A create without a response is unknown until a read shows its order. Unreadable times, outcomes and
+sides are skipped.
 """
 
 from bisect import bisect_right
@@ -23,19 +21,18 @@ from venue.wire.names import MarketId, OrderId
 
 
 class RestingChange(msgspec.Struct, frozen=True):
-    """An order of ours as it rests from `at_ns` on, canonical YES. qty: shares that rest."""
+    """An order of ours as it rests from `at_ns` on, canonical YES."""
 
     at_ns: int
     market_id: MarketId
     order_id: OrderId
     side: BookSide
     price: Price
-    qty: int
+    qty: int  # shares that rest
 
 
 class OwnFill(msgspec.Struct, frozen=True):
-    """A fill of ours, canonical YES, at the venue's instant. maker: also where the venue does not
-    say."""
+    """A fill of ours, canonical YES, at the venue's instant."""
 
     at_ns: int
     market_id: MarketId
@@ -44,7 +41,7 @@ class OwnFill(msgspec.Struct, frozen=True):
     side: BookSide
     price: Price
     qty: int
-    maker: bool
+    maker: bool  # also where the venue does not say
 
 
 class BookWithoutUs(NamedTuple):
@@ -68,7 +65,7 @@ class _Showing(NamedTuple):
 
 
 class OwnOrder:
-    """What was shown of one order. shown: by the venue's time."""
+    """What was shown of one order."""
 
     def __init__(self, order: model.Order, outcome: Outcome, side: Side, created_ns: int) -> None:
         self.order_id = order.order_id
@@ -76,15 +73,15 @@ class OwnOrder:
         self.outcome = outcome
         self.side = side
         self.created_ns = created_ns
-        self.shown: dict[int, _Showing] = {}
+        self.shown: dict[int, _Showing] = {}  # by the venue's time
 
     @property
     def book_side(self) -> BookSide:
-        """The side of the YES book on which it rests."""
         return book_side(self.outcome, self.side)
 
     def changes(self, fills: list[OwnFill]) -> Iterator[RestingChange]:
-        """Its life. fills: its own, the oldest first."""
+        """Every change of what rests, the oldest first. At one instant an order's fills come after
+        what was shown."""
         rows = sorted(self.shown.items())
         qtys = [fill.qty for fill in fills]
         # Fills that were never listed are taken to be older than all that were.
@@ -121,8 +118,7 @@ _Sizes = dict[tuple[BookSide, Price], int]
 
 
 class OwnOrders:
-    """Our orders on one account. Give it every entry of a journal, or every event of a trader, then
-    ask."""
+    """Our orders on one account, from every entry of a journal or every event of a trader."""
 
     def __init__(self) -> None:
         self._orders: dict[OrderId, OwnOrder] = {}
@@ -130,23 +126,22 @@ class OwnOrders:
         self._roles: dict[str, str] = {}
         self._rested: dict[MarketId, tuple[list[int], list[_Sizes]]] | None = None
 
-    def take(self, message: m.Event | m.Effect) -> None:
-        """The next entry."""
+    def on_message(self, message: m.Event | m.Effect) -> None:
         if not isinstance(message, m.Response) or not isinstance(message.answer, m.Ok):
             return
         match message.answer.body:
             case m.OrderBody(order=order) | m.CancelBody(order=order):
-                self._show(order)
+                self._on_order(order)
             case m.OrdersBody(orders=orders):
                 for order in orders:
-                    self._show(order)
+                    self._on_order(order)
             case m.FillsBody(fills=fills):
                 for fill in fills:
-                    self._fill(fill)
+                    self._on_fill(fill)
             case _:
                 pass
 
-    def _show(self, order: model.Order) -> None:
+    def _on_order(self, order: model.Order) -> None:
         own = outcome_and_side(order)
         if own is None:
             return
@@ -157,7 +152,7 @@ class OwnOrders:
         known = self._orders.get(order.order_id)
         if known is None:
             known = self._orders[order.order_id] = OwnOrder(order, *own, created_ns)
-        # A create that is sent again is answered with a fresh instant: the first one counts.
+        # A create that is retried is answered with a fresh instant: the first one counts.
         known.created_ns = min(known.created_ns, created_ns)
         rests = order.remaining_qty if order.status in model.RESTING else 0
         before = known.shown.get(at_ns)
@@ -166,7 +161,7 @@ class OwnOrders:
             known.shown[at_ns] = _Showing(price, rests, order.filled_qty, order.qty)
             self._rested = None
 
-    def _fill(self, fill: model.Fill) -> None:
+    def _on_fill(self, fill: model.Fill) -> None:
         own = outcome_and_side(fill)
         self._roles[fill.trade_id] = fill.liquidity.value
         if own is None or fill.fill_id in self._fills:
@@ -187,9 +182,9 @@ class OwnOrders:
             fill.liquidity is not model.Liquidity.TAKER,
         )
 
-    def forget(self, before_ns: int) -> None:
-        """Keep nothing of the orders that no longer rested at an instant of the venue's, and of the
-        fills before it: for a reader that follows a run and asks of no earlier instant."""
+    def drop_before(self, before_ns: int) -> None:
+        """Drop orders that no longer rested at this venue time, and older fills: for a reader that
+        asks of no earlier instant."""
         lasts = {change.order_id: change for change in self.changes()}
         for order_id, last in lasts.items():
             if last.at_ns < before_ns and not last.qty:
@@ -207,16 +202,15 @@ class OwnOrders:
         return self._orders.get(order_id)
 
     def role(self, trade_id: str) -> str:
-        """What we were in a print: `maker`, `taker`, or `unknown` where the venue does not say; ""
-        for a print of others."""
+        """What we were in a print: `maker`, `taker`, `unknown` if the venue does not say, "" for a
+        print of others."""
         return self._roles.get(trade_id, "")
 
     def fills(self) -> list[OwnFill]:
-        """Every fill that was shown, the oldest first."""
         return sorted(self._fills.values(), key=lambda fill: fill.at_ns)
 
     def changes(self) -> list[RestingChange]:
-        """Every change of what rests, the oldest first. Of one order and instant a fill comes after
+        """Every change of what rests, the oldest first. At one instant an order's fills come after
         what was shown."""
         by_order: dict[OrderId, list[OwnFill]] = {}
         for fill in self.fills():
@@ -229,7 +223,6 @@ class OwnOrders:
         return sorted(rows, key=lambda change: change.at_ns)
 
     def resting(self, market_id: MarketId, at_ns: int) -> _Sizes:
-        """Shares of ours that rest on a market at an instant of the venue's, by side and price."""
         if self._rested is None:
             self._rested = _rested(self.changes())
         times, sizes = self._rested.get(market_id, ([], []))
@@ -237,7 +230,6 @@ class OwnOrders:
         return sizes[place] if place >= 0 else {}
 
     def without(self, seen: m.BookUpdate) -> BookWithoutUs:
-        """A frame's book without our orders."""
         own = self.resting(seen.market_id, seen.ts_ns)
         if not own:
             return BookWithoutUs(seen.bids, seen.asks, (), (), 0)
@@ -254,7 +246,6 @@ def outcome_and_side(shown: model.Order | model.Fill) -> tuple[Outcome, Side] | 
 
 
 def _rested(changes: list[RestingChange]) -> dict[MarketId, tuple[list[int], list[_Sizes]]]:
-    """What rests on each market from each instant on at which that changes."""
     found: dict[MarketId, tuple[list[int], list[_Sizes]]] = {}
     resting: dict[OrderId, RestingChange] = {}
     for change in changes:
@@ -277,7 +268,6 @@ def _rested(changes: list[RestingChange]) -> dict[MarketId, tuple[list[int], lis
 
 
 def _less(levels: Levels, side: BookSide, own: _Sizes) -> tuple[Levels, Levels, int]:
-    """The levels of others, what was taken off, and how much of ours was not there."""
     mine = {price: qty for (of, price), qty in own.items() if of is side}
     left = [(price, Qty(size - mine.get(price, 0))) for price, size in levels]
     taken = [(price, Qty(min(size, mine[price]))) for price, size in levels if price in mine]

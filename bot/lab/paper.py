@@ -1,11 +1,10 @@
 """A paper run on a live feed: the market is the venue's, our orders and our cash stay here.
 
-Reads of the series and its books go to the real venue, by `PublicVenue`, which has no way to write.
-Everything that is ours goes to a local exchange, and the channel shows both together. What changes
-the exchange is in a command log, the venue's own (`venue.storage`), before anybody is answered. The
-next run applies the log again and has the same cash, positions, fills and orders. What the log does
-not hold is the market: until a book has been shown again, nothing fills, and then our orders are
-behind everything in it.
+Reads of the series and its books go to the venue by `PublicVenue`, which cannot write. Ours goes to
+a local exchange, and the channel shows both. Changes are in the venue's command log
+(`venue.storage`) before anybody is answered, so the next run has the same cash, positions, fills
+and orders. The log has no market: nothing fills until a new book, and then our orders are behind
+everything in it.
 """
 
 import asyncio
@@ -40,15 +39,13 @@ from venue.wire.names import MarketId
 Answered = Callable[[m.Response], None]
 MayLeave = Callable[[], Awaitable[bool]]
 
-FOLDER: Final = "account"
-"""In the state directory of the run."""
-
+FOLDER: Final = "account"  # in the state directory of the run
 _FORGOTTEN_EVERY: Final = 1_000
 """So many commands that are applied again leave no more in memory than the exchange needs."""
 
 _LATE_NS_MAX: Final = 60 * NS_PER_SECOND
 _UNREAD_ROUND_TRIP_NS: Final = NS_PER_SECOND // 100
-"""The round trip of an order before any read has been timed."""
+"""The latency of an order before any read has been timed."""
 
 
 class PaperFault(OperatorError):
@@ -56,8 +53,8 @@ class PaperFault(OperatorError):
 
 
 class PaperClock:
-    """The time of the exchange: the bot's clock, less how late the prints of the venue come now, so
-    that the trader finds the channel as late as it is. It never steps back."""
+    """The exchange's time: the bot's clock less the current latency of the venue's prints, so that
+    the trader sees the feed latency as it is. It never steps back."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self._now_ns = now_ns
@@ -66,7 +63,6 @@ class PaperClock:
         self._reached_ns = 0
 
     def on_print(self, ts_ns: int) -> None:
-        """A print of the venue's `ts_ns` arrived now."""
         now_ns = self._now_ns()
         self._venue.on_stamp(ts_ns, now_ns)
         ahead_ns = self._venue.ahead_ns
@@ -74,20 +70,16 @@ class PaperClock:
             self._late_ns = min(max(0, now_ns + ahead_ns - ts_ns), _LATE_NS_MAX)
 
     def advance(self, at_ns: int) -> None:
-        """It is no earlier than this."""
         self._reached_ns = max(self._reached_ns, at_ns)
 
-    def now_ns(self) -> int:
-        """Now."""
+    def exchange_ns(self) -> int:
         self.advance(self._now_ns() - self._late_ns)
         return self._reached_ns
 
 
 class PaperExchange:
     """The exchange with our account, on a live market. is_new: True if this run opened the account.
-
-    Make it inside the event loop; end it with `close`.
-    """
+    Make it inside the event loop; end it with `close`."""
 
     def __init__(
         self,
@@ -96,8 +88,8 @@ class PaperExchange:
         folder: Path | None,
         now_ns: Callable[[], int],
     ) -> None:
-        """terms: `cash_cents` is what a new account begins with. folder: where the account is kept;
-        None: it ends with this run. Raises PaperFault."""
+        """terms: `cash_cents` is what a new account begins with. folder: of the account; None: it
+        ends with this run. Raises PaperFault."""
         self.clock = PaperClock(now_ns)
         self._state: StateDir | None = None
         self._log: CommandLog | None = None
@@ -107,15 +99,15 @@ class PaperExchange:
         self._has_failed = asyncio.Event()
         # The log has the deposit, so that another setting changes no account that has begun.
         empty = msgspec.structs.replace(terms, cash_cents=Cents(0))
-        self.market = LiveMarket((), empty, queue_model, self.clock.now_ns())
+        self.market = LiveMarket((), empty, queue_model, self.clock.exchange_ns())
         try:
             self.is_new = folder is None or not self._go_on(folder)
         except StateFault as fault:
             raise PaperFault(f"the paper account: {fault}") from None
-        self.exchange.watchers.append(self._keep)
+        self.exchange.watchers.append(self._log_command)
         if self.is_new:
-            self.exchange.apply(v.Deposit(MAKER, terms.cash_cents), self.clock.now_ns())
-        self.exchange.read_all(self.clock.now_ns())
+            self.exchange.execute(v.Deposit(MAKER, terms.cash_cents), self.clock.exchange_ns())
+        self.exchange.read_all(self.clock.exchange_ns())
 
     def _go_on(self, folder: Path) -> bool:
         """Apply the log of a folder, then append to it. True if it has commands."""
@@ -125,7 +117,7 @@ class PaperExchange:
             self._apply_again(entry)
             if applied % _FORGOTTEN_EVERY == 0:
                 self._forget_shown(entry.at_ns)
-        self._forget_shown(self.clock.now_ns())
+        self._forget_shown(self.clock.exchange_ns())
         self._log = self._state.log()
         return applied > 0
 
@@ -136,7 +128,7 @@ class PaperExchange:
         if isinstance(command, v.ResolveMarket):
             self.market.resolve(command.market_id, command.winner, entry.at_ns)
         else:
-            self.exchange.apply(command, entry.at_ns)
+            self.exchange.execute(command, entry.at_ns)
 
     def _forget_shown(self, now_ns: int) -> None:
         """What the channel showed then is of no use now; what an account shows is read."""
@@ -144,7 +136,7 @@ class PaperExchange:
         self.market.marks.clear()
         self.exchange.read_all(now_ns)
 
-    def _keep(
+    def _log_command(
         self, command: v.Command, _answer: v.Answer, events: list[v.Event], at_ns: int
     ) -> None:
         if events and self._log is not None:
@@ -152,12 +144,11 @@ class PaperExchange:
 
     @property
     def exchange(self) -> Exchange:
-        """Where our orders are."""
         return self.market.exchange
 
     async def durable(self) -> None:
-        """Return when everything that was done so far is on disk. Raises PaperFault when it cannot
-        be."""
+        """Return when everything done so far is on disk. Raises PaperFault when it cannot be
+        written."""
         async with self._writing:
             taken, self._waiting = self._waiting, []
             try:
@@ -177,13 +168,11 @@ class PaperExchange:
             self._log.append(at_ns, [command for _, command in same])
 
     async def failed(self) -> None:
-        """Wait until the account cannot be written. Raises PaperFault."""
         await self._has_failed.wait()
         assert self._fault is not None
         raise self._fault
 
     def close(self) -> None:
-        """Let go of the account's folder."""
         if self._log is not None:
             self._log.close()
         if self._state is not None:
@@ -191,9 +180,8 @@ class PaperExchange:
 
 
 class PaperVenue:
-    """Carries the requests of one trader, and is its channel, with our own orders and trades in it:
-    what the venue's channel loses is lost here, too. Needs a running asyncio loop; end it with
-    `drain`."""
+    """Carries the requests of one trader, and is its channel, with our own orders and trades in it.
+    Needs a running asyncio loop; end it with `drain`."""
 
     def __init__(
         self,
@@ -217,7 +205,6 @@ class PaperVenue:
 
     @property
     def connection(self) -> Connection:
-        """What a runner is given."""
         return Connection(self, self._channel)
 
     def _channel(self, emit: Emit) -> MarketChannel:
@@ -240,7 +227,7 @@ class PaperVenue:
                 refused = m.Rejected(0, "", "not in the journal in time, so not sent")
                 response = Response(refused, None, None)
             elif isinstance(send.request, PUBLIC_READS):
-                response, tokens_limit = await self._read(send, send.request)
+                response, tokens_limit = await self._read_venue(send, send.request)
             else:
                 response = await self._carry_out(send)
         except PaperFault as fault:
@@ -254,26 +241,25 @@ class PaperVenue:
         answered(reply)
 
     async def _carry_out(self, send: m.Send) -> Response:
-        """A request that is of our account."""
         latency_ns = self._read_ns if self._latency_ns is None else self._latency_ns
         one_way_s = latency_ns / 2 / NS_PER_SECOND
         await asyncio.sleep(one_way_s)
-        response = self._paper.exchange.answer(send, self._paper.clock.now_ns())
+        response = self._paper.exchange.answer_request(send, self._paper.clock.exchange_ns())
         self._publish()
         await self._paper.durable()
         await asyncio.sleep(one_way_s)
         return response
 
-    async def _read(self, send: m.Send, request: PublicRead) -> tuple[Response, int | None]:
-        """A read that goes to the venue, and how many tokens its key can have. It costs one of
-        ours as well: a live run has one bucket for both."""
+    async def _read_venue(self, send: m.Send, request: PublicRead) -> tuple[Response, int | None]:
+        """A read at the venue, and how many tokens its key can have. It costs one of ours, too: a
+        live run has one bucket for both."""
         exchange, clock = self._paper.exchange, self._paper.clock
-        refused = exchange.refused_for_pace(send.key, clock.now_ns())
+        refused = exchange.refused_for_pace(send.key, clock.exchange_ns())
         if refused is not None:
             return refused, None
         loop = asyncio.get_running_loop()
         begun_s = loop.time()
-        reply = await self._public.read(request)
+        reply = await self._public.read_public(request)
         answer, tokens = reply.answer, exchange.tokens_left(send.key)
         if reply.tokens_left is not None:
             tokens = min(tokens, reply.tokens_left)
@@ -287,22 +273,22 @@ class PaperVenue:
         """What was read of the market, followed here; as the trader is to see it."""
         if isinstance(body, m.SeriesBody):
             held = {market_id for (market_id, _), qty in self._market.account.shares.items() if qty}
-            self._market.on_series(body.events, self._paper.clock.now_ns())
-            self._tell_paid(body.events, held)
+            self._market.on_series(body.events, self._paper.clock.exchange_ns())
+            self._log_payouts(body.events, held)
         elif isinstance(body, m.BookBody):
             body = m.BookBody(self._book(body.book))
         self._publish()
         return body
 
     def _book(self, read: model.Orderbook) -> model.Orderbook:
-        """A book that was read, with our orders in it and of our time. One that is older than the
-        newest frame stays as much older."""
+        """A book that was read, with our orders in it, at our time. One older than the newest frame
+        stays as much older."""
         market_id, as_of_ns = read.market_id, instant.to_ns(read.as_of)
         depth = self._market.depths.get(market_id)
         if depth is None or read.as_of == instant.ZERO:
             return read  # not listed yet, or it never traded: nothing is known
         rows = (tuple((each.price, each.size) for each in side) for side in (read.bids, read.asks))
-        now_ns = self._paper.clock.now_ns()
+        now_ns = self._paper.clock.exchange_ns()
         older_ns = max(0, depth.at_ns - as_of_ns)
         if not older_ns:
             self._market.on_frame(m.BookUpdate(market_id, as_of_ns, *rows), now_ns)
@@ -314,9 +300,8 @@ class PaperVenue:
             asks=tuple(model.Level(*each) for each in asks),
         )
 
-    def _tell_paid(self, events: tuple[model.Event, ...], held: set[MarketId]) -> None:
-        """Log what a market of which shares were held was taken to pay: the venue shows no
-        winner."""
+    def _log_payouts(self, events: tuple[model.Event, ...], held: set[MarketId]) -> None:
+        """Log what a resolved market of which shares were held paid: the venue names no winner."""
         for market in (each for event in events for each in event.markets):
             if market.state is model.MarketState.RESOLVED and market.market_id in held:
                 self._log.warning(
@@ -329,7 +314,7 @@ class PaperVenue:
     # --- the channel ------------------------------------------------------------------------------
 
     def subscribe(self, wish: m.SubscribeTo) -> None:
-        """Make the set exactly this. What is no longer in it is not seen until it is again."""
+        """Replace the set. Markets outside of it are not seen."""
         followed = frozenset(wish.rungs)
         self._market.on_gap(self._followed - followed)
         self._followed = followed
@@ -349,8 +334,7 @@ class PaperVenue:
             await asyncio.gather(*parts, return_exceptions=True)
 
     def _publish(self) -> None:
-        """Emit what has changed since the last time."""
-        frames = self._market.frames(self._paper.clock.now_ns())
+        frames = self._market.frames(self._paper.clock.exchange_ns())
         for event in frames if self._is_open else ():
             if isinstance(event, m.BookUpdate | m.Trade) and event.market_id in self._followed:
                 self._emit(event)
@@ -360,7 +344,7 @@ class PaperVenue:
             case m.BookUpdate() | m.Trade():
                 if isinstance(event, m.Trade):
                     self._paper.clock.on_print(event.ts_ns)
-                self._market.on_frame(event, self._paper.clock.now_ns())
+                self._market.on_frame(event, self._paper.clock.exchange_ns())
                 self._publish()
                 return
             case m.FeedOpened():
@@ -375,15 +359,13 @@ class PaperVenue:
     # --- the end ----------------------------------------------------------------------------------
 
     async def drain(self, reads_s: float | None = None) -> int:
-        """Wait for every request under way, then close venue and account. reads_s: seconds that
-        reads at the venue are waited for; None: as long as they take.
-
-        Returns how many of our own requests have no answer even so.
-        """
+        """Wait for every request in flight, then close venue and account. reads_s: how long reads
+        at the venue are waited for; None: without limit. Returns how many of our own requests have
+        no answer."""
         longest_s = REQUEST_S_MAX + DRAIN_SLACK_S
         await _wait(self._ours, longest_s)
         await _wait(self._reads, longest_s if reads_s is None else reads_s)
-        await self._public.drain()
+        await self._public.close()
         await _wait(self._reads, DRAIN_SLACK_S)
         unanswered = len(self._ours)
         try:

@@ -1,4 +1,4 @@
-"""Work in several processes of this machine, with the results in the order of what was asked."""
+"""Work in several processes, with the results in the order of the items."""
 
 import multiprocessing
 import multiprocessing.connection
@@ -16,14 +16,13 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-_AHEAD: Final = 4
-"""Results for each process that may wait for one before them."""
+_AHEAD: Final = 4  # results for each process that may wait for one before them
 
 
 @contextmanager
 def processes(jobs: int) -> Iterator[Executor | None]:
-    """So many fresh interpreters: nothing of this process comes along. None for a single job, which
-    is carried out in this process."""
+    """Fresh interpreters that share no state with this one; None for a single job, which runs in
+    this process."""
     if jobs <= 1:
         yield None
         return
@@ -81,15 +80,14 @@ def in_order(
 
 
 def deaf() -> None:
-    """In a process of a pool: Ctrl-C is for the one who started it, and says what to do. It ends
-    with that one, however that one ends; what a strategy prints is no answer of a command."""
+    """Set up a pool's process: it ignores Ctrl-C, ends with its parent, and prints to stderr."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdout = sys.stderr
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """A pool tells its processes of its end; one that was killed tells nobody."""
+    """End with a parent that was killed: then no pool ends this process."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])

@@ -1,14 +1,10 @@
-"""Counts rows as they pass, and tells now and then how many did, for who waits for the work."""
+"""Counts rows as they pass and reports progress now and then; and parses whole numbers."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
-Progress = Callable[[int], None]
-"""Called with how many rows have passed by now."""
-
-EVERY: Final = 1_000
-"""Rows between two words."""
-
+Progress = Callable[[int], None]  # called with how many rows have passed by now
+EVERY: Final = 1_000  # rows between two words
 _Row = TypeVar("_Row")
 
 
@@ -23,8 +19,7 @@ class Counted:
         self._progress = progress
         self._passed = 0
 
-    def of(self, rows: Iterable[_Row]) -> Iterator[_Row]:
-        """The rows as they are. Each is counted once whoever takes it has asked for the next."""
+    def count(self, rows: Iterable[_Row]) -> Iterator[_Row]:
         for row in rows:
             yield row
             self._passed += 1

@@ -1,12 +1,11 @@
-"""Gives the events of a journalled run to a fresh trader and compares its effects with those kept.
+"""Replays journalled runs: a fresh trader gets the same events, and its effects must be the same
+bytes.
 
-The trader is a pure function of its events, so its effects are those in the journal, to the byte:
-requests and timers, notes and the end. Where one differs, another program wrote the journal, or
-something read a clock, drew a random number, or went through a set.
+A difference means another program, a clock, a random number, or a set. Not differences: effects
+that a crash left unwritten; answers after the end; notes of shadow candidates.
 
-These are no differences: effects of the last event that a crash left unwritten; answers after the
-end, which the loop journals without giving them to the trader; notes of shadow candidates, which
-earlier programs journaled.
+Series of one process share a request budget and a loss limit, so they are replayed together. The
+loop takes turns, each ended by a `Tick`; the instants of all ticks are the order of all turns.
 """
 
 import time
@@ -44,32 +43,24 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, Ticker
 
 MakeStrategy = Callable[[], Strategy]
-Payload = tuple[str, int, bytes]
-"""An entry as bytes: segment, number there from 1, content."""
-
+Payload = tuple[str, int, bytes]  # an entry as bytes: segment, number there from 1, content
 _EVENTS_SHOWN: Final = 5
-_TOLD_EVERY: Final = 500
-"""Events between two calls for the progress."""
-
+_TOLD_EVERY: Final = 500  # events between two calls for the progress
 _FRAMES: Final = (m.BookUpdate, m.Trade, m.ImpliedValueSeen)
 _SHADOW_NOTES: Final = frozenset(("shadow_quotes", "shadow_stopped"))
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The first effect that differs. nth: of those of its event, from 1. then: as the journal has
-    it; now: as it is made again; None on the side that has no more. raised: what the trader raised
-    now, else empty. fields: the paths in which the two differ. frame: the newest that had arrived,
-    of its market where the effect is about one. before: the last events, that of the effect at the
-    end."""
+    """The first effect that differs."""
 
-    nth: int
-    then: m.Effect | None
-    now: m.Effect | None
-    raised: str
-    fields: tuple[str, ...]
-    frame: Placed | None
-    before: tuple[Placed, ...]
+    nth: int  # of those of its event, from 1
+    then: m.Effect | None  # as the journal has it
+    now: m.Effect | None  # as it is made again; None on the side that has no more
+    raised: str  # what the trader raised now, else empty
+    fields: tuple[str, ...]  # the paths in which the two differ
+    frame: Placed | None  # the newest that had arrived, of its market where the effect is about one
+    before: tuple[Placed, ...]  # the last events, that of the effect at the end
 
 
 class DifferenceFault(JournalFault):
@@ -85,35 +76,30 @@ class DifferenceFault(JournalFault):
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """What came of a run. version: of its journal. events, effects: compared and found equal, up to
-    `until_ns`. cpu_s: processor time of it. ended: True if the run had come to its end. notes: True
-    if they were compared. unwritten: effects of the last event that the journal does not hold.
-    damage: why the journal could not be read any further, else empty."""
+    """What came of a run."""
 
     nonce: str
     segments: tuple[str, ...]
-    version: int
-    events: int
+    version: int  # of its journal
+    events: int  # events, effects: compared and found equal, up to `until_ns`
     effects: int
     until_ns: int
-    cpu_s: float
+    cpu_s: float  # processor time of it
     phase: str
-    ended: bool
-    notes: bool
-    unwritten: int
-    damage: str
+    ended: bool  # True if the run had come to its end
+    notes: bool  # True if they were compared
+    unwritten: int  # effects of the last event that the journal does not hold
+    damage: str  # why the journal could not be read any further, else empty
     difference: Difference | None
 
     @property
     def events_per_second(self) -> int:
-        """Events a second of processor time."""
         return round(self.events / self.cpu_s) if self.cpu_s else 0
 
 
 class Replayer:
     """A run and the trader that gets its events again. events, effects: compared so far; until_ns:
-    the latest instant of them; entries: read so far; finished: True once the journal has shown the
-    end of the run."""
+    the latest instant of them; entries: read so far;"""
 
     def __init__(
         self,
@@ -125,14 +111,10 @@ class Replayer:
         first: Trader | None = None,
         others: Callable[[int], bool] | None = None,
     ) -> None:
-        """remake: makes the strategies that the journal names. notes: True to compare them, too.
-        around: what each strategy is wrapped in, which must answer as the strategy does. first: the
-        trader whose purses and account this one shares. others: gives the other series of the
-        process their turns before an instant; False where their journals do not reach so far
-        (`bot.lab.replay`).
-
-        Raises JournalFault for a run of an earlier version, and when its strategy cannot be made.
-        """
+        """notes: True to compare them, too. around: what each strategy is wrapped in. first: the
+        trader whose budgets and account this one shares. others: takes the turns of the other
+        series before an instant; False where their journals end earlier. Raises JournalFault for an
+        earlier version, and when the strategy cannot be made."""
         configured = run.started.configured
         if not is_recording(run):
             must_be_of_this_version(run)
@@ -140,7 +122,7 @@ class Replayer:
             raise JournalFault(f"{run.paths[0]}: does not say what its run was configured with")
         self.run = run
         self.events = self.effects = self.until_ns = self.entries = 0
-        self.finished = False
+        self.finished = False  # True once the journal has shown the end of the run
         self.notes = notes
         self._others = others
         self._begun = False
@@ -186,12 +168,9 @@ class Replayer:
         return len(self._made) - self._compared
 
     def steps(self, until: Until = TO_THE_END) -> Iterator[Step]:
-        """The events in order, each once its effects were compared. When one is given out, the
-        trader has taken it in and nothing after it.
-
-        Raises DifferenceFault at the first difference, and JournalFault when the journal cannot be
-        read.
-        """
+        """The events in order, each after its effects were compared; the trader has received it and
+        nothing later. Raises DifferenceFault at the first difference, and JournalFault when the
+        journal cannot be read."""
         for segment, number, payload in self._payloads():
             self.entries += 1
             entry = self._event(segment, payload)
@@ -208,8 +187,8 @@ class Replayer:
             yield self._step
 
     def turns(self) -> Iterator[int]:
-        """Takes the turns of the loop; gives out the instant of each before it is taken. Raises
-        JournalFault as `steps` does."""
+        """Take the turns of the loop; yields the instant of each before it is taken. Raises
+        JournalFault."""
         for at_ns, turn in turns_of(payloads_of(self.run.paths)):
             yield at_ns
             for segment, number, payload in turn:
@@ -309,8 +288,8 @@ def replay(
     until: Until = TO_THE_END,
     progress: Callable[[int], None] = lambda _entries: None,
 ) -> Replayed:
-    """Replay a run, up to the first difference at most. progress: called now and then with how many
-    entries are done. Raises nothing: damage is part of the answer."""
+    """Replay a run up to the first difference. progress: called with the entries done. Raises
+    nothing: damage is part of the result."""
     began_s = time.process_time()
     difference, damage = None, ""
     try:
@@ -342,8 +321,8 @@ _BEAT: Final = m.Tick.__name__.encode()
 
 
 def turns_of(payloads: Iterable[Payload]) -> Iterator[tuple[int, list[Payload]]]:
-    """Entries by the turns of the loop, each with the instant of the `Tick` that ends it; what
-    stands behind the last one comes with the instant of its last entry."""
+    """Entries by turns of the loop, each with the instant of the `Tick` that ends it; the rest
+    comes with that of its last entry."""
     turn: list[Payload] = []
     for payload in payloads:
         turn.append(payload)
@@ -377,9 +356,8 @@ _READS_SERIES: Final = m.ReadSeries.__name__.encode()
 
 
 def _known_ahead(paths: Sequence[Path]) -> tuple[dict[Ticker, frozenset[int]], Ticker | None]:
-    """What the trader of a run is made with, from one walk through its journal, of which few
-    entries are decoded: the calls of strategies that were interrupted, by event, and the series
-    that it asked for, if it asked for one: a tape brings its own."""
+    """The interrupted strategy calls by event, and the series that the run asked for, if any (a
+    tape brings its own). Decodes few entries."""
     found: list[m.Event | m.Effect] = []
     with suppress(JournalFault):  # up to damage, to which the replay comes by itself
         for segment, _, payload in payloads_of(paths):
@@ -404,8 +382,8 @@ def _market_of(effect: m.Effect | None) -> MarketId | None:
 
 
 def _differing(then: m.Effect | None, now: m.Effect | None) -> tuple[str, ...]:
-    """The paths of the fields in which two effects differ, with both values; empty when one of them
-    is not there."""
+    """The paths of the fields in which two effects differ, with both values; empty if one is
+    missing."""
     if then is None or now is None:
         return ()
     return tuple(_unlike("", msgspec.to_builtins(then), msgspec.to_builtins(now)))
@@ -432,11 +410,8 @@ def replayer_of(
     notes: bool = False,
     around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
 ) -> Replayer:
-    """A run, ready to be replayed, together with those of the other series of its process.
-
-    The arguments and what is raised are those of `Replayer`; besides, JournalFault is raised when
-    the journal of one of the other series is not found beside that of the run.
-    """
+    """A run and the other series of its process, ready to be replayed. Arguments and faults as of
+    `Replayer`; also raises JournalFault when the journal of another series is not found."""
     if not beside_of(run):
         return Replayer(run, remake, notes=notes, around=around)
     others = _Others()
@@ -453,7 +428,7 @@ def replayer_of(
             )
         else:
             made = Replayer(each, remake, first=first)
-            others.add(made)
+            others.add_series(made)
         first = first or made.trader
     return found
 
@@ -462,7 +437,6 @@ def replayer_of(
 
 
 def _runs_beside(run: Run) -> list[Run]:
-    """The runs of the other series of its process. Raises JournalFault naming those not found."""
     state = run.paths[0].absolute().parent
     try:
         folders = sorted(each for each in state.parent.iterdir() if each != state)
@@ -495,7 +469,6 @@ def _runs_in(folder: Path) -> list[Run]:
 
 
 def _series_of(run: Run) -> tuple[Ticker, frozenset[Ticker]]:
-    """The series of a run, and all series of its process."""
     configured = run.started.configured
     if configured is None:
         return Ticker(""), frozenset()
@@ -518,18 +491,14 @@ class _Others:
         self._turns: list[Iterator[int]] = []
         self._next_ns: list[int | None] = []
 
-    def add(self, one: Replayer) -> None:
-        """Another series, from its first turn on."""
+    def add_series(self, one: Replayer) -> None:
         self._series.append(one)
         self._turns.append(one.turns())
         self._next_ns.append(next(self._turns[-1], None))
 
     def live_until(self, at_ns: int) -> bool:
-        """Take every turn before an instant. False where the journal of one ends before it without
-        an end of the run: what it had done by then is not known.
-
-        Raises JournalFault as `Replayer.steps` does.
-        """
+        """Take every turn before an instant. False if a journal ends before it without an end of
+        its run. Raises JournalFault."""
         while True:
             waiting = [
                 (next_ns, place)

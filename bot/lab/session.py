@@ -1,7 +1,7 @@
-"""Reads journals: their runs, the entries of a run with their places, and what a run was.
+"""Reads journals: their runs, and the entries of a run with their places.
 
-A run begins a segment of its own with its `Started`, and has every segment up to the next one's.
-The beginning of an old run may be gone with the segments that are no longer kept.
+A run begins a segment with its `Started` and has every segment up to the next run's. Old segments
+may be gone, and with them the beginning of a run.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ UNCAUSED: Final = (
     m.LatchCleared,
     m.Reconfigured,
 )
-"""Events that no request of ours brought about, but for the frames of the market. Whoever trades in
+"""Events that no request of ours brought about, but for the frames of the market. A trader in
 the market of a run gets them when the run did."""
 
 _BEGINS_WITHIN: Final = 64
@@ -53,47 +53,45 @@ _FOREVER_NS: Final = 2**63 - 1
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One run whose beginning the journal keeps. paths: its segments, the oldest first."""
+    """One run whose beginning the journal keeps."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[Path, ...]  # its segments, the oldest first
     started: m.Started
     begun_ns: int
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where in the journal an entry stands: its segment, and its number there, from 1."""
+    """An entry of the journal: its segment, and its number there, from 1."""
 
     segment: str
     entry: int
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """An entry and its place. number: of the run's events up to it, itself included."""
+    """An entry and its place."""
 
     place: Place
     entry: Entry
-    number: int
+    number: int  # of the run's events up to it, itself included
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One event of a run that was lived again. effects: what the trader wished for, notes too."""
+    """One event of a run that was lived again."""
 
     placed: Placed
-    effects: tuple[m.Effect, ...]
+    effects: tuple[m.Effect, ...]  # what the trader wished for, notes too
 
     @property
     def at_ns(self) -> int:
-        """When the event arrived, on the bot's clock."""
         return self.placed.entry.at_ns
 
 
 class Until(NamedTuple):
-    """Where to stop: after the last event that is within all of these. at_ns: on the bot's clock.
-    number: of the run's events, from 1. place: an entry of a segment."""
+    """Where to stop: after the last event that is within all of these."""
 
-    at_ns: int = _FOREVER_NS
-    number: int = _FOREVER_NS
-    place: Place | None = None
+    at_ns: int = _FOREVER_NS  # on the bot's clock
+    number: int = _FOREVER_NS  # of the run's events, from 1
+    place: Place | None = None  # an entry of a segment
 
     def has_passed(self, at_ns: int, number: int, place: Place) -> bool:
         """Whether an event there is beyond it."""
@@ -111,12 +109,9 @@ TO_THE_END: Final = Until()
 
 
 def runs(state: Path, named: Path | None = None) -> Iterator[Run]:
-    """The runs of a state directory whose beginning is kept, the newest first.
-
-    named: the segment that is sought; what a later program wrote behind it is no part of its run,
-    for a run is of one program, and is passed over. Raises JournalFault when there is no journal at
-    all, and when one cannot be read.
-    """
+    """The runs of a state directory whose beginning is kept, the newest first. named: the segment
+    that is sought; segments of a later version after it are skipped. Raises JournalFault when there
+    is no readable journal."""
     try:
         paths = segments(state)
     except OSError as fault:
@@ -137,11 +132,8 @@ def runs(state: Path, named: Path | None = None) -> Iterator[Run]:
 
 
 def newest_run(state: Path) -> Run:
-    """The newest run in a state directory.
-
-    Raises JournalFault when there is none, when its beginning is no longer kept, and when the
-    journal cannot be read.
-    """
+    """Raises JournalFault when there is none, its beginning is no longer kept, or the journal
+    cannot be read."""
     run = next(runs(state), None)
     if run is None:
         refuse_blank(segments(state))
@@ -153,11 +145,8 @@ def newest_run(state: Path) -> Run:
 
 
 def runs_meant(path: Path, *, every: bool) -> list[Run]:
-    """The runs to live again, the oldest first: of a state directory the newest, or `every` one
-    whose beginning is kept; of a segment the one that it belongs to.
-
-    Raises JournalFault when there is none, and when the journal cannot be read.
-    """
+    """The runs to replay, the oldest first: of a state directory the newest or `every` one; of a
+    segment the one it belongs to. Raises JournalFault when there is none or it cannot be read."""
     try:
         is_folder, is_there = path.is_dir(), stands_at(path) is not None
     except OSError as fault:  # such as in the folder of another user
@@ -182,7 +171,6 @@ def _first(run: Run) -> int:
 
 
 def _alone(path: Path) -> Run:
-    """A run in one segment of any name, away from its state directory."""
     if not path.is_file():
         raise JournalFault(f"{path}: neither a state directory nor a journal")
     must_be_segment(path)
@@ -194,10 +182,8 @@ def _alone(path: Path) -> Run:
 
 
 def segments_meant(path: Path) -> list[Path]:
-    """The segments of a state directory, oldest first, or the one that is named.
-
-    Raises JournalFault when there is none, and for a file of another name that is none.
-    """
+    """The segments of a state directory, oldest first, or the one that is named. Raises
+    JournalFault when there is none."""
     try:
         found = segments(path) if path.is_dir() else [path]
         there = bool(found) and stands_at(found[0]) is not None
@@ -211,8 +197,7 @@ def segments_meant(path: Path) -> list[Path]:
 
 
 def must_be_segment(path: Path) -> None:
-    """Look at the first bytes of a file of any name. Raises JournalFault for what is no journal,
-    and OSError."""
+    """Raises JournalFault if the first bytes are not a journal's, and OSError."""
     with path.open("rb") as file:
         if file.read(len(MAGIC)) not in (MAGIC, ARCHIVE_MAGIC):
             raise JournalFault(
@@ -222,8 +207,8 @@ def must_be_segment(path: Path) -> None:
 
 
 def refuse_blank(paths: Iterable[Path]) -> None:
-    """Raises JournalFault where one of these segments, of which no beginning of a run is found,
-    does not even hold its own: nobody took that away, it was lost there."""
+    """Raises JournalFault if one of these segments without a run's beginning lacks even its own
+    head: it was lost."""
     for path in paths:
         if read_segment(path).head is None:
             raise JournalFault(
@@ -235,7 +220,6 @@ def refuse_blank(paths: Iterable[Path]) -> None:
 
 
 def version_of(run: Run) -> int:
-    """The version of the journal that a run begins in."""
     return version_in(run.paths[0])
 
 
@@ -271,8 +255,8 @@ def entries_of(run: Run) -> int:
 
 
 def payloads_of(paths: Sequence[Path]) -> Iterator[tuple[str, int, bytes]]:
-    """The entries as bytes: segment, number there from 1, payload. Raises JournalFault when one
-    cannot be read, and, after the entries before it, for damage."""
+    """Segment, number in it from 1, and payload. Raises JournalFault when one cannot be read, and,
+    after the entries before it, for damage."""
     for path in paths:
         segment, name = read_segment(path), path.name
         for number, payload in enumerate(segment.payloads(), 1):
@@ -282,8 +266,8 @@ def payloads_of(paths: Sequence[Path]) -> Iterator[tuple[str, int, bytes]]:
 
 
 def placed_entries(paths: Sequence[Path], *, from_the_start: bool = True) -> Iterator[Placed]:
-    """The entries of a run with their places, from its beginning; of one whose beginning is no
-    longer kept all of them, if that is wanted."""
+    """The entries of a run with their places. from_the_start: False for a run whose beginning is no
+    longer kept."""
     begun, number = not from_the_start, 0
     for path in paths:
         for at, entry in enumerate(read_journal(path), 1):

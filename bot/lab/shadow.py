@@ -1,9 +1,8 @@
-"""Candidates in the shadow of a run: each a trader of its own, fed by the journal of the run.
+"""Shadow candidates of a run: each a trader of its own, fed by the run's journal.
 
-Our own orders are taken out of the books and our own takes out of the prints, by what the answers
-of the next seconds show of them: so the candidates live a little behind the run. A market that
-resolved pays a candidate once the run knows its winner, or what it was last worth when its event
-leaves.
+Our own orders are taken out of books and our takes out of prints, as the responses of the next two
+seconds show them. A resolved market pays a candidate once the run knows its winner, or its last
+worth when its event leaves.
 """
 
 from collections import deque
@@ -51,8 +50,7 @@ happened to the run that no request of ours brought about."""
 
 
 class CandidateRun:
-    """One candidate. stopped: why it trades no more, else empty. has_failed: by a fault of ours, so
-    that nothing of it goes on."""
+    """One candidate."""
 
     def __init__(
         self,
@@ -63,12 +61,12 @@ class CandidateRun:
         started: m.Started,
         start_ns: int,
     ) -> None:
-        """settings: of the live trader, whose limits and pace the candidate is held to. started:
-        of the run."""
+        """settings: of the live trader, whose limits and pace bind the candidate. started: of the
+        run."""
         self.candidate = candidate
         self.queue_model = queue_model
-        self.stopped = ""
-        self.has_failed = False
+        self.stopped = ""  # why it trades no more, else empty
+        self.has_failed = False  # by a fault of ours, so that nothing of it goes on
         # The configured latency is that of the way to the venue, and the frames of the run have
         # the way back behind them.
         terms = Terms(latency=Latency(2 * candidate.latency_ns), feed_ns=0, cash_cents=cash_cents)
@@ -77,10 +75,9 @@ class CandidateRun:
         self._trader = Trader(alone(settings), candidate.make_strategy)
         self._run = TraderRun(self._driver, self._market, self._trader, TermsLink(terms))
         self._decisions = self._same = self._compared_ns = 0
-        self._run.receive([m.Started(_NONCE, (), new_account=True, latched=started.latched)])
+        self._run.deliver([m.Started(_NONCE, (), new_account=True, latched=started.latched)])
 
-    def take(self, at_ns: int, event: MarketEvent) -> None:
-        """Something happened, no earlier than what was taken before."""
+    def on_market_event(self, at_ns: int, event: MarketEvent) -> None:
         with self._judged():
             self._driver.reach(at_ns)
             match event:
@@ -92,16 +89,16 @@ class CandidateRun:
                     self._market.resolve(event.market_id, event.winner, at_ns)
                 case m.FeedClosed():
                     self._market.on_gap(self._market.markets)
-                    self._run.receive([event])
+                    self._run.deliver([event])
                 case m.Reconfigured():
-                    self._run.receive([_with_own_strategy(event)])
+                    self._run.deliver([_with_own_strategy(event)])
                 case _:
-                    self._run.receive([event])
+                    self._run.deliver([event])
             self._run.publish()
 
-    def advance(self, at_ns: int, own: OwnOrders, venue_ns: int) -> None:
+    def advance_to(self, at_ns: int, own: OwnOrders, venue_ns: int) -> None:
         """Nothing more happened up to an instant, which is `venue_ns` by the venue's clock. own:
-        our orders, which are compared with its own."""
+        our orders, for comparison."""
         with self._judged():
             self._driver.run_until(at_ns)
         if at_ns >= self._compared_ns + _COMPARE_NS:
@@ -115,9 +112,9 @@ class CandidateRun:
             with ended_when_stalled():
                 yield
         except Stalled as fault:
-            self.stop(str(fault))
+            self.stop_trading(str(fault))
         if self._trader.out.counters.strategy_errors and not self.stopped:
-            self.stop(self._trader.out.first_fault)
+            self.stop_trading(self._trader.out.first_fault)
 
     def _compare(self, own: OwnOrders, venue_ns: int) -> None:
         """Count the decisions after which its best bids and asks are ours, to a tick."""
@@ -142,18 +139,18 @@ class CandidateRun:
                 return False
         return True
 
-    def stop(self, why: str) -> None:
-        """Its orders are cancelled, and no more are made; what it holds it goes on to hold."""
+    def stop_trading(self, why: str) -> None:
+        """Its orders are cancelled, and no more are made; its inventory it goes on to hold."""
         self.stopped = why
-        self._run.receive([m.StopRequested(why)])
+        self._run.deliver([m.StopRequested(why)])
 
-    def report(self) -> ShadowReport | None:
+    def score(self) -> ShadowReport | None:
         """Its score as of now; None before it has read its account."""
         report = self._trader.report(self._driver.now_ns)
         if report.profit is None:
             return None
         queues = [
-            self._market.queues.on(market, side)
+            self._market.queues.on_side(market, side)
             for market in self._market.markets
             for side in BookSide
         ]
@@ -174,7 +171,6 @@ class CandidateRun:
 
 
 def _with_own_strategy(event: m.Reconfigured) -> m.Reconfigured:
-    """A change of the configuration, all of it but for the strategy."""
     configured = msgspec.structs.replace(
         event.configured,
         settings=alone(event.configured.settings),
@@ -200,10 +196,9 @@ class Shadow:
         self._forgotten_ns = 0
         self._lag_ns: int | None = None  # from the venue's clock to ours, on the fastest way
 
-    def take(self, at_ns: int, message: m.Event | m.Effect) -> None:
-        """The next entry of the journal."""
+    def on_entry(self, at_ns: int, message: m.Event | m.Effect) -> None:
         self._now_ns = at_ns
-        self._own.take(message)
+        self._own.on_message(message)
         match message:
             case m.Started():
                 self._begun = message, at_ns
@@ -233,23 +228,21 @@ class Shadow:
             case _ if isinstance(message, _PASSED_ON):
                 self._hold(message)
 
-    def finish(self) -> None:
-        """The journal has ended: what was held back happens."""
+    def release_held(self) -> None:
         self._happen(self._now_ns)
 
-    def stop(self, why: str) -> None:
-        """No candidate goes on."""
-        self._each(lambda run: run.stop(why))
+    def stop_all(self, why: str) -> None:
+        self._each(lambda run: run.stop_trading(why))
 
     def reports(self) -> tuple[ShadowReport, ...]:
         """The score of each that has read its account, by name, then by queue model."""
-        found = (run.report() for run in self._runs)
+        found = (run.score() for run in self._runs)
         return tuple(report for report in found if report is not None)
 
     def _hold(self, event: MarketEvent) -> None:
         self._held.append((self._now_ns, event))
 
-    def _begin(self) -> None:
+    def _start_candidates(self) -> None:
         """The candidates begin once the cash of the run is known, at the instant of its start."""
         if self._begun is None or self._cash_cents is None:
             return
@@ -261,9 +254,8 @@ class Shadow:
         ]
 
     def _happen(self, until_ns: int) -> None:
-        """Everything up to an instant happens to the candidates."""
         if not self._runs:
-            self._begin()
+            self._start_candidates()
             if len(self._held) > _HELD_MAX:  # an account that was not read for long
                 held = (each for each in self._held if not isinstance(each[1], _FRAMES))
                 self._held = deque(held)
@@ -276,12 +268,14 @@ class Shadow:
                 event = m.BookUpdate(event.market_id, event.ts_ns, others.bids, others.asks)
                 if event.ts_ns > self._forgotten_ns + 2 * _KEPT_NS:
                     self._forgotten_ns = event.ts_ns - _KEPT_NS
-                    self._own.forget(self._forgotten_ns)
+                    self._own.drop_before(self._forgotten_ns)
             elif isinstance(event, m.Trade) and self._own.role(event.trade_id) == "taker":
                 continue
-            self._each(partial(CandidateRun.take, at_ns=at_ns, event=event))
+            self._each(partial(CandidateRun.on_market_event, at_ns=at_ns, event=event))
         venue_ns = until_ns - (self._lag_ns or 0)
-        self._each(partial(CandidateRun.advance, at_ns=until_ns, own=self._own, venue_ns=venue_ns))
+        self._each(
+            partial(CandidateRun.advance_to, at_ns=until_ns, own=self._own, venue_ns=venue_ns)
+        )
 
     def _each(self, act: Callable[[CandidateRun], None]) -> None:
         """Let every candidate act; the fault of one ends it alone."""
@@ -299,8 +293,8 @@ def shadow_reports(
     """The scores of candidates in a past run, whether they ran then or not. Raises JournalFault."""
     shadow = Shadow(candidates, settings)
     for placed in placed_entries(run.paths):
-        shadow.take(placed.entry.at_ns, placed.entry.message)
-    shadow.finish()
+        shadow.on_entry(placed.entry.at_ns, placed.entry.message)
+    shadow.release_held()
     return shadow.reports()
 
 

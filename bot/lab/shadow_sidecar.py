@@ -1,7 +1,6 @@
-"""The candidates of a live run, in a process of their own that follows its journal.
+"""The candidates of a live run, in a process that follows its journal and cannot slow or stop it.
 
-They can neither slow the run nor stop it: nothing but the journal leads to them. Where they do not
-keep up with it, they drop out and say so. The process ends with the bot, whose pipe it reads.
+Candidates that do not keep up drop out. The process ends with the bot, whose pipe it reads.
 """
 
 import asyncio
@@ -39,8 +38,7 @@ _REPORTS: Final = msgspec.json.Decoder(_Reports)
 
 
 class ShadowSidecar:
-    """Stands beside a run (`bot.io.run.runner.Sidecar`). reports: the newest score of each
-    candidate."""
+    """The candidates beside a run (`bot.io.run.runner.Sidecar`)."""
 
     name = "shadow"
     secrets: tuple[Secret, ...] = ()
@@ -54,9 +52,9 @@ class ShadowSidecar:
         self._command = (config, state)
         self._child: asyncio.subprocess.Process | None = None
         self._log = structlog.stdlib.get_logger("bot")
-        self.reports: _Reports = ()
+        self.reports: _Reports = ()  # the newest score of each candidate
 
-    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
+    def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
         """The run begins."""
 
     def did(self, effect: m.Effect, at_ns: int) -> None:
@@ -69,7 +67,7 @@ class ShadowSidecar:
         except OSError as fault:
             why = f"cannot be started: {fault}"
         self._kill()
-        self._take(
+        self._on_reports(
             tuple(
                 msgspec.structs.replace(each, stopped=each.stopped or why) for each in self.reports
             )
@@ -78,7 +76,6 @@ class ShadowSidecar:
         await asyncio.Event().wait()
 
     async def _follow(self) -> str:
-        """Why no more scores come."""
         # An end in the middle of this would leave a child of which nobody knows.
         with anyio.CancelScope(shield=True):
             child = self._child = await asyncio.create_subprocess_exec(
@@ -95,14 +92,14 @@ class ShadowSidecar:
         said = asyncio.create_task(_last_line(child.stderr))
         try:
             while line := await asyncio.wait_for(child.stdout.readline(), _SILENT_S):
-                self._take(_REPORTS.decode(line))
+                self._on_reports(_REPORTS.decode(line))
             return await said or "its process ended"
         except TimeoutError:
             return f"no score for {_SILENT_S:g} s"
         finally:
             said.cancel()
 
-    def _take(self, reports: _Reports) -> None:
+    def _on_reports(self, reports: _Reports) -> None:
         """Newer scores; logs why a candidate has stopped since."""
         logged = {(each.name, each.bound) for each in self.reports if each.stopped}
         self.reports = reports
@@ -117,8 +114,7 @@ class ShadowSidecar:
             with contextlib.suppress(ProcessLookupError):
                 self._child.kill()
 
-    async def finish(self) -> None:
-        """The run is over."""
+    async def on_run_end(self) -> None:
         self._kill()
         if self._child is not None:
             await self._child.wait()
@@ -165,8 +161,7 @@ class JournalTail:
 
 
 def follow(config: Path, state: Path, after: int) -> None:
-    """Follow a journal and print the scores of the candidates, a line each second, until stdin
-    ends."""
+    """Follow a journal and print the candidates' scores each second until stdin ends."""
     from bot.config.bot_config import finish, read_draft
     from bot.lab.shadow import Shadow
 
@@ -177,7 +172,6 @@ def follow(config: Path, state: Path, after: int) -> None:
     sys.stdout = sys.stderr  # what a strategy prints is no score
 
     def look_up() -> float:
-        """The time, once what is due has been reported."""
         nonlocal reported_s
         now_s = time.monotonic()
         if now_s > reported_s + _REPORT_S:
@@ -188,7 +182,7 @@ def follow(config: Path, state: Path, after: int) -> None:
 
     while not select.select([sys.stdin], [], [], _LOOK_S)[0]:
         for entry in tail.entries():
-            shadow.take(entry.at_ns, entry.message)
+            shadow.on_entry(entry.at_ns, entry.message)
             if look_up() > caught_up_s + BEHIND_S:
                 raise JournalFault(f"not at the end of the journal for {BEHIND_S:g} s: too slow")
         caught_up_s = look_up()

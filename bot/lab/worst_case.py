@@ -1,7 +1,7 @@
-"""The worst case of given holdings and orders, outcome by outcome, and the room that is left.
+"""The worst case of given inventory and orders by outcome, and the room that is left.
 
-The sums are those of `bot.core.risk.exposure`. Holdings and orders come from the status page of a
-running bot, from a YAML file or from options. Nothing here sends an order.
+The sums are those of `bot.core.risk.exposure`. Input comes from a status page, a YAML file or
+options.
 """
 
 import itertools
@@ -50,8 +50,7 @@ _MIDDLE: Final = (PRICE_MIN + PRICE_MAX) // 2
 
 
 class WhatIfFault(Exception):
-    """A holding, an order or a file that cannot be used; the text names the place and what is
-    accepted there."""
+    """A holding, an order or a file that cannot be used; the text names what is accepted."""
 
 
 class _Given(BaseModel):
@@ -59,33 +58,31 @@ class _Given(BaseModel):
 
 
 class GivenOrder(_Given):
-    """An order that may fill completely, at a canonical YES price. rung: a label of `rungs`."""
+    """An order that may fill completely, at a canonical YES price."""
 
-    rung: str
+    rung: str  # a label of `rungs`
     side: BookSide
     price: _PriceCents
     qty: Annotated[int, Field(ge=1, le=QTY_MAX)]
 
 
 class GivenRung(_Given):
-    """A rung. price: the canonical price at which its room is asked. fee_rate: "" for the
-    event's."""
+    """A rung."""
 
     label: str
     yes_qty: _Shares = 0
     no_qty: _Shares = 0
-    price: _PriceCents = _MIDDLE
-    fee_rate: str = ""
+    price: _PriceCents = _MIDDLE  # the canonical price at which its room is asked
+    fee_rate: str = ""  # "" for the event's
 
 
 class GivenEvent(_Given):
-    """An event as it is, or would be. fee_rate: the dearer of the two, such as 0.0175. rungs: the
-    lowest strike first. cash_cents: net of all its fills and payouts so far, fees included."""
+    """An event as it is, or would be."""
 
     event: str = "given"
-    fee_rate: str = "0"
-    cash_cents: _CashCents = 0
-    rungs: list[GivenRung]
+    fee_rate: str = "0"  # the dearer of the two, such as 0.0175
+    cash_cents: _CashCents = 0  # net of all its fills and payouts so far, fees included
+    rungs: list[GivenRung]  # the lowest strike first
     orders: list[GivenOrder] = []
 
     def rate_of(self, rung: GivenRung) -> FeeRate:
@@ -108,8 +105,7 @@ class _StatusPage(msgspec.Struct):
 
 
 def events_of_status(body: bytes, where: str) -> list[GivenEvent]:
-    """The events on a status page's `/status.json`. Raises WhatIfFault when there are none yet, or
-    when it is the page of something else."""
+    """The events of `/status.json`. Raises WhatIfFault for no event yet, or another page."""
     try:
         status = msgspec.json.decode(body, type=_StatusPage)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
@@ -120,7 +116,7 @@ def events_of_status(body: bytes, where: str) -> list[GivenEvent]:
 
 
 def _event_of_report(event: EventReport) -> GivenEvent:
-    """What is held and live is taken as it is: it may be beyond what a file or option may say."""
+    """Inventory and live orders may exceed what a file or option accepts."""
     rungs = [
         GivenRung.model_construct(
             label=rung.ticker,
@@ -137,7 +133,7 @@ def _event_of_report(event: EventReport) -> GivenEvent:
         GivenOrder.model_construct(
             rung=rung.ticker,
             side=order.side,
-            # The limits count an order at the worst price that an amend on its way allows.
+            # The limits count an order at the worst price that an amend in flight allows.
             price=order.price
             if order.worst_price is None
             else canonical(order.outcome, order.worst_price),
@@ -159,7 +155,7 @@ def event_of_file(path: Path) -> GivenEvent:
     try:
         source = read_yaml(path)
     except YamlFault as fault:
-        raise WhatIfFault("\n".join(fault.told)) from None
+        raise WhatIfFault("\n".join(fault.lines)) from None
     event, faults = typed(GivenEvent, source.content, (), source)
     if event is None:
         raise WhatIfFault("\n".join(f"{path}:{each.line}: {each.text}" for each in sorted(faults)))
@@ -184,12 +180,9 @@ _ORDER_WANTED: Final = "RUNG:bid:45:10 or RUNG:ask:55:10: side, price in cents o
 
 
 def add_holding(events: Sequence[GivenEvent], text: str, event_meant: str = "") -> None:
-    """Replace the holdings of a rung by those of a text such as `RUNG=yes:10,no:5`. With `@45` the
-    shares beyond what it holds are bought at that price, those below it sold, fee included;
-    without a price the cash stays. event_meant: the event of a label that several have, or "".
-
-    Raises WhatIfFault for another form, a price out of range, or a rung there is not.
-    """
+    """Replace a rung's inventory by those of a text such as `RUNG=yes:10,no:5`. With `@45` the
+    difference is bought or sold at that price, fee included; else the cash stays. event_meant:
+    decides between rungs of one label. Raises WhatIfFault for another form, price or rung."""
     option = f"--hold {text}"
     label, _, shares = text.rpartition("=")
     parts = [_SHARES.fullmatch(part) for part in shares.split(",")]
@@ -208,7 +201,7 @@ def add_holding(events: Sequence[GivenEvent], text: str, event_meant: str = "") 
 
 
 def add_order(events: Sequence[GivenEvent], text: str, event_meant: str = "") -> None:
-    """Add an order told as `RUNG:bid:45:10`. Raises as `add_holding` does."""
+    """Add an order such as `RUNG:bid:45:10`. Raises as `add_holding` does."""
     option = f"--order {text}"
     parts = _ORDER.fullmatch(text)
     if parts is None:
@@ -236,8 +229,7 @@ def _price(cents: int, option: str) -> Price:
 def _find(
     events: Sequence[GivenEvent], label: str, option: str, event_meant: str
 ) -> tuple[GivenEvent, GivenRung]:
-    """The one rung that a label names, or a label that ends in it; of several the one of the event
-    that is meant."""
+    """The one rung that a label names or ends; of several the one of the event that is meant."""
     rungs = [(event, rung) for event in events for rung in event.rungs]
     found = [row for row in rungs if row[1].label == label]
     found = found or [row for row in rungs if row[1].label.endswith(f"-{label}")]
@@ -264,14 +256,13 @@ class OutcomeAnswer(msgspec.Struct, frozen=True):
 
 
 class RungAnswer(msgspec.Struct, frozen=True):
-    """One rung. bid_qty, ask_qty: shares live on each side. bid_room_qty, ask_room_qty: what
-    every limit of loss, position and money still admits at the canonical price `at`, in orders of
-    at most `risk.order_qty` each."""
+    """One rung. bid_room_qty, ask_room_qty: what every limit of loss, position and money still
+    admits at the canonical price `at`, in orders of at most `risk.order_qty` each."""
 
     label: str
     yes_qty: int
     no_qty: int
-    bid_qty: int
+    bid_qty: int  # bid_qty, ask_qty: shares live on each side
     ask_qty: int
     at: int
     bid_room_qty: Qty
@@ -279,20 +270,19 @@ class RungAnswer(msgspec.Struct, frozen=True):
 
 
 class EventAnswer(msgspec.Struct, frozen=True):
-    """One event. worst_cents: over all outcomes. limits: what is used up, and what the other
-    events leave of it. within: True if none is exceeded."""
+    """One event."""
 
     event: str
     outcomes: tuple[OutcomeAnswer, ...]
-    worst_cents: Cents
-    limits: tuple[BreakerReport, ...]
-    within: bool
+    worst_cents: Cents  # over all outcomes
+    limits: tuple[BreakerReport, ...]  # used, and left by the other events
+    within: bool  # True if none is exceeded
     rungs: tuple[RungAnswer, ...]
 
 
 def answers(events: Sequence[GivenEvent], risk: RiskSettings) -> list[EventAnswer]:
-    """The answer for each event, as the others leave it the limits of the series. Raises
-    WhatIfFault for a fee rate that is none."""
+    """Each event with what the others leave of the series' limits. Raises WhatIfFault for a bad fee
+    rate."""
     in_force = limits_in_force(risk)
     exposures = [_exposure(event) for event in events]
     out = []

@@ -181,7 +181,7 @@ class Recorder:
             progress.age_ns = self._now_ns() - progress.written_ns
         return tuple((family, progress) for family in RECORDS)
 
-    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
+    def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
         """See Companion."""
         self._look = look
         self._now_ns = now_ns
@@ -196,7 +196,7 @@ class Recorder:
             await self._once()
             await asyncio.sleep(self._wait_s)
 
-    async def finish(self) -> None:
+    async def on_run_end(self) -> None:
         """Write what the journal has by now, if the store takes it in a few seconds."""
         if self._teller is not None:
             await self._teller.end()

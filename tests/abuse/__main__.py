@@ -1,14 +1,13 @@
 """Every attack at once, three times over on one venue, and what it came to.
 
-`python -m tests.abuse` once, `python -m tests.abuse --whole` three times, `python -m tests.abuse
---named` only the attacks that the test programme names. Exit code 1 if an attack went through.
+`python -m tests.abuse` once, `python -m tests.abuse --whole` three times. Exit code 1 if an attack
+went through.
 """
 
 import sys
 import tempfile
 from pathlib import Path
 
-from tests.abuse import named
 from tests.abuse.good import quantile
 from tests.abuse.storm import Waits, weathered
 
@@ -23,23 +22,8 @@ def _shown(name: str, waits: Waits) -> str:
     return f"{name:8} {', '.join(parts)}"
 
 
-def _named() -> int:
-    """Print what the named attacks did to four good clients; the exit code."""
-    with tempfile.TemporaryDirectory() as folder:
-        seen = named.weathered(Path(folder))
-    before, during = quantile(seen.before, 0.99), quantile(seen.during, 0.99)
-    print(f"before   p50 {quantile(seen.before, 0.5):.1f} p99 {before:.1f} ms")
-    print(f"during   p50 {quantile(seen.during, 0.5):.1f} p99 {during:.1f} ms")
-    print(f"p99 grew {during / before:.2f}x, memory {seen.memory_growth_kib / 1024:.0f} MiB")
-    for attack, fault in seen.faults.items():
-        print(f"NOT HELD {attack}: {fault}")
-    return 1 if seen.faults else 0
-
-
 def main() -> int:
     """Print the storm; the exit code."""
-    if "--named" in sys.argv[1:]:
-        return _named()
     with tempfile.TemporaryDirectory() as folder:
         storm = weathered(Path(folder), WHOLE_TIMES if "--whole" in sys.argv[1:] else 1)
     for name, waits in (

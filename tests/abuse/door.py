@@ -1,4 +1,4 @@
-"""A server of a small application in this process, with deadlines short enough to wait for."""
+"""A server of a small application in this process."""
 
 import asyncio
 import contextlib
@@ -7,23 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from venue.listen import Server, make_server
-
-DEADLINES = {
-    "HEAD_DEADLINE_S": 0.4,
-    "BODY_DEADLINE_S": 0.6,
-    "WRITE_DEADLINE_S": 0.5,
-    "LINGER_S": 0.5,
-    "MESSAGE_DEADLINE_S": 0.5,
-}
-
-
-def shorten(monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
-    """Let every deadline of a connection come within a second."""
-    for name, value in {**DEADLINES, **more}.items():
-        monkeypatch.setattr(f"venue.listen.limits.{name}", value)
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import pytest
 
 from tests.venue.rest_bench import ScriptedDesk
 from venue.rest.app import make_app
-from venue.rest.flood import ADDRESSES_MAX, FAILURES_BURST, FAILURES_PER_SECOND, FailedLogins
+from venue.rest.flood import ADDRESSES_MAX, FAILURES_BURST, FAILURES_PER_SECOND, AuthThrottle
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.routes import KeyScope
 
@@ -100,7 +100,7 @@ async def test_another_address_is_not_held_to_account() -> None:
 
 
 def test_the_pace_is_forgiven_with_time() -> None:
-    failed = FailedLogins()
+    failed = AuthThrottle()
     assert [failed.note("a", 0) for _ in range(FAILURES_BURST)] == [False] * FAILURES_BURST
     assert failed.note("a", 0)
     later = [failed.note("a", NS_PER_SECOND) for _ in range(FAILURES_PER_SECOND + 1)]
@@ -108,7 +108,7 @@ def test_the_pace_is_forgiven_with_time() -> None:
 
 
 def test_the_addresses_remembered_are_bounded_and_the_busy_ones_stay() -> None:
-    failed = FailedLogins()
+    failed = AuthThrottle()
     for _ in range(FAILURES_BURST):
         failed.note("busy", 0)
     for number in range(3 * ADDRESSES_MAX):

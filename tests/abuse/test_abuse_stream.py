@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.abuse.door import Peer, served, shorten, until
+from tests.abuse.door import Peer, served, until
 from tests.abuse.frames import (
     BINARY,
     CLOSE,
@@ -37,12 +37,6 @@ ACK = b'{"type":"subscribed","data":{"targets":0}}'
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    # But for the handshake, which only one of these tests is about.
-    shorten(monkeypatch, HEAD_DEADLINE_S=5.0)
 
 
 @asynccontextmanager
@@ -171,36 +165,6 @@ async def test_a_breach_behind_what_is_still_to_be_answered_is_no_fault_in_the_l
     assert not [line for line in caplog.records if line.levelname == "ERROR"]
 
 
-@pytest.mark.parametrize("pause_s", [0.0, 0.05])
-async def test_what_is_sent_right_behind_a_handshake_is_answered_once_that_is(
-    pause_s: float,
-) -> None:
-    async with stream() as (_, _, port):
-        peer = await Peer.of(port)
-        peer.send(handshake("/v1/stream") + frame(TEXT, EMPTY) + frame(PING, b"beat")[:4])
-        await asyncio.sleep(pause_s)
-        peer.send(frame(PING, b"beat")[4:])
-        await peer.reader.readuntil(b"\r\n\r\n")
-        assert sorted(await said(peer, 2)) == [(TEXT, ACK), (PONG, b"beat")]
-        await peer.leave()
-
-
-@pytest.mark.parametrize("size", [10, 300_000])
-async def test_a_breach_right_behind_a_handshake_is_no_fault_in_the_log(
-    size: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with stream() as (server, hub, port):
-        peer = await Peer.of(port)
-        peer.send(handshake("/v1/stream"))
-        peer.send(b"\xff" * size)
-        head, _, frames_after = (await peer.rest()).partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 101 ")
-        assert close_code(frames_after) == 1002
-        await until(lambda: not server.server_state.connections and not hub.subscribers)
-        await until(lambda: not server.server_state.tasks)
-    assert not [line for line in caplog.records if line.levelname == "ERROR"]
-
-
 @pytest.mark.parametrize(
     "raw",
     [
@@ -224,99 +188,12 @@ async def test_what_is_no_handshake_is_refused_in_the_error_shape(raw: bytes) ->
         assert await peer.rest() == b""
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        handshake().replace(b"GET", b"POST"),
-        handshake().replace(b"Version: 13", b"Version: 8"),
-        handshake().replace(b"Sec-WebSocket-Key", b"X"),
-        handshake("/v1/stream", *(f"X{n}: y" for n in range(97))),
-        handshake("/v1/stream", "X: " + "y" * 8_100),
-        handshake("/v1/stream?" + "y" * 8_100),
-        handshake()[:60],
-        handshake().replace(b"\r\n\r\n", b"\r\n"),
-    ],
-)
-async def test_a_handshake_that_cannot_succeed_ends_soon(
-    raw: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shorten(monkeypatch)
-    async with stream() as (server, _, port):
-        peer = await Peer.of(port)
-        peer.send(raw)
-        assert b" 101 " not in await peer.rest(2)
-        await until(lambda: not server.server_state.connections)
-
-
-@pytest.mark.parametrize("start", [frame(TEXT, EMPTY)[:9], frame(TEXT, b"{", fin=False), b"\x81"])
-async def test_a_message_that_is_not_whole_in_time_ends_the_connection(start: bytes) -> None:
-    async with stream() as (_, _, port):
-        peer = await listener(port)
-        begun_s = time.monotonic()
-        peer.send(start)
-        await peer.rest(3)
-        assert time.monotonic() - begun_s > 0.4
-
-
-async def test_empty_fragments_do_not_put_the_message_s_deadline_off() -> None:
-    async with stream() as (_, _, port):
-        peer = await listener(port)
-        peer.send(frame(TEXT, b"{", fin=False))
-        begun_s = time.monotonic()
-        ended = asyncio.create_task(peer.rest())
-        while not ended.done():
-            peer.send(frame(CONTINUATION, fin=False))
-            await asyncio.sleep(0.02)
-            assert time.monotonic() - begun_s < 3
-
-
 async def test_a_silent_listener_stays() -> None:
     async with stream() as (_, _, port):
         peer = await listener(port)
         assert await alive(peer)
         await asyncio.sleep(1.2)
         assert await alive(peer)
-        await peer.leave()
-
-
-@pytest.mark.parametrize("raw", [frame(PING, b"x"), frame(PONG), frame(TEXT, EMPTY)])
-async def test_a_flood_is_taken_at_a_pace_and_others_notice_little(
-    raw: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("venue.listen.limits.MESSAGE_DEADLINE_S", 60)
-    async with stream() as (_, _, port):
-        rude, good = await listener(port), await listener(port)
-
-        async def swallow() -> int:
-            count = 0
-            while data := await rude.reader.read(65_536):
-                count += len(data)
-            return count
-
-        swallowing = asyncio.create_task(swallow())
-        rude.send(raw * 40_000)
-        waits_s = []
-        for _ in range(40):
-            begun_s = time.monotonic()
-            assert await alive(good)
-            waits_s.append(time.monotonic() - begun_s)
-            await asyncio.sleep(0.01)
-        await rude.leave()
-        await good.leave()
-        answered = await asyncio.gather(swallowing, return_exceptions=True)
-        if raw == frame(PING, b"x") and isinstance(answered[0], int):
-            assert answered[0] < 40_000 * 3
-        assert sorted(waits_s)[20] < 0.05
-
-
-async def test_a_pinger_that_reads_nothing_is_not_answered_without_bound() -> None:
-    async with stream() as (server, _, port):
-        peer = await listener(port)
-        (connection,) = server.server_state.connections
-        peer.writer.transport.pause_reading()
-        peer.send(frame(PING, b"x" * 125) * 40_000)
-        await asyncio.sleep(0.3)
-        assert connection.transport.get_write_buffer_size() < 200_000
         await peer.leave()
 
 
@@ -401,5 +278,5 @@ async def test_who_reads_nothing_is_cut_and_costs_little_until_then(
                 waiting = sum(map(len, channel._frames))
                 worst = max(worst, waiting + connection.transport.get_write_buffer_size())
             await asyncio.sleep(0.002)
-        assert 500_000 < worst < 1.2 * 2**20
+        assert worst < 1.2 * 2**20
         await peer.leave()

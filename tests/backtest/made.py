@@ -28,10 +28,10 @@ risk:
   series_loss_cents: 90000
   rung_position_qty: 500
   order_qty: 500
-news:
+jump_guard:
   print_qty: 0
   jump_cents: 0
-curfew:
+wind_down:
   halve_ms: 0
   reduce_ms: 0
 """
@@ -101,7 +101,7 @@ class Counter:
         """A request arrives; its answer."""
         self._made += 1
         send = m.Send(m.RequestId(self._made), request, "asked for", key)
-        return self.venue.exchange.answer(send, ns(at))
+        return self.venue.exchange.answer_request(send, ns(at))
 
     def buys(self, price, qty, at, outcome=Outcome.YES, tif=TimeInForce.GTC):
         """A purchase arrives; the order as it is shown."""

@@ -98,7 +98,7 @@ from bot.strategy.api import Strategy
 
 
 class Peeks(Strategy):
-    name = "peeks"
+    name = "lookahead_signs"
 
     def quote(self, view):
         open({path!r}).close()
@@ -133,7 +133,7 @@ def test_all_readings_of_the_queue_stand_side_by_side_as_json(tmp_path, folder):
     assert done.exit_code == 0
     told = json.loads(done.stdout)
     assert told["whole"] is True
-    assert [row["bound"] for row in told["results"]] == ["averse", "likely", "kind"]
+    assert [row["bound"] for row in told["results"]] == ["pessimistic", "expected", "optimistic"]
     assert all(row["settled"] == "outcome" for row in told["results"])
 
 
@@ -148,7 +148,11 @@ def test_in_several_processes_every_figure_is_the_same_but_the_time_it_took(tmp_
         told = [json.loads(done.stdout), json.loads(kept.read_text())]
         assert page.stat().st_size
         found.append(timeless(told))
-    assert [row["bound"] for row in found[0][0]["results"]] == ["averse", "likely", "kind"]
+    assert [row["bound"] for row in found[0][0]["results"]] == [
+        "pessimistic",
+        "expected",
+        "optimistic",
+    ]
     assert found[0] == found[1]
 
 
@@ -156,7 +160,7 @@ def test_the_table_has_a_row_for_each_reading_and_says_what_the_tape_cannot_show
     done = ran(folder, configured(tmp_path, "fixed_spread"))
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    read = [["tape", "averse"], ["tape", "likely"], ["tape", "kind"]]
+    read = [["tape", "pessimistic"], ["tape", "expected"], ["tape", "optimistic"]]
     assert [line.split()[:2] for line in lines[1:4]] == read
     assert "tape: replayed history does not react to us: no result about size" in lines
 
@@ -213,8 +217,8 @@ def test_configuration_and_strategy_may_stand_in_the_folder_of_the_data(folder, 
 
 def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
     path = folder / "tape.jsonl.gz"
-    (tmp_path / "peeks.py").write_text(PEEKS.format(path=str(path)))
-    done = ran(folder, configured(tmp_path, "./peeks.py"), "--json")
+    (tmp_path / "lookahead_signs.py").write_text(PEEKS.format(path=str(path)))
+    done = ran(folder, configured(tmp_path, "./lookahead_signs.py"), "--json")
     assert done.exit_code == 4
     assert done.stdout == ""
     assert f"no result: {path} was opened while the strategy ran" in done.stderr
@@ -222,8 +226,8 @@ def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
 
 def test_a_strategy_that_opens_the_data_in_another_process_has_no_result(tmp_path, folder):
     path = folder / "tape.jsonl.gz"
-    (tmp_path / "peeks.py").write_text(PEEKS.format(path=str(path)))
-    done = ran(folder, configured(tmp_path, "./peeks.py"), "--jobs", "2", "--json")
+    (tmp_path / "lookahead_signs.py").write_text(PEEKS.format(path=str(path)))
+    done = ran(folder, configured(tmp_path, "./lookahead_signs.py"), "--jobs", "2", "--json")
     assert done.exit_code == 4
     assert done.stdout == ""
     assert f"no result: {path} was opened while the strategy ran" in done.stderr
@@ -251,7 +255,10 @@ def test_a_strategy_that_ends_another_process_has_no_result(tmp_path, folder, op
         (("--read-lag", "-1ms"), "--read-lag -1ms: want whole milliseconds"),
         (("--maker-fee", "7%"), "--maker-fee not a fee rate: '7%' (a decimal fraction of 0 to 1"),
         (("--taker-fee", "2"), "--taker-fee not a fee rate: '2' (a decimal fraction of 0 to 1"),
-        (("--readings", "averse,bold"), "averse,bold: want some of averse, likely, kind"),
+        (
+            ("--readings", "pessimistic,bold"),
+            "pessimistic,bold: want some of pessimistic, expected, optimistic",
+        ),
         (("--html", "nowhere/x.html"), "nowhere/x.html: no place for a file"),
         (("--html", "x" * 300), "x: no place for a file: File name too long"),
     ],
@@ -322,9 +329,9 @@ STRATEGY = Raises
 
 def test_the_fees_that_were_taken_are_told(tmp_path, folder):
     config = configured(tmp_path, "fixed_spread")
-    done = ran(folder, config, "--maker-fee", "0.01", "--readings", "averse")
+    done = ran(folder, config, "--maker-fee", "0.01", "--readings", "pessimistic")
     assert "fees as given, not as recorded: maker 0.0100, taker 0.0700" in done.stdout
-    done = ran(folder, config, "--json", "--readings", "averse")
+    done = ran(folder, config, "--json", "--readings", "pessimistic")
     (row,) = json.loads(done.stdout)["results"]
     assert (row["maker_rate"], row["taker_rate"]) == ("0.0000", "0.0700")
 
@@ -350,7 +357,7 @@ def test_a_strategy_that_does_not_come_back_ends_with_2_and_says_where(
 
 def test_what_a_strategy_raised_first_is_told_with_file_and_line(tmp_path, folder):
     (tmp_path / "raises.py").write_text(RAISES)
-    done = ran(folder, configured(tmp_path, "./raises.py"), "--readings", "averse")
+    done = ran(folder, configured(tmp_path, "./raises.py"), "--readings", "pessimistic")
     assert " strategy errors, the first: raises.py:9: AttributeError" in done.stdout
 
 

@@ -53,7 +53,9 @@ def test_an_order_of_ours_that_nobody_meets_leaves_the_flow_and_the_recording_as
     request = m.Create(order, codec.encode_new_order(order), False)
     for place, record in enumerate(beats(ticking)):
         if place == 200:
-            venue.exchange.answer(m.Send(m.RequestId(1), request, "", m.Key.TRADE), record.ts)
+            venue.exchange.answer_request(
+                m.Send(m.RequestId(1), request, "", m.Key.TRADE), record.ts
+            )
         venue.play(record)
     assert venue.exchange.book_update(venue.markets[0], 0).bids[-1] == (1, 5)
     assert recorder.tape.lines == recorded(ticking, BUSY, TERMS).lines

@@ -12,13 +12,13 @@ import pytest
 from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.lab.backtest import lookahead as guard
 from bot.lab.backtest.lookahead import (
+    AnswerRecorder,
     CutRun,
-    Overheard,
-    Peek,
+    LookaheadSign,
     cuts,
     known_at,
-    overhear,
-    peeks,
+    lookahead_signs,
+    record_answers,
     watched,
 )
 from bot.strategy.api import Strategy
@@ -132,9 +132,9 @@ def planted(tmp_path, text):
 def test_an_honest_strategy_wants_the_same_without_the_future(tmp_path, folder, monkeypatch):
     if not cases(1, quick=0):
         # A fresh interpreter for each run costs seconds; the one below has them every time.
-        monkeypatch.setattr(guard, "_alone", overhear)
+        monkeypatch.setattr(guard, "_alone", record_answers)
     config = configured(tmp_path, HONEST)
-    same = [*peeks(read_tape(folder), folder, config, PROMPT)]
+    same = [*lookahead_signs(read_tape(folder), folder, config, PROMPT)]
     assert len(same) == guard.CUTS
     assert same == sorted(same)
     assert same[0] > 10
@@ -146,8 +146,8 @@ def test_a_tape_that_begins_with_executions_alone_is_played_alike_without_its_bo
     # Of executions alone books would be made up, and the strategy would answer them.
     prints = [trade(second / 4, 50, 5, "yes") for second in range(2, 80)]
     folder = written(tmp_path / "tape", [*prints, *(book(20, [[40, 30]], [[60, 50]]),) * 9])
-    monkeypatch.setattr(guard, "_alone", overhear)
-    found = [*peeks(read_tape(folder), folder, configured(tmp_path, HONEST), PROMPT)]
+    monkeypatch.setattr(guard, "_alone", record_answers)
+    found = [*lookahead_signs(read_tape(folder), folder, configured(tmp_path, HONEST), PROMPT)]
     assert all(isinstance(each, int) for each in found)
 
 
@@ -156,12 +156,12 @@ def test_of_some_records_alone_as_much_is_played_as_of_a_tape_that_ends_there(fo
     played: list[int] = []
     plays: list[int] = []
 
-    def alone(asked: CutRun) -> guard.Heard:
+    def alone(asked: CutRun) -> guard.GuardedAnswers:
         played.append(asked.until_ns)
-        return guard.Heard((), ())
+        return guard.GuardedAnswers((), ())
 
     monkeypatch.setattr(guard, "_alone", alone)
-    assert [*peeks(tape, folder, folder, PROMPT, 40, plays.append)] == [0] * guard.CUTS
+    assert [*lookahead_signs(tape, folder, folder, PROMPT, 40, plays.append)] == [0] * guard.CUTS
     instants = [decode_record(tape.lines[at - 1]).ts for at in (10, 20, 30)]
     assert played == [instants[-1], *instants]
     assert plays == [1, 2, 3, guard.PLAYS]
@@ -170,18 +170,18 @@ def test_of_some_records_alone_as_much_is_played_as_of_a_tape_that_ends_there(fo
 @pytest.mark.parametrize("way", [UP_THE_STACK, *[IN_MEMORY] * cases(1, quick=0)])
 def test_a_strategy_that_finds_the_tape_in_memory_is_caught(tmp_path, folder, monkeypatch, way):
     if way is UP_THE_STACK:
-        monkeypatch.setattr(guard, "_alone", overhear)
-    (found,) = peeks(read_tape(folder), folder, planted(tmp_path, way), PROMPT)
-    assert isinstance(found, Peek)
+        monkeypatch.setattr(guard, "_alone", record_answers)
+    (found,) = lookahead_signs(read_tape(folder), folder, planted(tmp_path, way), PROMPT)
+    assert isinstance(found, LookaheadSign)
     assert found.found == "answer 1 wants something else without the future"
 
 
 def test_a_strategy_that_looks_a_single_record_ahead_is_caught(tmp_path, folder, monkeypatch):
-    monkeypatch.setattr(guard, "_alone", overhear)
+    monkeypatch.setattr(guard, "_alone", record_answers)
     tape = read_tape(folder)
-    (found,) = peeks(tape, folder, planted(tmp_path, ONE_RECORD_AHEAD), PROMPT)
+    (found,) = lookahead_signs(tape, folder, planted(tmp_path, ONE_RECORD_AHEAD), PROMPT)
     cut = cuts(tape)[0]
-    assert isinstance(found, Peek)
+    assert isinstance(found, LookaheadSign)
     assert cut < found.at_ns <= guard.quiet_through(tape, cut) == cut + NS_PER_SECOND // 2 - 1
 
 
@@ -195,26 +195,26 @@ def test_a_strategy_that_reads_ahead_in_a_file_is_caught(tmp_path, folder):
     tape = read_tape(folder)
     config = planted(tmp_path, FROM_FILE.format(path=str(folder / "tape.jsonl.gz")))
     asked = CutRun(tape, folder, config, PROMPT, closes_ns(tape), tape.end_ts)
-    heard = overhear(asked)
+    heard = record_answers(asked)
     assert heard.opened == (str(folder / "tape.jsonl.gz"),)
     assert heard.answers  # it is the file that gives it away: it answered all along
 
 
 def test_a_sign_of_an_opened_file_ends_the_guard_with_its_name(tmp_path, folder, monkeypatch):
-    opened = guard.Heard((), ("a/tape.jsonl.gz",))
+    opened = guard.GuardedAnswers((), ("a/tape.jsonl.gz",))
     monkeypatch.setattr(guard, "_alone", lambda *_: opened)
-    (found,) = peeks(read_tape(folder), folder, configured(tmp_path, HONEST), PROMPT)
-    assert found == Peek("KX-1", 0, "opened a/tape.jsonl.gz")
+    (found,) = lookahead_signs(read_tape(folder), folder, configured(tmp_path, HONEST), PROMPT)
+    assert found == LookaheadSign("KX-1", 0, "opened a/tape.jsonl.gz")
 
 
 def test_a_run_that_answers_less_often_without_the_future_is_caught(tmp_path, folder, monkeypatch):
     cut = cuts(read_tape(folder))[0]
     after = guard.quiet_through(read_tape(folder), cut) + 1
-    heard = iter([guard.Heard(((1, b"a"), (cut, b"b"), (after, b"c")), ()),
-                  guard.Heard(((1, b"a"),), ())])  # fmt: skip
+    heard = iter([guard.GuardedAnswers(((1, b"a"), (cut, b"b"), (after, b"c")), ()),
+                  guard.GuardedAnswers(((1, b"a"),), ())])  # fmt: skip
     monkeypatch.setattr(guard, "_alone", lambda *_: next(heard))
-    (found,) = peeks(read_tape(folder), folder, configured(tmp_path, HONEST), PROMPT)
-    assert found == Peek("KX-1", cut, "2 answers with the future, 1 without")
+    (found,) = lookahead_signs(read_tape(folder), folder, configured(tmp_path, HONEST), PROMPT)
+    assert found == LookaheadSign("KX-1", cut, "2 answers with the future, 1 without")
 
 
 def test_a_tape_as_it_was_known_at_an_instant_has_nothing_newer(folder):
@@ -269,7 +269,7 @@ def test_what_an_overheard_strategy_raises_is_raised_and_written_down():
 
     heard = []
     with pytest.raises(ValueError, match="no idea"):
-        Overheard(Fails(Fails.Params()), heard.append).quote(None)
+        AnswerRecorder(Fails(Fails.Params()), heard.append).quote(None)
     assert heard == [guard.RAISED]
 
 
@@ -279,7 +279,7 @@ def test_a_configuration_that_is_wrong_is_told_as_it_is_without_the_guard(tmp_pa
     with pytest.raises(ConfigFault) as alone:
         finish(read_draft(config))
     with pytest.raises(ConfigFault) as guarded:
-        list(peeks(read_tape(folder), folder, config, PROMPT))
+        list(lookahead_signs(read_tape(folder), folder, config, PROMPT))
     assert len(alone.value.faults) == 2
     assert (guarded.value.faults, str(guarded.value)) == (alone.value.faults, str(alone.value))
 

@@ -161,7 +161,7 @@ def test_the_same_seed_gives_the_same_result_and_another_one_other_latencies(tmp
         instants = []
         run = Backtest(tape, settings, made, QueueModel.EXPECTED, terms)
         run.observed(lambda _event, _effects, now_ns: instants.append(now_ns)).run()
-        return run.venue.account.fills, run.trader.report(run.now_ns), instants
+        return run.venue.account.fills, run.trader.report(run.recorded_ns), instants
 
     assert answers(1) == answers(1)
     assert answers(1)[2] != answers(2)[2]

@@ -50,11 +50,11 @@ class Books:
         staleness = StalenessSettings(read_lag_ns=LAG_NS)
         self.desk = OrderManager(staleness, self.out)
         self.of = AccountReconciler(staleness, self.desk, self.out)
-        self.of.begin(started or m.Started("0" * 20, ()))
+        self.of.restore(started or m.Started("0" * 20, ()))
         for number, market_id in enumerate((MARKET, OTHER)):
             self.of.list_market(rung(market_id, number), RATE, RATE)
         self.now_ns = T0
-        self.of.series_read(T0)
+        self.of.on_series(T0)
         self.cents = CENTS
         self.held: dict[tuple[MarketId, Outcome], int] = {}
         self.listed: list[model.Fill] = []  # newest first
@@ -96,17 +96,17 @@ class Books:
         self.now_ns += LAG_NS
         rows: list[model.Fill] = []
         for at in range(0, max(1, len(self.listed)), size):
-            kept, may_end = self.of.fills_page(tuple(self.listed[at : at + size]), self.now_ns)
+            kept, may_end = self.of.on_fills_page(tuple(self.listed[at : at + size]), self.now_ns)
             rows += kept
             if may_end:
                 break
-        return self.of.fills_read(rows, self.now_ns, self.now_ns, ())
+        return self.of.on_fills(rows, self.now_ns, self.now_ns, ())
 
     def read(self) -> None:
         """A balance and positions, read two lags from now."""
         self.now_ns += 2 * LAG_NS
         shown = model.Balance(Cents(self.cents), Cents(0), Cents(self.cents))
-        self.of.balance_read(shown, self.now_ns, self.now_ns)
+        self.of.on_balance(shown, self.now_ns, self.now_ns)
         rows = [
             model.Position(
                 ticker=Ticker("x"),
@@ -117,7 +117,7 @@ class Books:
             for (market_id, outcome), qty in self.held.items()
             if qty
         ]
-        self.of.positions_read(rows, self.now_ns, self.now_ns)
+        self.of.on_positions(rows, self.now_ns, self.now_ns)
 
     def audit(self, times: int = 1) -> AccountChange:
         """So many quiet audits, in a row; what the last one changed."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 
 from bot.core import messages as m
-from bot.core.sweeper import CancelAll, SweepSettings
+from bot.core.execution.cancel_all import CancelAll, SweepSettings
 from tests.bot.made import INSTANT, MARKET
 from venue.wire import model
 from venue.wire.money import Price, Qty
@@ -91,7 +91,7 @@ class NaiveAccount:
     def run(self, settings: SweepSettings, longest_ns: int = 3_600 * S) -> CancelAll:
         """Play until the verdict, or fail after `longest_ns` of virtual time."""
         sweeper = CancelAll(settings, self.now_ns)
-        wake_ns = self._carry_out(sweeper.receive(m.Tick(), self.now_ns))
+        wake_ns = self._carry_out(sweeper.on_event(m.Tick(), self.now_ns))
         while sweeper.verdict is None:
             assert self.now_ns < T0 + longest_ns, "no verdict in time"
             at_ns = min([wake_ns, *(row[0] for row in self._agenda[:1])])
@@ -102,9 +102,9 @@ class NaiveAccount:
             for replied in answers:
                 waits_ns = replied.retry_after_ns or 0
                 self._closed_until_ns = max(self._closed_until_ns, self.now_ns + waits_ns)
-                wake_ns = self._carry_out(sweeper.receive(replied, self.now_ns))
+                wake_ns = self._carry_out(sweeper.on_event(replied, self.now_ns))
             if not answers:
-                wake_ns = self._carry_out(sweeper.receive(m.Tick(), self.now_ns))
+                wake_ns = self._carry_out(sweeper.on_event(m.Tick(), self.now_ns))
         return sweeper
 
     def _carry_out(self, effects: list[m.Effect]) -> int:

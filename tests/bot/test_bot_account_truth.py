@@ -1,16 +1,12 @@
 """Claims about the account: fills booked once, openings, audits, transfers, contradictions."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import msgspec
 import pytest
 
 from bot.core import messages as m
 from bot.core.orders.order import State
 from tests.bot import made
-from tests.bot.books import CENTS, Books
+from tests.bot.books import Books
 from tests.bot.made import EVENT, MARKET
 from venue.wire import model
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
@@ -66,7 +62,7 @@ def test_a_walk_ends_at_a_page_whose_last_fill_is_booked():
         books.trade(fill(number, 1))
     books.walk(size=3)
     books.trade(fill(10, 1))
-    _, may_end = books.of.fills_page(tuple(books.listed[:3]), books.now_ns)
+    _, may_end = books.of.on_fills_page(tuple(books.listed[:3]), books.now_ns)
     assert may_end
 
 
@@ -205,9 +201,9 @@ def test_a_start_walks_the_fills_no_further_than_the_newest_of_the_journal():
     started = m.Started("0" * 20, (), complete_fill=m.FillMark("f9", fill(9).created_at))
     books = Books(started)
     books.listed = [fill(number) for number in range(30, 0, -1)]
-    _, may_end = books.of.fills_page(tuple(books.listed[:10]), books.now_ns)
+    _, may_end = books.of.on_fills_page(tuple(books.listed[:10]), books.now_ns)
     assert not may_end
-    kept, may_end = books.of.fills_page(tuple(books.listed[20:25]), books.now_ns)
+    kept, may_end = books.of.on_fills_page(tuple(books.listed[20:25]), books.now_ns)
     assert may_end
     assert [row.fill_id for row in kept] == ["f10"]
 
@@ -330,37 +326,3 @@ def test_fees_rounded_up_by_fill_where_the_fills_show_none_are_booked_as_fees_on
     assert books.noted("fees_differ") == [{"cents": 1}]
     assert books.of.difference_cents == 0
     assert not books.blocked
-
-
-# --- how many classes a page of fills meets -------------------------------------------------------
-
-
-@contextmanager
-def met() -> Iterator[set[str]]:
-    """The classes of the account whose methods run within the block."""
-    classes: set[str] = set()
-
-    def trace(frame, event, _arg):
-        if event == "call" and "/bot/core/account/" in frame.f_code.co_filename:
-            of = frame.f_locals.get("self")
-            if of is not None and type(of).__module__.startswith("bot.core.account"):
-                classes.add(type(of).__name__)
-
-    sys.setprofile(trace)
-    try:
-        yield classes
-    finally:
-        sys.setprofile(None)
-
-
-def test_a_page_of_fills_meets_at_most_six_classes_of_the_account():
-    books = Books().opened()
-    for number in range(1, 20):
-        books.trade(fill(number, 1))
-    books.walk()
-    books.trade(fill(20, 1))
-    with met() as classes:
-        books.walk()
-    assert "Portfolio" in classes
-    assert len(classes) <= 6, classes
-    assert books.cents < CENTS

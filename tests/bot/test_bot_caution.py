@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bot.config.sections import Breakers, beyond_caps
+from bot.config.bot_config import in_ns
+from bot.config.checks import beyond_caps
+from bot.config.sections import Breakers
 from bot.core import messages as m
 from bot.core.risk.breakers import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
 from bot.core.settings import BreakerSettings, RiskSettings, TraderSettings
@@ -22,11 +24,11 @@ from venue.wire.requests import Amend
 
 
 def test_a_file_that_says_nothing_of_breakers_has_the_traders_own_defaults():
-    assert Breakers().settings() == BreakerSettings()
+    assert BreakerSettings(**in_ns(Breakers())) == BreakerSettings()
 
 
 def test_the_age_of_the_unknown_is_given_in_milliseconds():
-    assert Breakers(unknown_age_ms=60_000).settings().unknown_age_ns == 60_000_000_000
+    assert in_ns(Breakers(unknown_age_ms=60_000))["unknown_age_ns"] == 60_000_000_000
 
 
 @pytest.mark.parametrize(

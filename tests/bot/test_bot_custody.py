@@ -311,7 +311,7 @@ def test_fills_of_the_time_between_two_runs_are_booked(strangers):
 
 def test_an_order_of_somebody_else_stops_creates_and_clears_when_it_is_gone():
     world = quoting(World(PAST))
-    world.exchange.apply(theirs(1), world.now_ns)
+    world.exchange.execute(theirs(1), world.now_ns)
     began_ns = world.now_ns
     findings = world.trader.out.findings
     assert world.run_until(world.now_ns + 10 * SECOND, lambda: "foreign_orders" in findings)
@@ -323,13 +323,13 @@ def test_an_order_of_somebody_else_stops_creates_and_clears_when_it_is_gone():
     stranger = world.truth.id_of[ClientOrderId("theirs-1")]
     assert stranger in world.truth.resting(), "it is not ours to cancel while we quote"
     assert f" rest in our rungs: {stranger} on " in findings["foreign_orders"]
-    world.exchange.apply(v.CancelOrder(MAKER, stranger), world.now_ns)
+    world.exchange.execute(v.CancelOrder(MAKER, stranger), world.now_ns)
     assert world.run_until(world.now_ns + 10 * SECOND, lambda: "foreign_orders" not in findings)
 
 
 def test_what_somebody_else_left_is_cancelled_at_the_stop_and_is_no_finding_any_more():
     world = quoting(World(PAST))
-    world.exchange.apply(theirs(1), world.now_ns)
+    world.exchange.execute(theirs(1), world.now_ns)
     findings = world.trader.out.findings
     assert world.run_until(world.now_ns + 10 * SECOND, lambda: "foreign_orders" in findings)
     assert "foreign_orders" not in stopped(world).trader.out.findings
@@ -339,7 +339,7 @@ def test_what_somebody_else_left_is_cancelled_at_the_stop_and_is_no_finding_any_
 def elsewhere(world: World) -> None:
     """Let every list of resting orders show an order in a market of another series too."""
     reading = world.exchange.front.reading
-    real = reading.shown
+    real = reading.reword_answer
 
     def shown(request, answer):
         answer = real(request, answer)
@@ -352,7 +352,7 @@ def elsewhere(world: World) -> None:
                 return m.Ok(m.OrdersBody((*answer.body.orders, other), answer.body.cursor))
         return answer
 
-    reading.shown = shown
+    reading.reword_answer = shown
 
 
 def test_orders_in_markets_of_other_series_are_told_once_and_not_touched():

@@ -13,7 +13,7 @@ from bot.core.report import Phase
 from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.scenario import SECOND, Odds, draw, narrowed
+from bot.lab.sim.scenario import SECOND, SimScenario, draw, narrowed
 from bot.lab.sim.venue import SERIES
 from bot.lab.sim.world import SimulatedWorld
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
@@ -46,8 +46,8 @@ UNHURRIED = PaceSettings(
 """No pace of our own holds anything back: the breakers stand alone."""
 
 
-def calm() -> Odds:
-    """Odds without faults and without a crowd that moves."""
+def calm() -> SimScenario:
+    """A scenario without faults and without a crowd that moves."""
     return replace(
         narrowed(draw(0), without=("ticks_through",)),
         strategy="fixed_spread",
@@ -69,14 +69,16 @@ def opened(strategy: type[Strategy] | None = None, **other: object) -> Simulated
     world = SimulatedWorld(calm())
     # Nobody takes a latch away but the test itself.
     world._latched = lambda _reason: None
-    world.crowd.open(world.now_ns)
+    world.crowd.place_floors(world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)
     if strategy is not None:
         settings = TraderSettings(
             **{"series_ticker": SERIES, "risk": RISK, "pace": UNHURRIED, **other}
         )
         world.process.settings = settings
-        world.process.traffic.rates.follow(settings, world.process.clock.read(world.now_ns))
+        world.process.traffic.rates.on_settings(
+            settings, world.process.clock.to_host_ns(world.now_ns)
+        )
         world.process.trader = Trader(settings, lambda: strategy(None))
         world.process._remake = lambda _choice: lambda: strategy(None)
     return world
@@ -85,7 +87,7 @@ def opened(strategy: type[Strategy] | None = None, **other: object) -> Simulated
 def quoting() -> SimulatedWorld:
     """A world in which the trader quotes both sides of every rung."""
     world = opened()
-    world.start(world.process)
+    world.start_process(world.process)
     trader = world.process.trader
     assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
     return world
@@ -119,7 +121,7 @@ def latched_effects(world: SimulatedWorld, *events: m.Event) -> list[str]:
     return [
         effect.reason
         for event in events
-        for effect in world.process.receive(event, world.now_ns)
+        for effect in world.process.process_event(event, world.now_ns)
         if isinstance(effect, m.Latched)
     ]
 
@@ -153,7 +155,7 @@ class Fat(Strategy):
 def test_a_mad_strategy_is_stopped_after_at_most_sixty_creates_and_within_a_second():
     """A thousand decisions a second, each of which turns everything over."""
     world = opened(Mad)
-    world.start(world.process)
+    world.start_process(world.process)
     trader = world.process.trader
     assert world.driver.run_until(world.now_ns + 20 * SECOND, lambda: creates(world) > 0)
     began_ns = world.now_ns
@@ -318,7 +320,7 @@ def test_a_create_without_an_answer_is_told_after_half_a_minute_and_latches_in_t
 
 def test_a_price_far_through_the_book_is_held_back_and_counted():
     world = opened(Fat)
-    world.start(world.process)
+    world.start_process(world.process)
     world.driver.run_until(world.now_ns + 6 * SECOND)
     trader = world.process.trader
     assert trader.phase is Phase.QUOTING
@@ -435,14 +437,14 @@ def test_a_word_that_clears_nothing_changes_nothing():
 
 def test_what_still_rests_after_eight_seconds_is_named_and_then_taken_back():
     world = quoting()
-    world.exchange.apply(v.SetVenueState(VenueState.HALTED), world.now_ns)
+    world.exchange.execute(v.SetVenueState(VenueState.HALTED), world.now_ns)
     world.deliver(world.process, m.LatchSet("reaper"))
     world.driver.run_until(world.now_ns + 9 * SECOND)
     findings = world.process.trader.out.findings
     left = world.process.trader.left_over().left
     assert left
     assert all(order_id in findings["latched_not_flat"] for order_id in left)
-    world.exchange.apply(v.SetVenueState(VenueState.OPEN), world.now_ns)
+    world.exchange.execute(v.SetVenueState(VenueState.OPEN), world.now_ns)
     world.driver.run_until(world.now_ns + 16 * SECOND)
     assert resting(world) == 0
     assert "latched_not_flat" not in findings
@@ -461,11 +463,11 @@ def test_an_order_that_ended_by_itself_shows_that_a_halt_is_over(monkeypatch, ov
         left[0] -= 1
         return m.Rejected(422, Code.ORDER_NOT_CANCELABLE, "")
 
-    exchange.apply(v.SetVenueState(VenueState.HALTED), world.now_ns)
+    exchange.execute(v.SetVenueState(VenueState.HALTED), world.now_ns)
     world.driver.run_until(world.now_ns + SECOND // 2)
     world.deliver(world.process, m.StopRequested("SIGTERM"))
     world.driver.run_until(world.now_ns + SECOND)
-    exchange.apply(v.SetVenueState(VenueState.OPEN), world.now_ns)
+    exchange.execute(v.SetVenueState(VenueState.OPEN), world.now_ns)
     monkeypatch.setattr(exchange.front, "perform", perform)
     assert world.driver.run_until(world.now_ns + 6 * SECOND, lambda: resting(world) == 0)
 
@@ -497,4 +499,4 @@ def foreign(world: SimulatedWorld) -> None:
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     cid = ClientOrderId("somebody-else")
     order = QtyOrder(market, Outcome.YES, Side.BUY, Price(1), Qty(1), TimeInForce.GTC, cid)
-    world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
+    world.exchange.execute(v.PlaceOrder(MAKER, order), world.now_ns)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.core import messages as m
 from bot.core.market_data.queue_position import Queues
 from bot.core.orders.order import State
 from bot.core.planning.actions import AmendAction
@@ -112,7 +113,8 @@ def test_whatever_happens_what_a_rung_keeps_of_our_orders_is_as_they_are(monkeyp
     def looking(self: Trader, event, now_ns):
         nonlocal looked
         effects = receive(self, event, now_ns)
-        for ladder in self.quoting.ladders if self.ledgers.is_open else ():
+        is_planned = isinstance(event, m.Tick) and self.ledgers.is_open
+        for ladder in self.quoting.ladders if is_planned else ():
             for rung in ladder.rungs:
                 if rung.ours is None:
                     continue

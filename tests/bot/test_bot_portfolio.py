@@ -165,3 +165,18 @@ def test_old_tallies_of_orders_that_are_over_are_forgotten():
         book.book_fill(fill(number, order_id=OrderId(str(number))))
     book.trim(3, [OrderId("2")])
     assert [book.filled_qty(OrderId(each)) for each in "12"] == [0, 5]
+
+
+def test_each_fill_payout_and_take_over_is_a_version_of_its_own():
+    book = listed()
+    versions = [book.version]
+    for step in (
+        lambda: book.book_fill(fill(1)),
+        lambda: book.take_over(MARKET, EVENT, Outcome.NO, 3),
+        lambda: book.settle(MARKET, Outcome.YES),
+        lambda: book.book_fill(fill(2)),
+        lambda: book.pay(MARKET, Cents(0)),
+    ):
+        step()
+        versions.append(book.version)
+    assert versions == sorted(set(versions))

@@ -220,9 +220,9 @@ def test_shares_of_a_rung_whose_resolution_was_taken_back_are_not_settled_for_no
 
     def read(at_s: int, cents: int, *fills: model.Fill) -> None:
         at_ns = T0 + at_s * NS_PER_SECOND
-        ledgers.balance_read(model.Balance(Cents(cents), Cents(0), Cents(cents)), at_ns, at_ns)
-        ledgers.positions_read((), at_ns, at_ns)
-        ledgers.fills_read(fills, at_ns + 3 * NS_PER_SECOND, at_ns + 3 * NS_PER_SECOND, ())
+        ledgers.on_balance(model.Balance(Cents(cents), Cents(0), Cents(cents)), at_ns, at_ns)
+        ledgers.on_positions((), at_ns, at_ns)
+        ledgers.on_fills(fills, at_ns + 3 * NS_PER_SECOND, at_ns + 3 * NS_PER_SECOND, ())
 
     series.take_series([shown], T0, T0)
     read(0, 10_000)
@@ -245,7 +245,7 @@ def test_an_older_read_that_shows_a_rung_active_does_not_take_its_resolution_bac
     resolved = msgspec.structs.replace(market, state=model.MarketState.RESOLVED)
     series.take_series([msgspec.structs.replace(shown, markets=(resolved,))], T0, T0)
     series.take_series([shown], T0 + NS_PER_SECOND, T0 + NS_PER_SECOND)
-    assert ledgers.settlement.is_resolved(market.market_id)
+    assert market.market_id in ledgers.settlement.resolved_ns
 
 
 def test_rungs_that_a_settled_event_no_longer_shows_have_resolved_and_are_kept_until_they_paid():
@@ -257,7 +257,7 @@ def test_rungs_that_a_settled_event_no_longer_shows_have_resolved_and_are_kept_u
     over = msgspec.structs.replace(shown, markets=(), status=model.EventStatus.SETTLED)
     series.take_series([over], T0 + 1, T0 + 1)
     assert ledgers.holdings(market.market_id) == (5, 0)
-    assert ledgers.settlement.is_resolved(market.market_id)
+    assert market.market_id in ledgers.settlement.resolved_ns
     ledgers.book.settle(market.market_id, Outcome.YES)
     series.take_series([over], T0 + 2, T0 + 1 + FORGET_AFTER_NS)
     assert series.ladders == []
@@ -321,7 +321,7 @@ def test_a_fill_of_a_rung_that_is_not_listed_counts_against_its_event():
         made.fill(order, number=1, qty=1), event_ticker=one.event.event_ticker
     )
     series._ledgers.book.book_fill(bought)
-    series.fills_booked(order.market_id)
+    series.on_holdings_change(order.market_id)
     assert series.weighing.worst_cents(one) == -79 - bought.fee_cents
     assert series.weighing.worst_cents(other) == 0
 
@@ -377,7 +377,7 @@ def test_a_denied_wish_is_made_again_when_orders_of_its_event_change(index, monk
 
 def test_a_denied_wish_is_made_again_when_fills_are_booked(monkeypatch):
     thin, made = denied(monkeypatch)
-    thin.trader.quoting.fills_booked(thin.markets[1].market_id)
+    thin.trader.quoting.on_holdings_change(thin.markets[1].market_id)
     decide(thin)
     assert made == [thin.now_ns]
 

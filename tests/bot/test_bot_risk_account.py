@@ -52,9 +52,9 @@ def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
             trader.quoting.weighing.bounds(ladder).loss_cents for ladder in trader.quoting.ladders
         ]
 
-    world.crowd.open(world.now_ns)
+    world.crowd.place_floors(world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)
-    world.start(world.process)
+    world.start_process(world.process)
     assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
     assert limits() == [20_000, 20_000]
     # The other one is filled until it may lose 24,000: a thousand is left for both our events.
@@ -81,9 +81,9 @@ def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
         settings = msgspec.structs.replace(settings, risk=risk)
         world.process.settings = settings
         world.process.trader = Trader(settings, make_of(world), account_risk=account)
-        world.crowd.open(world.now_ns)
+        world.crowd.place_floors(world.now_ns)
         world.driver.run_until(world.now_ns + SECOND)
-        world.start(world.process)
+        world.start_process(world.process)
     used = []
     for _ in range(60):
         for world in worlds:
@@ -96,9 +96,9 @@ def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
 
 def test_a_series_whose_books_are_not_open_leaves_the_others_no_room_to_grow() -> None:
     world = SimulatedWorld(replace(calm(), series_loss_cents=0, variants={"strangers": "adopt"}))
-    world.crowd.open(world.now_ns)
+    world.crowd.place_floors(world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)
-    world.start(world.process)
+    world.start_process(world.process)
     first = world.process
     assert world.driver.run_until(world.now_ns + 8 * SECOND, first.trader.quoting.all_two_sided)
     kept = {order.order_id for order in world.auditor.truth.resting()}

@@ -17,7 +17,7 @@ from venue.wire.requests import QtyOrder, TimeInForce
 def opens(world: SimulatedWorld) -> tuple[Exposure, int]:
     """What the first event may lose as its trader reckons it once it quotes; cents its fills came
     to."""
-    world.start(world.process)
+    world.start_process(world.process)
     trader = world.process.trader
     assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.phase is Phase.QUOTING)
     ladder = trader.quoting.ladders[0]
@@ -39,10 +39,10 @@ def test_shares_that_paid_before_the_start_pay_in_no_outcome_again(winner: Outco
         TimeInForce.IOC,
         ClientOrderId("of an earlier run"),
     )
-    bought = exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
+    bought = exchange.execute(v.PlaceOrder(MAKER, order), world.now_ns)
     assert isinstance(bought, v.Placed)
     assert bought.order.filled_qty == 5
-    exchange.apply(v.ResolveMarket(rung, winner), world.now_ns)
+    exchange.execute(v.ResolveMarket(rung, winner), world.now_ns)
     world.driver.run_until(world.now_ns + 3 * SECOND)
     exposure, spent = opens(world)
     assert spent == 0  # what they cost, and were paid, is history: no journal tells it

@@ -102,11 +102,9 @@ def test_a_fill_by_hand_booked_before_the_next_beat_after_its_rung_was_listed_co
     quoting, ledgers = venue.trader.quoting, venue.trader.ledgers
     quoting.take_series([event], venue.now_ns, venue.now_ns)
     venue.bought_by_hand(LATE)
-    change = ledgers.fills_read(venue.booked, venue.now_ns, venue.now_ns, ())
-    for market_id in change.markets:
-        quoting.fills_booked(market_id)
-    for fill in change.fills:
-        quoting.filled(fill, venue.now_ns)
+    change = ledgers.on_fills(venue.booked, venue.now_ns, venue.now_ns, ())
+    quoting.on_account_change(change, venue.now_ns)
+    quoting.learn(change, venue.now_ns)
     venue.live(60)
     assert quoting.pnl.report().total.qty == 10
     assert venue.difference() == 0

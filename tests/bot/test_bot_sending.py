@@ -173,7 +173,7 @@ def test_a_read_of_an_order_that_may_have_filled_competes_by_its_shares():
     of = Account()
     own = of.rests(45)
     print_ = m.Trade(made.MARKET, 1, "t", Price(45), Qty(5), False)
-    of.hints.saw(print_, [own], T0 - SECOND)
+    of.hints.on_frame(print_, [own], T0 - SECOND)
     sent = of.spend(create(20, value=6), create(30, value=4))
     assert [type(each).__name__ for each in sent] == ["Create", "ReadOrder", "Create"]
     assert sent[1] == m.ReadOrder(own.order_id)
@@ -184,7 +184,7 @@ def test_a_read_leaves_where_nothing_may_be_written():
     of = Account()
     of.sending.venue.refuses("venue_halted", T0)
     own = of.rests(45)
-    of.hints.saw(m.Trade(made.MARKET, 1, "t", Price(45), Qty(5), False), [own], T0 - SECOND)
+    of.hints.on_frame(m.Trade(made.MARKET, 1, "t", Price(45), Qty(5), False), [own], T0 - SECOND)
     assert of.spend(create()) == [m.ReadOrder(own.order_id)]
 
 
@@ -411,14 +411,14 @@ def test_a_change_that_a_limit_does_not_admit_ends_the_order():
 def differ(of: Account, ours: int, theirs: int) -> None:
     """Make our books and the venue's differ about the YES shares of the rung."""
     cash = model.Balance(Cents(0), Cents(0), Cents(0))
-    of.ledgers.series_read(T0)
-    of.ledgers.balance_read(cash, T0, T0)
-    of.ledgers.positions_read([], T0, T0)
+    of.ledgers.on_series(T0)
+    of.ledgers.on_balance(cash, T0, T0)
+    of.ledgers.on_positions([], T0, T0)
     of.ledgers.open_books(T0)
     bought = msgspec.structs.replace(
         made.fill(made.own(State.OPEN, number=99), 1, ours), market_id=made.MARKET
     )
-    of.ledgers.fills_read((bought,), T0, T0, [])
+    of.ledgers.on_fills((bought,), T0, T0, [])
     held = model.Position(
         ticker=Ticker("x"),
         market_id=made.MARKET,
@@ -426,9 +426,9 @@ def differ(of: Account, ours: int, theirs: int) -> None:
         qty=Qty(theirs),
     )
     at_ns = T0 + 5 * LAG_NS
-    of.ledgers.balance_read(cash, at_ns, at_ns)
-    of.ledgers.positions_read([held], at_ns, at_ns)
-    of.ledgers.fills_read((bought,), at_ns + 2 * LAG_NS, at_ns + 2 * LAG_NS, [])
+    of.ledgers.on_balance(cash, at_ns, at_ns)
+    of.ledgers.on_positions([held], at_ns, at_ns)
+    of.ledgers.on_fills((bought,), at_ns + 2 * LAG_NS, at_ns + 2 * LAG_NS, [])
     assert "position_differs" in of.out.findings
 
 

@@ -33,7 +33,7 @@ def settled(books: Books) -> tuple[MarketId, ...]:
     """The rungs whose winners are told by the audits that follow."""
     told: tuple[MarketId, ...] = ()
     for _ in range(4):
-        told += books.audit().told
+        told += books.audit().decided
     return told
 
 
@@ -43,7 +43,7 @@ def test_a_rung_whose_position_went_settles_by_what_the_balance_moved(winner, he
     books = holding((MARKET, held, 5))
     books.resolve(MARKET, winner)
     assert settled(books) == (MARKET,)
-    assert books.of.settlement.told_winner(MARKET) is winner
+    assert books.of.settlement.known_winner(MARKET) is winner
     assert books.of.holdings(MARKET) == (0, 0)
     assert books.of.event_cash_cents(EVENT, [MARKET]) == 500 * (held is winner)
     assert books.of.difference_cents == 0
@@ -54,7 +54,7 @@ def test_a_pair_of_yes_and_no_settles_and_tells_no_winner():
     books = holding((MARKET, YES, 5), (MARKET, NO, 5))
     books.resolve(MARKET, YES)
     assert settled(books) == ()
-    assert books.of.settlement.told_winner(MARKET) is None
+    assert books.of.settlement.known_winner(MARKET) is None
     assert books.of.holdings(MARKET) == (0, 0)
     assert books.of.difference_cents == 0
 
@@ -95,7 +95,7 @@ def test_two_events_at_once_settle_where_their_sum_fits_one_split_only():
         books.resolve(third, NO)
         for _ in range(30):
             books.audit()
-        assert (books.of.settlement.told_winner(MARKET) is YES) is tells
+        assert (books.of.settlement.known_winner(MARKET) is YES) is tells
         assert bool(books.noted("unallocated_settlement")) is not tells
         assert books.of.difference_cents == 0
 
@@ -107,7 +107,7 @@ def test_a_payout_that_may_be_in_the_opening_balance_tells_no_winner():
     books.resolve(MARKET, NO)
     for _ in range(30):
         books.audit()
-    assert books.of.settlement.told_winner(MARKET) is None
+    assert books.of.settlement.known_winner(MARKET) is None
     assert books.of.holdings(MARKET) == (0, 0)
     assert books.of.difference_cents == 0
 
@@ -118,7 +118,7 @@ def test_a_position_that_is_gone_waits_for_the_series_and_differs_if_that_shows_
     books.audit()
     assert books.of.series_wanted
     assert not books.out.findings
-    books.of.series_read(books.now_ns + 2 * LAG_NS)
+    books.of.on_series(books.now_ns + 2 * LAG_NS)
     books.audit()
     assert "position_differs" in books.out.findings
 
@@ -130,7 +130,7 @@ def test_a_resolution_that_is_taken_back_is_no_settlement():
     books.of.settlement.state_shown(active, books.now_ns + 1, books.now_ns + 1)
     books.audit(3)
     assert books.of.holdings(MARKET) == (5, 0)
-    assert not books.of.settlement.is_resolved(MARKET)
+    assert MARKET not in books.of.settlement.resolved_ns
 
 
 def test_cash_is_not_judged_while_a_resolved_rung_waits_for_its_payout():

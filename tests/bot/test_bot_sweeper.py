@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.sweeper import (
+from bot.core.execution.cancel_all import (
     CancelAll,
     CancelsAcknowledged,
     Clean,
@@ -145,12 +145,12 @@ def sent(effects: list[m.Effect]) -> list[m.Send]:
 def test_a_429_that_does_not_say_how_long_is_waited_out_for_a_second(code):
     """Row 16, as the trader waits."""
     sweeper = CancelAll(VERIFY, T0)
-    (listed,) = sent(sweeper.receive(m.Tick(), T0))
+    (listed,) = sent(sweeper.on_event(m.Tick(), T0))
     page = m.Ok(m.OrdersBody((shown("1"),), ""))
-    (cancel,) = sent(sweeper.receive(m.Response(listed.request_id, page, None), T0))
-    sweeper.receive(m.Response(cancel.request_id, m.Rejected(429, code, ""), None), T0)
-    assert sent(sweeper.receive(m.Tick(), T0 + S - 1)) == []
-    again = sent(sweeper.receive(m.Tick(), T0 + S))
+    (cancel,) = sent(sweeper.on_event(m.Response(listed.request_id, page, None), T0))
+    sweeper.on_event(m.Response(cancel.request_id, m.Rejected(429, code, ""), None), T0)
+    assert sent(sweeper.on_event(m.Tick(), T0 + S - 1)) == []
+    again = sent(sweeper.on_event(m.Tick(), T0 + S))
     assert m.CancelResting("1") in [each.request for each in again]
 
 
@@ -237,7 +237,7 @@ def fed(sweeper: CancelAll, *answers: m.Answer) -> list[m.Request]:
     waiting = list(answers)
     event: m.Tick | m.Response = m.Tick()
     while True:
-        asked += [e for e in sweeper.receive(event, now_ns) if isinstance(e, m.Send)]
+        asked += [e for e in sweeper.on_event(event, now_ns) if isinstance(e, m.Send)]
         now_ns += 10 * MS
         if not waiting:
             return [each.request for each in asked]
@@ -257,10 +257,10 @@ def test_a_repeated_cursor_is_a_failed_read_and_no_empty_one():
 
 def test_an_answer_that_comes_twice_changes_nothing():
     sweeper = CancelAll(VERIFY, T0)
-    [send] = [e for e in sweeper.receive(m.Tick(), T0) if isinstance(e, m.Send)]
+    [send] = [e for e in sweeper.on_event(m.Tick(), T0) if isinstance(e, m.Send)]
     replied = m.Response(send.request_id, page("", shown("7")))
-    sweeper.receive(replied, T0 + MS)
-    again = sweeper.receive(replied, T0 + 2 * MS)
+    sweeper.on_event(replied, T0 + MS)
+    again = sweeper.on_event(replied, T0 + 2 * MS)
     assert not [effect for effect in again if isinstance(effect, m.Send)]
     assert sweeper.found == 1
 
@@ -298,11 +298,11 @@ def test_a_host_that_cannot_be_reached_is_tried_again_after_pauses_that_grow_to_
     now_ns, sent, wake_ns = T0, [], T0
     while sweeper.verdict is None:
         now_ns = wake_ns
-        effects = sweeper.receive(m.Tick(), now_ns)
+        effects = sweeper.on_event(m.Tick(), now_ns)
         while sends := [e for e in effects if isinstance(e, m.Send)]:
             sent += sends
             gone = m.Rejected(0, "", "ConnectError")
-            effects = sweeper.receive(m.Response(sends[0].request_id, gone), now_ns)
+            effects = sweeper.on_event(m.Response(sends[0].request_id, gone), now_ns)
         wakes = [e.at_ns for e in effects if isinstance(e, m.WakeAt)]
         wake_ns = wakes[-1] if wakes else now_ns
     assert 5 <= len(sent) <= 7

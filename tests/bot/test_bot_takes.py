@@ -492,7 +492,7 @@ def test_the_table_lets_a_take_go_from_sent_and_from_lost_to_done():
 def test_the_second_route_of_a_take_is_admitted_with_the_first_one_counted():
     of = Account({"event_loss_cents": 500})
     of.ledgers.book.book_fill(made.fill(made.own(outcome=Outcome.NO, price=1, qty=5), 1, 5))
-    of.quoting.fills_booked(of.rung.market_id)
+    of.quoting.on_holdings_change(of.rung.market_id)
     sent = spent(of, take(BID, 50, qty=30))
     assert [(each.side, each.qty) for each in sent] == [(Side.SELL, 5), (Side.BUY, 14)]
     assert of.quoting.weighing.worst_cents(of.quoting.ladders[0]) >= -500

@@ -10,7 +10,7 @@ from bot.core.report import Phase
 from bot.core.settings import RiskSettings, StalenessSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.scenario import SECOND, Odds, draw, narrowed
+from bot.lab.sim.scenario import SECOND, SimScenario, draw, narrowed
 from bot.lab.sim.venue import SERIES
 from bot.lab.sim.world import SimulatedWorld
 from bot.strategy.api import Strategy
@@ -31,8 +31,8 @@ RISK = RiskSettings(
 )
 
 
-def calm() -> Odds:
-    """Odds without faults and without a crowd that moves."""
+def calm() -> SimScenario:
+    """A scenario without faults and without a crowd that moves."""
     return replace(
         narrowed(draw(0), without=("ticks_through",)),
         strategy="fixed_spread",
@@ -55,12 +55,12 @@ def calm() -> Odds:
     )
 
 
-def quoting(odds: Odds | None = None) -> SimulatedWorld:
+def quoting(odds: SimScenario | None = None) -> SimulatedWorld:
     """A world in which the trader quotes both sides of every rung."""
     world = SimulatedWorld(odds or calm())
-    world.crowd.open(world.now_ns)
+    world.crowd.place_floors(world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)
-    world.start(world.process)
+    world.start_process(world.process)
     assert world.driver.run_until(
         world.now_ns + 8 * SECOND, lambda: world.process.trader.quoting.all_two_sided()
     )
@@ -87,15 +87,15 @@ def test_both_sides_of_every_rung_are_quoted():
 def test_orders_that_a_life_before_left_on_both_sides_are_no_quotes_of_this_one():
     """More of them than cancels are sent at once: some are open yet while the start goes on."""
     world = SimulatedWorld(replace(calm(), rungs=(1,)))
-    world.crowd.open(world.now_ns)
+    world.crowd.place_floors(world.now_ns)
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     for number in range(80):
         outcome = (Outcome.YES, Outcome.NO)[number % 2]
         cid = ClientOrderId(f"earlier-{number}")
         order = QtyOrder(market, outcome, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, cid)
-        world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
+        world.exchange.execute(v.PlaceOrder(MAKER, order), world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)
-    world.start(world.process)
+    world.start_process(world.process)
     trader = world.process.trader
     assert world.driver.run_until(world.now_ns + 9 * SECOND, lambda: trader.quoting.all_two_sided())
     assert trader.phase is Phase.STARTING
@@ -134,7 +134,7 @@ def test_a_create_left_behind_may_be_refused_before_its_rung_is_known(code):
 
 def test_nothing_is_sent_before_the_start():
     world = SimulatedWorld(calm())
-    assert world.process.receive(m.Tick(), world.now_ns) == []
+    assert world.process.process_event(m.Tick(), world.now_ns) == []
 
 
 def test_a_pause_pulls_every_quote_and_a_resume_brings_them_back():
@@ -174,7 +174,7 @@ def test_a_finished_trader_is_silent():
     world = quoting()
     world.deliver(world.process, m.StopRequested("done"))
     world.driver.run_until(world.now_ns + 8 * SECOND, lambda: world.process.finished is not None)
-    assert world.process.receive(m.Tick(), world.now_ns + 1) == []
+    assert world.process.process_event(m.Tick(), world.now_ns + 1) == []
 
 
 def test_a_closed_channel_pulls_every_quote():
@@ -191,7 +191,7 @@ def test_a_silent_channel_pulls_every_quote_in_time():
 
 def test_a_halted_venue_is_asked_once_in_five_seconds():
     world = quoting()
-    world.exchange.apply(v.SetVenueState(VenueState.HALTED), world.now_ns)
+    world.exchange.execute(v.SetVenueState(VenueState.HALTED), world.now_ns)
     world.deliver(world.process, m.PauseRequested("so that there is something to cancel"))
     world.driver.run_until(world.now_ns + SECOND)
     before = dict(world.process.trader.out.counters.requests)
@@ -204,7 +204,7 @@ def test_a_halted_venue_is_asked_once_in_five_seconds():
 def test_a_halted_market_is_left_alone_and_the_others_are_quoted():
     world = quoting()
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
-    world.exchange.apply(v.HaltMarket(market), world.now_ns)
+    world.exchange.execute(v.HaltMarket(market), world.now_ns)
     world.driver.run_until(world.now_ns + 8 * SECOND)
     rungs = [r for ladder in world.process.trader.quoting.ladders for r in ladder.rungs]
     assert [rung.blocked != "" for rung in rungs] == [rung.market_id == market for rung in rungs]
@@ -215,7 +215,7 @@ def foreign(world: SimulatedWorld) -> None:
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     cid = ClientOrderId("somebody-else")
     order = QtyOrder(market, Outcome.YES, Side.BUY, Price(1), Qty(1), TimeInForce.GTC, cid)
-    world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
+    world.exchange.execute(v.PlaceOrder(MAKER, order), world.now_ns)
 
 
 def test_where_somebody_else_has_an_order_ours_are_cancelled_and_it_is_told():
@@ -231,10 +231,10 @@ def test_where_somebody_else_has_an_order_ours_are_cancelled_and_it_is_told():
 
 def test_what_rests_at_the_start_is_cancelled_before_the_first_quote():
     world = SimulatedWorld(calm())
-    world.crowd.open(world.now_ns)
+    world.crowd.place_floors(world.now_ns)
     foreign(world)
     world.driver.run_until(world.now_ns + SECOND)
-    world.start(world.process)
+    world.start_process(world.process)
     trader = world.process.trader
     assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.phase is Phase.QUOTING)
     assert resting(world) == 0
@@ -263,16 +263,16 @@ def test_orders_of_an_earlier_run_are_found_however_late_the_series_is_read():
 
 def test_an_open_intent_is_settled_before_anything_is_quoted():
     world = SimulatedWorld(calm())
-    world.crowd.open(world.now_ns)
+    world.crowd.place_floors(world.now_ns)
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     cid = ClientOrderId("earlier-1")
     order = QtyOrder(market, Outcome.YES, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, cid)
-    world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
+    world.exchange.execute(v.PlaceOrder(MAKER, order), world.now_ns)
     body = codec.encode_new_order(order)
     world.disk.plant(m.UnconfirmedCreate(order, body))
     world.auditor.flight.bodies[cid] = body
     world.driver.run_until(world.now_ns + SECOND)
-    world.start(world.process)
+    world.start_process(world.process)
     trader = world.process.trader
     assert world.driver.run_until(world.now_ns + 9 * SECOND, lambda: trader.phase is Phase.QUOTING)
     assert resting(world) == 0
@@ -283,7 +283,7 @@ def test_an_open_intent_is_settled_before_anything_is_quoted():
 def test_a_lost_create_that_the_cash_does_not_reach_for_does_not_keep_a_restart_waiting():
     odds = replace(calm(), cash_cents=100)
     world = SimulatedWorld(odds)
-    world.crowd.open(world.now_ns)
+    world.crowd.place_floors(world.now_ns)
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     for cid, price in (("rests", 60), ("lost", 55)):
         order = QtyOrder(
@@ -295,13 +295,13 @@ def test_a_lost_create_that_the_cash_does_not_reach_for_does_not_keep_a_restart_
             TimeInForce.GTC,
             ClientOrderId(cid),
         )
-        answer = world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
+        answer = world.exchange.execute(v.PlaceOrder(MAKER, order), world.now_ns)
     assert isinstance(answer, v.Refused)
     body = codec.encode_new_order(order)
     world.disk.plant(m.UnconfirmedCreate(order, body))
     world.auditor.flight.bodies[order.client_order_id] = body
     world.driver.run_until(world.now_ns + SECOND)
-    world.start(world.process)
+    world.start_process(world.process)
     trader = world.process.trader
     assert world.driver.run_until(world.now_ns + 12 * SECOND, lambda: trader.phase is Phase.QUOTING)
 
@@ -326,10 +326,10 @@ def test_a_strategy_that_fails_pulls_its_event_and_is_counted():
         ),
     )
     world = SimulatedWorld(calm())
-    world.crowd.open(world.now_ns)
+    world.crowd.place_floors(world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)
     world.process.trader = Trader(settings, lambda: Mad(None))
-    world.start(world.process)
+    world.start_process(world.process)
     world.driver.run_until(world.now_ns + 8 * SECOND)
     trader = world.process.trader
     assert trader.out.counters.strategy_errors >= 1
@@ -396,7 +396,7 @@ def test_of_a_rung_that_has_resolved_no_age_of_its_book_is_told_and_of_those_bes
     world = quoting()
     ladder = world.process.trader.report(world.now_ns).events[0]
     gone = ladder.rungs[0].market_id
-    world.exchange.apply(v.ResolveMarket(gone, Outcome.YES), world.now_ns)
+    world.exchange.execute(v.ResolveMarket(gone, Outcome.YES), world.now_ns)
     world.driver.run_until(world.now_ns + 20 * SECOND)
     events = world.process.trader.report(world.now_ns).events
     told = {rung.market_id: rung.book_age_ns for event in events for rung in event.rungs}

@@ -23,13 +23,13 @@ from venue.wire.names import Ticker
 def sent(world: SimulatedWorld) -> Counter[str]:
     """Kinds of requests from here on; grows as they leave."""
     count: Counter[str] = Counter()
-    send = world.network.send
+    send = world.network.send_request
 
     def counted(process, effect):
         count[type(effect.request).__name__] += 1
         send(process, effect)
 
-    world.network.send = counted  # type: ignore[method-assign]
+    world.network.send_request = counted  # type: ignore[method-assign]
     return count
 
 
@@ -56,9 +56,9 @@ def test_traders_on_one_credential_spend_from_one_purse():
 def others(world: SimulatedWorld, until_ns: int, per_second: int) -> None:
     """A second client on our key."""
     if world.now_ns < until_ns:
-        world.exchange.front.bucket(m.Key.TRADE, world.now_ns).take(world.now_ns)
+        world.exchange.front.bucket(m.Key.TRADE, world.now_ns).spend_token(world.now_ns)
         gap_s = world._rng.expovariate(per_second)
-        world.after(int(gap_s * SECOND), partial(others, world, until_ns, per_second))
+        world.schedule_after(int(gap_s * SECOND), partial(others, world, until_ns, per_second))
 
 
 def test_a_second_client_on_the_key_is_found_while_quotes_go_on_and_forgotten_once_it_went():

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bot.config.diff import written
-from bot.config.sections import File, applies_of
+from bot.config.sections import File, applies_of, section_of
 from bot.config.validation import accepted
 
 HEAD = """# The configuration file
@@ -22,7 +22,8 @@ line, key, value and what is accepted. A zero switches a limit off, or has it fo
 where the table says so and nowhere else. Paths start from the file's own folder, the state
 directory from where the program is started. Units stand in the keys: `_cents`, `_qty` (shares),
 `_ms`, `_pct`, `_millicents` (thousandths of a cent). A dash is no value; of a key that has to be
-there the table says that it must be given.
+there the table says that it must be given. A key that was renamed is taken under its old name for
+one version, with a warning that names file, line, old name and new name.
 
 ```
 bot config show configs/demo.yaml           # every key: value in force, where from, live or restart
@@ -64,8 +65,8 @@ itself, told as `config_rolled_back` at level error, when within it
 - a breaker trips; or
 - the share of rungs with orders on both sides stays below half of what it was when the change came,
   for ten seconds without a break. Only rungs count that could be quoted on both sides: active,
-  nothing standing in their way, more than `curfew.reduce_ms` from the end, and not pulled by news
-  (unless `news` was changed).
+  nothing standing in their way, more than `wind_down.reduce_ms` from the end, and not pulled by the
+  jump guard (unless `jump_guard` was changed).
 
 Time paused, latched or flattening does not count. A second change within the minute begins it anew,
 and what would come back stays the same. No rollback loosens a limit of `risk` or `breakers`: of
@@ -80,10 +81,10 @@ ROW = "| key | default | accepted | a change | meaning |\n|---|---|---|---|---|\
 
 def page() -> str:
     """The whole page: the keys at the top, then section by section."""
-    top = [(name, field) for name, field in File.model_fields.items() if _section(field) is None]
+    top = [(name, field) for name, field in File.model_fields.items() if section_of(field) is None]
     parts = ["## Keys at the top\n\n" + ROW + "".join(_row(File, "", *each) for each in top)]
     for name, field in File.model_fields.items():
-        model = _section(field)
+        model = section_of(field)
         if model is not None:
             many = "[]" if str(field.annotation).startswith("tuple") else ""
             prefix = f"{name}{many}."
@@ -91,14 +92,6 @@ def page() -> str:
             about = " ".join((model.__doc__ or "").split())
             parts.append(f"## `{name}`\n\n{about}\n\n{ROW}{rows}")
     return HEAD + "\n".join(parts)
-
-
-def _section(field: FieldInfo) -> type[BaseModel] | None:
-    """The model of a key that is a section, or a list of such."""
-    for each in (field.annotation, *getattr(field.annotation, "__args__", ())):
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            return each
-    return None
 
 
 def _row(model: type[BaseModel], prefix: str, name: str, field: FieldInfo) -> str:

@@ -50,13 +50,13 @@ risk:
   series_loss_cents: 200000
   rung_position_qty: {number}
   order_qty: 100
-pace:
+throttle:
   place_horizon_ms: {number}
-news:
+jump_guard:
   print_qty: 0
   jump_cents: 0
   pull_ms: {number}
-curfew:
+wind_down:
   halve_ms: {number}
 breakers:
   rejects_per_minute: {number}
@@ -69,12 +69,12 @@ WRONG = (
     ("lot_qty: 1", "lot_qty: one"),
     ("name: fixed_spread", "name: fixed_spraed"),
     ("series_loss_cents: 200000", "series_loss_cents: 2"),
-    ("news:", "news"),
-    ("curfew:", "risk:"),
+    ("jump_guard:", "jump_guard"),
+    ("wind_down:", "risk:"),
     ("breakers:", "breakers: &all"),
     ("series: AURELIA-VAL", "series: QUILLON-VAL"),
     ("key_file: maker.key", "key_file: other.key"),
-    ("pace:\n", "pace:\n  requests_in_flight: 7\n"),
+    ("throttle:\n", "throttle:\n  requests_in_flight: 7\n"),
     ("strategy:\n", "strategy:\n  budget_ms: 7\n"),
     ("breakers:", "budget:\n  burst: 300\nbreakers:"),
 )

@@ -42,17 +42,17 @@ def test_every_key_is_shown_with_its_value_its_origin_and_when_it_applies():
         ),
         "applies": "live",
     }  # fmt: skip
-    assert rows["trust.book_ms"]["from"] == "default"
-    assert rows["trust.book_ms"]["applies"] == "restart"
+    assert rows["staleness.book_ms"]["from"] == "default"
+    assert rows["staleness.book_ms"]["applies"] == "restart"
     assert rows["strategy.params.q_half_lots"]["value"] == "2.5"
     assert (shown["name"], len(shown["digest"])) == ("demo", 16)
 
 
 def test_the_table_for_a_person_can_be_cut_to_what_the_file_says():
     lines = invoke("show", str(DEMO), "--given").stdout.splitlines()
-    assert "trust." not in "".join(lines)
-    [line] = [line for line in lines if line.startswith("pace.decide_ms ")]
-    assert line.split() == ["pace.decide_ms", "50", "line", line.split()[3], "live"]
+    assert "staleness." not in "".join(lines)
+    [line] = [line for line in lines if line.startswith("throttle.decide_ms ")]
+    assert line.split() == ["throttle.decide_ms", "50", "line", line.split()[3], "live"]
 
 
 def test_a_file_with_faults_ends_with_2_and_all_of_them(tmp_path):
@@ -73,7 +73,7 @@ def test_files_that_differ_in_comments_alone_have_no_difference(tmp_path):
 
 def test_a_difference_that_a_running_bot_takes_over_ends_with_0(tmp_path):
     done = invoke("diff", str(DEMO), str(edited(tmp_path, "decide_ms: 50", "decide_ms: 60")))
-    assert (done.exit_code, done.stdout) == (0, "pace.decide_ms: 50 -> 60  (live)\n")
+    assert (done.exit_code, done.stdout) == (0, "throttle.decide_ms: 50 -> 60  (live)\n")
 
 
 def test_a_difference_that_takes_a_restart_ends_with_4(tmp_path):
@@ -118,10 +118,10 @@ def test_a_running_bot_takes_a_change_over_and_refuses_a_fault_and_quotes_on(tmp
         heard("two_sided_everywhere")
         text = path.read_text()
         path.write_text(text.replace("decide_ms: 50", "decide_ms: 60"))
-        assert heard("config_applied")["changed"] == "pace.decide_ms: 50 -> 60"
+        assert heard("config_applied")["changed"] == "throttle.decide_ms: 50 -> 60"
         path.write_text(text.replace("decide_ms: 50", "decide_ms: 0"))
         process.send_signal(signal.SIGHUP)
-        assert "pace.decide_ms: '0'; accepted" in str(heard("config_refused")["why"])
+        assert "throttle.decide_ms: '0'; accepted" in str(heard("config_refused")["why"])
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=20)
         assert process.returncode == 0

@@ -38,7 +38,7 @@ class Bot:
         assert old in text
         event = self.live.check(text.replace(old, new).encode())
         if event is not None:
-            self.live.tell(event)
+            self.live.send_event(event)
         return event
 
 
@@ -92,7 +92,7 @@ def test_a_comment_changes_nothing(bot):
 
 
 def test_a_default_that_is_written_out_changes_nothing(bot):
-    assert bot.change("pace:\n", "pace:\n  dwell_ms: 500\n") is None
+    assert bot.change("throttle:\n", "throttle:\n  dwell_ms: 500\n") is None
 
 
 def test_a_change_that_did_not_hold_is_over_once_it_is_taken_back(bot):
@@ -124,7 +124,7 @@ def test_all_faults_are_told_at_once(bot):
 def test_a_key_that_takes_a_restart_is_told_and_no_live_key_beside_it_is_applied(bot):
     before = bot.trader.reconfiguration.configured
     text = GOOD.replace("order_qty: 100", "order_qty: 90")
-    said = why(bot.change("pace:\n", "budget:\n  burst: 300\npace:\n", text))
+    said = why(bot.change("throttle:\n", "budget:\n  burst: 300\nthrottle:\n", text))
     assert said == (
         f"{bot.path}:17: budget.burst: 400 -> 300; takes a restart | nothing of the file was "
         "applied"

@@ -7,21 +7,31 @@ import jsonschema
 import pytest
 import yaml
 
+from bot.config.bot_config import finish, read_draft
 from bot.config.plugins import find_strategy, shipped_strategies
 from bot.config.schema import APPLIES, schema, schema_text
-from bot.config.sections import LIVE, File, applies_of
+from bot.config.sections import (
+    LIVE,
+    SETTINGS_OF,
+    File,
+    applies_of,
+    field_of,
+    key_of_field,
+    section_of,
+)
 from bot.core.reconfigure import FIXED_PACE
 from bot.core.reconfigure import LIVE as LIVE_PARTS
 from bot.core.settings import TraderSettings
-from tests.config.configuration_page import _section, page
+from tests.config.configuration_page import page
 
+TRADER = finish(read_draft(Path("configs/demo.yaml"))).trader
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted(ROOT.glob("configs/*.yaml"))
 SERIES = [path for path in SHIPPED if path.name != "venue.yaml"]
 SECTIONS = {
     name: section
     for name, field in File.model_fields.items()
-    if (section := _section(field)) is not None
+    if (section := section_of(field)) is not None
 }
 
 
@@ -79,6 +89,15 @@ def test_the_schema_describes_the_parameters_of_every_strategy_that_comes_with_t
         assert set(definitions[f"{name}.params"].get("properties", {})) == set(params.model_fields)
 
 
+def test_every_number_of_the_trader_has_a_key_and_no_key_leads_nowhere():
+    for name, field in SETTINGS_OF.items():
+        kind = type(getattr(TRADER, field))
+        assert {field_of(key) for key in SECTIONS[name].model_fields} == set(kind.__struct_fields__)
+        assert [key_of_field(field_of(key)) for key in SECTIONS[name].model_fields] == list(
+            SECTIONS[name].model_fields
+        )
+
+
 @pytest.mark.parametrize("section", SECTIONS.values(), ids=SECTIONS)
 def test_every_key_says_what_it_means(section):
     for name, field in section.model_fields.items():
@@ -93,11 +112,12 @@ def test_the_live_keys_of_the_file_are_those_that_the_trader_takes_over():
         for key, field in section.model_fields.items()
         if applies_of(section, field) == LIVE
     }
+    section_for = {field: section for section, field in SETTINGS_OF.items()}
     taken = {
-        f"{part}.{key}"
+        f"{section_for[part]}.{key}"
         for part in LIVE_PARTS
-        for key in SECTIONS[part].model_fields
-        if not (part == "pace" and key in FIXED_PACE)
+        for key in SECTIONS[section_for[part]].model_fields
+        if not (section_for[part] == "throttle" and key in FIXED_PACE)
     }
     assert live == taken | {"strategy.name", "strategy.params"}
     assert set(LIVE_PARTS) < set(TraderSettings.__struct_fields__)
@@ -106,7 +126,7 @@ def test_the_live_keys_of_the_file_are_those_that_the_trader_takes_over():
 def test_the_schema_says_of_every_key_whether_it_is_live():
     definitions = schema()["$defs"]
     assert definitions["Risk"]["properties"]["order_qty"][APPLIES] == "live"
-    assert definitions["Pace"]["properties"]["requests_in_flight"][APPLIES] == "restart"
+    assert definitions["Throttle"]["properties"]["requests_in_flight"][APPLIES] == "restart"
     for section in SECTIONS.values():
         for key in definitions[section.__name__]["properties"].values():
             assert key[APPLIES] in ("live", "restart")

@@ -39,7 +39,7 @@ class Kept:
         self.judged.append(raw)
         return self.event
 
-    def tell(self, event: m.Event) -> None:
+    def send_event(self, event: m.Event) -> None:
         self.told.append(event)
         self.taken = self.takes
 

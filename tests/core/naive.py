@@ -373,7 +373,7 @@ class NaiveExchange:
             return m.Refused(Code.MARKET_NOT_FOUND, "")
         if market.winner is not None:
             same = market.winner is command.winner
-            return m.Carried() if same else m.Refused(Code.INVALID_REQUEST, "")
+            return m.Accepted() if same else m.Refused(Code.INVALID_REQUEST, "")
         for order in list(market.resting):
             order.updated_ns = now_ns
             self._leave(order, OrderStatus.EXPIRED)
@@ -390,7 +390,7 @@ class NaiveExchange:
         self._event_becomes(
             event_ticker, EventStatus.SETTLED if settled else EventStatus.CLOSED, now_ns
         )
-        return m.Carried()
+        return m.Accepted()
 
     def _event_becomes(self, event_ticker, status, now_ns):
         if self.events[event_ticker] is not status:
@@ -410,7 +410,7 @@ class NaiveExchange:
         if status is not command.status and (begun or command.status is EventStatus.SETTLED):
             return m.Refused(Code.INVALID_REQUEST, "")
         self._event_becomes(command.event_ticker, command.status, now_ns)
-        return m.Carried()
+        return m.Accepted()
 
     def do_HaltMarket(self, command, market, now_ns):
         return self._market_becomes(market, MarketState.HALTED, now_ns)
@@ -426,19 +426,19 @@ class NaiveExchange:
         if market.state is not state:
             market.state = state
             self.told.append(m.MarketStateChanged(now_ns, market.listing.market_id, state))
-        return m.Carried()
+        return m.Accepted()
 
     def do_SetVenueState(self, command, market, now_ns):
         if self.venue_state is not command.state:
             self.venue_state = command.state
             self.told.append(m.VenueStateChanged(now_ns, command.state))
-        return m.Carried()
+        return m.Accepted()
 
     def do_AddUser(self, command, market, now_ns):
         if command.user_id not in self.cash:
             self.cash[command.user_id] = 0
             self.told.append(m.UserAdded(now_ns, command.user_id))
-        return m.Carried()
+        return m.Accepted()
 
     def do_Deposit(self, command, market, now_ns):
         return self._cash_moves(command.user_id, command.amount_cents, command.amount_cents)
@@ -452,18 +452,18 @@ class NaiveExchange:
         if self.available(user) + change < 0:
             return m.Refused(Code.INSUFFICIENT_BALANCE, "")
         self.cash[user] += change
-        return m.Carried()
+        return m.Accepted()
 
     def do_ListCompany(self, command, market, now_ns):
         self.told.append(m.CompanyListed(now_ns, command))
-        return m.Carried()
+        return m.Accepted()
 
     def do_ListEvent(self, command, market, now_ns):
         self.events[command.event_ticker] = command.status
         self.told.append(m.EventListed(now_ns, command))
-        return m.Carried()
+        return m.Accepted()
 
     def do_ListMarket(self, command, market, now_ns):
         self.markets[command.market_id] = NaiveMarket(command)
         self.told.append(m.MarketListed(now_ns, command))
-        return m.Carried()
+        return m.Accepted()

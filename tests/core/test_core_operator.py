@@ -42,7 +42,7 @@ SETTING_UP = [
 @pytest.mark.parametrize("command", SETTING_UP, ids=lambda c: type(c).__name__)
 def test_a_command_that_changes_something_is_carried_out_with_one_event(command):
     world = World()
-    assert world.do(command) == m.Carried()
+    assert world.do(command) == m.Accepted()
     assert len(world.events) == 1
 
 
@@ -61,7 +61,7 @@ ALREADY_SO = [
 def test_a_command_that_changes_nothing_is_carried_out_without_an_event(command):
     world = World()
     before = world.engine.state_hash()
-    assert world.do(command) == m.Carried()
+    assert world.do(command) == m.Accepted()
     assert world.events == []
     assert world.engine.state_hash() == before
 
@@ -144,7 +144,7 @@ def test_a_series_belongs_to_one_company():
 def test_an_archived_company_frees_its_symbol_and_is_not_renamed():
     world = World()
     world.do(m.ArchiveCompany(uuid(1)))
-    assert world.do(m.ListCompany(uuid(2), "Other", "ACME")) == m.Carried()
+    assert world.do(m.ListCompany(uuid(2), "Other", "ACME")) == m.Accepted()
     assert world.do(m.ListCompany(uuid(1), "Acme", "NEW")).code is Code.INVALID_REQUEST
 
 
@@ -162,7 +162,7 @@ def test_one_more_company_is_listed_without_a_look_at_all_that_are_there():
     world = World()
     listings = world.engine._listings
     listings.companies = Counted(listings.companies)
-    assert world.do(m.ListCompany(uuid(2), "Other", "OTH")) == m.Carried()
+    assert world.do(m.ListCompany(uuid(2), "Other", "OTH")) == m.Accepted()
     assert world.do(m.ListCompany(uuid(3), "Third", "OTH")).code is Code.INVALID_REQUEST
     assert listings.companies.walks == 0
 
@@ -170,7 +170,7 @@ def test_one_more_company_is_listed_without_a_look_at_all_that_are_there():
 def test_a_symbol_is_free_once_its_company_has_another():
     world = World()
     world.do(m.ListCompany(uuid(1), "Acme", "NEW"))
-    assert world.do(m.ListCompany(uuid(2), "Other", "ACME")) == m.Carried()
+    assert world.do(m.ListCompany(uuid(2), "Other", "ACME")) == m.Accepted()
     assert world.do(m.ListCompany(uuid(3), "Third", "NEW")).code is Code.INVALID_REQUEST
     assert world.do(m.ListCompany(uuid(1), "Acme", "ACME")).code is Code.INVALID_REQUEST
 
@@ -179,7 +179,7 @@ def test_an_event_is_a_ladder_of_strikes_or_a_single_binary_market():
     world = World()
     world.do(NEW_EVENT)
     binary = changed(listing(200, NEW_EVENT.event_ticker), ticker="ACM-27Q1-YES", strike_value=None)
-    assert world.do(binary) == m.Carried()
+    assert world.do(binary) == m.Accepted()
     for late in (
         listing(201, NEW_EVENT.event_ticker),
         changed(listing(202, NEW_EVENT.event_ticker), strike_value=None),
@@ -191,14 +191,14 @@ def test_listing_takes_as_long_however_many_events_there_are():
     world = World()
     begun = time.process_time()
     for number in range(100, 20_100):
-        assert world.do(event(number, f"S{number}")) == m.Carried()
+        assert world.do(event(number, f"S{number}")) == m.Accepted()
     assert time.process_time() - begun < 8
 
 
 def test_archiving_twice_is_one_change():
     world = World()
     world.do(m.ArchiveCompany(uuid(1)))
-    assert world.do(m.ArchiveCompany(uuid(1))) == m.Carried()
+    assert world.do(m.ArchiveCompany(uuid(1))) == m.Accepted()
     assert world.events == []
 
 
@@ -206,7 +206,7 @@ def test_reserved_cash_cannot_be_withdrawn():
     world = World()
     world.buy("a", YES, 50, 10)
     assert world.do(m.Withdraw("a", CASH - 499)).code is Code.INSUFFICIENT_BALANCE
-    assert world.do(m.Withdraw("a", CASH - 500)) == m.Carried()
+    assert world.do(m.Withdraw("a", CASH - 500)) == m.Accepted()
 
 
 def test_a_halted_market_keeps_its_orders_and_trades_again_when_resumed():

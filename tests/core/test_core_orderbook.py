@@ -26,7 +26,7 @@ def half_with(side, *rows):
     entries = []
     for name, (price, size) in enumerate(rows):
         entries.append(Named(name, size))
-        half.add(entries[-1], price)
+        half.add_entry(entries[-1], price)
     return half, entries
 
 
@@ -77,7 +77,7 @@ def test_whoever_leaves_a_queue_the_others_keep_their_order(side, leaving):
 def test_an_entry_that_left_may_come_back_at_the_end(side):
     half, entries = half_with(side, (50, 1), (50, 1))
     half.remove(entries[0])
-    half.add(entries[0], 50)
+    half.add_entry(entries[0], 50)
     assert line(half) == [1, 0]
 
 
@@ -85,7 +85,7 @@ def test_an_entry_that_left_may_come_back_at_the_end(side):
 def test_an_entry_that_moved_to_the_front_of_another_price_leaves_it_whole(side):
     half, entries = half_with(side, (50, 1), (50, 1))
     half.remove(entries[1])
-    half.add(entries[1], 60 if side is BookSide.BID else 40)
+    half.add_entry(entries[1], 60 if side is BookSide.BID else 40)
     half.remove(entries[1])
     assert line(half) == [0]
     assert half.best_price() == 50
@@ -117,7 +117,7 @@ def test_the_outermost_prices_are_levels_like_any_other(side, price):
 
 def test_the_halves_of_a_book_are_its_own():
     book = OrderBook()
-    book.half(BookSide.BID).add(Named("bid", 1), 40)
+    book.half(BookSide.BID).add_entry(Named("bid", 1), 40)
     assert book.bids.best_price() == 40
     assert book.asks.best_price() is None
 
@@ -134,7 +134,7 @@ def test_a_half_serves_as_a_list_sorted_by_price_and_arrival(side, rows):
     for turn, (move, price, number) in enumerate(rows):
         if move == "add" or not plain:
             entry = Named(turn, number)
-            half.add(entry, price)
+            half.add_entry(entry, price)
             plain.append((-price if side is BookSide.BID else price, turn, entry))
             continue
         chosen = plain[(price * 7 + number) % len(plain)]

@@ -68,7 +68,7 @@ def test_orders_of_other_markets_stay():
 def test_a_halted_market_can_be_resolved():
     world = World()
     world.do(m.HaltMarket(M))
-    assert world.do(m.ResolveMarket(M, YES)) == m.Carried()
+    assert world.do(m.ResolveMarket(M, YES)) == m.Accepted()
 
 
 def test_resolving_again_the_same_way_changes_nothing():
@@ -76,7 +76,7 @@ def test_resolving_again_the_same_way_changes_nothing():
     world.give("a", YES, 10)
     world.do(m.ResolveMarket(M, YES))
     before = world.engine.state_hash()
-    assert world.do(m.ResolveMarket(M, YES)) == m.Carried()
+    assert world.do(m.ResolveMarket(M, YES)) == m.Accepted()
     assert world.events == []
     assert world.engine.state_hash() == before
 

@@ -101,8 +101,8 @@ def test_a_restored_engine_knows_whose_each_symbol_is_now():
     other = copied(world.engine)
     answer, _ = other.apply(m.ListCompany(uuid(3), "Third", "ACME"), world.now_ns)
     assert answer.code is Code.INVALID_REQUEST
-    assert other.apply(m.ListCompany(uuid(2), "Other", "NEW"), world.now_ns)[0] == m.Carried()
-    assert other.apply(m.ListCompany(uuid(3), "Third", "ACME"), world.now_ns)[0] == m.Carried()
+    assert other.apply(m.ListCompany(uuid(2), "Other", "NEW"), world.now_ns)[0] == m.Accepted()
+    assert other.apply(m.ListCompany(uuid(3), "Third", "ACME"), world.now_ns)[0] == m.Accepted()
 
 
 def test_a_snapshot_does_not_change_with_the_engine_it_was_taken_of():

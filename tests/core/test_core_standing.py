@@ -29,7 +29,7 @@ def lived(seed):
 def joined(engine):
     """Views that were told of nothing but what stands."""
     views = Views()
-    for event in engine.standing(LENGTH + 1_000):
+    for event in engine.snapshot_events(LENGTH + 1_000):
         views.apply(event)
     return views
 
@@ -65,4 +65,6 @@ def test_a_newcomer_knows_that_a_company_is_archived():
 
 
 def test_a_newcomer_to_an_empty_exchange_is_told_its_state_only():
-    assert [type(event).__name__ for event in Engine(KEY).standing(1)] == ["VenueStateChanged"]
+    assert [type(event).__name__ for event in Engine(KEY).snapshot_events(1)] == [
+        "VenueStateChanged"
+    ]

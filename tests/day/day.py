@@ -266,7 +266,7 @@ async def _run(state: Path, market: MarketLike, asked: Asked) -> tuple[_Watched,
     clock = LeapingClock(loop, START_NS)
     runner, channel = _runner(finish(read_draft(CONFIG)), state, clock, market)
     watched = _Watched(runner, channel, state, asked)
-    loop.add_signal_handler(signal.SIGINT, lambda: runner.stop("SIGINT"))
+    loop.add_signal_handler(signal.SIGINT, lambda: runner.request_stop("SIGINT"))
     children = (
         Child("lines", lambda: show_lines(runner.look)),
         Child("scrape", watched.scrape),
@@ -290,7 +290,7 @@ async def _progress(watched: _Watched) -> None:
         now_s = time.monotonic()
         if minutes is not None and now_s - began_s > 60 * minutes:
             minutes = None
-            watched.runner.stop("the wall time is over")
+            watched.runner.request_stop("the wall time is over")
         if asked.quiet or now_s - told_s < _TOLD_S:
             continue
         told_s = now_s

@@ -102,8 +102,8 @@ class Market:
         self.venue = TrueValueMarket(WORLD, [100 + rung for rung in range(RUNGS)], START_NS)
         self._users = {buys: UserId(f"crowd.day.{buys}") for buys in (True, False)}
         for user in self._users.values():
-            self.venue.exchange.apply(v.AddUser(user), START_NS)
-            self.venue.exchange.apply(v.Deposit(user, _RICH), START_NS)
+            self.venue.exchange.execute(v.AddUser(user), START_NS)
+            self.venue.exchange.execute(v.Deposit(user, _RICH), START_NS)
         self._resting: dict[tuple[int, bool], dict[int, OrderId]] = {
             (rung, buys): {} for rung in range(RUNGS) for buys in (True, False)
         }
@@ -176,13 +176,13 @@ class Market:
                     self._place_new(rung, buys, price)
             for price in extra:
                 command = v.CancelOrder(self._users[buys], resting.pop(price))
-                self.venue.exchange.apply(command, self._now_ns)
+                self.venue.exchange.execute(command, self._now_ns)
 
     def _amend(self, rung: int, buys: bool, old: int, new: int, amend: Amend) -> None:
         resting = self._resting[rung, buys]
         order_id = resting.pop(old)
         command = v.AmendOrder(self._users[buys], order_id, amend)
-        answer = self.venue.exchange.apply(command, self._now_ns)
+        answer = self.venue.exchange.execute(command, self._now_ns)
         if isinstance(answer, v.Amended) and answer.order.remaining_qty:
             resting[new] = order_id
         else:  # it has traded away
@@ -234,7 +234,7 @@ class Market:
 
     def _answered(self, number: int, request: m.Request) -> Answered:
         send = m.Send(m.RequestId(number), request, "asked for")
-        answer = self.venue.exchange.answer(send, self._now_ns)
+        answer = self.venue.exchange.answer_request(send, self._now_ns)
         status, body = _as_http(answer.answer)
         return Answered(number, status, body, answer.tokens or 0)
 

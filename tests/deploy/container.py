@@ -12,7 +12,7 @@ import yaml
 from bot.cli.main import app as bot_app
 from deploy.image.dockerfile import Stage, read
 from tests.house.tree import ROOT
-from venue.cli import app as venue_app
+from venue.cli.main import app as venue_app
 
 DEPLOY = ROOT / "deploy"
 BASE = DEPLOY / "kubernetes/base"

@@ -25,7 +25,7 @@ import httpx
 
 from tests.e2e.runs import CONFIG, ROOT, start_bot, summary_of, wait_until
 from venue.engine import messages as v
-from venue.hold import fresh
+from venue.storage.recovery import fresh
 from venue.storage.statedir import StateDir
 from venue.wire.model import RESTING
 from venue.wire.names import OrderId, UserId
@@ -141,7 +141,7 @@ def judge(state_path: Path) -> Verdict:
     with StateDir.open(state_path) as state:
         exchange = fresh(state.order_id_key)
         for entry in state.entries(0):
-            answer, events = exchange.carry_out(entry.command, entry.at_ns)
+            answer, events = exchange.apply_command(entry.command, entry.at_ns)
             _take(verdict, entry.command, answer, events)
     return verdict
 

@@ -24,7 +24,7 @@ import httpx
 
 from tests.e2e.kill_client import Client
 from venue.engine.messages import Deposit
-from venue.recovery import RecoveredVenue, recover
+from venue.storage.recovery import RecoveredVenue, recover
 from venue.storage.statedir import StateDir
 
 ROOT = Path(__file__).parents[2]

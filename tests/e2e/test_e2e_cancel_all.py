@@ -215,7 +215,7 @@ def test_a_reapers_key_that_is_refused_is_told_as_such_and_not_advised(venue, tm
 def test_a_bot_that_holds_the_account_is_named_with_the_signal_that_pauses_it(venue, tmp_path):
     """It is a warning: whoever cancels everything in a hurry is not refused."""
     config_for(venue, tmp_path)
-    held = AccountLock.take(venue.base_url, Secret(venue.keys["maker"]), tmp_path / "state")
+    held = AccountLock.acquire(venue.base_url, Secret(venue.keys["maker"]), tmp_path / "state")
     try:
         done = cancel_all(venue, tmp_path)
     finally:

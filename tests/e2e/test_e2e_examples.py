@@ -20,7 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from bot.cli.main import app as bot
 from tests.e2e.runs import ROOT
-from venue.cli import app as venue
+from venue.cli.main import app as venue
 
 pytestmark = pytest.mark.xdist_group("examples")
 

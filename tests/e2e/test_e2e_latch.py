@@ -18,7 +18,7 @@ from tests.e2e.runs import (
     what_a_bot_says,
 )
 
-NO_NEWS = "news:\n  jump_cents: 0\n  print_qty: 0\n"
+NO_NEWS = "jump_guard:\n  jump_cents: 0\n  print_qty: 0\n"
 """News would pull a whole event for half a minute, and again, with nothing of ours in the book."""
 
 
@@ -63,7 +63,7 @@ def test_a_tripped_breaker_survives_a_restart_until_a_person_resets_it(tmp_path)
         config.write_text(config.read_text() + "breakers:\n  creates_per_minute: 30\n")
         latch = KillSwitchFile(tmp_path / "state")
         first = start_bot("run", str(config), "--json", folder=tmp_path)
-        wait_until(lambda: latch.read() is not None, 60)
+        wait_until(lambda: latch.read_latch() is not None, 60)
         # Creates that were on their way when it tripped may come after the first cancels.
         wait_until(lambda: len(venue.orders("all")) == 30 and resting(venue) == 0, 9)
         first.kill()

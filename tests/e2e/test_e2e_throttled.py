@@ -20,7 +20,7 @@ def created(venue: Venue, since_s: float) -> list[float]:
 def test_one_429_with_retry_after_3_has_quotes_back_within_4_seconds(tmp_path):
     with running_venue(tmp_path, seed=43) as venue:
         config = config_for(venue, tmp_path)
-        config.write_text(config.read_text() + "news:\n  jump_cents: 0\n  print_qty: 0\n")
+        config.write_text(config.read_text() + "jump_guard:\n  jump_cents: 0\n  print_qty: 0\n")
         bot = start_bot("run", str(config), "--json", folder=tmp_path)
         wait_until(lambda: len(venue.orders("resting")) > 20, 60)
         venue.fault("rate_limited", "--retry-after", "3")

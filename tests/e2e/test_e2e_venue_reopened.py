@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from venue.engine.messages import OrderChanged
-from venue.recovery import recover
+from venue.storage.recovery import recover
 from venue.storage.statedir import StateDir
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +46,7 @@ def read(ready: dict[str, Any], key: str, path: str, **query: str) -> Any:
 def resting_orders(folder: Path) -> int:
     """How many orders rest in the state on disk."""
     with StateDir.open(folder / "state") as state:
-        standing = recover(state).engine.standing(0)
+        standing = recover(state).engine.snapshot_events(0)
     return sum(isinstance(event, OrderChanged) for event in standing)
 
 

@@ -25,7 +25,7 @@ risk:
   rung_position_qty: 300
   order_qty: 100
 start:
-  strangers: adopt
+  unknown_orders: adopt
 status:
   port: 0
 """

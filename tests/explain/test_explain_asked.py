@@ -110,7 +110,7 @@ def test_the_strategy_of_an_event_is_found_by_what_it_was_asked_about():
     askers = StrategyRecorder()
     first, second = askers.around(Held(None)), askers.around(Held(None))
     first.quote(view(0))
-    assert askers.of(Ticker("E")) is first
+    assert askers.strategy_of(Ticker("E")) is first
     second.quote(view(0))
-    assert askers.of(Ticker("E")) is second
-    assert askers.of(Ticker("other")) is None
+    assert askers.strategy_of(Ticker("E")) is second
+    assert askers.strategy_of(Ticker("other")) is None

@@ -31,7 +31,7 @@ risk:
   series_loss_cents: 40000
   rung_position_qty: 60
   order_qty: 6
-news: {{print_qty: 0, pull_ms: 500}}
+jump_guard: {{print_qty: 0, pull_ms: 500}}
 status: {{port: 0, control: true}}
 state: {{dir: {state}}}
 """

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
-from bot.lab.order_histories import LifeFault, lives_of
+from bot.lab.order_histories import OrderNotFound, read_order_histories
 from bot.lab.session import runs
 from tests.explain import lived as lives
 from tests.explain.lived import FIRST, SECOND, Lived, config
@@ -259,7 +259,7 @@ def test_the_list_for_a_person_has_a_line_an_order(state):
 
 def test_an_order_that_rests_is_listed_with_the_time_at_which_that_was_last_told(first, tmp_path):
     state = first.written(tmp_path / "state")
-    life = lives_of(state).find(f"{FIRST}-1")
+    life = read_order_histories(state).find(f"{FIRST}-1")
     answered_ns = max(each.answered_ns for each in life.deeds)
     done = invoke(str(config(tmp_path)), "--state-dir", str(state))
     (row,) = [row for row in done.stdout.splitlines() if row.startswith(f"{FIRST}-1 ")]
@@ -278,19 +278,19 @@ def test_an_answer_that_tells_nothing_of_an_order_is_no_time_at_which_it_was_tol
     begun_ns = run.now_ns
     run.give(m.StopRequested("test"))
     run.live(1)
-    life = lives_of(run.written(tmp_path / "state")).find(f"{FIRST}-1")
+    life = read_order_histories(run.written(tmp_path / "state")).find(f"{FIRST}-1")
     assert max(each.answered_ns for each in life.deeds) > begun_ns
     assert life.resting_ns is not None
     assert life.resting_ns <= begun_ns
 
 
 def test_lives_are_read_without_a_trader(state):
-    found = lives_of(state)
+    found = read_order_histories(state)
     life = found.find(f"{FIRST}-1")
     assert life.deeds[0].kind == "create"
     assert life.deeds[0].answer.startswith("order 1 open")
     assert life.deeds[0].frame is not None
-    with pytest.raises(LifeFault, match="no order 'zz'"):
+    with pytest.raises(OrderNotFound, match="no order 'zz'"):
         found.find("zz")
 
 
@@ -299,4 +299,4 @@ def test_a_newer_version_of_the_journal_is_refused(first, tmp_path):
     path = state / "journal-00000001.log"
     path.write_bytes(b"LMKJ\xff" + path.read_bytes()[5:])
     with pytest.raises(JournalFault, match="journal version 255"):
-        lives_of(state)
+        read_order_histories(state)

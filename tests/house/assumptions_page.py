@@ -18,7 +18,7 @@ when the truth is learned. A dash means that no client depends on the answer.
 def page() -> str:
     """The whole page, one row per assumption in the order of the numbers."""
     rows = [
-        f'| <a id="{number}"></a>{number} | {row.silence} | {row.reading} '
+        f'| <a id="{number}"></a>{number} | {row.gap} | {row.reading} '
         f"| {row.survives or '-'} "
         f"| {', '.join(f'`{place}`' for place in row.switch.split(', '))} |"
         for number, row in ASSUMPTIONS.items()

@@ -56,7 +56,7 @@ def test_the_numbers_run_from_1_without_a_gap():
 @pytest.mark.parametrize("number", ASSUMPTIONS)
 def test_a_reading_says_what_is_open_how_it_is_read_and_where_to_change_it(number):
     row = ASSUMPTIONS[number]
-    assert row.silence
+    assert row.gap
     assert row.reading
     assert [place for place in row.switch.split(", ") if not exists(place)] == []
 

@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from bot.cli.main import app
+from bot.config.sections import SETTINGS_OF, key_of_field
 from bot.core.settings import TraderSettings
 from tests.house import tree
 from venue.seed import read_seed
@@ -23,7 +24,7 @@ PAGES = [
     tree.ROOT / "docs/from-elsewhere.md",
     *sorted((tree.ROOT / "docs/runbooks").glob("*.md")),
 ]
-ELSEWHERE = {"series_ticker", "keys.read", "keys.standby", "beside"}
+ELSEWHERE = {"series_ticker", "keys.read", "keys.standby", "other_series"}
 """Settings that are no keys of their own: they follow from others, or are named otherwise."""
 
 
@@ -37,9 +38,9 @@ def settings(kind: type[msgspec.Struct], prefix: str) -> list[tuple[str, object]
     found: list[tuple[str, object]] = []
     for field in msgspec.structs.fields(kind):
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-            found += settings(field.type, f"{prefix}{field.encode_name}.")
+            found += settings(field.type, f"{prefix}{field.name}.")
         else:
-            found.append((prefix + field.encode_name, field.default))
+            found.append((prefix + field.name, field.default))
     return found
 
 
@@ -48,7 +49,9 @@ SETTINGS = [row for row in settings(TraderSettings, "") if row[0] not in ELSEWHE
 
 def key_of(name: str) -> str:
     """The key of a setting: durations are kept in nanoseconds and given in milliseconds."""
-    return name.removesuffix("_ns") + "_ms" if name.endswith("_ns") else name
+    part, field = name.split(".")
+    section = next(each for each, other in SETTINGS_OF.items() if other == part)
+    return f"{section}.{key_of_field(field)}"
 
 
 def shown_as(name: str, text: str) -> object:

@@ -10,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from bot.cli.main import app as bot
 from tests.house import tree
-from venue.cli import app as venue
+from venue.cli.main import app as venue
 
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 PAGES = [

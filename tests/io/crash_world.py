@@ -24,7 +24,7 @@ from bot.core.trader import Trader
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 from bot.io.journal.recovery import RecoveredState, RunningState, recall
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.scenario import MS, SECOND, Odds, draw, narrowed
+from bot.lab.sim.scenario import MS, SECOND, SimScenario, draw, narrowed
 from bot.lab.sim.venue import CROWD, SERIES, SimulatedVenue, market_id
 from strategies.fixed_spread import FixedSpread
 from venue.engine import messages as v
@@ -62,7 +62,7 @@ _SCRIPT: tuple[tuple[int, Outcome, int, int, TimeInForce], ...] = (
 """(milliseconds after the start, outcome bought, price, shares, time in force)."""
 
 
-def _odds() -> Odds:
+def _odds() -> SimScenario:
     return replace(
         narrowed(draw(0), without=("ticks_through",)),
         rungs=(1,),
@@ -207,7 +207,7 @@ class World:
         self.departed = set() if before is None else set(before.departed)
         self.answered = set() if before is None else set(before.answered)
         for command, at_ns in () if before is None else before.commands:
-            self.exchange.apply(command, at_ns)
+            self.exchange.execute(command, at_ns)
         self.flying: dict[int, Flying] = {}
         self._departures = 0
         for flying in () if before is None else before.flying:
@@ -418,7 +418,7 @@ class World:
         name = ClientOrderId(f"crowd-{place}")
         order = QtyOrder(RUNG, outcome, Side.BUY, Price(price), Qty(qty), time_in_force, name)
         # Each buys under a name of its own, so that none meets an order of its own.
-        self.exchange.apply(v.PlaceOrder(CROWD[place % len(CROWD)], order), self.now_ns)
+        self.exchange.execute(v.PlaceOrder(CROWD[place % len(CROWD)], order), self.now_ns)
 
     def _applied(
         self, command: v.Command, answer: v.Answer, events: list[v.Event], now_ns: int

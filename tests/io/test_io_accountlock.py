@@ -34,10 +34,10 @@ def folders(tmp_path, monkeypatch) -> tuple[Path, Path]:
 
 
 def test_a_second_bot_is_refused_within_a_second_and_told_who_holds_it(tmp_path):
-    first = AccountLock.take(URL, KEY, tmp_path / "first")
+    first = AccountLock.acquire(URL, KEY, tmp_path / "first")
     begun = time.monotonic()
     with pytest.raises(AccountFault) as refused:
-        AccountLock.take(URL, KEY, tmp_path / "second")
+        AccountLock.acquire(URL, KEY, tmp_path / "second")
     assert time.monotonic() - begun < 1
     assert f"process id {os.getpid()}" in str(refused.value)
     assert str(tmp_path / "first") in str(refused.value)
@@ -46,36 +46,36 @@ def test_a_second_bot_is_refused_within_a_second_and_told_who_holds_it(tmp_path)
 
 
 def test_when_the_first_ends_the_account_is_free_again(tmp_path):
-    AccountLock.take(URL, KEY, tmp_path).close()
-    AccountLock.take(URL, KEY, tmp_path).close()
+    AccountLock.acquire(URL, KEY, tmp_path).close()
+    AccountLock.acquire(URL, KEY, tmp_path).close()
 
 
 @pytest.mark.parametrize("other", [("https://other.example/v1", KEY), (URL, Secret("lm_other"))])
 def test_another_venue_or_key_is_another_account(tmp_path, other):
-    first = AccountLock.take(URL, KEY, tmp_path)
-    second = AccountLock.take(*other, tmp_path)
+    first = AccountLock.acquire(URL, KEY, tmp_path)
+    second = AccountLock.acquire(*other, tmp_path)
     first.close()
     second.close()
 
 
 @pytest.mark.parametrize("same", ["https://venue.example/v1/", "HTTPS://Venue.example/v1"])
 def test_the_same_address_written_otherwise_is_the_same_account(tmp_path, same):
-    first = AccountLock.take(URL, KEY, tmp_path)
+    first = AccountLock.acquire(URL, KEY, tmp_path)
     with pytest.raises(AccountFault):
-        AccountLock.take(same, KEY, tmp_path)
+        AccountLock.acquire(same, KEY, tmp_path)
     first.close()
 
 
 def test_a_bot_without_a_runtime_folder_meets_one_that_has_it(tmp_path, monkeypatch):
-    first = AccountLock.take(URL, KEY, tmp_path)
+    first = AccountLock.acquire(URL, KEY, tmp_path)
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     with pytest.raises(AccountFault):
-        AccountLock.take(URL, KEY, tmp_path)
+        AccountLock.acquire(URL, KEY, tmp_path)
     first.close()
 
 
 def test_neither_names_nor_contents_hold_the_key_and_all_is_for_the_owner_only(tmp_path, folders):
-    lock = AccountLock.take(URL, KEY, tmp_path)
+    lock = AccountLock.acquire(URL, KEY, tmp_path)
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     assert len(files) == 2
     for path in files:
@@ -90,27 +90,27 @@ def test_a_folder_of_locks_that_is_a_link_is_refused(tmp_path, folders):
     (tmp_path / "elsewhere").mkdir()
     (folders[0] / "laddermaker").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StateFault, match="a link or a file"):
-        AccountLock.take(URL, KEY, tmp_path)
+        AccountLock.acquire(URL, KEY, tmp_path)
 
 
 def test_a_lock_that_is_a_link_is_refused(tmp_path, folders):
-    AccountLock.take(URL, KEY, tmp_path).close()
+    AccountLock.acquire(URL, KEY, tmp_path).close()
     [lock] = folders[0].rglob("*.lock")
     lock.unlink()
     lock.symlink_to(tmp_path / "victim")
     with pytest.raises(StateFault):
-        AccountLock.take(URL, KEY, tmp_path)
+        AccountLock.acquire(URL, KEY, tmp_path)
     assert not (tmp_path / "victim").exists()
 
 
 def test_a_folder_of_somebody_else_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(StateFault, match="belongs to another user"):
-        AccountLock.take(URL, KEY, tmp_path)
+        AccountLock.acquire(URL, KEY, tmp_path)
 
 
 def test_a_folder_of_locks_that_has_become_read_only_is_told(tmp_path, monkeypatch):
-    AccountLock.take(URL, KEY, tmp_path).close()
+    AccountLock.acquire(URL, KEY, tmp_path).close()
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
@@ -131,20 +131,20 @@ def test_a_host_without_any_folder_for_temporary_files_is_told(monkeypatch):
 
 def test_who_only_looks_is_told_the_holder_and_takes_nothing(tmp_path):
     assert holder_of(URL, KEY) is None
-    lock = AccountLock.take(URL, KEY, tmp_path)
+    lock = AccountLock.acquire(URL, KEY, tmp_path)
     assert holder_of(URL, KEY) == Holder(os.getpid(), str(tmp_path))
     lock.close()
     assert holder_of(URL, KEY) is None
 
 
 def test_a_lock_whose_file_says_nothing_is_a_lock_all_the_same(tmp_path, folders):
-    lock = AccountLock.take(URL, KEY, tmp_path)
+    lock = AccountLock.acquire(URL, KEY, tmp_path)
     for folder in folders:
         for path in folder.rglob("*.lock"):
             path.write_text("?")
     assert holder_of(URL, KEY) == Holder()
     with pytest.raises(AccountFault, match="a bot trades it already"):
-        AccountLock.take(URL, KEY, tmp_path)
+        AccountLock.acquire(URL, KEY, tmp_path)
     lock.close()
 
 
@@ -152,7 +152,7 @@ HOLD = """\
 import pathlib, sys, time
 from bot.io.state.locks import AccountLock
 from bot.io.secret import Secret
-lock = AccountLock.take(sys.argv[1], Secret(sys.argv[2]), pathlib.Path("."))
+lock = AccountLock.acquire(sys.argv[1], Secret(sys.argv[2]), pathlib.Path("."))
 print("held", flush=True)
 time.sleep(60)
 """
@@ -164,15 +164,15 @@ def test_a_killed_bot_holds_nothing(tmp_path):
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         with pytest.raises(AccountFault, match=f"process id {process.pid}"):
-            AccountLock.take(URL, KEY, tmp_path)
+            AccountLock.acquire(URL, KEY, tmp_path)
         process.kill()
-    AccountLock.take(URL, KEY, tmp_path).close()
+    AccountLock.acquire(URL, KEY, tmp_path).close()
 
 
 def test_a_second_bot_with_the_page_of_the_first_is_told_of_the_account(tmp_path, monkeypatch):
     """Its port is taken, too: what it must not do is trade there, under any port."""
     monkeypatch.setenv("LM_KEY", KEY.reveal())
-    first = AccountLock.take(URL, KEY, tmp_path / "first")
+    first = AccountLock.acquire(URL, KEY, tmp_path / "first")
     with socket.socket() as page:
         page.bind(("127.0.0.1", 0))
         page.listen()

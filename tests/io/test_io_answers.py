@@ -243,7 +243,7 @@ def test_an_order_with_a_key_that_stands_twice_with_two_values_is_unreadable(mor
     for request in (create(), m.ReadOrder(ORDER_ID)):
         answer = answer_of(request, 200, twice(ORDER, more))
         assert isinstance(answer, m.Unknown), (request, answer)
-        assert "stands twice" in answer.reason
+        assert "is there twice" in answer.reason
 
 
 def test_a_cancel_with_a_key_that_stands_twice_with_two_values_is_unreadable():

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from bot.io.client.sockets import UNTIL_S
-from bot.io.notices import Courier, Notice, Times
+from bot.io.notices import Courier, Times
 from bot.io.run import reaper as reaper_module
 from bot.io.run.reaper import HeartbeatLook, page_source
 from bot.io.secret import Secret
@@ -52,7 +52,7 @@ async def test_no_try_of_a_notice_is_cancelled():
     overdue = Overdue()
     courier = Courier(Secret("http://127.0.0.1/"), 60, Times(attempt_s=LONGEST_S))
     courier._client = httpx.AsyncClient(transport=overdue)
-    assert await courier._try(Notice(b"{}")) == ("no answer in time", 0.0)
+    assert await courier._try(b"{}") == ("no answer in time", 0.0)
     await courier.close()
     assert overdue.went_on
 
@@ -62,5 +62,5 @@ async def test_a_receiver_whose_answer_never_ends_is_given_up():
         address = Secret(f"http://127.0.0.1:{site.port}/")
         courier = Courier(address, 60, Times(attempt_s=LONGEST_S))
         async with asyncio.timeout(10):
-            assert await courier._try(Notice(b"{}")) == ("no answer in time", 0.0)
+            assert await courier._try(b"{}") == ("no answer in time", 0.0)
         await courier.close()

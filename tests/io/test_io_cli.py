@@ -133,10 +133,10 @@ def test_a_tape_is_refused_where_the_venue_is_not_our_own(tmp_path):
 
 
 def test_an_embedded_venue_that_cannot_open_tells_the_end_of_its_log(tmp_path):
-    venue = EmbeddedVenue.start(tmp_path / "none.yaml", tmp_path)
+    venue = EmbeddedVenue.start_child(tmp_path / "none.yaml", tmp_path)
     with pytest.raises(VenueFault, match=r"none\.yaml"):
         venue.ready()
-    venue.stop()
+    venue.stop_child()
 
 
 def test_a_file_named_like_a_module_where_the_bot_was_started_is_no_part_of_the_embedded_venue(
@@ -144,11 +144,11 @@ def test_a_file_named_like_a_module_where_the_bot_was_started_is_no_part_of_the_
 ):
     (tmp_path / "secrets.py").write_text("raise SystemExit('not of the venue')", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    venue = EmbeddedVenue.start(DEMO.with_name("venue.yaml"), tmp_path)
+    venue = EmbeddedVenue.start_child(DEMO.with_name("venue.yaml"), tmp_path)
     try:
         assert venue.ready().base_url
     finally:
-        venue.stop()
+        venue.stop_child()
 
 
 def test_an_embedded_venue_that_cannot_write_why_it_ends_makes_think_of_the_disk(tmp_path):
@@ -159,7 +159,7 @@ def test_an_embedded_venue_that_cannot_write_why_it_ends_makes_think_of_the_disk
     venue = EmbeddedVenue(child, log)
     with pytest.raises(VenueFault, match="is the disk full"):
         venue.ready()
-    venue.stop()
+    venue.stop_child()
 
 
 @pytest.mark.parametrize("command", ["run", "check"])

@@ -145,7 +145,11 @@ def broken(folder: Path, *changes: tuple[str, str]) -> Path:
     return path
 
 
-ELSEWHERE = (("order_qty:", "ordr_qty:"), ("decide_ms: 50", "decide_ms: x"), ("news:", "nws:"))
+ELSEWHERE = (
+    ("order_qty:", "ordr_qty:"),
+    ("decide_ms: 50", "decide_ms: x"),
+    ("jump_guard:", "jmp_guard:"),
+)
 
 
 @pytest.mark.parametrize("command", ["status", "pause", "resume", "flatten", "cancel-all"])
@@ -157,7 +161,7 @@ def test_a_file_that_is_wrong_in_how_to_trade_keeps_nobody_from_the_bot_that_run
     with site(body()) as page:
         done = invoke(command, str(path), "--status", page.url, *given)
     assert done.exit_code == 0, done.output
-    for told in ("risk.ordr_qty: no such key", "pace.decide_ms: 'x'", "nws: no such key"):
+    for told in ("risk.ordr_qty: no such key", "throttle.decide_ms: 'x'", "jmp_guard: no such key"):
         assert f": {told}" in done.stderr
     assert f"warning: {path}:19: risk.order_qty: missing" in done.stderr
 

@@ -5,7 +5,7 @@ import typer
 from typer.testing import CliRunner
 
 import bot.cli.main
-import venue.cli
+import venue.cli.main
 from tests.house.tree import ROOT
 
 DEMO = str(ROOT / "configs/demo.yaml")
@@ -26,7 +26,7 @@ WORDS = [
     ("bot", ("evaluate", "--tune", ""), "'--tune'"),
     ("bot", ("config", "show", ""), "CONFIG"),
     ("venue", ("serve", "--port", "0", "--state", ""), "'--state'"),
-    ("venue", ("market", "halt", ""), "'which'"),
+    ("venue", ("market", "halt", ""), "'market'"),
 ]
 
 
@@ -34,7 +34,7 @@ WORDS = [
 def invoke(tmp_path, monkeypatch):
     """The command lines, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    apps = {"bot": bot.cli.main.app, "venue": venue.cli.app}
+    apps = {"bot": bot.cli.main.app, "venue": venue.cli.main.app}
     return lambda program, *words: CliRunner().invoke(apps[program], list(words))
 
 

@@ -106,12 +106,12 @@ def test_a_key_of_the_reaper_that_cannot_be_read_ends_with_3(tmp_path):
 
 def test_what_is_wrong_in_how_to_trade_is_told_and_keeps_no_reaper_from_its_watch(tmp_path):
     config = paper(tmp_path)
-    config.write_text(config.read_text() + "shadow: 7\nnews: {oops: 1}\n")
+    config.write_text(config.read_text() + "shadow: 7\njump_guard: {oops: 1}\n")
     (tmp_path / "reaper.key").unlink()
     done = invoke("reaper", str(config))
     assert done.exit_code == 3  # it came as far as its key
     assert "reaper.key" in done.stderr
-    assert "news.oops: no such key" in done.stderr
+    assert "jump_guard.oops: no such key" in done.stderr
 
 
 def test_what_is_wrong_in_what_a_reaper_needs_ends_it_with_2(tmp_path):
@@ -169,7 +169,7 @@ def test_the_shipped_configuration_describes_a_reaper():
     [
         ("reaper: {}", "exactly one of key_file and key_env is wanted in reaper"),
         ("reaper: {key_file: a, key_env: B}", "exactly one of key_file and key_env"),
-        ("reaper: {key_env: LM, key_name: x}", "reaper.key_name: only beside key_file"),
+        ("reaper: {key_env: LM, key_name: x}", "reaper.key_name: only with key_file"),
         ("reaper: {key_env: lm-secret}", "never write the key itself here"),
         ("reaper: {key_file: a, after_ms: 999}", "reaper.after_ms"),
         ("reaper: {key_file: a, key: lm_x}", "reaper.key: no such key"),

@@ -22,7 +22,7 @@ import venue.__main__
 from bot.cli.running import told
 from bot.io.state.kill_switch_file import KillSwitchFile
 from tests.house.tree import ROOT
-from venue.quiet import Quiet
+from venue.cli.groups import CommandGroup
 
 WORDS = [
     ("bot", "--help"),
@@ -67,9 +67,9 @@ def test_output_that_a_full_disk_refuses_is_told_in_one_line(words):
 
 SHOWS_A_TABLE = """
 import typer
-from venue.conformance.cli import _show
-from venue.quiet import Quiet
-app = typer.Typer(cls=Quiet)
+from venue.cli.check import _show
+from venue.cli.groups import CommandGroup
+app = typer.Typer(cls=CommandGroup)
 app.callback()(lambda: None)
 app.command("show")(lambda: _show([]))
 app(["show"])
@@ -125,7 +125,7 @@ def test_too_few_files_that_may_be_open_are_told_in_one_line(tmp_path, files, wo
 
 
 def test_what_a_file_refuses_is_not_taken_for_output_that_cannot_be_written():
-    app = typer.Typer(cls=Quiet, pretty_exceptions_enable=False)
+    app = typer.Typer(cls=CommandGroup, pretty_exceptions_enable=False)
 
     @app.callback()
     def about() -> None:
@@ -267,7 +267,7 @@ def test_a_look_ended_by_sigterm_leaves_nothing_of_its_venue_behind(tmp_path, wo
 
 @pytest.mark.parametrize(
     ("program", "name"),
-    [(bot.__main__, "bot.cli.main"), (venue.__main__, "venue.cli")],
+    [(bot.__main__, "bot.cli.main"), (venue.__main__, "venue.cli.main")],
     ids=["bot", "venue"],
 )
 def test_ctrl_c_while_a_program_loads_is_quiet(monkeypatch, program, name):

@@ -81,7 +81,7 @@ async def test_a_reset_takes_the_latch_away_and_tells_the_trader_why(tmp_path):
     look = in_phase(Phase.LATCHED, latched="loss_cents: 501")
     answer, events = await asked("reset", look, state=tmp_path)
     assert answer.status_code == 202
-    assert KillSwitchFile(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read_latch() is None
     assert events == [m.LatchCleared("a test")]
 
 

@@ -59,7 +59,7 @@ def careless(self: OpenOrderSync, order: object, now_ns: int) -> None:
 @pytest.mark.parametrize(
     ("home", "name", "broken", "told"),
     [
-        (Intents, "open", forgetful, "forgotten"),
+        (Intents, "open_creates", forgetful, "forgotten"),
         (OpenOrderSync, "_cancel", careless, "quoted beside|unmanaged|never quoted"),
     ],
 )

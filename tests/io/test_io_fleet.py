@@ -25,7 +25,7 @@ class Told:
     def __init__(self, ticker: Ticker) -> None:
         self.ticker = ticker
 
-    def stop(self, _reason: str) -> None:
+    def request_stop(self, _reason: str) -> None:
         """Nothing runs here."""
 
 

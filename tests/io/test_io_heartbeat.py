@@ -61,7 +61,7 @@ def test_a_plea_and_an_end_are_told_at_once(tmp_path):
     pulse = read_pulse(tmp_path)
     assert pulse is not None
     assert pulse.plea == "key_refused"
-    heart.end()
+    heart.write_end()
     pulse = read_pulse(tmp_path)
     assert pulse is not None
     assert pulse.ended
@@ -77,7 +77,7 @@ def test_an_end_is_told_also_where_the_disk_has_room_for_no_second_file(tmp_path
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
         assert not heart.beat(T0 + BEAT_NS)
-        heart.end()
+        heart.write_end()
     pulse = read_pulse(tmp_path)
     assert pulse is not None
     assert pulse.ended
@@ -86,7 +86,7 @@ def test_an_end_is_told_also_where_the_disk_has_room_for_no_second_file(tmp_path
 def test_a_heartbeat_that_cannot_be_written_is_told_and_breaks_nothing(tmp_path):
     heart = Heartbeat(tmp_path / "gone", "ab")
     assert not heart.beat(T0)
-    heart.end()
+    heart.write_end()
 
 
 def test_a_beat_that_cannot_be_written_is_logged_once_until_it_is_written_again(tmp_path):
@@ -131,7 +131,7 @@ def test_a_disk_that_stands_still_holds_up_no_loop_and_counts_as_failing(tmp_pat
     beats.beat(T0 + HANGS_NS + 1)
     assert beats.is_failing
     disk.go()
-    beats.end()
+    beats.write_end()
     assert not beats.is_failing
     pulse = read_pulse(tmp_path)
     assert pulse is not None
@@ -140,13 +140,13 @@ def test_a_disk_that_stands_still_holds_up_no_loop_and_counts_as_failing(tmp_pat
 
 def test_a_beat_that_is_being_written_keeps_no_run_from_deciding(tmp_path, monkeypatch):
     vigil = PersistentGuards(tmp_path, "ab" * 10)
-    vigil.begin()
+    vigil.begin_run()
     disk = StandsStill(monkeypatch)
     vigil.beat(T0)
     vigil.beat(T0 + HANGS_NS + 1)
     assert vigil.is_unheard
     disk.go()
-    vigil.end(clean=True, flat=True)
+    vigil.end_run(clean=True, flat=True)
 
 
 def test_a_disk_that_takes_half_a_beat_leaves_the_one_before(tmp_path, monkeypatch):
@@ -179,7 +179,7 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
 def silences(*looks: tuple[str | None, float]) -> list[float]:
     """The silence in seconds after each (mark, seconds)."""
     silence = HeartbeatWatcher()
-    return [silence.look(mark, T0 + int(at * S)) / S for mark, at in looks]
+    return [silence.measure_silence(mark, T0 + int(at * S)) / S for mark, at in looks]
 
 
 def test_silence_counts_from_the_last_new_beat():
@@ -209,11 +209,11 @@ def test_a_reader_that_slept_has_not_watched():
 def test_after_forgetting_the_beat_seen_last_is_a_stale_one():
     silence = HeartbeatWatcher()
     for number in range(3):
-        silence.look(str(number), T0 + number * S)
-    silence.forget()
-    assert [silence.look("2", T0 + at * S) for at in range(3, 20)] == [0] * 17
-    silence.look("3", T0 + 20 * S)
-    assert silence.look("3", T0 + 21 * S) == S
+        silence.measure_silence(str(number), T0 + number * S)
+    silence.await_first_beat()
+    assert [silence.measure_silence("2", T0 + at * S) for at in range(3, 20)] == [0] * 17
+    silence.measure_silence("3", T0 + 20 * S)
+    assert silence.measure_silence("3", T0 + 21 * S) == S
 
 
 def test_a_stepped_wall_clock_changes_neither_the_beat_nor_its_age(tmp_path, monkeypatch):
@@ -222,7 +222,7 @@ def test_a_stepped_wall_clock_changes_neither_the_beat_nor_its_age(tmp_path, mon
     def look(at_s: float) -> int:
         pulse = read_pulse(tmp_path)
         assert pulse is not None
-        return silence.look(f"{pulse.boot} {pulse.beat}", T0 + int(at_s * S))
+        return silence.measure_silence(f"{pulse.boot} {pulse.beat}", T0 + int(at_s * S))
 
     real = time.time_ns
     for number, step_s in enumerate((0, 3_600, -7_200, 0)):

@@ -29,7 +29,7 @@ def trade(number: int) -> m.Trade:
 
 
 def taken(inbox: ConflatingQueue, most: int = 10_000) -> list[m.Event]:
-    return [arrived.event for arrived in inbox.take(most)]
+    return [arrived.event for arrived in inbox.take_events(most)]
 
 
 async def test_only_the_newest_book_of_a_market_waits():
@@ -175,7 +175,7 @@ def test_what_is_taken_holds_the_newest_of_everything_and_nothing_overtakes_its_
     for at_ns, event in enumerate(events):
         inbox.put(event, at_ns)
     out = []
-    while more := inbox.take(batch):
+    while more := inbox.take_events(batch):
         assert are_in_order(more)
         out += more
     first = tuple(type(event) for event in FIRST)

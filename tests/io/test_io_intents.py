@@ -79,27 +79,27 @@ def test_a_create_is_open_until_something_explains_it(messages, is_open):
     intents = Intents()
     for each in messages:
         intents.follow(each)
-    assert intents.open() == ((intent("a-1"),) if is_open else ())
+    assert intents.open_creates() == ((intent("a-1"),) if is_open else ())
 
 
 def test_an_intent_of_an_earlier_run_is_not_closed_by_a_refusal():
     intents = Intents((intent("a-1"),))
     intents.follow(AGAIN)
     intents.follow(reply(REFUSED, 2))
-    assert intents.open() == (intent("a-1"),)
+    assert intents.open_creates() == (intent("a-1"),)
 
 
 @pytest.mark.parametrize("answer", [DONE, REFUSED])
 def test_an_answer_in_the_next_segment_closes_a_create_of_the_one_before(answer):
     intents = Intents((intent("a-1"),), (FIRST,))
     intents.follow(reply(answer))
-    assert intents.open() == ()
+    assert intents.open_creates() == ()
 
 
 def test_a_refused_re_send_in_the_next_segment_closes_nothing():
     intents = Intents((intent("a-1"),), (AGAIN,))
     intents.follow(reply(REFUSED, 2))
-    assert intents.open() == (intent("a-1"),)
+    assert intents.open_creates() == (intent("a-1"),)
 
 
 def test_more_open_creates_than_can_be_are_seen():

@@ -82,9 +82,9 @@ def test_a_spare_key_may_take_the_cancels_over(tmp_path):
     [
         (("read_key_file: a", "read_key_env: B"), "exactly one of read_key_file"),
         (("read_key_name: reader",), "exactly one of read_key_file"),
-        (("read_key_env: B", "read_key_name: reader"), "only beside read_key_file"),
+        (("read_key_env: B", "read_key_name: reader"), "only with read_key_file"),
         (("read_key_env: lm_sEcReT-1/2",), "never write the key itself"),
-        (("standby_key_name: spare",), "only beside standby_key_file"),
+        (("standby_key_name: spare",), "only with standby_key_file"),
     ],
 )
 def test_a_key_that_cannot_be_found_that_way_is_refused_and_not_echoed(tmp_path, lines, told):

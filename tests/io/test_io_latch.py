@@ -36,12 +36,12 @@ risk:
 
 
 def test_a_folder_without_a_latch_is_not_latched(tmp_path):
-    assert KillSwitchFile(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read_latch() is None
 
 
 def test_what_is_set_is_read_by_another_process_and_by_no_other_user(tmp_path):
     KillSwitchFile(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
-    assert KillSwitchFile(tmp_path).read() == LatchRecord(
+    assert KillSwitchFile(tmp_path).read_latch() == LatchRecord(
         "loss_cents: 501, at most 500", "2027-01-15T08:00:00.000000000Z", "breaker"
     )
     assert stat.S_IMODE(KillSwitchFile(tmp_path).path.stat().st_mode) == 0o600
@@ -61,7 +61,7 @@ def test_a_reset_does_not_claim_that_a_bot_runs(tmp_path):
 def test_the_first_reason_stands(tmp_path):
     KillSwitchFile(tmp_path).set("first", "breaker", WALL_NS)
     assert KillSwitchFile(tmp_path).set("second", "reaper", WALL_NS).reason == "first"
-    assert KillSwitchFile(tmp_path).read().reason == "first"
+    assert KillSwitchFile(tmp_path).read_latch().reason == "first"
 
 
 def test_a_contradiction_is_kept_over_another_reason_and_names_it(tmp_path):
@@ -80,14 +80,14 @@ def test_a_contradiction_is_kept_over_another_reason_and_names_it(tmp_path):
 )
 def test_a_latch_that_cannot_be_read_is_set(tmp_path, content):
     KillSwitchFile(tmp_path).path.write_bytes(content)
-    assert "holds no latch that can be read" in KillSwitchFile(tmp_path).read().reason
+    assert "holds no latch that can be read" in KillSwitchFile(tmp_path).read_latch().reason
 
 
 def test_a_link_in_the_place_of_the_latch_counts_as_set_and_is_not_followed(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text('{"reason":"secret","at":"","by":"x"}')
     KillSwitchFile(tmp_path).path.symlink_to(secret)
-    record = KillSwitchFile(tmp_path).read()
+    record = KillSwitchFile(tmp_path).read_latch()
     assert record is not None
     assert record.reason != "secret"
 
@@ -105,20 +105,20 @@ def failing(monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) -> None:
 
 def test_a_read_that_fails_where_there_is_no_latch_finds_none(tmp_path, monkeypatch):
     failing(monkeypatch)
-    assert KillSwitchFile(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read_latch() is None
 
 
 def test_a_read_that_fails_where_there_is_a_latch_finds_one(tmp_path, monkeypatch):
     KillSwitchFile(tmp_path).set("x", "breaker", WALL_NS)
     failing(monkeypatch)
-    record = KillSwitchFile(tmp_path).read()
+    record = KillSwitchFile(tmp_path).read_latch()
     assert "cannot be read: Input/output error" in record.reason
     assert not record.is_doubt
 
 
 def test_a_disk_that_tells_nothing_at_all_is_a_latch_that_nobody_set(tmp_path, monkeypatch):
     failing(monkeypatch, blind=True)
-    assert KillSwitchFile(tmp_path).read().is_doubt
+    assert KillSwitchFile(tmp_path).read_latch().is_doubt
 
 
 @pytest.mark.parametrize("blind", [False, True])
@@ -128,7 +128,7 @@ def test_a_latch_is_written_though_it_cannot_be_read_whether_one_stands(
     with monkeypatch.context() as broken:
         failing(broken, blind=blind)
         KillSwitchFile(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
-    assert KillSwitchFile(tmp_path).read().reason == "loss_cents: 501, at most 500"
+    assert KillSwitchFile(tmp_path).read_latch().reason == "loss_cents: 501, at most 500"
 
 
 def test_clearing_says_whether_there_was_a_latch(tmp_path):
@@ -136,7 +136,7 @@ def test_clearing_says_whether_there_was_a_latch(tmp_path):
     latch.set("x", "breaker", WALL_NS)
     assert latch.clear()
     assert not latch.clear()
-    assert latch.read() is None
+    assert latch.read_latch() is None
 
 
 @pytest.mark.parametrize("call", ["write", "fsync"])
@@ -193,7 +193,7 @@ def test_reset_shows_the_reason_and_takes_the_latch_away(tmp_path):
     done = reset(tmp_path, "--yes")
     assert done.exit_code == 0
     assert "by breaker: loss_cents: 501, at most 500" in done.stdout
-    assert latch.read() is None
+    assert latch.read_latch() is None
 
 
 def test_a_reset_after_a_contradiction_shows_its_sentence_and_says_that_the_books_open_anew(
@@ -216,7 +216,7 @@ def test_reset_with_nobody_to_ask_changes_nothing_and_ends_with_2(tmp_path):
     latch = latched(tmp_path)
     done = reset(tmp_path)
     assert done.exit_code == 2
-    assert latch.read() is not None
+    assert latch.read_latch() is not None
 
 
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 3), ("y\n", 0)])
@@ -225,7 +225,7 @@ def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code)
     monkeypatch.setattr("bot.cli.reset._somebody_is_there", lambda: True)
     done = reset(tmp_path, answer=answer)
     assert done.exit_code == code
-    assert (latch.read() is None) == (code == 0)
+    assert (latch.read_latch() is None) == (code == 0)
 
 
 def test_reset_shows_the_reason_and_asks_beside_the_line_of_json(tmp_path, monkeypatch):
@@ -278,8 +278,8 @@ def test_reset_tells_a_script_what_was_latched(tmp_path):
 def test_reset_forgets_the_crashes_and_leaves_the_mark_of_a_run(tmp_path):
     latched(tmp_path)
     log = CrashLog(tmp_path / "state")
-    log.begin()
-    log.begin()
+    log.mark_begun()
+    log.mark_begun()
     assert json.loads(reset(tmp_path, "--yes", "--json").stdout)["crashes"] is True
     kept = json.loads((tmp_path / "state" / "crashes.json").read_bytes())
     assert kept["unclean"] == []
@@ -293,8 +293,8 @@ def test_on_a_full_disk_a_reset_lets_the_bot_go_or_says_that_it_does_not(
     """takes: whether the room of what stands there already can be written."""
     latch = latched(tmp_path)
     log = CrashLog(tmp_path / "state")
-    log.begin()
-    log.begin()
+    log.mark_begun()
+    log.mark_begun()
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -303,7 +303,7 @@ def test_on_a_full_disk_a_reset_lets_the_bot_go_or_says_that_it_does_not(
     if not takes:
         monkeypatch.setattr(crashes, "overwrite_file", full)
     done = reset(tmp_path, "--yes")
-    assert (done.exit_code, latch.read() is None) == ((0, True) if takes else (3, False))
+    assert (done.exit_code, latch.read_latch() is None) == ((0, True) if takes else (3, False))
 
 
 def test_a_latch_that_the_disk_keeps_ends_with_3(tmp_path, monkeypatch):
@@ -317,7 +317,7 @@ def test_a_latch_that_the_disk_keeps_ends_with_3(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert done.exit_code == 3
     assert "Read-only file system" in done.stderr
-    assert latch.read() is not None
+    assert latch.read_latch() is not None
 
 
 # --- what is shown --------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from bot.core import messages as m
 from bot.core.orders.transitions import OrderFinding
 from bot.core.report import BreakerReport, ConfigReport, ProfitReport, ProfitRow, Report
 from bot.io.journal.journal import Journal
-from bot.io.metrics.metrics import COUNTED, FAMILIES, TIMED, Metrics, Surroundings, text_of
+from bot.io.metrics.metrics import COUNTED, FAMILIES, TIMED, Metrics, text_of
 from bot.io.metrics.table import FINDINGS, NOTES
 from bot.io.run.inbox import ConflatingQueue
 from bot.io.run.watchdog import StrategyWatchdog
@@ -121,9 +121,9 @@ def test_several_traders_of_one_process_share_a_family_and_differ_by_series():
 
 def test_requests_are_timed_by_kind_and_answer_and_no_id_is_a_label():
     metrics = Metrics(report)
-    metrics.did(sent(create(), 1), 0)
-    metrics.did(sent(m.CancelResting(ORDER_ID), 2), 0)
-    metrics.saw(m.Response(m.RequestId(1), m.Unknown("x")), 20 * MS)
+    metrics.on_effect(sent(create(), 1), 0)
+    metrics.on_effect(sent(m.CancelResting(ORDER_ID), 2), 0)
+    metrics.on_event(m.Response(m.RequestId(1), m.Unknown("x")), 20 * MS)
     found = samples(metrics)
     assert found["laddermaker_request_seconds_count", ("Unknown", "Create")] == 1
     assert found["laddermaker_request_seconds_sum", ("Unknown", "Create")] == 0.02
@@ -141,17 +141,17 @@ def test_requests_are_timed_by_kind_and_answer_and_no_id_is_a_label():
 )
 def test_answers_are_counted_by_kind_code_and_outcome(answer, code, outcome):
     metrics = Metrics(report)
-    metrics.did(sent(create(), 1), 0)
-    metrics.saw(m.Response(m.RequestId(1), answer), MS)
+    metrics.on_effect(sent(create(), 1), 0)
+    metrics.on_event(m.Response(m.RequestId(1), answer), MS)
     assert samples(metrics)["laddermaker_answers_total", (code, "create", outcome)] == 1
 
 
 def test_what_the_venue_says_of_the_budget_is_shown():
     metrics = Metrics(report)
     for number, (left, wait_ns) in enumerate([(40, None), (0, SECOND), (None, SECOND // 2)], 1):
-        metrics.did(sent(create(), number), 0)
+        metrics.on_effect(sent(create(), number), 0)
         refused = m.Rejected(429, "rate_limited", "")
-        metrics.saw(m.Response(m.RequestId(number), refused, left, wait_ns), MS)
+        metrics.on_event(m.Response(m.RequestId(number), refused, left, wait_ns), MS)
     found = samples(metrics)
     assert found["laddermaker_venue_tokens", ("trade",)] == 0
     assert found["laddermaker_retry_after_seconds_total", ()] == 1.5
@@ -160,7 +160,7 @@ def test_what_the_venue_says_of_the_budget_is_shown():
 def test_a_flood_of_new_names_does_not_become_a_flood_of_series():
     metrics = Metrics(report)
     for number in range(1_000):
-        metrics.did(m.Noted("info", f"name_{number}", {}), 0)
+        metrics.on_effect(m.Noted("info", f"name_{number}", {}), 0)
     assert sum(name == "laddermaker_notes_total" for name, _ in samples(metrics)) == 200
 
 
@@ -186,10 +186,10 @@ def test_everything_that_the_trader_may_note_is_counted_from_the_start(call):
 def test_what_is_counted_for_the_first_time_was_there_before_with_nothing():
     metrics = Metrics(report)
     before = samples(metrics)
-    metrics.did(m.Noted("error", "cash_differs", {}), 0)
+    metrics.on_effect(m.Noted("error", "cash_differs", {}), 0)
     for number, answer in enumerate((m.Rejected(401, "unauthenticated", ""), m.Unknown("x")), 1):
-        metrics.did(sent(create(), number), 0)
-        metrics.saw(m.Response(m.RequestId(number), answer), MS)
+        metrics.on_effect(sent(create(), number), 0)
+        metrics.on_event(m.Response(m.RequestId(number), answer), MS)
     after = samples(metrics)
     assert after.keys() == before.keys()
     assert before["laddermaker_notes_total", ("error", "cash_differs")] == 0
@@ -215,7 +215,7 @@ def test_what_went_unread_is_counted_by_kind():
     inbox = ConflatingQueue()
     for ts_ns in range(4):
         inbox.put(book(ts_ns), ts_ns)
-    found = samples(Metrics(report, around=Surroundings(lambda: 0, dropped=lambda: inbox.dropped)))
+    found = samples(Metrics(report, now_ns=lambda: 0, dropped=lambda: inbox.dropped))
     assert found["laddermaker_inbox_dropped_total", ("book",)] == 3
     assert found["laddermaker_inbox_dropped_total", ("print",)] == 0
     assert found["laddermaker_inbox_dropped_total", ("garbled",)] == 0
@@ -231,7 +231,7 @@ class Asked:
         self.times = 0
 
     def metrics(self) -> Metrics:
-        return Metrics(report, around=Surroundings(lambda: 0, asked=lambda: self.times))
+        return Metrics(report, now_ns=lambda: 0, strategy_calls=lambda: self.times)
 
 
 def book(ts_ns: int) -> m.BookUpdate:
@@ -241,10 +241,10 @@ def book(ts_ns: int) -> m.BookUpdate:
 def test_only_a_beat_that_asks_a_strategy_is_a_decision():
     asked = Asked()
     metrics = asked.metrics()
-    metrics.saw(m.Tick(), 0, 3 * MS)
+    metrics.on_event(m.Tick(), 0, 3 * MS)
     asked.times = 1
-    metrics.saw(m.Tick(), MS, 2 * MS)
-    metrics.saw(m.Tick(), 2 * MS, 5 * MS)
+    metrics.on_event(m.Tick(), MS, 2 * MS)
+    metrics.on_event(m.Tick(), 2 * MS, 5 * MS)
     found = samples(metrics)
     assert found["laddermaker_decision_seconds_count", ()] == 1
     assert found["laddermaker_decision_seconds_sum", ()] == 0.002
@@ -253,14 +253,14 @@ def test_only_a_beat_that_asks_a_strategy_is_a_decision():
 def test_a_write_is_timed_from_the_oldest_news_of_its_decision_to_its_leaving():
     asked = Asked()
     metrics = asked.metrics()
-    metrics.saw(book(1), 10 * MS)
-    metrics.saw(book(2), 30 * MS)
+    metrics.on_event(book(1), 10 * MS)
+    metrics.on_event(book(2), 30 * MS)
     asked.times = 1
-    metrics.did(sent(create(), 1), 50 * MS)
-    metrics.did(sent(m.ReadBalance(), 2), 50 * MS)
-    metrics.saw(m.Tick(), 50 * MS)
-    metrics.tally.left(m.RequestId(1), 60 * MS)
-    metrics.tally.left(m.RequestId(2), 60 * MS)
+    metrics.on_effect(sent(create(), 1), 50 * MS)
+    metrics.on_effect(sent(m.ReadBalance(), 2), 50 * MS)
+    metrics.on_event(m.Tick(), 50 * MS)
+    metrics.on_request_sent(m.RequestId(1), 60 * MS)
+    metrics.on_request_sent(m.RequestId(2), 60 * MS)
     found = samples(metrics)
     assert found["laddermaker_tick_to_order_seconds_sum", ("create",)] == 0.05
     timed = [v for (n, _), v in found.items() if n == "laddermaker_tick_to_order_seconds_count"]
@@ -270,21 +270,21 @@ def test_a_write_is_timed_from_the_oldest_news_of_its_decision_to_its_leaving():
 def test_a_write_that_follows_from_no_news_is_not_timed():
     asked = Asked()
     metrics = asked.metrics()
-    metrics.saw(book(1), 0)
-    metrics.saw(m.Tick(), 2 * SECOND)  # nothing was asked about it for so long
+    metrics.on_event(book(1), 0)
+    metrics.on_event(m.Tick(), 2 * SECOND)  # nothing was asked about it for so long
     asked.times = 1
-    metrics.did(sent(create(), 1), 3 * SECOND)
-    metrics.tally.left(m.RequestId(1), 3 * SECOND)
+    metrics.on_effect(sent(create(), 1), 3 * SECOND)
+    metrics.on_request_sent(m.RequestId(1), 3 * SECOND)
     assert samples(metrics)["laddermaker_tick_to_order_seconds_count", ("create",)] == 0
 
 
 def test_the_lag_of_a_rung_is_that_of_its_newest_news_and_an_old_book_says_nothing():
     metrics = Metrics(report)
-    metrics.tally.watched(report())
-    metrics.saw(book(0), 5 * SECOND)
+    metrics.on_report(report())
+    metrics.on_event(book(0), 5 * SECOND)
     assert ("laddermaker_rung_feed_lag_seconds", ("X-26Q4-1B",)) not in samples(metrics)
-    metrics.saw(book(6 * SECOND), 6 * SECOND + 20 * MS)
-    metrics.saw(book(6 * SECOND), 9 * SECOND)  # the same, shown again
+    metrics.on_event(book(6 * SECOND), 6 * SECOND + 20 * MS)
+    metrics.on_event(book(6 * SECOND), 9 * SECOND)  # the same, shown again
     assert samples(metrics)["laddermaker_rung_feed_lag_seconds", ("X-26Q4-1B",)] == 0.02
 
 
@@ -293,9 +293,9 @@ def test_the_lag_of_a_rung_is_that_of_its_newest_news_and_an_old_book_says_nothi
 
 def test_the_time_on_target_is_counted_by_rung_and_side_as_the_picture_before_showed_it():
     metrics = Metrics(report)
-    metrics.tally.watched(with_rung(SECOND, on_target=(BookSide.BID,)))
-    metrics.tally.watched(with_rung(2 * SECOND, on_target=(BookSide.ASK,)))
-    metrics.tally.watched(with_rung(4 * SECOND))
+    metrics.on_report(with_rung(SECOND, on_target=(BookSide.BID,)))
+    metrics.on_report(with_rung(2 * SECOND, on_target=(BookSide.ASK,)))
+    metrics.on_report(with_rung(4 * SECOND))
     found = samples(metrics)
     assert found["laddermaker_rung_on_target_seconds_total", ("X-26Q4-1B", "bid")] == 1
     assert found["laddermaker_rung_on_target_seconds_total", ("X-26Q4-1B", "ask")] == 2
@@ -304,45 +304,45 @@ def test_the_time_on_target_is_counted_by_rung_and_side_as_the_picture_before_sh
 
 def test_time_in_which_nobody_watched_or_the_market_took_no_orders_counts_neither_way():
     metrics = Metrics(report)
-    metrics.tally.watched(with_rung(SECOND, on_target=(BookSide.BID,)))
-    metrics.tally.watched(with_rung(60 * SECOND, state="halted", on_target=(BookSide.BID,)))
-    metrics.tally.watched(with_rung(61 * SECOND))
-    assert metrics.tally.open_ns == {}
-    assert metrics.tally.on_target_ns == {}
+    metrics.on_report(with_rung(SECOND, on_target=(BookSide.BID,)))
+    metrics.on_report(with_rung(60 * SECOND, state="halted", on_target=(BookSide.BID,)))
+    metrics.on_report(with_rung(61 * SECOND))
+    assert metrics.open_ns == {}
+    assert metrics.on_target_ns == {}
 
 
 def test_a_rung_that_has_left_takes_its_metrics_along():
     metrics = Metrics(report)
-    metrics.saw(book(1), 0)
-    metrics.tally.watched(with_rung(SECOND, on_target=(BookSide.BID,)))
-    metrics.tally.watched(with_rung(2 * SECOND))
-    assert metrics.tally.open_ns
-    metrics.tally.watched(changed(now_ns=3 * SECOND, events=()))
-    assert metrics.tally.open_ns == metrics.tally.on_target_ns == metrics.tally.lag_ns == {}
+    metrics.on_event(book(1), 0)
+    metrics.on_report(with_rung(SECOND, on_target=(BookSide.BID,)))
+    metrics.on_report(with_rung(2 * SECOND))
+    assert metrics.open_ns
+    metrics.on_report(changed(now_ns=3 * SECOND, events=()))
+    assert metrics.open_ns == metrics.on_target_ns == metrics.lag_ns == {}
 
 
 # --- the host -------------------------------------------------------------------------------------
 
 
 def test_a_reaper_counts_as_there_while_its_heart_is_heard_to_beat(tmp_path):
-    metrics = Metrics(report, around=Surroundings(lambda: 0, state=tmp_path, reaper=True))
+    metrics = Metrics(report, now_ns=lambda: 0, state=tmp_path, expects_reaper=True)
     heart = Heartbeat(tmp_path, "0" * 20, REAPER)
     told = []
     for second in range(16):
         if second < 3:
             heart.beat(second * SECOND)
-        metrics.tally.watched(report(now_ns=second * SECOND))
+        metrics.on_report(report(now_ns=second * SECOND))
         told.append(samples(metrics)["laddermaker_reaper_watching", ()])
     assert told == [0] + [1] * 12 + [0] * 3
 
 
 def test_a_reaper_whose_key_is_refused_is_told_apart(tmp_path):
-    metrics = Metrics(report, around=Surroundings(lambda: 0, state=tmp_path, reaper=True))
+    metrics = Metrics(report, now_ns=lambda: 0, state=tmp_path, expects_reaper=True)
     heart = Heartbeat(tmp_path, "0" * 20, REAPER)
     for second, plea in enumerate(("", "", "no: 401 unauthenticated")):
         heart.plead(plea)
         heart.beat(second * SECOND)
-        metrics.tally.watched(report(now_ns=second * SECOND))
+        metrics.on_report(report(now_ns=second * SECOND))
     found = samples(metrics)
     assert found["laddermaker_reaper_watching", ()] == 1
     assert found["laddermaker_reaper_key_works", ()] == 0
@@ -350,8 +350,8 @@ def test_a_reaper_whose_key_is_refused_is_told_apart(tmp_path):
 
 def test_a_reaper_that_looks_at_the_page_alone_is_there_for_ten_seconds_after_each_look():
     now = [0]
-    metrics = Metrics(report, around=Surroundings(lambda: now[0], reaper=True))
-    metrics.tally.reaper_called()
+    metrics = Metrics(report, now_ns=lambda: now[0], expects_reaper=True)
+    metrics.on_reaper_visit()
     now[0] = 10 * SECOND
     assert samples(metrics)["laddermaker_reaper_watching", ()] == 1
     now[0] += 1
@@ -359,7 +359,7 @@ def test_a_reaper_that_looks_at_the_page_alone_is_there_for_ten_seconds_after_ea
 
 
 def test_where_no_reaper_can_be_there_is_no_metric_of_one(tmp_path):
-    found = samples(Metrics(report, around=Surroundings(lambda: 0, state=tmp_path)))
+    found = samples(Metrics(report, now_ns=lambda: 0, state=tmp_path))
     assert ("laddermaker_reaper_watching", ()) not in found
     assert found["laddermaker_state_free_bytes", ()] > 0
 
@@ -416,12 +416,12 @@ async def test_the_page_shows_every_series_and_the_one_that_is_asked_for_alone(a
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         both = (await client.get("/metrics")).text
         one = (await client.get("/metrics?series=Y")).text
-        before = shown["X"].metrics.tally.reaper_watches
+        before = shown["X"].metrics.is_reaper_watching
         await client.head("/healthz", headers={REAPER_HEADER: "watching"})
     assert 'laddermaker_tokens{series="X"}' in both
     assert 'laddermaker_tokens{series="Y"}' in both
     assert 'laddermaker_tokens{series="X"}' not in one
-    assert (before, shown["X"].metrics.tally.reaper_watches) == (False, True)
+    assert (before, shown["X"].metrics.is_reaper_watching) == (False, True)
 
 
 @pytest.mark.anyio

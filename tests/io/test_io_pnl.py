@@ -14,7 +14,8 @@ from bot.core import messages as m
 from bot.core.report import Against, MarkoutReport, ProfitReport, ProfitRow, Report
 from bot.core.trader import Trader
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.io.metrics.profits import MILLI, part_samples, plain_profit, row_cents
+from bot.io.metrics.profits import MILLI, plain_profit, row_cents
+from bot.io.metrics.table import profit_parts
 from bot.strategy.api import Strategy
 from tests.bot.thin import EVENT, Thin
 from tests.io.samples import report
@@ -166,8 +167,8 @@ def test_candidates_live_a_past_run_in_which_they_did_not_run(tmp_path, lived):
     done = invoke(str(path), "--state-dir", str(state), "--shadow", "--json")
     shadows = json.loads(done.stdout)["shadows"]
     assert [(each["name"], each["bound"]) for each in shadows] == [
-        ("near", "averse"),
-        ("near", "likely"),
+        ("near", "pessimistic"),
+        ("near", "expected"),
     ]
     assert all(each["decisions"] > 0 for each in shadows)
 
@@ -284,7 +285,7 @@ def test_the_metrics_of_the_parts_add_up_to_the_profit():
     total = row(1_250, -700, 300, 2)
     profit = ProfitReport(total, 0, 0, 0, 0, 0, {"rung": (), "side": (total,)})
     shown: Report = msgspec.structs.replace(report(), profit=profit)
-    assert sum(value for _, value in part_samples(shown)) * MILLI == total.profit_millicents
+    assert sum(value for _, value in profit_parts(shown)) * MILLI == total.profit_millicents
 
 
 def test_a_mean_is_rounded_once_on_its_way_to_the_table():

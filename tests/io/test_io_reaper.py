@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from bot.core import messages as m
-from bot.core.sweeper import Clean, SweepSettings
+from bot.core.execution.cancel_all import Clean, SweepSettings
 from bot.io.client.rest import Rest
 from bot.io.client.sockets import client_beside
 from bot.io.clock import Clock
@@ -156,14 +156,14 @@ async def until(true, longest_s: float = 5.0) -> None:
 async def test_silence_latches_first_and_then_cancels_everything(tmp_path):
     account, latch = Account("1", "2", "3"), KillSwitchFile(tmp_path)
     latched_at_cancel = []
-    account.at_cancel = lambda: latched_at_cancel.append(latch.read() is not None)
+    account.at_cancel = lambda: latched_at_cancel.append(latch.read_latch() is not None)
     async with watching(account, tmp_path) as reaper:
         await Bot(tmp_path).beats(0.2)
         assert account.resting == ["1", "2", "3"]
         await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
     assert account.resting == []
     assert latched_at_cancel == [True] * 3
-    record = latch.read()
+    record = latch.read_latch()
     assert record is not None
     assert record.by == "reaper"
     assert "no heartbeat" in record.reason
@@ -176,7 +176,7 @@ async def test_a_bot_that_was_never_seen_to_beat_is_no_dead_bot(tmp_path):
         await asyncio.sleep(3 * AFTER_NS / 1e9)
         assert reaper.phase is Phase.WAITING
     assert account.resting == ["1"]
-    assert KillSwitchFile(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read_latch() is None
 
 
 async def test_a_reaper_started_again_acts_for_a_bot_that_died_while_there_was_none(tmp_path):
@@ -187,7 +187,7 @@ async def test_a_reaper_started_again_acts_for_a_bot_that_died_while_there_was_n
     async with watching(account, tmp_path) as second:
         await until(lambda: second.phase is Phase.REAPING and second.clean)
     assert account.resting == []
-    assert KillSwitchFile(tmp_path).read() is not None
+    assert KillSwitchFile(tmp_path).read_latch() is not None
 
 
 async def test_a_reaper_started_again_after_a_reset_waits_for_a_first_beat(tmp_path):
@@ -202,7 +202,7 @@ async def test_a_reaper_started_again_after_a_reset_waits_for_a_first_beat(tmp_p
         await asyncio.sleep(3 * AFTER_NS / 1e9)
         assert second.phase is Phase.WAITING
     assert account.resting == ["1"]
-    assert latch.read() is None
+    assert latch.read_latch() is None
 
 
 async def test_asked_to_act_at_once_it_waits_for_no_beat(tmp_path):
@@ -210,7 +210,7 @@ async def test_asked_to_act_at_once_it_waits_for_no_beat(tmp_path):
     async with watching(account, tmp_path, at_once=True) as reaper:
         await until(lambda: account.resting == [])
         assert reaper.phase is Phase.REAPING
-    assert KillSwitchFile(tmp_path).read() is not None
+    assert KillSwitchFile(tmp_path).read_latch() is not None
 
 
 async def test_a_bot_that_says_it_cannot_cancel_is_swept_up_after_though_it_beats(tmp_path):
@@ -220,7 +220,7 @@ async def test_a_bot_that_says_it_cannot_cancel_is_swept_up_after_though_it_beat
         bot.heart.plead("key_refused")
         await bot.beats(0.2)
         assert account.resting == []
-    record = KillSwitchFile(tmp_path).read()
+    record = KillSwitchFile(tmp_path).read_latch()
     assert record is not None
     assert "key_refused" in record.reason
 
@@ -229,7 +229,7 @@ async def test_a_run_that_ended_well_is_not_mourned(tmp_path):
     account, bot = Account("1"), Bot(tmp_path)
     async with watching(account, tmp_path) as reaper:
         await bot.beats(0.1)
-        bot.heart.end()
+        bot.heart.write_end()
         await asyncio.sleep(3 * AFTER_NS / 1e9)
         assert reaper.phase is Phase.WAITING
         await Bot(tmp_path).beats(0.1)
@@ -303,7 +303,7 @@ async def test_a_plea_that_was_answered_latches_no_second_time_until_the_bot_bea
         KillSwitchFile(tmp_path).clear()
         await until(lambda: reaper.phase is Phase.WAITING)
         await asyncio.sleep(0.1)
-        assert KillSwitchFile(tmp_path).read() is None
+        assert KillSwitchFile(tmp_path).read_latch() is None
         bot.beat()
         await until(lambda: reaper.phase is Phase.REAPING)
 
@@ -324,7 +324,7 @@ async def test_a_latch_that_went_with_its_folder_ends_no_sweep(tmp_path):
     folder.mkdir()
     account.refusal = (409, "venue_halted")
     async with watching(account, folder, at_once=True) as reaper:
-        await until(lambda: KillSwitchFile(folder).read() is not None)
+        await until(lambda: KillSwitchFile(folder).read_latch() is not None)
         folder.rename(tmp_path / "moved")
         await asyncio.sleep(0.1)
         assert reaper.phase is Phase.REAPING
@@ -341,18 +341,18 @@ async def test_a_latch_that_was_only_feared_makes_it_forget_no_silent_bot(tmp_pa
 
     def read() -> LatchRecord | None:
         feared.set()
-        return KillSwitchFile.read(latch)
+        return KillSwitchFile.read_latch(latch)
 
     async with watching(account, tmp_path, latch=latch) as reaper:
         await Bot(tmp_path).beats(0.1)
         with monkeypatch.context() as broken:
             broken.setattr("bot.io.state.kill_switch_file.read_file", refused)
             broken.setattr(Path, "lstat", refused)
-            broken.setattr(latch, "read", read)
+            broken.setattr(latch, "read_latch", read)
             await feared.wait()
         await until(lambda: account.resting == [])
         assert reaper.phase is Phase.REAPING
-    assert latch.read().by == "reaper"
+    assert latch.read_latch().by == "reaper"
 
 
 async def test_a_latch_that_cannot_be_written_stops_no_cancel(tmp_path, monkeypatch):

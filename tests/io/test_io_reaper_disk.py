@@ -42,9 +42,9 @@ async def test_a_disk_that_stands_still_keeps_nothing_from_being_cancelled(tmp_p
             patch.setattr(os, "open", still)
             await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
             assert account.resting == []
-            assert latch.read() is None
+            assert latch.read_latch() is None
             goes.set()
-            await until(lambda: latch.read() is not None)
+            await until(lambda: latch.read_latch() is not None)
 
 
 async def test_a_reset_is_heeded_in_a_folder_that_took_the_place_of_the_first_one(tmp_path):

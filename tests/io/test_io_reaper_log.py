@@ -20,7 +20,7 @@ async def test_the_log_tells_as_a_truth_value_whether_nothing_rests(tmp_path, mo
     with capture_logs() as lines:
         async with watching(Account("1"), tmp_path, at_once=True) as reaper:
             await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
-            reaper._tell(0, 0)
+            reaper._log_state(0, 0)
     told = [line["nothing_rests"] for line in lines if line["event"] == "reaper"]
     assert {type(each) for each in told} <= {bool, type(None)}
     assert True in told

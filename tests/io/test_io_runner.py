@@ -293,7 +293,7 @@ async def test_a_signal_after_the_drain_changes_nothing_while_companions_finish(
     class Slow:
         name, secrets, families = "slow", (), ()
 
-        def begin(self, look: object, now_ns: object) -> None:
+        def on_run_start(self, look: object, now_ns: object) -> None:
             pass
 
         def did(self, effect: m.Effect, at_ns: int) -> None:
@@ -302,7 +302,7 @@ async def test_a_signal_after_the_drain_changes_nothing_while_companions_finish(
         async def run(self) -> None:
             await asyncio.Event().wait()
 
-        async def finish(self) -> None:
+        async def on_run_end(self) -> None:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
                 os.kill(os.getpid(), number)
                 await asyncio.sleep(0.01)

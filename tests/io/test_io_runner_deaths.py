@@ -106,9 +106,9 @@ def once_broken(real: Callable[..., object]) -> Callable[..., object]:
 @pytest.mark.parametrize(
     ("kind", "method", "name"),
     [
-        (ConflatingQueue, "take", "loop"),
+        (ConflatingQueue, "take_events", "loop"),
         (Journal, "append", "journal"),
-        (Metrics, "saw", "shell"),
+        (Metrics, "on_event", "shell"),
         (Runner, "_receive", "loop"),
         (FakeTrader, "receive", "trader"),
     ],

@@ -64,8 +64,8 @@ def record(folder: Path) -> dict:
 
 async def test_a_trip_is_on_disk_and_in_the_journal_before_the_run_is_over(tmp_path):
     ended = await run(runner_of(Tripping(), tmp_path, keeps=True))
-    assert KillSwitchFile(tmp_path).read().reason == "loss_cents: 501, at most 500"
-    assert KillSwitchFile(tmp_path).read().by == "breaker"
+    assert KillSwitchFile(tmp_path).read_latch().reason == "loss_cents: 501, at most 500"
+    assert KillSwitchFile(tmp_path).read_latch().by == "breaker"
     written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
     assert m.Latched("loss_cents: 501, at most 500") in written
     assert ended.exit_code is Exit.VENUE
@@ -183,7 +183,7 @@ async def test_a_run_without_a_state_directory_leaves_nothing_behind_but_its_jou
 
 async def test_the_fourth_start_does_nothing_at_all(tmp_path):
     for _ in range(3):
-        crashes.CrashLog(tmp_path).begin()
+        crashes.CrashLog(tmp_path).mark_begun()
     trader = FakeTrader()
     with pytest.raises(LatchFault, match="3 unclean ends"):
         await run(runner_of(trader, tmp_path, keeps=True))
@@ -196,7 +196,7 @@ async def test_starts_that_stay_down_add_nothing_to_the_journal_of_the_runs_that
     journals = {path.name: path.read_bytes() for path in tmp_path.glob("journal-*")}
     for _ in range(4):
         with contextlib.suppress(LatchFault):
-            crashes.CrashLog(tmp_path).begin()
+            crashes.CrashLog(tmp_path).mark_begun()
     for _ in range(3):
         with pytest.raises(LatchFault, match="3 unclean ends"):
             await run(runner_of(FakeTrader(), tmp_path, keeps=True))

@@ -184,7 +184,7 @@ def test_a_text_with_line_breaks_stays_one_event():
 def test_samples_are_taken_evenly_and_halved_when_they_are_too_many():
     history = History(points_max=8, step_ns=SECOND)
     for second in range(200):
-        history.take(earned(second * SECOND // 2, second))
+        history.add_sample(earned(second * SECOND // 2, second))
     times = [moment.at_ns for moment in history.moments]
     steps = {later - earlier for earlier, later in itertools.pairwise(times)}
     assert times[0] == 0
@@ -195,7 +195,7 @@ def test_samples_are_taken_evenly_and_halved_when_they_are_too_many():
 
 def test_before_there_is_a_profit_nothing_is_sampled():
     history = History()
-    history.take(report())
+    history.add_sample(report())
     assert (history.moments, history.version) == ((), 0)
 
 

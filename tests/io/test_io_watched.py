@@ -84,7 +84,7 @@ def test_a_quick_call_is_not_told_and_its_answer_is_the_very_one():
     inner = Does()
     inner.quote = lambda view: answer  # type: ignore[method-assign]
     assert of.wrapped(lambda: inner)().quote(VIEW) is answer
-    assert of.take() == []
+    assert of.take_overruns() == []
     assert alarm_is_off()
 
 
@@ -93,18 +93,18 @@ def test_a_slow_call_is_told_with_its_number_and_what_it_took():
     strategy = of.wrapped(lambda: Does(lambda: None, lambda: busy(0.02)))()
     strategy.quote(VIEW)
     strategy.quote(VIEW)
-    [told] = of.take()
+    [told] = of.take_overruns()
     assert (told.event_ticker, told.strategy, told.call) == (VIEW.event_ticker, "does", 2)
     assert told.took_ns >= 20 * MS
     assert told.allowed_ns == 5 * MS
     assert not told.interrupted
-    assert of.take() == []
+    assert of.take_overruns() == []
 
 
 def test_time_in_which_the_host_stood_still_is_not_the_strategys():
     of = watch(hard_ms=5_000)
     of.wrapped(lambda: Does(lambda: time.sleep(0.03)))().quote(VIEW)
-    assert of.take() == []
+    assert of.take_overruns() == []
 
 
 @pytest.mark.parametrize("act", [endless, stubborn, lambda: time.sleep(30)])
@@ -118,7 +118,7 @@ def test_an_endless_call_is_interrupted_and_a_fresh_strategy_takes_its_place(act
     strategy = of.wrapped(make)()
     with pytest.raises(StrategyStalled):
         strategy.quote(VIEW)
-    [told] = of.take()
+    [told] = of.take_overruns()
     assert told.interrupted
     assert told.took_ns >= 50 * MS
     assert strategy.quote(VIEW) == {}
@@ -131,7 +131,7 @@ def test_an_interruption_is_told_though_no_fresh_strategy_can_be_made_then():
     strategy = of.wrapped(lambda: acts.pop(0)())()
     with pytest.raises(StrategyStalled):
         strategy.quote(VIEW)
-    assert [told.interrupted for told in of.take()] == [True]
+    assert [told.interrupted for told in of.take_overruns()] == [True]
     assert strategy.quote(VIEW) == {}
     assert not acts
 
@@ -200,7 +200,7 @@ def test_outside_the_main_thread_a_call_is_measured_all_the_same():
     thread = threading.Thread(target=strategy.quote, args=(VIEW,))
     thread.start()
     thread.join()
-    assert [each.call for each in of.take()] == [1]
+    assert [each.call for each in of.take_overruns()] == [1]
 
 
 # --- the record -----------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_a_run_with_an_interrupted_call_is_replayed_to_the_byte():
     def kept(event: m.Event, now_ns: int) -> list[m.Effect]:
         effects = receive(event, now_ns)
         log.append((event, now_ns, list(effects)))
-        for told in of_watch.take():
+        for told in of_watch.take_overruns():
             log.append((told, now_ns, receive(told, now_ns)))
         return effects
 
@@ -319,7 +319,7 @@ async def test_what_the_watch_tells_is_journalled_and_reaches_the_trader(tmp_pat
     trader = FakeTrader()
     runner = runner_of(trader, tmp_path)
     runner._watch = of
-    of.tell(overran(1))
+    of.add_overrun(overran(1))
     async with asyncio.timeout(10):
         await runner.run("ab" * 10, (), 50 * MS)
     assert trader.of(m.StrategyOverran) == [overran(1)]

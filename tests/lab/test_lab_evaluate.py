@@ -15,7 +15,7 @@ from bot.config.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import page
 from bot.lab.evaluate.compare import Comparison, compare
 from bot.lab.evaluate.entries import ABLATIONS, ENTRIES, Contender, entries_named
-from bot.lab.evaluate.results import NotKept, RunStore, Task, code_digest, live_through, tasks_of
+from bot.lab.evaluate.results import NotKept, RunStore, Task, code_digest, run_tasks, tasks_of
 from bot.lab.evaluate.run import RunMetrics
 from bot.lab.evaluate.scenarios import Scenario, SeedFault, blocks_named, log_opening, seeds_named
 from tests.house.tree import ROOT
@@ -47,7 +47,7 @@ def missing(store: Store, tasks: dict[str, Task]) -> list[Task]:
 def lives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
     path = tmp_path_factory.mktemp("lives") / "results.jsonl"
     results = RunStore(path, RunMetrics)
-    for _ in live_through(results, missing(results, tasks_of(PAIR, (SMALL,), range(1, 5))), 1):
+    for _ in run_tasks(results, missing(results, tasks_of(PAIR, (SMALL,), range(1, 5))), 1):
         pass
     return results, path
 
@@ -113,7 +113,7 @@ WORLDS = (SMALL, *(Scenario(steps=24, rungs=3, fees=fees) for fees in (2, 4)))
 @pytest.fixture(scope="module")
 def lived_widely(lives: tuple[Store, Path]) -> Store:
     results = lives[0]
-    for _ in live_through(results, missing(results, tasks_of(PAIR, WORLDS, range(1, 5))), 1):
+    for _ in run_tasks(results, missing(results, tasks_of(PAIR, WORLDS, range(1, 5))), 1):
         pass
     return results
 
@@ -321,7 +321,7 @@ def test_a_budget_of_an_entry_that_earns_nothing_keeps_nothing_of_it(tmp_path: P
     idle = Contender("idle", "fixed_spread", {"half_spread_cents": 49}, "max_position_qty", (1,))
     pair = (idle, msgspec.structs.replace(idle, name="idle_budget5", budget_cents=500))
     kept = RunStore(tmp_path / "idle.jsonl", RunMetrics)
-    for _ in live_through(kept, missing(kept, tasks_of(pair, (SMALL,), range(1, 6))), 1):
+    for _ in run_tasks(kept, missing(kept, tasks_of(pair, (SMALL,), range(1, 6))), 1):
         pass
     (line,) = compare(kept, pair, (SMALL,), range(1, 6), None, ROOT).budgets
     kept_share = line.edge_kept

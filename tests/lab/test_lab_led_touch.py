@@ -6,7 +6,7 @@ import msgspec
 
 from bot.config.plugins import find_strategy
 from bot.lab.evaluate.market import DrawnCrowd
-from bot.lab.evaluate.run import live
+from bot.lab.evaluate.run import run_strategy
 from bot.lab.evaluate.scenarios import STEP_NS, Noise, draw, sized, worlds_named
 from venue.engine import messages as v
 from venue.wire.money import Side
@@ -66,7 +66,7 @@ class Leader(DrawnCrowd):
     def step_aside(self, now_ns: int) -> None:
         """Take the share that led away."""
         if self.led is not None:
-            self._venue.exchange.apply(v.CancelOrder(LEADER, self.led.order_id), now_ns)
+            self._venue.exchange.execute(v.CancelOrder(LEADER, self.led.order_id), now_ns)
             self.led = None
 
 
@@ -76,6 +76,6 @@ def test_whoever_leads_the_touch_with_one_share_earns_nothing_of_the_bot(monkeyp
     draws = draw(world, 1)._replace(acts=acts[:-2], stalls=())
     strategy = find_strategy("ladder_joint", Path())
     monkeypatch.setattr("bot.lab.evaluate.run.DrawnCrowd", Leader)
-    lived = live(world, draws, lambda: strategy(strategy.Params()))
+    lived = run_strategy(world, draws, lambda: strategy(strategy.Params()))
     assert lived.fills > 0
     assert Leader.lost_to_it_cents <= 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bot.lab.evaluate.market import MAKERS, NOISE, TrueValueMarket
-from bot.lab.evaluate.run import RunMetrics, live, profit_of
+from bot.lab.evaluate.run import RunMetrics, profit_of, run_strategy
 from bot.lab.evaluate.scenarios import Scenario, TakerMix, draw
 from bot.lab.exchange.exchange import MAKER
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
@@ -30,7 +30,9 @@ class Eager(Strategy):
 
 
 def _lived(world: Scenario = WORLD, seed: int = 2, budget_cents: int | None = None) -> RunMetrics:
-    return live(world, draw(world, seed), lambda: FixedSpread(FixedSpread.Params()), budget_cents)
+    return run_strategy(
+        world, draw(world, seed), lambda: FixedSpread(FixedSpread.Params()), budget_cents
+    )
 
 
 def test_spread_and_inventory_less_fees_are_the_profit_to_the_cent() -> None:
@@ -48,7 +50,7 @@ def test_whoever_has_not_traded_by_a_tenth_of_the_life_has_made_nothing_there() 
             self.asked += 1
             return super().quote(view) if self.asked > 30 else {}
 
-    came = live(WORLD, draw(WORLD, 2), lambda: Late(FixedSpread.Params()))
+    came = run_strategy(WORLD, draw(WORLD, 2), lambda: Late(FixedSpread.Params()))
     assert came.fills > 0
     assert came.early == 0
 
@@ -67,7 +69,7 @@ def test_the_profit_of_one_trade_by_hand() -> None:
 
 def test_a_budget_is_never_exceeded_by_the_outcome() -> None:
     def lived(budget_cents: int | None) -> RunMetrics:
-        return live(WORLD, draw(WORLD, 6), lambda: Eager(Eager.Params()), budget_cents)
+        return run_strategy(WORLD, draw(WORLD, 6), lambda: Eager(Eager.Params()), budget_cents)
 
     free, bound = lived(None), lived(3_000)
     assert free.worst_max > 3_000
@@ -82,7 +84,7 @@ def test_the_worst_case_of_what_rests_and_is_held_by_hand() -> None:
     def place(market: MarketId, outcome: Outcome, side: Side, price: int, at_ns: int) -> None:
         name = ClientOrderId(f"a{at_ns}")
         order = QtyOrder(market, outcome, side, Price(price), Qty(10), TimeInForce.GTC, name)
-        venue.exchange.apply(v.PlaceOrder(MAKER, order), at_ns)
+        venue.exchange.execute(v.PlaceOrder(MAKER, order), at_ns)
 
     place(low, Outcome.YES, Side.BUY, 60, 1)
     assert venue.worst_cents() == 600 + 5

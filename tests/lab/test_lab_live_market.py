@@ -90,7 +90,7 @@ class Fed:
         order = QtyOrder(self.id, Outcome.YES, Side.BUY, Price(price), Qty(qty), tif, name)
         create = m.Create(order, codec.encode_new_order(order), False)
         send = m.Send(m.RequestId(self._made), create, "asked for", m.Key.TRADE)
-        return self.market.exchange.answer(send, self.at(second)).answer
+        return self.market.exchange.answer_request(send, self.at(second)).answer
 
     @property
     def fills(self) -> list[tuple[int, int, Liquidity]]:

@@ -12,7 +12,7 @@ from bot.config.plugins import StrategyFault
 from bot.lab.evaluate import timeout as patience
 from bot.lab.evaluate.entries import Contender
 from bot.lab.evaluate.results import Task, run_of
-from bot.lab.evaluate.run import live
+from bot.lab.evaluate.run import run_strategy
 from bot.lab.evaluate.scenarios import Scenario, draw
 from bot.lab.evaluate.timeout import Stalled, ended_when_stalled
 from bot.strategy.api import EventView, Quotes, Strategy
@@ -65,7 +65,7 @@ def test_a_life_whose_strategy_does_not_come_back_ends_and_says_where_it_was(
     kind: type[Idle],
 ) -> None:
     with pytest.raises(Stalled, match=r"not back after 0\.15 s, at test_lab_patience\.py:\d+$"):
-        live(SMALL, draw(SMALL, 1), lambda: kind(kind.Params()))
+        run_strategy(SMALL, draw(SMALL, 1), lambda: kind(kind.Params()))
 
 
 class Leaving(Idle):
@@ -80,7 +80,7 @@ def test_a_strategy_that_would_end_the_program_ends_its_life_and_that_is_told() 
         with pytest.raises(
             Stalled, match=r"end the program, at test_lab_patience\.py:\d+$"
         ) as told:
-            live(SMALL, draw(SMALL, 1), lambda: Leaving(Leaving.Params()))
+            run_strategy(SMALL, draw(SMALL, 1), lambda: Leaving(Leaving.Params()))
         came.append(str(told.value))
 
     thread = threading.Thread(target=lives)
@@ -93,8 +93,8 @@ def test_a_strategy_that_would_end_the_program_ends_its_life_and_that_is_told() 
 def test_a_life_is_not_ended_for_calls_that_all_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "LOOK_S", 0.001)
     monkeypatch.setattr(patience, "LOOKS", 1_000_000)
-    looked = live(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params()))
-    assert looked == live(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params()))
+    looked = run_strategy(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params()))
+    assert looked == run_strategy(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params()))
 
 
 def test_what_is_no_call_of_a_strategy_is_never_ended() -> None:
@@ -121,7 +121,7 @@ def test_the_signal_and_its_timer_are_given_back() -> None:
 def test_outside_the_main_thread_a_life_is_lived_without_a_timer() -> None:
     came: list[object] = []
     thread = threading.Thread(
-        target=lambda: came.append(live(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params())))
+        target=lambda: came.append(run_strategy(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params())))
     )
     thread.start()
     thread.join()

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel, QueuePosition
+from bot.lab.exchange.queue_model import (
+    CAUTIOUS_MODELS,
+    QueueModel,
+    QueuePosition,
+    parse_queue_models,
+)
 
 BOTH = pytest.mark.parametrize("bound", CAUTIOUS_MODELS)
 
@@ -15,58 +20,58 @@ BOTH = pytest.mark.parametrize("bound", CAUTIOUS_MODELS)
 @BOTH
 def test_a_print_eats_the_shares_before_us_and_only_then_reaches_us(bound):
     place = QueuePosition(10, 1, bound)
-    assert place.printed(6, 2) == 0
+    assert place.on_print(6, 2) == 0
     assert place.ahead == 4
-    assert place.printed(6, 3) == 2
+    assert place.on_print(6, 3) == 2
     assert place.ahead == 0
 
 
 @BOTH
 def test_a_traded_share_is_not_taken_for_a_cancelled_one_as_well(bound):
     place = QueuePosition(10, 1, bound)
-    place.shown(20, 2)
-    place.printed(4, 3)
-    place.shown(16, 3)
+    place.on_book(20, 2)
+    place.on_print(4, 3)
+    place.on_book(16, 3)
     assert place.ahead == 6
 
 
 @BOTH
 def test_a_print_that_comes_after_the_book_that_shows_it_is_no_cancel(bound):
     place = QueuePosition(10, 1, bound)
-    place.shown(20, 2)
-    place.shown(16, 3)
-    assert place.printed(4, 3) == 0
+    place.on_book(20, 2)
+    place.on_book(16, 3)
+    assert place.on_print(4, 3) == 0
     assert place.ahead == 6
 
 
 @BOTH
 def test_a_late_print_that_took_the_whole_level_has_not_reached_us(bound):
     place = QueuePosition(10, 1, bound)
-    place.shown(0, 3)
-    assert place.printed(10, 2) == 0
+    place.on_book(0, 3)
+    assert place.on_print(10, 2) == 0
     assert place.ahead == 0
 
 
 @BOTH
 def test_a_print_that_the_first_book_knew_of_says_nothing(bound):
     place = QueuePosition(10, 5, bound)
-    assert place.printed(50, 5) == 0
+    assert place.on_print(50, 5) == 0
     assert place.ahead == 10
 
 
 def test_a_print_behind_two_books_of_its_instant_has_not_reached_us_for_the_averse():
     place = QueuePosition(16, 10, QueueModel.PESSIMISTIC)
-    place.shown(5, 11)  # eleven of the sixteen have traded
-    place.shown(24, 11)
-    assert place.printed(11, 11) == 0
+    place.on_book(5, 11)  # eleven of the sixteen have traded
+    place.on_book(24, 11)
+    assert place.on_print(11, 11) == 0
     assert place.ahead == 5
 
 
 def test_cancels_are_behind_us_for_the_averse_and_partly_before_us_for_the_likely():
     averse, likely = (QueuePosition(10, 1, bound) for bound in CAUTIOUS_MODELS)
     for place in (averse, likely):
-        place.shown(20, 2)
-        place.shown(16, 3)
+        place.on_book(20, 2)
+        place.on_book(16, 3)
     assert averse.ahead == 10
     assert likely.ahead == 10 - 4 * 10**3 / (10**3 + 10**3)
 
@@ -74,14 +79,14 @@ def test_cancels_are_behind_us_for_the_averse_and_partly_before_us_for_the_likel
 @BOTH
 def test_no_more_are_before_us_than_the_book_shows(bound):
     place = QueuePosition(10, 1, bound)
-    place.shown(3, 2)
+    place.on_book(3, 2)
     assert place.ahead == 3
 
 
 @BOTH
 def test_whoever_comes_later_stands_behind_us(bound):
     place = QueuePosition(10, 1, bound)
-    place.shown(50, 2)
+    place.on_book(50, 2)
     assert place.ahead == 10
 
 
@@ -130,11 +135,11 @@ def test_the_averse_place_is_never_nearer_to_the_front_than_the_true_one(before,
         else:
             size = queue.trade(size)
             if size and print_first:
-                reached += place.printed(size, ts_ns)
-            place.shown(queue.before + queue.behind, ts_ns)
+                reached += place.on_print(size, ts_ns)
+            place.on_book(queue.before + queue.behind, ts_ns)
             if size and not print_first:
-                reached += place.printed(size, ts_ns)
-        place.shown(queue.before + queue.behind, ts_ns)
+                reached += place.on_print(size, ts_ns)
+        place.on_book(queue.before + queue.behind, ts_ns)
         assert place.ahead >= queue.before
         assert reached <= queue.beyond
 
@@ -148,7 +153,12 @@ def test_the_likely_place_is_never_behind_the_averse_one(before, steps):
     for ts_ns, (others, size) in enumerate(steps, 1):
         for place in (averse, likely):
             if size:
-                place.printed(size, ts_ns)
-            place.shown(others, ts_ns)
+                place.on_print(size, ts_ns)
+            place.on_book(others, ts_ns)
         assert 0 <= likely.ahead <= averse.ahead + 1e-9
         assert math.isfinite(likely.ahead)
+
+
+def test_the_names_of_version_0_1_are_still_read():
+    assert parse_queue_models("kind, averse") == (QueueModel.PESSIMISTIC, QueueModel.OPTIMISTIC)
+    assert QueueModel("likely") is QueueModel.EXPECTED

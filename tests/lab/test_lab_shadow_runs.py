@@ -84,7 +84,7 @@ class Shadowed(Thin):
         def followed(event: m.Event, now_ns: int) -> list[m.Effect]:
             effects = receive(event, now_ns)
             for message in (event, *effects):
-                self.shadow.take(now_ns, message)
+                self.shadow.on_entry(now_ns, message)
             return effects
 
         self.trader.receive = followed  # type: ignore[method-assign]
@@ -149,7 +149,7 @@ def test_a_candidate_that_fails_is_stopped_and_explained_and_the_others_go_on(ma
     failed = [score for score in scores if score.name == "c0"]
     assert all(why in score.stopped and not score.resting for score in failed)
     others = [score for score in scores if score.name == "c1"]
-    assert [score.bound for score in others] == ["averse", "likely"]
+    assert [score.bound for score in others] == ["pessimistic", "expected"]
     assert all(not score.stopped and score.decisions > 10 for score in others)
 
 
@@ -214,7 +214,7 @@ def test_a_market_pays_a_candidate_once_the_run_knows_its_winner(winner, cents):
     venue.print(69, 4)
     assert bought(venue) == [4, 4]
     note = {"market_id": venue.markets[0].market_id, "winner": winner, "event": EVENT}
-    venue.shadow.take(venue.now_ns, m.Noted("info", "rung_settled", note))
+    venue.shadow.on_entry(venue.now_ns, m.Noted("info", "rung_settled", note))
     venue.run(90, least_ns=NS_PER_SECOND)
     for score in venue.scores():
         assert score.profit.settled_millicents == 1_000 * cents

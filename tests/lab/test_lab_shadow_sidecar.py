@@ -90,12 +90,12 @@ async def test_the_process_reports_while_the_run_goes_on_and_its_end_stops_the_c
     segment(tmp_path, 1).write_bytes(HEAD + bytes_of(run))
     await until(lambda: bool(sidecar.reports))
     assert [(each.name, each.bound) for each in sidecar.reports] == [
-        ("near", "averse"),
-        ("near", "likely"),
+        ("near", "pessimistic"),
+        ("near", "expected"),
     ]
     await until(lambda: all(each.decisions > 3 and each.resting for each in sidecar.reports))
     segment(tmp_path, 1).unlink()
     await until(lambda: all("removed before" in each.stopped for each in sidecar.reports))
     assert not task.done()
     task.cancel()
-    await sidecar.finish()
+    await sidecar.on_run_end()

@@ -246,7 +246,7 @@ def test_risk_is_that_of_the_whole_profit_whatever_means_are_taken_of() -> None:
 def test_one_setting_is_taken_with_all_of_its_rows() -> None:
     values = (1.0, 3.0, 5.0, 7.0, 9.0)
     sample = stats.Sample(*(np.array([[value], [value + 1]]) for value in values))
-    assert [rows.tolist() for rows in sample.at(1)] == [[[value + 1]] for value in values]
+    assert [rows.tolist() for rows in sample.at_setting(1)] == [[[value + 1]] for value in values]
 
 
 def test_the_ratio_of_what_never_varies_is_zero() -> None:

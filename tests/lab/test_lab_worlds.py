@@ -13,17 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from bot.lab.evaluate.run import live
+from bot.lab.evaluate.run import run_strategy
 from bot.lab.evaluate.scenarios import (
     GRID,
     NATURE,
     PAYOUT_MC,
     Act,
     Informed,
-    Latent,
     Noise,
     Scenario,
     TakerMix,
+    TruePath,
     draw,
     grid,
     sized,
@@ -39,11 +39,11 @@ SHORT: Final = sized(SMALL, 40)
 _PRINT_DIGEST = """
 import hashlib
 from bot.lab.evaluate.scenarios import draw
-from bot.lab.evaluate.run import live
+from bot.lab.evaluate.run import run_strategy
 from bot.lab.evaluate.scenarios import Scenario
 from strategies.fixed_spread import FixedSpread
 draws = draw(Scenario(steps=40, rungs=3), 5)
-came = live(Scenario(steps=40, rungs=3), draws, lambda: FixedSpread(FixedSpread.Params()))
+came = run_strategy(Scenario(steps=40, rungs=3), draws, lambda: FixedSpread(FixedSpread.Params()))
 print(hashlib.blake2b(repr((draws.acts, draws.stalls, came)).encode()).hexdigest())
 """
 
@@ -98,8 +98,8 @@ def test_streams_hang_on_seed_and_name_alone() -> None:
 def test_two_strategies_meet_the_same_value_and_the_same_takers() -> None:
     before = hashlib.blake2b(repr(draw(SMALL, 3)[1:]).encode()).hexdigest()
     draws = draw(SMALL, 3)
-    quoting = live(SMALL, draws, lambda: FixedSpread(FixedSpread.Params()))
-    idle = live(SMALL, draws, lambda: Idle(Idle.Params()))
+    quoting = run_strategy(SMALL, draws, lambda: FixedSpread(FixedSpread.Params()))
+    idle = run_strategy(SMALL, draws, lambda: Idle(Idle.Params()))
     assert hashlib.blake2b(repr(draws[1:]).encode()).hexdigest() == before
     assert quoting.fills > 0
     assert idle.fills == idle.net == 0
@@ -107,7 +107,7 @@ def test_two_strategies_meet_the_same_value_and_the_same_takers() -> None:
 
 def test_the_theme_moves_no_draw_but_the_side_of_takers() -> None:
     plain, themed = draw(SMALL, 4), draw(Scenario(steps=60, rungs=4, theme=True), 4)
-    assert plain.latent.fair_mc == themed.latent.fair_mc
+    assert plain.true_path.fair_mc == themed.true_path.fair_mc
     assert [at for at, _ in plain.acts] == [at for at, _ in themed.acts]
     sides = [
         (one.buys, other.buys)
@@ -124,17 +124,17 @@ def test_a_thin_world_has_under_a_third_of_the_noise_and_a_toxic_one_more_who_kn
 
 
 def test_fair_values_fall_with_the_strike_and_end_at_what_is_paid() -> None:
-    latent = Latent(SMALL, 9)
-    for fairs in latent.fair_mc:
+    true_path = TruePath(SMALL, 9)
+    for fairs in true_path.fair_mc:
         assert list(fairs) == sorted(fairs, reverse=True)
-    assert set(latent.fair_mc[-1]) <= {0, PAYOUT_MC}
-    assert [fair == PAYOUT_MC for fair in latent.fair_mc[-1]] == list(latent.pays)
+    assert set(true_path.fair_mc[-1]) <= {0, PAYOUT_MC}
+    assert [fair == PAYOUT_MC for fair in true_path.fair_mc[-1]] == list(true_path.pays)
 
 
 @cache
-def short_lives() -> list[tuple[Latent, npt.NDArray[np.float64]]]:
+def short_lives() -> list[tuple[TruePath, npt.NDArray[np.float64]]]:
     """A thousand short lives, each with its fair values in cents, a row a point of the path."""
-    lives = [Latent(SHORT, seed) for seed in range(1, 1001)]
+    lives = [TruePath(SHORT, seed) for seed in range(1, 1001)]
     return [(one, np.array(one.fair_mc) / 1000) for one in lives]
 
 
@@ -150,20 +150,20 @@ def test_a_fair_value_is_what_is_paid_on_average() -> None:
 
 def test_the_variance_of_the_next_move_is_that_of_the_fair_values_it_leads_to() -> None:
     world = sized(SMALL, 60)
-    latent = Latent(world, 3)
+    true_path = TruePath(world, 3)
     points = world.steps * GRID
     total_sd = math.sqrt(NATURE.diffusion_variance + NATURE.jumps * NATURE.jump_variance)
     strikes = [total_sd * NormalDist().inv_cdf((rung + 1) / 5) for rung in range(4)]
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     weights /= weights.sum()
     held = (30, -20, 0, 45)
-    known = latent.move_variances(np.tile(held, (points + 1, 1)))
+    known = true_path.move_variances(np.tile(held, (points + 1, 1)))
     moved = NATURE.diffusion_variance * (1 - NATURE.resolved_later) / points
-    for point in (0, 1, points // 2, points - 1, *(latent.jump_points - 1)):
-        jumps = [int((latent.jump_points > at).sum()) for at in (point, point + 1)]
+    for point in (0, 1, points // 2, points - 1, *(true_path.jump_points - 1)):
+        jumps = [int((true_path.jump_points > at).sum()) for at in (point, point + 1)]
         left = NATURE.diffusion_variance - moved * (point + 1) + NATURE.jump_variance * jumps[1]
         step_sd = math.sqrt(moved + NATURE.jump_variance * (jumps[0] - jumps[1]))
-        values = latent.log_values[point] + step_sd * nodes
+        values = true_path.log_values[point] + step_sd * nodes
         worth = sum(
             qty * np.array([100 * NormalDist().cdf((x - k) / math.sqrt(left)) for x in values])
             for qty, k in zip(held, strikes, strict=True)
@@ -173,25 +173,25 @@ def test_the_variance_of_the_next_move_is_that_of_the_fair_values_it_leads_to() 
 
 
 def test_before_the_outcome_the_variance_is_that_of_the_payoffs() -> None:
-    latent = Latent(SMALL, 3)
-    fairs = [fair / 1000 for fair in latent.fair_mc[-2]]
+    true_path = TruePath(SMALL, 3)
+    fairs = [fair / 1000 for fair in true_path.fair_mc[-2]]
     held = (3, -2, 0, 5)
     # Outcomes by how many rungs pay, with what each is likely to.
     likely = -np.diff([100.0, *fairs, 0.0]) / 100
     paid = np.array([100 * sum(held[:rungs]) for rungs in range(5)])
     exact = float(likely @ paid**2 - (likely @ paid) ** 2)
-    every = np.tile(held, (len(latent.fair_mc) - 1, 1))
-    assert latent.move_variances(every)[-1] == pytest.approx(exact, rel=1e-6)
+    every = np.tile(held, (len(true_path.fair_mc) - 1, 1))
+    assert true_path.move_variances(every)[-1] == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.xdist_group("short lives")
 def test_what_holdings_were_known_to_vary_by_is_what_they_gained_squared_on_average() -> None:
     differences, beforehand = [], []
-    for latent, fairs in short_lives():
+    for true_path, fairs in short_lives():
         moves = np.diff(fairs, axis=0)
         cheap = np.round(40 - fairs[:-1:20] / 2).astype(int)  # more of what is cheap
         held = np.repeat(cheap, 20, axis=0)[: len(moves)]
-        gained, known = float((held * moves).sum()), float(latent.move_variances(held).sum())
+        gained, known = float((held * moves).sum()), float(true_path.move_variances(held).sum())
         differences.append(gained**2 - known)
         beforehand.append(known)
     error = np.std(differences) / np.sqrt(len(differences))

@@ -14,10 +14,9 @@ import msgspec
 
 from tests.core.histories import RATES, USERS, History, opening, uuid
 from venue.engine import messages as m
-from venue.hold import Held
-from venue.recovery import fresh
 from venue.rest.app import make_app
 from venue.server import VenueServer
+from venue.storage.recovery import OpenedState, fresh
 from venue.views.account import Scope
 from venue.wire.model import STATUS_GROUPS
 from venue.wire.routes import KeyScope
@@ -84,7 +83,7 @@ def on_virtual_time(monkeypatch, main):
 
 def make_venue(lag_ms=0, flush_ms=5):
     """A venue in memory whose ids and cursors are the same in every run."""
-    held = Held(exchange=fresh(b"ids of the laws"), cursor_key=b"cursors of the laws" * 2)
+    held = OpenedState(exchange=fresh(b"ids of the laws"), cursor_key=b"cursors of the laws" * 2)
     return VenueServer(lag_ms, flush_ms, held)
 
 

@@ -53,7 +53,7 @@ def test_no_window_accepts_more_than_the_burst_and_the_rate_allow(
     accepted: list[int] = []
     for gap in gaps:
         now_ns += gap
-        accepted += [now_ns for _ in range(burst + 2) if bucket.take(now_ns)]
+        accepted += [now_ns for _ in range(burst + 2) if bucket.spend_token(now_ns)]
     for first, from_ns in enumerate(accepted):
         for last in range(first, len(accepted)):
             window_ns = accepted[last] - from_ns
@@ -67,13 +67,13 @@ def test_a_token_is_there_exactly_when_the_bucket_said(
     bucket, now_ns = TokenBucket.full(rate, burst, 0), 0
     for gap in gaps:
         now_ns += gap
-        while bucket.take(now_ns):
+        while bucket.spend_token(now_ns):
             pass
         wait_ns = bucket.wait_ns()
         assert wait_ns > 0
-        assert not bucket.take(now_ns + wait_ns - 1)
+        assert not bucket.spend_token(now_ns + wait_ns - 1)
         now_ns += wait_ns
-        assert bucket.take(now_ns)
+        assert bucket.spend_token(now_ns)
 
 
 @given(rate=rates, burst=st.integers(1, 20), gaps=gaps_ns)
@@ -83,7 +83,7 @@ def test_nothing_is_withheld_from_who_keeps_to_the_rate(
     bucket, now_ns = TokenBucket.full(rate, burst, 0), 0
     for gap in gaps:
         now_ns += gap + -(-NS_PER_SECOND // rate)
-        assert bucket.take(now_ns)
+        assert bucket.spend_token(now_ns)
 
 
 @given(gaps=st.lists(st.integers(-NS_PER_SECOND, NS_PER_SECOND), max_size=60))
@@ -92,7 +92,7 @@ def test_a_clock_that_steps_back_gives_nothing(gaps: list[int]) -> None:
     for gap in gaps:
         now_ns += gap
         newest_ns = max(newest_ns, now_ns)
-        taken += sum(bucket.take(now_ns) for _ in range(7))
+        taken += sum(bucket.spend_token(now_ns) for _ in range(7))
     assert (taken - 5) * NS_PER_SECOND <= 250 * newest_ns
 
 

@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 
 from bot.core.account import portfolio
-from bot.core.account.fills import FillBooker, FillDeduplicator
-from bot.core.account.portfolio import OrderTally, Portfolio, _MarketBook
+from bot.core.account.portfolio import MarketBook, OrderTally, Portfolio
+from bot.core.account.reconciler import FillBooker
 from bot.core.orders.order import OwnOrder, State
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
@@ -18,7 +18,7 @@ from venue.wire.money import Cents, Outcome, Qty
 from venue.wire.names import MarketId
 from venue.wire.requests import Amend
 
-_page_booked = FillBooker.page
+_page_booked = FillBooker.on_page
 _settle = Portfolio.settle
 
 
@@ -26,7 +26,7 @@ def _by_none(self: EventQuoter, winner: Callable[[MarketId], Outcome | None]) ->
     return []
 
 
-def _never(self: FillDeduplicator, fill_id: str) -> bool:
+def _never(self: FillBooker, fill_id: str) -> bool:
     return False
 
 
@@ -36,7 +36,7 @@ def _but_the_oldest(
     return _page_booked(self, rows[:-1], now_ns)
 
 
-def _no_fee(fill: model.Fill, market: _MarketBook, tally: OrderTally) -> int:
+def _no_fee(fill: model.Fill, market: MarketBook, tally: OrderTally) -> int:
     return 0
 
 
@@ -53,7 +53,7 @@ ACCOUNTS: Final = (
         (54,),
         "A fill that is listed again is booked again.",
         ("B2", "B3", "B9", "B13", "B15", "findings"),
-        (Patch(FillDeduplicator, "is_booked", _never),),
+        (Patch(FillBooker, "is_booked", _never),),
         likely=("row_repeated",),
     ),
     Bug(
@@ -61,7 +61,7 @@ ACCOUNTS: Final = (
         (54,),
         "The last fill of a page is not booked.",
         ("B2", "B3", "B9", "B15", "findings"),
-        (Patch(FillBooker, "page", _but_the_oldest),),
+        (Patch(FillBooker, "on_page", _but_the_oldest),),
     ),
     Bug(
         "cash-forgets-fees",

@@ -19,7 +19,7 @@ from bot.core.quoting.event_quoter import MarketQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.lab.pool import in_order
 from bot.lab.sim.run import run
-from bot.lab.sim.scenario import VARIANTS, Odds, draw, narrowed, often
+from bot.lab.sim.scenario import VARIANTS, SimScenario, draw, narrowed, often
 from bot.lab.sim.truth import Broken
 from bot.lab.sim.world import SimulatedWorld
 from tests.mutants.books import ACCOUNTS, LIMITS
@@ -99,7 +99,7 @@ class Found(msgspec.Struct, frozen=True):
         return bool(self.invariant)
 
 
-def odds_of(bug: Bug, seed: int, profile: str = "") -> Odds:
+def odds_of(bug: Bug, seed: int, profile: str = "") -> SimScenario:
     shape = dict(bug.shape)
     needed = shape.get("variants", ())
     # An hour without a write takes many events, and shows no mistake of these.

@@ -116,7 +116,7 @@ CROSSES: Final = (
     ),
 )
 
-_take_answer = AccountPoller.take_answer
+_take_answer = AccountPoller.on_answer
 
 
 def _one_page(
@@ -134,7 +134,7 @@ READS: Final = (
         (37,),
         "The cursor of a list is not followed.",
         (*FORGOTTEN, "findings"),
-        (Patch(AccountPoller, "take_answer", _one_page),),
+        (Patch(AccountPoller, "on_answer", _one_page),),
     ),
 )
 ORDERS: Final[Sequence[Bug]] = (*CREATES, *CHANGES, *CROSSES, *READS)

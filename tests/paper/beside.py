@@ -52,7 +52,7 @@ def filled_on_paper(entries: list[LogRecord]) -> Counter[str]:
     market = LiveMarket((), Terms(cash_cents=Cents(0)), QueueModel.PESSIMISTIC, entries[0].at_ns)
     filled = _counted(market)
     for entry in entries:
-        market.exchange.apply(entry.command, entry.at_ns)  # type: ignore[arg-type]
+        market.exchange.execute(entry.command, entry.at_ns)  # type: ignore[arg-type]
     return filled
 
 
@@ -70,12 +70,12 @@ def played(entries: list[LogRecord], recording: Path, model: QueueModel) -> Coun
     market = LiveMarket((), Terms(cash_cents=Cents(0)), model, entries[0].at_ns)
     filled = _counted(market)
     for entry in listing:
-        market.exchange.apply(entry.command, entries[0].at_ns)  # type: ignore[arg-type]
+        market.exchange.execute(entry.command, entries[0].at_ns)  # type: ignore[arg-type]
     for at_ns, _, act in acts:
         if isinstance(act, m.BookUpdate | m.Trade):
             market.on_frame(act, at_ns)
         else:
-            market.carry_out(market.exchange, act, at_ns)
+            market.execute_write(market.exchange, act, at_ns)
     return filled
 
 

@@ -12,8 +12,8 @@ from bot.lab.exchange.exchange import Response
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.paper import PaperClock, PaperExchange, PaperFault
 from tests.shell.site import SERIES, opening, rung_id
-from venue.recovery import fresh
 from venue.storage.log import LogFull
+from venue.storage.recovery import fresh
 from venue.views.catalog import EventFilter
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
@@ -30,7 +30,7 @@ def listed():
     """The series as a read of the venue shows it."""
     exchange = fresh(b"o" * 32)
     for command in opening(2, "0.0100"):
-        _, events = exchange.carry_out(command, START_NS)
+        _, events = exchange.apply_command(command, START_NS)
         for event in events:
             exchange.views.apply(event)
     return exchange.views.catalog.events(EventFilter(series_ticker=SERIES), -1, 10)[0]
@@ -49,7 +49,7 @@ class Desk:
     def ask(self, request: m.Request) -> Response:
         self.now_ns += NS_PER_SECOND
         send = m.Send(m.RequestId(next(self._numbers)), request, "")
-        return self.paper.exchange.answer(send, self.paper.clock.now_ns())
+        return self.paper.exchange.answer_request(send, self.paper.clock.exchange_ns())
 
     def buy(self, name: str, price: int, qty: int) -> Response:
         order = QtyOrder(
@@ -221,16 +221,16 @@ def test_the_paper_clock_is_as_late_as_the_prints_and_never_steps_back():
     for _ in range(5):
         now[0] += NS_PER_SECOND
         clock.on_print(now[0] - NS_PER_SECOND // 10)  # another clock, or the way here
-        assert clock.now_ns() == now[0]
+        assert clock.exchange_ns() == now[0]
     now[0] += 5 * NS_PER_SECOND
     clock.on_print(now[0] - 4 * NS_PER_SECOND)
-    assert now[0] - clock.now_ns() == 3.9 * NS_PER_SECOND
+    assert now[0] - clock.exchange_ns() == 3.9 * NS_PER_SECOND
     now[0] += NS_PER_SECOND
-    reached = clock.now_ns()
+    reached = clock.exchange_ns()
     clock.on_print(now[0] - 30 * NS_PER_SECOND)
-    assert clock.now_ns() == reached
+    assert clock.exchange_ns() == reached
     clock.on_print(now[0] - NS_PER_SECOND // 10)
-    assert clock.now_ns() == now[0]
+    assert clock.exchange_ns() == now[0]
 
 
 def test_commands_of_one_instant_are_on_disk_all_or_none(tmp_path):

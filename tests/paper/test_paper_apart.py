@@ -15,10 +15,10 @@ from tests.house import tree
 
 def test_who_reads_the_venue_for_a_paper_run_has_no_method_that_takes_a_write():
     methods = {name for name in vars(PublicVenue) if not name.startswith("_")}
-    assert methods == {"read", "channel", "drain"}
-    taken = typing.get_type_hints(PublicVenue.read)["request"]
+    assert methods == {"read_public", "channel", "close"}
+    taken = typing.get_type_hints(PublicVenue.read_public)["request"]
     assert set(typing.get_args(taken)) == {m.ReadSeries, m.ReadBook} == set(PUBLIC_READS)
-    assert list(inspect.signature(PublicVenue.read).parameters) == ["self", "request"]
+    assert list(inspect.signature(PublicVenue.read_public).parameters) == ["self", "request"]
 
 
 @pytest.mark.parametrize("request_", [m.CancelResting("1"), m.ReadBalance(), m.ReadResting("")])
@@ -26,7 +26,7 @@ def test_a_request_that_is_no_public_read_ends_before_it_leaves(request_):
     async def asked():
         public = PublicVenue("http://127.0.0.1:1/v1", "ws://127.0.0.1:1", Secret("k" * 20))
         with pytest.raises(AssertionError, match="nothing else"):
-            await public.read(request_)
+            await public.read_public(request_)
 
     asyncio.run(asked())
 

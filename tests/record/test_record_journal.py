@@ -119,12 +119,12 @@ async def until(true) -> None:
 
 async def stood_by(archivist: Archivist, true) -> None:
     """Run the archivist until something is so, then end it as a run does."""
-    archivist.begin(lambda: None, lambda: 0)
+    archivist.on_run_start(lambda: None, lambda: 0)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(archivist.run)
         await until(true)
         tasks.cancel_scope.cancel()
-    await archivist.finish()
+    await archivist.on_run_end()
 
 
 @pytest.mark.anyio

@@ -184,7 +184,7 @@ def test_it_is_exported_and_played(recorded, tmp_path):
     played = CliRunner().invoke(
         app,
         ["backtest", "--data", str(recorded.state), "--config", str(config), "--json",
-         "--readings", "averse", "--records", "40"],
+         "--readings", "pessimistic", "--records", "40"],
     )  # fmt: skip
     assert played.exit_code in (0, 4), played.stderr
     told = json.loads(played.stdout)

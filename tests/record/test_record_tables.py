@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from bot.cli.main import app
 from bot.lab.export import COLUMNS, opened
 from bot.lab.sim.scenario import draw, narrowed
-from tests.replay.recorded import MOODS, recorded
+from tests.replay.recorded import STRATEGY_FAULTS, recorded
 from venue.wire.instant import NS_PER_SECOND
 
 arrow = pytest.importorskip("pyarrow")
@@ -31,7 +31,7 @@ def export(*arguments):
 def both(tmp_path_factory):
     """One journal as both kinds of file."""
     folder = tmp_path_factory.mktemp("tables")
-    odds = narrowed(draw(17, "calm"), without=MOODS, until_ns=4 * NS_PER_SECOND)
+    odds = narrowed(draw(17, "calm"), without=STRATEGY_FAULTS, until_ns=4 * NS_PER_SECOND)
     recorded(odds, folder / "state")
     done = export(folder / "state", "--csv", folder / "csv", "--parquet", folder / "parquet",
                   "--json")  # fmt: skip
@@ -79,7 +79,7 @@ def test_a_text_that_is_a_formula_to_a_spreadsheet_is_none_in_a_file_of_text(tmp
     wicked = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "plain", "a=b"]
     with opened({"csv": tmp_path, "parquet": tmp_path}) as sheets:
         for text in wicked:
-            sheets.add("requests", {"reason": text, "status": -1})
+            sheets.add_row("requests", {"reason": text, "status": -1})
     with (tmp_path / "requests.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     reasons = [row["reason"] for row in rows]
@@ -92,10 +92,10 @@ def test_a_text_that_is_a_formula_to_a_spreadsheet_is_none_in_a_file_of_text(tmp
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_what_breaks_off_leaves_the_files_of_before_as_they_were(kind, tmp_path):
     with opened({kind: tmp_path}) as sheets:
-        sheets.add("fills", {"fill_id": "old"})
+        sheets.add_row("fills", {"fill_id": "old"})
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(RuntimeError), opened({kind: tmp_path}) as sheets:
-        sheets.add("fills", {"fill_id": "new"})
+        sheets.add_row("fills", {"fill_id": "new"})
         raise RuntimeError
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -106,7 +106,7 @@ def test_rows_of_several_groups_are_all_there(tmp_path):
         opened({"parquet": tmp_path}) as sheets,
     ):
         for number in range(8):
-            sheets.add("fills", {"fill_id": str(number), "ticker": f"T{number % 2}"})
+            sheets.add_row("fills", {"fill_id": str(number), "ticker": f"T{number % 2}"})
     rows = parquet.read_table(tmp_path / "fills.parquet").to_pylist()
     assert [row["fill_id"] for row in rows] == [str(number) for number in range(8)]
     assert [row["ticker"] for row in rows] == ["T0", "T1"] * 4

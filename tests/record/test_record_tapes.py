@@ -16,12 +16,12 @@ from bot.io.journal.records import Entry
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.own_orders import OwnOrders
-from bot.lab.sim.phases import live_through
+from bot.lab.sim.phases import run_phases
 from bot.lab.sim.scenario import draw, narrowed
 from tests.mutants.bug import planted
 from tests.record.made import journal
 from tests.records.lived import event, fill, market, market_id
-from tests.replay.recorded import MOODS, SANE, Recorded, written
+from tests.replay.recorded import SANE, STRATEGY_FAULTS, Recorded, written
 from tests.scale import cases
 from venue.crowd.tape import BookRecord, closes_ns, decode_record
 from venue.engine import messages as v
@@ -43,15 +43,15 @@ class World:
     """A calm simulated life whose every change of a book is written down without us."""
 
     def __init__(self, folder, seconds: int) -> None:
-        odds = narrowed(draw(17, "calm"), without=MOODS, until_ns=seconds * NS_PER_SECOND)
+        odds = narrowed(draw(17, "calm"), without=STRATEGY_FAULTS, until_ns=seconds * NS_PER_SECOND)
         self.truth: dict[tuple[str, int], Book] = {}
         self._orders: dict[str, v.OrderState] = {}
         folder.mkdir()
         with planted((SANE,)):
             self.world = Recorded(odds)
             self.world.exchange.watchers.append(self._watch)
-            live_through(self.world)
-        (life,) = self.world.lives
+            run_phases(self.world)
+        (life,) = self.world.processes
         self.log = life.log
         written(life, folder / "journal-00000001.log")
 
@@ -90,7 +90,7 @@ def test_every_book_without_us_is_what_the_others_had_resting_then(lived):
     _, world = lived
     mine = OwnOrders()
     for each, _, _ in world.log:
-        mine.take(each)
+        mine.on_message(each)
     ours = 0
     for each, _, _ in world.log:
         if isinstance(each, m.BookUpdate) and (each.market_id, each.ts_ns) in world.truth:

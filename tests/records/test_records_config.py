@@ -137,7 +137,7 @@ def test_an_address_that_is_none_to_send_to_is_refused_without_showing_it(tmp_pa
         ("records:\n  postgres_url: postgresql://u@h\n", "accepted: postgresql://"),
         ("records:\n  postgres_url: postgresql://u@h/d?sslmode=disable\n", "no query"),
         ("records:\n  postgres_url: postgresql://u@h/d\n  file: x\n", "not both"),
-        ("records:\n  postgres_password_file: pw\n", "only beside postgres_url"),
+        ("records:\n  postgres_password_file: pw\n", "only with postgres_url"),
         ("records:\n  file: .\n", "records.file: '.' is a folder; accepted: the path of a file"),
         ("records:\n  keep_days: 1\n", "records.keep_days: '1'; accepted: a whole number"),
         ("records:\n  kept: true\n", "did you mean keep?"),

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.core import messages as m
-from bot.io.notices import QUEUE_MAX, Courier, Form, Notice, Notices, Target, Times, What
+from bot.io.notices import QUEUE_MAX, Courier, Form, Notices, Target, Times, What
 from bot.io.secret import Secret
 from tests.io.samples import report
 from tests.records.receiver import Receiver, until
@@ -41,7 +41,7 @@ def notices(
     """Notices to one receiver, by an impatient courier."""
     target = Target(Secret(url), form, what, per_minute, repeat_s)
     made = Notices("acme", [target], [Courier(target.address, per_minute, times)])
-    made.begin(report, time.time_ns)
+    made.on_run_start(report, time.time_ns)
     return made
 
 
@@ -55,7 +55,7 @@ async def going(made: Notices) -> AsyncIterator[None]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-        await made.finish()
+        await made.on_run_end()
 
 
 def note(name: str, text: str = "why", level: str = "error") -> m.Noted:
@@ -127,7 +127,7 @@ async def test_what_nobody_asked_for_is_not_told():
         async with going(made):
             for effect in (m.Latched("x"), note("news"), note("shadow_quotes"), m.WakeAt(1)):
                 made.did(effect, 0)
-            made.tell(What.STOP, "now", 0)
+            made.notify(What.STOP, "now", 0)
             await receiver.until(lambda: bool(receiver.got))
     assert [got["text"] for got in receiver.got] == ["now"]
 
@@ -250,7 +250,7 @@ async def test_the_end_of_a_run_waits_for_a_receiver_only_so_long(monkeypatch):
         made = notices(receiver.url, times=Times())
         made.did(m.Latched("x"), 0)
         begun = time.monotonic()
-        await made.finish()
+        await made.on_run_end()
         assert time.monotonic() - begun < 5
 
 
@@ -258,7 +258,7 @@ async def test_what_was_not_told_when_the_run_ended_is_told_at_its_end():
     async with Receiver().listening() as receiver:
         made = notices(receiver.url)
         made.did(m.DrainComplete((), ()), 0)
-        await made.finish()
+        await made.on_run_end()
     assert [got["text"] for got in receiver.got] == ["stopped, nothing rests"]
 
 
@@ -269,14 +269,14 @@ async def test_a_courier_survives_whatever_goes_wrong_with_one_notice(monkeypatc
         courier.count = fates.append
         plain_try = courier._try
 
-        async def broken(notice: Notice) -> tuple[str, float | None]:
-            if notice.body == b"1":
+        async def broken(notice: bytes) -> tuple[str, float | None]:
+            if notice == b"1":
                 raise RuntimeError("a bug")
             return await plain_try(notice)
 
         monkeypatch.setattr(courier, "_try", broken)
-        courier.offer(Notice(b"1"))
-        courier.offer(Notice(b"2"))
-        await courier.drain()
+        courier.offer(b"1")
+        courier.offer(b"2")
+        await courier.deliver_all()
         await courier.close()
     assert fates == ["lost", "sent"]

@@ -59,7 +59,7 @@ class Site:
             open_store or self.store, self.journal.folder, "here", keep_days=30, look_s=0.01,
             **({} if told is None else {"told": told, "teller": Teller(Place(BOOK, self.path))}),
         )  # fmt: skip
-        self.recorder.begin(lambda: shown(self.now_ns), lambda: self.now_ns)
+        self.recorder.on_run_start(lambda: shown(self.now_ns), lambda: self.now_ns)
 
     def store(self) -> Store:
         """The records, or a fault."""
@@ -98,7 +98,7 @@ async def test_what_happens_in_a_run_is_kept_while_it_goes_on_and_at_its_end(tmp
         site.traded(1)
         await until(lambda: site.recorder.progress.fills == 1)
     site.traded(2)
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     assert site.kept() == ["f1", "f2"]
     store = site.store()
     (mark,) = store.marks(store.accounts()[0].account, NIGHT_NS, NIGHT_NS * 2)
@@ -123,7 +123,7 @@ async def test_a_store_that_fails_is_told_once_counted_and_catches_up(tmp_path):
     assert events.count("records_failed") == 1
     assert events.count("records_kept_again") == 1
     assert logs[0]["text"] == "the disk is away"
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     assert site.kept() == ["f1"]
 
 
@@ -144,7 +144,7 @@ async def test_a_store_that_fails_in_the_middle_is_opened_anew(tmp_path):
         blocker.close()
         site.recorder._wait_s = 0.01
         await until(lambda: site.recorder.progress.fills == 2)
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     assert site.kept() == ["f1", "f2"]
 
 
@@ -187,7 +187,7 @@ async def test_the_loop_goes_on_while_a_store_hangs_and_its_end_is_not_waited_fo
     told = [entry["text"] for entry in logs if entry["event"] == "records_failed"]
     assert told == ["the store does not answer"]
     begun = time.monotonic()
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     assert time.monotonic() - begun < 5
     stuck.set()
 
@@ -195,7 +195,7 @@ async def test_the_loop_goes_on_while_a_store_hangs_and_its_end_is_not_waited_fo
 async def test_no_picture_is_taken_of_shares_whose_fills_were_not_read_for_ten_seconds(tmp_path):
     site = Site(tmp_path)
     read_ns = NOON_NS
-    site.recorder.begin(
+    site.recorder.on_run_start(
         lambda: msgspec.structs.replace(shown(site.now_ns), fills_from_ns=read_ns),
         lambda: site.now_ns,
     )
@@ -207,7 +207,7 @@ async def test_no_picture_is_taken_of_shares_whose_fills_were_not_read_for_ten_s
     assert not store.marks(store.accounts()[0].account, NIGHT_NS, NIGHT_NS * 2)
     store.close()
     read_ns = site.now_ns
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     store = site.store()
     (mark,) = store.marks(store.accounts()[0].account, NIGHT_NS, NIGHT_NS * 2)
     assert mark.at_ns == site.now_ns
@@ -242,7 +242,7 @@ async def test_the_day_that_is_over_is_told_once(tmp_path):
     site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 61 * NS_PER_SECOND
     await site.recorder._once()
     await site.recorder._once()
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     assert len(told) == 1
     assert told[0].startswith("2026-11-20: profit ")
     assert "1 fills" in told[0]
@@ -252,12 +252,12 @@ async def test_a_run_that_begins_in_the_first_minute_of_a_day_tells_of_yesterday
     told: list[str] = []
     site = Site(tmp_path, told=lambda text, _: told.append(text))
     site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 30 * NS_PER_SECOND
-    site.recorder.begin(lambda: shown(site.now_ns), lambda: site.now_ns)
+    site.recorder.on_run_start(lambda: shown(site.now_ns), lambda: site.now_ns)
     await site.recorder._once()
     assert told == []
     site.now_ns += 31 * NS_PER_SECOND
     await site.recorder._once()
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     assert [text[:10] for text in told] == ["2026-11-20"]
 
 
@@ -273,7 +273,7 @@ async def test_a_day_is_told_once_the_journal_of_it_was_read(tmp_path, monkeypat
     assert told == []
     monkeypatch.undo()
     await site.recorder._once()
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     assert len(told) == 1
     assert "1 fills" in told[0]
 
@@ -289,12 +289,12 @@ async def test_what_a_run_shows_waits_until_the_journal_of_the_runs_before_it_wa
         site.journal.noise(NOON_NS + number, 1_000)
     site.now_ns += 10
     begun = msgspec.structs.replace(shown(site.now_ns), started_ns=NOON_NS + 2)
-    site.recorder.begin(lambda: begun, lambda: site.now_ns)
+    site.recorder.on_run_start(lambda: begun, lambda: site.now_ns)
     await site.recorder._once()
     assert site.recorder.progress.behind_bytes > 0
     monkeypatch.undo()
     await site.recorder._once()
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     store = site.store()
     seen = {a.label: len(store.marks(a.account, 0, site.now_ns + 1)) for a in store.accounts()}
     store.close()
@@ -326,7 +326,7 @@ async def test_records_that_are_lost_once_the_journal_no_longer_keeps_the_start_
     assert site.kept() == (["f3"] if is_lasting else [])
     site.traded(4)
     await site.recorder._once()
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     assert site.kept() == (["f3", "f4"] if is_lasting else [])
 
 
@@ -372,7 +372,7 @@ async def test_what_is_too_old_is_forgotten_as_days_go_by(tmp_path):
     await site.recorder._once()
     site.now_ns += 40 * 86_400 * NS_PER_SECOND
     await site.recorder._once()
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     assert site.kept() == []
 
 
@@ -417,7 +417,7 @@ async def test_a_server_that_hangs_is_a_fault_in_bounded_time_and_what_it_missed
         postgres.start()
         site.recorder._wait_s = 0.01
         await until(lambda: site.recorder.progress.fills == 2)
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     postgres.pause()
     try:
         begun = time.monotonic()

@@ -29,7 +29,7 @@ async def recorded(tmp_path) -> tuple[Place, int]:
     site = Site(tmp_path)
     site.traded(1)
     await site.recorder._once()
-    await site.recorder.finish()
+    await site.recorder.on_run_end()
     store = Store(lambda: Sqlite(site.path), BOOK)
     (account,) = store.accounts()
     store.close()

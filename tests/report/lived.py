@@ -11,7 +11,7 @@ from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
 from tests.browser.chromium import Page
-from tests.replay.recorded import MOODS, recorded
+from tests.replay.recorded import STRATEGY_FAULTS, recorded
 from venue.wire.instant import NS_PER_SECOND
 
 CONFIG = """\
@@ -39,7 +39,7 @@ by more than the size of a mark, and what it says where there is none."""
 
 def lived(folder: Path, seed: int = 24) -> tuple[Path, SimulatedWorld]:
     """The state directory of a harmless world whose rungs resolve, and the world."""
-    calm = narrowed(draw(seed, "calm"), without=MOODS, until_ns=4 * NS_PER_SECOND)
+    calm = narrowed(draw(seed, "calm"), without=STRATEGY_FAULTS, until_ns=4 * NS_PER_SECOND)
     odds = replace(often(calm, ("market_resolve",)), strategy="ladder_joint", crowd_per_second=80.0)
     state = folder / f"state-{seed}"
     return state, recorded(odds, state)
@@ -50,8 +50,8 @@ def venue_millicents(world: SimulatedWorld) -> int:
     them, in thousandths of a cent."""
     balance = world.exchange.engine.balance(MAKER)
     assert balance is not None
-    owned = 1_000 * (balance[0] + balance[1] - world.odds.cash_cents)
-    pnl = world.lives[-1].trader.quoting.pnl
+    owned = 1_000 * (balance[0] + balance[1] - world.scenario.cash_cents)
+    pnl = world.processes[-1].trader.quoting.pnl
     for position in world.exchange.front.replica.views.account.positions(MAKER, _all(), "", 1_000)[
         0
     ]:

@@ -109,7 +109,7 @@ def test_a_session_of_the_records_that_were_asked_for_did_not_end_early(tmp_path
 def test_the_page_says_whether_faults_were_injected(tmp_path, rate):
     tape, page = written(tmp_path / "tape", RECORDS), tmp_path / "page.html"
     config = configured(tmp_path, "fixed_spread")
-    arguments = ("--data", tape, "--config", config, "--readings", "averse", "--faults", rate)
+    arguments = ("--data", tape, "--config", config, "--readings", "pessimistic", "--faults", rate)
     done = invoke("backtest", *arguments, "--json", "--html", page)
     (result,) = json.loads(done.stdout)["results"]
     befallen = sum(result["faults"].values())

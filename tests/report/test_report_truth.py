@@ -15,7 +15,7 @@ from bot.lab.report.session import dollars
 from bot.lab.report.sources import sessions_of
 from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
-from tests.replay.recorded import MOODS, recorded
+from tests.replay.recorded import STRATEGY_FAULTS, recorded
 from tests.report.lived import CONFIG, invoke, venue_millicents
 from venue.wire.instant import NS_PER_SECOND
 
@@ -131,9 +131,9 @@ def test_requests_and_refusals_are_those_of_the_journal(told):
 
 
 def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
-    calm = narrowed(draw(62, "calm"), without=MOODS, until_ns=2 * NS_PER_SECOND)
+    calm = narrowed(draw(62, "calm"), without=STRATEGY_FAULTS, until_ns=2 * NS_PER_SECOND)
     world = recorded(often(calm, ("not_connected",)), tmp_path / "state")
-    summed = world.lives[-1].trader.out.counters.refused
+    summed = world.processes[-1].trader.out.counters.refused
     assert summed["not_connected"] > 0
     (said,) = json.loads(invoke("report", tmp_path / "state", "--json").stdout)["sessions"]
     assert said["refused"] == summed

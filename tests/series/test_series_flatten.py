@@ -102,7 +102,7 @@ def test_nothing_held_means_nothing_to_do_but_a_pause() -> None:
 def test_a_halted_rung_keeps_the_flatten_waiting() -> None:
     world = traded(1)
     market = next(market for market, net in nets(world).items() if net)
-    world.exchange.apply(v.HaltMarket(market), world.now_ns)
+    world.exchange.execute(v.HaltMarket(market), world.now_ns)
     world.deliver(world.process, m.FlattenRequested("home"))
     world.driver.run_until(world.now_ns + 10 * SECOND)
     trader = world.process.trader
@@ -112,9 +112,9 @@ def test_a_halted_rung_keeps_the_flatten_waiting() -> None:
 
 def test_what_is_asked_before_the_opening_holds_after_it() -> None:
     world = SimulatedWorld(calm())
-    world.crowd.open(world.now_ns)
+    world.crowd.place_floors(world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)
-    world.start(world.process)
+    world.start_process(world.process)
     world.deliver(world.process, m.FlattenRequested("home"))
     trader = world.process.trader
     world.driver.run_until(world.now_ns + 10 * SECOND)

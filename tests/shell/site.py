@@ -12,18 +12,17 @@ from typing import Any
 
 from uvicorn.config import Config
 from uvicorn.server import ServerState
+from venue.listen.http import HttpProtocol
+from venue.listen.stream import StreamProtocol
 
 from tests.shell.loop import VirtualLoop
 from tests.shell.net import Network
 from tests.shell.truth import MAKER, Truth
 from venue.engine import messages as v
-from venue.hold import Held
-from venue.listen import limits
-from venue.listen.http import HttpProtocol
-from venue.listen.stream import StreamProtocol
-from venue.recovery import fresh
+from venue.listen import KEEP_ALIVE_TIMEOUT_S, MESSAGE_BYTES_MAX
 from venue.rest.app import EngineUnavailable, make_app
 from venue.server import VenueServer
+from venue.storage.recovery import OpenedState, fresh
 from venue.stream.socket import make_stream
 from venue.wire.model import EventStatus
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
@@ -113,12 +112,12 @@ def opening(rungs: int, rate: str) -> list[Any]:
 class _WatchedVenue(VenueServer):
     """The venue, telling about every command it carries out."""
 
-    def __init__(self, lag_ms: int, held: Held) -> None:
+    def __init__(self, lag_ms: int, held: OpenedState) -> None:
         super().__init__(lag_ms, 5, held)
         self.watchers: list[Callable[[v.Command, v.Answer, list[v.Event], int], None]] = []
 
     def _carry_out(self, command: Any, now_ns: int) -> v.Answer:
-        answer, events = self._exchange.carry_out(command, now_ns)
+        answer, events = self._exchange.apply_command(command, now_ns)
         for watcher in self.watchers:
             watcher(command, answer, events, now_ns)
         if events:
@@ -141,7 +140,7 @@ class Site:
         bend: Bend | None = None,
         stream_path: str = "/v1/stream",
     ) -> None:
-        held = Held(fresh(b"o" * 32), b"c" * 32)
+        held = OpenedState(fresh(b"o" * 32), b"c" * 32)
         self.venue = _WatchedVenue(lag_ms, held)
         self.truth = Truth()
         self.venue.watchers.append(self.truth.applied)
@@ -158,9 +157,9 @@ class Site:
         self._stream = make_stream(self.venue.hub, self.venue.now_ns)
         config = Config(
             self._app, loop="none", http=HttpProtocol, ws=StreamProtocol, lifespan="off",
-            ws_max_size=limits.MESSAGE_BYTES_MAX, ws_per_message_deflate=False,
+            ws_max_size=MESSAGE_BYTES_MAX, ws_per_message_deflate=False,
             ws_ping_interval=None, log_config=None, access_log=False,
-            timeout_keep_alive=limits.IDLE_S, interface="asgi3", proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_TIMEOUT_S, interface="asgi3", proxy_headers=False,
         )  # fmt: skip
         config.load()
         self._state = ServerState()

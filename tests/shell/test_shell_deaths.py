@@ -65,9 +65,9 @@ SEAMS = {
     "journal": (journal, "_write_all", ZeroDivisionError, (3, 18)),
     "disk": (os, "fdatasync", OSError, (3, 18)),
     "trader": (Trader, "receive", ZeroDivisionError, (5, 120)),
-    "inbox": (ConflatingQueue, "take", ZeroDivisionError, (5, 120)),
-    "metrics": (Metrics, "did", ZeroDivisionError, (5, 120)),
-    "metrics of events": (Metrics, "saw", ZeroDivisionError, (5, 120)),
+    "inbox": (ConflatingQueue, "take_events", ZeroDivisionError, (5, 120)),
+    "metrics": (Metrics, "on_effect", ZeroDivisionError, (5, 120)),
+    "metrics of events": (Metrics, "on_event", ZeroDivisionError, (5, 120)),
     "subscribe": (Feed, "subscribe", ZeroDivisionError, (1, 2)),
     "entries": (Journal, "append", ZeroDivisionError, (5, 200)),
 }

@@ -49,7 +49,7 @@ class Weather:
             loop.call_at(at_s, self._begin, name, life, until_s)
         await asyncio.sleep(until_s - loop.time())
         self._blows = False
-        for standing in life.site.venue.faults.standing():
+        for standing in life.site.venue.faults.in_force():
             self.seen[str(standing.rule.kind)] += standing.struck
         life.site.venue.faults.clear()
         life.network.refusing = False

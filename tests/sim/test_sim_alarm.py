@@ -57,7 +57,7 @@ def test_a_failure_shows_its_last_two_hundred_events():
 
 def test_a_failure_is_made_smaller_and_stays_the_same_failure():
     fault = break_of(NO_LIMIT)
-    odds = fault.world.odds
+    odds = fault.world.scenario
     steps = []
     with planted((NO_LIMIT,)):
         smallest, still = shrink(odds, steps.append, runs_max=12)

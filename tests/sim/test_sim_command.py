@@ -169,7 +169,7 @@ def test_a_strategy_whose_defaults_cannot_be_is_refused_in_one_line(tmp_path, te
 def test_a_mood_that_is_drawn_is_no_fault_of_the_strategys_own():
     drawn = draw(11, "brutal")
     assert "tantrum" in drawn.rates
-    assert run(drawn).seen.own_faults == 0
+    assert run(drawn).coverage.own_faults == 0
 
 
 def test_two_processes_give_what_one_gives():

@@ -27,11 +27,11 @@ def test_an_amended_order_has_another_id_and_its_earlier_one_is_over():
     market = next(exchange.all_markets())
     changes = []
     exchange.watchers.append(lambda _, __, events, ___: changes.extend(events))
-    placed = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS)
+    placed = exchange.execute(v.PlaceOrder(MAKER, order(market, "ours")), START_NS)
     theirs = order(market, "theirs", Outcome.NO, 60, 3)
-    exchange.apply(v.PlaceOrder(CROWD[0], theirs), START_NS + 1)
+    exchange.execute(v.PlaceOrder(CROWD[0], theirs), START_NS + 1)
     first_id = placed.order.order_id
-    amended = exchange.apply(v.AmendOrder(MAKER, first_id, Amend(Price(38))), START_NS + 2)
+    amended = exchange.execute(v.AmendOrder(MAKER, first_id, Amend(Price(38))), START_NS + 2)
     assert amended.order.order_id != first_id
     assert (amended.order.filled_qty, amended.order.remaining_qty) == (3, 7)
     ended = [
@@ -42,12 +42,12 @@ def test_an_amended_order_has_another_id_and_its_earlier_one_is_over():
     assert (ended.status, ended.filled_qty) == (OrderStatus.CANCELED, 3)
     fills = [event for event in changes if isinstance(event, v.FillBooked)]
     assert {event.order_id for event in fills if event.user_id == MAKER} == {first_id}
-    again = exchange.apply(v.CancelOrder(MAKER, first_id), START_NS + 3)
+    again = exchange.execute(v.CancelOrder(MAKER, first_id), START_NS + 3)
     assert isinstance(again, v.Refused)
     assert again.code is Code.ORDER_NOT_CANCELABLE
-    gone = exchange.apply(v.CancelOrder(MAKER, amended.order.order_id), START_NS + 4)
+    gone = exchange.execute(v.CancelOrder(MAKER, amended.order.order_id), START_NS + 4)
     assert gone.reduced_by == 7
-    resent = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS + 5)
+    resent = exchange.execute(v.PlaceOrder(MAKER, order(market, "ours")), START_NS + 5)
     assert resent.order.order_id == amended.order.order_id
 
 
@@ -57,10 +57,10 @@ def test_a_second_cancel_shows_an_order_by_the_id_that_it_names():
     exchange = SimulatedVenue(odds, START_NS)
     exchange.open_accounts(odds, START_NS)
     market = next(exchange.all_markets())
-    first_id = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS).order.order_id
-    amended = exchange.apply(v.AmendOrder(MAKER, first_id, Amend(Price(38))), START_NS + 1)
+    first_id = exchange.execute(v.PlaceOrder(MAKER, order(market, "ours")), START_NS).order.order_id
+    amended = exchange.execute(v.AmendOrder(MAKER, first_id, Amend(Price(38))), START_NS + 1)
     theirs = order(market, "theirs", Outcome.NO, 62, 10)
-    exchange.apply(v.PlaceOrder(CROWD[0], theirs), START_NS + 2)
+    exchange.execute(v.PlaceOrder(CROWD[0], theirs), START_NS + 2)
     shown = [
         exchange.front.perform(m.CancelResting(order_id), START_NS + 3).body.order
         for order_id in (first_id, amended.order.order_id)
@@ -77,7 +77,7 @@ def test_where_no_such_venue_is_drawn_every_id_stays():
     exchange = SimulatedVenue(odds, START_NS)
     exchange.open_accounts(odds, START_NS)
     market = next(exchange.all_markets())
-    placed = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS)
+    placed = exchange.execute(v.PlaceOrder(MAKER, order(market, "ours")), START_NS)
     order_id = placed.order.order_id
-    amended = exchange.apply(v.AmendOrder(MAKER, order_id, Amend(Price(38))), START_NS + 1)
+    amended = exchange.execute(v.AmendOrder(MAKER, order_id, Amend(Price(38))), START_NS + 1)
     assert amended.order.order_id == order_id

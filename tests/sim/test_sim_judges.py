@@ -129,25 +129,25 @@ def test_all_orders_of_an_account_are_cancelled_from_one_bucket():
     with pytest.raises(Broken, match="B3"):
         bucket.can_be_flat(23, 200 * MS, 0)
     for _ in range(20):
-        bucket.spent(m.ReadBalance(), SECOND)
+        bucket.on_request(m.ReadBalance(), SECOND)
     with pytest.raises(Broken, match="B5: more than burst"):
-        bucket.spent(m.ReadBalance(), SECOND)
+        bucket.on_request(m.ReadBalance(), SECOND)
 
 
 def test_markets_share_the_pace_of_the_account():
     held = Rates(settings(pace=PaceSettings(writes_per_second=1, writes_burst=2)), 0)
-    held.written(RUNGS[0], 0)
-    held.written(RUNGS[1], 0)
+    held.on_write(RUNGS[0], 0)
+    held.on_write(RUNGS[1], 0)
     with pytest.raises(Broken, match="B5: more writes than the pace of the account"):
-        held.written(RUNGS[2], SECOND // 2)
+        held.on_write(RUNGS[2], SECOND // 2)
 
 
 def test_a_limit_that_is_not_given_follows_from_the_others():
     held = Rates(settings(risk=msgspec.structs.replace(RISK, resting_orders=1)), 0)
     for _ in range(60):
-        held.created(0)
+        held.on_create(0)
     with pytest.raises(Broken, match="B13: 61 creates in a minute, at most 60"):
-        held.created(0)
+        held.on_create(0)
 
 
 # --- the book -------------------------------------------------------------------------------------
@@ -156,9 +156,9 @@ def test_a_limit_that_is_not_given_follows_from_the_others():
 def watch() -> FeedWatch:
     """One that has been shown 40 against 60 at once, and twenty ticks deeper."""
     held = FeedWatch()
-    held.saw(m.FeedOpened(), ENDS_NS)
+    held.on_event(m.FeedOpened(), ENDS_NS)
     bids, asks = ((Price(first), Qty(10)) for first in (40, 39)), ((60, 10), (61, 10))
-    held.saw(m.BookUpdate(RUNG, ENDS_NS, tuple(bids), asks), ENDS_NS)
+    held.on_event(m.BookUpdate(RUNG, ENDS_NS, tuple(bids), asks), ENDS_NS)
     return held
 
 
@@ -175,10 +175,10 @@ def test_a_book_is_stale_unconfirmed_in_doubt_or_after_its_channel_and_quotes_ge
     held = watch()
     assert not held.stale(RUNG, ENDS_NS + SECOND // 5)
     assert held.stale(RUNG, ENDS_NS + 6 * SECOND) == "the channel is silent"
-    held.saw(m.MalformedFrame("no JSON", True), ENDS_NS + SECOND // 5)
+    held.on_event(m.MalformedFrame("no JSON", True), ENDS_NS + SECOND // 5)
     assert held.stale(RUNG, ENDS_NS + SECOND // 5) == "its book is in doubt"
     assert not held.stale(RUNG, ENDS_NS + SECOND, 2 * SECOND)
-    held.saw(m.FeedClosed("gone"), ENDS_NS + SECOND // 5)
+    held.on_event(m.FeedClosed("gone"), ENDS_NS + SECOND // 5)
     assert held.stale(RUNG, ENDS_NS + SECOND) == "the channel is closed"
 
 
@@ -194,14 +194,14 @@ def test_a_winner_that_was_told_decides_the_rungs_on_its_side_of_its_own_ladder(
     case = Case()
     case.truth.resolved[RUNGS[place]] = winner
     judged = Decided(case.truth, case.exposure)
-    assert not any(map(judged.why, (*RUNGS, *OTHERS)))
+    assert not any(map(judged.decided_by, (*RUNGS, *OTHERS)))
     fields = {"market_id": RUNGS[place], "winner": winner.value}
-    judged.noted(m.Noted("debug", "winner_told", fields))
-    assert [at for at, market in enumerate(RUNGS) if judged.why(market)] == decided
-    assert not any(map(judged.why, OTHERS))
+    judged.on_note(m.Noted("debug", "winner_told", fields))
+    assert [at for at, market in enumerate(RUNGS) if judged.decided_by(market)] == decided
+    assert not any(map(judged.decided_by, OTHERS))
 
 
 def test_a_winner_that_is_told_and_has_not_won_is_found():
     case = Case()
     with pytest.raises(Broken, match="B9"):
-        Decided(case.truth, case.exposure).begins(((RUNG, YES),))
+        Decided(case.truth, case.exposure).on_start(((RUNG, YES),))

@@ -89,7 +89,7 @@ ANEW = (
 def lived_again(world: SimulatedWorld) -> int:
     """Live every life of a world again with nothing kept; how many there were. Raises `Broken` at
     the first other effect."""
-    lives = [life for life in world.lives if life.log]
+    lives = [life for life in world.processes if life.log]
     with planted(ANEW):
         for life in lives:
             life.replay()

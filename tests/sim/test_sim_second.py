@@ -18,16 +18,16 @@ def world():
 
 
 def test_both_series_trade_on_one_account_in_one_process(world):
-    first, second = world.together
+    first, second = world.worlds
     assert all(each.auditor.truth.fills for each in (first, second))
     assert first.process.trader.out.purse is second.process.trader.out.purse
     moved = sum(each.auditor.truth.flow_cents for each in (first, second))
     assert first.account.available_cents == BOTH.cash_cents + moved
-    assert world.seen.counts["replayed"] == len(first.lives) == len(second.lives)
+    assert world.coverage.counts["replayed"] == len(first.processes) == len(second.processes)
 
 
 def test_one_ends_with_the_other_and_a_crash_is_that_of_both(world):
-    for of_one, of_other in zip(*(each.lives for each in world.together), strict=True):
+    for of_one, of_other in zip(*(each.processes for each in world.worlds), strict=True):
         assert of_one.clock is of_other.clock
         ended = (of_one.finished is None, of_other.finished is None)
         assert len(set(ended)) == 1 or not of_one.alive

@@ -13,8 +13,8 @@ import pytest
 import typer
 
 from tests.spec.conftest import Site
+from venue.cli.check import check
 from venue.conformance.bench import Bench
-from venue.conformance.cli import mount
 from venue.conformance.operator import Operator
 
 
@@ -220,7 +220,7 @@ def test_a_key_that_is_lent_goes_to_no_other_machine_in_the_clear(tmp_path: Path
     path.write_text("lm_lent")
     done = _judge("--url", url, "--key-file", str(path))
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert done.stderr.startswith(f"{url}: accepted beside keys is a loopback address")
+    assert done.stderr.startswith(f"{url}: accepted with keys is a loopback address")
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:9/v1", "http://", "not an address"])
@@ -271,7 +271,7 @@ def test_a_file_that_holds_no_single_key_is_refused_and_not_shown(
 
 def test_it_can_be_mounted_on_a_command_line() -> None:
     app = typer.Typer()
-    mount(app)
+    app.command("check")(check)
     assert [command.name for command in app.registered_commands] == ["check"]
 
 

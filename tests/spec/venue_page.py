@@ -236,9 +236,8 @@ AFTERWARDS = """\
 `eventMarketId` and `marketId` may stand for `ticker` and `symbol` in a subscribe. Prices are whole
 cents, sizes whole shares, `ts` nanoseconds since 1970; `no` holds bids for NO, at prices of NO.
 
-How many connections there may be, how long a request may take to arrive and how many may wait
-behind one on its connection stand in `venue/listen/limits.py`. Whoever goes beyond loses the
-connection.
+The proxy before a venue bounds connections, headers and the time that a request may take to arrive
+([security.md](security.md#the-venue)). A body that takes longer than 10 s is refused.
 
 ## Every statement
 """

@@ -199,7 +199,7 @@ def test_ctrl_c_ends_with_4_and_the_trials_so_far_and_the_file_goes_on(tmp_path)
     result = swept(*arguments)
     assert result.exit_code == 4
     assert "Ended early: these are the trials so far." in result.stdout
-    assert "| 0 | as it stands |" in result.stdout
+    assert "| 0 | base |" in result.stdout
     assert len(kept.read_bytes().splitlines()) == 4 + 3
     assert swept(*arguments).exit_code == 0
     assert len(kept.read_bytes().splitlines()) == 4 + 3 * 4
@@ -213,7 +213,7 @@ def test_ctrl_c_before_anything_can_be_compared_ends_with_4_and_says_so(tmp_path
     arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-4")
     result = swept(*WORLD, *arguments)
     assert result.exit_code == 4
-    assert "before the configuration as it stands was lived" in result.stderr
+    assert "before the base configuration was lived" in result.stderr
 
 
 def test_a_configuration_that_fails_as_it_stands_ends_with_2(tmp_path):
@@ -222,7 +222,7 @@ def test_a_configuration_that_fails_as_it_stands_ends_with_2(tmp_path):
     arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-2")
     result = swept(*WORLD, *arguments)
     assert result.exit_code == 2
-    assert "the configuration as it stands: 1: ValueError" in result.stderr
+    assert "the base configuration: 1: ValueError" in result.stderr
 
 
 def test_a_function_that_would_end_the_program_is_at_fault(tmp_path):
@@ -254,4 +254,4 @@ def test_a_reading_that_there_is_not_is_told_with_its_option(tmp_path):
     over = keys("strategy.params.levels=1,2")
     result = swept("--config", CONFIG, "--data", tmp_path, *over, "--reading", "avers")
     assert result.exit_code == 2
-    assert "--reading avers: want some of averse, likely, kind" in result.output
+    assert "--reading avers: want some of pessimistic, expected, optimistic" in result.output

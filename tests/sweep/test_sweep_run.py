@@ -148,7 +148,7 @@ def test_the_program_that_lives_a_job_must_be_the_one_that_made_it():
 def test_a_life_in_a_world_is_measured_and_the_same_again_and_hangs_on_the_settings():
     configured = TrialConfig(CONFIG, SMALL)
     (case,) = seeded(SMALL, range(3, 4))
-    setups = [configured.base, configured.base, configured.at({LOT: "40"})]
+    setups = [configured.base, configured.base, configured.with_settings({LOT: "40"})]
     jobs = [Job(setup, {}, case, "", code_of(setup, "")) for setup in setups]
     first, again, other = (run_job(job) for job in jobs)
     assert [*first.values] == [*IN_WORLDS, "latched"]

@@ -52,7 +52,7 @@ def test_a_list_that_stands_in_the_file_is_said_to_be_none_that_is_swept_over(tm
     path.write_text(f"{CONFIG.read_text()}\nnotices: [{{url_env: A, events: [stop]}}]\n")
     listed = TrialConfig(path, SMALL)
     with pytest.raises(TrialFault, match="notices: a list, and lists are not swept over"):
-        listed.at({"notices": "1"})
+        listed.with_settings({"notices": "1"})
 
 
 def test_a_file_that_fails_as_it_stands_is_told_as_ever(tmp_path):
@@ -63,32 +63,33 @@ def test_a_file_that_fails_as_it_stands_is_told_as_ever(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["status.port=1,2", "trust.lag_ms=100,200", "pace.decide_ms=50,100", "state.dir=a,b"]
+    "text",
+    ["status.port=1,2", "staleness.lag_ms=100,200", "throttle.decide_ms=50,100", "state.dir=a,b"],
 )
 def test_a_key_on_which_nothing_that_is_lived_hangs_is_refused(demo, text):
     with pytest.raises(SpaceFault, match="nothing that is lived in worlds hangs on it"):
-        demo.probe(space([text]), is_lived=True)
-    demo.probe(space([text]), is_lived=False)
+        demo.probe(space([text]), has_runs=True)
+    demo.probe(space([text]), has_runs=False)
 
 
 def test_on_tapes_the_trader_trusts_as_it_is_configured():
-    TrialConfig(CONFIG, None).probe(space(["trust.lag_ms=100,200"]), is_lived=True)
+    TrialConfig(CONFIG, None).probe(space(["staleness.lag_ms=100,200"]), has_runs=True)
 
 
 def test_a_key_with_no_value_that_is_accepted_is_refused_and_one_with_some_is_not(demo):
     with pytest.raises(SpaceFault, match="no value is accepted"):
-        demo.probe(space(["risk.order_qty=0,-1"]), is_lived=True)
-    demo.probe(space(["risk.order_qty=0,10"]), is_lived=True)
+        demo.probe(space(["risk.order_qty=0,-1"]), has_runs=True)
+    demo.probe(space(["risk.order_qty=0,10"]), has_runs=True)
 
 
 def test_a_value_as_it_stands_beside_one_that_is_refused_is_not_taken_for_a_key_of_no_effect(demo):
     stands = demo.at({}).trader.risk.order_qty
-    demo.probe(space([f"risk.order_qty=0,{stands}"]), is_lived=True)
+    demo.probe(space([f"risk.order_qty=0,{stands}"]), has_runs=True)
 
 
 def test_parameters_of_a_strategy_that_is_itself_swept_are_tried_with_it(demo):
     texts = ["strategy.name=ladder_joint,glft", "strategy.params.risk_aversion=0.01,0.1"]
-    demo.probe(space(texts), is_lived=True)
+    demo.probe(space(texts), has_runs=True)
 
 
 def test_a_world_gives_the_trader_its_clock_and_the_configuration_its_limits():

@@ -81,7 +81,7 @@ def test_what_has_no_grid_is_refused(texts):
 @settings(max_examples=40)
 @given(st.floats(2.0, 7000.0), st.booleans())
 def test_a_number_that_is_drawn_lies_within_its_ends_and_is_written_plainly(value, whole):
-    text = Dimension("a", low=2.0, high=7000.0, whole=whole).text(value)
+    text = Dimension("a", low=2.0, high=7000.0, whole=whole).write(value)
     assert 2.0 <= float(text) <= 7000.0
     assert "e" not in text
     assert not whole or text.isdecimal()
@@ -89,7 +89,7 @@ def test_a_number_that_is_drawn_lies_within_its_ends_and_is_written_plainly(valu
 
 @pytest.mark.parametrize("end", [1234561.5, 1234567.5])
 def test_an_end_of_more_digits_than_are_written_is_not_passed(end):
-    text = Dimension("a", low=1234561.5, high=1234567.5).text(end)
+    text = Dimension("a", low=1234561.5, high=1234567.5).write(end)
     assert 1234561.5 <= float(text) <= 1234567.5
 
 

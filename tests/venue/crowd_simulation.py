@@ -91,7 +91,7 @@ class Simulation:
         self._waiting: collections.deque[tuple[int, list[m.Event]]] = collections.deque()
         for command in [*plan.catalogue, *opening_commands(plan)]:
             answer, events = self.engine.apply(command, self.now_ns)
-            assert isinstance(answer, m.Carried), answer
+            assert isinstance(answer, m.Accepted), answer
             self._keep(events)
 
     def do(self, command: m.Command) -> m.Answer:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.core.histories import USERS, History
 from venue.engine.messages import AddKey, AddToken, RevokeKey
-from venue.recovery import RecoveredVenue, fresh, recover, snapshot_of
+from venue.storage.recovery import RecoveredVenue, fresh, recover, snapshot_of
 from venue.storage.statedir import StateDir
 from venue.wire.routes import KeyScope, TokenScope
 
@@ -40,7 +40,7 @@ def carried_out(
         now_ns = 1_000 * number
         log.append(now_ns, [command, *extra])
         for each in (command, *extra):
-            _, events = exchange.carry_out(each, now_ns)
+            _, events = exchange.apply_command(each, now_ns)
             history.learn(events)
             for event in events:
                 exchange.views.apply(event)
@@ -59,7 +59,7 @@ def replayed_hashes(state: StateDir) -> list[str]:
     """What the log replays to, after every command."""
     exchange, hashes = fresh(state.order_id_key), []
     for entry in state.entries(0):
-        _, events = exchange.carry_out(entry.command, entry.at_ns)
+        _, events = exchange.apply_command(entry.command, entry.at_ns)
         for event in events:
             exchange.views.apply(event)
         hashes.append(full_hash(exchange))

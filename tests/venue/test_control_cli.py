@@ -22,10 +22,10 @@ import typer.testing
 from tests import ctrl_c
 from tests.venue.control_bench import TICKER, TOKEN, Served, served, socket_path
 from tests.venue.journal_disk import Disk
-from venue.admin import client
-from venue.admin.cli import mount
-from venue.admin.cli_ask import EXIT_OPTIONS, EXIT_REFUSED, EXIT_UNREACHABLE
-from venue.admin.shown import lines
+from venue.admin import handlers
+from venue.cli import client
+from venue.cli.client import reply_lines
+from venue.cli.operator import ENDPOINTS, EXIT_OPTIONS, EXIT_REFUSED, EXIT_UNREACHABLE, mount
 
 APP = typer.Typer(rich_markup_mode=None)
 mount(APP)
@@ -342,23 +342,30 @@ def test_every_command_has_help_with_an_example() -> None:
         assert example.startswith(f"Example: venue {' '.join(path)}")
 
 
+def test_every_endpoint_of_the_venue_has_a_command() -> None:
+    offered = {(each.method, each.path) for each in handlers.ENDPOINTS}
+    used = {*ENDPOINTS, ("DELETE", "faults")}
+    assert offered == used, "a new endpoint gets a command in venue/cli/operator.py, by its path"
+
+
 def test_the_help_of_mutually_exclusive_promises_nothing_that_the_venue_enforces() -> None:
     told = typer.testing.CliRunner().invoke(APP, ["event", "add", "--help"])
     assert "one rung at most will resolve yes; nothing is enforced" in " ".join(told.stdout.split())
 
 
 def test_a_table_is_aligned_and_numbers_stand_right(run: Run) -> None:
-    shown = lines({"users": [{"user_id": "al", "cash": 5}, {"user_id": "berta", "cash": 12345}]})
+    rows = [{"user_id": "al", "cash": 5}, {"user_id": "berta", "cash": 12345}]
+    shown = reply_lines({"users": rows})
     assert shown == ["user_id   cash", "al           5", "berta    12345"]
     assert f"{'venue_state':<17}  open" in run("status").stdout.splitlines()
 
 
 def test_an_empty_table_says_none() -> None:
-    assert lines({"faults": []}) == ["none"]
+    assert reply_lines({"faults": []}) == ["none"]
 
 
 def test_values_are_plain_and_cannot_move_the_cursor() -> None:
-    shown = lines({"a": None, "b": True, "c": ["x", "y"], "d": "red\x1b[31m\n"})
+    shown = reply_lines({"a": None, "b": True, "c": ["x", "y"], "d": "red\x1b[31m\n"})
     assert shown == ["a  -", "b  yes", "c  x,y", "d  red\\x1b[31m\\n"]
 
 

@@ -8,14 +8,15 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from tests.venue.small_venue import OPENING
-from venue.admin import people
-from venue.admin.desk import OperatorRequest, Recent
+from venue.admin import handlers
+from venue.admin.bodies import AmountBody, Empty
+from venue.admin.handlers import OperatorRequest, Recent
 from venue.engine.messages import (
+    Accepted,
     AccessCommand,
     AddKey,
     AddUser,
     Answer,
-    Carried,
     Command,
     ListMarket,
     key_id,
@@ -62,13 +63,14 @@ def test_what_is_done_with_one_holder_or_key_takes_as_long_however_many_there_ar
             begun = time.process_time()
             for number in range(COUNT - ASKED, COUNT):
                 name = key_id(sha(number))
-                await people.deposit(
-                    OperatorRequest(venue, recent, user(number), {"amount_cents": 1}, {})
+                await handlers.deposit(
+                    OperatorRequest(venue, recent, user(number), {}, {}), AmountBody(1)
                 )
-                await people.revoke_key(OperatorRequest(venue, recent, name, {}, {}))
+                await handlers.revoke_key(OperatorRequest(venue, recent, name, {}, {}), Empty())
                 query = {"user_id": user(number)}
-                listed = await people.list_keys(OperatorRequest(venue, recent, "", {}, query))
-                assert [(key.key_id, key.revoked) for key in listed.keys] == [(name, True)]
+                asked = OperatorRequest(venue, recent, "", {}, query)
+                listed: Any = await handlers.list_keys(asked, Empty())
+                assert [(key["key_id"], key["revoked"]) for key in listed["keys"]] == [(name, True)]
             return time.process_time() - begun
 
     assert asyncio.run(seconds()) < 1
@@ -81,7 +83,7 @@ class Taking:
         self.views = Views()
 
     async def submit(self, _: Command | AccessCommand) -> Answer:
-        return Carried()
+        return Accepted()
 
 
 def test_one_more_rung_looks_through_those_of_its_event_alone() -> None:
@@ -108,7 +110,7 @@ def test_one_more_rung_looks_through_those_of_its_event_alone() -> None:
         spent_s = time.process_time() - begun
         assert call.rung_at(Ticker("BIG-26Q4"), "7.0", "B") == "BIG-26Q4-7B"
         assert call.unit_at(Ticker("BIG-26Q4"), Ticker("BIG-26Q4-X")) == "B"
-        assert call.market("big-26q4-7b") == rung(7, "BIG-26Q4").market_id
+        assert call.market_id("big-26q4-7b") == rung(7, "BIG-26Q4").market_id
         return spent_s
 
     assert asyncio.run(seconds()) < 0.3

@@ -195,7 +195,7 @@ def test_a_recorded_book_is_ours_at_nearly_every_moment(name):
     for _ in range(200):
         sim.run(0.25)
         found = levels(sim)
-        wanted = sim.actor._picture.wanted(0)
+        wanted = sim.actor._target.wanted(0)
         bids = {at: size for (outcome, at), size in wanted.items() if outcome is Outcome.YES}
         asks = {100 - at: size for (outcome, at), size in wanted.items() if outcome is Outcome.NO}
         same += found == {BookSide.BID: bids, BookSide.ASK: asks}
@@ -218,7 +218,7 @@ def test_a_recorded_tape_goes_on_beside_a_maker_and_nobody_runs_dry(name, trades
         if user in sim.cash:
             assert sim.cash[user].available_cents > TAPE_CASH_CENTS * 0.99
     refused = {"order_not_cancelable"}
-    assert set(sim.answers) <= {"Placed", "Amended", "Cancelled", "Carried"} | refused
+    assert set(sim.answers) <= {"Placed", "Amended", "Cancelled", "Accepted"} | refused
 
 
 def test_the_same_tape_gives_the_same_commands():

@@ -19,8 +19,8 @@ from tests.venue.crowd_simulation import (
     market_id,
 )
 from venue.crowd.crowd import VALUE_STEPS_MAX
-from venue.crowd.floor import Floor
 from venue.crowd.latent import GRID_NS, LatentValue
+from venue.crowd.market_view import CrowdView
 from venue.crowd.people import accounts
 from venue.crowd.run import SeededPlan, make_actor, opening_commands
 from venue.crowd.settings import CrowdSettings
@@ -95,7 +95,7 @@ def test_a_plain_maker_earns_a_little_on_average():
         worth, shares = 0.0, 0
         for fill in (fill for fill in sim.fills if fill.user_id == ME):
             sign = 1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1
-            spot = sim.actor._floor.spots[fill.market_id]
+            spot = sim.actor._view.spots[fill.market_id]
             fair = sim.actor._world.fair_cents(spot, sim.now_ns, sim.now_ns)
             worth += sign * fill.qty * (fair - fill.trade_price) - fill.fee_cents
             shares += fill.qty
@@ -303,7 +303,7 @@ def test_implied_values_are_dollars_near_the_middle_of_the_ladder():
 
 @pytest.mark.parametrize(("log_dollars", "told"), [(34.0, 1), (35.0, 0), (800.0, 0), (-800.0, 1)])
 def test_a_value_beyond_what_the_channel_can_tell_is_not_told(log_dollars, told):
-    floor = Floor([], 0)
+    floor = CrowdView([], 0)
     floor.open_with(ladder())
     settings = CrowdSettings(feed_noise_min=0, feed_noise_max=0)
     unit = math.log(floor.dollars_per_unit(PROJECT))
@@ -314,7 +314,7 @@ def test_a_value_beyond_what_the_channel_can_tell_is_not_told(log_dollars, told)
     engine = Engine(order_id_key=b"k")
     for command in (*ladder(), *commands):
         answer, _ = engine.apply(command, START_NS)
-        assert isinstance(answer, m.Carried), answer
+        assert isinstance(answer, m.Accepted), answer
 
 
 def test_a_surer_feed_is_a_better_one():
@@ -385,13 +385,13 @@ def test_an_hour_leaves_nobody_short_of_cash_and_nothing_piled_up():
     assert sim.answers["insufficient_balance"] == 0
     # Two sales of the same shares may be under way at once; the second one is refused.
     refused = sim.answers["insufficient_shares"] + sim.answers["order_not_cancelable"]
-    assert sim.answers["Placed"] + sim.answers["Cancelled"] + sim.answers["Carried"] == (
+    assert sim.answers["Placed"] + sim.answers["Cancelled"] + sim.answers["Accepted"] == (
         sum(sim.answers.values()) - refused
     )
     assert sim.answers["insufficient_shares"] < sim.answers["Placed"] / 100
     resting = [order for order in sim.states.values() if order.status in RESTING]
     assert len(resting) <= 9 * 2 * (told.makers + 1)
-    known = sum(len(held) for held in sim.actor._floor._orders.values())
+    known = sum(len(held) for held in sim.actor._view._orders.values())
     assert known <= 9 * 2 * told.makers
     assert len(sim.actor._due) < 9 * 8
 
@@ -423,10 +423,10 @@ def walks_to_open(companies):
             replace(rung, event_ticker=event, market_id=market_id(place)),
         ]
     actor = make_actor(SeededPlan(CrowdSettings(**QUIET), tuple(catalogue)))
-    actor._floor.spots = Counted(actor._floor.spots)
+    actor._view.spots = Counted(actor._view.spots)
     actor.step(START_NS)
     assert len(actor._world.latents) == companies
-    return actor._floor.spots.walks
+    return actor._view.spots.walks
 
 
 def test_opening_many_companies_goes_through_the_markets_no_oftener_than_for_one():

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from venue.durable import make_directory
+from venue.storage.folder import make_directory
 
 
 @pytest.mark.parametrize("made", [0, 1, 2, 3])

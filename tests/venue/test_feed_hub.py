@@ -9,8 +9,8 @@ import pytest
 from tests.venue.small_venue import ANNA, MARKET, OPENING, PROJECT
 from venue.engine.engine import Engine
 from venue.engine.messages import (
+    Accepted,
     AddUser,
-    Carried,
     Command,
     Deposit,
     Placed,
@@ -41,7 +41,7 @@ class Room:
 
     def do(self, command: Command, now_ns: int) -> None:
         answer, events = self.engine.apply(command, now_ns)
-        assert isinstance(answer, Placed | Carried), answer
+        assert isinstance(answer, Placed | Accepted), answer
         for event in events:
             self.views.apply(event)
         self.hub.publish(events, now_ns)

@@ -20,9 +20,9 @@ from websockets.exceptions import InvalidStatus
 
 from tests.venue.small_venue import ANNA, MARKET, OPENING, PROJECT
 from venue.engine.messages import ImpliedValuePublished, PlaceOrder, PublishImpliedValue
-from venue.hold import in_memory
 from venue.process import Ready, ServePlan, serve
 from venue.server import VenueServer
+from venue.storage.recovery import open_in_memory
 from venue.stream.hub import Connection, Hub
 from venue.stream.socket import (
     ABORT_EXTENSION,
@@ -54,7 +54,7 @@ async def served() -> AsyncIterator[tuple[VenueServer, Ready]]:
         inside.set_result(venue)
 
     plan = ServePlan(
-        held=in_memory(),
+        state=open_in_memory(),
         opening=OPENING,
         write_keys=None,
         keys_file=Path("no keys"),

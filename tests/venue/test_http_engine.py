@@ -47,7 +47,7 @@ class EngineDesk:
             rung(LOW, TICKERS[LOW], event.event_ticker, "9.5"),
             rung(HIGH, TICKERS[HIGH], event.event_ticker, "212.5"),
         ):
-            assert self.carry_out(command) == m.Carried()
+            assert self.carry_out(command) == m.Accepted()
         for user in USERS:
             scopes = (KeyScope.READ, KeyScope.TRADE)
             self.access.apply(m.AddKey(sha256_hex(f"{user}-key"), user, user, scopes), T0)
@@ -123,7 +123,7 @@ async def test_a_read_of_an_order_says_what_its_reply_said(anna):
 async def test_a_create_knows_a_market_that_reads_do_not_show_yet(desk, anna):
     desk.projector.lag_ns = 3_600_000_000_000
     new, ticker = "00000000-0000-4000-8000-0000000000AB", "ACME-VAL-26Q4-300"
-    assert desk.carry_out(rung(new.lower(), ticker, "ACME-VAL-26Q4", "300")) == m.Carried()
+    assert desk.carry_out(rung(new.lower(), ticker, "ACME-VAL-26Q4", "300")) == m.Accepted()
     assert (await anna.ask("GET", f"/markets/{ticker}/snapshot")).status_code == 404
     status, order = await anna.place(price=40, qty=10, ticker=ticker.lower())
     assert (status, order["ticker"]) == (201, ticker)
@@ -286,7 +286,7 @@ async def test_depth_is_the_sum_of_everybodys_resting_orders(desk, seed):
 async def test_after_resolution_orders_are_expired_positions_gone_and_interest_0(desk, anna, bruno):
     await anna.place(price=40, qty=5)
     await bruno.place(outcome="no", price=60, qty=3)
-    assert desk.carry_out(m.ResolveMarket(LOW, Outcome.YES)) == m.Carried()
+    assert desk.carry_out(m.ResolveMarket(LOW, Outcome.YES)) == m.Accepted()
     (order,) = (await anna.get("/orders", status="canceled"))["orders"]
     assert (order["status"], order["filled_qty"], order["reserved_cents"]) == ("expired", 3, 0)
     assert (await anna.get("/portfolio/positions"))["positions"] == []

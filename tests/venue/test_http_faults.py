@@ -388,7 +388,7 @@ def test_a_share_is_about_that_share(millionths: int, least: int, most: int) -> 
     faults.set(CommandRule(CommandFault.DROP_BEFORE, Share(millionths, 1)))
     struck = sum(faults.strike(Verb.CANCEL) is not None for _ in range(10_000))
     assert least <= struck <= most
-    assert [standing.struck for standing in faults.standing()] == [struck]
+    assert [standing.struck for standing in faults.in_force()] == [struck]
 
 
 def test_a_rule_of_the_same_kind_replaces_the_former_one() -> None:
@@ -433,6 +433,6 @@ def test_an_outage_lasts_until_it_is_cleared() -> None:
 
 def test_without_rules_nothing_is_struck() -> None:
     faults = Faults()
-    assert faults.standing() == ()
+    assert faults.in_force() == ()
     assert faults.strike(Verb.CREATE) is None
     assert faults.reply_delay_ms(True) == 0

@@ -24,7 +24,7 @@ from tests.venue.rest_bench import (
     printed,
 )
 from venue.engine import messages as m
-from venue.listen.malformed import malformed_answer
+from venue.listen import malformed_answer
 from venue.rest import account, market, openapi
 from venue.rest.openapi_operations import CREDENTIAL_CODES, MARKET_DATA_CODES
 from venue.rest.openapi_schemas import RESOURCES

@@ -207,6 +207,6 @@ async def test_an_overloaded_engine_asks_to_wait_but_does_not_say_the_bucket_is_
 
 @pytest.mark.parametrize(("method", "path", "body"), WRITES)
 async def test_an_answer_of_another_kind_is_an_internal_error(desk, method, path, body):
-    desk.answers.append(m.Carried())
+    desk.answers.append(m.Accepted())
     content = json.dumps(body).encode()
     assert await Client(desk).refusal(method, path, content=content) == (500, "internal_error")

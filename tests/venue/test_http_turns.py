@@ -21,7 +21,7 @@ from venue.engine.messages import EventListed, MarketListed, OrderChanged
 from venue.rest import app as http_app
 from venue.rest.app import ABORT_EXTENSION, LONG_ANSWERS_MAX, Application, make_app
 from venue.rest.gate import METADATA_PATH
-from venue.rest.turns import Places, Turns
+from venue.rest.turns import FairTurns, ResponseSlots
 from venue.wire.limits import BODY_BYTES_MAX, RATE_BURST
 from venue.wire.names import UserId
 
@@ -336,33 +336,33 @@ async def test_a_long_answer_that_is_never_sent_gives_its_place_back() -> None:
 
 
 async def test_places_go_to_whoever_waits_longest_and_none_is_lost() -> None:
-    places, anna, got = Places(2), UserId("anna"), list[int]()
+    places, anna, got = ResponseSlots(2), UserId("anna"), list[int]()
 
     async def take(number: int) -> None:
-        await places.take(anna)
+        await places.acquire_slot(anna)
         got.append(number)
 
     asking = [asyncio.create_task(take(number)) for number in range(6)]
     await turns_of_the_loop(2)
     assert got == [0, 1]
     asking[2].cancel()
-    places.give_back(anna)
+    places.release_slot(anna)
     asking[3].cancel()
     await turns_of_the_loop(3)
     assert got == [0, 1, 4]
-    places.give_back(anna)
+    places.release_slot(anna)
     await turns_of_the_loop(2)
     assert got == [0, 1, 4, 5]
     for _ in range(2):
-        places.give_back(anna)
+        places.release_slot(anna)
     assert places.users == 0
-    await places.take(anna)
+    await places.acquire_slot(anna)
     assert not places.is_full(anna)
     await asyncio.gather(*asking, return_exceptions=True)
 
 
-async def read(turns: Turns, name: str, made: list[str]) -> None:
-    await turns.take(UserId("anna"))
+async def read(turns: FairTurns, name: str, made: list[str]) -> None:
+    await turns.wait_turn(UserId("anna"))
     made.append(name)
 
 
@@ -372,7 +372,7 @@ async def turns_of_the_loop(count: int) -> None:
 
 
 async def test_one_read_is_made_in_each_turn_of_the_loop_in_the_order_of_asking() -> None:
-    turns, made = Turns(), list[str]()
+    turns, made = FairTurns(), list[str]()
     asking = [asyncio.create_task(read(turns, name, made)) for name in "abc"]
     made_by_turn = []
     for _ in range(8):
@@ -385,13 +385,13 @@ async def test_one_read_is_made_in_each_turn_of_the_loop_in_the_order_of_asking(
 
 
 async def test_a_read_of_several_turns_has_them_before_whoever_of_its_user_waits() -> None:
-    turns, made = Turns(), list[str]()
+    turns, made = FairTurns(), list[str]()
 
     async def long() -> None:
-        await turns.take(UserId("anna"))
+        await turns.wait_turn(UserId("anna"))
         for number in range(3):
             made.append(f"piece {number}")
-            await turns.take(UserId("anna"), again=True)
+            await turns.wait_turn(UserId("anna"), again=True)
 
     asking = [asyncio.create_task(long()), asyncio.create_task(read(turns, "short", made))]
     await asyncio.wait(asking, timeout=5)
@@ -399,7 +399,7 @@ async def test_a_read_of_several_turns_has_them_before_whoever_of_its_user_waits
 
 
 async def test_a_read_that_finds_nobody_before_it_is_made_at_once() -> None:
-    turns, made = Turns(), list[str]()
+    turns, made = FairTurns(), list[str]()
     first = read(turns, "a", made)
     with pytest.raises(StopIteration):
         first.send(None)
@@ -411,7 +411,7 @@ async def test_a_read_that_finds_nobody_before_it_is_made_at_once() -> None:
 
 @pytest.mark.parametrize("turns_before", range(5))
 async def test_a_read_given_up_while_it_waits_holds_up_none_behind_it(turns_before: int) -> None:
-    turns, made = Turns(), list[str]()
+    turns, made = FairTurns(), list[str]()
     asking = [asyncio.create_task(read(turns, name, made)) for name in "abcd"]
     await turns_of_the_loop(turns_before)
     asking[1].cancel()
@@ -420,7 +420,7 @@ async def test_a_read_given_up_while_it_waits_holds_up_none_behind_it(turns_befo
 
 
 async def test_nothing_is_kept_of_users_who_do_not_read() -> None:
-    turns, made = Turns(), list[str]()
+    turns, made = FairTurns(), list[str]()
     asking = [asyncio.create_task(read(turns, name, made)) for name in "abc"]
     await turns_of_the_loop(1)
     assert turns.users == 1

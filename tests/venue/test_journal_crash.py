@@ -9,7 +9,7 @@ import pytest
 from tests.venue.journal_disk import Disk, crashes
 from tests.venue.journal_files import amounts, deposits, segment_files, written
 from tests.venue.recovery_histories import carried_out, full_hash
-from venue.recovery import compact, recover
+from venue.storage.recovery import compact, recover
 from venue.storage.statedir import StateDir
 
 

@@ -10,8 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venue.engine import messages as m
-from venue.storage.record import HEADER_BYTES, LogRecord, Segment, StateFault, frame, header
-from venue.storage.snapshot import seal, unseal
+from venue.storage.record import (
+    HEADER_BYTES,
+    LogRecord,
+    Segment,
+    StateFault,
+    frame,
+    header,
+    seal,
+    unseal,
+)
 from venue.wire.model import EventStatus, VenueState
 from venue.wire.money import FeeRate, Outcome, Side
 from venue.wire.requests import Amend, BudgetOrder, QtyOrder, TimeInForce

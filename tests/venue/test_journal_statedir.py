@@ -33,7 +33,7 @@ def test_the_directory_and_everything_in_it_is_for_the_owner_alone(tmp_path):
         path = written(tmp_path / "deep" / "state")
         with StateDir.open(path) as state:
             state.write_snapshot(5, b"payload")
-        with StateDir.beside(path):
+        with StateDir.open_sealed(path):
             pass
     finally:
         os.umask(before)
@@ -264,7 +264,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_older_ones_and_nothing_els
 
 def test_beside_a_server_only_sealed_segments_are_read(tmp_path):
     path = written(tmp_path / "state", 8, segment_records=3)
-    with StateDir.open(path) as server, StateDir.beside(path) as reader:
+    with StateDir.open(path) as server, StateDir.open_sealed(path) as reader:
         assert amounts(reader) == [1, 2, 3, 4, 5, 6]
         assert amounts(reader, 4) == [5, 6]
         assert amounts(reader, 6) == []
@@ -273,19 +273,19 @@ def test_beside_a_server_only_sealed_segments_are_read(tmp_path):
 
 def test_a_directory_with_one_segment_has_nothing_sealed(tmp_path):
     path = written(tmp_path / "state", 8)
-    with StateDir.beside(path) as reader:
+    with StateDir.open_sealed(path) as reader:
         assert amounts(reader) == []
 
 
 def test_a_directory_is_compacted_by_one_process_at_a_time(tmp_path):
     path = written(tmp_path / "state")
-    with StateDir.beside(path), pytest.raises(StateFault, match="being compacted by process"):
-        StateDir.beside(path)
+    with StateDir.open_sealed(path), pytest.raises(StateFault, match="being compacted by process"):
+        StateDir.open_sealed(path)
 
 
 def test_a_directory_that_is_not_there_is_not_made_by_a_reader(tmp_path):
     with pytest.raises(StateFault, match="cannot be opened"):
-        StateDir.beside(tmp_path / "state")
+        StateDir.open_sealed(tmp_path / "state")
     assert not (tmp_path / "state").exists()
 
 

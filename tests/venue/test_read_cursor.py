@@ -13,7 +13,7 @@ ANNA = Listing("anna", "list_orders", "all")
 
 def refused(listing: Listing, token: str) -> bool:
     try:
-        CURSORS.open(listing, token)
+        CURSORS.open_cursor(listing, token)
     except Refusal as refusal:
         return refusal.code == "invalid_cursor"
     return False
@@ -21,11 +21,11 @@ def refused(listing: Listing, token: str) -> bool:
 
 @pytest.mark.parametrize("place", ["0", "17", "123456789012345678901234567890", "A-1.5B yes"])
 def test_a_cursor_opens_to_the_place_it_was_issued_for(place):
-    assert CURSORS.open(ANNA, CURSORS.issue(ANNA, place)) == place
+    assert CURSORS.open_cursor(ANNA, CURSORS.issue(ANNA, place)) == place
 
 
 def test_a_cursor_survives_a_restart_with_the_same_key():
-    assert Cursors(b"k" * 32).open(ANNA, CURSORS.issue(ANNA, "17")) == "17"
+    assert Cursors(b"k" * 32).open_cursor(ANNA, CURSORS.issue(ANNA, "17")) == "17"
 
 
 def test_a_cursor_of_another_key_is_refused():

@@ -172,7 +172,7 @@ def test_candles_of_every_length_equal_those_counted_from_the_prints(prints, int
     candles = Candles()
     buckets = defaultdict(list)
     for at_ns, price, qty in prints:
-        candles.add(T0 + at_ns, price, qty)
+        candles.add_print(T0 + at_ns, price, qty)
         buckets[(T0 + at_ns) // LENGTH_NS[interval] * LENGTH_NS[interval]].append((price, qty))
     from_, to = T0 + first_ns, T0 + first_ns + 20 * HOUR_NS
     expected = []
@@ -196,7 +196,7 @@ def test_a_candle_is_in_every_window_that_shares_an_instant_with_it(interval, la
     end_ns = start_ns + length_ns
     candles = Candles()
     for at_ns in (start_ns, end_ns - 1, *([end_ns + length_ns] if later else [])):
-        candles.add(at_ns, 50, 1)
+        candles.add_print(at_ns, 50, 1)
     for from_, to, count in (
         (0, start_ns - 1, 0),
         (0, start_ns, 1),
@@ -212,7 +212,7 @@ def test_a_candle_of_several_hours_is_made_of_all_their_prints(interval):
     candles = Candles()
     for hour, prices in enumerate([(40, 60, 50), (45, 30, 42)]):
         for second, price in enumerate(prices):
-            candles.add(start_ns + hour * HOUR_NS + second * NS_PER_SECOND, price, 2)
+            candles.add_print(start_ns + hour * HOUR_NS + second * NS_PER_SECOND, price, 2)
     (candle,) = candles.window(interval, start_ns, start_ns)
     assert (candle.open, candle.high, candle.low, candle.close) == (40, 60, 30, 42)
     assert (candle.volume, candle.trade_count) == (12, 6)
@@ -221,7 +221,7 @@ def test_a_candle_of_several_hours_is_made_of_all_their_prints(interval):
 def traded_every(length_ns: int, count: int) -> Candles:
     candles = Candles()
     for number in range(count):
-        candles.add(T0 + number * length_ns, 50, 1)
+        candles.add_print(T0 + number * length_ns, 50, 1)
     return candles
 
 

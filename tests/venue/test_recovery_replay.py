@@ -7,13 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer.testing
 
 from tests.core.histories import History
 from tests.venue.journal_files import segment_files
 from tests.venue.recovery_histories import carried_out, full_hash
-from venue.engine.messages import FillBooked, PlaceOrder, TradePrinted
-from venue.recovery import compact, compact_command, fresh, recover, replay, snapshot_of
+from venue.cli.main import app
+from venue.engine.engine import Engine
+from venue.engine.messages import AddUser, FillBooked, PlaceOrder, TradePrinted
 from venue.storage.record import StateFault
+from venue.storage.recovery import compact, fresh, recover, replay, snapshot_of
 from venue.storage.statedir import StateDir
 from venue.wire.instant import from_ns
 
@@ -97,8 +100,8 @@ def test_ids_are_the_same_after_a_restart(tmp_path):
         sent = [e for e in state.entries(0) if isinstance(e.command, PlaceOrder)]
     compared = 0
     for entry in sent:
-        ours, _ = live.carry_out(entry.command, 10**9)
-        theirs, _ = again.carry_out(entry.command, 10**9)
+        ours, _ = live.apply_command(entry.command, 10**9)
+        theirs, _ = again.apply_command(entry.command, 10**9)
         assert ours == theirs
         compared += 1
     assert compared > 50
@@ -109,7 +112,7 @@ def test_every_print_has_an_instant_of_its_own_and_its_fills_have_the_same(tmp_p
         exchange, prints, fills, batches = fresh(state.order_id_key), [], [], 0
         for number, command in enumerate(History(4, 400)):
             # As in a batch: several commands at one instant.
-            _, events = exchange.carry_out(command, T0 + number // 4)
+            _, events = exchange.apply_command(command, T0 + number // 4)
             told = [event for event in events if isinstance(event, TradePrinted)]
             batches += len(told) > 1
             prints += told
@@ -125,7 +128,7 @@ def test_a_book_is_never_older_than_the_print_that_changed_it(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
         exchange, seen = fresh(state.order_id_key), 0
         for number, command in enumerate(History(4, 400)):
-            _, events = exchange.carry_out(command, T0 + number // 4)
+            _, events = exchange.apply_command(command, T0 + number // 4)
             for event in events:
                 exchange.views.apply(event)
             told = [event for event in events if isinstance(event, TradePrinted)]
@@ -140,7 +143,7 @@ def test_a_market_is_never_updated_before_its_last_trade(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
         exchange, seen = fresh(state.order_id_key), 0
         for number, command in enumerate(History(4, 400)):
-            _, events = exchange.carry_out(command, T0 + number // 4)
+            _, events = exchange.apply_command(command, T0 + number // 4)
             for event in events:
                 exchange.views.apply(event)
             told = [event for event in events if isinstance(event, TradePrinted)]
@@ -187,7 +190,22 @@ def test_compacting_again_and_again_changes_nothing_of_what_is_recovered(tmp_pat
     assert recovered(path) == (live, [])
 
 
-def test_compacting_tells_what_it_came_to_and_the_second_time_that_there_is_nothing_to_do(sealed):
+@pytest.fixture
+def compacted(monkeypatch):
+    """What `venue compact` prints for a directory."""
+    monkeypatch.setattr(os, "nice", lambda _: 0)
+
+    def run_command(path, *options):
+        done = typer.testing.CliRunner().invoke(app, ["compact", "--state", str(path), *options])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    return run_command
+
+
+def test_compacting_tells_what_it_came_to_and_the_second_time_that_there_is_nothing_to_do(
+    sealed, compacted
+):
     path, _ = sealed
     done = compact(path)
     assert done.replayed == done.sequence > 300
@@ -196,16 +214,16 @@ def test_compacting_tells_what_it_came_to_and_the_second_time_that_there_is_noth
         replay(exchange, (e for e in state.entries(0) if e.sequence <= done.sequence))
     assert done.state_hash == exchange.engine.state_hash()
     assert compact(path) == type(done)(done.sequence, 0, 0, None, ())
-    assert compact_command(path, False).startswith("nothing to do: ")
-    assert json.loads(compact_command(path, True))["sequence"] == done.sequence
+    assert compacted(path).startswith("nothing to do: ")
+    assert json.loads(compacted(path, "--json"))["sequence"] == done.sequence
 
 
-def test_compacting_a_log_with_nothing_sealed_writes_no_snapshot(tmp_path):
+def test_compacting_a_log_with_nothing_sealed_writes_no_snapshot(tmp_path, compacted):
     with StateDir.open(tmp_path / "state") as state:
         carried_out(state, 5, 20)
     assert compact(tmp_path / "state").sequence == 0
     said = "nothing to do: no segment of the log is sealed yet"
-    assert compact_command(tmp_path / "state", False) == said
+    assert compacted(tmp_path / "state") == f"{said}\n"
     assert list((tmp_path / "state").glob("snapshot-*")) == []
 
 
@@ -223,16 +241,14 @@ def test_a_damaged_sealed_segment_stops_compacting_with_nothing_written_or_remov
 
 def test_a_snapshot_that_would_restore_to_another_state_is_not_written(sealed, monkeypatch):
     path, _ = sealed
-    from venue import recovery
+    real = Engine.restored
 
-    real = recovery._restored
+    def forgetful(order_id_key, snapshot):
+        engine = real(order_id_key, snapshot)
+        engine.apply(AddUser("nobody"), 0)
+        return engine
 
-    def forgetful(order_id_key, sequence, payload):
-        exchange = real(order_id_key, sequence, payload)
-        exchange.at_ns += 1
-        return exchange
-
-    monkeypatch.setattr(recovery, "_restored", forgetful)
+    monkeypatch.setattr(Engine, "restored", forgetful)
     with pytest.raises(StateFault, match="does not restore"):
         compact(path)
     assert list(path.glob("snapshot-*")) == []

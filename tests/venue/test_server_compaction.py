@@ -12,10 +12,10 @@ import pytest
 import structlog
 
 from tests.venue.small_venue import ANNA, OPENING
-from venue.compaction import compact_when_sealed
 from venue.engine.messages import Deposit
-from venue.recovery import recover
+from venue.process import compact_when_sealed
 from venue.storage.log import CommandLog
+from venue.storage.recovery import recover
 from venue.storage.statedir import StateDir
 from venue.wire.money import Cents
 

@@ -13,13 +13,13 @@ import pytest
 
 from tests.venue.small_venue import ANNA, MARKET, OPENING
 from venue.engine.messages import (
+    Accepted,
     AccessCommand,
     AddKey,
     AddUser,
     Amended,
     Cancelled,
     CancelOrder,
-    Carried,
     Command,
     Deposit,
     Event,
@@ -30,11 +30,10 @@ from venue.engine.messages import (
     UserAdded,
 )
 from venue.engine.snapshot import EngineSnapshot, digest
-from venue.hold import Held
-from venue.recovery import fresh
 from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, VenueServer
 from venue.storage.log import CommandLog, LogBroken, LogFull
+from venue.storage.recovery import OpenedState, fresh
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId, Ticker, UserId
 from venue.wire.requests import QtyOrder, TimeInForce
@@ -85,7 +84,7 @@ def test_answers_come_from_the_engine_and_from_access() -> None:
     async def claim() -> None:
         async with running() as venue:
             assert isinstance(await venue.submit(place(1)), Placed)
-            assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Carried)
+            assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Accepted)
             assert venue.access.key("0" * 64) is not None
             assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Refused)
 
@@ -223,7 +222,7 @@ class SlowLog:
 
 def logged(log: SlowLog) -> VenueServer:
     """A venue behind this log."""
-    venue = VenueServer(0, 5, Held(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
+    venue = VenueServer(0, 5, OpenedState(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
     venue.open_with(OPENING)
     return venue
 
@@ -398,7 +397,7 @@ def test_a_hash_that_takes_long_holds_up_nobody_and_is_of_the_state_as_it_was(
 def test_a_refused_opening_leaves_the_log_empty() -> None:
     async def claim() -> None:
         log = SlowLog()
-        venue = VenueServer(0, 5, Held(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
+        venue = VenueServer(0, 5, OpenedState(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
         log.fails_with = AssertionError("nothing may be written")
         with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
             venue.open_with([*OPENING, Deposit(UserId("nobody"), Cents(1))])

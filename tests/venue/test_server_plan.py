@@ -13,11 +13,11 @@ from tests.venue.crowd_tapes import book, rung, write
 from venue.crowd.people import TAPE_MAKER, accounts
 from venue.crowd.settings import CrowdSettings
 from venue.engine.messages import (
+    Accepted,
     AccessCommand,
     AddUser,
     Answer,
     CancelOrder,
-    Carried,
     Command,
     Deposit,
     ListEvent,
@@ -148,7 +148,7 @@ class Watched:
     async def submit(self, command: Command) -> Answer:
         if isinstance(command, PlaceOrder):
             self.placed.set()
-        return Carried()
+        return Accepted()
 
 
 @pytest.mark.parametrize("taped", [False, True])

@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from tests.venue.crowd_tapes import book, rung, write
-from venue.cli import app
+from venue.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "configs" / "venue.yaml"

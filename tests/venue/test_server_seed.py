@@ -13,10 +13,10 @@ import pytest
 from tests.venue.journal_disk import Disk
 from venue.credentials import Credentials
 from venue.engine.messages import (
+    Accepted,
     AddKey,
     AddToken,
     ArchiveCompany,
-    Carried,
     HaltMarket,
     ListCompany,
     ListEvent,
@@ -32,9 +32,9 @@ from venue.opening import (
     state_commands,
     user_commands,
 )
-from venue.recovery import fresh
 from venue.seed import Seed, read_seed
 from venue.seedfile import SeedFault, read_seed_text
+from venue.storage.recovery import fresh
 from venue.wire.instant import NS_PER_SECOND, to_ns
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -95,7 +95,7 @@ TRAPS = [
     ("label: 15B", "label: YES", "no rung labelled YES, as a binary market is"),
     ("label: 15B", "label: 15-B", "rungs.1.label: '15-B'"),
     ("label: 15B", "label: 15b", "rungs.1.label: '15b'"),
-    ("strike_unit: USD billions", "sub_title: x", "a strike_unit beside the rungs"),
+    ("strike_unit: USD billions", "sub_title: x", "a strike_unit with the rungs"),
     ("quarter: 0", "quarter: 0\n            binary: true", "either rungs or binary: true"),
     ("name: Linden Works", 'name: "Linden\\nWorks"', ":3: companies.0.name: 'Linden\\nWorks'"),
     ("name: Linden Works", 'name: "\\e[2J"', "accepted: 1 to 200 printable characters"),
@@ -106,7 +106,7 @@ TRAPS = [
     ("name: Linden Works", 'name: "\\U00110000"', ":3: not YAML: a number beyond"),
     ("name: Linden Works", 'name: "\\UFFFFFFFF"', ":3: not YAML: a number beyond"),
     ("symbol: LINDEN", "symbol: 'LIN DEN'", ":4: companies.0.symbol: 'LIN DEN'"),
-    ("symbol: LINDEN", "symbol: LINDEN\n    symbol: OTHER", ":5: symbol: stands twice, first on"),
+    ("symbol: LINDEN", "symbol: LINDEN\n    symbol: OTHER", ":5: symbol: given twice, first on"),
     ("symbol: LINDEN", "symbol: &a LINDEN", ":4: &a: anchors are refused"),
     ("symbol: LINDEN", "symbol: *a", ":4: *a: aliases are refused"),
     ("symbol: LINDEN", "symbol: !!str LINDEN", None),
@@ -267,7 +267,7 @@ def test_a_rung_that_stands_under_a_uuid_of_the_operator_s_own_is_not_listed_aga
         if isinstance(command, ListMarket):
             own_id = command.market_id.replace(command.market_id[:8], "0" * 8)
             command = msgspec.structs.replace(command, market_id=own_id)
-        for event in held.carry_out(command, NOW_NS)[1]:
+        for event in held.apply_command(command, NOW_NS)[1]:
             held.views.apply(event)
     assert held.views.catalog.market_count == 2
     assert additions(commands, held.views.catalog, ()) == []
@@ -280,7 +280,7 @@ def test_a_company_that_stands_under_a_uuid_of_the_operator_s_own_is_not_listed_
     assert isinstance(company, ListCompany)
     own = "11111111-2222-3333-4444-555555555555"
     known = fresh(b"k" * 32)
-    _, events = known.carry_out(msgspec.structs.replace(company, project_id=own), 1)
+    _, events = known.apply_command(msgspec.structs.replace(company, project_id=own), 1)
     for each in events:
         known.views.apply(each)
     added = additions([company, *rest], known.views.catalog, ())
@@ -288,7 +288,7 @@ def test_a_company_that_stands_under_a_uuid_of_the_operator_s_own_is_not_listed_
     assert {command.project_id for command in added if isinstance(command, ListEvent)} == {own}
     assert len(added) == len(rest)
     for command in added:
-        assert isinstance(known.carry_out(command, 2)[0], Carried)
+        assert isinstance(known.apply_command(command, 2)[0], Accepted)
 
 
 def test_a_token_whose_end_no_log_could_hold_is_a_fault(tmp_path: Path) -> None:

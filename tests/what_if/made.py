@@ -9,7 +9,7 @@ from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.journal_market import JournalMarket, read_market
 from bot.lab.session import Run, placed_entries, runs_meant
 from bot.lab.sim.scenario import draw, narrowed
-from tests.replay.recorded import MOODS, recorded
+from tests.replay.recorded import STRATEGY_FAULTS, recorded
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Price, Qty
@@ -28,7 +28,9 @@ def ns(second: float) -> int:
 
 def calm(state: Path, seconds: float = 6, seed: int = 3) -> Path:
     """The state directory of a run without faults that the whole curve quotes."""
-    odds = narrowed(draw(seed, "calm"), without=MOODS, until_ns=round(seconds * NS_PER_SECOND))
+    odds = narrowed(
+        draw(seed, "calm"), without=STRATEGY_FAULTS, until_ns=round(seconds * NS_PER_SECOND)
+    )
     odds = replace(
         odds, strategy="ladder_joint", crowd_per_second=40.0, budget=(200, 400, 60), skew_ns=0
     )

@@ -11,7 +11,7 @@ from venue.wire.money import BookSide, Price, Qty
 def own(*bodies):
     follows = OwnOrders()
     for body in bodies:
-        follows.take(m.Response(m.RequestId(1), m.Ok(body)))
+        follows.on_message(m.Response(m.RequestId(1), m.Ok(body)))
     return follows
 
 

@@ -24,7 +24,7 @@ risk:
   series_loss_cents: 40000
   rung_position_qty: 300
   order_qty: 100
-pace:
+throttle:
   dwell_ms: 500
 """
 
@@ -51,8 +51,8 @@ def faults(then: m.Configuration, *sets: str) -> tuple[str, ...]:
 
 
 def test_a_key_that_is_set_stands_on_no_line_of_a_file(file):
-    (change,) = tried(had(file), "pace.dwell_ms=200").changed
-    assert (change.key, change.line) == ("pace.dwell_ms", None)
+    (change,) = tried(had(file), "throttle.dwell_ms=200").changed
+    assert (change.key, change.line) == ("throttle.dwell_ms", None)
 
 
 def test_a_key_of_a_file_is_told_with_its_line(file, tmp_path):
@@ -65,7 +65,7 @@ def test_a_key_of_a_file_is_told_with_its_line(file, tmp_path):
 
 def test_what_is_set_changes_and_all_else_stays(file):
     then = had(file)
-    wanted = tried(then, "strategy.params.levels=3", "pace.dwell_ms=200", "risk.order_qty=50")
+    wanted = tried(then, "strategy.params.levels=3", "throttle.dwell_ms=200", "risk.order_qty=50")
     params = json.loads(wanted.configured.strategy.params_json)
     assert params == json.loads(then.strategy.params_json) | {"levels": 3}
     settings = msgspec.to_builtins(wanted.configured.settings)
@@ -76,7 +76,7 @@ def test_what_is_set_changes_and_all_else_stays(file):
     assert [str(change) for change in wanted.changed] == [
         "strategy.params.levels: 2 -> 3",
         "risk.order_qty: 100 -> 50",
-        "pace.dwell_ms: 500 -> 200",
+        "throttle.dwell_ms: 500 -> 200",
     ]
 
 
@@ -84,17 +84,17 @@ def test_what_is_set_changes_and_all_else_stays(file):
     ("text", "said"),
     [
         ("strategy.params.levls=3", "strategy.params.levls: no such key; did you mean levels?"),
-        ("pace.dwel_ms=3", "pace.dwel_ms: no such key; did you mean dwell_ms?"),
-        ("pase.dwell_ms=3", "pase: no such key; did you mean pace?"),
-        ("pace.dwell_ms=0", "pace.dwell_ms: '0'; accepted: a whole number, at least 1"),
+        ("throttle.dwel_ms=3", "throttle.dwel_ms: no such key; did you mean dwell_ms?"),
+        ("throtle.dwell_ms=3", "throtle: no such key; did you mean throttle?"),
+        ("throttle.dwell_ms=0", "throttle.dwell_ms: '0'; accepted: a whole number, at least 1"),
         ("strategy.params.levels=two", "strategy.params.levels: 'two'; accepted: a whole number"),
         ("strategy.name=ladder_jint", "strategy.name: "),
         ("risk.rung_position_qty=50", "is below order_qty; accepted: at least"),
         ("status.port=0", "status.port: it changes nothing of a session that is over"),
         ("strategy.budget_ms=5", "nobody measures a strategy's time here"),
-        ("pace=fast", "pace: a key inside of it is wanted"),
+        ("throttle=fast", "throttle: a key inside of it is wanted"),
         ("dwell", "'dwell': KEY=VALUE"),
-        ("pace.dwell_ms=[1", "pace.dwell_ms: not YAML"),
+        ("throttle.dwell_ms=[1", "throttle.dwell_ms: not YAML"),
     ],
 )
 def test_a_key_or_value_that_cannot_be_is_told_as_of_a_file(file, text, said):
@@ -104,8 +104,8 @@ def test_a_key_or_value_that_cannot_be_is_told_as_of_a_file(file, text, said):
 
 
 def test_every_fault_is_told_at_once(file):
-    assert len(faults(had(file), "pace.dwell_ms=0", "strategy.params.levels=0")) == 2
-    assert len(faults(had(file), "pace.dwell_ms=1", "pace.dwell_ms=2")) == 1
+    assert len(faults(had(file), "throttle.dwell_ms=0", "strategy.params.levels=0")) == 2
+    assert len(faults(had(file), "throttle.dwell_ms=1", "throttle.dwell_ms=2")) == 1
 
 
 def test_another_strategy_begins_with_its_own_parameters(file):
@@ -117,10 +117,10 @@ def test_another_strategy_begins_with_its_own_parameters(file):
 def test_a_file_stands_for_all_that_the_session_had(file, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(CONFIG.replace("levels: 2", "levels: 4"))
-    wanted = tried(had(file), "pace.dwell_ms=200", file=other)
+    wanted = tried(had(file), "throttle.dwell_ms=200", file=other)
     assert [str(change) for change in wanted.changed] == [
         "strategy.params.levels: 2 -> 4",
-        "pace.dwell_ms: 500 -> 200",
+        "throttle.dwell_ms: 500 -> 200",
     ]
 
 

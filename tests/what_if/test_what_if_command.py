@@ -13,7 +13,7 @@ from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.sim.scenario import draw, narrowed, often
-from tests.replay.recorded import MOODS, recorded
+from tests.replay.recorded import STRATEGY_FAULTS, recorded
 from tests.what_if.made import calm, run_of
 from venue.wire.instant import NS_PER_SECOND
 
@@ -51,11 +51,11 @@ def journal(path: Path, entries: list[Entry], opening: bytes = OPENING) -> Path:
 
 
 def test_both_bounds_stand_beside_what_happened_and_the_models_error(state):
-    done = invoke(state, "--set", "pace.dwell_ms=100")
+    done = invoke(state, "--set", "throttle.dwell_ms=100")
     assert done.exit_code == 0, done.output
     for word in (
-        "changed  pace.dwell_ms: 500 -> 100",
-        "under averse",
+        "changed  throttle.dwell_ms: 500 -> 100",
+        "under pessimistic",
         "under likely",
         "happened",
         "model error",
@@ -63,7 +63,7 @@ def test_both_bounds_stand_beside_what_happened_and_the_models_error(state):
         "the model on the unchanged configuration",
         "worst case $",
         "requests: create",
-        "quotes, averse",
+        "quotes, pessimistic",
     ):
         assert word in done.stdout
 
@@ -72,7 +72,7 @@ def test_as_json_every_side_has_the_same_figures(state):
     told = json.loads(
         invoke(state, "--set", "risk.order_qty=5", "--bound", "likely", "--json").stdout
     )
-    assert [played["reading"] for played in told["played"]] == ["likely"]
+    assert [played["reading"] for played in told["played"]] == ["expected"]
     for played in told["played"]:
         assert played["unchanged"].keys() == played["changed"].keys() == told["happened"].keys()
         for name in ("unchanged", "changed"):
@@ -112,7 +112,7 @@ def test_a_strategy_that_is_at_fault_is_told_with_what_it_did_first(state, tmp_p
     path.write_text(FAULTY)
     asked = (state, "--set", f"strategy.name={path}", "--bound", "averse")
     assert re.search(
-        r"^averse, changed: \d+ strategy errors, the first: .*ValueError: no idea",
+        r"^pessimistic, changed: \d+ strategy errors, the first: .*ValueError: no idea",
         invoke(*asked).stdout,
         re.MULTILINE,
     )
@@ -135,7 +135,7 @@ def test_a_part_of_a_session_is_told_up_to_there(state):
     "options",
     [
         ("--set", "strategy.params.levls=3"),
-        ("--set", "pace.dwell_ms=0"),
+        ("--set", "throttle.dwell_ms=0"),
         ("--bound", "kind"),
         ("--read-lag", "5"),
         ("--until", "soon"),
@@ -225,9 +225,9 @@ def test_the_json_tells_what_the_model_was_told_and_no_fee_or_latency_that_nothi
 
 
 def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
-    odds = narrowed(draw(62, "calm"), without=MOODS, until_ns=2 * NS_PER_SECOND)
+    odds = narrowed(draw(62, "calm"), without=STRATEGY_FAULTS, until_ns=2 * NS_PER_SECOND)
     world = recorded(often(odds, ("not_connected",)), tmp_path / "state")
-    summed = world.lives[-1].trader.out.counters.refused
+    summed = world.processes[-1].trader.out.counters.refused
     assert summed["not_connected"] > 0
     done = invoke(tmp_path / "state", "--bound", "averse", "--json", "--quiet")
     assert json.loads(done.stdout)["happened"]["refused"] == summed

@@ -158,11 +158,11 @@ def test_what_filled_us_then_meets_others_at_its_price_if_nobody_of_ours_is_ther
 def test_an_order_that_would_take_in_a_halted_market_is_refused_and_takes_nothing(tmp_path):
     session = by_hand(tmp_path / "run.log", [late(book(0.5, [(40, 16)], [(60, 5)]))])
     venue = elsewhere(session)
-    venue.exchange.apply(v.HaltMarket(MARKET), ns(1))
+    venue.exchange.execute(v.HaltMarket(MARKET), ns(1))
     name = ClientOrderId("o1")
     order = QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(60), Qty(5), TimeInForce.GTC, name)
     create = m.Create(order, codec.encode_new_order(order), False)
-    answer, *_ = venue.exchange.answer(
+    answer, *_ = venue.exchange.answer_request(
         m.Send(m.RequestId(1), create, "asked for", m.Key.TRADE), ns(2)
     )
     assert answer.code == Code.MARKET_HALTED

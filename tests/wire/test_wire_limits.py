@@ -50,7 +50,7 @@ def test_no_window_of_t_seconds_lets_more_than_burst_plus_rate_x_t_through(bucke
     bucket, now_ns, accepted_ns = TokenBucket.full(rate, burst, 0), 0, []
     for gap_ns in gaps_ns:
         now_ns += gap_ns
-        if bucket.take(now_ns):
+        if bucket.spend_token(now_ns):
             accepted_ns.append(now_ns)
     for first, start_ns in enumerate(accepted_ns):
         for last in range(first, len(accepted_ns)):
@@ -64,7 +64,7 @@ def test_a_bucket_never_holds_less_than_nothing_or_more_than_its_burst(bucket_of
     bucket, now_ns = TokenBucket.full(rate, burst, 0), 0
     for gap_ns in gaps_ns:
         now_ns += gap_ns
-        bucket.take(now_ns)
+        bucket.spend_token(now_ns)
         assert 0 <= bucket.level_e9 <= burst * NS_PER_SECOND
 
 
@@ -73,7 +73,7 @@ def test_a_token_is_there_after_the_wait_and_not_a_nanosecond_sooner(bucket_of, 
     rate, burst = bucket_of
     wanted = min(wanted, burst)
     bucket = TokenBucket.full(rate, burst, 0)
-    while bucket.take(0):
+    while bucket.spend_token(0):
         pass
     wait_ns = bucket.wait_ns(wanted)
     bucket.refill(wait_ns - 1)
@@ -92,23 +92,23 @@ def test_nothing_is_lost_by_refilling_in_small_steps():
 
 def test_the_published_bucket_refills_completely_in_two_seconds():
     bucket = TokenBucket.full(limits.RATE_PER_SECOND, limits.RATE_BURST, 0)
-    assert sum(bucket.take(0) for _ in range(1000)) == 500
+    assert sum(bucket.spend_token(0) for _ in range(1000)) == 500
     bucket.refill(2 * NS_PER_SECOND)
     assert bucket.whole_tokens == 500
 
 
 def test_a_refused_take_costs_nothing():
     bucket = TokenBucket(1, 1, NS_PER_SECOND - 1, 0)
-    assert not bucket.take(0)
+    assert not bucket.spend_token(0)
     assert bucket.level_e9 == NS_PER_SECOND - 1
 
 
 def test_a_clock_that_steps_back_adds_no_token_now_or_later():
     bucket = TokenBucket.full(1, 1, 10 * NS_PER_SECOND)
-    assert bucket.take(10 * NS_PER_SECOND)
-    assert not bucket.take(0)
-    assert not bucket.take(10 * NS_PER_SECOND + NS_PER_SECOND - 1)
-    assert bucket.take(11 * NS_PER_SECOND)
+    assert bucket.spend_token(10 * NS_PER_SECOND)
+    assert not bucket.spend_token(0)
+    assert not bucket.spend_token(10 * NS_PER_SECOND + NS_PER_SECOND - 1)
+    assert bucket.spend_token(11 * NS_PER_SECOND)
 
 
 def test_a_full_bucket_need_not_be_waited_for():
@@ -117,4 +117,4 @@ def test_a_full_bucket_need_not_be_waited_for():
 
 def test_a_clock_that_steps_back_takes_no_token_away():
     bucket = TokenBucket.full(1, 1, 10 * NS_PER_SECOND)
-    assert bucket.take(0)
+    assert bucket.spend_token(0)

@@ -8,18 +8,22 @@ import hashlib
 import hmac
 import ipaddress
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
 
-import msgspec
 import structlog
 
 from venue import metrics
-from venue.admin import listing, people, running
-from venue.admin.bodies import BadRequest, read_fields
-from venue.admin.desk import EngineRefused, NotFound, OperatorRequest, Recent
-from venue.admin.operator import Operator
-from venue.admin.replies import Failure, Healthy, Readiness
+from venue.admin.bodies import BadRequest, as_body, read_fields
+from venue.admin.handlers import (
+    ENDPOINTS,
+    Endpoint,
+    EngineRefused,
+    NotFound,
+    OperatorPort,
+    OperatorRequest,
+    Recent,
+)
 from venue.rest.app import (
     Application,
     ClientGone,
@@ -37,42 +41,8 @@ from venue.wire.errors import Code
 
 PREFIX: Final = "/control/v1"
 
-Handler = Callable[[OperatorRequest], Awaitable[msgspec.Struct]]
-Reply = tuple[int, bytes, bytes]
+_HttpReply = tuple[int, bytes, bytes]
 """Status, content type, body."""
-
-ENDPOINTS: Final[tuple[tuple[str, str, Handler], ...]] = (
-    ("GET", "status", running.status),
-    ("GET", "state-hash", running.state_hash),
-    ("PUT", "venue-state", running.set_venue_state),
-    ("PUT", "projection", running.set_projection),
-    ("GET", "companies", listing.list_companies),
-    ("POST", "companies", listing.add_company),
-    ("POST", "companies/{company}/archive", listing.archive_company),
-    ("POST", "companies/{company}/symbol", listing.rename_company),
-    ("POST", "companies/{company}/implied-value", listing.publish_implied_value),
-    ("POST", "events", listing.add_event),
-    ("PUT", "events/{event_ticker}/status", listing.set_event_status),
-    ("POST", "markets", listing.add_market),
-    ("POST", "markets/{market}/halt", listing.halt_market),
-    ("POST", "markets/{market}/resume", listing.resume_market),
-    ("POST", "markets/{market}/resolve", listing.resolve_market),
-    ("GET", "users", people.list_users),
-    ("POST", "users", people.add_user),
-    ("POST", "users/{user_id}/deposits", people.deposit),
-    ("POST", "users/{user_id}/withdrawals", people.withdraw),
-    ("GET", "keys", people.list_keys),
-    ("POST", "keys", people.create_key),
-    ("POST", "keys/{key_id}/revoke", people.revoke_key),
-    ("POST", "tokens", people.create_token),
-    ("GET", "faults", running.list_faults),
-    ("POST", "faults", running.add_fault),
-    ("DELETE", "faults", running.clear_faults),
-    ("DELETE", "faults/{kind}", running.clear_fault),
-)
-"""Method, path under the prefix, handler. `{name}` is always the second segment."""
-
-_QUERIES: Final[dict[Handler, tuple[str, ...]]] = {people.list_keys: ("user_id",)}
 
 _JSON: Final = b"application/json"
 _METRICS: Final = metrics.CONTENT_TYPE.encode()
@@ -81,7 +51,7 @@ _VARIABLE_AT: Final = 1
 _log = structlog.get_logger(__name__)
 
 
-def make_control(operator: Operator, token_sha256: bytes) -> Application:
+def make_control(venue: OperatorPort, token_sha256: bytes) -> Application:
     """The application, for scopes of type http; a websocket is turned away.
 
     token_sha256: SHA-256 (32 bytes) of the token that requests must carry. Raises ValueError for
@@ -89,7 +59,7 @@ def make_control(operator: Operator, token_sha256: bytes) -> Application:
     """
     if len(token_sha256) != hashlib.sha256().digest_size:
         raise ValueError("token_sha256: 32 bytes")
-    shell = _AdminApp(operator, token_sha256)
+    shell = _AdminApp(venue, token_sha256)
 
     async def control(scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -97,7 +67,7 @@ def make_control(operator: Operator, token_sha256: bytes) -> Application:
             await send({"type": "websocket.close"})
             return
         try:
-            status, content_type, body = await shell.answer(scope, receive)
+            status, content_type, body = await shell.dispatch(scope, receive)
         except ClientGone:
             return
         headers = [
@@ -115,42 +85,44 @@ def make_control(operator: Operator, token_sha256: bytes) -> Application:
 
 
 class _AdminApp:
-    def __init__(self, operator: Operator, token_sha256: bytes) -> None:
-        self._operator = operator
+    def __init__(self, venue: OperatorPort, token_sha256: bytes) -> None:
+        self._venue = venue
         self._token_sha256 = token_sha256
         self._recent = Recent()
-        self._open: dict[str, Callable[[], Reply]] = {
-            "/healthz": self._healthz,
+        self._public: dict[str, Callable[[], _HttpReply]] = {
+            "/healthz": lambda: (200, _JSON, encode({"healthy": True})),
             "/readyz": self._readyz,
-            "/metrics": self._metrics,
+            "/metrics": lambda: (200, _METRICS, self._venue.exposition()),
         }
 
-    async def answer(self, scope: Message, receive: Receive) -> Reply:
+    async def dispatch(self, scope: Message, receive: Receive) -> _HttpReply:
         """Status, content type and body for one request. Raises ClientGone."""
         if not _is_local(scope):
             return _failure(403, "forbidden_host", "the Host header must name this machine")
         path = scope["raw_path"].decode("latin-1")
-        bare = self._open.get(path)
-        if bare is not None and scope["method"] == "GET":
-            return bare()
+        public = self._public.get(path)
+        if public is not None and scope["method"] == "GET":
+            return public()
         if path != PREFIX and not path.startswith(PREFIX + "/"):
             return _failure(404, "not_found", "no such path or method")
         if not self._has_token(scope["headers"]):
             return _failure(401, "unauthenticated", "no valid token")
-        handler, segment = _find(scope["method"], path[len(PREFIX) :].encode("latin-1"))
-        if handler is None:
+        endpoint, segment = _find(scope["method"], path[len(PREFIX) :].encode("latin-1"))
+        if endpoint is None:
             return _failure(404, "not_found", "no such path or method")
-        return await self._handled(scope, receive, handler, segment)
+        return await self._handled(scope, receive, endpoint, segment)
 
     async def _handled(
-        self, scope: Message, receive: Receive, handler: Handler, segment: str
-    ) -> Reply:
+        self, scope: Message, receive: Receive, endpoint: Endpoint, segment: str
+    ) -> _HttpReply:
         try:
-            query = _query(scope["query_string"], _QUERIES.get(handler, ()))
+            query = _query(scope["query_string"], endpoint.query)
             has_body = scope["method"] in ("POST", "PUT")
             raw = await read_body(scope["headers"], receive) if has_body else b""
-            call = OperatorRequest(self._operator, self._recent, segment, read_fields(raw), query)
-            return 200, _JSON, encode(await handler(call))
+            fields = read_fields(raw)
+            call = OperatorRequest(self._venue, self._recent, segment, fields, query)
+            body = None if endpoint.body is None else as_body(endpoint.body, fields)
+            return 200, _JSON, encode(await endpoint.handler(call, body))
         except Refusal as fault:
             return _failure(400, "invalid_request", fault.message)
         except BadRequest as fault:
@@ -171,7 +143,7 @@ class _AdminApp:
         except Exception as fault:  # noqa: BLE001 - one request's fault must not end the venue
             # The text is made here: a console renderer would show local variables.
             trace = "".join(traceback.format_exception(fault))
-            _log.error("control_internal_error", handler=handler.__name__, traceback=trace)
+            _log.error("control_internal_error", endpoint=endpoint.path, traceback=trace)
             return _failure(500, "internal_error", "internal error")
 
     def _has_token(self, headers: list[tuple[bytes, bytes]]) -> bool:
@@ -180,23 +152,23 @@ class _AdminApp:
         digest = hashlib.sha256(raw.strip(b" ")).digest()
         return hmac.compare_digest(digest, self._token_sha256) and scheme.lower() == b"bearer"
 
-    def _healthz(self) -> Reply:
-        return 200, _JSON, encode(Healthy(True))
-
-    def _readyz(self) -> Reply:
-        why = self._operator.readiness()
-        return 200 if why is None else 503, _JSON, encode(Readiness(why is None, why))
-
-    def _metrics(self) -> Reply:
-        return 200, _METRICS, self._operator.exposition()
+    def _readyz(self) -> _HttpReply:
+        why = self._venue.readiness()
+        if why is None:
+            return 200, _JSON, encode({"ready": True})
+        return 503, _JSON, encode({"ready": False, "why": why})
 
 
-def _failure(status: int, code: str, error: str, details: str | None = None) -> Reply:
-    return status, _JSON, encode(Failure(code, error, details))
+def _failure(status: int, code: str, error: str, details: str | None = None) -> _HttpReply:
+    """details: the interface's code, where the engine refused or the reply was lost."""
+    body = {"code": code, "error": error}
+    if details is not None:
+        body["details"] = details
+    return status, _JSON, encode(body)
 
 
 def _is_local(scope: Message) -> bool:
-    """Whether the request came over a unix socket, or its one Host header names loopback."""
+    """True if the request came over a unix socket, or its one Host header names loopback."""
     server = scope.get("server")
     if server is not None and server[1] is None:
         return True
@@ -223,13 +195,13 @@ def _shape(method: str, segments: tuple[str | None, ...]) -> tuple[str, tuple[st
     return method, tuple([None if s is None or s.startswith("{") else s for s in segments])
 
 
-_BY_SHAPE: Final[dict[tuple[str, tuple[str | None, ...]], Handler]] = {
-    _shape(method, tuple(path.split("/"))): handler for method, path, handler in ENDPOINTS
+_BY_SHAPE: Final[dict[tuple[str, tuple[str | None, ...]], Endpoint]] = {
+    _shape(each.method, tuple(each.path.split("/"))): each for each in ENDPOINTS
 }
 
 
-def _find(method: str, raw: bytes) -> tuple[Handler | None, str]:
-    """The handler of a path under the prefix and its variable segment, decoded."""
+def _find(method: str, raw: bytes) -> tuple[Endpoint | None, str]:
+    """The endpoint of a path under the prefix and its variable segment, decoded."""
     segments = [percent_decoded(part) for part in raw.removeprefix(b"/").split(b"/")]
     if None in segments:
         return None, ""

@@ -1,7 +1,7 @@
 """Bodies of the operator's requests: their types, and reading them strictly.
 
-A fault names the field, the value as it came, and what is accepted. No body carries a secret, so
-values may be shown. Fields that a type describes are told in its words.
+A fault names the field, its value and the accepted ones, in the words of the field's type. No body
+carries a secret, so values may be shown.
 """
 
 import enum
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
-from venue import words
+from venue import derived
 from venue.derived import Quarter
 from venue.rest.faults import SHARE_SCALE, Replies, Verb
 from venue.wire import instant
@@ -31,12 +31,12 @@ _SHOWN_MAX: Final = 80
 
 
 class BadRequest(Exception):
-    """The request cannot be carried out as it stands; `str()` says which field and why."""
+    """The request is wrong; `str()` says which field and why."""
 
 
 Words = Annotated[
     str,
-    Meta(pattern=rf"\A{words.PATTERN}\Z", description=words.ACCEPTED),
+    Meta(pattern=rf"\A{derived.NAME_PATTERN}\Z", description=derived.NAME_ACCEPTED),
 ]
 Symbol = Annotated[
     str,
@@ -107,41 +107,29 @@ class Empty(msgspec.Struct, frozen=True):
 
 
 class VenueStateBody(msgspec.Struct, frozen=True):
-    """PUT venue-state."""
-
     state: VenueState
 
 
 class ProjectionBody(msgspec.Struct, frozen=True):
-    """PUT projection."""
-
     lag_ms: LagMs
 
 
 class CompanyBody(msgspec.Struct, frozen=True):
-    """POST companies. project_id: derived from the name when absent."""
-
     name: Words
     symbol: Symbol
     project_id: Uuid | None = None
 
 
 class SymbolBody(msgspec.Struct, frozen=True):
-    """POST companies/.../symbol."""
-
     symbol: Symbol
 
 
 class ImpliedValueBody(msgspec.Struct, frozen=True):
-    """POST companies/.../implied-value."""
-
     value_dollars: Decimal
     confidence: Probability
 
 
 class EventBody(msgspec.Struct, frozen=True):
-    """POST events. company: UUID or symbol. resolution_date: of the quarter, else its end."""
-
     company: Words
     series_ticker: Symbol
     quarter: QuarterText
@@ -156,15 +144,12 @@ class EventBody(msgspec.Struct, frozen=True):
 
 
 class EventStatusBody(msgspec.Struct, frozen=True):
-    """PUT events/.../status."""
-
     status: Settable
 
 
 class MarketBody(msgspec.Struct, frozen=True):
-    """POST markets. What is absent is derived from the event and the label: strike_value is the
-    number that a rung's label begins with, strike_unit what the event's other rungs agree on, and
-    the binary market has neither."""
+    """Absent fields are derived: strike_value is the number that a rung's label begins with,
+    strike_unit the one that the event's other rungs share; the binary market has neither."""
 
     event_ticker: Words
     label: Label
@@ -179,33 +164,23 @@ class MarketBody(msgspec.Struct, frozen=True):
 
 
 class ResolveBody(msgspec.Struct, frozen=True):
-    """POST markets/.../resolve."""
-
     winner: Outcome
 
 
 class UserBody(msgspec.Struct, frozen=True):
-    """POST users."""
-
     user_id: UserName
 
 
 class AmountBody(msgspec.Struct, frozen=True):
-    """POST users/.../deposits and /withdrawals."""
-
     amount_cents: Amount
 
 
 class KeyBody(msgspec.Struct, frozen=True):
-    """POST keys. user_id null: a key whose stored user reference is unusable."""
-
     user_id: UserName | None
     scopes: tuple[KeyScope, ...]
 
 
 class TokenBody(msgspec.Struct, frozen=True):
-    """POST tokens."""
-
     user_id: UserName
     application: Words
     scopes: tuple[TokenScope, ...]
@@ -213,8 +188,6 @@ class TokenBody(msgspec.Struct, frozen=True):
 
 
 class CommandFaultBody(msgspec.Struct, frozen=True):
-    """POST faults, of a kind that strikes writes: exactly one of count and share."""
-
     kind: str
     count: Count | None = None
     share: ShareText | None = None
@@ -223,8 +196,6 @@ class CommandFaultBody(msgspec.Struct, frozen=True):
 
 
 class DelayFaultBody(msgspec.Struct, frozen=True):
-    """POST faults, reply_delay: at most one of count and share."""
-
     kind: str
     delay_ms: DelayMs
     on: Replies
@@ -234,8 +205,6 @@ class DelayFaultBody(msgspec.Struct, frozen=True):
 
 
 class ThrottleFaultBody(msgspec.Struct, frozen=True):
-    """POST faults, rate_limited: at most one of count and share; without one the next request."""
-
     kind: str
     retry_after_s: RetryAfter
     count: Count | None = None
@@ -244,15 +213,11 @@ class ThrottleFaultBody(msgspec.Struct, frozen=True):
 
 
 class LimitFaultBody(msgspec.Struct, frozen=True):
-    """POST faults, rate_limit_lowered."""
-
     kind: str
     limit: BucketLimit
 
 
 class OutageFaultBody(msgspec.Struct, frozen=True):
-    """POST faults, of a kind that is simply there."""
-
     kind: str
 
 
@@ -292,7 +257,7 @@ def _is_utf8(value: object) -> bool:
 def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return fields
 
 
@@ -319,7 +284,6 @@ def as_body(kind: type[Body], fields: dict[str, object]) -> Body:
 
 
 def bad(name: str, value: object, accepted: str) -> BadRequest:
-    """A field with a value that is not accepted."""
     shown = json.dumps(value)
     if len(shown) > _SHOWN_MAX:
         shown = f"{shown[:_SHOWN_MAX]}..."
@@ -329,8 +293,8 @@ def bad(name: str, value: object, accepted: str) -> BadRequest:
 def _accepted(kind: Any) -> str:
     """What a field takes, in words."""
     if get_origin(kind) is Annotated:
-        told = [meta.description for meta in get_args(kind)[1:] if meta.description]
-        return told[0] if told else _accepted(get_args(kind)[0])
+        described = [meta.description for meta in get_args(kind)[1:] if meta.description]
+        return described[0] if described else _accepted(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
         return " or ".join(_accepted(part) for part in get_args(kind))
     if get_origin(kind) is tuple:
@@ -344,14 +308,12 @@ def _accepted(kind: Any) -> str:
 
 
 def uuid_of(name: str, value: str) -> str:
-    """A UUID in lower case. Raises BadRequest."""
     if not is_uuid(value):
         raise bad(name, value, "a UUID")
     return value.lower()
 
 
 def quarter_of(value: str) -> Quarter:
-    """The quarter of an event. Raises BadRequest."""
     try:
         return Quarter.parse(value)
     except ValueError:
@@ -369,7 +331,6 @@ def instant_of(name: str, value: str) -> int:
 
 
 def rate_of(name: str, value: str) -> FeeRate:
-    """A fee rate. Raises BadRequest."""
     try:
         return FeeRate.parse(value)
     except ValueError:

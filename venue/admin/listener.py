@@ -104,7 +104,6 @@ class _OwnSocket(socket.socket):
         self._lock = lock
 
     def close(self) -> None:
-        """Close it and let go of its path."""
         super().close()
         if self._lock is not None:
             os.close(self._lock)
@@ -132,14 +131,14 @@ def _unix_listener(path: Path) -> socket.socket:
 
 
 def _locked(path: Path) -> int:
-    """A descriptor that holds the lock beside a path. Raises OSError when another holds it.
+    """A descriptor that holds the lock of a path. Raises OSError when another holds it.
 
     By trying to reach it nobody could tell a socket that does not listen yet, as while a venue
     reads its log, from a dead one. The lock ends with its process, and its empty file stays.
     """
-    beside = path.with_name(f".{path.name}.lock")
+    temporary = path.with_name(f".{path.name}.lock")
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    lock = os.open(beside, flags, 0o600)
+    lock = os.open(temporary, flags, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -211,19 +210,19 @@ def _token_in(path: Path) -> str:
 def _new_token(path: Path) -> str:
     """A token, in a file that has its name only once all of it is on disk. Raises ControlFault."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         try:
-            with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="ascii") as file:
+            with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="ascii") as file:
                 file.write(f"{token}\n")
                 file.flush()
                 os.fsync(file.fileno())
             # Not renamed: of two that begin at once one must not take the other's token away.
-            os.link(beside, path)
+            os.link(temporary, path)
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     except OSError as fault:
         raise ControlFault(f"{path}: cannot be written: {fault.strerror}") from None
     return token

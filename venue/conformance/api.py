@@ -20,10 +20,10 @@ from venue.conformance.shapes import judge_body, judge_update
 Read = TypeVar("Read")
 
 PATIENCE_S: Final = 3.0
-"""How long a read may lag behind a write before a check gives up."""
+"""Timeout of a stale read: how long reads may lag behind a write."""
 
 SETTLE_S: Final = 0.02
-"""How long a check waits where only time could tell that reads have caught up, beside the lag that
+"""How long a check waits where only time could tell that reads have caught up, besides the lag that
 the venue is known to have."""
 
 _TOKENS_KEPT: Final = 20
@@ -63,7 +63,7 @@ class Trail:
     def note(
         self, reply: httpx.Response, content: bytes | None, secrets_: Iterable[str] = ()
     ) -> None:
-        """Remember a reply; long texts are cut, and what is secret is left out."""
+        """Remember a reply; long texts are cut, and secrets are left out."""
         sent = "" if content is None else content.decode(errors="replace")
         asked = f"{reply.request.method} {reply.request.url.raw_path.decode()}"
         texts = [asked, sent, reply.text]
@@ -79,13 +79,11 @@ def fresh_id(stem: str = "order") -> str:
 
 
 def buy(market: Json, outcome: str = "yes", price: int = 40, qty: int = 10, **more: Any) -> Json:
-    """The fields of a buy on a market."""
     order = {"ticker": market["ticker"], "outcome": outcome, "side": "buy"}
     return {**order, "price": price, "qty": qty, **more}
 
 
 def sell(market: Json, outcome: str = "yes", price: int = 40, qty: int = 10, **more: Any) -> Json:
-    """The fields of a sale on a market."""
     return {**buy(market, outcome, price, qty, **more), "side": "sell"}
 
 
@@ -132,7 +130,6 @@ class Caller:
         self._placed.clear()
 
     def close(self) -> None:
-        """Close the connections."""
         self._http.close()
 
     def ask(
@@ -146,7 +143,7 @@ class Caller:
         headers: Any = None,
         hurry: bool = False,
     ) -> httpx.Response:
-        """The judged reply to one request; waits rather than run into the limiter.
+        """The judged reply to one request; waits rather than exceed the rate limit.
 
         hurry: do not wait. headers: instead of the caller's own credential.
         """
@@ -158,7 +155,7 @@ class Caller:
         held = [value.removeprefix("Bearer ") for value in self.headers.values()]
         self._trail.note(reply, content, held)
         if method == "POST" and reply.status_code < 300:
-            # Before the reply is judged: what is not as it should be may rest all the same.
+            # Before the reply is judged: a wrong order may rest all the same.
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 self._placed.append(reply.json()["order_id"])
         judge_reply(reply)
@@ -169,7 +166,6 @@ class Caller:
         return reply
 
     def get(self, path: str, /, **params: Any) -> Json:
-        """The body of a read that must succeed with 200."""
         # Python's own keyword cannot be a parameter's name.
         asked = {name.rstrip("_"): value for name, value in params.items()}
         reply = self.ask("GET", path, params=asked)
@@ -178,7 +174,6 @@ class Caller:
         return body
 
     def refusal(self, path: str, /, **params: Any) -> tuple[int, str]:
-        """Status and code of a read that must fail."""
         asked = {name.rstrip("_"): value for name, value in params.items()}
         return refusal_of(self.ask("GET", path, params=asked))
 
@@ -198,26 +193,21 @@ class Caller:
         return body
 
     def refused(self, **fields: Any) -> tuple[int, str]:
-        """Status and code of a create that must fail."""
         return refusal_of(self.place(**fields))
 
     def amend(self, order_id: str, **fields: Any) -> httpx.Response:
-        """PUT /orders/{order_id}."""
         return self.ask("PUT", f"/orders/{order_id}", fields)
 
     def amended(self, order_id: str, **fields: Any) -> Json:
-        """The order of an amend that must succeed."""
         reply = self.amend(order_id, **fields)
         holds(reply.status_code < 300, f"an amend answered {reply.status_code}")
         body: Json = reply.json()
         return body
 
     def cancel(self, order_id: str) -> httpx.Response:
-        """DELETE /orders/{order_id}."""
         return self.ask("DELETE", f"/orders/{order_id}")
 
     def cancelled(self, order_id: str) -> Json:
-        """The body of a cancel that must succeed."""
         reply = self.cancel(order_id)
         holds(reply.status_code < 300, f"a cancel answered {reply.status_code}")
         body: Json = reply.json()
@@ -259,13 +249,11 @@ class Caller:
         return self.get("/portfolio/balance")
 
     def holdings(self, ticker: str) -> dict[str, int]:
-        """Shares held per outcome of one market."""
         time.sleep(self.settle_s)
         rows = self.get(f"/markets/{ticker}/snapshot")["positions"]
         return {row["outcome"]: row["qty"] for row in rows}
 
     def interest(self, ticker: str) -> int:
-        """The open interest of one market as the read side shows it."""
         count: int = self.get(f"/markets/{ticker}/snapshot")["stats"]["open_interest"]
         return count
 
@@ -280,12 +268,10 @@ Target = tuple[str, str, str]
 
 
 def by_ticker(market: Json) -> Target:
-    """A market's rung target by handle."""
     return ("event-market", "ticker", market["ticker"])
 
 
 def by_id(market: Json) -> Target:
-    """A market's rung target by UUID."""
     return ("event-market", "eventMarketId", market["market_id"])
 
 
@@ -299,11 +285,9 @@ class Listener:
         )
 
     def close(self) -> None:
-        """Leave."""
         self._open.close()
 
     def send_raw(self, text: str | bytes) -> None:
-        """Send one message as it is."""
         self._socket.send(text)
 
     def subscribe(self, *targets: Target) -> None:
@@ -346,7 +330,6 @@ class Listener:
         return count
 
     def refused(self, *targets: Target) -> Json:
-        """Subscribe, and return the error frame."""
         self.subscribe(*targets)
         return self.error()
 

@@ -62,12 +62,10 @@ class Bench:
 
     @property
     def bruno(self) -> Caller:
-        """Another such user."""
         return self._person("bruno", 1)
 
     @property
     def clara(self) -> Caller:
-        """A third such user."""
         return self._person("clara", 2)
 
     def _person(self, name: str, place: int) -> Caller:
@@ -110,10 +108,10 @@ class Bench:
 
     @property
     def settle_s(self) -> float:
-        """How long reads may need to catch up, the lag that the operator tells included."""
+        """How long reads may need to catch up, the configured lag included."""
         if "settle_s" not in self._world:
-            told = {} if self.operator is None else self.operator.status()
-            self._world["settle_s"] = SETTLE_S + 1.5 * told.get("projection_lag_ms", 0) / 1000
+            status = {} if self.operator is None else self.operator.status()
+            self._world["settle_s"] = SETTLE_S + 1.5 * status.get("projection_lag_ms", 0) / 1000
         settle_s: float = self._world["settle_s"]
         return settle_s
 
@@ -160,7 +158,7 @@ class Bench:
         return user_id
 
     def key(self, user_id: str | None, scopes: Sequence[str] = BOTH_SCOPES) -> Json:
-        """A new key: `key` (raw), `key_id` and what else the operator is told."""
+        """A new key: `key` (raw), `key_id` and the rest of the reply."""
         return self.act("POST", "/keys", {"user_id": user_id, "scopes": list(scopes)})
 
     def token(
@@ -198,7 +196,7 @@ class Bench:
         return self.act("POST", "/companies", body)
 
     def event(self, company: Json, series: str = "", quarter: str = "", **more: Any) -> Json:
-        """A new event of a company, with no market yet; what the operator is told."""
+        """A new event of a company, with no market yet; the reply."""
         series = series or f"{self.symbol}-S{next(self._serial)}"
         body = {"company": company["project_id"], "series_ticker": series}
         body |= {"quarter": quarter or this_quarter(), "category": "valuation"}
@@ -246,7 +244,7 @@ class Bench:
     @contextlib.contextmanager
     def venue_state(self, state: str) -> Iterator[None]:
         """The venue-wide state for the length of a block, then open again."""
-        try:  # a signal may come when the venue has done it and the answer is still under way
+        try:  # a signal may come when the venue has done it and the answer is still in flight
             self.act("PUT", "/venue-state", {"state": state})
             yield
         finally:
@@ -389,7 +387,7 @@ def reach(base_url: str, *, with_keys: bool = False) -> None:
         in_the_clear = address.scheme in ("http", "ws") and address.host != ""
         if with_keys and in_the_clear and not is_this_machine(address.host):
             raise InTheClear(
-                f"{base_url}: accepted beside keys is a loopback address like "
+                f"{base_url}: accepted with keys is a loopback address like "
                 "http://127.0.0.1:8080/v1, or https://; a key goes to no other machine in the clear"
             )
         with httpx.Client(trust_env=False, timeout=10) as http:

@@ -2,51 +2,27 @@
 
 import datetime
 import re
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
 Json = dict[str, Any]
 
+_TABLE: Final = [
+    line.split()
+    for line in Path(__file__).with_name("codes.txt").read_text("utf-8").splitlines()
+    if not line.startswith("#")
+]
+
 CODES: Final[dict[int, frozenset[str]]] = {
-    400: frozenset(
-        {
-            "invalid_request_body",
-            "invalid_parameter",
-            "invalid_market_identifier",
-            "invalid_order_id",
-            "invalid_price",
-            "invalid_qty",
-            "invalid_budget",
-            "invalid_enum_value",
-            "invalid_cursor",
-            "conflicting_identifiers",
-            "conflicting_credentials",
-            "missing_idempotency_key",
-        }
-    ),
-    401: frozenset({"unauthenticated"}),
-    403: frozenset({"forbidden_scope", "api_key_misconfigured"}),
-    404: frozenset({"market_not_found", "order_not_found"}),
-    409: frozenset({"venue_halted", "venue_cancel_only"}),
-    422: frozenset(
-        {
-            "insufficient_balance",
-            "insufficient_shares",
-            "market_halted",
-            "market_resolved",
-            "duplicate_order_id",
-            "order_not_cancelable",
-            "budget_not_fillable",
-            "no_executable_liquidity",
-            "invalid_request",
-        }
-    ),
-    429: frozenset({"rate_limited", "engine_overloaded"}),
-    500: frozenset({"internal_error"}),
-    503: frozenset({"engine_unavailable", "result_unknown"}),
+    int(status): frozenset(row[1] for row in _TABLE if row[0] == status)
+    for status in dict.fromkeys(row[0] for row in _TABLE)
 }
 """The closed set of codes by status."""
+
+UNPROVOKED: Final = frozenset(row[1] for row in _TABLE if row[3:] == ["unprovoked"])
+"""Codes that no check can bring about: a trader always meets a more specific one."""
 
 INSTANT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z", re.ASCII
@@ -158,14 +134,14 @@ def judge_failure(status: int, body: Json) -> None:
     holds(body.get("code") in CODES.get(status, ()), f"{status} with {body!r}")
     holds(isinstance(body.get("error"), str), "error is a text")
     holds(isinstance(body.get("details", ""), str), "details is a text")
-    holds(set(body) <= {"code", "error", "details"}, f"fields beside the Error shape: {body!r}")
+    holds(set(body) <= {"code", "error", "details"}, f"fields besides the Error shape: {body!r}")
 
 
 def judge_headers(reply: httpx.Response, code: str) -> None:
-    """The rate-limit headers, on exactly the answers that carry them. Raises Broken."""
+    """The rate limit headers, on exactly the answers that carry them. Raises Broken."""
     limiter = [name for name in reply.headers if name.lower().startswith("x-ratelimit")]
     if reply.status_code == 401:
-        same(limiter, [], "limiter headers of a 401")
+        same(limiter, [], "rate limit headers of a 401")
     elif code != "conflicting_credentials":
         same(reply.headers.get("x-ratelimit-limit"), str(BURST), "X-RateLimit-Limit")
         left = reply.headers.get("x-ratelimit-remaining", "")

@@ -33,16 +33,16 @@ def reserve_cents(market: Json, price: int, qty: int) -> int:
 
 
 def fees_by_order(market: Json, fills: list[Json]) -> dict[str, tuple[int, int]]:
-    """Per order_id: the fee told by its fills, and the ceiled sum of their exact fees (S16)."""
-    told: dict[str, int] = {}
+    """Per order_id: the fee of its fills, and the ceiled sum of their exact fees (S16)."""
+    charged: dict[str, int] = {}
     exact: dict[str, Fraction] = {}
     for row in fills:
         rate = market[f"{row['liquidity']}_fee_rate"]
         fee = exact_fee(rate, row["outcome_price"], row["qty"])
         order_id = row["order_id"]
-        told[order_id] = told.get(order_id, 0) + row["fee_cents"]
+        charged[order_id] = charged.get(order_id, 0) + row["fee_cents"]
         exact[order_id] = exact.get(order_id, Fraction(0)) + fee
-    return {order_id: (told[order_id], math.ceil(exact[order_id])) for order_id in told}
+    return {order_id: (charged[order_id], math.ceil(exact[order_id])) for order_id in charged}
 
 
 def cash_flow(fills: list[Json]) -> int:

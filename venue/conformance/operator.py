@@ -25,7 +25,7 @@ class Operator:
     """The control API at one address.
 
     address: `127.0.0.1:8091`, the same as a URL, or `unix:PATH`. token: the bearer token; it is
-    never shown. Raises Unreachable for what is no address, InTheClear for one that is neither on
+    never shown. Raises Unreachable for a bad address, InTheClear for one that is neither on
     this machine nor https.
     """
 
@@ -56,7 +56,6 @@ class Operator:
             )
 
     def close(self) -> None:
-        """Close the connections."""
         self._http.close()
 
     def status(self) -> Json:
@@ -88,7 +87,6 @@ class Operator:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host's name or address is loopback."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

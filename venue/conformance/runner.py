@@ -110,7 +110,7 @@ def judge_all(
     """The result of every check as it comes; `begin` is called before each that is run."""
     runnable = [each for each in checks if not why_skipped(each, wanted)]
     if any(each.patient for each in runnable):
-        # What cannot be made now is tried again by the checks that need it, and told there.
+        # What cannot be made now is retried by the checks that need it, and reported there.
         with contextlib.suppress(Broken, *_BROKEN_CONNECTION, *_MISSHAPEN):
             bench.open_handles()
     for each in checks:

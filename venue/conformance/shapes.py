@@ -47,7 +47,6 @@ def _needs(body: Json, fields: set[str], what: str) -> None:
 
 
 def judge_market(body: Json) -> None:
-    """A Market. Raises Broken."""
     _needs(body, MARKET, "market")
     holds(body["state"] in MARKET_STATES, f"market state {body['state']!r}")
     holds(body["min_price"] <= body["max_price"], "min_price above max_price")
@@ -97,7 +96,6 @@ def _judge_not_created(body: Json) -> None:
 
 
 def judge_event(body: Json) -> None:
-    """An Event with its rungs. Raises Broken."""
     _needs(body, EVENT, "event")
     holds(body["status"] in EVENT_STATUSES, f"event status {body['status']!r}")
     holds(type(body["mutually_exclusive"]) is bool, "mutually_exclusive is a boolean")
@@ -132,20 +130,17 @@ def judge_trade(body: Json) -> None:
 
 
 def judge_position(body: Json) -> None:
-    """A Position. Raises Broken."""
     _needs(body, POSITION, "position")
     holds(body["outcome"] in OUTCOMES, f"outcome {body['outcome']!r}")
 
 
 def judge_stats(body: Json) -> None:
-    """MarketStats. Raises Broken."""
     _needs(body, {"volume_usd", "open_interest"}, "stats")
     daily = [name for name in body if re.search("24|day", name)]
     holds(not daily, f"a 24-hour figure: {body!r}")
 
 
 def judge_snapshot(body: Json) -> None:
-    """A Snapshot. Raises Broken."""
     _needs(body, {"market", "orderbook", "stats", "positions", "resting_orders"}, "snapshot")
     judge_market(body["market"])
     judge_book(body["orderbook"])
@@ -175,7 +170,6 @@ def judge_candles(body: Json) -> None:
 
 
 def judge_balance(body: Json) -> None:
-    """A Balance. Raises Broken."""
     _needs(body, BALANCE, "balance")
     same(body["available_cents"] + body["reserved_cents"], body["total_cents"], "total_cents")
     holds(body["available_cents"] >= 0, f"available_cents {body['available_cents']}")

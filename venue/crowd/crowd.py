@@ -10,8 +10,8 @@ import statistics
 from collections.abc import Iterable
 from typing import Final
 
-from venue.crowd.floor import Floor, Spot
 from venue.crowd.latent import LatentValue, stream
+from venue.crowd.market_view import CrowdView, Spot
 from venue.crowd.people import accounts, informed, makers, takers
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.traders import (
@@ -60,9 +60,9 @@ class SeededCrowd:
         self, settings: CrowdSettings, catalogue: Iterable[Command | AccessCommand]
     ) -> None:
         self._settings = settings
-        self._floor = Floor(accounts(settings), Cents(settings.cash_per_user_cents))
-        self._floor.open_with(catalogue)
-        self._world = CrowdMarket(settings, self._floor, {}, 0)
+        self._view = CrowdView(accounts(settings), Cents(settings.cash_per_user_cents))
+        self._view.open_with(catalogue)
+        self._world = CrowdMarket(settings, self._view, {}, 0)
         self._informed: dict[MarketId, InformedTaker] = {}
         self._valued: set[ProjectId] = set()
         self._sweeps = stream(settings.seed, "sweeps")
@@ -72,7 +72,7 @@ class SeededCrowd:
 
     def observe(self, events: list[Event], now_ns: int) -> None:
         """Take in what has become visible. `now_ns` is not older than that of any call before."""
-        self._floor.observe(events)
+        self._view.observe(events)
 
     def step(self, now_ns: int) -> list[Command]:
         """Everything due by `now_ns`, in order. Halted markets are passed over until resumed."""
@@ -86,9 +86,9 @@ class SeededCrowd:
         commands: list[Command] = []
         while self._due and self._due[0][0] <= now_ns:
             due_ns, _, market_id, trader = heapq.heappop(self._due)
-            if market_id is not None and market_id not in self._floor.spots:
+            if market_id is not None and market_id not in self._view.spots:
                 continue
-            if market_id is None or self._floor.is_active(market_id):
+            if market_id is None or self._view.is_active(market_id):
                 commands += trader.act(now_ns)
             gap_ns = trader.gap_ns()
             if gap_ns is not None:
@@ -101,8 +101,8 @@ class SeededCrowd:
         return self._due[0][0] if self._due else None
 
     def _open_markets(self, now_ns: int) -> None:
-        fresh = [spot for key, spot in self._floor.spots.items() if key not in self._informed]
-        for key in [key for key in self._informed if key not in self._floor.spots]:
+        fresh = [spot for key, spot in self._view.spots.items() if key not in self._informed]
+        for key in [key for key in self._informed if key not in self._view.spots]:
             del self._informed[key]
         for spot in fresh:
             if spot.project_id not in self._world.latents:
@@ -113,7 +113,7 @@ class SeededCrowd:
             self._open_market(spot, now_ns)
 
     def _open_company(self, project_id: ProjectId, now_ns: int) -> None:
-        spots = self._floor.spots_of(project_id)
+        spots = self._view.spots_of(project_id)
         has_ladder = any(spot.log_strike is not None for spot in spots)
         log_start = self._middle(project_id) if has_ladder else 0.0
         name = spots[0].market.event_ticker
@@ -123,13 +123,13 @@ class SeededCrowd:
             self._publish(project_id, now_ns)
 
     def _publish(self, project_id: ProjectId, now_ns: int) -> None:
-        name = self._floor.spots_of(project_id)[0].market.event_ticker
+        name = self._view.spots_of(project_id)[0].market.event_ticker
         self._valued.add(project_id)
         self._plan(now_ns, None, Publisher(self._world, project_id, name))
 
     def _middle(self, project_id: ProjectId) -> float:
         """The middle log strike of a company's first ladder; it has one."""
-        ladders = [spot for spot in self._floor.spots_of(project_id) if spot.log_strike is not None]
+        ladders = [spot for spot in self._view.spots_of(project_id) if spot.log_strike is not None]
         return statistics.median(
             [
                 spot.log_strike
@@ -140,15 +140,15 @@ class SeededCrowd:
         )
 
     def _open_market(self, spot: Spot, now_ns: int) -> None:
-        told, market_id = self._settings, spot.market.market_id
-        opening = stream(told.seed, "opening", spot.market.ticker)
-        for user in makers(told):
+        settings, market_id = self._settings, spot.market.market_id
+        opening = stream(settings.seed, "opening", spot.market.ticker)
+        for user in makers(settings):
             first_ns = now_ns + int(opening.random() * OPENING_NS)
             self._plan(first_ns, market_id, Maker(self._world, spot, user))
-        noise = NoiseTaker(self._world, spot, takers(told))
-        per_minute = told.noise_takes_per_rung_per_minute
-        odds = told.informed_share / (1 - told.informed_share)
-        knowing = InformedTaker(self._world, spot, informed(told), per_minute * odds)
+        noise = NoiseTaker(self._world, spot, takers(settings))
+        per_minute = settings.noise_takes_per_rung_per_minute
+        odds = settings.informed_share / (1 - settings.informed_share)
+        knowing = InformedTaker(self._world, spot, informed(settings), per_minute * odds)
         self._informed[market_id] = knowing
         for taker in (noise, knowing):
             gap_ns = taker.gap_ns()
@@ -161,7 +161,7 @@ class SeededCrowd:
         for market_id, taker in self._informed.items():
             wants = self._sweeps.random() < self._settings.sweep_share
             delay_s = self._sweeps.uniform(*_SWEEP_DELAY_S)
-            if wants and self._floor.spots[market_id].project_id == project_id:
+            if wants and self._view.spots[market_id].project_id == project_id:
                 self._plan(now_ns + self._world.lag_ns(delay_s), market_id, JumpSweep(taker))
 
     def _plan(self, due_ns: int, market_id: MarketId | None, trader: Trader) -> None:

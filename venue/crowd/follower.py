@@ -1,7 +1,7 @@
 """A tape played on our markets: recorded books rest, recorded executions take, and then it ends.
 
 Same shape as the seeded crowd: events in, commands out, no clock and no chance. Recorded time is
-compressed; long silences are cut short; whoever trades against the tape's orders finds them back
+compressed; long silences are cut short; a trader who hits the tape's orders finds them back
 with its next record.
 """
 
@@ -9,12 +9,12 @@ import bisect
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from venue.crowd.floor import Floor
-from venue.crowd.keeper import Keeper
+from venue.crowd.market_view import CrowdView
+from venue.crowd.order_mirror import OrderMirror
 from venue.crowd.people import TAPE_MAKER, TAPE_TAKER
-from venue.crowd.picture import picture_of
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import Tape, TradeRecord, decode_record
+from venue.crowd.target_book import target_book_of
 from venue.engine.messages import (
     AccessCommand,
     Command,
@@ -58,10 +58,10 @@ class TapeFollower:
         self._take_qty_max = settings.tape_take_qty_max
         span_ns = max(tape.end_ts - tape.start_ts, 1)
         self._speed = settings.tape_speed or span_ns / PLAY_NS
-        self._floor = Floor((TAPE_MAKER, TAPE_TAKER), TAPE_CASH_CENTS)
-        self._floor.open_with(catalogue)
-        self._picture = picture_of(tape)
-        self._keepers = [Keeper(TAPE_MAKER, rung.market_id) for rung in tape.rungs]
+        self._view = CrowdView((TAPE_MAKER, TAPE_TAKER), TAPE_CASH_CENTS)
+        self._view.open_with(catalogue)
+        self._target = target_book_of(tape)
+        self._mirrors = [OrderMirror(TAPE_MAKER, rung.market_id) for rung in tape.rungs]
         self._rung_of = {rung.market_id: place for place, rung in enumerate(tape.rungs)}
         self._dirty: set[int] = set()
         self._place = tape.start
@@ -74,13 +74,12 @@ class TapeFollower:
         self._orders_made = 0
 
     def observe(self, events: list[Event], now_ns: int) -> None:
-        """Take in what has become visible."""
-        self._floor.observe(events)
+        self._view.observe(events)
         for event in events:
             if isinstance(event, OrderChanged):
                 rung = self._rung_of.get(event.order.market_id)
                 if rung is not None:
-                    self._keepers[rung].observe(event)
+                    self._mirrors[rung].observe(event)
 
     def step(self, now_ns: int) -> list[Command]:
         """Play every record due by `now_ns`. Empty once the tape has ended."""
@@ -92,7 +91,7 @@ class TapeFollower:
         while self._due_ns is not None and self._due_ns <= now_ns:
             record = decode_record(self._tape.lines[self._place])
             self._last_ts = record.ts
-            self._dirty.update(self._picture.absorb(record))
+            self._dirty.update(self._target.absorb(record))
             if isinstance(record, TradeRecord):
                 # The books of the moment first, so that the execution meets what it met then.
                 commands += self._settle(now_ns)
@@ -100,7 +99,7 @@ class TapeFollower:
             self._go_on()
         if now_ns >= self._refresh_ns:
             self._refresh_ns = now_ns + _REFRESH_NS
-            self._dirty.update(range(len(self._keepers)))
+            self._dirty.update(range(len(self._mirrors)))
         return commands + self._settle(now_ns) + self._value(now_ns)
 
     def next_due_ns(self) -> int | None:
@@ -111,7 +110,7 @@ class TapeFollower:
         """The lead-in leaves its last picture and no trades."""
         self._start_ns = self._due_ns = now_ns
         for line in self._tape.lines[: self._tape.start]:
-            self._picture.absorb(decode_record(line))
+            self._target.absorb(decode_record(line))
 
     def _go_on(self) -> None:
         assert self._due_ns is not None, "a tape that has ended is not played on"
@@ -126,15 +125,15 @@ class TapeFollower:
     def _settle(self, now_ns: int) -> list[Command]:
         commands: list[Command] = []
         for rung in sorted(self._dirty):
-            if self._floor.is_active(self._tape.rungs[rung].market_id):
-                wanted = self._picture.wanted(rung)
-                commands += self._keepers[rung].settle(wanted, now_ns, self._fresh_id())
+            if self._view.is_active(self._tape.rungs[rung].market_id):
+                wanted = self._target.wanted(rung)
+                commands += self._mirrors[rung].settle(wanted, now_ns, self._fresh_id())
         self._dirty.clear()
         return commands
 
     def _take(self, record: TradeRecord) -> list[Command]:
         rung = self._tape.rungs[self._tape.sources.index(record.ticker)]
-        if not self._floor.is_active(rung.market_id):
+        if not self._view.is_active(rung.market_id):
             return []
         outcome = record.taker_outcome
         order = QtyOrder(
@@ -166,7 +165,7 @@ class TapeFollower:
 
     def _underlying(self) -> str | None:
         """The newest recorded price, in dollars where strikes have a multiple of them, as far as
-        the channel tells it."""
+        the channel carries."""
         values = self._tape.values
         seen = bisect.bisect_right(values, self._last_ts, key=lambda value: value[0])
         if seen == 0:
@@ -176,7 +175,7 @@ class TapeFollower:
 
     def _median(self) -> str | None:
         """Where the survival curve crosses one half."""
-        survival = self._picture.survival_cents()
+        survival = self._target.survival_cents()
         if survival is None:
             return None
         strikes = [float(rung.strike) for rung in self._tape.rungs if rung.strike is not None]

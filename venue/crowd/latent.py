@@ -63,16 +63,16 @@ class LatentValue:
         return self._recent[-1 - min(max(back, 0), len(self._recent) - 1)]
 
     def _step(self) -> bool:
-        told = self._settings
-        seconds = GRID_NS / NS_PER_SECOND * told.speed
+        settings = self._settings
+        seconds = GRID_NS / NS_PER_SECOND * settings.speed
         hours = seconds / _SECONDS_PER_HOUR
         value = self._recent[-1]
-        value += told.volatility_per_sqrt_hour * math.sqrt(hours) * self._diffusion.gauss(0, 1)
-        if told.reversion_hours > 0:
-            value += (self.log_start - value) * -math.expm1(-hours / told.reversion_hours)
+        value += settings.volatility_per_sqrt_hour * math.sqrt(hours) * self._diffusion.gauss(0, 1)
+        if settings.reversion_hours > 0:
+            value += (self.log_start - value) * -math.expm1(-hours / settings.reversion_hours)
         # Both are drawn in every step: one more jump does not move the next one.
-        chance, size = self._news.random(), self._news.gauss(0, told.jump_sd)
-        jumped = chance < -math.expm1(-hours * told.jumps_per_hour)
+        chance, size = self._news.random(), self._news.gauss(0, settings.jump_sd)
+        jumped = chance < -math.expm1(-hours * settings.jumps_per_hour)
         self._recent.append(value + size if jumped else value)
         keep = math.exp(-seconds / _MOOD_TIME_S)
         self.mood = keep * self.mood + math.sqrt(1 - keep * keep) * self._moods.gauss(0, 1)

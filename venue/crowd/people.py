@@ -17,22 +17,18 @@ _SEEDED: Final = re.compile(rf"crowd\.({'|'.join(_ROLES)})\.[0-9]+", re.ASCII)
 
 
 def takers(settings: CrowdSettings) -> list[UserId]:
-    """Who takes without knowledge."""
     return _named("taker", settings.takers)
 
 
 def informed(settings: CrowdSettings) -> list[UserId]:
-    """Who takes and knows the value."""
     return _named("informed", settings.informed)
 
 
 def makers(settings: CrowdSettings) -> list[UserId]:
-    """Who quotes in the background."""
     return _named("maker", settings.makers)
 
 
 def accounts(settings: CrowdSettings) -> list[UserId]:
-    """All account holders of a seeded crowd."""
     return [*takers(settings), *informed(settings), *makers(settings)]
 
 

@@ -63,17 +63,17 @@ async def run_crowd(
     now_ns: Callable[[], int],
     observe: Callable[[Callable[[list[Event]], None]], None],
     not_taken: tuple[type[Exception], ...] = (),
-    standing: Sequence[Event] = (),
+    present: Sequence[Event] = (),
 ) -> None:
     """Trade until cancelled; returns early only when a tape has ended.
 
-    submit: the engine's answer to a command. A refusal needs no care: what is known of orders
-    comes by events alone. observe: registers a hearer of every list of events that has become
+    submit: the engine's answer to a command. A refusal needs no care: the crowd learns of its
+    orders by events alone. observe: registers a callback for every list of events that becomes
     visible. not_taken: what `submit` raises when a command was not taken or its answer was lost.
-    standing: what stood before the crowd came, as events, where its plan's catalogue is empty.
+    present: the state before the crowd came, as events, where its plan's catalogue is empty.
     """
     actor = make_actor(plan)
-    actor.observe(list(standing), now_ns())
+    actor.observe(list(present), now_ns())
     observe(lambda events: actor.observe(events, now_ns()))
     while True:
         for command in actor.step(now_ns()):

@@ -1,4 +1,4 @@
-"""What the crowd is told: the world it sees, how often it trades, how it follows a tape.
+"""Settings of the crowd: the world it sees, how often it trades, how it follows a tape.
 
 Every field takes the text form of its value as well, for a seed file gives plain text only. Times
 are those of the crowd's own clock, which runs `speed` times as fast as the venue's.

@@ -142,7 +142,7 @@ class Tape(msgspec.Struct, frozen=True):
 
     @property
     def project_id(self) -> ProjectId:
-        """The company that stands for the tape."""
+        """The company under which the tape is listed."""
         return ProjectId(_uuid("company", self.name))
 
 
@@ -307,7 +307,7 @@ def _read_catalog(path: Path) -> _TapeCatalog:
         strikes = [Decimal(rung.strike) for rung in event.rungs]
         if len(set(strikes)) < len(strikes):
             raise TapeFault(f"{path}: {event.event_ticker}: two rungs of one strike")
-    # Records are told apart by these names alone.
+    # These names alone tell records apart.
     events = Counter(event.event_ticker for event in catalog.events)
     tickers = Counter(rung.ticker for event in catalog.events for rung in event.rungs)
     for name, count in [*events.items(), *tickers.items()]:

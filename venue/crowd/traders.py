@@ -1,6 +1,6 @@
 """Who trades: takers without knowledge, takers who know, makers who know late, and a publisher.
 
-Each stands on one market (the publisher on one company), draws from a stream of its own, and is
+Each acts on one market (the publisher on one company), draws from a stream of its own, and is
 asked to act at instants that the same stream decides. All of an act's draws are made whether they
 are used or not, so what others do never shifts a trader's own luck.
 
@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 import msgspec
 
-from venue.crowd.floor import Floor, Spot
 from venue.crowd.latent import LatentValue, fair_cents, remaining_sd, stream
+from venue.crowd.market_view import CrowdView, Spot
 from venue.crowd.settings import CrowdSettings
 from venue.engine.messages import CancelOrder, Command, OrderState, PlaceOrder, PublishImpliedValue
 from venue.wire.instant import NS_PER_SECOND
@@ -42,14 +42,14 @@ _KEEP_SIZE_DIVISOR: Final = 3
 _CONFIDENCE_BEST_SD: Final = 0.02
 _CONFIDENCE_SPAN_SD: Final = 0.10
 _LOG_DOLLARS_END: Final = math.log(10.0**15)
-"""A value from here on has more digits than the channel tells; far beyond, than a float holds."""
+"""A value from here on has more digits than the channel carries."""
 
 
 class CrowdMarket(msgspec.Struct):
     """What the traders of one crowd share. `orders_made`: orders of the run, for their ids."""
 
     settings: CrowdSettings
-    floor: Floor
+    view: CrowdView
     latents: dict[ProjectId, LatentValue]
     start_ns: int
     orders_made: int = 0
@@ -70,14 +70,14 @@ class CrowdMarket(msgspec.Struct):
         """
         market_id = spot.market.market_id
         bought = Outcome.YES if side is BookSide.BID else Outcome.NO
-        free = self.floor.free_shares(user_id, market_id, bought.other)
+        free = self.view.free_shares(user_id, market_id, bought.other)
         outcome, act = (bought.other, Side.SELL) if free > 0 else (bought, Side.BUY)
         own_price = canonical(outcome, price)
         if act is Side.SELL:
             qty = min(qty, free)
         else:
             rate = max(spot.market.maker_fee_rate, spot.market.taker_fee_rate)
-            cash = self.floor.cash_cents[user_id]
+            cash = self.view.cash_cents[user_id]
             while qty > 0 and reserve_cents(rate, Qty(qty), own_price, FeeUnits(0)) > cash:
                 qty //= 2
         if qty < 1:
@@ -118,14 +118,16 @@ class NoiseTaker:
 
     def act(self, now_ns: int) -> list[Command]:
         """One ioc through the best price of others, if that lies within reach."""
-        world, spot, told = self._world, self._spot, self._world.settings
+        world, spot, settings = self._world, self._spot, self._world.settings
         user = self._draws.choice(self._users)
-        mood = told.theme * math.tanh(world.latents[spot.project_id].mood)
+        mood = settings.theme * math.tanh(world.latents[spot.project_id].mood)
         buys = self._draws.random() < (1 + mood) / 2
-        seen_ns = now_ns - world.lag_ns(told.view_lag_s)
-        view = world.fair_cents(spot, seen_ns, now_ns) + self._draws.gauss(0, told.view_sd_cents)
-        reach = self._draws.expovariate(1 / told.noise_reach_cents)
-        qty = _size(self._draws, told.take_qty_mean)
+        seen_ns = now_ns - world.lag_ns(settings.view_lag_s)
+        view = world.fair_cents(spot, seen_ns, now_ns) + self._draws.gauss(
+            0, settings.view_sd_cents
+        )
+        reach = self._draws.expovariate(1 / settings.noise_reach_cents)
+        qty = _size(self._draws, settings.take_qty_mean)
         limit = math.floor(view + reach) if buys else math.ceil(view - reach)
         return _take(world, spot, user, BookSide.BID if buys else BookSide.ASK, limit, qty)
 
@@ -147,13 +149,13 @@ class InformedTaker:
 
     def act(self, now_ns: int) -> list[Command]:
         """One ioc against the staler side; nothing while both are worth their price."""
-        world, spot, told = self._world, self._spot, self._world.settings
+        world, spot, settings = self._world, self._spot, self._world.settings
         user = self._draws.choice(self._users)
-        qty = _size(self._draws, 2 * told.take_qty_mean)
+        qty = _size(self._draws, 2 * settings.take_qty_mean)
         fair = world.fair_cents(spot, now_ns, now_ns)
         near = Price(min(max(round(fair), PRICE_MIN), PRICE_MAX))
         fee = fee_units(spot.market.taker_fee_rate, Qty(1), near) / FEE_UNITS_PER_CENT
-        margin = fee + told.informed_edge_cents
+        margin = fee + settings.informed_edge_cents
         bought = _take(world, spot, user, BookSide.BID, math.floor(fair - margin), qty)
         return bought or _take(world, spot, user, BookSide.ASK, math.ceil(fair + margin), qty)
 
@@ -188,15 +190,15 @@ class Maker:
 
     def act(self, now_ns: int) -> list[Command]:
         """Cancels first, then fresh quotes: its own orders never meet each other."""
-        world, told = self._world, self._world.settings
-        resting = world.floor.orders(self._user, self._spot.market.market_id)
-        leaves = self._draws.random() < told.maker_cancel_share and bool(resting)
+        world, settings = self._world, self._world.settings
+        resting = world.view.orders(self._user, self._spot.market.market_id)
+        leaves = self._draws.random() < settings.maker_cancel_share and bool(resting)
         offsets = [
-            self._draws.uniform(told.maker_offset_min_cents, told.maker_offset_max_cents)
+            self._draws.uniform(settings.maker_offset_min_cents, settings.maker_offset_max_cents)
             for _ in BookSide
         ]
-        sizes = [_size(self._draws, told.maker_qty_mean) for _ in BookSide]
-        seen_ns = now_ns - world.lag_ns(told.maker_lag_s)
+        sizes = [_size(self._draws, settings.maker_qty_mean) for _ in BookSide]
+        seen_ns = now_ns - world.lag_ns(settings.maker_lag_s)
         fair = world.fair_cents(self._spot, seen_ns, now_ns)
         cancels: list[Command] = []
         places: list[Command] = []
@@ -217,7 +219,7 @@ class Maker:
 
     def _price(self, side: BookSide, fair: float, offset: float) -> Price | None:
         """Where to quote without taking from others; None where no price is worth it."""
-        touch = self._world.floor.best(self._spot.market.market_id, side.other, self._user)
+        touch = self._world.view.best(self._spot.market.market_id, side.other, self._user)
         if side is BookSide.BID:
             # Near the ends the offset gives way, as long as the price is on the right side.
             price = max(math.floor(fair - offset), PRICE_MIN)
@@ -231,20 +233,18 @@ class Maker:
 
 
 class Publisher:
-    """Tells the channel what a company was worth a while ago, with an error and its own doubt."""
-
     def __init__(self, world: CrowdMarket, project_id: ProjectId, name: str) -> None:
         self._world, self._project_id = world, project_id
-        self._dollars_per_unit = world.floor.dollars_per_unit(project_id)
+        self._dollars_per_unit = world.view.dollars_per_unit(project_id)
         self._draws = stream(world.settings.seed, "feed", name)
 
     def act(self, now_ns: int) -> list[Command]:
         """One implied value in dollars; none while there is no telling it."""
-        told = self._world.settings
-        lag_s = self._draws.uniform(told.feed_lag_min_s, told.feed_lag_max_s)
-        sd = self._draws.uniform(told.feed_noise_min, told.feed_noise_max)
+        settings = self._world.settings
+        lag_s = self._draws.uniform(settings.feed_lag_min_s, settings.feed_lag_max_s)
+        sd = self._draws.uniform(settings.feed_noise_min, settings.feed_noise_max)
         error = self._draws.gauss(0, sd)
-        wrong = self._draws.uniform(-told.feed_confidence_error, told.feed_confidence_error)
+        wrong = self._draws.uniform(-settings.feed_confidence_error, settings.feed_confidence_error)
         seen = self._world.latents[self._project_id].at(now_ns - self._world.lag_ns(lag_s))
         if seen + error + math.log(self._dollars_per_unit) >= _LOG_DOLLARS_END:
             return []
@@ -272,7 +272,7 @@ def _take(
 ) -> list[Command]:
     """An ioc up to `limit` if somebody rests there; nothing sent is nothing to remember."""
     price = Price(min(max(limit, PRICE_MIN), PRICE_MAX))
-    touch = world.floor.best(spot.market.market_id, side.other, user)
+    touch = world.view.best(spot.market.market_id, side.other, user)
     if touch is None or (touch > limit if side is BookSide.BID else touch < limit):
         return []
     return world.order(user, spot, side, price, qty, TimeInForce.IOC)

@@ -11,11 +11,14 @@ from typing import Final, Self
 import msgspec
 
 from venue.engine.messages import (
+    Accepted,
     AccessCommand,
+    AccessKey,
+    AccessToken,
     AddKey,
     AddToken,
     Answer,
-    Carried,
+    KnownKey,
     Refused,
     RevokeKey,
     key_id,
@@ -23,33 +26,10 @@ from venue.engine.messages import (
 from venue.wire.errors import Code
 from venue.wire.limits import ACTIVE_KEYS_PER_USER_MAX
 from venue.wire.names import UserId
-from venue.wire.routes import KeyScope, TokenScope
+from venue.wire.routes import TokenScope
 
 _SHA256_LENGTH: Final = 64
 _HEX_DIGITS: Final = frozenset(string.digits + "abcdef")
-
-
-class AccessKey(msgspec.Struct, frozen=True):
-    """An API key as the gate needs it.
-
-    `user_id` None: the stored user reference is unusable (api_key_misconfigured). `scopes` may be
-    empty: such a key exists and is rejected everywhere. `bucket_id` names its token bucket.
-    """
-
-    user_id: UserId | None
-    scopes: tuple[KeyScope, ...]
-    revoked: bool
-    bucket_id: str
-
-
-class KnownKey(msgspec.Struct, frozen=True, array_like=True):
-    """An API key as the operator may see it. prefix: the first characters of the raw key."""
-
-    sha256_hex: str
-    prefix: str
-    user_id: UserId | None
-    scopes: tuple[KeyScope, ...]
-    revoked: bool
 
 
 class KnownToken(msgspec.Struct, frozen=True, array_like=True):
@@ -63,23 +43,11 @@ class KnownToken(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AccessSnapshot(msgspec.Struct, frozen=True):
-    """Every key and token between two commands."""
-
     keys: tuple[KnownKey, ...]
     tokens: tuple[KnownToken, ...]
 
 
-class AccessToken(msgspec.Struct, frozen=True):
-    """A bearer token that has not expired; tokens of one application and user share a bucket."""
-
-    user_id: UserId
-    scopes: tuple[TokenScope, ...]
-    bucket_id: str
-
-
 class Access:
-    """Every key and token there is."""
-
     def __init__(self) -> None:
         self._keys: dict[str, AccessKey] = {}
         self._prefixes: dict[str, str] = {}
@@ -91,7 +59,7 @@ class Access:
         """A heap of when each token expires, and its hash."""
 
     def apply(self, command: AccessCommand, now_ns: int) -> Answer:
-        """Carry a command out. Returns Carried, or Refused with nothing changed; raises nothing.
+        """Carry a command out. Returns Accepted, or Refused with nothing changed; raises nothing.
 
         Refused(invalid_request): a malformed or known hash, an eleventh active key of a user, an
         unknown key to revoke. Revoking a revoked key is carried out and changes nothing.
@@ -120,7 +88,6 @@ class Access:
         return tuple(map(self._known, self._keys))
 
     def keys_of(self, user_id: UserId) -> tuple[KnownKey, ...]:
-        """Those of one holder, likewise."""
         return tuple(map(self._known, self._hashes_of.get(user_id, ())))
 
     def key_named(self, name: str) -> KnownKey | None:
@@ -133,7 +100,6 @@ class Access:
         return KnownKey(sha256_hex, prefix, key.user_id, key.scopes, key.revoked)
 
     def snapshot(self) -> AccessSnapshot:
-        """Everything between two commands, to go on from in another process."""
         return AccessSnapshot(
             self.keys(),
             tuple(
@@ -144,7 +110,6 @@ class Access:
 
     @classmethod
     def restored(cls, snapshot: AccessSnapshot) -> Self:
-        """The keys and tokens of a snapshot; answers everything as those would have."""
         access = cls()
         for key in snapshot.keys:
             access._keep(key)
@@ -162,7 +127,7 @@ class Access:
         if active >= ACTIVE_KEYS_PER_USER_MAX:
             return _refused(f"at most {ACTIVE_KEYS_PER_USER_MAX} active keys per holder")
         self._keep(KnownKey(sha256_hex, command.prefix, user_id, command.scopes, False))
-        return Carried()
+        return Accepted()
 
     def _keep(self, key: KnownKey) -> None:
         if key.user_id is not None and not key.revoked:
@@ -182,7 +147,7 @@ class Access:
             self._keys[command.key_sha256] = msgspec.structs.replace(key, revoked=True)
             if key.user_id is not None:
                 self._active_keys[key.user_id] -= 1
-        return Carried()
+        return Accepted()
 
     def _add_token(self, command: AddToken, now_ns: int) -> Answer:
         # Expired tokens answer like unknown ones, so the next token added may take their room.
@@ -195,7 +160,7 @@ class Access:
         principal = f"token:{len(command.application)}:{command.application}:{command.user_id}"
         token = AccessToken(command.user_id, command.scopes, principal)
         self._keep_token(command.token_sha256, token, command.expires_ns)
-        return Carried()
+        return Accepted()
 
     def _keep_token(self, sha256_hex: str, token: AccessToken, expires_ns: int) -> None:
         self._tokens[sha256_hex] = (token, expires_ns)

@@ -1,7 +1,7 @@
 """The guards of the engine: one per row of the error table, each a plain question.
 
 A guard returns the refusal or None. The engine asks them in one straight column per command, in
-the order of S29: field values, what is not found, venue state, state of market and order, funds;
+the order of S29: field values, names not found, venue state, state of market and order, funds;
 within a stage in the order of `venue.wire.errors.PRECEDENCE`.
 
 Readings: docs/assumptions.md#S23, #S24, #S29, #S50.
@@ -116,7 +116,7 @@ def withdrawal(cents: Cents, available: Cents) -> Refused | None:
 
 
 def total_deposits(cents: Cents, deposited: Cents) -> Refused | None:
-    """invalid_request: a deposit that takes the sum of all deposits beyond what is kept exact."""
+    """invalid_request: a deposit that takes the sum of all deposits beyond the exact range."""
     return _DEPOSITS if deposited + cents > CASH_CENTS_MAX else None
 
 

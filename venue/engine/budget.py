@@ -71,7 +71,7 @@ def _cut_short(size: Qty, all_or_nothing: bool) -> Qty | Code:
 
 
 def _fitting(price: Price, rate: FeeRate, budget: Cents, cash: Cents, fees: FeeUnits) -> int:
-    """How many more shares at a price fit beside what is bought already, >= 0.
+    """How many more shares at a price fit after those bought already, >= 0.
 
     ceil(x) <= n exactly when x <= n for a whole n, so the rounding of fees needs no search.
     """

@@ -1,7 +1,7 @@
 """The exchange: one command in, its answer and its events out; an order's life from top to bottom.
 
 `Engine.apply` never raises for a command, never awaits, and either carries the whole command out
-or changes nothing. What may be refused, and in which order, stands as one straight column at the
+or changes nothing. The refusals, in their order, are one straight column at the
 head of `_place`, `_amend` and `_cancel`.
 
 See docs/venue.md#post-orders, #put-orders-order-id, #delete-orders-order-id. Readings:
@@ -19,13 +19,13 @@ from venue.engine.ledger import CashAccount, Ledger
 from venue.engine.listings import ListedMarket, Listings
 from venue.engine.matching import Matcher
 from venue.engine.messages import (
+    Accepted,
     AddUser,
     Amended,
     AmendOrder,
     Answer,
     Cancelled,
     CancelOrder,
-    Carried,
     Command,
     Deposit,
     Event,
@@ -51,8 +51,8 @@ from venue.engine.snapshot import (
     restore_ledger,
     restore_listings,
     restore_orders,
+    snapshot_events,
 )
-from venue.engine.standing import standing_events
 from venue.wire.errors import Code
 from venue.wire.model import MarketState, OrderStatus, VenueState
 from venue.wire.money import (
@@ -249,7 +249,7 @@ class Engine:
             return admission.NO_SUCH_MARKET, []
         if market.state is _RESOLVED:
             if market.winner is command.winner:
-                return Carried(), []
+                return Accepted(), []
             return Refused(Code.INVALID_REQUEST, "the market has resolved the other way"), []
         resting = [
             order
@@ -260,23 +260,23 @@ class Engine:
         for order in resting:
             self._matcher.end(order, OrderStatus.EXPIRED, now_ns)
         self._ledger.pay_out(market.shares, command.winner)
-        return Carried(), self._matcher.drain(market, now_ns) + self._listings.resolved(
+        return Accepted(), self._matcher.drain(market, now_ns) + self._listings.resolved(
             market, command.winner, now_ns
         )
 
     def _set_venue_state(self, state: VenueState, now_ns: int) -> tuple[Answer, list[Event]]:
         if self._venue_state is state:
-            return Carried(), []
+            return Accepted(), []
         self._venue_state = state
-        return Carried(), [VenueStateChanged(now_ns, state)]
+        return Accepted(), [VenueStateChanged(now_ns, state)]
 
     def _add_user(self, user_id: UserId, now_ns: int) -> tuple[Answer, list[Event]]:
         if not user_id:
             return Refused(Code.INVALID_REQUEST, "user_id: not empty"), []
         if user_id in self._ledger.accounts:
-            return Carried(), []
+            return Accepted(), []
         self._ledger.open_account(user_id)
-        return Carried(), [UserAdded(now_ns, user_id)]
+        return Accepted(), [UserAdded(now_ns, user_id)]
 
     def _move_cash(
         self, user_id: UserId, cents: Cents, direction: int, now_ns: int
@@ -295,13 +295,12 @@ class Engine:
         self._ledger.deposit(account, Cents(direction * cents))
         events: list[Event] = []
         self._ledger.tell(events, now_ns)
-        return Carried(), events
+        return Accepted(), events
 
-    # --- what is told, and what may be asked --------------------------------------------------
+    # --- state and queries --------------------------------------------------------------------
 
     @property
     def venue_state(self) -> VenueState:
-        """The venue-wide state."""
         return self._venue_state
 
     @property
@@ -315,12 +314,10 @@ class Engine:
         return tuple(self._listings.markets)
 
     def find_market(self, name: str) -> MarketId | None:
-        """The market that a ticker or UUID names, in any case; None when there is none."""
         return self._listings.find(name)
 
     @property
     def fees_cents(self) -> Cents:
-        """All fees ever taken."""
         return self._ledger.fees_cents
 
     def balance(self, user_id: UserId) -> tuple[Cents, Cents] | None:
@@ -339,7 +336,6 @@ class Engine:
         return [(level.price, Qty(level.size)) for level in half.levels()]
 
     def snapshot(self) -> EngineSnapshot:
-        """The whole state between two commands, to go on from in another process."""
         return EngineSnapshot(
             self._venue_state,
             self._matcher.matches,
@@ -366,9 +362,9 @@ class Engine:
         restore_orders(engine._listings, engine._orders, snapshot)
         return engine
 
-    def standing(self, now_ns: int) -> list[Event]:
-        """What stands, as events of this instant; see `venue.engine.standing`."""
-        return list(standing_events(self._ledger, self._listings, self._venue_state, now_ns))
+    def snapshot_events(self, now_ns: int) -> list[Event]:
+        """The present state as events of this instant."""
+        return list(snapshot_events(self._ledger, self._listings, self._venue_state, now_ns))
 
     def dump(self) -> dict[str, object]:
         """The whole state as plain values in canonical order; see `venue.engine.dump`."""

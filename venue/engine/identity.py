@@ -24,7 +24,7 @@ class Identity:
         if not 1 <= len(key) <= KEY_BYTES_MAX:
             raise ValueError(f"an id key is 1 to {KEY_BYTES_MAX} bytes, not {len(key)}")
         # Copying a state that has taken in the key and all that is always the same is far cheaper
-        # than beginning anew each time.
+        # than starting over each time.
         self._order = blake2b(key=key, digest_size=_ORDER_ID_BYTES, person=b"order")
         trade = blake2b(key=key, digest_size=_TRADE_ID_BYTES, person=b"trade")
         self._trade = _continued(trade, b"trade:")
@@ -54,7 +54,7 @@ class Identity:
     def match_ids(self, number: int) -> tuple[str, str, str]:
         """The trade, the maker's fill and the taker's fill of the match with this number.
 
-        Each is 32 hex digits and tells nothing of its number.
+        Each is 32 hex digits and reveals nothing of its number.
         """
         digits = b"%d" % number
         trade, maker, taker = self._trade.copy(), self._maker.copy(), self._taker.copy()

@@ -58,7 +58,6 @@ class Holding:
 
     @property
     def free(self) -> Qty:
-        """Shares that may still be offered."""
         return Qty(self.qty - self.locked)
 
 
@@ -77,7 +76,6 @@ class Shares:
         self.no: dict[UserId, Holding] = {}
 
     def of(self, outcome: Outcome) -> dict[UserId, Holding]:
-        """The holdings of an outcome."""
         return self.yes if outcome is _YES else self.no
 
 
@@ -102,7 +100,6 @@ class Ledger:
         return account
 
     def open_market(self, market_id: MarketId) -> Shares:
-        """Begin to keep the shares of a new market."""
         assert market_id not in self.markets
         shares = self.markets[market_id] = Shares(market_id)
         return shares

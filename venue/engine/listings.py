@@ -1,4 +1,4 @@
-"""Companies, events and markets: what is listed, in which state, and the operator's commands on it.
+"""Companies, events and markets, their states, and the operator's commands on them.
 
 Orders and cash are not known here; resolving a market is the engine's, which calls `resolved`.
 
@@ -12,9 +12,9 @@ import msgspec
 
 from venue.engine.ledger import Ledger, Shares
 from venue.engine.messages import (
+    Accepted,
     Answer,
     ArchiveCompany,
-    Carried,
     CompanyArchived,
     CompanyListed,
     Event,
@@ -85,8 +85,6 @@ class ListedEvent(msgspec.Struct):
 
 
 class Company(msgspec.Struct):
-    """One company under its present symbol."""
-
     listing: ListCompany
     archived: bool
 
@@ -104,7 +102,7 @@ ListingCommand = (
 
 
 class Listings:
-    """Everything that is listed. Commands answer Carried, or Refused with nothing changed."""
+    """Everything that is listed. Commands answer Accepted, or Refused with nothing changed."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -120,7 +118,7 @@ class Listings:
         self._project_market_ids: set[str] = set()
 
     def apply(self, command: ListingCommand, now_ns: int) -> tuple[Answer, list[Event]]:
-        """Carry an operator's command out. What is already so is carried out without an event."""
+        """Apply an operator's command. One that changes nothing is accepted without an event."""
         match command:
             case ListCompany():
                 return self._list_company(command, now_ns)
@@ -140,7 +138,6 @@ class Listings:
                 return self._publish(command, now_ns)
 
     def find(self, name: str) -> MarketId | None:
-        """The market that a ticker or UUID names, in any case; None when there is none."""
         market_id = MarketId(fold_uuid(name))
         if market_id in self.markets:
             return market_id
@@ -163,7 +160,7 @@ class Listings:
         return events
 
     def add_company(self, listing: ListCompany, *, archived: bool = False) -> None:
-        """List a company, or list it anew in its old place, without asking."""
+        """List a company without checks; a known one keeps its place."""
         known = self.companies.get(listing.project_id)
         if known is not None:
             del self._symbols[known.listing.symbol]
@@ -172,7 +169,6 @@ class Listings:
             self._symbols[listing.symbol] = listing.project_id
 
     def add_event(self, listing: ListEvent) -> ListedEvent:
-        """List an event without asking."""
         event = self.events[listing.event_ticker] = ListedEvent(listing, listing.status, [])
         self._series_tickers[listing.series_ticker] = listing.project_id
         self._project_market_ids.add(listing.project_market_id)
@@ -192,7 +188,7 @@ class Listings:
     def _list_company(self, command: ListCompany, now_ns: int) -> tuple[Answer, list[Event]]:
         known = self.companies.get(command.project_id)
         if known is not None and known.listing == command:
-            return Carried(), []
+            return Accepted(), []
         if known is not None and known.archived:
             return _refused("an archived company stays as it is")
         if not _is_folded_uuid(command.project_id):
@@ -204,24 +200,24 @@ class Listings:
         if self._symbols.get(command.symbol, command.project_id) != command.project_id:
             return _refused("the symbol is another company's")
         self.add_company(command)
-        return Carried(), [CompanyListed(now_ns, command)]
+        return Accepted(), [CompanyListed(now_ns, command)]
 
     def _archive(self, command: ArchiveCompany, now_ns: int) -> tuple[Answer, list[Event]]:
         company = self.companies.get(command.project_id)
         if company is None:
             return _refused("no such company")
         if company.archived:
-            return Carried(), []
+            return Accepted(), []
         company.archived = True
         del self._symbols[company.listing.symbol]
-        return Carried(), [CompanyArchived(now_ns, command.project_id)]
+        return Accepted(), [CompanyArchived(now_ns, command.project_id)]
 
     def _list_event(self, command: ListEvent, now_ns: int) -> tuple[Answer, list[Event]]:
         ticker, series = command.event_ticker, command.series_ticker
         known = self.events.get(ticker)
         if known is not None:
             if known.listing == command:
-                return Carried(), []
+                return Accepted(), []
             return _refused("the event ticker is taken")
         if command.project_id not in self.companies:
             return _refused("no such company")
@@ -242,12 +238,12 @@ class Listings:
         if ticker in self._series_tickers or ticker in self._market_tickers:
             return _refused("the event ticker is another thing's")
         self.add_event(command)
-        return Carried(), [EventListed(now_ns, command)]
+        return Accepted(), [EventListed(now_ns, command)]
 
     def _list_market(self, command: ListMarket, now_ns: int) -> tuple[Answer, list[Event]]:
         known = self.markets.get(command.market_id)
         if known is not None and known.listing == command:
-            return Carried(), []
+            return Accepted(), []
         event = self.events.get(command.event_ticker)
         if event is None:
             return _refused("no such event")
@@ -257,7 +253,7 @@ class Listings:
         if fault is not None:
             return _refused(fault)
         self.add_market(command)
-        return Carried(), [MarketListed(now_ns, command)]
+        return Accepted(), [MarketListed(now_ns, command)]
 
     def _market_fault(self, command: ListMarket) -> str | None:
         ticker = command.ticker
@@ -290,7 +286,7 @@ class Listings:
         if event is None:
             return Refused(Code.MARKET_NOT_FOUND, "no such event"), []
         if event.status is command.status:
-            return Carried(), []
+            return Accepted(), []
         if command.status not in _SETTABLE:
             return _refused("settled comes from resolving every market of the event")
         if event.status is EventStatus.SETTLED:
@@ -298,7 +294,7 @@ class Listings:
         if any(market.state is MarketState.RESOLVED for market in event.markets):
             return _refused("the event has a resolved market: it stays closed until all have")
         event.status = command.status
-        return Carried(), [EventStatusChanged(now_ns, command.event_ticker, command.status)]
+        return Accepted(), [EventStatusChanged(now_ns, command.event_ticker, command.status)]
 
     def _set_market_state(
         self, market_id: MarketId, state: MarketState, now_ns: int
@@ -309,9 +305,9 @@ class Listings:
         if market.state is MarketState.RESOLVED:
             return _MARKET_RESOLVED, []
         if market.state is state:
-            return Carried(), []
+            return Accepted(), []
         market.state = state
-        return Carried(), [MarketStateChanged(now_ns, market_id, state)]
+        return Accepted(), [MarketStateChanged(now_ns, market_id, state)]
 
     def _publish(self, command: PublishImpliedValue, now_ns: int) -> tuple[Answer, list[Event]]:
         if command.project_id not in self.companies:
@@ -321,7 +317,7 @@ class Listings:
             return _refused("value_dollars: a decimal number, not negative")
         if _PROBABILITY.fullmatch(confidence) is None:
             return _refused("confidence: a decimal number of 0 to 1")
-        return Carried(), [ImpliedValuePublished(now_ns, command.project_id, value, confidence)]
+        return Accepted(), [ImpliedValuePublished(now_ns, command.project_id, value, confidence)]
 
 
 def _refused(message: str) -> tuple[Answer, list[Event]]:

@@ -1,6 +1,6 @@
 """Matching and what follows from it: fills, self-trade prevention, resting, ending, locking.
 
-Every change of a book or of an order is made here, and noted here first, so that `drain` tells it
+Every change of a book or of an order is made here, and noted here first, so that `drain` reports it
 once. Whether an order may do what it does has been asked before. One command changes the orders
 of one market only.
 
@@ -137,7 +137,7 @@ class Matcher:
     ) -> None:
         """Book one side of a match: fee, cash and shares in the order's own outcome (S16).
 
-        What the order has locked beyond what is left of it needs comes free on the way, and always
+        What the order has locked beyond the needs of its remainder comes free here, and always
         covers what the fill takes.
         """
         market, account, outcome, side = order.market, order.account, order.outcome, order.side
@@ -184,7 +184,7 @@ class Matcher:
         if order.remaining == 0:
             order.status = _consumed_status(order)
         elif order.request.time_in_force is _GTC:
-            level = order.half.add(order, order.canonical_price)
+            level = order.half.add_entry(order, order.canonical_price)
             if level not in self._sizes_before:
                 self._sizes_before[level] = level.size - order.remaining
             order.status = _PARTIALLY_FILLED if order.filled else _OPEN
@@ -273,7 +273,7 @@ def fills_whole(taker: Order) -> bool:
     book, missing = taker.market.book, int(taker.remaining)
     half = book.asks if taker.half is book.bids else book.bids
     levels = list(half.levels_within(taker.canonical_price))
-    # What rests may be any number of orders: they are looked at one by one only where that tells.
+    # Any number of orders may rest: we walk them only if the total size suffices.
     if sum(level.size for level in levels) < missing:
         return False
     for level in levels:

@@ -2,7 +2,7 @@
 
 Commands are imperatives and go into the command log; events are past participles and are all that
 the read side ever sees. Each carries plain values, so the log can be written, read back and
-compared. The command's instant travels beside it (`Engine.apply(command, now_ns)`) and inside
+compared. The command's instant travels with it (`Engine.apply(command, now_ns)`) and inside
 every event as `at_ns`. All are `gc=False`: plain values cannot make a cycle, and the collector need
 not walk through the many that the read side keeps.
 """
@@ -80,8 +80,6 @@ class HaltMarket(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class ResumeMarket(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Make a halted market active again."""
-
     market_id: MarketId
 
 
@@ -99,8 +97,6 @@ class SetVenueState(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class AddUser(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Add an account holder with no cash."""
-
     user_id: UserId
 
 
@@ -137,16 +133,12 @@ class PlaceOrder(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class AmendOrder(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Change a resting order; no idempotency."""
-
     user_id: UserId
     order_id: OrderId
     amend: Amend
 
 
 class CancelOrder(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Remove what is left of a resting order."""
-
     user_id: UserId
     order_id: OrderId
 
@@ -272,40 +264,63 @@ class Refused(msgspec.Struct, frozen=True, tag=True, gc=False):
     message: str
 
 
-class Carried(msgspec.Struct, frozen=True, tag=True, gc=False):
+class Accepted(msgspec.Struct, frozen=True, tag=True, gc=False):
     """An operator's command was carried out; one that changes nothing is carried out as well."""
 
 
-Answer = Placed | Amended | Cancelled | Refused | Carried
+Answer = Placed | Amended | Cancelled | Refused | Accepted
 """What a command came to. Bad operator input (unknown id, amount < 1) is Refused too."""
+
+
+class AccessKey(msgspec.Struct, frozen=True):
+    """An API key as the gate needs it."""
+
+    user_id: UserId | None
+    """None: the stored user reference is unusable (api_key_misconfigured)."""
+    scopes: tuple[KeyScope, ...]
+    """Empty: the key is rejected everywhere."""
+    revoked: bool
+    bucket_id: str
+    """Names its token bucket."""
+
+
+class AccessToken(msgspec.Struct, frozen=True):
+    """A bearer token that has not expired; tokens of one application and user share a bucket."""
+
+    user_id: UserId
+    scopes: tuple[TokenScope, ...]
+    bucket_id: str
+
+
+class KnownKey(msgspec.Struct, frozen=True, array_like=True):
+    """An API key as the operator may see it. prefix: the first characters of the raw key."""
+
+    sha256_hex: str
+    prefix: str
+    user_id: UserId | None
+    scopes: tuple[KeyScope, ...]
+    revoked: bool
+
 
 # --- events ---------------------------------------------------------------------------------------
 
 
 class CompanyListed(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A company was added or renamed."""
-
     at_ns: int
     company: ListCompany
 
 
 class CompanyArchived(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A company's handles left the directory."""
-
     at_ns: int
     project_id: ProjectId
 
 
 class EventListed(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """An event was added."""
-
     at_ns: int
     event: ListEvent
 
 
 class MarketListed(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A market was added, active."""
-
     at_ns: int
     market: ListMarket
 
@@ -319,30 +334,22 @@ class EventStatusChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class MarketStateChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A market was halted, resumed or resolved."""
-
     at_ns: int
     market_id: MarketId
     state: MarketState
 
 
 class VenueStateChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The venue-wide state is another now."""
-
     at_ns: int
     state: VenueState
 
 
 class UserAdded(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """An account holder was added."""
-
     at_ns: int
     user_id: UserId
 
 
 class BalanceChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """An account's cash after a command."""
-
     at_ns: int
     user_id: UserId
     available_cents: Cents
@@ -419,8 +426,6 @@ class OpenInterestChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class ImpliedValuePublished(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """What a company is thought to be worth now."""
-
     at_ns: int
     project_id: ProjectId
     value_dollars: str

@@ -109,7 +109,6 @@ class Order(BookEntry):
 
     @property
     def is_resting(self) -> bool:
-        """Whether it stands in the book."""
         return self.level is not None
 
     def reprice(self, price: Price) -> None:
@@ -119,7 +118,6 @@ class Order(BookEntry):
         self.canonical_price = canonical(self.outcome, price)
 
     def touch(self, now_ns: int) -> None:
-        """Note that this order is being changed at an instant."""
         self.updated_ns = now_ns
         self._shown = None
 

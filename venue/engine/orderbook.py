@@ -36,8 +36,6 @@ E = TypeVar("E", bound=BookEntry)
 
 
 class PriceQueue(Generic[E]):
-    """One price of one half: a queue of entries, and the shares in it."""
-
     __slots__ = ("_first", "_last", "price", "side", "size")
     _first: E | None
     _last: E | None
@@ -64,13 +62,13 @@ class HalfBook(Generic[E]):
 
     def __init__(self, side: BookSide) -> None:
         self._highest_first = side is _BID
-        # Indexed by price; the slot of price 0 stands empty.
+        # Indexed by price; the slot of price 0 stays empty.
         self._levels: tuple[PriceQueue[E], ...] = tuple(
             PriceQueue(side, Price(p)) for p in range(PAYOUT_CENTS)
         )
         self._occupied = 0
 
-    def add(self, entry: E, price: Price) -> PriceQueue[E]:
+    def add_entry(self, entry: E, price: Price) -> PriceQueue[E]:
         """Put an entry, which rests nowhere and has shares left, at the back of its price.
 
         Returns the level that it has joined.
@@ -143,7 +141,6 @@ class HalfBook(Generic[E]):
         return self._levels[price]._first if price <= limit else None
 
     def level(self, price: Price) -> PriceQueue[E]:
-        """The level of a price, the same object for ever."""
         return self._levels[price]
 
     def levels(self) -> Iterator[PriceQueue[E]]:
@@ -160,8 +157,6 @@ class HalfBook(Generic[E]):
 
 
 class OrderBook(Generic[E]):
-    """Both halves of one market."""
-
     __slots__ = ("asks", "bids")
 
     def __init__(self) -> None:
@@ -169,5 +164,4 @@ class OrderBook(Generic[E]):
         self.asks: HalfBook[E] = HalfBook(BookSide.ASK)
 
     def half(self, side: BookSide) -> HalfBook[E]:
-        """The half on which orders of a side rest."""
         return self.bids if side is _BID else self.asks

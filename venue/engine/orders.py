@@ -81,7 +81,7 @@ class Orders:
         self.ended: dict[int, bytes] = {}
 
     def get(self, order_id: OrderId) -> Order | None:
-        """The order with this id, or None. One that has ended is built anew each time."""
+        """The order with this id, or None. One that has ended is decoded each time."""
         order = self.resting.get(order_id)
         if order is not None:
             return order
@@ -89,7 +89,6 @@ class Orders:
         return None if number is None else self.known(order_id, number)
 
     def known(self, order_id: OrderId, number: int) -> Order | None:
-        """`get` for an id whose number is at hand."""
         order = self.resting.get(order_id)
         if order is not None:
             return order
@@ -113,7 +112,7 @@ class Orders:
             yield order
 
     def unpacked(self, order_id: OrderId, record: Record) -> Order:
-        """The order that a record tells of, resting nowhere, with nothing left and locked."""
+        """The order of a record, resting nowhere, with nothing left and locked."""
         words, market = record.words, self._markets[record.market]
         words, is_no = divmod(words, 2)
         words, is_sell = divmod(words, 2)

@@ -1,4 +1,4 @@
-"""The engine's whole state as one value that MessagePack round-trips, and the way back.
+"""The engine's whole state as one value that MessagePack round-trips, the way back, and as events.
 
 Every order that can reach the outside is kept: of companies, events, markets, accounts, holdings,
 and of each queue of a book. What follows from the rest is left out.
@@ -12,11 +12,26 @@ import msgspec
 
 from venue.engine.ledger import Holding, Ledger, Shares
 from venue.engine.listings import ListedMarket, Listings
-from venue.engine.messages import ListCompany, ListEvent, ListMarket
+from venue.engine.messages import (
+    BalanceChanged,
+    CompanyArchived,
+    CompanyListed,
+    Event,
+    EventListed,
+    LevelChanged,
+    ListCompany,
+    ListEvent,
+    ListMarket,
+    MarketListed,
+    MarketStateChanged,
+    OrderChanged,
+    PositionChanged,
+    VenueStateChanged,
+)
 from venue.engine.order import Order
 from venue.engine.orders import Orders, Record, record
 from venue.wire.model import EventStatus, MarketState, VenueState
-from venue.wire.money import Cents, Outcome, Qty
+from venue.wire.money import BookSide, Cents, Outcome, Qty
 from venue.wire.names import OrderId, UserId
 
 _ORDER_NUMBER_BYTES: Final = 8
@@ -26,8 +41,6 @@ _PARTS: Final = 1 << _PART_BITS
 
 
 class AccountState(msgspec.Struct, frozen=True, array_like=True):
-    """One account, in cents."""
-
     user_id: UserId
     available: Cents
     reserved: Cents
@@ -44,7 +57,7 @@ class HoldingState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RestingOrder(msgspec.Struct, frozen=True, array_like=True):
-    """An order in a book: what a record leaves out comes beside it."""
+    """An order in a book: its record, and what that leaves out."""
 
     order_id: OrderId
     record: Record
@@ -54,15 +67,11 @@ class RestingOrder(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CompanyState(msgspec.Struct, frozen=True, array_like=True):
-    """One company under its present symbol."""
-
     listing: ListCompany
     archived: bool
 
 
 class EventState(msgspec.Struct, frozen=True, array_like=True):
-    """One event; its markets follow from theirs."""
-
     listing: ListEvent
     status: EventStatus
 
@@ -101,11 +110,11 @@ class EngineSnapshot(msgspec.Struct, frozen=True):
 def digest(snapshot: EngineSnapshot) -> str:
     """SHA-256 of a snapshot, in hex. When each of the ended orders ended does not count."""
     ended = snapshot.ended
-    told = hashlib.sha256(msgspec.msgpack.encode(msgspec.structs.replace(snapshot, ended={})))
+    hashed = hashlib.sha256(msgspec.msgpack.encode(msgspec.structs.replace(snapshot, ended={})))
     for number in _ascending(ended):
         # A record says itself where it ends, and the number has a fixed length.
-        told.update(number.to_bytes(_ORDER_NUMBER_BYTES) + ended[number])
-    return told.hexdigest()
+        hashed.update(number.to_bytes(_ORDER_NUMBER_BYTES) + ended[number])
+    return hashed.hexdigest()
 
 
 def _ascending(numbers: Iterable[int]) -> Iterator[int]:
@@ -119,7 +128,6 @@ def _ascending(numbers: Iterable[int]) -> Iterator[int]:
 
 
 def account_states(ledger: Ledger) -> list[AccountState]:
-    """Every account, in the order in which they were opened."""
     return [
         AccountState(account.user_id, account.available, account.reserved)
         for account in ledger.accounts_by_number
@@ -127,22 +135,18 @@ def account_states(ledger: Ledger) -> list[AccountState]:
 
 
 def company_states(listings: Listings) -> list[CompanyState]:
-    """Every company, in the order in which they were first listed."""
     return [CompanyState(known.listing, known.archived) for known in listings.companies.values()]
 
 
 def event_states(listings: Listings) -> list[EventState]:
-    """Every event, in the order of listing."""
     return [EventState(event.listing, event.status) for event in listings.events.values()]
 
 
 def market_snapshots(ledger: Ledger, listings: Listings) -> list[MarketSnapshot]:
-    """Every market, in the order of listing."""
     return [_market_snapshot(ledger, market) for market in listings.markets_by_number]
 
 
 def restore_ledger(ledger: Ledger, snapshot: EngineSnapshot) -> None:
-    """Bring totals and accounts into a new ledger."""
     ledger.fees_cents = snapshot.fees_cents
     ledger.deposited_cents = snapshot.deposited_cents
     for state in snapshot.accounts:
@@ -151,7 +155,6 @@ def restore_ledger(ledger: Ledger, snapshot: EngineSnapshot) -> None:
 
 
 def restore_listings(ledger: Ledger, listings: Listings, snapshot: EngineSnapshot) -> None:
-    """Bring companies, events, and markets with their shares into new listings."""
     for company in snapshot.companies:
         listings.add_company(company.listing, archived=company.archived)
     for event in snapshot.events:
@@ -176,7 +179,7 @@ def restore_orders(listings: Listings, orders: Orders, snapshot: EngineSnapshot)
                 order.remaining = known.remaining
                 order.reserved = known.reserved
                 order.locked = known.locked
-                half.add(order, order.canonical_price)
+                half.add_entry(order, order.canonical_price)
                 orders.settle(order)
 
 
@@ -216,3 +219,46 @@ def _resting(order: Order) -> RestingOrder:
     return RestingOrder(
         order.order_id, record(order), order.remaining, order.reserved, order.locked
     )
+
+
+def snapshot_events(
+    ledger: Ledger, listings: Listings, venue_state: VenueState, now_ns: int
+) -> Iterator[Event]:
+    """The present state as events at `now_ns`, for an observer that joins late.
+
+    Each names only what came before it. Orders of one queue come oldest first.
+    """
+    for company in listings.companies.values():
+        yield CompanyListed(now_ns, company.listing)
+        if company.archived:
+            yield CompanyArchived(now_ns, company.listing.project_id)
+    for event in listings.events.values():
+        yield EventListed(now_ns, event.listing)
+    for market in listings.markets_by_number:
+        yield from _market_events(market, now_ns)
+    yield VenueStateChanged(now_ns, venue_state)
+    for account in ledger.accounts_by_number:
+        yield BalanceChanged(now_ns, account.user_id, account.available, account.reserved)
+
+
+def _market_events(market: ListedMarket, now_ns: int) -> Iterator[Event]:
+    market_id = market.listing.market_id
+    yield MarketListed(now_ns, market.listing)
+    if market.state is not MarketState.ACTIVE:
+        yield MarketStateChanged(now_ns, market_id, market.state)
+    for side in BookSide:
+        for level in market.book.half(side).levels():
+            yield LevelChanged(now_ns, market_id, side, level.price, Qty(level.size))
+            for order in level:
+                yield OrderChanged(now_ns, order.state())
+    for outcome in Outcome:
+        for holding in market.shares.of(outcome).values():
+            yield PositionChanged(
+                now_ns,
+                holding.user_id,
+                market_id,
+                outcome,
+                holding.qty,
+                holding.cost_basis,
+                holding.realized,
+            )

@@ -3,8 +3,8 @@
 Reading: docs/assumptions.md#S3.
 """
 
-from venue.rest.desk import Request
 from venue.rest.params import Query, order_in_path
+from venue.rest.venue_port import Request
 from venue.wire import codec, model
 from venue.wire.codec import Refusal
 from venue.wire.errors import Code
@@ -34,7 +34,6 @@ def get_order(request: Request) -> bytes:
 
 
 def balance(request: Request) -> bytes:
-    """GET /portfolio/balance."""
     request.check_accounts()
     return codec.encode(request.views.account.balance(request.user_id))
 

@@ -19,11 +19,8 @@ from typing import Any, Final
 import structlog
 
 from venue.rest import account, market, openapi, trade
-from venue.rest.desk import INTERNAL_ERROR_TEXT, ConnectionCut, Desk, Request, Response
-from venue.rest.desk import EngineOverloaded as EngineOverloaded
-from venue.rest.desk import EngineUnavailable as EngineUnavailable
-from venue.rest.desk import ReplyLost as ReplyLost
 from venue.rest.gate import (
+    CLOSE,
     METADATA_PATH,
     Caller,
     Gate,
@@ -34,7 +31,11 @@ from venue.rest.gate import (
     pace_headers,
 )
 from venue.rest.params import percent_decoded
-from venue.rest.turns import Places, Turns
+from venue.rest.turns import FairTurns, ResponseSlots
+from venue.rest.venue_port import INTERNAL_ERROR_TEXT, ConnectionCut, Request, Response, VenuePort
+from venue.rest.venue_port import EngineOverloaded as EngineOverloaded
+from venue.rest.venue_port import EngineUnavailable as EngineUnavailable
+from venue.rest.venue_port import ReplyLost as ReplyLost
 from venue.views.cursor import Cursors
 from venue.wire import codec, routes
 from venue.wire.codec import Refusal
@@ -49,10 +50,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 Meter = Callable[[str | None, str | None, int, float], None]
-"""Told of each answer: route name (None: no route), error code (None: success), status, seconds."""
+"""Called for each answer: route name (None: none), error code (None: success), status, seconds."""
 
 Answered = tuple[int, bytes, Headers, Code | None]
-"""Status, body, headers beside the body's own, and the code of a failure."""
+"""Status, body, further headers, and the code of a failure."""
 
 ABORT_EXTENSION: Final = "laddermaker.abort"
 """Where the server puts `{"abort": function}`, in scopes of the channel as in these: it cuts the
@@ -63,17 +64,17 @@ LONG_ANSWERS_MAX: Final = 8
 2,500 orders that rest, and one key may ask on a thousand connections."""
 
 LONG_ANSWER_WAIT_S: Final = 10.0
-"""How long the next one waits to be made; then its connection is cut, as those are that hold it up:
-whoever reads none of them would keep all connections from others."""
+"""How long the next one waits to be made; then its connection is cut, as are those that hold it up:
+otherwise one reader who reads nothing would keep all connections from others."""
 
 LONG_ANSWER_BYTES: Final = 128 * 1024
-"""What is longer than this is long; what comes in pieces is, too."""
+"""A longer answer is long, and so is one that comes in pieces."""
 
 _SHORT_BODY_BYTES_MAX: Final = 1_024
 """Any order and any amend is shorter by far. The longest body takes as long as a large page."""
 
 BODY_DEADLINE_S: Final = 10.0
-"""How long a caller may take to send the body of a write."""
+"""Timeout for the body of a write."""
 
 
 class ClientGone(Exception):
@@ -122,7 +123,7 @@ _LENGTH_DIGITS_MAX: Final = 18
 _PREFIX: Final = API_PREFIX.encode() + b"/"
 _METADATA: Final = METADATA_PATH.encode()
 _NOBODY: Final = ""
-"""In place of a bucket's id for what is served without a credential."""
+"""In place of a bucket's id where no credential is needed."""
 _MS_PER_S: Final = 1_000
 _DELAY_LOOK_S: Final = 0.05
 """How often a reply that is held back looks whether it still is to be."""
@@ -130,9 +131,9 @@ _DELAY_LOOK_S: Final = 0.05
 _log = structlog.get_logger(__name__)
 
 
-def make_app(desk: Desk, meter: Meter | None = None) -> Application:
+def make_app(venue: VenuePort, meter: Meter | None = None) -> Application:
     """The application of a venue, for scopes of type http."""
-    shell = _RestApp(desk)
+    shell = _RestApp(venue)
     # Made now: the first caller who asks must not hold up the orders of the others.
     description = openapi.document()
 
@@ -179,17 +180,17 @@ def make_app(desk: Desk, meter: Meter | None = None) -> Application:
 
 
 class _RestApp:
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._gate = Gate(desk.access)
-        self._cursors = Cursors(desk.cursor_key)
-        self._turns = Turns()
-        self._free_turns = Turns()
-        self._places = Places(LONG_ANSWERS_MAX)
+    def __init__(self, venue: VenuePort) -> None:
+        self._venue = venue
+        self._gate = Gate(venue.access)
+        self._cursors = Cursors(venue.cursor_key)
+        self._turns = FairTurns()
+        self._free_turns = FairTurns()
+        self._slots = ResponseSlots(LONG_ANSWERS_MAX)
 
     async def turn_of(self, bucket_id: str) -> None:
         """Wait for the turn of an answer that takes no token from this bucket, if it is any."""
-        await self._free_turns.take(bucket_id)
+        await self._free_turns.wait_turn(bucket_id)
 
     async def answer(
         self,
@@ -206,17 +207,17 @@ class _RestApp:
         headers: Headers = []
         caller: Caller | None = None
         try:
-            now_ns = self._desk.now_ns()
+            now_ns = self._venue.now_ns()
             caller = self._gate.authenticate(
                 scope["headers"], partial(_origin, scope), now_ns, scope.get("client")
             )
-            faults = self._desk.faults
+            faults = self._venue.faults
             headers = charge(caller, now_ns, faults.bucket_limit, faults.throttled_s())
             user_id = authorize(caller, route)
             if route is None:
                 raise Refusal(Code.MARKET_NOT_FOUND, "no such path or method")
             request = Request(
-                self._desk,
+                self._venue,
                 self._cursors,
                 route,
                 user_id,
@@ -236,7 +237,7 @@ class _RestApp:
             return _error(Code.ENGINE_UNAVAILABLE, "nothing was sequenced", headers)
         except EngineOverloaded:
             if caller is not None:
-                headers = headers + pace_headers(caller, self._desk.now_ns())
+                headers = headers + pace_headers(caller, self._venue.now_ns())
             return _error(Code.ENGINE_OVERLOADED, "nothing was sequenced", headers)
         except ReplyLost:
             return _error(Code.RESULT_UNKNOWN, "the command may have been carried out", headers)
@@ -251,13 +252,13 @@ class _RestApp:
         """The whole body of a write. One that takes long to read through waits for a turn."""
         body = await read_body(headers, receive)
         if len(body) > _SHORT_BODY_BYTES_MAX:
-            await self._turns.take(user_id)
+            await self._turns.wait_turn(user_id)
         return body
 
     async def _handled(self, request: Request, sent: ExitStack) -> Response:
         """What the route's handler says, or raises, and not before a delay in force is over."""
         read = READS.get(request.route)
-        faults = self._desk.faults
+        faults = self._venue.faults
         delay_ms, cleared = faults.reply_delay_ms(is_write=read is None), faults.delays_cleared
         failure: Exception | None = None
         try:
@@ -278,7 +279,7 @@ class _RestApp:
         often that had been done before."""
         looks = math.ceil(delay_s / _DELAY_LOOK_S)
         for _ in range(looks):
-            if self._desk.faults.delays_cleared != cleared:
+            if self._venue.faults.delays_cleared != cleared:
                 return
             await asyncio.sleep(delay_s / looks)
 
@@ -291,32 +292,32 @@ class _RestApp:
         """The body of a read; a long one has a place until it is sent, and one that comes in pieces
         has each made in a turn of its own."""
         user_id = request.user_id
-        await self._turns.take(user_id)
+        await self._turns.wait_turn(user_id)
         made = read(request)
         if isinstance(made, bytes) and len(made) <= LONG_ANSWER_BYTES:
             return made
-        if self._places.is_full(user_id):
+        if self._slots.is_full(user_id):
             made = b""  # what it was when it began to wait would take room all the while
             await self._place(user_id)
-            sent.callback(self._places.give_back, user_id)
-            await self._turns.take(user_id)
+            sent.callback(self._slots.release_slot, user_id)
+            await self._turns.wait_turn(user_id)
             made = read(request)
         else:
-            await self._places.take(user_id)
-            sent.callback(self._places.give_back, user_id)
+            await self._slots.acquire_slot(user_id)
+            sent.callback(self._slots.release_slot, user_id)
         if isinstance(made, bytes):
             return made
         pieces = []
         for piece in made:
             pieces.append(piece)
-            await self._turns.take(user_id, again=True)
+            await self._turns.wait_turn(user_id, again=True)
         return b"".join(pieces)
 
     async def _place(self, user_id: UserId) -> None:
         """Wait for a place. Raises ConnectionCut where there is none in time."""
         try:
             async with asyncio.timeout(LONG_ANSWER_WAIT_S):
-                await self._places.take(user_id)
+                await self._slots.acquire_slot(user_id)
         except TimeoutError:
             raise ConnectionCut from None
 
@@ -384,9 +385,9 @@ def _too_long() -> Refusal:
 
 
 async def read_body(headers: Headers, receive: Receive) -> bytes:
-    """The whole body. Raises Refusal(invalid_request_body) for one that is too long or too slow.
+    """The whole body. Raises Refusal(invalid_request_body) if it is too long or at the timeout.
 
-    What is beyond the cap is never read.
+    Nothing beyond the cap is ever read.
     """
     for name, value in headers:
         # A number of that many digits is too long without being read; int() would refuse some.
@@ -409,5 +410,6 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
                     raise _too_long()
                 more = message.get("more_body", False)
     except TimeoutError:
-        raise Refusal(Code.INVALID_REQUEST_BODY, "request body: took too long") from None
+        text = "request body: took too long"
+        raise GateRefusal(Code.INVALID_REQUEST_BODY, text, [CLOSE]) from None
     return body

@@ -1,4 +1,4 @@
-"""Faults that an operator asks for: which write fails how, which reply is late, what is down.
+"""Faults that an operator asks for: failing writes, late replies, stores that are down.
 
 For developing clients: every unhappy answer of the interface on demand. Pure but for each rule's
 own seeded random numbers, so the same rules and the same requests give the same failures. Nothing
@@ -19,8 +19,6 @@ SHARE_SCALE: Final = 10**6
 
 
 class Verb(enum.StrEnum):
-    """The three order writes."""
-
     CREATE = "create"
     AMEND = "amend"
     CANCEL = "cancel"
@@ -64,14 +62,10 @@ class Outage(enum.StrEnum):
 
 
 class DelayFault(enum.StrEnum):
-    """The one kind of lateness."""
-
     REPLY_DELAY = "reply_delay"
 
 
 class Replies(enum.StrEnum):
-    """Which replies a delay is for."""
-
     WRITES = "writes"
     READS = "reads"
     ALL = "all"
@@ -105,8 +99,6 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class CommandRule(msgspec.Struct, frozen=True):
-    """Writes of these verbs fail in one way."""
-
     kind: CommandFault
     when: Times | Share
     verbs: tuple[Verb, ...] = tuple(Verb)
@@ -122,8 +114,6 @@ class DelayRule(msgspec.Struct, frozen=True):
 
 
 class OutageRule(msgspec.Struct, frozen=True):
-    """A store is down."""
-
     kind: Outage
 
 
@@ -201,8 +191,7 @@ class Faults:
             self.delays_cleared += 1
         self._index()
 
-    def standing(self) -> tuple[FaultInForce, ...]:
-        """The rules in force, in the order of the kinds."""
+    def in_force(self) -> tuple[FaultInForce, ...]:
         found = (self._active.get(kind) for kind in KINDS.values())
         return tuple([FaultInForce(a.rule, a.left, a.struck) for a in found if a is not None])
 
@@ -239,7 +228,6 @@ class Faults:
         return rule.retry_after_s
 
     def is_down(self, outage: Outage) -> bool:
-        """Whether a store cannot be read now."""
         return outage in self._active
 
     def _end_if_used_up(self, kind: FaultKind, active: _Active) -> None:

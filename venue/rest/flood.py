@@ -1,4 +1,4 @@
-"""How often each address has failed to authenticate: beyond a pace, its connections end.
+"""How often each address has failed to authenticate: beyond a rate limit, its connections end.
 
 A failed request costs no token (S42), so nothing else slows a flood of them down. A good
 credential is never refused for what others at its address do: an address may be a whole house.
@@ -13,17 +13,17 @@ FAILURES_PER_SECOND: Final = 50
 FAILURES_BURST: Final = 200
 
 ADDRESSES_MAX: Final = 4_096
-"""Addresses remembered. The one that failed longest ago is forgotten first, and starts anew."""
+"""Addresses remembered. We forget the one that failed longest ago first."""
 
 
-class FailedLogins:
+class AuthThrottle:
     """One bucket for each address that failed lately."""
 
     def __init__(self) -> None:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def note(self, address: str, now_ns: int) -> bool:
-        """Count one failure; whether it is beyond the pace of 50 a second, 200 at once."""
+        """Count one failure; True beyond the rate limit of 50 a second, 200 at once."""
         bucket = self._buckets.get(address)
         if bucket is None:
             if len(self._buckets) >= ADDRESSES_MAX:
@@ -32,7 +32,7 @@ class FailedLogins:
             self._buckets[address] = bucket
         else:
             self._buckets.move_to_end(address)
-        return not bucket.take(now_ns)
+        return not bucket.spend_token(now_ns)
 
     @property
     def addresses(self) -> int:

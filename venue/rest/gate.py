@@ -1,7 +1,7 @@
 """Who may pass: the credential, then its token bucket, then its scope; and the headers of each.
 
-Refusals come in that order (S29). Before a credential is known nothing is charged and no limiter
-header is sent; from then on every answer carries what is left (S42). Raw keys and tokens are
+Refusals come in that order (S29). Before a credential is known nothing is charged and there are no
+rate limit headers; from then on every answer carries the tokens left (S42). Raw keys and tokens are
 hashed on arrival and never stored, logged or put into an error.
 
 Readings: docs/assumptions.md#S42, #S51.
@@ -9,11 +9,13 @@ Readings: docs/assumptions.md#S42, #S51.
 
 import hashlib
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
-from venue.rest.flood import FailedLogins
+from venue.engine.messages import AccessKey, AccessToken
+from venue.rest.flood import AuthThrottle
+from venue.rest.venue_port import CredentialStore
 from venue.wire.codec import Refusal
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
@@ -26,9 +28,7 @@ from venue.wire.routes import (
     REMAINING_HEADER,
     RESET_HEADER,
     RETRY_AFTER_HEADER,
-    KeyScope,
     Route,
-    TokenScope,
 )
 
 Headers = list[tuple[bytes, bytes]]
@@ -41,64 +41,9 @@ _TOKENS_TEXT: Final = tuple(str(count).encode() for count in range(RATE_BURST + 
 _RESET: Final = RESET_HEADER.lower().encode()
 _RETRY_AFTER: Final = RETRY_AFTER_HEADER.lower().encode()
 _CHALLENGE: Final = b"www-authenticate"
-_CLOSE: Final = (b"connection", b"close")
+CLOSE: Final = (b"connection", b"close")
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
-"""Where the metadata of RFC 9728 stands, outside the versioned prefix."""
-
-
-class KeyFacts(Protocol):
-    """What is known of an API key; see `venue.engine.access.AccessKey`."""
-
-    @property
-    def user_id(self) -> UserId | None:
-        """Whose it is; None is a stored reference that cannot be used."""
-        ...
-
-    @property
-    def scopes(self) -> tuple[KeyScope, ...]:
-        """What it may be used for; maybe nothing."""
-        ...
-
-    @property
-    def revoked(self) -> bool:
-        """Whether it was stopped."""
-        ...
-
-    @property
-    def bucket_id(self) -> str:
-        """The token bucket it draws from."""
-        ...
-
-
-class TokenFacts(Protocol):
-    """What is known of a bearer token that has not expired."""
-
-    @property
-    def user_id(self) -> UserId:
-        """On whose behalf it acts."""
-        ...
-
-    @property
-    def scopes(self) -> tuple[TokenScope, ...]:
-        """What it may be used for."""
-        ...
-
-    @property
-    def bucket_id(self) -> str:
-        """The token bucket of its application and user."""
-        ...
-
-
-class Access(Protocol):
-    """Keys and tokens by the SHA-256 of the credential, 64 lower-case hex digits."""
-
-    def key(self, sha256_hex: str, /) -> KeyFacts | None:
-        """The key, revoked ones too; None if unknown."""
-        ...
-
-    def token(self, sha256_hex: str, now_ns: int, /) -> TokenFacts | None:
-        """The token; None if unknown or expired at `now_ns`."""
-        ...
+"""The metadata of RFC 9728, outside the versioned prefix."""
 
 
 class GateRefusal(Refusal):
@@ -112,7 +57,7 @@ class GateRefusal(Refusal):
 class Caller(msgspec.Struct, frozen=True):
     """A caller whose credential is good: the facts and the bucket it draws from."""
 
-    facts: KeyFacts | TokenFacts
+    facts: AccessKey | AccessToken
     is_bearer: bool
     bucket: TokenBucket
 
@@ -120,10 +65,10 @@ class Caller(msgspec.Struct, frozen=True):
 class Gate:
     """The gate of one venue; keeps one bucket per credential that was ever good."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: CredentialStore) -> None:
         self._access = access
         self._buckets: dict[str, TokenBucket] = {}
-        self._failed = FailedLogins()
+        self._failed = AuthThrottle()
 
     def authenticate(
         self,
@@ -144,7 +89,7 @@ class Gate:
             return self._known(headers, origin, now_ns)
         except GateRefusal as refusal:
             if self._failed.note("" if client is None else client[0], now_ns):
-                refusal.headers.append(_CLOSE)
+                refusal.headers.append(CLOSE)
             raise
 
     def _known(self, headers: Headers, origin: Callable[[], str], now_ns: int) -> Caller:
@@ -166,14 +111,14 @@ class Gate:
                     [(_CHALLENGE, _unauthenticated_challenge(origin()))],
                 )
             return Caller(token, True, self._bucket(token.bucket_id, now_ns))
-        # One hash and one look-up. The look-up's time may depend on the digest, and tells nothing
-        # of the key: whoever tries keys cannot choose digests that share more and more of it.
+        # One hash and one look-up. The look-up's time may depend on the digest, but reveals nothing
+        # of the key: nobody can choose keys whose digests approach a given one.
         key = self._access.key(_sha256_hex(keys[0])) if len(keys) == 1 and keys[0] else None
         if key is None or key.revoked:
             raise GateRefusal(Code.UNAUTHENTICATED, "no valid credential", [])
         return Caller(key, False, self._bucket(key.bucket_id, now_ns))
 
-    def _token(self, bearers: list[bytes], now_ns: int) -> TokenFacts | None:
+    def _token(self, bearers: list[bytes], now_ns: int) -> AccessToken | None:
         scheme, _, raw = bearers[0].partition(b" ")
         raw = raw.strip(b" ")
         if len(bearers) != 1 or scheme.lower() != b"bearer" or not raw:
@@ -191,7 +136,7 @@ class Gate:
 def charge(
     caller: Caller, now_ns: int, limit: int = RATE_BURST, throttled_s: int | None = None
 ) -> Headers:
-    """Take one token and return what every answer from here on carries: what is left after it.
+    """Take one token, and return the rate limit headers of every answer from here on.
 
     limit: tokens that the bucket holds; a fault may lower it. throttled_s: the Retry-After of a
     fault that refuses the request. Raises GateRefusal(rate_limited), nothing taken, when no whole
@@ -203,7 +148,7 @@ def charge(
         bucket.rate_per_second = max(1, RATE_PER_SECOND * limit // RATE_BURST)
         bucket.burst = limit
         bucket.level_e9 = min(bucket.level_e9, limit * NS_PER_SECOND)
-    taken = throttled_s is None and bucket.take(now_ns)
+    taken = throttled_s is None and bucket.spend_token(now_ns)
     left = bucket.whole_tokens if throttled_s is None else 0
     headers = [(_LIMIT, _TOKENS_TEXT[limit]), (_REMAINING, _TOKENS_TEXT[left])]
     if not taken:

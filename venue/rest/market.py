@@ -1,4 +1,4 @@
-"""Reads of what is public: markets, snapshots, books, candles, prints and events.
+"""Public reads: markets, snapshots, books, candles, prints and events.
 
 Readings: docs/assumptions.md#S2, #S7.
 """
@@ -6,9 +6,9 @@ Readings: docs/assumptions.md#S2, #S7.
 from collections.abc import Iterator
 from typing import Final
 
-from venue.rest.desk import Paging, Request
 from venue.rest.faults import Outage
 from venue.rest.params import Query, event_in_path, market_in_path
+from venue.rest.venue_port import Paging, Request
 from venue.views.account import KeptOrders
 from venue.views.catalog import Catalog, EventFilter, MarketFilter
 from venue.wire import codec, model
@@ -67,7 +67,7 @@ def _with_more_markets(
 
 
 def snapshot(request: Request) -> bytes | Iterator[bytes]:
-    """GET /markets/{market_id}/snapshot: a market with the caller's own state beside it.
+    """GET /markets/{market_id}/snapshot: a market, and the caller's own state.
 
     The market's colour degrades to empty when its store is down; the caller's own never does.
     With many resting orders it comes in pieces, all of them as of now.
@@ -75,7 +75,7 @@ def snapshot(request: Request) -> bytes | Iterator[bytes]:
     market_id = _market(request)
     request.check_accounts()
     catalog, market, account = request.views.catalog, request.views.market, request.views.account
-    if request.desk.faults.is_down(Outage.MARKET_DATA_DOWN):
+    if request.venue.faults.is_down(Outage.MARKET_DATA_DOWN):
         ticker, _ = catalog.market_tickers(market_id)
         orderbook, last_trade = model.Orderbook(ticker, market_id, ZERO, (), ()), None
     else:
@@ -104,7 +104,6 @@ def _with_the_rest(shown: bytes, resting: KeptOrders) -> Iterator[bytes]:
 
 
 def orderbook(request: Request) -> bytes:
-    """GET /markets/{market_id}/orderbook."""
     market_id = _market(request)
     _check_market_data(request)
     return codec.encode(request.views.market.orderbook(market_id))
@@ -214,7 +213,7 @@ def _market(request: Request) -> MarketId:
 
 def _check_market_data(request: Request) -> None:
     """Raises Refusal(engine_unavailable) while the market data store is down."""
-    if request.desk.faults.is_down(Outage.MARKET_DATA_DOWN):
+    if request.venue.faults.is_down(Outage.MARKET_DATA_DOWN):
         raise Refusal(Code.ENGINE_UNAVAILABLE, "market data cannot be read now")
 
 

@@ -60,10 +60,9 @@ _HEADERS: Final[dict[str, Node]] = {
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes a value out wherever it stands, without anchors."""
+    """Writes a value out wherever it occurs, without anchors."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """Always."""
         return True
 
 
@@ -77,7 +76,6 @@ def document() -> bytes:
 
 
 def description() -> Node:
-    """The description as plain values."""
     paths: Node = {}
     for route, operation in OPERATIONS.items():
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, operation)
@@ -241,7 +239,6 @@ def _refusal_headers(status: int, codes: tuple[Code, ...]) -> Node:
 
 
 def _security(route: Route) -> list[Node]:
-    """Either credential; of a token's scopes any one suffices."""
     if route.key_scope is None:
         return []
     tokens = [{_TOKEN_SCHEME: [scope.value]} for scope in route.token_scopes]

@@ -85,7 +85,6 @@ _BY_NAME: Final[dict[str, Schema]] = {
 
 
 def ref(name: str) -> Schema:
-    """A reference to a component schema."""
     return {"$ref": _REF.format(name=name)}
 
 

@@ -15,7 +15,9 @@ from venue.engine.messages import (
     PlaceOrder,
     Refused,
 )
-from venue.rest.desk import (
+from venue.rest.faults import CommandFault, Verb
+from venue.rest.params import order_in_path
+from venue.rest.venue_port import (
     INTERNAL_ERROR_TEXT,
     ConnectionCut,
     EngineOverloaded,
@@ -24,8 +26,6 @@ from venue.rest.desk import (
     Request,
     Response,
 )
-from venue.rest.faults import CommandFault, Verb
-from venue.rest.params import order_in_path
 from venue.views.account import shown_order
 from venue.wire import codec, model
 from venue.wire.codec import Refusal
@@ -41,8 +41,8 @@ class UnexpectedAnswer(Exception):
 
 async def create_order(request: Request) -> Response:
     """POST /orders: 201 for a new order, 200 for a re-send of a known one (S1)."""
-    order = codec.parse_new_order(await request.body(), request.desk.find_market)
-    submitted_ns = request.desk.now_ns()
+    order = codec.parse_new_order(await request.body(), request.venue.find_market)
+    submitted_ns = request.venue.now_ns()
     answer = await _submit(request, Verb.CREATE, PlaceOrder(request.user_id, order))
     if not isinstance(answer, Placed):
         raise UnexpectedAnswer(type(answer).__name__)
@@ -56,10 +56,9 @@ async def create_order(request: Request) -> Response:
 
 
 async def amend_order(request: Request) -> Response:
-    """PUT /orders/{order_id}."""
     order_id = order_in_path(request.parameter)
     amend = codec.parse_amend(await request.body())
-    submitted_ns = request.desk.now_ns()
+    submitted_ns = request.venue.now_ns()
     answer = await _submit(request, Verb.AMEND, AmendOrder(request.user_id, order_id, amend))
     if not isinstance(answer, Amended):
         raise UnexpectedAnswer(type(answer).__name__)
@@ -79,10 +78,10 @@ async def cancel_order(request: Request) -> Response:
 
 async def _submit(request: Request, verb: Verb, command: Command) -> object:
     """The engine's answer. Raises Refusal with its refusal, and what a fault in force asks for."""
-    fault = request.desk.faults.strike(verb)
+    fault = request.venue.faults.strike(verb)
     if fault is not None and not fault.is_after:
         raise _failure(fault)
-    answer = await request.desk.submit(command)
+    answer = await request.venue.submit(command)
     if fault is not None:
         # Whatever the engine said, refusals too: it is the answer that gets lost.
         raise _failure(fault)

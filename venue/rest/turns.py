@@ -4,8 +4,8 @@ And how many long answers of one user are kept until they are taken.
 A page of a thousand rows takes milliseconds in which nobody else is served, and so does a body of
 the longest. Sent over many connections at once, the loop would deal with all of them before it
 looked at anybody else's order; in turns they keep nobody waiting but the user who sent them. So do
-answers that take no token, of which there is any number: those of an empty bucket, and what is
-served to nobody in particular.
+answers that take no token, of which there is any number: those of an empty bucket, and those that
+need no credential.
 """
 
 import asyncio
@@ -14,17 +14,17 @@ from collections import deque
 from venue.wire.names import UserId
 
 
-class Turns:
+class FairTurns:
     """The turns of every user who reads or sends much just now, or of whatever else has a name."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
-    async def take(self, whose: str, *, again: bool = False) -> None:
+    async def wait_turn(self, whose: str, *, again: bool = False) -> None:
         """Return in its turn, at once when it is free; first come, first served.
 
         What the caller does without awaiting is done in it. It ends by itself. Who has just had
-        one takes the next with `again`: what is half made takes room until it is whole.
+        one takes the next with `again`: a half-made answer takes memory.
         """
         waiting = self._waiting.get(whose)
         loop = asyncio.get_running_loop()
@@ -43,7 +43,7 @@ class Turns:
         waiting = self._waiting[whose]
         while waiting:
             turn = waiting.popleft()
-            # Whoever was to have it may have been cancelled.
+            # The waiter may have been cancelled.
             if not turn.done():
                 turn.set_result(None)
                 loop.call_soon(self._pass_on, whose, loop)
@@ -56,7 +56,7 @@ class Turns:
         return len(self._waiting)
 
 
-class Places:
+class ResponseSlots:
     """At most `most` answers of each user at once, from when they are made until they are sent.
 
     A peer may take its time to read a long one: on many connections at once they would fill the
@@ -69,10 +69,9 @@ class Places:
         self._waiting: dict[UserId, deque[asyncio.Future[None]]] = {}
 
     def is_full(self, user_id: UserId) -> bool:
-        """Whether the next one of the user has to wait."""
         return self._taken.get(user_id, 0) >= self._most
 
-    async def take(self, user_id: UserId) -> None:
+    async def acquire_slot(self, user_id: UserId) -> None:
         """Return with a place for the user, at once when there is one; first come, first served."""
         if not self.is_full(user_id):
             self._taken[user_id] = self._taken.get(user_id, 0) + 1
@@ -83,17 +82,17 @@ class Places:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self.give_back(user_id)
+                self.release_slot(user_id)
             raise
 
-    def give_back(self, user_id: UserId) -> None:
-        """Let whoever waits longest have a place that was taken."""
+    def release_slot(self, user_id: UserId) -> None:
+        """Pass a slot on to the longest waiter."""
         waiting = self._waiting.get(user_id, deque())
         while waiting:
             place = waiting.popleft()
             if not waiting:
                 del self._waiting[user_id]
-            # Whoever was to have it may have been cancelled.
+            # The waiter may have been cancelled.
             if not place.done():
                 place.set_result(None)
                 return

@@ -1,4 +1,7 @@
-"""One directory of our own: checked once, then every file in it by name, never through a link."""
+"""Directories of our own: made durably, checked once, their files opened by name, never by a link.
+
+A synced file has its content on disk, and its name only once its directory is synced too.
+"""
 
 import contextlib
 import errno
@@ -8,10 +11,12 @@ import stat
 from pathlib import Path
 from typing import Final, Self
 
-from venue.durable import make_directory
 from venue.storage.record import StateFault
 
+FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
+_PARENT_MODE: Final = 0o777
+"""Of directories made on the way to one of our own, before the umask."""
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What an operating system says when there is no room, by disk, by quota, by limit."""
@@ -22,6 +27,28 @@ _OPEN_TO_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _PID_TEXT_MAX: Final = 32
 _UNFINISHED: Final = (".", ".new")
 """Around the name of a file that is being written whole."""
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory (0700) and its missing parents, the name of each durable. Raises OSError."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    lowest = missing[-1].parent if missing else path
+    # An earlier maker may have ended before its name was durable. A directory that we may not read
+    # or cannot sync was made by somebody else.
+    with contextlib.suppress(OSError):
+        sync_directory(lowest.parent)
+    for each in reversed(missing):
+        each.mkdir(mode=FOLDER_MODE if each == path else _PARENT_MODE, exist_ok=True)
+        sync_directory(each.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make what was created, renamed and removed in a directory durable. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def unfinished_names(prefix: str, suffix: str) -> tuple[str, str]:
@@ -72,7 +99,6 @@ class Folder:
         return cls(path, handle)
 
     def close(self) -> None:
-        """Let go of the directory."""
         os.close(self._handle)
 
     def names(self, prefix: str, suffix: str) -> list[str]:
@@ -134,22 +160,22 @@ class Folder:
 
     def write_whole(self, name: str, data: bytes) -> None:
         """Write a file (0600) whole or not at all, durably. Raises StateFault."""
-        beside = f"{_UNFINISHED[0]}{name}{_UNFINISHED[1]}"
+        temporary = f"{_UNFINISHED[0]}{name}{_UNFINISHED[1]}"
         try:
             with contextlib.suppress(FileNotFoundError):
                 # What a crash left of an earlier try.
-                self.remove(beside)
-            handle = self.create(beside)
+                self.remove(temporary)
+            handle = self.create(temporary)
             try:
                 write_at(handle, data, 0)
                 os.fsync(handle)
             finally:
                 os.close(handle)
-            os.rename(beside, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
+            os.rename(temporary, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
             self.sync()
         except OSError as fault:
             with contextlib.suppress(OSError):
-                self.remove(beside)
+                self.remove(temporary)
             raise self._fault(name, "cannot be written", fault) from None
 
     def hold(self, what: str) -> None:
@@ -168,7 +194,7 @@ class Folder:
     def lock(self, name: str, what: str) -> int:
         """A descriptor that holds the lock of this name until it is closed or the process ends.
 
-        what: what is being done, for the one who comes second. Raises StateFault at once, with
+        what: what we do, for the second one to come. Raises StateFault at once, with
         the process id of the holder if it is known, when another holds it.
         """
         flags = os.O_RDWR | os.O_CREAT | _OURS

@@ -1,8 +1,8 @@
 """The command log on disk: appends that are durable on return, in segments of bounded size.
 
 What a failed write leaves behind decides which of two words the caller gets. LogFull: the append
-was cut off again, durably, and may be tried later. LogBroken: nobody knows what is on disk, and the
-log takes nothing more; a sync is never tried again, because a kernel that failed to write a page
+was cut off again, durably, and may be tried later. LogBroken: the state on disk is unknown, and the
+log takes nothing more; we never retry a sync, because a kernel that failed to write a page
 may forget it and call the next sync a success.
 """
 
@@ -28,7 +28,7 @@ acknowledged in it, and the one before would look like the end of the log."""
 
 _NOT_OPENED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """What an operating system says before it looks at a name: no descriptor or memory is left, as
-amid a flood of connections. Nothing was made."""
+in a flood of connections. Nothing was made."""
 
 _PREFIX: Final = "commands-"
 _SUFFIX: Final = ".log"
@@ -168,7 +168,7 @@ class CommandLog:
 
     def try_room(self) -> None:
         """Find out whether there is room again, and leave nothing of the try behind: after a crash
-        amid it there are zeros at the end, which are cut off. Raises LogFull or LogBroken.
+        during it there are zeros at the end, which are cut off. Raises LogFull or LogBroken.
         """
         if self._broken_by is not None:
             raise LogBroken(self._broken_by)
@@ -205,7 +205,7 @@ class CommandLog:
         if is_torn_creation(data):
             end, again_at, again = HEADER_BYTES, 0, header(self._state_id, first_sequence)
             self.next_sequence = first_sequence
-            self.cut = f"{where}: was being made when the venue ended; made anew"
+            self.cut = f"{where}: was incomplete when the venue ended; rewritten"
         else:
             segment = open_segment(data, str(where), self._state_id, first_sequence, is_last=True)
             for _ in segment.entries():

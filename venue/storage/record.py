@@ -1,10 +1,10 @@
-"""The command log as bytes: a header per segment, one checked frame per append. Touches no file.
+"""Command log and snapshots as bytes: a header per file, a checksum over all. Touches no file.
 
 A segment is a header and frames. A frame is length (u32), CRC-32 (u32) over length and payload, and
 the payload: MessagePack of (sequence of the first command, at_ns, commands), all integers little
 endian. One append is one frame, so an append is in the log whole or not at all. A frame is written
-only when the one before it is on disk: where a damaged frame is followed by a whole one, what is
-damaged had been durable, and only what stands at the very end may be the torn tail of a crash.
+only when the one before it is on disk: a damaged frame before a whole one had been
+durable, and only the very end of a file may be the torn tail of a crash.
 """
 
 import struct
@@ -21,7 +21,12 @@ STATE_ID_BYTES: Final = 8
 FRAME_BYTES_MAX: Final = 64 * 1024 * 1024
 """More than any opening comes to; a longer length is damage."""
 
+SNAPSHOT_VERSION: Final = 1
+SNAPSHOT_NAMES: Final = ("snapshot-", ".snap")
+"""Beginning and end of a snapshot's file name; names sort by sequence."""
+
 _MAGIC: Final = b"VENUELOG"
+_SNAPSHOT_MAGIC: Final = b"VENUESNP"
 _HEADER: Final = struct.Struct(f"<8sB{STATE_ID_BYTES}sQ")
 _CRC: Final = struct.Struct("<I")
 _LENGTH: Final = struct.Struct("<I")
@@ -32,7 +37,7 @@ _PAYLOAD_STARTS: Final = b"\x93"
 
 
 class StateFault(Exception):
-    """The state on disk cannot be used; the text tells people what, where, and what to do."""
+    """The state on disk cannot be used; the text says what, where, and what to do."""
 
 
 class LogRecord(msgspec.Struct, frozen=True):
@@ -44,8 +49,6 @@ class LogRecord(msgspec.Struct, frozen=True):
 
 
 class _Append(msgspec.Struct, frozen=True, array_like=True):
-    """The payload of a frame."""
-
     first_sequence: int
     at_ns: int
     commands: tuple[Command | AccessCommand, ...]
@@ -181,3 +184,39 @@ class Segment:
 
     def _fault(self, offset: int, what: str) -> StateFault:
         return StateFault(f"{self._name}, byte {offset}: {what}")
+
+
+# --- snapshots ------------------------------------------------------------------------------------
+
+# The header of a snapshot is that of a segment but for its magic; its CRC covers the payload, too.
+
+
+def snapshot_name(sequence: int) -> str:
+    return f"{SNAPSHOT_NAMES[0]}{sequence:020d}{SNAPSHOT_NAMES[1]}"
+
+
+def seal(state_id: bytes, sequence: int, payload: bytes) -> bytes:
+    plain = _HEADER.pack(_SNAPSHOT_MAGIC, SNAPSHOT_VERSION, state_id, sequence)
+    return plain + _CRC.pack(zlib.crc32(payload, zlib.crc32(plain))) + payload
+
+
+def unseal(data: bytes, where: str, state_id: bytes) -> tuple[int, bytes]:
+    """The sequence that a snapshot's file includes, and its payload.
+
+    Raises StateFault when it is damaged, of another version or of another directory.
+    """
+    if len(data) < HEADER_BYTES or not data.startswith(_SNAPSHOT_MAGIC):
+        raise StateFault(f"{where}: is no snapshot")
+    plain, crc = data[: _HEADER.size], data[_HEADER.size : HEADER_BYTES]
+    _, version, written_under, sequence = _HEADER.unpack(plain)
+    if version != SNAPSHOT_VERSION:
+        raise StateFault(
+            f"{where}: is of format version {version}, and this program reads version "
+            f"{SNAPSHOT_VERSION} only"
+        )
+    payload = data[HEADER_BYTES:]
+    if _CRC.pack(zlib.crc32(payload, zlib.crc32(plain))) != crc:
+        raise StateFault(f"{where}: is damaged")
+    if written_under != state_id:
+        raise StateFault(f"{where}: belongs to another state directory")
+    return int(sequence), payload

@@ -1,19 +1,23 @@
 """A state directory: keys, snapshots and the command log of one venue, for one process at a time.
 
-Two ways in. `StateDir.open` is the server's: it holds the lock, makes what is missing, appends.
-`StateDir.beside` is for compacting while a server runs: it sees sealed segments only (every one
-but the last), which nobody writes to any more, and has a lock of its own.
+`StateDir.open` is the server's: it holds the lock, makes missing files, appends.
+`StateDir.open_sealed` is for compacting while a server runs: it reads sealed segments only (all but
+the last), to which nobody writes any more, and has a lock of its own.
 """
 
 import contextlib
 import itertools
 import os
+import secrets
+import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Self
 
+import msgspec
+
 from venue.storage.folder import Folder, unfinished_names
-from venue.storage.keys import KEYS_FILE, Keys, make_keys, read_keys
 from venue.storage.log import (
     SEGMENT_BYTES,
     SEGMENT_RECORDS,
@@ -22,12 +26,77 @@ from venue.storage.log import (
     open_segment,
     segments,
 )
-from venue.storage.record import LogRecord, StateFault, is_torn_creation
-from venue.storage.snapshot import SNAPSHOT_NAMES, seal, snapshot_name, unseal
+from venue.storage.record import (
+    SNAPSHOT_NAMES,
+    STATE_ID_BYTES,
+    LogRecord,
+    StateFault,
+    is_torn_creation,
+    seal,
+    snapshot_name,
+    unseal,
+)
 
 LOCK_FILE: Final = "lock"
 COMPACT_LOCK_FILE: Final = "compact.lock"
 SNAPSHOTS_KEPT: Final = 2
+KEYS_FILE: Final = "keys"
+KEY_BYTES: Final = 32
+
+_KEYS_MAGIC: Final = b"VENUEKEY"
+_KEYS_VERSION: Final = 1
+_KEYS: Final = struct.Struct(f"<8sB{STATE_ID_BYTES}s{KEY_BYTES}s{KEY_BYTES}s")
+_CRC: Final = struct.Struct("<I")
+
+
+class Keys(msgspec.Struct, frozen=True):
+    """The secrets that ids and cursors depend on, and the id in every file of the directory.
+
+    The state id keeps files of two directories apart: a log replayed under other keys would give
+    other ids.
+    """
+
+    state_id: bytes
+    order_id_key: bytes
+    cursor_key: bytes
+
+    def __repr__(self) -> str:
+        return f"Keys(state_id={self.state_id.hex()}, order_id_key=***, cursor_key=***)"
+
+    __str__ = __repr__
+
+
+def read_keys(folder: Folder) -> Keys:
+    """The keys of a directory.
+
+    Raises StateFault when there are none, they are damaged, or others may read them.
+    """
+    where = folder.path / KEYS_FILE
+    data = folder.read(KEYS_FILE, secret=True)
+    plain, crc = data[: _KEYS.size], data[_KEYS.size :]
+    if len(plain) < _KEYS.size or _CRC.pack(zlib.crc32(plain)) != crc:
+        raise StateFault(f"{where}: is damaged; restore it from a copy, it cannot be made again")
+    magic, version, state_id, order_id_key, cursor_key = _KEYS.unpack(plain)
+    if magic != _KEYS_MAGIC or version != _KEYS_VERSION:
+        raise StateFault(
+            f"{where}: is of format version {version}, and this program reads version "
+            f"{_KEYS_VERSION} only"
+        )
+    return Keys(state_id, order_id_key, cursor_key)
+
+
+def make_keys(folder: Folder) -> Keys:
+    """New keys, on disk on return. Raises StateFault when they cannot be written."""
+    keys = Keys(
+        secrets.token_bytes(STATE_ID_BYTES),
+        secrets.token_bytes(KEY_BYTES),
+        secrets.token_bytes(KEY_BYTES),
+    )
+    plain = _KEYS.pack(
+        _KEYS_MAGIC, _KEYS_VERSION, keys.state_id, keys.order_id_key, keys.cursor_key
+    )
+    folder.write_whole(KEYS_FILE, plain + _CRC.pack(zlib.crc32(plain)))
+    return keys
 
 
 class StateDir:
@@ -64,7 +133,7 @@ class StateDir:
         """The directory with everything in it, for this process alone; made when not there.
 
         Raises StateFault when it cannot be used, another process uses it, the end of its log is
-        missing, or keys are missing beside a log: without them its ids could not be derived again.
+        missing, or a log has no keys: without them its ids could not be derived again.
         """
         folder = Folder.open(path, create=True)
         with contextlib.ExitStack() as undo:
@@ -83,7 +152,7 @@ class StateDir:
         return cls(folder, lock, keys, False, segment_records, segment_bytes)
 
     @classmethod
-    def beside(cls, path: Path) -> Self:
+    def open_sealed(cls, path: Path) -> Self:
         """The sealed part of a directory that a server may be using; made by a server before.
 
         Raises StateFault when it cannot be used or is being compacted by another process.
@@ -107,13 +176,11 @@ class StateDir:
         self.close()
 
     def close(self) -> None:
-        """Let go of the directory and its lock."""
         os.close(self._lock)
         self._folder.close()
 
     @property
     def path(self) -> Path:
-        """The directory, as it was named."""
         return self._folder.path
 
     @property
@@ -220,7 +287,7 @@ class StateDir:
     def write_snapshot(self, sequence: int, payload: bytes) -> None:
         """Write a snapshot that includes every command up to `sequence`, whole or not at all.
 
-        What writers before it were killed amid is removed first. Raises StateFault when it cannot
+        Removes what killed writers left unfinished first. Raises StateFault when it cannot
         be written.
         """
         self._remove(self._folder.names(*unfinished_names(*SNAPSHOT_NAMES)))

@@ -1,4 +1,4 @@
-"""One connection of the subscription channel: its set of targets and what is still to be sent.
+"""One connection of the subscription channel: its set of targets and the frames still to be sent.
 
 No sockets and no clock in here. The shell hands in what the client sent (`receive`), the hub hands
 in what happened (`offer`, `mark`), and the shell takes out one frame at a time (`next_frame`).
@@ -25,12 +25,12 @@ OUTBOX_FRAMES_MAX: Final = 256
 fewer meanwhile: one order may make thousands, and to send them all takes us our time."""
 
 UNTAKEN_BYTES_MAX: Final = 1024 * 1024
-"""More bytes of waiting prints than this make a reader overdue to whom one frame has been under way
+"""More bytes of waiting prints than this make a reader overdue with one frame in flight
 for a second."""
 
 OUTBOX_BYTES_MAX: Final = 16 * 1024 * 1024
 """More than this make any reader overdue at once. One order may make thousands of prints, which
-come before whoever listens had a turn; they are the same bytes for everybody."""
+come before a listener had a turn; they are the same bytes for everybody."""
 
 STUCK_NS: Final = 5 * NS_PER_SECOND
 _UNTAKEN_PART: Final = 5
@@ -38,8 +38,6 @@ _UNTAKEN_PART: Final = 5
 
 
 class Directory(Protocol):
-    """Handles to ids, as the periodically refreshed directory has them at `now_ns`."""
-
     def resolve_ticker(self, handle: str, now_ns: int) -> MarketId | Unresolvable:
         """The rung with this ticker (trimmed and folded already)."""
         ...
@@ -50,8 +48,6 @@ class Directory(Protocol):
 
 
 class Books(Protocol):
-    """Book frames of markets, encoded."""
-
     def book_frame(self, market_id: MarketId) -> bytes | None:
         """The newest frame, or None for a market that does not exist (yet)."""
         ...
@@ -70,7 +66,7 @@ class Channel:
         self._books = books
         self._unparsed = 0
         self._frames: deque[bytes | MarketId] = deque()
-        """What waits in its order; an id stands for the first book of that rung."""
+        """Frames in their order; an id is the first book of that rung."""
         self._bytes = 0
         self._first: dict[MarketId, bytes | None] = {}
         """First books that wait, as they were at the subscribe: prints follow that are not in them.
@@ -125,7 +121,7 @@ class Channel:
         """Put what a target names into the set it belongs to, or say why it cannot be."""
         match target.data:
             case frames.ByEventMarketId(event_market_id=text):
-                # What is no UUID at all is not one that nobody recognises: it cannot be resolved.
+                # A text that is no UUID is not an unknown UUID: it cannot be resolved.
                 if not names.is_uuid(text):
                     return "eventMarketId: not a UUID"
                 rungs[MarketId(names.fold_uuid(text))] = None
@@ -202,9 +198,9 @@ class Channel:
         return len(self._frames) + len(self._marks)
 
     def overdue(self, now_ns: int) -> bool:
-        """Whether the reader is too slow to be kept.
+        """True if the reader is too slow to keep its connection.
 
-        It took nothing for five seconds while something was under way, has had more than 256
+        It took nothing for five seconds while a frame was in flight, has had more than 256
         frames waiting for five seconds and at no time 256 fewer than before, or has more bytes
         waiting than are kept for it.
         """

@@ -62,7 +62,6 @@ class Hub:
 
     @property
     def subscribers(self) -> int:
-        """How many connections there are."""
         return len(self._connections)
 
     def has_room(self, address: str) -> bool:
@@ -137,8 +136,8 @@ class Hub:
                     pass
 
     def _changed(self, market_id: MarketId) -> None:
-        """A book is another one: whoever listens is told at the next flush. Whoever comes later is
-        told it at once, and must not be told the same again by that flush."""
+        """A book changed: listeners get it at the next flush. A later subscriber gets it now, and
+        must not get the same again by that flush."""
         if market_id in self._rungs:
             self._dirty[market_id] = None
             self._dirtied.set()
@@ -238,7 +237,7 @@ class Hub:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is of this host; what is no address is."""
+    """Whether an address is of this host; a text that is no address is."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

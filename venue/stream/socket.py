@@ -1,7 +1,7 @@
 """The websocket shell of the channel: moves frames between a socket and its `Channel`.
 
-No credential is needed. One task reads, one writes; the reader takes the client's next message
-only after everything that waits has been sent and its pace allows, so a flood of subscribes waits
+No credential is needed. One task reads, one writes; the reader takes the client's next message only
+after everything that waits has been sent and the rate limit allows, so a flood of subscribes waits
 in the client. Text and binary messages are read alike.
 """
 

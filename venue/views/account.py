@@ -40,8 +40,6 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 class AccountSnapshot(msgspec.Struct, frozen=True):
-    """Everything kept of one user."""
-
     user_id: UserId
     balance: model.Balance
     positions: tuple[PositionChanged, ...]
@@ -96,7 +94,6 @@ class AccountViews:
 
     @classmethod
     def restored(cls, catalog: Catalog, snapshot: tuple[AccountSnapshot, ...]) -> "AccountViews":
-        """The views that gave this snapshot, beside the restored catalog."""
         views = cls(catalog)
         for kept in snapshot:
             positions = {
@@ -113,7 +110,6 @@ class AccountViews:
         return views
 
     def snapshot(self) -> tuple[AccountSnapshot, ...]:
-        """Everything there is, user by user; later events do not change it."""
         return tuple(
             [
                 AccountSnapshot(
@@ -128,7 +124,6 @@ class AccountViews:
         )
 
     def apply(self, event: messages.Event) -> None:
-        """Take in one event of the engine; those that do not concern accounts pass by."""
         take = self._takers.get(type(event))
         if take is not None:
             take(event)
@@ -147,7 +142,6 @@ class AccountViews:
             del account.places[bisect_left(account.places, place)]
 
     def _place(self, market_id: MarketId, outcome: Outcome) -> str:
-        """Where a position stands in the list."""
         return f"{self._catalog.market_tickers(market_id)[0]} {outcome}"
 
     def _change_balance(self, event: messages.BalanceChanged) -> None:
@@ -190,15 +184,12 @@ class AccountViews:
         return None
 
     def users(self) -> tuple[UserId, ...]:
-        """Every account holder, in the order in which they were added."""
         return tuple(self._accounts)
 
     def has_user(self, user_id: UserId) -> bool:
-        """Whether this is an account holder."""
         return user_id in self._accounts
 
     def balance(self, user_id: UserId) -> model.Balance:
-        """The user's cash."""
         return self._read(user_id).balance
 
     # --- orders --------------------------------------------------------------------------------
@@ -340,7 +331,7 @@ def shown_order(
     client_order_id: ClientOrderId | None = None,
     spent_cents: Cents | None = None,
 ) -> model.Order:
-    """An order as the wire shows it; what is None is left out.
+    """An order as the wire shows it, without its None fields.
 
     created_ns: for a read when the engine sequenced it, for the reply to a create or an amend the
     gateway's submit instant. The optional fields belong to one kind of answer each.

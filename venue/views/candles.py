@@ -54,7 +54,6 @@ class Bucket(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def with_later(
         self, high: Price, low: Price, close: Price, volume: Qty, trade_count: int
     ) -> "Bucket":
-        """This bucket with what traded later in it."""
         return Bucket(
             self.start_ns,
             self.open,
@@ -78,8 +77,6 @@ class RollupSnapshot(msgspec.Struct, frozen=True):
 
 
 class _Rollup:
-    """The buckets of one length, oldest first."""
-
     __slots__ = ("closed", "latest", "length_ns")
 
     def __init__(self, length_ns: int) -> None:
@@ -87,7 +84,7 @@ class _Rollup:
         self.closed = PackedRows(_BUCKETS)
         self.latest: Bucket | None = None
 
-    def add(self, at_ns: int, price: Price, qty: Qty) -> None:
+    def add_print(self, at_ns: int, price: Price, qty: Qty) -> None:
         start_ns = at_ns - at_ns % self.length_ns
         latest = self.latest
         if latest is not None and latest.start_ns == start_ns:
@@ -108,8 +105,6 @@ class _Rollup:
 
 
 class Candles:
-    """The candles of one market."""
-
     def __init__(self) -> None:
         self._stored: dict[CandleInterval, _Rollup] = {
             name: _Rollup(LENGTH_NS[name]) for name in STORED
@@ -117,7 +112,6 @@ class Candles:
 
     @classmethod
     def restored(cls, snapshot: tuple[RollupSnapshot, ...]) -> "Candles":
-        """The candles that gave this snapshot."""
         candles = cls()
         for kept in snapshot:
             rollup = candles._stored[kept.interval]
@@ -126,7 +120,6 @@ class Candles:
         return candles
 
     def snapshot(self) -> tuple[RollupSnapshot, ...]:
-        """Everything there is; later prints do not change it."""
         return tuple(
             [
                 RollupSnapshot(interval, rollup.closed.snapshot(), rollup.latest)
@@ -134,10 +127,10 @@ class Candles:
             ]
         )
 
-    def add(self, at_ns: int, price: Price, qty: Qty) -> None:
+    def add_print(self, at_ns: int, price: Price, qty: Qty) -> None:
         """Count one print; `at_ns` never goes back."""
         for rollup in self._stored.values():
-            rollup.add(at_ns, price, qty)
+            rollup.add_print(at_ns, price, qty)
 
     def window(
         self, interval: CandleInterval, from_ns_: int, to_ns_: int
@@ -145,7 +138,7 @@ class Candles:
         """Candles that share an instant with a window (S54), oldest first, none without a trade.
 
         A candle is shown whole, also one that began before the window, and one that is still going
-        on as it stands. Of more than `CANDLES_MAX` only the newest are shown.
+        on as it is now. Of more than `CANDLES_MAX` only the newest are shown.
         """
         rollup = self._stored.get(interval)
         length_ns = LENGTH_NS[interval]

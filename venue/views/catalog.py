@@ -1,4 +1,4 @@
-"""What is traded: companies, series, events and their rungs, and how to find them.
+"""Companies, series, events and their rungs, and how to find them.
 
 Readings: docs/assumptions.md#S34, #S38, #S46.
 """
@@ -55,8 +55,6 @@ class _EventView(msgspec.Struct):
 
 
 class EventRecord(msgspec.Struct, frozen=True):
-    """An event as listed, and its status."""
-
     listed: messages.ListEvent
     status: EventStatus
 
@@ -73,8 +71,6 @@ class MarketRecord(msgspec.Struct, frozen=True):
 
 
 class CatalogSnapshot(msgspec.Struct, frozen=True):
-    """Everything that is listed, each in the order of listing."""
-
     companies: tuple[Company, ...]
     events: tuple[EventRecord, ...]
     markets: tuple[MarketRecord, ...]
@@ -90,7 +86,6 @@ class MarketFilter(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is filtered: the paged catalog instead of one whole page."""
         return self.q is None and self.series_ticker is None and self.project_id is None
 
 
@@ -127,7 +122,6 @@ class Catalog:
 
     @classmethod
     def restored(cls, snapshot: CatalogSnapshot) -> "Catalog":
-        """The catalog that gave this snapshot."""
         catalog = cls()
         catalog._directory = Directory.restored(snapshot.directory)
         catalog._companies = {company.project_id: company for company in snapshot.companies}
@@ -142,7 +136,6 @@ class Catalog:
         return catalog
 
     def snapshot(self) -> CatalogSnapshot:
-        """Everything there is; later events do not change it."""
         return CatalogSnapshot(
             tuple(self._companies.values()),
             tuple([EventRecord(event.listed, event.status) for event in self._events]),
@@ -165,7 +158,6 @@ class Catalog:
     # --- what happened -------------------------------------------------------------------------
 
     def apply(self, event: messages.Event) -> None:
-        """Take in one event of the engine; those that do not concern the catalog pass by."""
         take = self._takers.get(type(event))
         if take is not None:
             take(event)
@@ -243,7 +235,6 @@ class Catalog:
         return None if market is None else market.listed.market_id
 
     def market(self, market_id: MarketId) -> model.Market:
-        """The market with this UUID. Raises KeyError when there is none."""
         return _shown(self._by_market[market_id])
 
     def market_tickers(self, market_id: MarketId) -> tuple[Ticker, Ticker]:
@@ -259,7 +250,6 @@ class Catalog:
         return self._by_market[market_id].sequence
 
     def numbered_market(self, number: int) -> MarketId:
-        """The market with this number."""
         return self._markets[number].listed.market_id
 
     def market_numbers(self, event_ticker: Ticker) -> tuple[int, ...]:
@@ -268,7 +258,6 @@ class Catalog:
         return () if event is None else tuple([market.sequence for market in event.markets])
 
     def company(self, project_id: ProjectId) -> Company | None:
-        """The company with this UUID, archived ones too."""
         return self._companies.get(project_id)
 
     def companies(self) -> tuple[Company, ...]:
@@ -277,11 +266,9 @@ class Catalog:
 
     @property
     def market_count(self) -> int:
-        """How many markets there are or were."""
         return len(self._markets)
 
     def event(self, event_ticker: str) -> model.Event | None:
-        """The event with this ticker, any case."""
         event = self._by_event.get(names.fold_ticker(event_ticker))
         return None if event is None else _shown_event(event)
 
@@ -290,7 +277,6 @@ class Catalog:
         return tuple([events[0].listed.series_ticker for events in self._by_series.values()])
 
     def has_series(self, series_ticker: str) -> bool:
-        """Whether any event belongs to this series, any case."""
         return names.fold_ticker(series_ticker) in self._by_series
 
     # --- lists ---------------------------------------------------------------------------------
@@ -362,7 +348,7 @@ class Catalog:
     # --- handles of the channel ----------------------------------------------------------------
 
     def refresh_directory_every(self, refresh_ns: int) -> None:
-        """Let the directory of handles take in what is new so often; refresh_ns >= 1."""
+        """Set how often the directory of handles takes new names in; refresh_ns >= 1."""
         self._directory.refresh_ns = refresh_ns
 
     def resolve_ticker(self, handle: str, now_ns: int) -> MarketId | Unresolvable:

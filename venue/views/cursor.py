@@ -46,7 +46,7 @@ class Cursors:
         raw = self._mac(listing, place) + place.encode()
         return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
-    def open(self, listing: Listing, token: str) -> str:
+    def open_cursor(self, listing: Listing, token: str) -> str:
         """The place that `issue` put into this token for the same listing.
 
         Raises Refusal(invalid_cursor) for every other text: altered, cut, re-spelt, or issued to

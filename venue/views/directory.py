@@ -1,7 +1,7 @@
 """The directory of handles that the channel resolves tickers and symbols against.
 
-It is refreshed at a fixed beat from the instant the first entry was listed, so what is listed or
-renamed later is found by handle only after the next refresh; a state change (halt, resume,
+It is refreshed at a fixed beat from the instant the first entry was listed, so a later name or
+rename is found by handle only after the next refresh; a state change (halt, resume,
 resolution, archiving) counts at once. UUIDs never come here: they resolve immediately.
 
 Reading: docs/assumptions.md#S30.
@@ -40,7 +40,7 @@ class _Symbol(msgspec.Struct, frozen=True):
 
 
 class DirectorySnapshot(msgspec.Struct, frozen=True):
-    """What the directory knows beyond the tickers, which the catalog lists anew.
+    """What the directory knows beyond the tickers, which the catalog lists again.
 
     symbols: in the order in which they were given.
     """
@@ -70,7 +70,7 @@ class Directory:
 
     @classmethod
     def restored(cls, snapshot: DirectorySnapshot) -> "Directory":
-        """The directory that gave this snapshot, once groups, markets and states are told again."""
+        """The directory of a snapshot, once groups, markets and states are listed again."""
         directory = cls()
         directory._first_ns = snapshot.first_ns
         directory._symbols = list(snapshot.symbols)
@@ -78,16 +78,13 @@ class Directory:
         return directory
 
     def snapshot(self) -> DirectorySnapshot:
-        """Everything there is but tickers; later changes do not change it."""
         return DirectorySnapshot(self._first_ns, tuple(self._symbols), tuple(self._archived))
 
     def list_symbol(self, project_id: ProjectId, symbol: str, at_ns: int) -> None:
-        """A company has this symbol from `at_ns` on."""
         self._note_first(at_ns)
         self._symbols.append(_Symbol(project_id, symbol.upper(), at_ns))
 
     def list_group(self, ticker: Ticker) -> None:
-        """A series or an event has this ticker."""
         self._groups[ticker.upper()] = None
 
     def list_market(
@@ -99,7 +96,6 @@ class Directory:
         self._rungs[ticker.upper()] = self._by_id[market_id] = rung
 
     def set_state(self, market_id: MarketId, state: MarketState) -> None:
-        """A market was halted, resumed or resolved."""
         self._by_id[market_id].state = state
 
     def archive(self, project_id: ProjectId) -> None:

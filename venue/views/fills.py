@@ -59,14 +59,12 @@ class FillTable:
 
     @classmethod
     def restored(cls, snapshot: FillsSnapshot) -> "FillTable":
-        """The table that gave this snapshot."""
         table = cls()
         table._rows = PackedRows.restored(_DECODER, snapshot.rows)
         table._places = {n: array(PLACE_CODE, places) for n, places in snapshot.places.items()}
         return table
 
     def snapshot(self) -> FillsSnapshot:
-        """Everything there is; later fills do not change it."""
         places = {number: tuple(places) for number, places in self._places.items()}
         return FillsSnapshot(self._rows.snapshot(), places)
 
@@ -95,7 +93,6 @@ class FillTable:
         )
 
     def row(self, place: int) -> FillRow:
-        """The fill at a place."""
         return self._rows[place]
 
     def newest_first(self, markets: Iterable[int] | None, before: int | None) -> Iterator[int]:

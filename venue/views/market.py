@@ -58,8 +58,6 @@ class TapeSnapshot(msgspec.Struct, frozen=True):
 
 
 class _Tape:
-    """Everything kept of one market."""
-
     __slots__ = ("asks", "bids", "candles", "captured_ns", "prints", "volume_cents")
 
     def __init__(self, listed_ns: int) -> None:
@@ -91,11 +89,11 @@ class _Tape:
             self.candles.snapshot(),
         )
 
-    def add(self, printed: messages.TradePrinted) -> None:
+    def add_print(self, printed: messages.TradePrinted) -> None:
         self.captured_ns = printed.at_ns
         self.prints.append(_Print(printed.at_ns, printed.trade_id, printed.price, printed.qty))
         self.volume_cents = Cents(self.volume_cents + notional(printed.price, printed.qty))
-        self.candles.add(printed.at_ns, printed.price, printed.qty)
+        self.candles.add_print(printed.at_ns, printed.price, printed.qty)
 
 
 class MarketViews:
@@ -112,17 +110,14 @@ class MarketViews:
 
     @classmethod
     def restored(cls, catalog: Catalog, snapshot: tuple[TapeSnapshot, ...]) -> "MarketViews":
-        """The views that gave this snapshot, beside the restored catalog."""
         views = cls(catalog)
         views._tapes = {kept.market_id: _Tape.restored(kept) for kept in snapshot}
         return views
 
     def snapshot(self) -> tuple[TapeSnapshot, ...]:
-        """Everything there is, market by market; later events do not change it."""
         return tuple([tape.snapshot(market_id) for market_id, tape in self._tapes.items()])
 
     def apply(self, event: messages.Event) -> None:
-        """Take in one event of the engine; those that do not concern markets pass by."""
         take = self._takers.get(type(event))
         if take is not None:
             take(event)
@@ -135,7 +130,7 @@ class MarketViews:
         tape.captured_ns = max(event.at_ns, tape.captured_ns)
 
     def _print(self, event: messages.TradePrinted) -> None:
-        self._tapes[event.market_id].add(event)
+        self._tapes[event.market_id].add_print(event)
 
     def _list_market(self, event: messages.MarketListed) -> None:
         self._tapes[event.market.market_id] = _Tape(event.at_ns)
@@ -183,7 +178,6 @@ class MarketViews:
         return max((row.at_ns for row in newest if row is not None), default=0)
 
     def last_trade(self, market_id: MarketId) -> model.MarketTrade | None:
-        """The newest print, or None for a market that never traded."""
         newest = self._tapes[market_id].prints.newest()
         return None if newest is None else self._shown(market_id, newest)
 

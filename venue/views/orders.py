@@ -77,7 +77,6 @@ class OrderTable:
         return table
 
     def snapshot(self) -> OrdersSnapshot:
-        """Everything there is; later changes do not change it."""
         return OrdersSnapshot(bytes(self._records), dict(self._early_fills))
 
     def change(self, order: OrderState) -> None:
@@ -124,7 +123,6 @@ class OrderTable:
         return self._places.get(number) if str(number) == order_id else None
 
     def order(self, place: int) -> OrderState:
-        """The order at a place."""
         return self.kept_order(self.kept(place))
 
     def kept(self, place: int) -> bytes:
@@ -186,7 +184,7 @@ class OrderTable:
     def swap_newest_fill(self, order_id: OrderId, fill: int) -> int | None:
         """An order's newest fill is now the one at this place; the place of the one before it.
 
-        The order itself may be told of later.
+        The event of the order itself may come later.
         """
         number = int(order_id)
         place = self._places.get(number)

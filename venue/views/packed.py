@@ -31,7 +31,7 @@ class PackedSnapshot(msgspec.Struct, frozen=True):
 class PackedRows(Generic[R]):
     """A list that grows only at its end. A row takes its msgpack bytes and eight more.
 
-    decoder: of the row type, best an array-like Struct. Reading a row makes it anew.
+    decoder: of the row type, best an array-like Struct. Each read decodes the row.
     """
 
     __slots__ = ("_decoder", "_ends", "_rows")
@@ -45,18 +45,15 @@ class PackedRows(Generic[R]):
     def restored(
         cls, decoder: "msgspec.msgpack.Decoder[R]", snapshot: PackedSnapshot
     ) -> "PackedRows[R]":
-        """The list that gave this snapshot."""
         rows = cls(decoder)
         rows._ends = array(_END_CODE, snapshot.ends)
         rows._rows = bytearray(snapshot.rows)
         return rows
 
     def snapshot(self) -> PackedSnapshot:
-        """Everything there is; later rows do not change it."""
         return PackedSnapshot(tuple(self._ends), bytes(self._rows))
 
     def append(self, row: R) -> None:
-        """Put a row behind all others."""
         self._rows += _ENCODER.encode(row)
         self._ends.append(len(self._rows))
 
@@ -69,7 +66,6 @@ class PackedRows(Generic[R]):
         return self._decoder.decode(self._rows[self._ends[place - 1] if place else 0 : end])
 
     def newest(self) -> R | None:
-        """The last row, None while there is none."""
         return self[len(self) - 1] if self._ends else None
 
 

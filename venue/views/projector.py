@@ -11,16 +11,12 @@ from venue.views.market import MarketViews, TapeSnapshot
 
 
 class ViewsSnapshot(msgspec.Struct, frozen=True):
-    """Everything that the outside may see, as plain values."""
-
     catalog: CatalogSnapshot
     market: tuple[TapeSnapshot, ...]
     account: tuple[AccountSnapshot, ...]
 
 
 class Views:
-    """Everything that the outside may see."""
-
     def __init__(self) -> None:
         self.catalog = Catalog()
         self.market = MarketViews(self.catalog)
@@ -36,7 +32,6 @@ class Views:
         return views
 
     def snapshot(self) -> ViewsSnapshot:
-        """Everything there is; later events do not change it."""
         return ViewsSnapshot(
             self.catalog.snapshot(), self.market.snapshot(), self.account.snapshot()
         )
@@ -52,8 +47,8 @@ class Views:
 class Projector:
     """Holds events back for `lag_ns` >= 0, then applies them to `views`.
 
-    A lag that is set anew holds for what waits already: what waited out an old one would hold up
-    everything behind it.
+    A new lag holds for events that wait already: those of an older, longer one would hold up
+    everything behind them.
     """
 
     def __init__(self, views: Views, lag_ns: int) -> None:

@@ -1,4 +1,4 @@
-"""Every reading of a silence of the interface, numbered; the one place where a reading is stated.
+"""Every spec gap of the interface, numbered, and our reading of it: the only place that states it.
 
 Code that follows a reading names its number in a comment or docstring (`S13`). `switch` says where
 to change when the truth is learned. The numbers are permanent. docs/assumptions.md is generated
@@ -11,17 +11,14 @@ import msgspec
 
 
 class Assumption(msgspec.Struct, frozen=True):
-    """What the interface leaves open, what the venue here does, and what a client must survive.
+    """One spec gap, what this venue does, and what a client must survive."""
 
-    survives: the other plausible answers that a client copes with; empty where none depends on it.
-    switch: dotted module, or module and name, in which the reading is carried out; several are
-    parted by a comma.
-    """
-
-    silence: str
+    gap: str
     reading: str
     survives: str
+    """Other plausible answers that a client copes with; empty where none depends on it."""
     switch: str
+    """Dotted module, or module and name, that follows the reading; several parted by commas."""
 
 
 ASSUMPTIONS: Final[dict[str, Assumption]] = {

@@ -64,7 +64,7 @@ class Garbled(Exception):
 
 
 def why(fault: BaseException) -> str:
-    """Why bytes cannot be read: what is nested too deep is told in words of ours."""
+    """Why bytes cannot be read: too deep a nesting in our own words."""
     return "nested too deep" if isinstance(fault, RecursionError) else str(fault)
 
 
@@ -96,7 +96,6 @@ def encode_new_order(order: NewOrder) -> RequestBody:
 
 
 def encode_amend(amend: Amend) -> RequestBody:
-    """The body of PUT /orders/{order_id}: only what changes."""
     body: dict[str, int] = {}
     if amend.price is not None:
         body["price"] = amend.price
@@ -115,7 +114,7 @@ def _refuse_constant(text: str) -> object:
 def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs) if pairs else {}
     if len(fields) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return fields
 
 
@@ -128,13 +127,13 @@ _STRICT: Final = json.JSONDecoder(
 
 
 _IN_QUOTES: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
-"""Also without its end: the search would begin anew at each quote that was skipped inside."""
+"""Also without its end: the search would restart at each quote that was skipped inside."""
 _BRACKETS_ALIKE: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def _too_deep(body: bytes) -> bool:
-    """Whether JSON is nested deeper than may be; what is no JSON is for its reader to refuse."""
+    """Whether JSON is nested deeper than may be; the reader refuses all but JSON."""
     left = _IN_QUOTES.sub(b"", body).translate(None, _NO_BRACKETS).translate(_BRACKETS_ALIKE)
     for _ in range(limits.BODY_DEPTH_MAX):
         # Each time the innermost pairs go, and those alone.
@@ -205,7 +204,7 @@ _TIMES_IN_FORCE: Final = {time.value: time for time in TimeInForce}
 
 
 def _member(accepted: dict[str, E_], text: str, name: str) -> E_:
-    """The member that `text` names in any ASCII case. Raises Refusal listing what is accepted."""
+    """The member that `text` names in any ASCII case. Raises Refusal that lists all values."""
     member = accepted.get(text.lower() if text.isascii() else text)
     if member is None:
         raise Refusal(Code.INVALID_ENUM_VALUE, f"{name}: accepted are {', '.join(accepted)}")
@@ -258,7 +257,7 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     if qty_value is None and budget_value is None:
         raise Refusal(Code.INVALID_REQUEST_BODY, "qty or budget_cents: one of them is wanted")
 
-    # Of two names neither is the market's: that there are two is what is said of them.
+    # Of two names neither is the market's: the refusal is about there being two.
     if market_id is None and ticker is not None and not names.is_market_path(ticker):
         raise Refusal(Code.INVALID_MARKET_IDENTIFIER, "ticker: not well formed")
     if ticker is None and market_id is not None and not names.is_uuid(market_id):
@@ -380,7 +379,7 @@ def _parse_target(value: object) -> frames.Target:
 
 
 def _only_key(keys: dict[str, object], handle: str, uuid: str) -> tuple[str, str]:
-    # A key of the other target type would be a second name for what is meant, not a stray field.
+    # A key of the other target type would be a second name of the target, not a stray field.
     present = [name for name in ("ticker", "eventMarketId", "symbol", "marketId") if name in keys]
     if present not in ([handle], [uuid]):
         raise ValueError(f"exactly one of {handle} and {uuid} is wanted")

@@ -19,14 +19,14 @@ class Culprit(enum.StrEnum):
     CALLER = "caller"  # the request is wrong and stays wrong
     CREDENTIAL = "credential"  # the key or token is
     STATE = "state"  # funds, the order, the market or the venue stand in the way
-    PACE = "pace"  # too fast
+    PACE = "pace"  # beyond the rate limit
     SERVICE = "service"  # the venue's own fault
 
 
 class Sequenced(enum.StrEnum):
     """What an answer says about a write that was sent once."""
 
-    NEVER = "never"  # it did not reach the engine and never will: the same bytes may go again
+    NEVER = "never"  # it never reaches the engine: safe to retry with the same bytes
     DECIDED = "decided"  # the engine or the gateway decided against it
     UNKNOWN = "unknown"  # it may have been carried out
 
@@ -34,9 +34,9 @@ class Sequenced(enum.StrEnum):
 class Advice(enum.StrEnum):
     """What a client may do after an answer."""
 
-    FIX = "fix"  # a bug of ours: never the same request again
+    FIX = "fix"  # a bug of ours: never retry the same request
     STOP_KEY = "stop_key"  # nothing more on this credential; wake a person
-    WAIT = "wait"  # the same request again after a backoff
+    WAIT = "wait"  # retry the same request after a backoff
     READ_BACK = "read_back"  # re-send a create byte-identical, repeat a cancel, read an amend
     REREAD_FUNDS = "reread_funds"  # balance and positions first, then a new size
     PARK_MARKET = "park_market"  # no orders here until a read shows it active
@@ -44,8 +44,8 @@ class Advice(enum.StrEnum):
     EXISTS = "exists"  # the order is there already: find it
     ENDED = "ended"  # the order is over: read how
     LOOK_AGAIN = "look_again"  # named thing not found: read once more before believing it
-    GIVE_UP = "give_up"  # nothing traded and nothing rests; do not repeat by itself
-    FRESH_WALK = "fresh_walk"  # throw a partial page walk away and begin again
+    GIVE_UP = "give_up"  # nothing traded, nothing rests; no automatic retry
+    FRESH_WALK = "fresh_walk"  # drop the stale part of a page walk and restart it
 
 
 class Code(enum.StrEnum):

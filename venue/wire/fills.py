@@ -19,7 +19,7 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 def decode_fills(data: bytes) -> FillsPage:
-    """A page of fills: the form of S4, else whatever of it can be told from the rest.
+    """A page of fills: the form of S4, else whatever of it follows from the rest.
 
     Every fill must show its order, outcome, side, own price, size and time. What else is missing
     is made up: the tape's price from the own one, and the ids from everything shown, so that the

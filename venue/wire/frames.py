@@ -19,14 +19,10 @@ MARKET: Final = "market"
 
 
 class ByTicker(msgspec.Struct, frozen=True):
-    """A rung by its ticker."""
-
     ticker: str
 
 
 class ByEventMarketId(msgspec.Struct, frozen=True):
-    """A rung by its UUID."""
-
     event_market_id: str = msgspec.field(name="eventMarketId")
 
 
@@ -37,8 +33,6 @@ class BySymbol(msgspec.Struct, frozen=True):
 
 
 class ByMarketId(msgspec.Struct, frozen=True):
-    """A company by its UUID (its project id)."""
-
     market_id: str = msgspec.field(name="marketId")
 
 
@@ -86,7 +80,7 @@ class Subscribed(msgspec.Struct, frozen=True, tag="subscribed", tag_field="type"
 
 
 class ChannelError(msgspec.Struct, frozen=True, tag="error", tag_field="type"):
-    """Server frame: a subscribe was refused and the old set stands."""
+    """Server frame: a subscribe was refused and the old set stays."""
 
     message: str
     code: str
@@ -121,8 +115,6 @@ class TradeParty(msgspec.Struct, frozen=True):
 class TradeUpdate(
     msgspec.Struct, frozen=True, tag="prediction-trade", tag_field="type", rename="camel"
 ):
-    """One print; `price` in canonical YES cents."""
-
     ticker: Ticker
     event_market_id: MarketId
     ts: int

@@ -1,4 +1,4 @@
-"""Numbers of JSON as a caller wrote them: integers, and what is none.
+"""Numbers of JSON as a caller wrote them: integers and others.
 
 A body may hold thousands of numbers that nobody asks for, so what one comes to is reckoned only
 when it is asked for.

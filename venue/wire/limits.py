@@ -36,7 +36,7 @@ BODY_DEPTH_MAX: Final = 8
 
 CANDLE_WINDOW_DEFAULT_NS: Final = 24 * 3600 * NS_PER_SECOND
 REPLY_DEADLINE_NS: Final = 2 * NS_PER_SECOND
-"""How long the gateway waits for the engine before it answers result_unknown."""
+"""Timeout of the engine's reply; then the gateway answers result_unknown."""
 
 
 class TokenBucket(msgspec.Struct):
@@ -63,7 +63,7 @@ class TokenBucket(msgspec.Struct):
             self.level_e9 = min(self.burst * NS_PER_SECOND, level)
             self.at_ns = now_ns
 
-    def take(self, now_ns: int) -> bool:
+    def spend_token(self, now_ns: int) -> bool:
         """Take one token. False, and nothing taken, when less than a whole one is there."""
         self.refill(now_ns)
         if self.level_e9 < NS_PER_SECOND:

@@ -92,7 +92,6 @@ def is_price(value: int) -> bool:
 
 
 def notional(price: Price, qty: Qty) -> Cents:
-    """price x qty, in cents."""
     return Cents(price * qty)
 
 

@@ -11,7 +11,7 @@ from typing import Final, NewType
 from venue.wire.limits import CLIENT_ORDER_ID_LENGTH_MAX
 
 ID_LENGTH_MAX: Final = 128
-"""Characters of an id that anybody shows us: what is shown is kept, in memory and on disk."""
+"""Characters of an id that anybody shows us: we keep them, in memory and on disk."""
 
 MarketId = NewType("MarketId", str)
 """The UUID of a market (one rung or the binary market), lower case."""
@@ -53,7 +53,6 @@ def is_uuid(text: str) -> bool:
 
 
 def is_order_id(text: str) -> bool:
-    """Whether `text` is 1 to 20 ASCII digits."""
     return _ORDER_ID.fullmatch(text) is not None
 
 
@@ -91,5 +90,4 @@ def fold_ticker(text: str) -> Ticker:
 
 
 def fold_uuid(text: str) -> str:
-    """A UUID of checked shape in lower case."""
     return text.lower()

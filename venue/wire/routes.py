@@ -36,7 +36,7 @@ class TokenScope(enum.StrEnum):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One endpoint. `path` is relative to the base URL; `{name}` stands for one segment.
+    """One endpoint. `path` is relative to the base URL; `{name}` is one segment.
 
     `key_scope` and `token_scopes` (any one of them suffices) are None and empty where no
     credential is needed.

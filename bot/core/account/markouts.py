@@ -100,33 +100,28 @@ def _with(squared: _Squared, cluster: tuple[int, int]) -> _Squared:
     return count + 1, ww + w * w, sw + s * w, ss + s * s
 
 
-class Markouts:
-    """The moments of every horizon, against the fair value and against the mid of others."""
-
-    __slots__ = ("_moments",)
-
-    def __init__(self) -> None:
-        self._moments: dict[tuple[Against, int], Moments] = {}
+class Markouts(dict[tuple[Against, int], Moments]):
+    """The moments of each horizon that has fills, against the fair value and the mid of others."""
 
     def add_markout(
         self, against: Against, horizon: int, markout: int, qty: int, filled_ns: int
     ) -> None:
         """horizon: its place in HORIZONS_S."""
         bucket = filled_ns // (HORIZONS_S[horizon] * NS_PER_SECOND)
-        moments = self._moments.setdefault((against, horizon), Moments())
+        moments = self.setdefault((against, horizon), Moments())
         moments.add_markout(markout, qty, bucket)
 
     def merge(self, other: "Markouts") -> None:
         """Add those of another."""
-        for key, moments in other._moments.items():
-            self._moments.setdefault(key, Moments()).merge(moments)
+        for key, moments in other.items():
+            self.setdefault(key, Moments()).merge(moments)
 
     def rows(self) -> tuple[MarkoutReport, ...]:
         """Those that have fills, by `Against`, then by horizon."""
         rows = []
         for against in Against:
             for horizon, horizon_s in enumerate(HORIZONS_S):
-                each = self._moments.get((against, horizon))
+                each = self.get((against, horizon))
                 if each is not None:
                     error = each.error
                     rows.append(

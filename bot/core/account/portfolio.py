@@ -29,21 +29,29 @@ from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 
 class UnbookableFill(Exception):
-    """A fill that cannot be read as cash and shares; nothing was booked. Names the fill and why."""
+    """A fill cannot be read as cash and shares; nothing was booked. The text names it and why."""
 
 
 class OrderTally(msgspec.Struct):
-    """What the booked fills of one order come to."""
+    """The sums of one order's booked fills."""
 
     filled: int = 0
     fee_units: int = 0  # the exact fees by formula of those fills that came without a fee (S16)
     newest_ns: int = 0  # the venue's time of the newest fill
 
 
-class _MarketBook(msgspec.Struct):
-    """One market. event_ticker: folded, as in every key here."""
+class _EventBook(msgspec.Struct):
+    """The net cash of one event's fills and payouts."""
 
-    event_ticker: Ticker
+    ticker: Ticker  # folded, as in every key here
+    cash_cents: int = 0
+    is_ours: bool = False  # some market of it was listed here
+
+
+class MarketBook(msgspec.Struct):
+    """One market."""
+
+    event: _EventBook
     rates: tuple[FeeRate, FeeRate] | None = None  # maker's and taker's, once listed
     yes: int = 0
     no: int = 0
@@ -53,60 +61,55 @@ class _MarketBook(msgspec.Struct):
     cash_cents: int = 0
 
 
-class _EventBook(msgspec.Struct):
-    """What the fills and payouts of one event come to. ours: some market of it was listed here."""
-
-    cash_cents: int = 0
-    ours: bool = False
-
-
 class Portfolio:
     """The books. Amounts are integer cents, sizes whole shares.
 
     All fills of the account are in them, those of other series too: only then do they come to the
-    venue's balance. Of profit and number only the markets listed here have a part.
+    venue's balance. Profit counts only the events that were listed here.
     """
 
     def __init__(self) -> None:
-        self._markets: dict[MarketId, _MarketBook] = {}
+        self.markets: dict[MarketId, MarketBook] = {}
         self._tallies: dict[OrderId, OrderTally] = {}
         self._events: dict[Ticker, _EventBook] = {}
         self._gone_cents = 0  # of events of ours that were forgotten
         self._cash_cents = 0
+        self.version = 0
+        """Grows with every fill, payout and take-over."""
 
     def list_market(
         self, market_id: MarketId, event_ticker: Ticker, maker: FeeRate, taker: FeeRate
     ) -> None:
-        """Make a market and its fee rates known; again with other rates is from now on.
+        """Make a market and its fee rates known; new rates count from now on.
 
-        What was booked of it under another event, or under none, is of this event. A market that is
-        listed stays where it is until its event is forgotten.
+        Cash booked under another event, or under none, moves to this one. A market that is listed
+        stays in its event until that is forgotten.
         """
-        market = self._market(market_id, event_ticker)
-        event_ticker = fold_ticker(event_ticker)
-        if market.rates is None and market.event_ticker != event_ticker:
-            for event, sign in ((market.event_ticker, -1), (event_ticker, 1)):
-                self._event(event).cash_cents += sign * market.cash_cents
-            market.event_ticker = event_ticker
+        market, event = self._market(market_id, event_ticker), self._event(event_ticker)
+        if market.rates is None and market.event is not event:
+            market.event.cash_cents -= market.cash_cents
+            event.cash_cents += market.cash_cents
+            market.event = event
         market.rates = maker, taker
-        self._event(market.event_ticker).ours = True
+        market.event.is_ours = True
 
-    def _market(self, market_id: MarketId, event_ticker: Ticker) -> _MarketBook:
-        market = self._markets.get(market_id)
+    def _market(self, market_id: MarketId, event_ticker: Ticker) -> MarketBook:
+        market = self.markets.get(market_id)
         if market is None:
-            market = self._markets[market_id] = _MarketBook(fold_ticker(event_ticker))
+            market = self.markets[market_id] = MarketBook(self._event(event_ticker))
         return market
 
     def _event(self, event_ticker: Ticker) -> _EventBook:
-        event = self._events.get(event_ticker)
+        ticker = fold_ticker(event_ticker)
+        event = self._events.get(ticker)
         if event is None:
-            event = self._events[event_ticker] = _EventBook()
+            event = self._events[ticker] = _EventBook(ticker)
         return event
 
     # --- writing ----------------------------------------------------------------------------------
 
     def book_fill(self, fill: model.Fill) -> model.Fill:
-        """Book a fill, which the caller knows not to be booked. It, with the fee that was charged.
+        """Book a fill, which the caller knows not to be booked. Returns it with the charged fee.
 
         Cash is reckoned in `outcome_price`. A fill without a fee is charged by the formula, one
         running sum per order, at the rate of its role, or at the dearer one if that is not shown;
@@ -119,60 +122,62 @@ class Portfolio:
         except ValueError as fault:
             raise UnbookableFill(f"fill {fill.fill_id}: {fault}") from None
         _check_amounts(fill)
-        market = self._market(fill.market_id, fill.event_ticker)
+        market = self.markets.get(fill.market_id)
+        if market is None:
+            market = self._market(fill.market_id, fill.event_ticker)
         tally = self._tallies.setdefault(fill.order_id, OrderTally())
         fee_cents = _fee_of(fill, market, tally)
         sign = 1 if side is Side.BUY else -1
-        cash_cents = -sign * notional(fill.outcome_price, fill.qty) - fee_cents
         tally.filled += fill.qty
         tally.newest_ns = max(tally.newest_ns, created_ns)
-        self._count(market, cash_cents)
+        self._add_cash(market, -sign * notional(fill.outcome_price, fill.qty) - fee_cents)
         self._move_shares(market, outcome, sign * fill.qty)
         return msgspec.structs.replace(fill, fee_cents=Cents(fee_cents))
 
-    def _count(self, market: _MarketBook, cash_cents: int) -> None:
+    def _add_cash(self, market: MarketBook, cash_cents: int) -> None:
+        self.version += 1
         market.cash_cents += cash_cents
-        self._event(market.event_ticker).cash_cents += cash_cents
+        market.event.cash_cents += cash_cents
         self._cash_cents += cash_cents
 
-    def _move_shares(self, market: _MarketBook, outcome: Outcome, shares: int) -> None:
+    def _move_shares(self, market: MarketBook, outcome: Outcome, shares: int) -> None:
         """Shares of a settled market turn into their payout at once, late fills included."""
+        self.version += 1
         if market.winner is not None:
             if outcome is market.winner:
-                self._count(market, PAYOUT_CENTS * shares)
+                self._add_cash(market, PAYOUT_CENTS * shares)
         elif outcome is Outcome.YES:
             market.yes += shares
         else:
             market.no += shares
 
     def settle(self, market_id: MarketId, winner: Outcome) -> Cents:
-        """A market resolved: its shares become cash. What was paid out for shares held now; 0 and
-        nothing changed where it is settled already, or was never heard of."""
-        market = self._markets.get(market_id)
+        """A market resolved: its shares become cash. Returns the payout; 0, and nothing changed,
+        where it is settled already or unknown."""
+        market = self.markets.get(market_id)
         if market is None or market.winner is not None:
             return Cents(0)
         winning = market.yes if winner is Outcome.YES else market.no
         market.yes = market.no = 0
         market.winner = winner
-        self._count(market, PAYOUT_CENTS * winning)
+        self._add_cash(market, PAYOUT_CENTS * winning)
         return Cents(PAYOUT_CENTS * winning)
 
     def pay(self, market_id: MarketId, cash_cents: Cents) -> None:
-        """The shares of a market are gone for so much cash, whoever won (unallocated)."""
-        market = self._markets[market_id]
+        """The shares of a market are gone for so much cash, without a winner (unallocated)."""
+        market = self.markets[market_id]
         market.yes = market.no = 0
-        self._count(market, cash_cents)
+        self._add_cash(market, cash_cents)
 
     def carry(self, event_ticker: Ticker, cash_cents: Cents) -> None:
         """Earlier runs booked so much net cash of an event, which its loss limit counts. It is no
         part of `cash_flow_cents`: the opening balance contains it."""
-        self._event(fold_ticker(event_ticker)).cash_cents += cash_cents
+        self._event(event_ticker).cash_cents += cash_cents
 
     def take_over(
         self, market_id: MarketId, event_ticker: Ticker, outcome: Outcome, shares: int
     ) -> None:
-        """So many more shares of a market (below zero: fewer) are held than fills explain, at no
-        cost; they pay as all others do."""
+        """Add shares (below zero: remove) that no fill explains, at no cost; they pay as others."""
         market = self._market(market_id, event_ticker)
         if outcome is Outcome.YES:
             market.taken_yes += shares
@@ -181,24 +186,20 @@ class Portfolio:
         self._move_shares(market, outcome, shares)
 
     def taken_over(self, market_id: MarketId) -> tuple[int, int]:
-        """YES and NO shares of a market that were taken over so far; 0 and 0 when unheard of."""
-        market = self._markets.get(market_id)
+        """YES and NO shares of a market that were taken over so far."""
+        market = self.markets.get(market_id)
         return (0, 0) if market is None else (market.taken_yes, market.taken_no)
 
     def forget_event(self, event_ticker: Ticker) -> None:
-        """Drop the markets of an event of which nothing is held any more; its sums stay counted."""
-        event_ticker = fold_ticker(event_ticker)
-        event = self._events.pop(event_ticker, None)
-        if event is not None and event.ours:
-            self._gone_cents += event.cash_cents
-        self._markets = {
-            key: market
-            for key, market in self._markets.items()
-            if market.event_ticker != event_ticker
-        }
+        """Drop the markets of an event, of which nothing is held; its sums stay counted."""
+        event = self._events.pop(fold_ticker(event_ticker), None)
+        if event is not None:
+            self._gone_cents += event.cash_cents if event.is_ours else 0
+            held = self.markets.items()
+            self.markets = {key: market for key, market in held if market.event is not event}
 
     def trim(self, floor_ns: int, live_orders: Iterable[OrderId]) -> None:
-        """Forget what orders filled that are not among these, if it is older than the floor."""
+        """Forget fills of orders that are not among these, if they are older than the floor."""
         live = frozenset(live_orders)
         self._tallies = {
             key: tally
@@ -209,16 +210,16 @@ class Portfolio:
     # --- reading ----------------------------------------------------------------------------------
 
     def holdings(self, market_id: MarketId) -> tuple[int, int]:
-        """YES and NO shares held of a market, by the booked fills; 0 and 0 when unheard of.
+        """YES and NO shares held of a market, by the booked fills.
 
         Below zero only while the purchase that an already booked sale came from is yet to be read.
         """
-        market = self._markets.get(market_id)
+        market = self.markets.get(market_id)
         return (0, 0) if market is None else (market.yes, market.no)
 
     def winner(self, market_id: MarketId) -> Outcome | None:
         """The outcome that won, once settled."""
-        market = self._markets.get(market_id)
+        market = self.markets.get(market_id)
         return None if market is None else market.winner
 
     def filled_qty(self, order_id: OrderId) -> Qty:
@@ -227,21 +228,17 @@ class Portfolio:
         return Qty(0) if tally is None else Qty(tally.filled)
 
     def cash_of_market(self, market_id: MarketId) -> Cents:
-        """Net cash flow of a market's fills and payouts, fees included; 0 when unheard of."""
-        market = self._markets.get(market_id)
+        """Net cash flow of a market's fills and payouts, fees included."""
+        market = self.markets.get(market_id)
         return Cents(0 if market is None else market.cash_cents)
 
     def held_markets(self) -> list[MarketId]:
         """Markets in which shares are held, in first-seen order."""
-        return [key for key, market in self._markets.items() if market.yes or market.no]
+        return [key for key, market in self.markets.items() if market.yes or market.no]
 
     def event_of(self, market_id: MarketId) -> Ticker:
         """The folded ticker of the event of a market that was booked or listed."""
-        return self._markets[market_id].event_ticker
-
-    def _is_ours(self, market: _MarketBook) -> bool:
-        event = self._events.get(market.event_ticker)
-        return event is not None and event.ours
+        return self.markets[market_id].event.ticker
 
     def event_cash_cents(self, event_ticker: Ticker) -> Cents:
         """Net cash flow of an event's fills and payouts, fees included."""
@@ -251,7 +248,7 @@ class Portfolio:
     @property
     def own_cash_cents(self) -> Cents:
         """Net cash flow of the events that were listed here, fees and payouts included."""
-        own = sum(event.cash_cents for event in self._events.values() if event.ours)
+        own = sum(event.cash_cents for event in self._events.values() if event.is_ours)
         return Cents(self._gone_cents + own)
 
     @property
@@ -260,19 +257,19 @@ class Portfolio:
         return Cents(self._cash_cents)
 
     def value_cents(self, marks: Mapping[MarketId, float]) -> Cents:
-        """What the shares held of markets listed here are worth, each rounded to the cent.
+        """The value of the shares held of markets listed here, each rounded to the cent.
 
         marks: YES value per share, cents 0..100. Where a mark is missing or no finite number, pairs
-        of YES and NO count at the dollar they pay for certain, and what is left over at nothing.
+        of YES and NO count at the dollar that they pay for certain, and the rest at nothing.
         """
         worth = 0
-        for key, each in self._markets.items():
-            if (each.yes or each.no) and self._is_ours(each):
+        for key, each in self.markets.items():
+            if (each.yes or each.no) and each.event.is_ours:
                 worth += worth_cents(each.yes, each.no, marks.get(key))
         return Cents(worth)
 
     def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:
-        """Cash flow of the events listed here and what their shares are worth at `marks`."""
+        """Cash flow of the events listed here, and the value of their shares at `marks`."""
         return Cents(self.own_cash_cents + self.value_cents(marks))
 
 
@@ -291,7 +288,7 @@ def _check_amounts(fill: model.Fill) -> None:
         )
 
 
-def _fee_of(fill: model.Fill, market: _MarketBook, tally: OrderTally) -> int:
+def _fee_of(fill: model.Fill, market: MarketBook, tally: OrderTally) -> int:
     """The fee of a fill. Missing fees of an order add up to one rounding of their sum (S16), and
     only they are in that sum, so that the order in which fills are booked does not matter."""
     if fill.fee_cents is not None:
@@ -310,7 +307,7 @@ def _fee_of(fill: model.Fill, market: _MarketBook, tally: OrderTally) -> int:
 
 
 def worth_cents(yes: int, no: int, mark: float | None) -> int:
-    """What so many shares of a rung are worth at a mark, see `Portfolio.value_cents`."""
+    """The value of so many shares of a rung at a mark, see `Portfolio.value_cents`."""
     if mark is None or not math.isfinite(mark):
         return PAYOUT_CENTS * max(0, min(yes, no))
     return PAYOUT_CENTS * no + round((yes - no) * mark)

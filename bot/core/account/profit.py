@@ -33,13 +33,13 @@ from bot.core.report import Against, FillReport, ProfitReport, ProfitRow
 from bot.strategy.api import EventView, RungView
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, Side, book_side, canonical
+from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId, Ticker
 
 DIMENSIONS: Final = ("rung", "side", "level", "strategy", "reason")
 _VALUES_MAX: Final = 64
 _RUNGS_MAX: Final = 1_000
-"""Values of one dimension told apart; the rest is `other`."""
+"""So many values of one dimension have sums of their own; the rest is `other`."""
 
 FILLS_SHOWN_MAX: Final = 40
 """The newest fills that a report shows."""
@@ -48,7 +48,7 @@ _WAITING_MAX: Final = 20_000
 """Horizons waited for at once; a fill beyond that is left out of the markouts, and counted."""
 
 _RETRY_NS: Final = NS_PER_SECOND
-"""A value that is not known at its horizon is looked for so often, until LATE_MAX_NS is over."""
+"""Retry a value that is not known at its horizon so often, until LATE_MAX_NS is over."""
 
 MARKS_KEPT_NS: Final = 30 * NS_PER_SECOND
 _STEP_NS: Final = 250 * NS_PER_MS
@@ -83,7 +83,7 @@ class _Group:
 
     def __init__(self) -> None:
         self.fills = self.qty = self.spread = self.fees_cents = self.adverse = 0
-        self.paid_out = 0  # inventory of rungs that have settled
+        self.paid_out = 0  # inventory profit of rungs that have settled
         # Net shares of each rung, and their sum of value at entry.
         self.held: dict[MarketId, tuple[int, int]] = {}
         self.markouts = Markouts()
@@ -105,7 +105,7 @@ class _Group:
         self.markouts.merge(other.markouts)
 
     def row(self, name: str, values: Mapping[MarketId, int], adverse: int) -> ProfitRow:
-        """The sums as shown. adverse: of fills whose ten seconds are not over."""
+        """The sums, inventory at these values. adverse: of fills whose ten seconds are not over."""
         inventory = self.paid_out
         for market_id, (net, entered) in self.held.items():
             inventory += net * values[market_id] - entered
@@ -124,33 +124,24 @@ class _Group:
 
 
 class AttributedFill(msgspec.Struct, frozen=True):
-    """A booked fill: canonical side and price, and the fee that was charged.
-
-    value: of a share at the fill, thousandths of a cent. markouts: against fair, thousandths of a
-    cent a share, one place for each of HORIZONS_S; None until it is known.
-    """
+    """A booked fill, and the sums that it is part of."""
 
     fill_id: str
     market_id: MarketId
-    ticker: Ticker
-    side: BookSide
-    price: Price
-    qty: Qty
-    fee_cents: int
-    reason: str
-    filled_ns: int  # by our own clock
-    value: int
+    shown: FillReport  # without its markouts
+    value: int  # of a share at the fill, thousandths of a cent
     groups: tuple[_Group, ...]
     markouts: list[int | None]
+    """Against fair, thousandths of a cent a share, by HORIZONS_S; None until it is known."""
 
     @property
     def sign(self) -> int:
         """+1 when it made us longer YES, else -1."""
-        return 1 if self.side is BookSide.BID else -1
+        return 1 if self.shown.side is BookSide.BID else -1
 
     def adverse_at(self, value: int) -> int:
-        """How far its shares had moved for us when a share came to `value`."""
-        return self.sign * self.qty * (value - self.value)
+        """The gain on its shares by a move to `value`."""
+        return self.sign * self.shown.qty * (value - self.value)
 
 
 class _History(msgspec.Struct):
@@ -393,7 +384,7 @@ class PnlTracker:
         rung.settled += rung.net * value - rung.cost
         rung.net = rung.cost = 0
 
-    def forget(self, event_ticker: Ticker, market_ids: Iterable[MarketId]) -> None:
+    def forget_event(self, event_ticker: Ticker, market_ids: Iterable[MarketId]) -> None:
         """Drop the rungs of an event before the ledger does; nothing is held of them any more, and
         what they earned stays counted."""
         self._histories.pop(event_ticker, None)
@@ -424,14 +415,16 @@ class PnlTracker:
         price = canonical(outcome, fill.outcome_price)
         signed_qty = fill.qty if side is BookSide.BID else -fill.qty
         filled_ns = self._heard_ns(fill, lag_ns, now_ns)
-        rung, ticker = self._rung(market_id), self._listed[market_id].market.ticker
+        ticker = self._listed[market_id].market.ticker
+        rung = self._rungs.get(market_id) or self._rung(market_id)
         history, value = rung.history, None
         if history is not None:
             mark = history.past[history.place_of(filled_ns - 1)][1].get(market_id)
             value = None if mark is None else mark[_FAIR]
         if value is None:
             value = rung.value_or(price * MILLI)
-        self._price_opening(market_id, value)
+        if market_id in self._unpriced:
+            self._price_opening(market_id, value)
         labels = {
             "rung": ticker,
             "side": side.value,
@@ -447,20 +440,19 @@ class PnlTracker:
             group.spread += signed_qty * (value - price * MILLI)
             group.hold(market_id, signed_qty, value)
         rung.trade(signed_qty, price * MILLI)
-        entry = AttributedFill(
-            fill_id=fill.fill_id,
-            market_id=market_id,
+        shown = FillReport(
+            at_ns=filled_ns,
             ticker=ticker,
             side=side,
             price=price,
             qty=fill.qty,
             fee_cents=fill.fee_cents,
+            fair_cents=value / MILLI,
             reason=tag.reason,
-            filled_ns=filled_ns,
-            value=value,
-            groups=groups,
-            markouts=[None] * len(HORIZONS_S),
+            markouts_cents=(),
         )
+        markouts: list[int | None] = [None] * len(HORIZONS_S)
+        entry = AttributedFill(fill.fill_id, market_id, shown, value, groups, markouts)
         self._newest.append(entry)
         if len(self._waiting) + len(HORIZONS_S) * len(_AGAINST) > _WAITING_MAX:
             self._missed += len(HORIZONS_S) * len(_AGAINST)
@@ -513,7 +505,7 @@ class PnlTracker:
         insort(self._waiting, (due_ns, self._count, at_ns, horizon, fill, against))
 
     def _take_markout(self, now_ns: int) -> None:
-        """Take the next markout, or wait for its value."""
+        """Take the next markout, or retry later if its value is not known."""
         _, _, at_ns, horizon, fill, against = self._waiting.pop(0)
         value = self._value_at(fill.market_id, at_ns, against)
         if value is None:
@@ -522,16 +514,15 @@ class PnlTracker:
             else:
                 self._missed += 1
             return
-        markout = fill.sign * (value - fill.price * MILLI)
+        shown = fill.shown
+        markout = fill.sign * (value - shown.price * MILLI)
         if against == _FAIR:
             fill.markouts[horizon] = markout
         adverse = 0
         if horizon == ADVERSE and against == _FAIR:
             adverse = fill.adverse_at(value)
         for group in fill.groups:
-            group.markouts.add_markout(
-                _AGAINST[against], horizon, markout, fill.qty, fill.filled_ns
-            )
+            group.markouts.add_markout(_AGAINST[against], horizon, markout, shown.qty, shown.at_ns)
             group.adverse += adverse
         self._out.note(
             "debug",
@@ -600,22 +591,11 @@ class PnlTracker:
 
     def last_fills(self) -> tuple[FillReport, ...]:
         """The newest FILLS_SHOWN_MAX fills, the newest first."""
-        return tuple(
-            FillReport(
-                at_ns=fill.filled_ns,
-                ticker=fill.ticker,
-                side=fill.side,
-                price=fill.price,
-                qty=fill.qty,
-                fee_cents=fill.fee_cents,
-                fair_cents=fill.value / MILLI,
-                reason=fill.reason,
-                markouts_cents=tuple(
-                    None if each is None else each / MILLI for each in fill.markouts
-                ),
-            )
-            for fill in reversed(self._newest)
-        )
+        fills = []
+        for fill in reversed(self._newest):
+            cents = tuple(None if each is None else each / MILLI for each in fill.markouts)
+            fills.append(msgspec.structs.replace(fill.shown, markouts_cents=cents))
+        return tuple(fills)
 
 
 def _paid_by(winner: Outcome) -> int:

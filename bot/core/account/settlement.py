@@ -1,4 +1,4 @@
-"""Settlement of resolved rungs: which of the outcomes of their event the balance moved by.
+"""Settlement of resolved rungs: the outcome of their event by which the balance moved.
 
 The venue does not publish winners. When a rung resolves its position leaves and the balance moves.
 A ladder of n rungs has n+1 outcomes, since no rung pays YES above one that pays NO. Where the cash
@@ -21,11 +21,11 @@ from venue.wire.money import PAYOUT_CENTS, Outcome
 from venue.wire.names import MarketId, Ticker
 
 SETTLES_WITHIN_NS: Final = 60 * NS_PER_SECOND
-"""So long after a rung resolved its position may stay, and so long after that went the cash may
-take to fit an outcome."""
+"""Timeout of a settlement: for the position of a resolved rung to leave, and then for the cash to
+fit an outcome."""
 
 _EVENTS_MAX: Final = 2
-"""Events that settle at once are told apart by their sum, if they are no more than this."""
+"""The sum of the cash can be split between so many events that settle at once, and no more."""
 
 Held = Mapping[tuple[MarketId, Outcome], int]
 """Shares of a list of positions."""
@@ -34,8 +34,8 @@ Winners = dict[MarketId, Outcome]
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A resolved rung whose shares are held in the books. strike: dollars; None on a binary market,
-    and where it is not known."""
+    """A resolved rung with inventory in the books. strike: dollars; None on a binary market, and
+    where it is not known."""
 
     market_id: MarketId
     event_ticker: Ticker
@@ -68,17 +68,18 @@ class Settlement:
     def __init__(self, book: Portfolio) -> None:
         self._book = book
         self._listed: dict[MarketId, tuple[Ticker, Decimal | None]] = {}
-        self._resolved: dict[MarketId, int] = {}  # when it was seen resolved first
+        self.resolved_ns: dict[MarketId, int] = {}
+        """When a market was first seen resolved."""
         self._gone: dict[MarketId, int] = {}  # when its position was seen gone first
         # Held at the opening: a payout may be in its balance, until a later list shows the shares.
         self._unproven: set[MarketId] = set()
         self._proven_from_ns = 0
-        self._told: Winners = {}
+        self._winners: Winners = {}
 
-    def told_winner(self, market_id: MarketId) -> Outcome | None:
-        """The outcome that won, where the payout tells it; what an earlier run knew counts once the
-        market has been seen resolved."""
-        return self._told.get(market_id) if market_id in self._resolved else None
+    def known_winner(self, market_id: MarketId) -> Outcome | None:
+        """The outcome that won, where the payout shows it; one that an earlier run knew counts once
+        the market has been seen resolved."""
+        return self._winners.get(market_id) if market_id in self.resolved_ns else None
 
     # --- what the series shows --------------------------------------------------------------------
 
@@ -105,27 +106,19 @@ class Settlement:
         if market.state is model.MarketState.RESOLVED:
             self.on_resolved(market.market_id, now_ns)
             return
-        seen_ns = self._resolved.get(market.market_id, believed_from_ns)
+        seen_ns = self.resolved_ns.get(market.market_id, believed_from_ns)
         if seen_ns < believed_from_ns and self._book.winner(market.market_id) is None:
-            del self._resolved[market.market_id]
+            del self.resolved_ns[market.market_id]
 
     def on_resolved(self, market_id: MarketId, now_ns: int) -> None:
         """A market has resolved; again changes nothing."""
-        self._resolved.setdefault(market_id, now_ns)
-
-    def is_resolved(self, market_id: MarketId) -> bool:
-        """True if a market has resolved."""
-        return market_id in self._resolved
-
-    def resolved_ns(self, market_id: MarketId) -> int | None:
-        """When a market was first seen resolved; None when it has not been."""
-        return self._resolved.get(market_id)
+        self.resolved_ns.setdefault(market_id, now_ns)
 
     # --- what the account shows -------------------------------------------------------------------
 
-    def opened(self, proven_from_ns: int) -> None:
-        """The books are open. Positions begun from then on show what the balance did not contain
-        the payout of."""
+    def on_open(self, proven_from_ns: int) -> None:
+        """The books are open. The balance did not contain the payout of shares that positions begun
+        from then on still show."""
         self._unproven, self._proven_from_ns = set(self._book.held_markets()), proven_from_ns
 
     def positions_shown(self, held: Held, begun_ns: int) -> None:
@@ -133,8 +126,8 @@ class Settlement:
         if self._unproven and begun_ns >= self._proven_from_ns:
             self._unproven.difference_update(key for (key, _), qty in held.items() if qty)
 
-    def audited(self, held: Held, now_ns: int) -> None:
-        """An audit shows these positions: remember since when each rung has none any more."""
+    def on_audit(self, held: Held, now_ns: int) -> None:
+        """An audit shows these positions: note since when each rung has none any more."""
         for market_id in self._book.held_markets():
             if any(held.get((market_id, outcome), 0) for outcome in Outcome):
                 self._gone.pop(market_id, None)
@@ -143,14 +136,14 @@ class Settlement:
 
     def unexplained(self) -> list[tuple[MarketId, int]]:
         """The unresolved markets whose positions are gone, and since when."""
-        held = (key for key in self._book.held_markets() if key not in self._resolved)
+        held = (key for key in self._book.held_markets() if key not in self.resolved_ns)
         return [(key, self._gone[key]) for key in held if key in self._gone]
 
     def gone(self) -> list[Waiting]:
         """The resolved rungs whose shares the books hold and the positions show no more."""
         gone: list[Waiting] = []
         for market_id in self._book.held_markets():
-            if market_id in self._resolved and market_id in self._gone:
+            if market_id in self.resolved_ns and market_id in self._gone:
                 event_of = self._book.event_of(market_id), None
                 event_ticker, strike = self._listed.get(market_id, event_of)
                 held = self._book.holdings(market_id)
@@ -161,7 +154,7 @@ class Settlement:
         """True if the position of a rung that resolved within a minute is still there: the balance
         may contain its payout already."""
         return any(
-            now_ns < self._resolved.get(key, -SETTLES_WITHIN_NS) + SETTLES_WITHIN_NS
+            now_ns < self.resolved_ns.get(key, -SETTLES_WITHIN_NS) + SETTLES_WITHIN_NS
             for key in self._book.held_markets()
             if key not in self._gone
         )
@@ -198,29 +191,29 @@ class Settlement:
         return first, certain
 
     def _fits(self, event_ticker: Ticker, way: Winners) -> bool:
-        """True if rungs can resolve so beside those of their event whose winners are known."""
+        """True if rungs can resolve so, given the known winners of their event."""
         ladder = [
             (strike, won)
             for key in self.rungs_of(event_ticker)
             for strike in (self._listed[key][1],)
-            for won in (way.get(key) or self.told_winner(key),)
+            for won in (way.get(key) or self.known_winner(key),)
             if strike is not None and won is not None
         ]
         highest_yes = max((at for at, won in ladder if won is Outcome.YES), default=None)
         lowest_no = min((at for at, won in ladder if won is Outcome.NO), default=None)
         return highest_yes is None or lowest_no is None or highest_yes <= lowest_no
 
-    def told(self, winners: Winners) -> None:
-        """These have settled, now or in an earlier run, and their payout left no doubt who won."""
-        self._told.update(winners)
+    def add_winners(self, winners: Winners) -> None:
+        """Rungs that settled, now or in an earlier run, and whose payout shows the winner."""
+        self._winners.update(winners)
 
-    def forget(self, event_ticker: Ticker) -> None:
+    def forget_event(self, event_ticker: Ticker) -> None:
         """Drop the markets of an event."""
         for market_id in self.rungs_of(event_ticker):
             del self._listed[market_id]
-            self._resolved.pop(market_id, None)
+            self.resolved_ns.pop(market_id, None)
             self._gone.pop(market_id, None)
-            self._told.pop(market_id, None)
+            self._winners.pop(market_id, None)
             self._unproven.discard(market_id)
 
 

@@ -11,21 +11,20 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.account.reconciler import AccountReconciler
-from bot.core.execution.cancel_all import cancel_all
 from bot.core.execution.cash_check import CashCheck
 from bot.core.execution.suspected_fills import SuspectedFill, SuspectedFills
 from bot.core.execution.venue_availability import VenueAvailability
+from bot.core.lifecycle.open_orders import enforce_lowered_limits
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.outbox import Outbox
 from bot.core.orders.request_budget import Priority, WriteThrottle
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.lowered_limits import pull_beyond
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.quoting.takes import barred, routes
 from bot.core.quoting.wind_down import WindDownStage
-from bot.core.report import Phase, TakeOutcome
+from bot.core.report import TakeOutcome
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Levels, Take
 from venue.wire import codec, model
@@ -142,7 +141,7 @@ class OrderExecutor:
         lowered = settings.risk != self._settings.risk
         self._settings = settings
         self._out.writes_max = settings.pace.requests_in_flight
-        if lowered and (count := pull_beyond(self._quoting, self._desk)):
+        if lowered and (count := enforce_lowered_limits(self._quoting, self._desk)):
             self._out.note("warning", "orders_beyond_limits", count=count)
         self._pace.reconfigure(settings.pace, now_ns)
 
@@ -220,10 +219,6 @@ class OrderExecutor:
                 self.venue.probed(now_ns)
                 return
 
-    def cancel_all(self, phase: Phase, now_ns: int) -> None:
-        """Cancel everything that may rest, at once. phase: one in which nothing may rest."""
-        cancel_all(self._desk, self._quoting, self.venue, phase, now_ns)
-
     def _may_give_way(self, rung: MarketQuoter, wish: CancelAction, now_ns: int) -> bool:
         """Whether an order may go so that another one takes its place; else it would come back as
         it is, or smaller, at the back, or late. The limit that holds it is counted."""
@@ -274,7 +269,7 @@ class OrderExecutor:
         rung, so that it is not wished for again before something has changed. Where a take left,
         the plan of the rung no longer stands: it is made anew before anything else leaves there.
         """
-        hints = self._hints.due(now_ns)
+        hints = self._hints.due(now_ns) if now_ns >= self._hints.next_due_ns else ()
         taken = [rung for rung, take in takes if self._take(rung, take, now_ns)] if takes else ()
         able = [row for row in wishes if row[0].may_send and row[0] not in taken] if wishes else ()
         self._out.rests(len(self._desk.live_orders))
@@ -313,7 +308,7 @@ class OrderExecutor:
         assert own.order_id is not None
         why = f"{hint.shares} shares may have filled"
         if self._out.send(m.ReadOrder(own.order_id), _READ, why, now_ns, own):
-            self._hints.asked([hint], now_ns)
+            self._hints.on_read_sent([hint], now_ns)
 
     def _may_write(self, wish: Action, now_ns: int) -> bool:
         """Whether one more write may be on its way; a parked venue is probed with one alone."""

@@ -293,7 +293,7 @@ class KillSwitch:
             self._seen_flat = False
         if self._seen_flat:
             return
-        if custody.drained(now_ns) and not custody.unreadable:
+        if custody.is_drained(now_ns) and not custody.unreadable:
             self._seen_flat = True
             self._out.clear("latched_not_flat")
             self._out.note("info", "latched_flat")

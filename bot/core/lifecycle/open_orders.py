@@ -1,8 +1,8 @@
-"""What rests in our rungs: taken over at the start, suspected while quoting, seen gone at the end.
+"""Reconciles our open orders with the venue's: at the start, while quoting and at a stop.
 
-Reads of the account say what is ours only when they began late enough after our last write; this
-file asks for the ones that are missing. At the start `startup_orders` says what becomes
-of orders that this run did not place, and nothing is quoted before that has been done.
+A read that began too soon after our last write is stale; this file schedules the reads that are
+missing. At the start a policy cancels, keeps or leaves alone the
+orders in our rungs that this run did not place, and nothing is quoted before that is done.
 """
 
 from collections import OrderedDict
@@ -12,38 +12,33 @@ from bot.core import messages as m
 from bot.core.account.poller import AccountPoller, Resource
 from bot.core.account.reconciler import AccountReconciler
 from bot.core.inconsistency import Inconsistency
-from bot.core.lifecycle.startup_orders import StartupOrders, told_of_strangers
 from bot.core.orders.manager import OrderManager
-from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.order import BEYOND_LIMITS, OwnOrder, State
 from bot.core.orders.outbox import Outbox, keep_newest
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.lowered_limits import pull_beyond
 from bot.core.report import Phase
-from bot.core.settings import TraderSettings
+from bot.core.settings import Strangers, TraderSettings
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import OrderId, Ticker
 
 _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
-"""So long, and four read lags, orders to be kept may wait for their books and the account; longer
-they would rest unwatched, and are cancelled. So long others who trade let a start wait."""
+"""Orders to be kept may wait so long, and four read lags, for their books and the account; then
+they are cancelled, because nobody watches them."""
 
-
-_TOLD_MAX = 1_000
-_UNREADABLE_NAMED = 5
+_LOGGED_MAX = 1_000
+_UNREADABLE_SHOWN = 5
+_REFUSED_MAX = 1_000
+_SHOWN_MAX = 10
 
 _SERIES_UNREAD = "not read for long: which events and rungs there are, their states, ends and fees"
 
 _NO_JOURNAL = "no journal here: a first start, or one that is lost"
-"""What is on disk cannot tell the two apart, and what is cancelled first is the same."""
+"""The disk cannot show which of the two it is, and the same orders are cancelled first."""
 
 
 class OpenOrderSync:
-    """Lists of resting orders against the desk, and whether the account may be opened or closed.
-
-    unreadable: what the last list showed and was to be cancelled, if its outcome or side is none
-    that this version knows: it is told, and left.
-    """
+    """Lists of open orders against our own, and when the account may be opened or closed."""
 
     def __init__(
         self,
@@ -54,32 +49,38 @@ class OpenOrderSync:
         account: AccountPoller,
         out: Outbox,
     ) -> None:
-        self._staleness = settings.staleness
-        self._heritage = StartupOrders(settings.start.strangers)
+        self._lag_ns = settings.staleness.read_lag_ns
+        self._policy = settings.start.strangers
         self._desk = desk
         self._ledgers = ledgers
         self._quoting = quoting
         self._weighing = quoting.weighing
         self._account = account
         self._out = out
-        self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
+        self._previous_run_ns = 0  # until when an earlier run may have written; 0 without one
         self._live_ns = 0  # when an order that we found was last seen to be live
-        self._keep_until_ns: int | None = None
         self._new_account = False
         self._has_opened = False
-        self._swept_strangers: frozenset[str] = frozenset()
-        self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
-        self._told: OrderedDict[OrderId, None] = OrderedDict()
+        # Orders in our rungs that this run did not place:
+        self._journaled: dict[OrderId, m.JournaledOrder] = {}  # until kept ones are adopted
+        self._kept: dict[OrderId, model.Order] = {}  # to be adopted, as the newest list shows them
+        self._keep_until_ns: int | None = None
+        self._refused: dict[OrderId, None] = {}  # not in the journal, and left alone
+        self._foreign: frozenset[OrderId] = frozenset()  # orders of somebody else, in the last list
+        self._adopted_ns = -1  # when the last list began whose unknown orders were cancelled
+        self._logged: OrderedDict[OrderId, None] = OrderedDict()
         self.unreadable: tuple[OrderId, ...] = ()
-        self._missed: tuple[Ticker, ...] = ()  # series beside ours that the last read had to miss
+        """Orders of the last list that should be cancelled, but have an outcome or side that this
+        version does not know."""
+        self._missed: tuple[Ticker, ...] = ()  # other series that the last read left out
 
-    def begin(self, started: m.Started, now_ns: int) -> None:
-        """The run begins with what the journal tells of earlier ones."""
+    def restore(self, started: m.Started, now_ns: int) -> None:
+        """The run begins with the journal's state of earlier ones."""
         # An earlier run may have written until just before this one began.
-        self._earlier_ns = 0 if started.new_account else now_ns
+        self._previous_run_ns = 0 if started.new_account else now_ns
         self._new_account = started.new_account
-        self._ledgers.begin(started)
-        self._heritage.known = {order.order_id: order for order in started.working}
+        self._ledgers.restore(started)
+        self._journaled = {order.order_id: order for order in started.working}
         if started.latched:
             self._weighing.account.opened(self._weighing.member)
         if started.journal is m.JournalFate.DAMAGED:
@@ -89,9 +90,9 @@ class OpenOrderSync:
 
     # --- lists ------------------------------------------------------------------------------------
 
-    def resting_page(self, answer: m.Answer, begun_ns: int, now_ns: int) -> None:
-        """Merge a page of a list of resting orders that goes on, and may never be read to its end:
-        each row is a read of its order, and the page says nothing of those that it lacks."""
+    def on_orders_page(self, answer: m.Answer, begun_ns: int, now_ns: int) -> None:
+        """Merge a page of a list of open orders that goes on: each row is a read of its order, and
+        the page says nothing of orders that it lacks."""
         if isinstance(answer, m.Ok) and isinstance(answer.body, m.OrdersBody):
             by_id = {order.order_id: order for order in answer.body.orders}
             for own in list(self._desk.live_orders):
@@ -106,12 +107,12 @@ class OpenOrderSync:
         if before != _planned_by(own):
             self._quoting.orders_changed(own.market_id)
 
-    def resting_walked(
+    def on_orders_list(
         self, shown: Iterable[model.Order], begun_ns: int, now_ns: int, phase: Phase
     ) -> None:
-        """Merge a whole list of resting orders. While quoting, strangers are foreign orders; at the
-        start the policy decides about them; in every other phase they are cancelled, but that
-        a run which ends before it quoted leaves alone what the policy does."""
+        """Merge a whole list of open orders. While quoting, unknown orders are foreign. At the
+        start the policy decides about them; in every other phase they are cancelled, unless the
+        run ends before it quoted and the policy leaves them alone."""
         by_id = {order.order_id: order for order in shown}
         fills_ns = self._ledgers.booker.whole_ns
         for market_id in self._desk.on_full_list(by_id.values(), begun_ns, now_ns, fills_ns):
@@ -123,36 +124,35 @@ class OpenOrderSync:
             elif own.order_id is not None:
                 self._desk.on_not_listed(own, begun_ns, now_ns)
                 self._quoting.may_go(own.market_id)
-        strangers = self._of_ours(
+        unknown = self._of_our_business(
             order
             for order in self._desk.rows_not_live(by_id)
             if not self._desk.is_known(order.order_id)
         )
         self.unreadable = ()
-        self._closed_listed(by_id, begun_ns, now_ns)
+        self._check_closed(by_id, begun_ns, now_ns)
         if phase in (Phase.QUOTING, Phase.PAUSED):
             self._adopted_ns = -1
-            self._suspect(strangers, begun_ns, now_ns)
+            self._on_foreign(unknown, begun_ns, now_ns)
         elif Resource.SERIES in self._account.done_ns:  # before, nobody knows our rungs
             if not self._desk.closed_listed:
                 self._adopted_ns = begun_ns
-            if not strangers:
-                self._foreign_in(())
-            self._take_in(strangers, begun_ns, now_ns, phase)
-        named = ", ".join(self.unreadable[:_UNREADABLE_NAMED])
+            if not unknown:
+                self._set_foreign(())
+            self._apply_policy(unknown, begun_ns, now_ns, phase)
+        named = ", ".join(self.unreadable[:_UNREADABLE_SHOWN])
         self._out.hold("order_unreadable", f"orders that cannot be read: {named}" if named else "")
 
-    def _closed_listed(self, by_id: dict[OrderId, model.Order], begun_ns: int, now_ns: int) -> None:
+    def _check_closed(self, by_id: dict[OrderId, model.Order], begun_ns: int, now_ns: int) -> None:
         """A list that began a lag after the end of an order of ours shows it working: a sign of a
-        contradiction, until a list lacks it. It is cancelled each time, until the venue answers
-        that it is over: then lists tell."""
+        contradiction, until a list lacks it. It is cancelled after each such list, until the venue
+        answers that it is closed; then only the lists count."""
         listed = self._desk.closed_listed
         for order_id in [each for each in listed if each not in by_id]:
             del listed[order_id]
             self._out.inconsistencies.on_sign_gone(Inconsistency.CLOSED_ORDER_WORKING, order_id)
-        over_ns = begun_ns - self._staleness.read_lag_ns
         for order in self._desk.rows_not_live(by_id):
-            if not self._desk.had_ended_by(order.order_id, over_ns):
+            if not self._desk.had_ended_by(order.order_id, begun_ns - self._lag_ns):
                 continue
             if order.order_id not in listed:
                 listed[order.order_id] = False
@@ -162,224 +162,314 @@ class OpenOrderSync:
         for order_id in listed:
             self._desk.on_closed_working(by_id[order_id], begun_ns, now_ns)
         if listed:
-            self._account.hasten(Resource.RESTING, now_ns + self._staleness.read_lag_ns)
+            self._account.schedule_by(Resource.RESTING, now_ns + self._lag_ns)
 
-    def _of_ours(self, strangers: Iterable[model.Order]) -> list[model.Order]:
-        """Those that are of our business; orders elsewhere on the account are told once, but for
-        those that the journal knows: an earlier run placed them in what the series had then."""
+    def _of_our_business(self, unknown: Iterable[model.Order]) -> list[model.Order]:
+        """Those in our rungs, or in the journal: an earlier run placed them when the series had
+        those rungs. Orders elsewhere on the account are logged once."""
         ours = []
-        for order in strangers:
-            if self._quoting.is_ours(order.market_id) or order.order_id in self._heritage.known:
+        for order in unknown:
+            if self._quoting.is_ours(order.market_id) or order.order_id in self._journaled:
                 ours.append(order)
             elif (
                 Resource.SERIES in self._account.done_ns
-                and order.order_id not in self._told
+                and order.order_id not in self._logged
                 and not self._missed  # whose order it may be
-                and not self._ledgers.is_beside(order.market_id)
+                and not self._ledgers.is_other_series(order.market_id)
             ):
                 self._out.note("warning", "order_of_another_series", ticker=order.ticker)
-                keep_newest(self._told, order.order_id, None, _TOLD_MAX)
+                keep_newest(self._logged, order.order_id, None, _LOGGED_MAX)
         return ours
 
-    def _take_in(
-        self, strangers: list[model.Order], begun_ns: int, now_ns: int, phase: Phase
-    ) -> None:
-        """Before the first quote and after the last, what rests in our rungs is ours to cancel, but
-        for what the policy keeps or leaves alone; and what an earlier run left in others is.
+    # --- orders that this run did not place -------------------------------------------------------
 
-        The order of an undecided create of ours may be among them: then it is counted twice until
-        both are over. Waiting instead could be for ever, for what rests may hold the very cash
-        without which the re-send is refused.
+    def _apply_policy(
+        self, unknown: list[model.Order], begun_ns: int, now_ns: int, phase: Phase
+    ) -> None:
+        """Before the first quote and after the last, cancel unknown orders in our rungs, but for
+        those that the policy keeps or leaves alone, and orders of an earlier run elsewhere.
+
+        An undecided create of ours may be among them: then it counts twice until both are closed.
+        To wait instead could last for ever, for the orders may lock the very cash without which
+        the re-sent create is refused.
         """
-        gone = [order for order in strangers if not self._quoting.is_ours(order.market_id)]
-        gone += self._heritage.to_cancel(
-            [order for order in strangers if self._quoting.is_ours(order.market_id)],
-            self._desk.may_be_undecided,
-            starting=phase is Phase.STARTING,
-            stopping=phase is Phase.STOPPING and not self._ledgers.is_open,
-            fresh=begun_ns >= self._late_from_ns(self._earlier_ns),
+        is_start = phase is Phase.STARTING
+        refuses = self._policy is Strangers.REFUSE and (
+            is_start or (phase is Phase.STOPPING and not self._ledgers.is_open)
         )
+        # A stale list may show an order as it was before an amend, or one that is closed.
+        is_fresh = begun_ns >= self._late_from_ns(self._previous_run_ns)
+        if is_fresh or not is_start:
+            self._kept = {}
+        gone = [order for order in unknown if not self._quoting.is_ours(order.market_id)]
+        for order in unknown:
+            if not self._quoting.is_ours(order.market_id):
+                continue
+            known = self._journaled.get(order.order_id)
+            if is_start and self._policy is Strangers.ADOPT and _is_same(known, order):
+                if is_fresh:
+                    self._kept[order.order_id] = order
+            elif known is None and (self._refused or refuses):
+                is_undecided = self._desk.may_be_undecided(order)
+                if is_fresh and not is_undecided and len(self._refused) < _REFUSED_MAX:
+                    self._refused[order.order_id] = None
+            else:
+                gone.append(order)
         for order in gone:
             self._cancel(order, now_ns)
-        if self._heritage.kept and self._keep_until_ns is None:
-            self._keep_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._staleness.read_lag_ns
-        if self._heritage.refused:
-            self._out.find("strangers_found", self._heritage.refusal())
+        if self._kept and self._keep_until_ns is None:
+            self._keep_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._lag_ns
+        if self._refused:
+            shown = ", ".join([*self._refused][:_SHOWN_MAX])
+            text = f"{len(self._refused)} orders in our rungs are not in the journal: {shown}"
+            self._out.find("strangers_found", text)
+
+    def _found(self, order: model.Order, now_ns: int) -> OwnOrder:
+        """An open order as one of ours. Its row includes the fills that the list of fills keeps
+        under its previous ids. Raises ValueError as `OwnOrder.found_resting`."""
+        known = self._journaled.get(order.order_id)
+        name = None if known is None else known.client_order_id
+        own = OwnOrder.found_resting(order, now_ns, name)
+        if known is not None:
+            own.previous_ids = tuple(order_id for order_id, _ in known.previous_ids)
+        return own
 
     def _cancel(self, order: model.Order, now_ns: int) -> None:
         try:
-            self._desk.add_order(self._heritage.found(order, now_ns))
+            self._desk.add_order(self._found(order, now_ns))
             self._quoting.orders_changed(order.market_id)
         except ValueError:
             self.unreadable = (*self.unreadable, order.order_id)
 
-    def _suspect(self, strangers: list[model.Order], begun_ns: int, now_ns: int) -> None:
-        """Foreign orders seen in two lists running: somebody else trades this account. In their
-        rungs nothing of ours rests until theirs are gone.
+    def _on_foreign(self, unknown: list[model.Order], begun_ns: int, now_ns: int) -> None:
+        """Foreign orders in two lists in a row: somebody else trades this account. None of ours
+        rests in their rungs until theirs are gone.
 
-        The second list is asked for as soon as the first one cannot have lagged any more.
-        What may be a create of ours that landed after all is ours, to be cancelled, and
-        what may be one whose id is not known yet is neither.
+        The second list is scheduled as soon as the first one cannot have lagged any more. A create
+        of ours that landed after all is cancelled; one whose id is not known yet is neither.
         """
         foreign, is_undecided = [], False
-        for order in strangers:
+        for order in unknown:
             if self._desk.may_be_undecided(order):
                 is_undecided = True
             elif self._desk.is_late_arrival(order):
                 self._cancel(order, now_ns)
             else:
                 foreign.append(order)
-        seen = [order for order in foreign if order.order_id in self._swept_strangers]
+        seen = [order for order in foreign if order.order_id in self._foreign]
         if seen or not is_undecided:
-            self._foreign_in(seen)
+            self._set_foreign(seen)
         ids = frozenset(order.order_id for order in foreign)
-        if ids - self._swept_strangers:
-            self._account.hasten(Resource.RESTING, now_ns + self._staleness.read_lag_ns)
-        self._swept_strangers = ids
+        if ids - self._foreign:
+            self._account.schedule_by(Resource.RESTING, now_ns + self._lag_ns)
+        self._foreign = ids
 
-    def _foreign_in(self, orders: Sequence[model.Order]) -> None:
+    def _set_foreign(self, orders: Sequence[model.Order]) -> None:
         """Somebody else has these orders in our rungs, and no others."""
-        self._swept_strangers = frozenset(order.order_id for order in orders)
+        self._foreign = frozenset(order.order_id for order in orders)
         self._quoting.foreign_in({order.market_id for order in orders})
-        self._out.hold("foreign_orders", told_of_strangers(orders) if orders else "")
+        shown = ", ".join(f"{order.order_id} on {order.ticker}" for order in orders[:_SHOWN_MAX])
+        more = f" and {len(orders) - _SHOWN_MAX} more" if len(orders) > _SHOWN_MAX else ""
+        text = f"orders that are not ours rest in our rungs: {shown}{more}"
+        self._out.hold("foreign_orders", text if orders else "")
 
     def sought_ids(self) -> Iterator[OrderId]:
-        """Ids of every order whose fills may yet be asked about, those to be kept included."""
+        """Ids of every order whose fills may yet be looked up, those to be kept included."""
         yield from self._desk.live_ids()
-        for order_id, known in self._heritage.known.items():
-            yield from (order_id, *(earlier_id for earlier_id, _ in known.previous_ids))
+        for order_id, known in self._journaled.items():
+            yield from (order_id, *(previous_id for previous_id, _ in known.previous_ids))
 
-    def series_walked(self, missed: tuple[Ticker, ...]) -> None:
-        """The series was read, but for these beside it, whose rungs need not be known."""
+    def on_series_list(self, missed: tuple[Ticker, ...]) -> None:
+        """The series was read. missed: other series whose rungs may not be known."""
         if missed and missed != self._missed:
             self._out.note("warning", "series_beside_unread", series=", ".join(missed))
         self._missed = missed
 
-    def watch(self, now_ns: int) -> None:
-        """What is ours and was not read for long is a limit that cannot be checked."""
-        self._weighing.await_others(now_ns)
+    def check_unread(self, now_ns: int) -> None:
+        """A limit on account data that is stale for long cannot be checked: raise the finding."""
         unread = self._account.unread(now_ns)
         ours = ", ".join(kind for kind in unread if kind is not Resource.SERIES)
         self._out.hold("account_unread", f"not read for long: {ours}" if ours else "")
         self._out.hold("series_unread", _SERIES_UNREAD if Resource.SERIES in unread else "")
 
-    # --- the beginning ----------------------------------------------------------------------------
+    # --- the start --------------------------------------------------------------------------------
 
     @property
     def refuses(self) -> bool:
-        """Whether the run must end because of orders that the journal does not know."""
-        return bool(self._heritage.refused)
+        """True if the run must end because of orders that the journal does not know."""
+        return bool(self._refused)
 
     def has_opened(self, now_ns: int) -> bool:
-        """Open the books as soon as they may be. Whether quoting may begin: they are open, and
-        those of every other series of the process, too, or it has waited for them long enough.
+        """Open the books as soon as they may be. True if quoting may begin: the books are open,
+        and those of every other series of the process, or it has waited for them long enough.
 
-        What rests already is not left waiting: it would be pulled.
+        With live orders it does not wait: they would be cancelled.
         """
         if not self._has_opened:
             if not self.may_open(now_ns):
                 return False
-            self._take_over(now_ns)
+            self._open(now_ns)
             self._has_opened = True
             self._weighing.opened(now_ns)
         return not self._weighing.await_others(now_ns) or len(self._desk.live_orders) > 0
 
     def may_open(self, now_ns: int) -> bool:
-        """Whether the account is known and nothing of an earlier run is left but what is kept."""
+        """True if the account is known and only orders to be kept are left of an earlier run."""
         if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
             self._cancel_kept(now_ns)
         if len(self._desk.live_orders):
-            # It may fill until it is over, whoever ends it: what was read before tells too little.
+            # It may fill until it is closed: reads from before show too little.
             self._live_ns = now_ns
             return False
-        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns)
-        self._ledgers.disturbed(quiet_ns)
+        quiet_ns = max(self._previous_run_ns, self._desk.last_write_ns, self._live_ns)
+        self._ledgers.on_activity(quiet_ns)
         is_listed = self._is_listed_since(quiet_ns, now_ns)
         # A new account has no fills: any read will do.
         is_read = self._ledgers.can_open if self._new_account else self._ledgers.is_bracketed
         if not (is_listed and is_read):
-            self._ledgers.plan_bracket(self._account, now_ns)
+            self._ledgers.schedule_audit(self._account, now_ns)
             return False
-        return self._kept_can_be_quoted()
+        # A kept order whose rung has no book would be cancelled at once.
+        ready = {rung.market_id for rung in self._quoting.active_rungs() if not rung.blocked}
+        return all(order.market_id in ready for order in self._kept.values())
 
-    def _take_over(self, now_ns: int) -> None:
+    def _open(self, now_ns: int) -> None:
         """The books open, and the orders kept are ours from here on, with the place they have."""
         for market_id in self._ledgers.open_books(now_ns):
-            # What the event may lose was reckoned by the fills alone until now.
-            self._quoting.fills_booked(market_id)
-        taken = self._heritage.take_over(now_ns)
-        self._desk.on_books_open(taken, self._ledgers.booked_qty)
-        for own in taken:
+            # Until now the event's loss counted the fills alone.
+            self._quoting.on_holdings_change(market_id)
+        adopted = []
+        for order_id, shown in self._kept.items():
+            own = self._found(shown, now_ns)
+            own.placed_ns = min(self._journaled[order_id].placed_ns, now_ns)
+            own.cancel_requested = False
+            own.why = "kept from an earlier run"
+            adopted.append(own)
+        self._kept, self._journaled = {}, {}
+        self._desk.on_books_open(adopted, self._ledgers.booked_qty)
+        for own in adopted:
             self._desk.add_order(own)
             self._quoting.took_over(own.market_id)
-        if taken:
-            self._out.note("info", "orders_kept", count=len(taken))
-            pull_beyond(self._quoting, self._desk)  # this run may hold to tighter limits
-        ids = tuple(own.order_id for own in taken if own.order_id is not None)
+        if adopted:
+            self._out.note("info", "orders_kept", count=len(adopted))
+            enforce_lowered_limits(self._quoting, self._desk)  # this run's may be tighter
+        ids = tuple(own.order_id for own in adopted if own.order_id is not None)
         self._out.effects.append(m.OrdersAdopted(ids))
 
-    def _kept_can_be_quoted(self) -> bool:
-        """Whether every rung with an order to be kept has a book; without one it would be pulled
-        at once."""
-        ready = {rung.market_id for rung in self._quoting.active_rungs() if not rung.blocked}
-        return all(order.market_id in ready for order in self._heritage.kept.values())
-
     def _cancel_kept(self, now_ns: int) -> None:
-        given_up = self._heritage.give_up()
-        for order in given_up:
+        """Keep nothing any more; a later list must not bring one of the orders back."""
+        kept, self._kept = self._kept, {}
+        for order_id in kept:
+            self._journaled.pop(order_id, None)
+        for order in kept.values():
             self._cancel(order, now_ns)
-        if given_up:
-            self._out.note("warning", "orders_not_kept", count=len(given_up))
+        if kept:
+            self._out.note("warning", "orders_not_kept", count=len(kept))
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def drained(self, now_ns: int) -> bool:
-        """Whether nothing of ours is live, a late enough read shows so, and the cash was compared.
+    def is_drained(self, now_ns: int) -> bool:
+        """True if nothing of ours is live, a late enough read shows so, and the cash was audited.
 
-        Asks for the reads that are missing; a list of what rests is among them in any case, for
-        strangers that came since the start are told while quoting, and cancelled only now.
+        Schedules the reads that are missing. A list of open orders is always among them, because
+        unknown orders that came while quoting are cancelled only now.
         """
         self._cancel_kept(now_ns)
-        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns)
-        self._ledgers.disturbed(quiet_ns)
+        quiet_ns = max(self._previous_run_ns, self._desk.last_write_ns)
+        self._ledgers.on_activity(quiet_ns)
         if len(self._desk.live_orders) or not self._is_listed_since(quiet_ns, now_ns):
             return False
         if not self._ledgers.is_audited:
-            self._ledgers.plan_bracket(self._account, now_ns)
+            self._ledgers.schedule_audit(self._account, now_ns)
             return False
         return True
 
     def reopen(self, now_ns: int) -> None:
-        """A contradiction was reset: the books are opened anew before anything is quoted."""
+        """A contradiction was reset: the books open again before anything is quoted."""
         self._has_opened = self._new_account = False
         self._live_ns = now_ns
         self._ledgers.reopen(now_ns)
 
     def _is_listed_since(self, quiet_ns: int, now_ns: int) -> bool:
-        """True if what rests was listed late enough after `quiet_ns`; asks for it where not."""
+        """True if open orders were listed late enough after `quiet_ns`; else schedules a list."""
         from_ns = self._late_from_ns(quiet_ns)
         if self._adopted_ns >= from_ns:
             return True
-        self._account.hasten(Resource.RESTING, max(now_ns, from_ns))
+        self._account.schedule_by(Resource.RESTING, max(now_ns, from_ns))
         return False
 
     def _late_from_ns(self, quiet_ns: int) -> int:
-        """From when on a read shows all that was before `quiet_ns`; 0 is never, and long ago."""
-        return quiet_ns + self._staleness.read_lag_ns if quiet_ns else 0
+        """A read shows all that was before `quiet_ns` if it begins from then on; 0: any read."""
+        return quiet_ns + self._lag_ns if quiet_ns else 0
 
     def left_over(self) -> m.DrainComplete:
-        """What a drain leaves behind, for the operator: strangers that were left alone, and where
-        it ran out of time what the last list showed although it was said to be over."""
+        """The orders that a drain leaves behind, for the operator: unknown ones that were left
+        alone, and where time ran out those that the last list showed after they were closed."""
         rows = (own for own in self._desk.live_orders if own.can_rest)
         live = {own.order_id: None for own in rows if own.order_id is not None}
         resting = tuple(live | dict.fromkeys(self._desk.closed_listed))
         unnamed = (own for own in self._desk.live_orders if own.order_id is None)
         unknown = tuple(own.client_order_id for own in unnamed)
-        from_ns = self._late_from_ns(max(self._earlier_ns, self._desk.last_write_ns))
-        left = (*resting, *self._heritage.refused, *self.unreadable)
+        from_ns = self._late_from_ns(max(self._previous_run_ns, self._desk.last_write_ns))
+        left = (*resting, *self._refused, *self.unreadable)
         return m.DrainComplete(left, unknown, unshown=self._adopted_ns < from_ns)
 
 
+def enforce_lowered_limits(quoting: QuotingEngine, desk: OrderManager) -> int:
+    """Have orders cancelled, the newest first, that the limits in force do not admit together with
+    all older ones. Returns how many.
+
+    An amend to a smaller size may come after fills and then adds to them, so it cannot bring an
+    order back below a limit. An order that only shrinks a position is within every limit of loss
+    and position, but the number and the size of orders hold for all. Each event is looked at with
+    the orders of the others live. The cancels count for no breaker: the operator wants them.
+    """
+    cancelled = kept = 0
+    risk, pace = quoting.settings.risk, quoting.settings.pace
+    beyond = _beyond_loss_and_position(quoting, desk)
+    for own in desk.live_orders:
+        if own.cancel_requested:
+            continue
+        # An order that is too large by so little that no resize would shrink it is cancelled.
+        over_qty = own.remaining - risk.order_qty
+        is_too_large = over_qty > 0 and not pace.resizes(over_qty, risk.order_qty)
+        if kept >= risk.resting_orders or own in beyond or is_too_large:
+            own.cancel_requested, own.why = True, BEYOND_LIMITS
+            quoting.orders_changed(own.market_id)
+            cancelled += 1
+        else:
+            kept += 1
+    return cancelled
+
+
+def _beyond_loss_and_position(quoting: QuotingEngine, desk: OrderManager) -> set[OwnOrder]:
+    out: set[OwnOrder] = set()
+    for ladder in quoting.ladders:
+        bounds = quoting.weighing.bounds(ladder)
+        left = quoting.weighing.exposure(ladder).bare()
+        ours = {rung.market_id for rung in ladder.rungs}
+        for own in desk.live_orders:
+            if own.market_id not in ours:
+                continue
+            live = own.exposure(own.amend)
+            if left.largest(live, bounds) >= live.qty_max:
+                left.add(live)
+            else:
+                out.add(own)
+    return out
+
+
+def _is_same(known: m.JournaledOrder | None, order: model.Order) -> bool:
+    """True if the journal knows a listed order, with no write of ours undecided."""
+    return (
+        known is not None
+        and known.settled
+        and known.market_id == order.market_id
+        and known.outcome.value == order.outcome.value
+        and known.side.value == order.side.value
+    )
+
+
 def _planned_by(own: OwnOrder) -> tuple[State, int, int, int, bool, bool]:
-    """What of an order a plan is made of: while it is unknown its side gets no new one."""
+    """The fields of an order that a plan uses: while it is unknown its side gets no new one."""
     return own.state, own.filled, own.remaining, own.price, own.is_unknown, own.cancel_requested

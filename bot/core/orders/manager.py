@@ -182,10 +182,6 @@ class OrderManager:
                 return own
         return None
 
-    def market_of(self, order_id: OrderId) -> MarketId | None:
-        own = self.owner_of(order_id)
-        return None if own is None else own.market_id
-
     def is_known(self, order_id: OrderId) -> bool:
         """True if an order id is one of ours, live or ended."""
         return order_id in self._by_id or order_id in self._ended

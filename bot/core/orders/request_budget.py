@@ -199,7 +199,7 @@ class RequestBudget:
                     mine.taken = max(mine.taken, most - CLAIM_MAX)
                 mine.denied_ns = now_ns
         is_returning = lane is Priority.CREATE and now_ns < self._ramp_until_ns
-        if spare < 1 or (is_returning and not mine.returning.take(now_ns)):
+        if spare < 1 or (is_returning and not mine.returning.spend_token(now_ns)):
             return False
         bucket.level_e9 -= NS_PER_SECOND
         if not lane.is_urgent:
@@ -342,7 +342,7 @@ class WriteThrottle:
 
     def wrote(self, market_id: MarketId, now_ns: int) -> None:
         for bucket in self._buckets(market_id, now_ns):
-            bucket.take(now_ns)
+            bucket.spend_token(now_ns)
 
     def opens_ns(self, market_id: MarketId, now_ns: int) -> int:
         """When one more create or amend of this market is within the pace."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from bot.core import messages as m
 from bot.core.account.profit import PnlTracker
-from bot.core.account.reconciler import AccountReconciler
+from bot.core.account.reconciler import AccountChange, AccountReconciler
 from bot.core.market_data.venue_clock import VenueClock
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import UNTAGGED
@@ -118,7 +118,7 @@ class QuotingEngine:
                 rung.touch()
         self._out.hold("event_unreadable", unreadable)
         self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
-        self._ledgers.series_read(begun_ns)
+        self._ledgers.on_series(begun_ns)
         for ladder in [each for each in self.ladders if self._is_over(each, now_ns)]:
             self._let_go(ladder)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
@@ -137,8 +137,8 @@ class QuotingEngine:
     def _let_go(self, ladder: EventQuoter) -> None:
         """Forget an event of which nothing is left."""
         ids = [rung.market_id for rung in ladder.rungs]
-        self.pnl.forget(ladder.event.event_ticker, ids)
-        self._ledgers.forget(ladder.event)
+        self.pnl.forget_event(ladder.event.event_ticker, ids)
+        self._ledgers.forget_event(ladder.event)
         self.forgets(ids)
         self.ladders.remove(ladder)
         for market_id in ids:
@@ -276,43 +276,50 @@ class QuotingEngine:
                 at_ns = now_ns + (self.venue_time.ahead_ns or 0)
             rung.shown_own(shown, at_ns, self._desk.live(shown.market_id), now_ns)
 
-    def fills_booked(self, market_id: MarketId) -> None:
-        """Cash or holdings of a rung are not what they were."""
+    def on_holdings_change(self, market_id: MarketId) -> None:
+        """The books have other cash or shares of a market."""
         self.orders_changed(market_id)
-        rung = self._rungs.get(market_id)
-        if rung is not None:
-            self.weighing.anew(rung.ladder)
+        if market_id in self._rungs:
             self.pnl.on_ledger_change(market_id)
-        else:
-            # Of a rung that is not listed now the cash counts in its event all the same.
-            for ladder in self.ladders:
-                self.weighing.anew(ladder)
+
+    def on_account_change(self, change: AccountChange, now_ns: int) -> None:
+        """Give booked fills to the account of profit, and winners to their ladders."""
+        for market_id in change.markets:
+            if market_id in self._rungs:
+                self.pnl.on_ledger_change(market_id)
+        for market_id in change.decided:
+            self.winner_told(market_id)
+        for fill in change.fills:
+            if fill.market_id in self._rungs:
+                own = self._desk.owner_of(fill.order_id)
+                tag = UNTAGGED if own is None else own.tag
+                self.pnl.on_fill(fill, tag, self.channel.lag_ns, now_ns)
+
+    def learn(self, change: AccountChange, at_ns: int) -> None:
+        """Plans, views and flows learn what was booked then."""
+        for market_id in change.markets:
+            self.orders_changed(market_id)
+        for fill in change.fills:
+            rung = self._rungs.get(fill.market_id)
+            if rung is not None:
+                outcome = Outcome(fill.outcome.value)
+                side = book_side(outcome, Side(fill.side.value))
+                rung.news.add(rung.place)
+                rung.recent.filled(side, canonical(outcome, fill.outcome_price), fill.qty, at_ns)
+                fair = None if rung.fair is None else rung.fair.value_cents
+                rung.ladder.learner.on_own_fill(fill.market_id, fair, side, at_ns)
 
     def winner_told(self, market_id: MarketId) -> None:
         """What a rung paid has told its winner."""
-        rung, winner = self._rungs.get(market_id), self._ledgers.settlement.told_winner(market_id)
+        rung, winner = self._rungs.get(market_id), self._ledgers.settlement.known_winner(market_id)
         if rung is not None and winner is not None:
             # For the next run, too: nobody can be told it again.
             self._out.note("debug", "winner_told", market_id=market_id, winner=winner)
             self._decide_by_winners(rung.ladder)
 
     def _decide_by_winners(self, ladder: EventQuoter) -> None:
-        for rung in ladder.decide_by(self._ledgers.settlement.told_winner):
+        for rung in ladder.decide_by(self._ledgers.settlement.known_winner):
             self.pnl.on_ledger_change(rung.market_id)
-
-    def filled(self, fill: model.Fill, now_ns: int) -> None:
-        """A fill of ours was booked: the strategy is told."""
-        rung = self._rungs.get(fill.market_id)
-        if rung is not None:
-            outcome = Outcome(fill.outcome.value)
-            side = book_side(outcome, Side(fill.side.value))
-            rung.news.add(rung.place)
-            rung.recent.filled(side, canonical(outcome, fill.outcome_price), fill.qty, now_ns)
-            fair = None if rung.fair is None else rung.fair.value_cents
-            rung.ladder.learner.on_own_fill(fill.market_id, fair, side, now_ns)
-            own = self._desk.owner_of(fill.order_id)
-            tag = UNTAGGED if own is None else own.tag
-            self.pnl.on_fill(fill, tag, self.channel.lag_ns, now_ns)
 
     # --- deciding ---------------------------------------------------------------------------------
 

@@ -202,6 +202,9 @@ class MarketDataMonitor:
         self._was_open = False
         self.heard_ns: int | None = None
         self._lag = FeedLatency(staleness.lag_ns)
+        self.lag_ns: int | None = None
+        """The least delay of prints (`FeedLatency.least_ns`): an instant of the venue's plus this
+        is the soonest that we could hear of it."""
         self._stepped_ns = NEVER_NS
         self._why = ""
         self._judge_ns = 0
@@ -213,11 +216,6 @@ class MarketDataMonitor:
         self._set_changed_ns = 0
         self._owing = StuckFeedDetector(staleness)
 
-    @property
-    def lag_ns(self) -> int | None:
-        """What to add to an instant of the venue's for the soonest that it could be heard of."""
-        return self._lag.least_ns
-
     # --- events -----------------------------------------------------------------------------------
 
     def opened(self, now_ns: int) -> None:
@@ -225,7 +223,7 @@ class MarketDataMonitor:
         far end that says nothing opens, too, as often as it is asked."""
         self._is_open = True
         self.heard_ns = None
-        self._lag = FeedLatency(self._staleness.lag_ns)
+        self._lag, self.lag_ns = FeedLatency(self._staleness.lag_ns), None
         self._subscribed = None
         if self._was_open:
             self._out.purse.outage_over(now_ns)
@@ -249,6 +247,7 @@ class MarketDataMonitor:
     def printed(self, seen: m.Trade, now_ns: int) -> None:
         """A print arrived that was not seen before."""
         self._lag.seen(seen.ts_ns, now_ns, self._venue_time.ahead_ns)
+        self.lag_ns = self._lag.least_ns
 
     def paused_for(self, gap_ns: int, now_ns: int) -> None:
         """This process stood still: nothing is sent on a rung before its book is confirmed, and
@@ -446,7 +445,7 @@ class MarketDataMonitor:
         self._stepped_ns = now_ns
         self._out.note("error", "venue_clock_stepped", text=evidence)
         self._venue_time.reset()
-        self._lag = FeedLatency(self._staleness.lag_ns)
+        self._lag, self.lag_ns = FeedLatency(self._staleness.lag_ns), None
         for each in self._rungs.values():
             each.forget_stamps()
         for ladder in self._ladders:

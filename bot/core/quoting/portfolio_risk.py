@@ -56,6 +56,7 @@ class PortfolioRisk:
         self._ladders = ladders
         self._rungs = rungs
         self._exposures: dict[str, Exposure] = {}
+        self._booked_version = 0  # of the portfolio that they were made of
         self._cutters: dict[str, QuoteTrimmer] = {}
         self.account = account or AccountRisk()
         self.member = self.account.join(lambda: self.worst_case_cents)
@@ -96,6 +97,12 @@ class PortfolioRisk:
         self._exposures.pop(ladder.event.event_ticker, None)
         ladder.unweighed = True
 
+    def _follow_books(self) -> None:
+        """Booked cash or shares changed: exposures are made from nothing."""
+        self._booked_version = self._ledgers.book.version
+        for each in self._ladders:
+            self.anew(each)
+
     def _held(self, ladder: EventQuoter) -> Exposure:
         """What the event may lose by what is held alone."""
         ids = [rung.market_id for rung in ladder.rungs]
@@ -110,6 +117,8 @@ class PortfolioRisk:
 
         Kept, and brought up to date rung by rung; not to be changed by the caller.
         """
+        if self._booked_version != self._ledgers.book.version:
+            self._follow_books()
         exposure = self._exposures.get(ticker := ladder.event.event_ticker)
         if exposure is not None and not ladder.unweighed:
             return exposure
@@ -135,6 +144,8 @@ class PortfolioRisk:
 
     def worst_cents(self, ladder: EventQuoter) -> Cents:
         """The worst case of an event now: below zero is a loss."""
+        if self._booked_version != self._ledgers.book.version:
+            self._follow_books()
         if ladder.unweighed or ladder.worst_cents is None:
             ladder.worst_cents = self.exposure(ladder).worst_cents
         return ladder.worst_cents

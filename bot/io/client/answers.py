@@ -1,6 +1,7 @@
-"""From a frame of the channel to an event of the trader: NO bids become YES asks; no I/O.
+"""From HTTP bodies and channel frames to the trader's answers and events; no I/O.
 
-Readings: docs/assumptions.md#S9, #S10.
+UUIDs are compared as text, so market and company ids are turned to lower case here. See
+docs/failure-modes.md#codes. Readings: docs/assumptions.md#S1, #S9, #S10.
 """
 
 import email.utils
@@ -25,13 +26,13 @@ _Named = TypeVar("_Named", model.Order, model.Fill, model.Position, model.Market
 
 
 def folded_id(text: str) -> str:
-    """A UUID in lower case; what is none as it is."""
+    """A UUID in lower case; any other text as it is."""
     lower = fold_uuid(text)
     return lower if lower != text and is_uuid(text) else text
 
 
 def folded(body: m.Body) -> m.Body:
-    """The same with every market and company id folded; rows where all are stay the same."""
+    """The same body with lower-case ids; unchanged rows stay the same objects."""
     match body:
         case m.OrderBody():
             return m.OrderBody(_named(body.order))
@@ -52,7 +53,6 @@ def folded(body: m.Body) -> m.Body:
 
 
 def _named(row: _Named) -> _Named:
-    """An order, fill, position, market or book: the very same where its id is folded."""
     if row.market_id is None or (market_id := folded_id(row.market_id)) == row.market_id:
         return row
     return msgspec.structs.replace(row, market_id=MarketId(market_id))
@@ -77,33 +77,28 @@ T = TypeVar("T")
 
 
 class _LooseError(msgspec.Struct, frozen=True):
-    """An error body of which only what is there is taken."""
+    """An error body; missing fields are empty."""
 
     code: str = ""
     error: str = ""
 
 
 def is_write(request: m.Request) -> bool:
-    """Whether a request may change something at the venue."""
+    """True if a request may change something at the venue."""
     return isinstance(request, m.Create | m.AmendResting | m.CancelResting)
 
 
 def answer_of(request: m.Request, status: int, body: bytes, *, sane_only: bool = True) -> m.Answer:
-    """What a complete HTTP answer says about a request.
+    """What a complete HTTP answer says about a request, by the errors table.
 
-    2xx with a body of the request's own kind is Done, the market ids in it folded; with any other
-    body Unknown, for it may well have been carried out. Otherwise the errors table decides: what
-    it calls unknown (500, 502, result_unknown, any 3xx, an unreadable 5xx) is Unknown, the rest
-    Refused with the code, "" when the body gives none. A read has no effect, but is answered by the
-    same rule.
+    2xx with a body of the request's kind is Ok; with any other body Unknown, for it may have been
+    carried out. Else codes that the table calls unknown (500, 502, result_unknown, any 3xx, an
+    unreadable 5xx) are Unknown, the rest Rejected. A write rejected without a code is Unknown: the
+    venue gives one with each failure, so an intermediary answered that may have passed the write
+    on. Only 429 needs none: a rate limit comes before everything.
 
-    A refusal of a write without a code is not the venue's word, for every failure of its own has
-    one: whoever stands between may have let the write through before it said so. Only 429 needs
-    none: it is a limiter's, and a limiter stands before everything.
-
-    sane_only: a body with a value that cannot be meant (`bot.core.sane`) is of no kind either, and
-    of a list nothing is believed. False is for who reckons with nothing and only cancels whatever a
-    list names: one absurd row must not keep the others from it.
+    sane_only: a body with an absurd value (`bot.core.sane`) is unreadable. False is for a caller
+    that only cancels what a list names.
     """
     if 200 <= status < 300:
         try:
@@ -148,8 +143,7 @@ def _body_of(request: m.Request, body: bytes) -> m.Body:
 
 
 def _unambiguous(body: bytes, kind: type[T]) -> T:
-    """What an order hangs on. Raises Garbled, too, where a key stands twice with two values, for
-    then nobody knows which of them was meant."""
+    """Decode an order. Raises Garbled also where a key is there twice with two values."""
     try:
         _AGREEING.decode(body.decode("utf-8"))
     except (ValueError, RecursionError) as fault:
@@ -162,7 +156,7 @@ def _agreeing_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(fields) != len(pairs):
         for key, value in pairs:
             if fields[key] != value:
-                raise ValueError(f"{key!r} stands twice, with two values")
+                raise ValueError(f"{key!r} is there twice, with two values")
     return fields
 
 
@@ -179,23 +173,21 @@ def _error_of(body: bytes) -> tuple[str, str]:
 
 
 def plain(text: str, longest: int = _TEXT_MAX) -> str:
-    """Foreign text made fit for a log line or a terminal: printable, at most 200 characters, or as
-    many as `longest` says."""
+    """Foreign text made printable, at most `longest` characters."""
     return "".join(sign if sign.isprintable() else "?" for sign in text[:longest])
 
 
 def tokens_left(headers: Mapping[str, str], name: str = routes.REMAINING_HEADER) -> int | None:
-    """X-RateLimit-Remaining, or the other header of that name; None when it is absent, negative or
-    no whole number."""
+    """X-RateLimit-Remaining, or the header `name`; None when absent or no whole number."""
     text = headers.get(name, "").strip()
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def retry_after_ns(headers: Mapping[str, str], wall_s: float) -> int | None:
-    """Retry-After, seconds or an HTTP date, clamped to 0..60 s; None when unreadable.
+    """Retry-After, seconds or an HTTP date, clamped to 0..60 s; None when unreadable. Fractions
+    round up.
 
-    A part of a second counts as a whole one: "seconds to wait" does not say that they are whole.
-    wall_s: the machine's own time, seconds since 1970; a date can be compared with nothing else.
+    wall_s: the machine's time, seconds since 1970, to compare a date with.
     """
     text = headers.get(routes.RETRY_AFTER_HEADER, "").strip()
     if seconds := _SECONDS.fullmatch(text):
@@ -209,10 +201,9 @@ def retry_after_ns(headers: Mapping[str, str], wall_s: float) -> int | None:
 
 
 def event_of(data: bytes | str) -> m.Event | None:
-    """The event that a frame is, or None for one that tells nothing new.
+    """The event of a frame; None for a ticker frame, which repeats its print.
 
-    A ticker frame repeats its print and is passed over. What cannot be read, or is of a type that
-    is not known, becomes FrameGarbled. Raises nothing.
+    What cannot be read, or is of an unknown type, becomes MalformedFrame. Raises nothing.
     """
     try:
         frame = codec.decode_frame(data)
@@ -256,7 +247,7 @@ def _update(update: frames.Update) -> m.Event | None:
 
 
 def _implied(update: frames.ImpliedValueUpdate) -> m.Event:
-    """Decimal text of dollars and of 0..1; anything else is garbled, infinity included."""
+    """Decimal text of dollars and of 0..1; anything else is malformed, infinity included."""
     try:
         dollars, confidence = float(update.implied_value), float(update.confidence)
     except ValueError:

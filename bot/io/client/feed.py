@@ -1,16 +1,11 @@
-"""The subscription channel: sockets in, events out; connects again for ever until told to stop.
+"""The subscription channel: sockets in, events out; reconnects until cancelled.
 
-Everything the trader hears of the channel comes from here: opened, closed, heard (a pong), and
-frames as events. One owner holds the whole subscription set and re-sends all of it on a change; a
-set beyond one message's limit is spread over several sockets, which live and die together, so the
-trader sees one channel. After a reconnect the trader subscribes anew.
+The whole subscription set is sent again on each change. A set beyond one message's limit is spread
+over several sockets that open and close together. After a reconnect the trader subscribes again.
 
-A far end that sends without measure takes neither the loop nor the memory: between a few frames
-everything else has its turn, a book, print or value that nobody asked for goes no further, and a
-channel of too many frames without use is closed and opened again ever more slowly. One that the far
-end closes as soon as it has opened is opened up to a second later. A channel on which this process
-stood still for longer than `FeedTimes.still_s`, whether its host paused or a strategy held it, is
-closed: what its sockets hold then is told to nobody.
+The loop yields between frames, unrequested data is dropped, and a channel flooded with useless
+frames is closed and reopened ever more slowly. After a pause of this process beyond
+`FeedTimes.still_s` the channel is closed and its buffered frames are dropped as stale.
 
 Readings: docs/assumptions.md#S8, #S9, #S48.
 """
@@ -33,31 +28,27 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import SUBSCRIPTION_TARGETS_MAX
 
 FRAME_BYTES_MAX: Final = 1024 * 1024
-"""A hundred times the largest book; to read so much takes a fifth of a second at most."""
+"""A hundred times the largest book; reading it takes a fifth of a second at most."""
 
 FRAMES_PER_TURN: Final = 64
-"""After so many frames the loop's other tasks have their turn: a frame that is there already is
-handed out without one. A millisecond or so of work."""
+"""After so many frames the loop's other tasks run: about a millisecond of work."""
 
 FLOOD_S: Final = 10.0
 GARBLED_MAX: Final = 1_000
-"""More frames than this that cannot be read, within `FLOOD_S`, and the channel is closed. Far above
-what a fault of one market makes, for the other markets' sake."""
+"""More malformed frames than this within `FLOOD_S` close the channel. Far above what one faulty
+market causes."""
 
 USELESS_MAX: Final = 50_000
-"""The same for frames of an unknown type or that nobody asked for: they do no harm but by their
-number, and a newer venue may well send more types than we know."""
+"""The same for frames of an unknown type or unrequested markets, which only cost time."""
 
 
 class FeedTimes(msgspec.Struct, frozen=True):
-    """Deadlines in seconds. open_s: to connect. ping_s: between pings. pong_s: until a pong is due.
-    still_s: a pause of this process or its host after which the channel is opened anew, longer than
-    the others: no pong tells whether the far end is still there, and frames may be of before.
+    """Timeouts in seconds. pong_s: until a pong is due. still_s: a pause of this process after
+    which the channel is reopened, longer than the others.
 
-    backoff_min_s, backoff_max_s: the wait before connecting again is drawn from 0 to a bound that
-    doubles from the first to the second, so that many clients do not return in one instant. It is
-    the first one again after a channel that lived for `ping_s`, and `reopen_max_s` at most after
-    one that did not: what is opened and closed at once would be opened many times a second else.
+    The wait before a reconnect is drawn from 0 to a bound that doubles from backoff_min_s to
+    backoff_max_s. The bound starts again after a channel that lived for `ping_s`, and is
+    `reopen_max_s` at most after a shorter one.
     """
 
     open_s: float = 5.0
@@ -73,7 +64,6 @@ class _Straight(connect):
     """Follows no redirect: the books of another address are not the venue's."""
 
     def process_redirect(self, exc: Exception) -> Exception:
-        """Where a connection was refused, whatever the answer names as its new place."""
         return exc
 
 
@@ -82,15 +72,15 @@ class _Silent(Exception):
 
 
 class _Still(Exception):
-    """This process stood still."""
+    """This process was paused."""
 
 
 class _Flooded(Exception):
-    """Too many frames were of no use."""
+    """Too many useless frames."""
 
 
 class _Flood:
-    """Counts frames of a kind; more than `most` of them within `FLOOD_S` are too many."""
+    """Counts frames of a kind within `FLOOD_S`."""
 
     __slots__ = ("_count", "_most", "_since_s", "_what")
 
@@ -101,7 +91,7 @@ class _Flood:
         self._since_s = 0.0
 
     def rise(self) -> None:
-        """One more. Raises _Flooded when that is too many."""
+        """Raises _Flooded for one frame too many."""
         now_s = asyncio.get_running_loop().time()
         if now_s - self._since_s > FLOOD_S:
             self._count, self._since_s = 0, now_s
@@ -136,10 +126,8 @@ class Feed:
         self._useless = _Flood(USELESS_MAX, "of no use")
 
     def subscribe(self, wish: m.SubscribeTo) -> None:
-        """Make the set exactly this. Before the channel is open it is kept and sent on opening.
-
-        From now on what is told of any other market or company goes no further.
-        """
+        """Make the set exactly this; sent at once, or on opening. Events of other markets are
+        dropped from now on."""
         self._asked_for = frozenset((*wish.rungs, *wish.companies))
         targets: list[frames.Target] = [
             frames.RungTarget(frames.ByEventMarketId(market_id)) for market_id in wish.rungs
@@ -153,7 +141,7 @@ class Feed:
         self._changed.set()
 
     async def run(self) -> None:
-        """Connect, listen, and connect again; ends only by being cancelled."""
+        """Connect, listen and reconnect until cancelled."""
         bound_s = self._times.backoff_min_s
         while True:
             opened, reason = await self._session()
@@ -174,7 +162,7 @@ class Feed:
             bound_s = min(2 * bound_s, longest_s)
 
     async def _session(self) -> tuple[bool, str]:
-        """One life of the channel: whether it opened, and why it ended."""
+        """One life of the channel: True if it opened, and why it ended."""
         opened, reason = False, ""
         self._sockets = []
         self._begin_counting()
@@ -195,7 +183,7 @@ class Feed:
             reason = _first(group)
         finally:
             # A set asked for while the channel was down belongs to the next opening; one that was
-            # sent does not: the trader asks anew.
+            # sent does not: the trader subscribes again.
             for socket in self._sockets:
                 socket.transport.abort()
         return opened, reason
@@ -217,7 +205,7 @@ class Feed:
         return socket
 
     async def _send_wanted(self, tasks: asyncio.TaskGroup) -> None:
-        """Send the whole set; sockets beyond it are left with an empty one."""
+        """Send the whole set; sockets beyond it get an empty one."""
         if self._wanted is None:
             return
         shards, self._wanted = self._wanted, None
@@ -244,7 +232,6 @@ class Feed:
             await asyncio.sleep(0)
 
     def _is_wanted(self, event: m.Event) -> bool:
-        """Whether an event is of something asked for, or of nothing that can be asked for."""
         match event:
             case m.BookUpdate() | m.Trade():
                 return event.market_id in self._asked_for
@@ -253,7 +240,7 @@ class Feed:
         return True
 
     def _count(self, useless: m.Event) -> None:
-        """A frame came that is of no use. Raises _Flooded when it is one too many."""
+        """Count a useless frame. Raises _Flooded when it is one too many."""
         is_garbled = isinstance(useless, m.MalformedFrame) and useless.known
         try:
             (self._garbled if is_garbled else self._useless).rise()
@@ -262,8 +249,8 @@ class Feed:
             raise
 
     async def _pings(self) -> None:
-        """A pong from every socket in each round, or the channel is dead. The first is at
-        once: until something is heard nothing is quoted."""
+        """Ping every socket in each round; a missing pong ends the channel. The first round is at
+        once: until it is answered nothing is quoted."""
         while True:
             self._runs()
             try:
@@ -279,12 +266,12 @@ class Feed:
             await asyncio.sleep(self._times.ping_s)
 
     def _runs(self) -> None:
-        """This process runs. Raises _Still when it stood still until now."""
+        """This process runs. Raises _Still after a pause."""
         self._woke()
         self._awake_ns = self._clock.now_ns()
 
     def _woke(self) -> None:
-        """Raises _Still when this process has just woken from a pause."""
+        """Raises _Still when this process has just resumed from a pause."""
         still_ns = self._clock.now_ns() - self._awake_ns
         if still_ns > self._times.still_s * NS_PER_SECOND:
             # When it stopped is not known, only when it was last seen to run: up to a ping before.
@@ -292,7 +279,7 @@ class Feed:
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> str:
-    """The first plain fault of a group, as one line; one of ours by its text alone."""
+    """The first plain fault of a group, as one line."""
     fault: BaseException = group
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]

@@ -1,7 +1,8 @@
-"""What anybody may read at a venue, and its channel: for a program that must never write there.
+"""Checks at a venue before trading: reach it, read, trade scope, the series, the channel.
 
-No method takes a write, and the key needs no more than the scope read. What is asked here spends
-the tokens of that key.
+`probe` is all of it, for `bot check`. `obstacles` is for a start, which only a rejection or no
+answer at all prevents. Nothing is changed at the venue: cancelling an order that cannot exist
+proves the trade scope.
 """
 
 import asyncio
@@ -20,12 +21,12 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, OrderId, Ticker
 
 NO_SUCH_ORDER: Final = OrderId("9" * 20)
-"""Twenty nines are a well-formed id above 2**64, which no venue of this interface gives out."""
+"""A well-formed id above 2**64, which no venue of this interface gives out."""
 
 CHANNEL_S: Final = 8.0
 REACH_TRIES: Final = 10
 REACH_PAUSE_S: Final = 0.5
-"""A venue that is being started beside us gets these five seconds."""
+"""Between tries: a venue that is being started gets five seconds."""
 
 
 _PASSING: Final = frozenset(
@@ -44,7 +45,7 @@ _PASSES: Final = "the venue is there and cannot answer this now: check again in 
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was tried. `advice` is empty when it is well."""
+    """Result of one check. advice: empty when it is well."""
 
     name: str
     well: bool
@@ -53,7 +54,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 async def probe(rest: Rest, stream_url: str, series_ticker: Ticker) -> list[Finding]:
-    """Try everything in order; a venue that cannot be reached ends it early."""
+    """All checks in order; a venue that cannot be reached ends them early."""
     findings = [_read_scope(rest, await _answered(rest, m.ReadBalance()))]
     if not findings[0].well:
         return findings
@@ -73,10 +74,8 @@ async def probe(rest: Rest, stream_url: str, series_ticker: Ticker) -> list[Find
 
 
 async def obstacles(rest: Rest, series_ticker: Ticker) -> list[Finding]:
-    """The first thing that makes it pointless to begin, or nothing.
-
-    Nobody answers for five seconds, the key or its scopes are refused, or there is no such series.
-    """
+    """The first thing that makes it pointless to begin, or nothing: no answer for five seconds, key
+    or scope rejected, no such series."""
     balance = await _reached(rest)
     if _is_refused(balance, 0, 401, 403):
         return [_read_scope(rest, balance)]
@@ -93,9 +92,7 @@ async def series_obstacle(
     read: Callable[[m.ReadSeries], Awaitable[Reply]], series_ticker: Ticker
 ) -> str:
     """Why a series cannot be followed by reads alone, and what to do; empty where it can be.
-
-    Nobody answers for five seconds, or the key or the series is refused.
-    """
+    Retries a silent venue for five seconds."""
     answer = (await read(m.ReadSeries(series_ticker, ""))).answer
     for _ in range(REACH_TRIES - 1):
         if not _is_refused(answer, 0):
@@ -109,7 +106,7 @@ async def series_obstacle(
 
 
 async def _answered(rest: Rest, request: m.Request, key: m.Key | None = None) -> m.Answer:
-    """The answer to a request; the wait that a throttled one asks for is over when it is here."""
+    """The answer to a request; waits out the pause that a rate limit asks for."""
     reply = await rest.ask(request, key)
     if _is_refused(reply.answer, TOO_MANY):
         waits_ns = reply.retry_after_ns
@@ -118,7 +115,7 @@ async def _answered(rest: Rest, request: m.Request, key: m.Key | None = None) ->
 
 
 async def _reached(rest: Rest) -> m.Answer:
-    """The answer to a read of the balance; asked again for a while if nobody answers."""
+    """A read of the balance, retried for a while if there is no answer."""
     answer = await _answered(rest, m.ReadBalance())
     for _ in range(REACH_TRIES - 1):
         if not _is_refused(answer, 0):
@@ -145,12 +142,11 @@ def _said(answer: m.Answer) -> str:
 
 
 def _advice(answer: m.Answer, otherwise: str) -> str:
-    """What to do about an answer that is not well; `otherwise` where it is not one that passes."""
+    """What to do about an answer; `otherwise` where it will not pass by itself."""
     return _PASSES if _said(answer).rpartition(" ")[2] in _PASSING else otherwise
 
 
 def _read_scope(rest: Rest, answer: m.Answer) -> Finding:
-    """The balance: reached, key known, scope read."""
     key = "the read key" if rest.key_for(m.ReadBalance()) is m.Key.READ else "the key"
     if isinstance(answer, m.Ok):
         return Finding("read scope", True, "the balance can be read")
@@ -176,7 +172,6 @@ def _trade_scope(answer: m.Answer) -> Finding:
 
 
 def _series(answer: m.Answer, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
-    """The series with its rungs."""
     if isinstance(answer, m.Ok) and isinstance(answer.body, m.SeriesBody):
         rungs = [market.market_id for event in answer.body.events for market in event.markets]
         if rungs:
@@ -223,7 +218,7 @@ async def _channel(stream_url: str, rung: MarketId) -> Finding:
             while True:
                 event = await heard.get()
                 opened = opened or isinstance(event, m.FeedOpened)
-                # The first pong may overtake what is said to the subscription.
+                # The first pong may overtake the answer to the subscription.
                 pongs += isinstance(event, m.FeedAlive)
                 if pongs > 1 or isinstance(event, m.SubscriptionAccepted | m.BookUpdate):
                     found = "opens and answers" if pongs > 1 else "opens and takes a subscription"
@@ -245,22 +240,23 @@ PUBLIC_READS: Final[tuple[type[PublicRead], ...]] = get_args(PublicRead)
 
 
 class PublicVenue:
-    """The series, the books and the channel of a venue. Needs a running asyncio loop; end it with
-    `drain`."""
+    """The series, the books and the channel of a venue, for a program that must never write there.
+
+    The key needs the scope read alone. Needs a running loop; end it with `drain`.
+    """
 
     def __init__(self, base_url: str, stream_url: str, key: Secret) -> None:
         self._rest = Rest(base_url, key, 1)
         self._stream_url = stream_url
 
-    async def read(self, request: PublicRead) -> Reply:
-        """Read, and wait for the answer. Raises nothing: a fault is an answer."""
+    async def read_public(self, request: PublicRead) -> Reply:
+        """Raises nothing: a fault is an answer."""
         assert isinstance(request, PUBLIC_READS), "a paper run asks for nothing else"
         return await self._rest.ask(request)
 
     def channel(self, emit: Callable[[m.Event], None]) -> Feed:
-        """The channel; `emit` is called with each event of it."""
         return Feed(self._stream_url, emit)
 
-    async def drain(self) -> None:
-        """Wait for the reads under way, then close the connections."""
+    async def close(self) -> None:
+        """Wait for the reads in flight, then close the connections."""
         await self._rest.drain()

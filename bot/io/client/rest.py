@@ -1,13 +1,12 @@
 """One request to the venue and exactly one answer: the only place that speaks HTTP for the bot.
 
 No cancel scope ever encloses a request: a cancelled request loses its answer and leaks its
-connection. Each one is a task of its own that only the client's own timeouts end: those of single
-reads and writes, and one deadline over them all, head and body, so that every request has its
-answer in the end. `drain` waits for them, and no longer than that.
+connection. Each is a task that only the client's timeouts end: those of single reads and writes,
+and one deadline for head and body together. `drain` waits for them.
 
-No redirect is followed, and nothing is retried here: what may be sent again is the trader's
-decision, which takes a token for it. A 429 holds from the moment it is read: what was handed over
-before, and has not left by then, waiting for the disk or a connection, does not leave.
+No redirect is followed and nothing is retried here: a retry is the trader's decision and costs a
+token. A 429 holds from the moment it is read: requests that wait for the disk or a connection are
+then not sent.
 """
 
 import asyncio
@@ -30,38 +29,35 @@ from venue.wire.instant import NS_PER_SECOND
 
 TIMEOUTS: Final = httpx.Timeout(connect=2.0, read=5.0, write=2.0, pool=1.0)
 KEEPALIVE_S: Final = 4.0
-"""Idle connections go before the usual server's five seconds are over."""
+"""Idle connections close before the usual server's five seconds are over."""
 
 REQUEST_S_MAX: Final = 10.0
-"""An answer that is not whole by then is given up: the read timeout counts single reads only, and a
-head or a body may trickle in for ever. Within the grace that a container has after its signal,
-together with the runner's own drain."""
+"""Timeout of a whole request: the read timeout covers single reads only. With the runner's drain it
+fits into the grace period of a container."""
 
 LEAVE_S: Final = 2.0
-"""What is to stand in a book leaves so soon after it was handed over, or not: beyond, it waited
-longer for a connection than quotes are good for, or the process stood still meanwhile."""
+"""A create or amend that was not sent after so long is stale and is not sent."""
 
 DRAIN_SLACK_S: Final = 0.5
 """How much longer than one request the last of them are waited for."""
 
 DRAIN_READS_S: Final = 0.5
-"""How long reads are waited for at the end of a run, whose last word has been said by then."""
+"""How long reads are waited for at the end of a run."""
 
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 _READS_IN_FLIGHT: Final = 16
 _TURN_S: Final = 0.05
-"""The loop's clock stands still within one of its turns: a wait is held to so much less, or what
-the trader sends at its very end would be held back."""
+"""A wait is shortened by this much, because the loop's clock does not advance within a turn."""
 
 _PATIENCE: Final = "the venue asks to wait, so not sent"
 _TOO_OLD: Final = "decided too long ago, so not sent"
 
 _POISONED: Final = 2
-"""So many requests in a row that found no connection, although fewer were under way than there are
-connections: some have leaked for good, and the client is made anew."""
+"""So many requests in a row without a connection, although fewer are in flight than there are
+connections: some have leaked, and the client is replaced."""
 
 NEVER_LEFT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-"""Failures before the first byte of a request: nothing can have been carried out."""
+"""Failures before the first byte of a request: nothing was carried out."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -74,8 +70,6 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class _HttpCall(msgspec.Struct, frozen=True):
-    """A request as HTTP."""
-
     method: str
     path: str
     query: dict[str, str | int] = {}
@@ -83,7 +77,7 @@ class _HttpCall(msgspec.Struct, frozen=True):
 
 
 class _Client:
-    """The connections, and how many requests use them; closed when it is replaced and unused."""
+    """The connections and their users; closed when it is retired and unused."""
 
     __slots__ = ("http", "retired", "users")
 
@@ -100,18 +94,15 @@ class _Client:
 
 
 class BadSegment(Exception):
-    """An id that must not stand in a path: it could name another route."""
+    """An id that must not be part of a path: it could name another route."""
 
 
 class Rest:
-    """The venue's REST interface for one account.
+    """The venue's REST interface for one account. Needs a running loop; end it with `drain`.
 
-    base_url: ends in the version segment, no trailing slash. key: for writes, and for reads unless
-    `others` has one for them. requests_in_flight: most writes at once; the connections are sized to
-    it. request_s: how long a whole request may take, in seconds above 0. leave_s: how old a create
-    or an amend may be when it leaves, the same. sane_only: whether an answer with a value that
-    cannot be meant is unreadable, see `answer_of`. Needs a running asyncio loop; end it with
-    `drain`.
+    base_url: ends in the version segment. key: for writes, and for reads unless `others` has one.
+    requests_in_flight: most writes at once. request_s: timeout of a whole request. leave_s: age
+    beyond which a create or amend is not sent. sane_only: see `answer_of`.
     """
 
     def __init__(
@@ -162,17 +153,16 @@ class Rest:
 
     @property
     def has_standby(self) -> bool:
-        """Whether there is a key for cancels should the first be refused."""
+        """True if there is a key for cancels should the first be rejected."""
         return m.Key.STANDBY in self._keys
 
     def key_for(self, request: m.Request) -> m.Key:
-        """The key that such a request goes on by itself."""
+        """The key that such a request uses by default."""
         splits = m.Key.READ in self._keys and not is_write(request)
         return m.Key.READ if splits else m.Key.TRADE
 
     @property
     def in_flight(self) -> int:
-        """Requests begun and not yet answered."""
         return len(self._tasks)
 
     def start(
@@ -181,9 +171,9 @@ class Rest:
         answered: Callable[[m.Response], None],
         may_leave: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
-        """Begin a request; `answered` is called exactly once, later, with its Replied.
+        """Begin a request; `answered` is called exactly once, later.
 
-        may_leave: waited for before the first byte goes; when it says False, nothing is sent.
+        may_leave: awaited before the first byte; when it returns False, nothing is sent.
         """
         run = self._run(send, answered, may_leave, self._clock.now_ns())
         task = asyncio.get_running_loop().create_task(run)
@@ -210,11 +200,10 @@ class Rest:
     async def ask(
         self, request: m.Request, key: m.Key | None = None, begun_ns: int | None = None
     ) -> Reply:
-        """Perform one request and wait for its answer. Raises nothing: a fault is an answer, and
-        repeats no key of ours, whatever the far end says.
+        """Perform one request. Raises nothing: a fault is an answer, and no key of ours is in its
+        text.
 
-        key: None is the one that such a request goes on by itself. begun_ns: when it was decided,
-        by `TimeAxis`; None is now.
+        key: None is the default one. begun_ns: when it was decided, None is now.
         """
         reply = await self._asked(request, key, begun_ns)
         answer = self._masked(reply.answer)
@@ -257,7 +246,7 @@ class Rest:
             await client.left()
 
     def _masked(self, answer: m.Answer) -> m.Answer:
-        """The same where no key of ours stands in its text: journal, pages and logs have it."""
+        """The answer without our keys in its text: journal, pages and logs have it."""
         match answer:
             case m.Rejected():
                 code = answer.code if answer.code in CODES else self._without_keys(answer.code)
@@ -276,7 +265,7 @@ class Rest:
         return text
 
     def _holds(self, request: m.Request, key: m.Key, begun_ns: int) -> str:
-        """Why a request does not leave now; empty when it does."""
+        """Why a request is not sent now; empty when it is."""
         if self._shut_s(key):
             return _PATIENCE
         if not isinstance(request, m.Create | m.AmendResting):
@@ -286,25 +275,25 @@ class Rest:
         return _TOO_OLD if self._clock.now_ns() > begun_ns + self._leave_ns else ""
 
     def _shut_s(self, key: m.Key) -> float:
-        """For how much longer nothing leaves on a key; 0 when it may."""
+        """For how much longer a key's rate limit lasts; 0 when it is open."""
         until_s = self._shut_until_s.get(key, 0.0)
         return max(0.0, until_s - asyncio.get_running_loop().time())
 
     def _held(self, key: m.Key) -> Reply | None:
-        """The answer to what does not leave because its key is to wait; None where it is not."""
+        """The answer to a request whose key has to wait; None if it need not."""
         if shut_s := self._shut_s(key):
             waits_ns = round(shut_s * NS_PER_SECOND)
             return Reply(m.Rejected(0, "", _PATIENCE), retry_after_ns=waits_ns)
         return None
 
     def _shut(self, key: m.Key, waits_ns: int | None) -> None:
-        """A 429 has been read: nothing leaves on its key for as long as it says."""
+        """A 429 was read: nothing is sent on its key for as long as it says."""
         wait_s = (WAIT_DEFAULT_NS if waits_ns is None else waits_ns) / NS_PER_SECOND - _TURN_S
         until_s = asyncio.get_running_loop().time() + wait_s
         self._shut_until_s[key] = max(until_s, self._shut_until_s.get(key, 0.0))
 
     def _starve(self, client: _Client, fault: Exception) -> None:
-        """A request that found no connection: replace a client whose connections have leaked."""
+        """A request found no connection: replace a client whose connections have leaked."""
         if not isinstance(fault, httpx.PoolTimeout) or client.users > self._connections:
             self._starved = 0
             return
@@ -347,13 +336,10 @@ class Rest:
         return Reply(answer, tokens_left(response.headers), waits_ns, limit)
 
     async def drain(self, reads_s: float | None = None) -> int:
-        """Wait for every request under way, then close the connections.
+        """Wait for every request in flight, then close the connections.
 
-        reads_s: seconds that reads are waited for where no write is on its way any more; None is as
-        long as for writes. What they would have shown is nothing that is kept.
-
-        Returns how many have no answer even so: such as have not left yet, being held back for
-        longer than a request may take. They will not leave any more.
+        reads_s: how long reads are waited for once no write is in flight; None is as long as for
+        writes. Returns how many have no answer even so; they will not be sent any more.
         """
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._request_s + DRAIN_SLACK_S
@@ -370,7 +356,7 @@ class Rest:
         return unanswered
 
     async def _wait(self, left: Callable[[], set[asyncio.Task[None]]], until_s: float) -> None:
-        """Wait for these requests, those included that begin meanwhile, and no longer than that."""
+        """Wait for these requests, and those that begin meanwhile, until then at most."""
         loop = asyncio.get_running_loop()
         while (tasks := left()) and (left_s := until_s - loop.time()) > 0:
             await asyncio.wait(tasks, timeout=left_s)
@@ -405,7 +391,7 @@ def _page(route: routes.Route, cursor: str, limit: int, **query: str) -> _HttpCa
 
 
 def _call_of(request: m.Request) -> _HttpCall:
-    """The HTTP form of a request. Raises BadSegment for an id that cannot stand in a path."""
+    """The HTTP form of a request. Raises BadSegment for an id that cannot be part of a path."""
     match request:
         case m.Create():
             route = routes.CREATE_ORDER

@@ -1,1 +1,1 @@
-"""The journal: what is on disk before it happens, how it is read again, and made small."""
+"""The journal: written before requests are sent, read after a crash, archived."""

@@ -1,15 +1,15 @@
-"""A closed segment of the journal made small, and back to the byte.
+"""A closed segment of the journal as a small archive, and back to the byte.
 
-`journal-<number>.arc` holds what `journal-<number>.log` held: blocks of whole frames, each packed
-by itself, so that damage reaches no further than its block. In a block the entries are taken apart
-into columns, each packed with LZMA: kinds; times, as differences; books, as what differs from the
-book of the market before it; and all else as it was written. Only what comes out again byte for
-byte is taken apart. Lengths and checksums of frames are not kept: they follow from the payloads.
+`journal-<number>.arc` holds what `journal-<number>.log` held, in blocks of whole frames that are
+packed one by one, so that damage stays within its block. A block's entries are split into columns,
+each packed with LZMA: kinds; times, as differences; books, as changes of the market's last book;
+everything else as written. Only what comes out again byte for byte is split. Lengths and checksums
+of frames follow from the payloads.
 
-An archive is written beside its place, synced, read back and compared, and takes its place by a
-rename; then the plain segment goes. Whatever interrupts that leaves at least one that is whole.
+An archive is written under a temporary name, synced, read back, compared and renamed; then the
+plain segment is removed. At least one of the two is always whole.
 
-Run as `python -m bot.io.journal.archive SEGMENT`, at the lowest priority: no work for the trader's
+Run as `python -m bot.io.journal.archive SEGMENT`, at the lowest priority, outside the trader's
 process.
 """
 
@@ -44,7 +44,7 @@ ARCHIVE_MAGIC: Final = b"LMKA"
 ARCHIVE_VERSION: Final = 1
 SUFFIX: Final = ".arc"
 FIRST_BLOCK_BYTES: Final = 64 * 1024
-"""The first block is a small one: who looks for where runs begin unpacks no more."""
+"""The first block is small: finding where runs begin unpacks no more."""
 
 BLOCK_BYTES: Final = 8 * 1024 * 1024
 
@@ -59,15 +59,15 @@ _TWO: Final = b"\x92"
 _U64: Final = 0xCF
 _US: Final = 1_000
 _PLACES: Final = 128
-"""Prices below this one fit a byte together with their side."""
+"""Prices below this one fit into a byte with their side."""
 
 _AS_IT_IS, _BODY, _TICK, _WAKE, _BOOK = range(5)
 _TICK_BODY: Final = _ENCODER.encode(m.Tick())
 
 
 class Restored(NamedTuple):
-    """The bytes of a segment out of its archive. whole: whether all of them are those that were
-    archived; a damaged block, and what lies behind one whose length is not known, is zeros."""
+    """The bytes of a segment. whole: they are all those that were archived; damaged blocks are
+    zeros."""
 
     data: bytes
     whole: bool
@@ -77,10 +77,8 @@ class Restored(NamedTuple):
 
 
 class _Columns:
-    """What a block is taken apart into, and where in it a reader is.
-
-    raw: frames' payloads that stay whole, and bodies without their time, each behind its length.
-    """
+    """The columns of a block, each with a read position. raw: whole payloads, and bodies without
+    their time, each after its length."""
 
     def __init__(self, parts: tuple[bytes, ...] = (b"",) * 7) -> None:
         self.parts = [bytearray(part) for part in parts]
@@ -89,7 +87,7 @@ class _Columns:
         )
         self._at = [0] * len(self.parts)
 
-    def number(self, column: int) -> int:
+    def next_number(self, column: int) -> int:
         """The next number of a column."""
         part, at = self.parts[column], self._at[column]
         value = shift = 0
@@ -102,14 +100,13 @@ class _Columns:
                 return value
             shift += 7
 
-    def byte(self, column: int) -> int:
-        """The next byte of a column."""
+    def next_byte(self, column: int) -> int:
         self._at[column] += 1
         return self.parts[column][self._at[column] - 1]
 
-    def text(self, column: int) -> bytes:
-        """The next bytes of a column, which stand behind their number."""
-        length = self.number(column)
+    def next_text(self, column: int) -> bytes:
+        """The next bytes of a column, which follow their length."""
+        length = self.next_number(column)
         at = self._at[column]
         self._at[column] = at + length
         return bytes(self.parts[column][at : at + length])
@@ -132,7 +129,7 @@ def _put_text(part: bytearray, text: bytes) -> None:
 
 
 def _folded(value: int) -> int:
-    """A number of either sign as one from 0 on, small ones small."""
+    """A signed number as one from 0 on, small ones small."""
     return 2 * value if value >= 0 else -2 * value - 1
 
 
@@ -141,7 +138,7 @@ def _unfolded(value: int) -> int:
 
 
 def _stamp(value: int) -> int:
-    """A difference of two times; most venues tell whole microseconds."""
+    """A difference of two times; most are whole microseconds."""
     if value % _US == 0:
         return 2 * _folded(value // _US) + 1
     return 2 * _folded(value)
@@ -168,8 +165,8 @@ class _Books:
         self.shown: list[list[m.Levels]] = []
         self.ts_ns = 0
 
-    def add(self, name: str) -> int:
-        """A market that was not there before; its number."""
+    def add_market(self, name: str) -> int:
+        """A new market; returns its number."""
         self.number[name] = len(self.names)
         self.names.append(name)
         self.sides.append(({}, {}))
@@ -182,8 +179,8 @@ def _sorted(sizes: _Sizes, side: int) -> m.Levels:
 
 
 def _put_book(columns: _Columns, books: _Books, seen: m.BookUpdate) -> bool:
-    """A book, as what differs from the one before it. False, and nothing put, for one that would
-    not come out again as it was."""
+    """Put a book as changes of the last one. False, and nothing put, if it would not come out
+    unchanged."""
     fresh = (dict(seen.bids), dict(seen.asks))
     for side, levels in enumerate((seen.bids, seen.asks)):
         if _sorted(fresh[side], side) != levels:
@@ -192,7 +189,7 @@ def _put_book(columns: _Columns, books: _Books, seen: m.BookUpdate) -> bool:
             return False
     known = books.number.get(seen.market_id)
     if known is None:
-        known = books.add(seen.market_id)
+        known = books.add_market(seen.market_id)
         _put(columns.names, known)
         _put_text(columns.names, seen.market_id.encode())
     else:
@@ -214,15 +211,15 @@ def _put_book(columns: _Columns, books: _Books, seen: m.BookUpdate) -> bool:
 
 def _book(columns: _Columns, books: _Books) -> m.BookUpdate:
     """The next book."""
-    known = columns.number(_NAMES)
+    known = columns.next_number(_NAMES)
     if known == len(books.names):
-        books.add(columns.text(_NAMES).decode())
-    books.ts_ns += _unstamp(columns.number(_STAMPS))
+        books.add_market(columns.next_text(_NAMES).decode())
+    books.ts_ns += _unstamp(columns.next_number(_STAMPS))
     sides, shown = books.sides[known], books.shown[known]
     touched = [False, False]
-    for _ in range(columns.number(_SIDES)):
-        place = columns.byte(_SIDES)
-        side, size = place & 1, columns.number(_SIZES)
+    for _ in range(columns.next_number(_SIDES)):
+        place = columns.next_byte(_SIDES)
+        side, size = place & 1, columns.next_number(_SIZES)
         touched[side] = True
         if size:
             sides[side][Price(place >> 1)] = Qty(size)
@@ -239,8 +236,7 @@ def _book(columns: _Columns, books: _Books) -> m.BookUpdate:
 
 
 def _packed(payloads: list[bytes], name: str, version: int) -> bytes:
-    """The body of a block. payloads: of its frames. version: of the segment; one of before is rare,
-    and its frames stay whole."""
+    """The body of a block. version: of the segment; frames of older ones stay whole."""
     columns, books, last_ns = _Columns(), _Books(), 0
     for payload in payloads:
         at_ns, body = _time_and_body(payload) if version == VERSION else (0, None)
@@ -274,23 +270,20 @@ def _packed(payloads: list[bytes], name: str, version: int) -> bytes:
 
 
 def _time_and_body(payload: bytes) -> tuple[int, bytes | None]:
-    """The time of an entry and what stands behind it; no body for a head, and for an entry of a
-    time that is written otherwise."""
+    """The time of an entry and the rest; None for a head, and for another encoding."""
     if len(payload) < 11 or payload[:1] != _TWO or payload[1] != _U64:
         return 0, None
     return int.from_bytes(payload[2:10], "big"), payload[10:]
 
 
 def _filters(size: int) -> list[dict[str, Any]]:
-    """How columns are packed. size: of the block; the window need not be larger, and whoever
-    unpacks may have a larger one."""
+    """LZMA's settings for a block of that size."""
     window = min(max(size, 4096), _WINDOW_BYTES)
     return [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": window}]
 
 
 def _unpacked(body: bytes, size: int, version: int) -> Iterator[bytes]:
-    """The payloads of a block. size: of its frames. version: of the segment. The body is one that
-    was written: its checksum held."""
+    """The payloads of a block whose checksum held. size: of its frames. version: of the segment."""
     tick = payload_of_then(_TICK_BODY, version)
     parts, at, filters = [], _COLUMNS.size, _filters(size)
     for length in _COLUMNS.unpack_from(body):
@@ -300,17 +293,17 @@ def _unpacked(body: bytes, size: int, version: int) -> Iterator[bytes]:
     columns, books, last_ns = _Columns(tuple(parts)), _Books(), 0
     for kind in columns.kinds:
         if kind == _AS_IT_IS:
-            yield columns.text(_RAW)
+            yield columns.next_text(_RAW)
             continue
-        at_ns = last_ns = last_ns + _unfolded(columns.number(_TIMES))
+        at_ns = last_ns = last_ns + _unfolded(columns.next_number(_TIMES))
         if kind == _BOOK:
             payload = _ENCODER.encode(Entry(at_ns, _book(columns, books)))
             yield payload_of_then(payload, version)
         elif kind == _WAKE:
-            wake = m.WakeAt(at_ns + _unstamp(columns.number(_STAMPS)))
+            wake = m.WakeAt(at_ns + _unstamp(columns.next_number(_STAMPS)))
             yield _ENCODER.encode(Entry(at_ns, wake))
         else:
-            rest = tick if kind == _TICK else columns.text(_RAW)
+            rest = tick if kind == _TICK else columns.next_text(_RAW)
             yield _TWO + bytes((_U64,)) + at_ns.to_bytes(8, "big") + rest
 
 
@@ -328,8 +321,7 @@ def _frames(data: bytes | mmap.mmap) -> Iterator[tuple[int, bytes]]:
 
 
 def archived(data: bytes | mmap.mmap, name: str) -> bytes:
-    """A whole segment as an archive. Raises JournalFault for one that is cut or damaged, and for
-    what is no segment."""
+    """A whole segment as an archive. Raises JournalFault for a cut or damaged one."""
     if data[: len(MAGIC)] != MAGIC or len(data) <= len(OPENING):
         raise JournalFault(f"{name}: no segment with a head")
     opening = data[: len(OPENING)]
@@ -349,24 +341,23 @@ def archived(data: bytes | mmap.mmap, name: str) -> bytes:
 
 
 def _checked(header: bytes) -> bytes:
-    """A header behind which its checksum stands."""
+    """A header with its checksum."""
     return header + _CRC.pack(zlib.crc32(header))
 
 
 def _holds(data: bytes, at: int, size: int) -> bool:
-    """Whether a header of that size at `at` is the one that was written."""
+    """True if the header at `at` has its checksum."""
     header = data[at : at + size]
     return data[at + size : at + size + _CRC.size] == _CRC.pack(zlib.crc32(header))
 
 
 def is_archive(data: bytes) -> bool:
-    """Whether these bytes begin an archive."""
     return data.startswith(ARCHIVE_MAGIC)
 
 
 def plain_bytes(head: bytes, name: str) -> int:
-    """The size of what was archived, from the first `HEAD_BYTES` of an archive. Raises JournalFault
-    for another version, and for a damaged head."""
+    """The size of the segment, from the first `HEAD_BYTES` of its archive. Raises JournalFault for
+    another version, and for a damaged head."""
     if len(head) < HEAD_BYTES or not is_archive(head):
         raise JournalFault(f"{name}: not an archive of a journal; move it away")
     if head[4] != ARCHIVE_VERSION:
@@ -381,13 +372,14 @@ def plain_bytes(head: bytes, name: str) -> int:
 
 
 HEAD_BYTES: Final = _HEAD.size + _CRC.size
-"""What an archive begins with, before its blocks."""
+"""The head of an archive, before its blocks."""
 
 
 def restored(data: bytes, name: str, blocks: int | None = None) -> Restored:
-    """The segment out of an archive. blocks: of its beginning, None for all.
+    """The segment in an archive. blocks: only the first so many. A damaged block comes out as
+    zeros.
 
-    A damaged block comes out as zeros of its length. Raises JournalFault as `plain_bytes` does.
+    Raises JournalFault as `plain_bytes` does.
     """
     size = plain_bytes(data[:HEAD_BYTES], name)
     opening: bytes = _HEAD.unpack_from(data)[3]
@@ -399,8 +391,7 @@ def restored(data: bytes, name: str, blocks: int | None = None) -> Restored:
 
 
 def _pieces(data: bytes, size: int, version: int) -> Iterator[tuple[bytes, bool]]:
-    """What each block of an archive held, and whether that is what it held. size: of all of it.
-    version: of the segment."""
+    """The content of each block, and True if it is whole."""
     at, done = HEAD_BYTES, len(OPENING)
     while done < size:
         if not _holds(data, at, _BLOCK.size):
@@ -423,15 +414,13 @@ def _pieces(data: bytes, size: int, version: int) -> Iterator[tuple[bytes, bool]
 
 
 def archive_of(segment: Path) -> Path:
-    """Where the archive of a segment stands."""
     return segment.with_suffix(SUFFIX)
 
 
 def archive(segment: Path) -> tuple[int, int]:
-    """Put an archive in the place of a closed segment; its bytes before and after.
+    """Replace a closed segment by its archive; returns its bytes before and after.
 
-    A damaged segment stays as it is, for a person to look at. Raises JournalFault for that, and
-    OSError.
+    Raises OSError, and JournalFault for a damaged segment, which stays for a person to look at.
     """
     size, small = _small(segment)
     place = archive_of(segment)
@@ -452,7 +441,7 @@ def archive(segment: Path) -> tuple[int, int]:
 
 
 def _small(segment: Path) -> tuple[int, bytes]:
-    """The size of a segment and its archive, of which is known that it gives back the same."""
+    """The size of a segment, and its archive, which was compared with it."""
     with os.fdopen(os.open(segment, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if not size:
@@ -466,7 +455,7 @@ def _small(segment: Path) -> tuple[int, bytes]:
 
 
 def _is_same(small: bytes, data: mmap.mmap) -> bool:
-    """Whether an archive gives back what went in, looked at block by block."""
+    """True if an archive gives back what went in, compared block by block."""
     at = len(OPENING)
     for piece, _ in _pieces(small, len(data), data[len(MAGIC)]):
         if data[at : at + len(piece)] != piece:
@@ -485,7 +474,7 @@ def _sync(folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Archive the segments that are named. 0, or 1 with a text on stderr."""
+    """Archive the segments. 0, or 1 with a text on stderr."""
     os.nice(19)
     for argument in arguments:
         try:

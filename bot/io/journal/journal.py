@@ -1,8 +1,11 @@
-"""Has closed segments of the journal archived while the bot runs, one at a time, beside it.
+"""The journal on disk: every event and effect in order, and no create is sent before it is there.
 
-Packing a segment takes a core for some seconds, so a child process of the lowest priority does it
-(`bot.io.journal.archive`), and the trader's loop only waits for it. The newest segment is being
-written and is left alone. One that cannot be archived stays as it is and is told once.
+Each run begins a new segment `journal-<number>.log` in the state directory, and a full one is
+followed by the next. A worker thread writes and syncs everything that has gathered; `durable` waits
+for it. After the first failed write nothing is written and `durable` returns False for good.
+
+A closed segment may have become an archive (`bot.io.journal.archive`); every reader takes either
+form, also if that happens meanwhile. See docs/design.md#law-7.
 """
 
 import asyncio
@@ -41,16 +44,16 @@ from bot.io.secret import Secret
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 SEGMENTS_KEPT: Final = 8
 FLUSH_S: Final = 0.25
-"""What nobody waits for is written this often."""
+"""Seconds between two writes if nobody waits."""
 
 IN_TIME_S: Final = 1.0
-"""What a request is decided on may be so much older by the time that its record is on disk."""
+"""Timeout for the disk: a decision that is journaled later is stale."""
 
 BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
-"""What may wait in memory for a disk that stands still; beyond it the disk counts as failed."""
+"""With more waiting in memory the disk counts as failed."""
 
 _FILES_A_SEGMENT: Final = 50
-"""Of small segments at most so many are kept in the place of each full one."""
+"""So many small segments at most are kept for each full one."""
 
 _NAME: Final = re.compile(r"journal-([0-9]{8,18})\.(log|arc)", re.ASCII)
 _PLAIN: Final = ".log"
@@ -63,8 +66,8 @@ def number_of(path: Path) -> int:
 
 
 def segments(folder: Path) -> list[Path]:
-    """The segments of a state directory, oldest first, each once: as it was written where it still
-    stands, else its archive."""
+    """The segments of a state directory, oldest first, each once: plain where it still is, else its
+    archive."""
     found: dict[int, Path] = {}
     for path in sorted(folder.iterdir()):
         # Sorted by name: the archive of a segment comes before it.
@@ -74,7 +77,7 @@ def segments(folder: Path) -> list[Path]:
 
 
 def stands_at(path: Path) -> Path | None:
-    """Where a segment stands: as named, or in its other form; None where it is gone."""
+    """The path of a segment in either form; None where it is gone."""
     for each in (path, _other_form(path)) if number_of(path) >= 0 else (path,):
         if each.is_file():
             return each
@@ -95,8 +98,8 @@ def _other_form(path: Path) -> Path:
 
 
 def _read(path: Path, blocks: int | None = None) -> Restored:
-    """A segment's bytes as they were written. blocks: of an archive only the first so many, None
-    for all. Raises JournalFault."""
+    """A segment's bytes as they were written. blocks: of an archive only the first so many. Raises
+    JournalFault."""
     data = _bytes(path)
     # One that is named as an archive and is none was cut; a plain one may have taken its place.
     if is_archive(data) or (path.suffix == SUFFIX and not data.startswith(MAGIC)):
@@ -128,7 +131,7 @@ def read_segment(path: Path) -> Segment:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A segment to be read piece by piece, as it was written; an archive is unpacked whole.
+    """A segment to be read piece by piece; an archive is unpacked whole.
 
     Raises FileNotFoundError when it is gone, OSError, and JournalFault for a damaged archive.
     """
@@ -149,8 +152,8 @@ def opened(path: Path) -> BinaryIO:
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a segment as it was written, 0 when it is gone. Raises JournalFault for an
-    archive that is damaged or of another version."""
+    """The bytes of a segment as it was written, 0 when it is gone. Raises JournalFault for a
+    damaged archive."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -162,16 +165,13 @@ def size_of(path: Path) -> int:
 
 
 def version_in(path: Path) -> int:
-    """The version that a segment was written in; 0 for one that ends before it says so. Raises
-    JournalFault."""
+    """The version of a segment; 0 if it ends before that. Raises JournalFault."""
     return (_read(path, 0).data + bytes(len(OPENING)))[len(OPENING) - 1]
 
 
 def first_entries(path: Path, most: int) -> Iterator[Entry]:
-    """The first few entries of a segment; of an archive its first block alone is unpacked.
-
-    Raises JournalFault as `read_segment` does.
-    """
+    """The first few entries of a segment; only the first block of an archive is unpacked. Raises
+    JournalFault."""
     data, whole = _read(path, 1)
     yield from islice(Segment(data, str(path), cut=whole).entries(), most)
 
@@ -179,8 +179,8 @@ def first_entries(path: Path, most: int) -> Iterator[Entry]:
 def read_journal(path: Path) -> Iterator[Entry]:
     """The entries of one segment, in order, up to a torn tail.
 
-    Raises JournalFault when it cannot be read or is of another version, and, after the entries
-    before it, when it is damaged in its middle.
+    Raises JournalFault when it cannot be read, and, after the entries before it, at damage in its
+    middle.
     """
     segment = read_segment(path)
     yield from segment.entries()
@@ -189,21 +189,19 @@ def read_journal(path: Path) -> Iterator[Entry]:
 
 
 def remember(paths: Sequence[Path]) -> RecoveredState:
-    """What these segments, oldest first, tell a new run. Raises JournalFault as `Segment` does."""
+    """What these segments, oldest first, mean for a new run. Raises JournalFault."""
     return recall(read_segment(path) for path in reversed(paths))
 
 
 def left_in(folder: Path) -> RecoveredState:
-    """What a state directory tells a new run; nothing of it is changed. A folder that is not there
-    tells what an empty one does. Raises JournalFault as `remember` does."""
+    """What a state directory means for a new run; it is not changed. Raises JournalFault."""
     return remember(segments(folder) if folder.is_dir() else [])
 
 
 def cut_torn_tail(path: Path) -> int:
-    """Cut what a crash left half written off the end of a segment; the bytes cut.
+    """Cut what a crash left half-written off a segment; returns the bytes cut.
 
-    A damaged segment stays as it is, for a person to look at; an archive has no torn tail. Raises
-    JournalFault when it cannot be read or is of another version.
+    A damaged segment stays for a person to look at. Raises JournalFault.
     """
     data = _bytes(path)
     if is_archive(data):
@@ -225,9 +223,8 @@ def cut_torn_tail(path: Path) -> int:
 class Journal:
     """Writes the segments of one run. `run` must be running for anything to reach the disk.
 
-    memory: what earlier runs left. cut_bytes: what a crash left half written at the end of it, cut
-    off now. failed: called once, on the event loop, with the reason, when the disk refuses a write
-    or falls behind by more than `backlog_bytes_max`.
+    memory: what earlier runs left. cut_bytes: cut off their torn tail. failed: called once, on the
+    event loop, when the disk refuses a write or falls behind.
     """
 
     def __init__(
@@ -240,10 +237,8 @@ class Journal:
         segments_kept: int = SEGMENTS_KEPT,
         backlog_bytes_max: int = BACKLOG_BYTES_MAX,
     ) -> None:
-        """Recover what earlier runs left and begin a segment.
-
-        Raises JournalFault when an earlier segment is of another version or the disk refuses.
-        """
+        """Recover what earlier runs left and begin a segment. Raises JournalFault when an earlier
+        segment is of another version or the disk refuses."""
         self._folder = folder
         self._failed = failed
         self._segment_bytes = segment_bytes
@@ -274,22 +269,20 @@ class Journal:
 
     @property
     def broken(self) -> bool:
-        """Whether a write has failed."""
+        """True after a failed write."""
         return self._broken
 
     @property
     def waiting_bytes(self) -> int:
-        """What is not on disk yet."""
+        """Bytes that are not on disk yet."""
         return len(self._buffer) + self._writing_bytes
 
     def lag_s(self) -> float:
-        """How long the disk has had what it was given and has not taken; 0 where it has taken all.
-        Time in which the loop gave it nothing, as while a strategy holds it, is not the disk's."""
+        """Duration of the present write; 0 without one."""
         since_s = self._given_s
         return 0.0 if since_s is None else time.monotonic() - since_s
 
     def append(self, at_ns: int, message: m.Event | m.Effect) -> None:
-        """Add an entry; it reaches the disk with the next write."""
         self._appended += 1
         self._last_ns = at_ns
         if self._broken:
@@ -303,8 +296,8 @@ class Journal:
             self._fail("more creates without an answer than can be")
 
     async def durable(self, within_s: float | None = None) -> bool:
-        """Wait until everything appended so far is on disk; False when it never will be, or is not
-        within so many seconds."""
+        """Wait until everything appended so far is on disk; False when it never will be, or after
+        the timeout."""
         if self._broken:
             return False
         if self._durable >= self._appended:
@@ -319,7 +312,7 @@ class Journal:
             return False
 
     async def run(self) -> None:
-        """Write for ever; end it by cancelling, then call `close`."""
+        """Write until cancelled; then call `close`."""
         while True:
             try:
                 async with asyncio.timeout(FLUSH_S):
@@ -349,13 +342,13 @@ class Journal:
         else:
             self._durable = mark
             while self._waiting and self._waiting[0][0] <= mark:
-                self._tell(self._waiting.popleft()[1], True)
+                self._resolve(self._waiting.popleft()[1], True)
         finally:
             self._given_s = None
             self._writing_bytes = 0
 
     async def give_up(self, reason: str) -> None:
-        """Nothing more will be written: whoever waits is told so, and `failed` is called."""
+        """Nothing more will be written: every waiter gets False, and `failed` is called."""
         self._fail(reason)
 
     def _fail(self, reason: str) -> None:
@@ -363,15 +356,15 @@ class Journal:
             self._broken = True
             self._buffer.clear()
             while self._waiting:
-                self._tell(self._waiting.popleft()[1], False)
+                self._resolve(self._waiting.popleft()[1], False)
             self._failed(reason)
 
-    def _tell(self, waiter: asyncio.Future[bool], on_disk: bool) -> None:
+    def _resolve(self, waiter: asyncio.Future[bool], on_disk: bool) -> None:
         if not waiter.done():
             waiter.set_result(on_disk)
 
     def _write(self, batch: bytes | bytearray, head: Head | None) -> None:
-        """In the worker thread: append and sync. head: of the next segment, this one being full."""
+        """In the worker thread: append and sync. head: of the next segment if this one is full."""
         _write_all(self._file, batch)
         os.fdatasync(self._file)
         if not self._stands():  # it is written and synced as any other
@@ -384,7 +377,7 @@ class Journal:
         self._given_s = None  # here, for the loop may be held and hear of it late
 
     def _stands(self) -> bool:
-        """Whether the next run will find the file that is written where it looks for it."""
+        """True if the next run will find the file that is written."""
         try:
             return os.path.samestat(os.lstat(self._path), os.fstat(self._file))
         except FileNotFoundError:
@@ -409,9 +402,7 @@ class Journal:
         self._forget_old()
 
     def _forget_old(self) -> None:
-        """Keep as much as so many full segments weigh, the newest first: archives weigh little, so
-        they reach back further. Starts that follow each other at once leave many small ones: of
-        those only so many are kept."""
+        """Keep the newest segments up to the weight of so many full ones."""
         room = self._segment_bytes * (self._segments_kept - 1)
         files = _FILES_A_SEGMENT * self._segments_kept
         for old in reversed(segments(self._folder)[:-1]):
@@ -423,7 +414,7 @@ class Journal:
                     form.unlink(missing_ok=True)
 
     def _sync_folder(self) -> None:
-        """The new file's name is on disk too, not only its content."""
+        """The new file's name is on disk too."""
         folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(folder)
@@ -431,8 +422,8 @@ class Journal:
             os.close(folder)
 
     def close(self) -> None:
-        """Write what is left, after `run` has ended. Says nothing of a disk that refuses: the
-        failure was told, or only the last quarter of a second is lost."""
+        """Write what is left, after `run` has ended. A disk that refuses is ignored: that was
+        reported, or a quarter of a second is lost."""
         try:
             if not self._broken:
                 self._write(self._buffer, None)
@@ -443,11 +434,8 @@ class Journal:
             self._let_go()
 
     def withdraw(self) -> None:
-        """Close it for a run that does not begin, and take the segment away that it began.
-
-        That says nothing that those before it do not, is of this program's version, and starts that
-        are refused again and again would leave so many that those before it went.
-        """
+        """Close it for a run that does not begin, and remove its unused segment: refused starts
+        must not push older segments out."""
         unused = not self._appended and not self._broken
         self.close()
         if unused:
@@ -455,7 +443,6 @@ class Journal:
                 self._path.unlink()
 
     def _let_go(self) -> None:
-        """Close the file; what it refuses now was synced before, or is known to be lost."""
         if self._file >= 0:
             with contextlib.suppress(OSError):
                 os.close(self._file)
@@ -463,7 +450,7 @@ class Journal:
 
 
 def _write_all(handle: int, data: bytes | bytearray) -> None:
-    """os.write may take less than it was given. Raises OSError when it takes nothing at all."""
+    """Raises OSError when the disk takes nothing at all."""
     left = memoryview(data)
     while left:
         taken = os.write(handle, left)
@@ -473,18 +460,19 @@ def _write_all(handle: int, data: bytes | bytearray) -> None:
 
 
 LOOK_S: Final = 5.0
-"""The state directory is looked at this often."""
+"""Seconds between two looks at the state directory."""
 
 _PART: Final = f"journal-*{SUFFIX}.*.part"
 
 
 def closed(folder: Path) -> list[Path]:
-    """The segments that nobody writes any more and that are no archives yet, oldest first."""
+    """The closed segments that are no archives yet, oldest first."""
     return [path for path in segments(folder)[:-1] if path.suffix != SUFFIX]
 
 
 class Archivist:
-    """Stands beside a run (`bot.io.run.runner.Sidecar`) on the journal of a state directory."""
+    """A sidecar that has closed segments archived, one at a time, by a child process of the lowest
+    priority. A segment that cannot be archived stays and is reported once."""
 
     name = "archivist"
     secrets: tuple[Secret, ...] = ()
@@ -497,8 +485,8 @@ class Archivist:
         self._child: asyncio.subprocess.Process | None = None
         self._log = structlog.stdlib.get_logger("bot")
 
-    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
-        """The run begins: what one that was killed left half written goes."""
+    def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
+        """Remove what a killed run left half-written."""
         self._tidy()
 
     def _tidy(self) -> None:
@@ -507,10 +495,9 @@ class Archivist:
                 part.unlink()
 
     def did(self, effect: m.Effect, at_ns: int) -> None:
-        """Nothing hangs on what the trader does."""
+        pass
 
     async def run(self) -> None:
-        """Archive what is closed, until cancelled."""
         while True:
             try:
                 for segment in closed(self._folder):
@@ -535,16 +522,16 @@ class Archivist:
         if not code:
             self._log.debug("segment_archived", segment=segment.name)
         else:
-            self._tell(segment, said.decode("utf-8", "replace").strip()[-500:])
+            self._log_failure(segment, said.decode("utf-8", "replace").strip()[-500:])
 
-    def _tell(self, segment: Path, text: str) -> None:
-        """One that is too old to be kept may have gone meanwhile."""
+    def _log_failure(self, segment: Path, text: str) -> None:
+        """The segment may have become too old and be gone."""
         if segment.exists():
             self._failed.add(segment)
             self._log.warning("segment_not_archived", segment=segment.name, text=text)
 
-    async def finish(self) -> None:
-        """The run is over: what is half done is left to the next one."""
+    async def on_run_end(self) -> None:
+        """Kill the child: the next run archives the segment."""
         child = self._child
         if child is not None and child.returncode is None:
             with contextlib.suppress(ProcessLookupError):

@@ -1,20 +1,15 @@
 """The journal's file format: a head, then length + CRC32 frames; written whole, read tolerantly.
 
 A segment begins with four magic bytes, one version byte, and a head frame: what earlier segments
-leave open. Then one frame per entry, in order. A frame is its payload's length and CRC32, four
-bytes each, little endian, and the payload, msgpack. Version 2 added the working orders to the head
-and the kinds of entries that go with them; version 3 the configuration of a run, its changes, and
-what an operator asks of a running trader; version 4 whether a person took a latch away; version 5
-the winners that payouts have told; version 6 has no new kind of entry, but another trader wrote it:
-one that stops where its books contradict each other; version 7 the fills booked above those that an
-audit has proved complete, and other names of its kinds. Older versions are read for what they left
-open, and not lived again (`bot.lab.replay`): their trader decided otherwise. A new kind of entry, a
+leave open. Then one frame per entry. A frame is its payload's length and CRC32, four bytes each,
+little endian, and the payload, msgpack. Version 2 added working orders, 3 configurations and
+operator commands, 4 who cleared a latch, 5 winners learned from payouts, 6 contradictions, 7 fills
+above the last proven one and new names of its kinds. Older versions are read for what they left
+open, and not replayed (`bot.lab.replay`): their trader decided otherwise. A new kind of entry, a
 field that an older program would misread, and another behaviour of the trader are a new version.
-An entry of a kind that only an earlier program knew is read as a note that says so.
 
-A segment may end in the middle of a frame: a crash tore it off, and the last record alone is lost.
-A frame whose bytes are not what was written, with whole frames after it, is damage: the entries
-before it stand, and what the damaged part held is not known to anybody.
+A cut frame at the end was torn off by a crash: only the last record is lost. A damaged frame with
+whole ones after it is damage: what the damaged part held is unknown.
 """
 
 import re
@@ -48,10 +43,10 @@ class JournalFault(OperatorError):
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True):
-    """What a segment begins with: all that a new run needs of the segments before it.
+    """What a new run needs of the segments before this one.
 
-    opened_ns: on the bot's clock. under_way: writes that wait for their answer in the run that goes
-    on in this segment. winners: as in `Started`. A head of version 1 knows intents alone.
+    opened_ns: on the bot's clock. under_way: writes in flight of the run that goes on in this
+    segment. winners: as in `Started`. A head of version 1 has creates alone.
     """
 
     opened_ns: int
@@ -65,7 +60,7 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """One event with the time it arrived, or one effect with the time of its event."""
+    """One event with its time of arrival, or one effect with the time of its event."""
 
     at_ns: int
     message: m.Event | m.Effect
@@ -79,12 +74,11 @@ _UNKNOWN_KIND: Final = re.compile(r"Invalid value '\w+' - at `\$\[1\]\.([a-z_]+\
 
 
 def framed(value: Head | Entry) -> bytes:
-    """The frame of a head or an entry."""
     return frame_of(_ENCODER.encode(value))
 
 
 def frame_of(payload: bytes) -> bytes:
-    """A payload behind its length and its checksum."""
+    """A payload after its length and its checksum."""
     return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
 
 
@@ -101,7 +95,7 @@ def _payload_at(data: _B, at: int) -> _B | None:
 
 
 def entry_of(payload: bytes, name: str) -> Entry:
-    """The entry of a whole frame. Raises JournalFault, with the segment's name, when it is none."""
+    """Raises JournalFault, with the segment's name, for no entry."""
     try:
         return _ENTRIES.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
@@ -129,7 +123,7 @@ _RENAMED: Final = {
     "TakenOver": "OrdersAdopted",
     "Finished": "DrainComplete",
 }
-"""Kinds of entries as versions up to 6 wrote them, and as they are called now."""
+"""Kinds of entries as versions up to 6 wrote them, and as they are now."""
 
 
 def _tag(name: str) -> bytes:
@@ -145,7 +139,7 @@ _RENAMED_IN: Final = 7
 
 
 def payload_of_now(payload: bytes, version: int) -> bytes:
-    """An entry's payload with its kinds as they are called now. version: of its segment."""
+    """A payload with the present names of its kinds. version: of its segment."""
     if version >= _RENAMED_IN:
         return payload
     return _OLD_TAGS.sub(lambda found: _NOW[found[0]], payload)
@@ -159,7 +153,7 @@ def payload_of_then(payload: bytes, version: int) -> bytes:
 
 
 def _earlier_entry(payload: bytes) -> Entry:
-    """The entry of a frame of an earlier version; a note in the place of one whose kind is gone."""
+    """An entry of an earlier version; a note in place of one whose kind is gone."""
     try:
         return _ENTRIES.decode(payload)
     except msgspec.ValidationError as fault:
@@ -170,10 +164,10 @@ def _earlier_entry(payload: bytes) -> Entry:
 
 
 class Stream:
-    """A segment read piece by piece while it may still grow, for whoever follows a journal.
+    """A segment read while it may still grow.
 
-    head, first: None and 0 while the head is not whole yet. Raises JournalFault for another version
-    or another kind of file.
+    head, first: None and 0 while the head is not whole. Raises JournalFault for another version or
+    kind of file.
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -193,8 +187,7 @@ class Stream:
             return
 
     def payloads(self, at: int) -> Iterator[tuple[bytes, int]]:
-        """The whole frames from byte `at` on, each with where the next begins, up to the first that
-        is cut or damaged, or not whole yet."""
+        """The whole frames from byte `at` on, each with where the next begins."""
         self._file.seek(at)
         while True:
             framing = self._file.read(_FRAME.size)
@@ -211,17 +204,16 @@ class Stream:
 
 
 class Segment:
-    """A segment's bytes: its head, its entries, and how much of it is whole.
+    """A segment's bytes: its head and its entries.
 
-    Raises JournalFault for another version or another kind of file. `head` is None when the file
-    ends before its head does, for then nothing was ever journalled in it, or when it is damaged.
-    whole_bytes: up to the first cut or damaged frame, as far as `entries` has come. damaged_at:
-    where a damaged frame begins that has whole ones after it; known once `entries` has ended.
+    head: None when the file ends before its head does, or when that is damaged. whole_bytes: up to
+    the first cut or damaged frame, as far as `entries` was read. damaged_at: where damage begins,
+    once `entries` has ended. Raises JournalFault for another version or kind of file.
     """
 
     def __init__(self, data: bytes, name: str, *, cut: bool = True) -> None:
-        """cut: whether a frame that is not whole at the end may be one that a crash tore off; of a
-        damaged archive it is damage."""
+        """cut: a cut frame at the end may have been torn off by a crash; in an archive it is
+        damage."""
         self._cut = cut
         self._bytes = data
         self._data = memoryview(data)
@@ -241,11 +233,11 @@ class Segment:
         if payload is None:
             self._look_past(len(OPENING))
             return
-        self.head = self._read(_HEADS.decode, payload)
+        self.head = self._decoded(_HEADS.decode, payload)
         self._first += _FRAME.size + len(payload)
         self.whole_bytes = self._first
 
-    def _read(self, decode: Callable[[_B], _T], payload: _B) -> _T:
+    def _decoded(self, decode: Callable[[_B], _T], payload: _B) -> _T:
         try:
             return decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as fault:
@@ -265,32 +257,29 @@ class Segment:
             yield payload_of_now(payload, self._version)
 
     def entries(self) -> Iterator[Entry]:
-        """The entries in order, up to the first cut or damaged one; `whole_bytes` grows along."""
+        """The entries in order, up to the first cut or damaged one."""
         for payload in self.payloads():
-            yield self._read(self._entry, payload)
+            yield self._decoded(self._entry, payload)
 
     def salvaged(self) -> Iterator[Entry]:
-        """The entries behind damage, in order; what is missing between them is not known.
-
-        Empty before `entries` has ended, and where nothing is damaged.
-        """
+        """The entries after damage, in order; empty before `entries` has ended."""
         at = self._resumes_at
         while at is not None:
             payload = _payload_at(self._bytes, at)
             if payload is None:
                 at = self._next_whole(at + 1)
                 continue
-            yield self._read(self._entry, payload_of_now(payload, self._version))
+            yield self._decoded(self._entry, payload_of_now(payload, self._version))
             at += _FRAME.size + len(payload)
 
     def _look_past(self, at: int) -> None:
-        """Tell a torn tail from damage: only damage has whole frames after it."""
+        """Only damage has whole frames after it; a torn tail has none."""
         self._resumes_at = self._next_whole(at + 1)
         torn = self._resumes_at is None and (self._cut or at >= len(self._data))
         self.damaged_at = None if torn else at
 
     def _next_whole(self, at: int) -> int | None:
-        """Where the first whole frame of an entry at or after `at` begins, None if none does."""
+        """The first whole frame at or after `at`, None without one."""
         begins = self._bytes.find(_ENTRY_BEGINS, at + _FRAME.size)
         while begins >= 0:
             if _payload_at(self._data, begins - _FRAME.size) is not None:

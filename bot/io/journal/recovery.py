@@ -1,15 +1,17 @@
-"""Where the orders of a journal were sent: a run at another venue does not begin on top of them.
+"""What a journal means for the next run: open creates, working orders, winners, booked fills.
 
-A create without an answer is re-sent byte for byte, which at another venue makes an order there, at
-an old price; and what a killed run left resting would be asked about where it is not known, and
-forgotten where it rests. `<state>/venue-address` says where the last run traded; a person who knows
-that another address leads to the same account may change it.
+The newest segment suffices, for its head carries what came before it. From a damaged one every
+readable entry still counts as far as it opens a create; its orders are not used, as if it were
+lost: everything that rests is cancelled first.
+
+`<state>/venue-address` names the venue of these orders: a run at another venue must not retry their
+creates. A person who knows that another address leads to the same account may change it.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -25,14 +27,14 @@ from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker, fold_tick
 from venue.wire.requests import QtyOrder
 
 OPEN_MAX: Final = 2_000
-"""Far above every limit on resting orders. None may be forgotten: whoever has more must stop."""
+"""Far above every limit on resting orders. None may be forgotten: with more the bot stops."""
 
 _REFUSED_MAX: Final = 1_000
-"""Clear refusals remembered; forgetting one only makes a later sending of it count as in doubt."""
+"""Rejections remembered; a forgotten one makes a later retry count as in doubt."""
 
 
 class _Intent:
-    """A create that was sent. `doubt`: an earlier sending of it may have been carried out."""
+    """A create that was sent. doubt: an earlier sending may have been carried out."""
 
     __slots__ = ("doubt", "intent", "sendings")
 
@@ -43,18 +45,18 @@ class _Intent:
 
 
 class Intents:
-    """Follows a journal, entry by entry.
+    """The creates that may be live without our knowing: those without an answer.
 
-    An intent opens when its create is sent. It closes when an answer shows its order, when every
-    sending of it was refused, when a read has explained it, and when a run ends with a read that
-    shows nothing left. A refusal after a sending without an answer closes nothing: the earlier one
-    may be what stands in the way. Only that of a resolved market does, for nothing rests there.
+    A create is closed by an answer that shows its order, by the rejection of every sending, by a
+    read that explains it, and by a run that ends with a read that shows nothing. A rejection after
+    a sending without an answer closes nothing, because the earlier order may have caused it; only
+    that of a resolved market does.
     """
 
     def __init__(
         self, open_intents: tuple[m.UnconfirmedCreate, ...] = (), under_way: tuple[m.Send, ...] = ()
     ) -> None:
-        """under_way: writes of the same run that have no answer yet, creates among them."""
+        """under_way: writes in flight of the same run."""
         self._open = {
             intent.order.client_order_id: _Intent(intent, doubt=True) for intent in open_intents
         }
@@ -68,12 +70,11 @@ class Intents:
                     known.doubt = send.request.again
                     self._asked[send.request_id] = send.request.order.client_order_id
 
-    def open(self) -> tuple[m.UnconfirmedCreate, ...]:
-        """The intents without a definite answer, oldest first."""
+    def open_creates(self) -> tuple[m.UnconfirmedCreate, ...]:
+        """The creates without a definite answer, oldest first."""
         return tuple(each.intent for each in self._open.values())
 
     def follow(self, message: m.Event | m.Effect) -> None:
-        """Take in the next entry."""
         match message:
             case m.Send(request=m.Create() as create):
                 self._sent(message.request_id, create)
@@ -84,7 +85,7 @@ class Intents:
                 self._open.clear()
                 self._asked.clear()
             case m.Started():
-                # Request ids begin anew: what the run before still waited for never came.
+                # Request ids start again: the last run never got the answers it waited for.
                 for each in self._open.values():
                     each.doubt = each.doubt or each.sendings > 0
                     each.sendings = 0
@@ -94,14 +95,12 @@ class Intents:
             case m.DrainComplete(left=(), unknown=(), unshown=False):
                 self._open.clear()
 
-    def of(self, name: ClientOrderId) -> m.UnconfirmedCreate | None:
-        """The open intent of this name."""
+    def open_create(self, name: ClientOrderId) -> m.UnconfirmedCreate | None:
         known = self._open.get(name)
         return None if known is None else known.intent
 
     @property
     def too_many(self) -> bool:
-        """Whether more are open than can be."""
         return len(self._open) > OPEN_MAX
 
     def _sent(self, request_id: m.RequestId, create: m.Create) -> None:
@@ -138,9 +137,8 @@ def _is_done(intent: m.UnconfirmedCreate, answer: m.Answer) -> bool:
 
 
 def is_order_of(wanted: QtyOrder, shown: model.Order) -> bool:
-    """True if the answer to a create shows its own order, and not another one's; without a name one
-    of its market, outcome, side and price is taken for it: at another price it may be any order
-    that rested there before."""
+    """True if the answer to a create shows its own order. Without a client id an order of its
+    market, outcome, side and price is taken for it."""
     if shown.client_order_id:
         return shown.client_order_id == wanted.client_order_id
     there = (wanted.market_id, wanted.outcome.value, wanted.side.value, wanted.price)
@@ -152,7 +150,7 @@ def _is_resolved(answer: m.Answer) -> bool:
 
 
 def _is_against(answer: m.Answer) -> bool:
-    """Whether an answer says that this sending made no order."""
+    """True if an answer says that this sending made no order."""
     if not isinstance(answer, m.Rejected):
         return False
     # Status 0 never left this host, like a request that never reached the engine.
@@ -161,15 +159,15 @@ def _is_against(answer: m.Answer) -> bool:
 
 
 WORKING_MAX: Final = 1_000
-"""Orders remembered, above every limit on resting orders. One forgotten is only not kept at a
-start; it is cancelled like any stranger."""
+"""Orders remembered, above every limit on resting orders. A forgotten one is cancelled at the
+start."""
 
 EARLIER_IDS_MAX: Final = 8
-"""Ids that amends took from an order, as many as are remembered of each."""
+"""Former ids remembered of each amended order."""
 
 
 class _Known:
-    """An order, how many writes about it have no answer yet, and whether one never got one."""
+    """waiting: writes in flight. doubt: a write that never got an answer."""
 
     __slots__ = ("doubt", "order", "waiting")
 
@@ -178,32 +176,30 @@ class _Known:
         self.waiting = 0
         self.doubt = doubt
 
-    def shown(self) -> m.JournaledOrder:
-        """It as of now."""
+    def journaled(self) -> m.JournaledOrder:
         settled = not self.waiting and not self.doubt
         return msgspec.structs.replace(self.order, settled=settled)
 
 
 def _is_foreign(known: m.JournaledOrder, body: m.Body) -> bool:
-    """True if an answer about an order shows another one: another id, which an amend may give
-    (S13), and not even its market, outcome and side."""
+    """True if an answer shows another order: another id, which an amend may give (S13), and another
+    slot."""
     if not isinstance(body, m.OrderBody | m.CancelBody) or body.order.order_id == known.order_id:
         return False
     return slot_shown(body.order)[:3] != (known.market_id, known.outcome.value, known.side.value)
 
 
 class OpenOrderIndex:
-    """Follows a journal, entry by entry.
+    """The orders that rest as far as the journal knows; the next run confirms them by a list.
 
-    An order comes in when the answer to its create shows it resting, and goes when an answer shows
-    its end, when a run begins to quote without having taken it over, and when a run ends with a
-    read that shows nothing left.
+    An order enters with the answer that shows it resting. It leaves with an answer that shows its
+    end, at a start that did not adopt it, and at an end whose read shows nothing left.
     """
 
     def __init__(
         self, known: tuple[m.JournaledOrder, ...] = (), under_way: tuple[m.Send, ...] = ()
     ) -> None:
-        """under_way: writes of the same run that have no answer yet."""
+        """under_way: writes in flight of the same run."""
         self._known: OrderedDict[OrderId, _Known] = OrderedDict()
         self._asked: dict[m.RequestId, m.Write | m.ReadOrder] = {}
         for order in known:
@@ -212,11 +208,10 @@ class OpenOrderIndex:
             self._sent(send)
 
     def orders(self) -> tuple[m.JournaledOrder, ...]:
-        """The orders, oldest first; at most WORKING_MAX."""
-        return tuple(known.shown() for known in self._known.values())
+        """Oldest first; at most WORKING_MAX."""
+        return tuple(known.journaled() for known in self._known.values())
 
     def follow(self, message: m.Event | m.Effect, at_ns: int) -> None:
-        """Take in the next entry."""
         match message:
             case m.Send():
                 self._sent(message)
@@ -238,7 +233,7 @@ class OpenOrderIndex:
                 self._known.clear()
 
     def identified(self, order: QtyOrder, order_id: OrderId, at_ns: int) -> None:
-        """A create without an answer was found resting; how much of it is for a list to say."""
+        """A create without an answer was found resting; a list will show its size."""
         known = m.JournaledOrder(
             client_order_id=order.client_order_id,
             order_id=order_id,
@@ -286,7 +281,7 @@ class OpenOrderIndex:
             case m.Ok(body=m.CancelBody()):
                 del self._known[request.order_id]
             case m.Ok(body=m.OrderBody(order=shown)):
-                self._shown(known, request, shown)
+                self._on_order_shown(known, request, shown)
             case m.Rejected():
                 row = row_for(answer.status or 429, answer.code)
                 if row.advice is Advice.ENDED:
@@ -309,7 +304,7 @@ class OpenOrderIndex:
             filled=shown.filled_qty,
         )
 
-    def _shown(
+    def _on_order_shown(
         self,
         known: _Known,
         request: m.AmendResting | m.CancelResting | m.ReadOrder,
@@ -358,21 +353,32 @@ class RecoveredState(msgspec.Struct, frozen=True):
     event_cash: tuple[tuple[Ticker, Cents], ...] = ()
     fills_since: tuple[m.FillMark, ...] = ()
 
+    def _carried(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _CARRIED}
+
     def head(self, at_ns: int) -> Head:
-        """What the first segment of that run carries."""
-        return Head(
-            at_ns,
+        """The head of that run's first segment."""
+        return Head(at_ns, open_intents=self.open_intents, working=self.working, **self._carried())
+
+    def started(self, boot_nonce: str, new_account: bool, **run: Any) -> m.Started:
+        """The first event of a run that begins with this. run: further fields of the event."""
+        return m.Started(
+            boot_nonce,
             self.open_intents,
-            self.working,
-            winners=self.winners,
-            complete_fill=self.complete_fill,
-            event_cash=self.event_cash,
-            fills_since=self.fills_since,
+            new_account,
+            working=self.working,
+            journal=self.fate,
+            **self._carried(),
+            **run,
         )
 
 
+_CARRIED: Final = ("winners", "complete_fill", "event_cash", "fills_since")
+"""Fields that a head, a recovered state and a start have in common."""
+
+
 NOTHING_LEFT: Final = RecoveredState(m.JournalFate.FOUND)
-"""What a run on an account of its own begins with, whatever a journal says."""
+"""For a run on an account of its own."""
 
 
 _NEW: Final = Head(0, ())
@@ -380,27 +386,25 @@ _NEW: Final = Head(0, ())
 _TELLING: Final = frozenset(
     (m.Send, m.Response, m.Started, m.DrainComplete, m.CreateResolved, m.OrdersAdopted, m.Noted)
 )
-"""The kinds of entries that a memory hangs on; most are of others, and this is on the hot path."""
+"""Kinds of entries that matter here; most are others, and this is on the hot path."""
 
 
 WINNERS_MAX: Final = 1_000
-"""Winners remembered, far above the rungs of a series that trades. With one forgotten the others of
-its ladder are quoted as if nobody had ever been paid for it."""
+"""Winners remembered, far above the rungs of a series that trades."""
 
 
 EVENTS_MAX: Final = 1_000
-"""Events whose cash is remembered; of one that was forgotten a loss limit begins anew."""
+"""Events whose cash is remembered; of a forgotten one a loss limit begins again."""
 
 FILLS_SINCE_MAX: Final = 10_000
-"""Fills remembered by id that no audit has proved complete; with more the oldest count as such."""
+"""Fills remembered by id that no poll has proved complete; the oldest beyond count as complete."""
 
 _CASH: Final = frozenset(("fill_booked", "rung_settled", "unallocated_settlement"))
 """Notes of cash that came or went for an event."""
 
 
 class RunningState:
-    """Follows a journal: which creates are open, which orders rest, which winners were told, and
-    what was booked."""
+    """Follows a journal entry by entry."""
 
     def __init__(self, head: Head = _NEW) -> None:
         self._intents = Intents(head.open_intents, head.under_way)
@@ -413,11 +417,10 @@ class RunningState:
 
     @property
     def too_many(self) -> bool:
-        """Whether more intents are open than can be."""
+        """True if more creates are open than can be."""
         return self._intents.too_many
 
     def follow(self, entry: Entry) -> None:
-        """Take in the next entry."""
         message = entry.message
         if type(message) not in _TELLING:
             return
@@ -437,7 +440,7 @@ class RunningState:
                 self._noted(message.name, message.fields)
                 return
             case m.CreateResolved(order_id=str(order_id)):
-                intent = self._intents.of(message.client_order_id)
+                intent = self._intents.open_create(message.client_order_id)
                 if intent is not None:
                     self._working.identified(intent.order, OrderId(order_id), entry.at_ns)
         self._intents.follow(entry.message)
@@ -445,7 +448,7 @@ class RunningState:
 
     def _noted(self, name: str, fields: dict[str, str | int]) -> None:
         if name == "winner_told":
-            self._told(fields)
+            self._on_winner(fields)
         elif name == "event_left":
             self._event_cash.pop(fold_ticker(str(fields["event"])), None)
         elif name in _CASH and "cents" in fields:
@@ -471,17 +474,17 @@ class RunningState:
             if to_ns(mark.created_at) < from_ns:
                 del self._fills_since[mark.fill_id]
 
-    def _told(self, fields: dict[str, str | int]) -> None:
-        """What a rung of ours paid has told its winner."""
+    def _on_winner(self, fields: dict[str, str | int]) -> None:
+        """A payout has shown the winner."""
         self._winners[MarketId(str(fields["market_id"]))] = Outcome(str(fields["winner"]))
         if len(self._winners) > WINNERS_MAX:
             del self._winners[next(iter(self._winners))]
 
     def head(self, at_ns: int) -> Head:
-        """What a segment that begins now carries."""
+        """The head of a segment that begins now."""
         return Head(
             at_ns,
-            self._intents.open(),
+            self._intents.open_creates(),
             self._working.orders(),
             tuple(self._under_way.values()),
             tuple(self._winners.items()),
@@ -491,16 +494,10 @@ class RunningState:
         )
 
     def memory(self) -> RecoveredState:
-        """What a run begins with after this one has died: no answer comes any more."""
-        return RecoveredState(
-            m.JournalFate.FOUND,
-            self._intents.open(),
-            self._working.orders(),
-            winners=tuple(self._winners.items()),
-            complete_fill=self._complete_fill,
-            event_cash=tuple(self._event_cash.items()),
-            fills_since=tuple(self._fills_since.values()),
-        )
+        """What the next run begins with if this one dies now."""
+        head = self.head(0)
+        carried = {name: getattr(head, name) for name in _CARRIED}
+        return RecoveredState(m.JournalFate.FOUND, head.open_intents, head.working, **carried)
 
 
 def _mark_of(fields: dict[str, str | int]) -> m.FillMark:
@@ -508,10 +505,7 @@ def _mark_of(fields: dict[str, str | int]) -> m.FillMark:
 
 
 def recall(newest_first: Iterable[Segment]) -> RecoveredState:
-    """What the segments tell. Takes no more of them than are needed.
-
-    Raises JournalFault as `Segment` does.
-    """
+    """Reads no more segments than needed. Raises JournalFault as `Segment` does."""
     needed: list[Segment] = []
     for segment in newest_first:
         if segment.head is not None:
@@ -539,7 +533,7 @@ def recall(newest_first: Iterable[Segment]) -> RecoveredState:
 
 
 EMBEDDED: Final = "an embedded venue"
-"""The address of every venue that began with its run and ended with it."""
+"""The address of every venue that began and ended with its run."""
 
 _ADDRESS: Final = "venue-address"
 
@@ -554,11 +548,10 @@ def address_kept(folder: Path) -> str | None:
 
 
 def keep_address(folder: Path, address: str, memory: RecoveredState) -> None:
-    """Write down where the run that begins now trades. memory: what earlier runs left.
+    """Write where the run that begins trades. memory: what earlier runs left.
 
-    Raises JournalFault, with nothing changed, when creates without an answer or orders that may
-    rest are of another venue, or when the file cannot be read or written. A state directory that
-    does not say is believed; what rested at an embedded venue is gone with it.
+    Raises JournalFault, with nothing changed, when unanswered creates or orders that may rest are
+    of another venue, or on a disk fault. A directory without the file is accepted.
     """
     path = folder / _ADDRESS
     address = address.rstrip("/")

@@ -1,12 +1,12 @@
-"""The account of profit for people and metrics: whole cents that add up, and labelled samples."""
+"""The profit of a run for people: whole cents that add up."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
-from bot.core.report import Against, MarkoutReport, ProfitReport, ProfitRow, Report, ShadowReport
-from venue.wire.money import BookSide, Cents
+from bot.core.report import MarkoutReport, ProfitReport, ProfitRow, ShadowReport
+from venue.wire.money import Cents
 from venue.wire.names import Ticker
 
 MILLI: Final = 1_000
@@ -16,8 +16,8 @@ Sample = tuple[tuple[str, ...], float]
 
 
 def row_cents(row: ProfitRow) -> dict[str, int]:
-    """profit = spread + adverse + drift - fees in whole cents, exactly: the rest that rounding
-    leaves, two cents at most, is in the drift."""
+    """profit = spread + adverse + drift - fees in whole cents, exactly: the drift takes the
+    rounding, two cents at most."""
     profit = round(row.profit_millicents / MILLI)
     spread = round(row.spread_millicents / MILLI)
     adverse = round(row.adverse_millicents / MILLI)
@@ -32,8 +32,8 @@ def row_cents(row: ProfitRow) -> dict[str, int]:
 
 
 def sure_cents(profit: ProfitReport) -> dict[str, int]:
-    """realised + settled + open less the fees = profit in whole cents, exactly: the rest that
-    rounding leaves is in what is open."""
+    """realised + settled + open less the fees = profit in whole cents, exactly: open takes the
+    rounding."""
     row = row_cents(profit.total)
     realised = round(profit.realised_millicents / MILLI)
     settled = round(profit.settled_millicents / MILLI)
@@ -45,7 +45,6 @@ def sure_cents(profit: ProfitReport) -> dict[str, int]:
 
 
 def plain_row(row: ProfitRow) -> dict[str, object]:
-    """A row as plain values, its markouts with it."""
     return {
         "name": row.name,
         "fills": row.fills,
@@ -56,8 +55,7 @@ def plain_row(row: ProfitRow) -> dict[str, object]:
 
 
 def plain_markout(each: MarkoutReport) -> dict[str, object]:
-    """A markout as plain values; cents a share, to the millionth: whoever shows hundredths rounds
-    them once."""
+    """Cents a share, to the millionth: a page that shows hundredths rounds once."""
     error = each.error_cents
     return {
         "horizon_s": each.horizon_s,
@@ -70,7 +68,7 @@ def plain_markout(each: MarkoutReport) -> dict[str, object]:
 
 
 def plain_profit(profit: ProfitReport, by: Iterable[str] = ()) -> dict[str, object]:
-    """An account as plain values. by: the dimensions to show row by row."""
+    """by: the dimensions to show row by row."""
     return {
         "total": plain_row(profit.total),
         **sure_cents(profit),
@@ -81,7 +79,7 @@ def plain_profit(profit: ProfitReport, by: Iterable[str] = ()) -> dict[str, obje
 
 
 def plain_shadow(shadow: ShadowReport, by: Iterable[str] = ()) -> dict[str, object]:
-    """A candidate under one reading of the queue as plain values."""
+    """A candidate under one queue model as plain values."""
     return {
         "name": shadow.name,
         "strategy": shadow.strategy,
@@ -98,7 +96,7 @@ def plain_shadow(shadow: ShadowReport, by: Iterable[str] = ()) -> dict[str, obje
 
 
 class ShownReport(msgspec.Struct, frozen=True):
-    """Of a report on a status page, what tells of profit."""
+    """The parts of a status page's report that show profit."""
 
     now_ns: int
     started_ns: int
@@ -109,83 +107,6 @@ class ShownReport(msgspec.Struct, frozen=True):
 
 
 class StatusReport(msgspec.Struct, frozen=True):
-    """A status page; its report is None while the bot is only starting."""
+    """A status page; its report is None while the bot is starting."""
 
     report: ShownReport | None
-
-
-# --- samples --------------------------------------------------------------------------------------
-
-_UNFILLED: Final = ProfitRow("", 0, 0, 0, 0, 0, 0, 0, ())
-
-
-def _parts(row: ProfitRow) -> Iterator[tuple[str, float]]:
-    yield "spread", row.spread_millicents / MILLI
-    yield "adverse", row.adverse_millicents / MILLI
-    yield "drift", row.drift_millicents / MILLI
-    yield "fees", float(-row.fees_cents)
-
-
-def _markouts(row: ProfitRow) -> Iterator[Sample]:
-    for each in row.markouts:
-        yield (each.against.value, str(each.horizon_s)), each.mean_cents
-
-
-def part_samples(report: Report) -> list[Sample]:
-    """The parts of the profit; they add up to it."""
-    return [] if report.profit is None else [((n,), v) for n, v in _parts(report.profit.total)]
-
-
-def rung_samples(report: Report) -> list[Sample]:
-    """The parts of the profit of every rung that the report shows."""
-    if report.profit is None:
-        return []
-    known = {row.name: row for row in report.profit.by["rung"]}
-    shown = [rung.ticker for event in report.events for rung in event.rungs]
-    rows = [(ticker, known.get(ticker, _UNFILLED)) for ticker in shown]
-    return [((ticker, name), value) for ticker, row in rows for name, value in _parts(row)]
-
-
-def side_markout_samples(report: Report) -> list[Sample]:
-    """Mean markouts by side, what they are against, and horizon."""
-    if report.profit is None:
-        return []
-    sides = {side.value for side in BookSide}
-    return [
-        ((row.name, *labels), value)
-        for row in report.profit.by["side"]
-        if row.name in sides
-        for labels, value in _markouts(row)
-    ]
-
-
-def rung_markout_samples(report: Report) -> list[Sample]:
-    """Mean markouts against fair by rung and horizon."""
-    if report.profit is None:
-        return []
-    shown = {rung.ticker for event in report.events for rung in event.rungs}
-    return [
-        ((row.name, str(each.horizon_s)), each.mean_cents)
-        for row in report.profit.by["rung"]
-        if row.name in shown
-        for each in row.markouts
-        if each.against is Against.FAIR
-    ]
-
-
-def shadow_part_samples(report: Report) -> list[Sample]:
-    """The parts of the profit of every candidate, under both readings of the queue."""
-    return [
-        ((shadow.name, shadow.bound, name), value)
-        for shadow in report.shadows
-        for name, value in _parts(shadow.profit.total)
-    ]
-
-
-def shadow_markout_samples(report: Report) -> list[Sample]:
-    """Mean markouts of every candidate."""
-    return [
-        ((shadow.name, shadow.bound, *labels), value)
-        for shadow in report.shadows
-        for labels, value in _markouts(shadow.profit.total)
-    ]

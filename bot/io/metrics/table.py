@@ -1,70 +1,97 @@
-"""The tables of metrics of what stands beside a run: the records that are kept, the notices
-sent.
+"""Every metric of the bot that is not a duration: one row each, and where its samples come from.
+
+A new metric is one row here, or one row of `metrics.HISTOGRAMS`; docs/metrics.md is made from them.
+Label values come from closed sets and from the rungs and events of one series, never from an order.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
 from bot.core.distribution import KINDS
 from bot.core.inconsistency import Inconsistency
 from bot.core.orders.request_budget import Priority
-from bot.core.report import BreakerReport, Phase, Report, RungReport, TakeOutcome
+from bot.core.report import (
+    Against,
+    BreakerReport,
+    EventReport,
+    Phase,
+    ProfitRow,
+    Report,
+    RungReport,
+    TakeOutcome,
+)
 from bot.core.risk.effective_limits import series_loss_cents
 from bot.core.risk.trim import TrimReason
-from bot.io.metrics import profits
 from bot.io.metrics.profits import MILLI
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
 
+if TYPE_CHECKING:
+    from bot.io.metrics.metrics import Metrics
+
 Sample = tuple[tuple[str, ...], float]
+Read = Iterable[Sample] | float | None
+"""The samples of a metric, or the value of one without labels; None while it is unknown."""
+
 _T = TypeVar("_T")
 
 
 class Family(msgspec.Struct, Generic[_T], frozen=True):
-    """One metric. `values` reads its samples, one per set of label values, off what it is told."""
-
     name: str
     help: str
     labels: tuple[str, ...]
-    values: Callable[[_T], Iterable[Sample]]
+    read: Callable[[_T], Read]
     is_total: bool = False
+
+    def samples(self, source: _T) -> Iterable[Sample]:
+        """One sample for each set of label values; none while the value is unknown."""
+        value = self.read(source)
+        if value is None:
+            return ()
+        return (((), float(value)),) if isinstance(value, int | float) else value
+
+
+def gauge(name: str, about: str, read: Callable[[_T], Read], labels: str = "") -> Family[_T]:
+    """labels: their names, with spaces between them."""
+    return Family(name, about, tuple(labels.split()), read)
+
+
+def counter(name: str, about: str, read: Callable[[_T], Read], labels: str = "") -> Family[_T]:
+    return Family(name, about, tuple(labels.split()), read, is_total=True)
 
 
 FINDINGS_MAX: Final = 64
 _LIVE: Final = frozenset({"open", "amending"})
-_HOLDING_BACK: Final = (*("cash", "exposure", "pace", "resting_orders", "time_to_flat"),)
+_SEND_LIMITS: Final = (*("cash", "exposure", "pace", "resting_orders time_to_flat"),)
+_NO_FILLS: Final = ProfitRow("", 0, 0, 0, 0, 0, 0, 0, ())
 
 
-def one(value: float | None) -> list[Sample]:
-    """The sample of a metric without labels; none while its value is not known."""
-    return [] if value is None else [((), float(value))]
+# --- how samples are read -------------------------------------------------------------------------
 
 
 def seconds(value_ns: int | None) -> float | None:
-    """Nanoseconds as seconds."""
     return None if value_ns is None else value_ns / NS_PER_SECOND
 
 
 def rungs(report: Report) -> Iterator[RungReport]:
-    """Every rung of a report."""
     return (rung for event in report.events for rung in event.rungs)
 
 
 def per_rung(value: Callable[[RungReport], float | None]) -> Callable[[Report], list[Sample]]:
-    """A sample for every rung where the value is known."""
+    """A sample for each rung where the value is known."""
 
-    def values(report: Report) -> list[Sample]:
+    def read(report: Report) -> list[Sample]:
         found = [(rung.ticker, value(rung)) for rung in rungs(report)]
         return [((ticker,), float(each)) for ticker, each in found if each is not None]
 
-    return values
+    return read
 
 
 def per_side(value: Callable[[RungReport, BookSide], float]) -> Callable[[Report], list[Sample]]:
-    """A sample for both sides of every rung."""
     return lambda report: [
         ((rung.ticker, side.value), float(value(rung, side)))
         for rung in rungs(report)
@@ -72,18 +99,17 @@ def per_side(value: Callable[[RungReport, BookSide], float]) -> Callable[[Report
     ]
 
 
-def named(counts: Mapping[str, int]) -> list[Sample]:
-    """A sample for every name that was counted."""
-    return [((name,), float(count)) for name, count in sorted(counts.items())]
+def per_event(value: Callable[[EventReport], float | None]) -> Callable[[Report], list[Sample]]:
+    """A sample for each event where the value is known."""
+
+    def read(report: Report) -> list[Sample]:
+        found = [(event.event_ticker, value(event)) for event in report.events]
+        return [((ticker,), float(each)) for ticker, each in found if each is not None]
+
+    return read
 
 
-def counted_from_0(names: Iterable[str], counts: dict[str, int]) -> list[Sample]:
-    """A sample for every one of these names, and for every other that was counted."""
-    return named({str(name): 0 for name in names} | counts)
-
-
-def levels(of: Callable[[BreakerReport], int]) -> Callable[[Report], list[Sample]]:
-    """A sample for every limit of every event."""
+def per_event_limit(of: Callable[[BreakerReport], int]) -> Callable[[Report], list[Sample]]:
     return lambda report: [
         ((event.event_ticker, each.name), float(of(each)))
         for event in report.events
@@ -91,8 +117,14 @@ def levels(of: Callable[[BreakerReport], int]) -> Callable[[Report], list[Sample
     ]
 
 
+def by_name(counts: Mapping[str, float], always: Iterable[str] = ()) -> list[Sample]:
+    """A sample for each name. always: names that are shown as 0 before their first count."""
+    shown = {str(name): 0.0 for name in always} | dict(counts)
+    return [((name,), float(shown[name])) for name in sorted(shown)]
+
+
 def finding_names(report: Report) -> list[str]:
-    """The names of the findings that stand, without their texts."""
+    """The names of the present findings, without their texts."""
     return sorted({text.partition(":")[0] for text in report.findings})[:FINDINGS_MAX]
 
 
@@ -105,318 +137,643 @@ def _resting(rung: RungReport, side: BookSide) -> int:
     return sum(o.remaining_qty for o in rung.orders if o.side is side and o.state in _LIVE)
 
 
+def _parts(row: ProfitRow) -> Iterator[tuple[str, float]]:
+    yield "spread", row.spread_millicents / MILLI
+    yield "adverse", row.adverse_millicents / MILLI
+    yield "drift", row.drift_millicents / MILLI
+    yield "fees", float(-row.fees_cents)
+
+
+def _markouts(row: ProfitRow) -> Iterator[Sample]:
+    for each in row.markouts:
+        yield (each.against.value, str(each.horizon_s)), each.mean_cents
+
+
+def profit_parts(report: Report) -> list[Sample]:
+    """The parts of the profit; they add up to it."""
+    return [] if report.profit is None else [((n,), v) for n, v in _parts(report.profit.total)]
+
+
+def _profit_stages(report: Report) -> list[Sample]:
+    profit = report.profit
+    if profit is None:
+        return []
+    return [
+        (("realised",), profit.realised_millicents / MILLI),
+        (("settled",), profit.settled_millicents / MILLI),
+        (("open",), profit.open_millicents / MILLI),
+        (("fees",), float(-profit.total.fees_cents)),
+    ]
+
+
+def _rung_rows(report: Report) -> list[tuple[str, ProfitRow]]:
+    """The profit of each rung that the report shows, one without a fill included."""
+    if report.profit is None:
+        return []
+    known = {row.name: row for row in report.profit.by["rung"]}
+    return [(rung.ticker, known.get(rung.ticker, _NO_FILLS)) for rung in rungs(report)]
+
+
+def _filled_shares(report: Report) -> list[Sample]:
+    if report.profit is None:
+        return []
+    shares = {row.name: row.qty for row in report.profit.by["side"]}
+    return [((side.value,), float(shares.get(side.value, 0))) for side in BookSide]
+
+
+def _side_markouts(report: Report) -> list[Sample]:
+    rows = [] if report.profit is None else report.profit.by["side"]
+    sides = {side.value for side in BookSide}
+    return [
+        ((row.name, *labels), value)
+        for row in rows
+        if row.name in sides
+        for labels, value in _markouts(row)
+    ]
+
+
+def _rung_markouts(report: Report) -> list[Sample]:
+    """Against fair alone; in the order in which the rungs were first filled."""
+    shown = {rung.ticker for rung in rungs(report)}
+    return [
+        ((row.name, str(each.horizon_s)), each.mean_cents)
+        for row in ([] if report.profit is None else report.profit.by["rung"])
+        if row.name in shown
+        for each in row.markouts
+        if each.against is Against.FAIR
+    ]
+
+
+def _disk_bytes(metrics: "Metrics", *, free: bool) -> float | None:
+    if metrics.state is None:
+        return None
+    try:
+        disk = os.statvfs(metrics.state)
+    except OSError:
+        return None  # the journal reports such a disk
+    return float(disk.f_frsize * (disk.f_bavail if free else disk.f_blocks))
+
+
+# --- the tables -----------------------------------------------------------------------------------
+
 STATE: Final[tuple[Family[Report], ...]] = (
-    Family(
+    gauge(
         "phase",
         "1 for what the trader is doing, 0 for the rest.",
-        ("phase",),
         lambda r: [((phase.value,), float(r.phase is phase)) for phase in Phase],
+        "phase",
     ),
-    Family(
+    gauge(
         "paper",
         "1 for a run on paper: its orders are on a local exchange and never reach the venue.",
-        (),
-        lambda r: one(float(r.paper)),
+        lambda r: r.paper,
     ),
-    Family(
+    gauge(
         "flattening",
-        "1 while only what shrinks a position is quoted.",
-        (),
-        lambda r: one(float(bool(r.flattening))),
+        "1 while only orders that shrink a position are quoted.",
+        lambda r: bool(r.flattening),
     ),
-    Family(
+    gauge(
         "latched",
         "1 while nothing is quoted until a person clears the latch.",
-        (),
-        lambda r: one(float(bool(r.latched))),
+        lambda r: bool(r.latched),
     ),
-    Family(
+    gauge(
         "inconsistency",
         "1 for the kind of contradiction that stopped the bot, until a person resets it.",
-        ("kind",),
         lambda r: [((kind,), float(r.inconsistency == kind)) for kind in Inconsistency],
+        "kind",
     ),
-    Family(
+    counter(
         "config_changes",
-        "Changes of the configuration by what became of them: applied, refused, rolled back.",
-        ("outcome",),
+        "Changes of the configuration by outcome: applied, refused, rolled back.",
         lambda r: [
             (("applied",), float(r.config.applied)),
             (("refused",), float(r.config.refused)),
             (("rolled_back",), float(r.config.rolled_back)),
         ],
-        True,
+        "outcome",
     ),
-    Family(
+    gauge(
         "config_at_fault",
-        "1 while the newest change of the configuration file does not hold.",
-        (),
-        lambda r: one(float(bool(r.config.fault))),
+        "1 while the newest change of the configuration file is not in force.",
+        lambda r: bool(r.config.fault),
     ),
-    Family("findings", "Things a person should look at.", (), lambda r: one(len(r.findings))),
-    Family(
+    gauge("findings", "Things a person should look at.", lambda r: len(r.findings)),
+    gauge(
         "finding",
-        "1 for every thing that a person should look at, by name.",
-        ("finding",),
+        "1 for each thing that a person should look at, by name.",
         lambda r: [((name,), 1.0) for name in finding_names(r)],
+        "finding",
     ),
-    Family(
+    gauge(
         "breaker_used",
         "How much of a breaker's limit is used up, in the unit of its name.",
-        ("breaker",),
         lambda r: [((each.name,), float(each.used)) for each in r.breakers],
+        "breaker",
     ),
-    Family(
+    gauge(
         "breaker_limit",
         "What trips the breaker when it is passed, in the unit of its name.",
-        ("breaker",),
         lambda r: [((each.name,), float(each.limit)) for each in r.breakers],
+        "breaker",
     ),
-    Family(
+    counter(
         "breaker_trips",
         "Times a breaker tripped.",
-        ("breaker",),
-        lambda r: counted_from_0((each.name for each in r.breakers), r.counters.breaker_trips),
-        True,
+        lambda r: by_name(r.counters.breaker_trips, (each.name for each in r.breakers)),
+        "breaker",
     ),
 )
 
 FEED: Final[tuple[Family[Report], ...]] = (
-    Family(
+    gauge(
         "feed_age_seconds",
-        "Since the channel last answered; absent before it has, anew after each opening.",
-        (),
-        lambda r: one(None if r.feed_heard_ns is None else seconds(r.now_ns - r.feed_heard_ns)),
+        "Since the channel last answered; absent before it has, and after each opening.",
+        lambda r: None if r.feed_heard_ns is None else seconds(r.now_ns - r.feed_heard_ns),
     ),
-    Family(
+    gauge(
         "feed_silent_after_seconds",
-        "A longer silence of the channel is told: ten seconds, or `trust.heard_ms` if longer.",
-        (),
-        lambda r: one(seconds(r.feed_silent_after_ns)),
+        "Feed silence that counts as a fault: 10 s, or `staleness.feed_silence_ms` if longer.",
+        lambda r: seconds(r.feed_silent_after_ns),
     ),
-    Family(
+    gauge(
         "rung_book_age_seconds",
         "Since the rung's book was last confirmed; absent once its market has resolved.",
-        ("rung",),
         per_rung(lambda g: seconds(g.book_age_ns)),
+        "rung",
     ),
-    Family("frames", "Frames of the channel.", (), lambda r: one(r.counters.frames), True),
-    Family(
-        "frames_garbled",
-        "Frames that could not be read.",
-        (),
-        lambda r: one(r.counters.frames_garbled),
-        True,
-    ),
-    Family(
+    counter("frames", "Frames of the channel.", lambda r: r.counters.frames),
+    counter("frames_garbled", "Malformed frames.", lambda r: r.counters.frames_garbled),
+    gauge(
         "rung_fair_cents",
         "Fair value; absent once its market has resolved, or a winner has decided it.",
-        ("rung",),
         per_rung(lambda g: g.fair_cents),
+        "rung",
     ),
-    Family(
+    gauge(
         "event_implied_median_dollars",
         "The value that the fair curve takes to be as likely passed as not.",
-        ("event",),
-        lambda r: [
-            ((e.event_ticker,), e.implied.median)
-            for e in r.events
-            if e.implied is not None and e.implied.median is not None
-        ],
+        per_event(lambda e: None if e.implied is None else e.implied.median),
+        "event",
     ),
-    Family(
+    gauge(
         "event_alarms",
         "Contradictions in the prices of a ladder, by kind.",
-        ("event", "kind"),
         lambda r: [
             ((e.event_ticker, kind), float(sum(alarm.kind == kind for alarm in e.alarms)))
             for e in r.events
             for kind in KINDS
         ],
+        "event kind",
     ),
-    Family(
+    counter(
         "news_pulls",
-        "Times that news pulled all rungs of an event.",
-        (),
-        lambda r: one(r.counters.news_pulls),
-        True,
+        "Times that a jump or a large trade pulled all rungs of an event.",
+        lambda r: r.counters.news_pulls,
     ),
 )
 
 QUOTES: Final[tuple[Family[Report], ...]] = (
-    Family("decisions", "Decisions of an event.", (), lambda r: one(r.counters.decisions), True),
-    Family(
-        "rung_quotable",
-        "1 when the rung can be quoted.",
-        ("rung",),
-        per_rung(lambda g: float(not g.blocked)),
+    counter("decisions", "Decisions of an event.", lambda r: r.counters.decisions),
+    gauge(
+        "rung_quotable", "1 when the rung can be quoted.", per_rung(lambda g: not g.blocked), "rung"
     ),
-    Family(
-        "rung_wanted_shares",
-        "Shares that orders are steered to.",
-        ("rung", "side"),
-        per_side(_wanted),
-    ),
-    Family(
-        "rung_resting_shares",
-        "Shares of ours that rest.",
-        ("rung", "side"),
-        per_side(_resting),
-    ),
-    Family(
+    gauge("rung_wanted_shares", "Shares that the targets want.", per_side(_wanted), "rung side"),
+    gauge("rung_resting_shares", "Shares of ours that rest.", per_side(_resting), "rung side"),
+    gauge(
         "rung_on_target",
-        "1 when all that is wanted on a side of a rung rests there, within pace.tolerance_ticks "
-        "and pace.resize_pct.",
-        ("rung", "side"),
-        per_side(lambda g, side: float(side in g.on_target)),
+        "1 when all that is wanted on a side of a rung rests there, within "
+        "throttle.tolerance_ticks and throttle.resize_pct.",
+        per_side(lambda g, side: side in g.on_target),
+        "rung side",
     ),
-    Family(
-        "rung_orders",
-        "Orders of ours that may be live.",
-        ("rung",),
-        per_rung(lambda g: len(g.orders)),
+    gauge(
+        "rung_orders", "Orders of ours that may be live.", per_rung(lambda g: len(g.orders)), "rung"
     ),
-    Family(
+    gauge(
         "event_quotes_cut",
         "Wanted quotes that a limit makes smaller or leaves out, by limit.",
-        ("event", "limit"),
         lambda r: [
             ((e.event_ticker, *name), count)
             for e in r.events
-            for name, count in counted_from_0(TrimReason, e.cuts)
+            for name, count in by_name(e.cuts, TrimReason)
         ],
+        "event limit",
     ),
-    Family(
+    counter(
         "strategy_errors",
         "Times a strategy raised or returned nonsense.",
-        (),
-        lambda r: one(r.counters.strategy_errors),
-        True,
+        lambda r: r.counters.strategy_errors,
     ),
-    Family(
+    counter(
         "strategy_overruns",
         "Calls of a strategy that took too long.",
-        (),
-        lambda r: one(r.counters.strategy_overruns),
-        True,
+        lambda r: r.counters.strategy_overruns,
     ),
-    Family(
+    counter(
         "strategy_interrupted",
         "Calls of a strategy that were ended by force.",
-        (),
-        lambda r: one(r.counters.strategy_interrupted),
-        True,
+        lambda r: r.counters.strategy_interrupted,
     ),
-    Family(
+    gauge(
         "strategy_at_fault",
         "1 from a fault of an event's strategy until it has behaved.",
-        ("event",),
-        lambda r: [((e.event_ticker,), float(bool(e.strategy_fault))) for e in r.events],
+        per_event(lambda e: bool(e.strategy_fault)),
+        "event",
     ),
 )
 
 ORDERS: Final[tuple[Family[Report], ...]] = (
-    Family("resting_orders", "Orders of ours that may be live.", (), lambda r: one(r.resting)),
-    Family(
+    gauge("resting_orders", "Orders of ours that may be live.", lambda r: r.resting),
+    gauge(
         "unknown_orders",
         "Orders whose last request has no definite answer.",
-        (),
-        lambda r: one(r.unknown_open),
+        lambda r: r.unknown_open,
     ),
-    Family(
+    gauge(
         "unknown_oldest_seconds",
         "Age of the oldest order without a definite answer; 0 without one.",
-        (),
-        lambda r: one(seconds(r.unknown_oldest_ns)),
+        lambda r: seconds(r.unknown_oldest_ns),
     ),
-    Family("requests_in_flight", "Requests without an answer yet.", (), lambda r: one(r.in_flight)),
-    Family("requests", "Requests sent.", ("kind",), lambda r: named(r.counters.requests), True),
-    Family(
+    gauge("requests_in_flight", "Requests without an answer yet.", lambda r: r.in_flight),
+    counter("requests", "Requests sent.", lambda r: by_name(r.counters.requests), "kind"),
+    counter(
         "requests_refused",
-        "Requests refused.",
-        ("code",),
-        lambda r: counted_from_0((code.value for code in CODES), r.counters.refused),
-        True,
+        "Requests rejected, by code.",
+        lambda r: by_name(r.counters.refused, (code.value for code in CODES)),
+        "code",
     ),
-    Family(
+    counter(
         "requests_denied",
-        "Requests that had to wait for a token of our own, by lane, once a decision.",
-        ("lane",),
-        lambda r: counted_from_0((lane.name.lower() for lane in Priority), r.counters.denied),
-        True,
+        "Requests that had to wait for a token of our own, by priority, once a decision.",
+        lambda r: by_name(r.counters.denied, (lane.name.lower() for lane in Priority)),
+        "lane",
     ),
-    Family(
+    counter(
         "held_back",
-        "Orders and changes that a limit held back as they were to leave, by limit.",
-        ("limit",),
-        lambda r: counted_from_0(_HOLDING_BACK, r.counters.held_back),
-        True,
+        "Orders and changes that a limit held back just before they were sent, by limit.",
+        lambda r: by_name(r.counters.held_back, _SEND_LIMITS),
+        "limit",
     ),
-    Family(
+    counter(
         "answers_unknown",
         "Requests without a definite answer.",
-        (),
-        lambda r: one(r.counters.unknown_answers),
-        True,
+        lambda r: r.counters.unknown_answers,
     ),
-    Family("rate_limited", "Answers of 429.", (), lambda r: one(r.counters.rate_limited), True),
-    Family("tokens", "Requests that may be sent at once.", (), lambda r: one(r.tokens)),
-    Family(
+    counter("rate_limited", "Answers of 429.", lambda r: r.counters.rate_limited),
+    gauge("tokens", "Requests that may be sent at once.", lambda r: r.tokens),
+    gauge(
         "tokens_reserve",
         "Tokens of those that only cancels and recovery may use.",
-        (),
-        lambda r: one(None if r.budget is None else r.budget.reserve),
+        lambda r: None if r.budget is None else r.budget.reserve,
     ),
-    Family(
-        "tokens_burst",
-        "Tokens at most.",
-        (),
-        lambda r: one(None if r.budget is None else r.budget.burst),
+    gauge(
+        "tokens_burst", "Tokens at most.", lambda r: None if r.budget is None else r.budget.burst
     ),
-    Family(
+    gauge(
         "closed_seconds",
-        "How long nothing may leave yet because the venue said wait.",
-        (),
-        lambda r: one(None if r.budget is None else seconds(r.budget.waits_ns)),
+        "How long no request may be sent yet because the venue said wait.",
+        lambda r: None if r.budget is None else seconds(r.budget.waits_ns),
     ),
-    Family(
+    gauge(
         "time_to_flat_seconds",
         "How long cancelling everything would take with the tokens there are.",
-        (),
-        lambda r: one(seconds(r.flat_ns)),
+        lambda r: seconds(r.flat_ns),
     ),
-    Family(
+    gauge(
         "foreign_tokens",
         "Tokens that somebody else took from our keys, where that is a finding.",
-        (),
-        lambda r: one(r.foreign_tokens),
+        lambda r: r.foreign_tokens,
     ),
-    Family(
+    counter(
         "amends",
         "Amends by whether the place in the queue was kept.",
-        ("place",),
         lambda r: [
             (("kept",), float(r.counters.amends_kept_place)),
             (("lost",), float(r.counters.amends_lost_place)),
         ],
-        True,
+        "place",
     ),
-    Family(
+    counter(
         "beyond_caps",
         "Creates and new prices held back by the caps on one order.",
-        (),
-        lambda r: one(r.counters.beyond_caps),
-        True,
+        lambda r: r.counters.beyond_caps,
     ),
-    Family("self_trades", "Self-trades seen.", (), lambda r: one(r.counters.self_trades), True),
-    Family(
+    counter("self_trades", "Self-trades seen.", lambda r: r.counters.self_trades),
+    counter(
         "takes",
-        "Orders that trade at once, by what became of them; or why they were dropped.",
-        ("fate",),
-        lambda r: counted_from_0((fate.value for fate in TakeOutcome), r.counters.takes),
-        True,
+        "Orders that trade at once, by outcome, or by why they were dropped.",
+        lambda r: by_name(r.counters.takes, (fate.value for fate in TakeOutcome)),
+        "fate",
     ),
 )
+
+RISK: Final[tuple[Family[Report], ...]] = (
+    gauge(
+        "cash_available_cents",
+        "Cash at the venue that is not reserved.",
+        lambda r: r.cash_available_cents,
+    ),
+    gauge(
+        "cash_reserved_cents",
+        "Cash at the venue that resting orders lock.",
+        lambda r: r.cash_reserved_cents,
+    ),
+    gauge(
+        "rung_net_shares",
+        "Inventory: YES less NO shares held.",
+        per_rung(lambda g: g.yes_qty - g.no_qty),
+        "rung",
+    ),
+    gauge(
+        "rung_held_shares",
+        "Shares held.",
+        lambda r: [
+            ((rung.ticker, outcome), float(qty))
+            for rung in rungs(r)
+            for outcome, qty in (("yes", rung.yes_qty), ("no", rung.no_qty))
+        ],
+        "rung outcome",
+    ),
+    gauge(
+        "worst_case_cents",
+        "Exposure: loss in the worst outcomes over every subset of fills.",
+        lambda r: r.worst_case_cents,
+    ),
+    gauge("worst_case_max_cents", "The highest so far.", lambda r: r.worst_case_max_cents),
+    gauge(
+        "held_worst_case_cents",
+        "Exposure of the inventory: loss in the worst outcomes if nothing more fills.",
+        lambda r: series_loss_cents([min(e.outcome_cents) for e in r.events]),
+    ),
+    gauge(
+        "worst_case_limit_cents",
+        "What the worst case may not pass.",
+        lambda r: r.worst_case_limit_cents,
+    ),
+    gauge(
+        "event_worst_case_cents",
+        "Exposure of an event: loss in its worst outcome.",
+        per_event(lambda e: e.worst_case_cents),
+        "event",
+    ),
+    gauge(
+        "event_limit_used",
+        "How much of a limit of an event is used up, in the unit of its name.",
+        per_event_limit(lambda each: each.used),
+        "event limit",
+    ),
+    gauge(
+        "event_limit",
+        "The limit of an event, given what the other events use, in the unit of its name.",
+        per_event_limit(lambda each: each.limit),
+        "event limit",
+    ),
+    gauge(
+        "ledger_difference_cents",
+        "The venue's cash less ours at the newest poll; absent before the books are open.",
+        lambda r: r.ledger_difference_cents,
+    ),
+    gauge(
+        "unallocated_settlement_cents",
+        "Settlements of the run that fit no outcome of their event.",
+        lambda r: r.unallocated_cents,
+    ),
+)
+
+PROFIT: Final[tuple[Family[Report], ...]] = (
+    counter("fills", "Fills booked.", lambda r: r.counters.fills),
+    counter(
+        "rung_fills",
+        "Fills booked, by rung.",
+        lambda r: [((ticker,), float(row.fills)) for ticker, row in _rung_rows(r)],
+        "rung",
+    ),
+    counter("filled_shares", "Shares of the fills booked.", _filled_shares, "side"),
+    gauge("pnl_cents", "Cash of all fills and marked shares.", lambda r: r.pnl_cents),
+    gauge("fees_cents", "Fees paid.", lambda r: r.fees_cents),
+    gauge(
+        "profit_part_cents",
+        "Where the profit of this run comes from: spread captured, adverse drift in the ten "
+        "seconds after fills, drift of the inventory since, fees; the parts add up to it.",
+        profit_parts,
+        "part",
+    ),
+    gauge(
+        "profit_stage_cents",
+        "The same profit by how sure it is: realised by selling again, settled by a payout, open "
+        "at fair, fees; the stages add up to it.",
+        _profit_stages,
+        "stage",
+    ),
+    gauge(
+        "rung_profit_part_cents",
+        "Where the profit of this run comes from, by rung.",
+        lambda r: [
+            ((ticker, name), value) for ticker, row in _rung_rows(r) for name, value in _parts(row)
+        ],
+        "rung part",
+    ),
+    gauge(
+        "markout_cents",
+        "How far values had moved for fills so long after them: cents a share, weighted by shares.",
+        _side_markouts,
+        "side against horizon_s",
+    ),
+    gauge(
+        "rung_markout_cents", "The same against fair, by rung.", _rung_markouts, "rung horizon_s"
+    ),
+    gauge(
+        "shadow_profit_part_cents",
+        "Where the profit of a candidate would have come from.",
+        lambda r: [
+            ((shadow.name, shadow.bound, name), value)
+            for shadow in r.shadows
+            for name, value in _parts(shadow.profit.total)
+        ],
+        "shadow bound part",
+    ),
+    gauge(
+        "shadow_markout_cents",
+        "Markouts of the fills that a candidate would have had.",
+        lambda r: [
+            ((shadow.name, shadow.bound, *labels), value)
+            for shadow in r.shadows
+            for labels, value in _markouts(shadow.profit.total)
+        ],
+        "shadow bound against horizon_s",
+    ),
+    gauge(
+        "shadow_stopped",
+        "1 for a candidate that failed and is asked no more.",
+        lambda r: [((s.name, s.bound), float(bool(s.stopped))) for s in r.shadows],
+        "shadow bound",
+    ),
+    counter(
+        "shadow_fills",
+        "Fills that a candidate would have had.",
+        lambda r: [((s.name, s.bound), float(s.profit.total.fills)) for s in r.shadows],
+        "shadow bound",
+    ),
+)
+
+COUNTED: "Final[tuple[Family[Metrics], ...]]" = (
+    counter(
+        "notes",
+        "Things noted, by level and name.",
+        lambda t: [(note, float(count)) for note, count in sorted(t.notes.items())],
+        "level name",
+    ),
+    counter(
+        "answers",
+        "Answers to requests by kind, code and outcome: ok, rejected or unknown.",
+        lambda t: [(key, float(count)) for key, count in sorted(t.answers.items())],
+        "kind code outcome",
+    ),
+    gauge(
+        "venue_tokens",
+        "Requests that the venue said it would take at once, by key.",
+        lambda t: by_name(t.venue_tokens),
+        "key",
+    ),
+    counter(
+        "retry_after_seconds",
+        "Time that the venue asked to wait, added up.",
+        lambda t: seconds(t.retry_after_ns),
+    ),
+    gauge(
+        "rung_feed_lag_seconds",
+        "Latency of the rung's newest frame, by the venue's clock and ours.",
+        lambda t: [
+            ((rung.ticker,), t.lag_ns[rung.market_id] / NS_PER_SECOND)
+            for rung in (() if t.newest is None else rungs(t.newest))
+            if rung.market_id in t.lag_ns
+        ],
+        "rung",
+    ),
+    counter(
+        "rung_on_target_seconds",
+        "Time in which all that was wanted on a side of a rung rested there, within "
+        "throttle.tolerance_ticks and throttle.resize_pct.",
+        lambda t: [(key, ns / NS_PER_SECOND) for key, ns in sorted(t.on_target_ns.items())],
+        "rung side",
+    ),
+    counter(
+        "rung_open_seconds",
+        "Time in which the rung's market took orders.",
+        lambda t: by_name({rung: ns / NS_PER_SECOND for rung, ns in t.open_ns.items()}),
+        "rung",
+    ),
+    gauge(
+        "journal_lag_seconds",
+        "How long the disk has been writing the journal entries that it was given.",
+        lambda t: None if t.journal is None else t.journal.lag_s(),
+    ),
+    gauge(
+        "journal_waiting_bytes",
+        "Bytes of the journal that are not on disk yet.",
+        lambda t: None if t.journal is None else t.journal.waiting_bytes,
+    ),
+    counter(
+        "inbox_dropped",
+        "Events of the channel that nobody read: a book that a newer one replaced before it was "
+        "read (ordinary), a print beyond the cap, a malformed frame beyond its cap.",
+        lambda t: [] if t.dropped is None else by_name(t.dropped()),
+        "kind",
+    ),
+    gauge(
+        "state_free_bytes",
+        "Room on the disk of the state directory.",
+        lambda t: _disk_bytes(t, free=True),
+    ),
+    gauge(
+        "state_size_bytes",
+        "Size of the disk of the state directory.",
+        lambda t: _disk_bytes(t, free=False),
+    ),
+    gauge(
+        "heartbeat_failing",
+        "1 while the heartbeat cannot be written, which a reaper takes for silence.",
+        lambda t: None if t.heartbeat_fails is None else t.heartbeat_fails(),
+    ),
+    gauge(
+        "reaper_watching",
+        "1 while a reaper watches this bot; absent where none can.",
+        lambda t: t.is_reaper_watching if t.expects_reaper else None,
+    ),
+    gauge(
+        "reaper_key_works",
+        "1 while the reaper says that its key can cancel; absent where there can be no reaper.",
+        lambda t: t.does_reaper_key_work if t.expects_reaper else None,
+    ),
+)
+
+
+class RecordsProgress(Protocol):
+    """See `bot.records.recorder.Progress`."""
+
+    fills: int
+    failures: int
+    gaps: int
+    unreadable: int
+    behind_bytes: int
+    fault: str
+
+    @property
+    def age_ns(self) -> int | None: ...
+
+
+class NoticeProgress(Protocol):
+    """See `bot.io.notices.Counts`."""
+
+    fates: dict[str, int]
+    waiting: int
+
+
+RECORDS: Final[tuple[Family[RecordsProgress], ...]] = (
+    counter("records_fills", "Fills written into the records.", lambda k: k.fills),
+    counter(
+        "records_failures", "Times that the records could not be written.", lambda k: k.failures
+    ),
+    gauge(
+        "records_failing",
+        "1 while the records cannot be written; they catch up from the journal.",
+        lambda k: bool(k.fault),
+    ),
+    gauge(
+        "records_behind_bytes",
+        "How much of the journal is not in the records yet.",
+        lambda k: k.behind_bytes,
+    ),
+    gauge(
+        "records_age_seconds",
+        "Since the records were last written; absent before.",
+        lambda k: seconds(k.age_ns),
+    ),
+    counter(
+        "records_gaps",
+        "Times that a part of the journal was gone or damaged before it was read.",
+        lambda k: k.gaps,
+    ),
+    gauge(
+        "records_unreadable_fills",
+        "Fills of the venue that are no cash and shares, or of an unknown market.",
+        lambda k: k.unreadable,
+    ),
+)
+
+NOTICES: Final[tuple[Family[NoticeProgress], ...]] = (
+    counter(
+        "notices",
+        "Notices by outcome: sent, repeated, dropped, lost.",
+        lambda s: by_name(s.fates),
+        "fate",
+    ),
+    gauge("notices_waiting", "Notices that are not delivered yet.", lambda s: s.waiting),
+)
+
+# --- notes ----------------------------------------------------------------------------------------
 
 _NOTES: Final = {
     "debug": (
@@ -467,262 +824,4 @@ NOTES: Final[tuple[tuple[str, str], ...]] = (
     *((level, name) for level, names in _NOTES.items() for name in names),
     *(("error", name) for name in FINDINGS),
     *(("info", f"{name}_cleared") for name in FINDINGS),
-)
-
-
-def _held(report: Report) -> list[Sample]:
-    def both(rung: RungReport) -> list[Sample]:
-        return [
-            ((rung.ticker, "yes"), float(rung.yes_qty)),
-            ((rung.ticker, "no"), float(rung.no_qty)),
-        ]
-
-    return [sample for rung in rungs(report) for sample in both(rung)]
-
-
-def _stages(report: Report) -> list[Sample]:
-    """Realised, settled and open profit, and the fees: they too add up to the profit."""
-    profit = report.profit
-    if profit is None:
-        return []
-    return [
-        (("realised",), profit.realised_millicents / MILLI),
-        (("settled",), profit.settled_millicents / MILLI),
-        (("open",), profit.open_millicents / MILLI),
-        (("fees",), float(-profit.total.fees_cents)),
-    ]
-
-
-def _rung_fills(report: Report) -> list[Sample]:
-    """Fills of every rung that the report shows."""
-    if report.profit is None:
-        return []
-    filled = {row.name: row.fills for row in report.profit.by["rung"]}
-    return [((rung.ticker,), float(filled.get(rung.ticker, 0))) for rung in rungs(report)]
-
-
-def _side_shares(report: Report) -> list[Sample]:
-    """Shares filled on either side."""
-    if report.profit is None:
-        return []
-    shares = {row.name: row.qty for row in report.profit.by["side"]}
-    return [((side.value,), float(shares.get(side.value, 0))) for side in BookSide]
-
-
-RISK: Final[tuple[Family[Report], ...]] = (
-    Family(
-        "cash_available_cents",
-        "Cash at the venue that is not reserved.",
-        (),
-        lambda r: one(r.cash_available_cents),
-    ),
-    Family(
-        "cash_reserved_cents",
-        "Cash at the venue that resting orders lock.",
-        (),
-        lambda r: one(r.cash_reserved_cents),
-    ),
-    Family(
-        "rung_net_shares",
-        "YES less NO shares held.",
-        ("rung",),
-        per_rung(lambda g: g.yes_qty - g.no_qty),
-    ),
-    Family("rung_held_shares", "Shares held.", ("rung", "outcome"), _held),
-    Family(
-        "worst_case_cents",
-        "Loss in the worst outcomes over every subset of fills.",
-        (),
-        lambda r: one(r.worst_case_cents),
-    ),
-    Family(
-        "worst_case_max_cents",
-        "The highest worst case so far.",
-        (),
-        lambda r: one(r.worst_case_max_cents),
-    ),
-    Family(
-        "held_worst_case_cents",
-        "Loss in the worst outcomes if nothing more fills.",
-        (),
-        lambda r: one(series_loss_cents([min(e.outcome_cents) for e in r.events])),
-    ),
-    Family(
-        "worst_case_limit_cents",
-        "What the worst case may not pass.",
-        (),
-        lambda r: one(r.worst_case_limit_cents),
-    ),
-    Family(
-        "event_worst_case_cents",
-        "Loss in the worst outcome of an event.",
-        ("event",),
-        lambda r: [((e.event_ticker,), float(e.worst_case_cents)) for e in r.events],
-    ),
-    Family(
-        "event_limit_used",
-        "How much of a limit of an event is used up, in the unit of its name.",
-        ("event", "limit"),
-        levels(lambda each: each.used),
-    ),
-    Family(
-        "event_limit",
-        "The limit of an event as it stands beside the other events, in the unit of its name.",
-        ("event", "limit"),
-        levels(lambda each: each.limit),
-    ),
-    Family(
-        "ledger_difference_cents",
-        "The venue's cash less ours at the newest audit; absent before the books are open.",
-        (),
-        lambda r: one(r.ledger_difference_cents),
-    ),
-    Family(
-        "unallocated_settlement_cents",
-        "Settlements of the run that fit no outcome of their event.",
-        (),
-        lambda r: one(r.unallocated_cents),
-    ),
-)
-
-PROFIT: Final[tuple[Family[Report], ...]] = (
-    Family("fills", "Fills booked.", (), lambda r: one(r.counters.fills), True),
-    Family("rung_fills", "Fills booked, by rung.", ("rung",), _rung_fills, True),
-    Family("filled_shares", "Shares of the fills booked.", ("side",), _side_shares, True),
-    Family("pnl_cents", "Cash of all fills and marked shares.", (), lambda r: one(r.pnl_cents)),
-    Family("fees_cents", "Fees paid.", (), lambda r: one(r.fees_cents)),
-    Family(
-        "profit_part_cents",
-        "Where the profit of this run comes from: spread captured, adverse drift in the ten "
-        "seconds after fills, drift of the inventory since, fees; the parts add up to it.",
-        ("part",),
-        profits.part_samples,
-    ),
-    Family(
-        "profit_stage_cents",
-        "The same profit by how sure it is: realised by selling again, settled by a payout, open "
-        "at fair, fees; the stages add up to it.",
-        ("stage",),
-        _stages,
-    ),
-    Family(
-        "rung_profit_part_cents",
-        "Where the profit of this run comes from, by rung.",
-        ("rung", "part"),
-        profits.rung_samples,
-    ),
-    Family(
-        "markout_cents",
-        "How far values had moved for fills so long after them: cents a share, weighted by shares.",
-        ("side", "against", "horizon_s"),
-        profits.side_markout_samples,
-    ),
-    Family(
-        "rung_markout_cents",
-        "The same against fair, by rung.",
-        ("rung", "horizon_s"),
-        profits.rung_markout_samples,
-    ),
-    Family(
-        "shadow_profit_part_cents",
-        "Where the profit of a candidate would have come from.",
-        ("shadow", "bound", "part"),
-        profits.shadow_part_samples,
-    ),
-    Family(
-        "shadow_markout_cents",
-        "Markouts of the fills that a candidate would have had.",
-        ("shadow", "bound", "against", "horizon_s"),
-        profits.shadow_markout_samples,
-    ),
-    Family(
-        "shadow_stopped",
-        "1 for a candidate that failed and is asked no more.",
-        ("shadow", "bound"),
-        lambda r: [((s.name, s.bound), float(bool(s.stopped))) for s in r.shadows],
-    ),
-    Family(
-        "shadow_fills",
-        "Fills that a candidate would have had.",
-        ("shadow", "bound"),
-        lambda r: [((s.name, s.bound), float(s.profit.total.fills)) for s in r.shadows],
-        True,
-    ),
-)
-
-
-class Kept(Protocol):
-    """How the records stand; see `bot.records.recorder.Progress`."""
-
-    fills: int
-    failures: int
-    gaps: int
-    unreadable: int
-    behind_bytes: int
-    fault: str
-
-    @property
-    def age_ns(self) -> int | None:
-        """Since they were last written; None before."""
-        ...
-
-
-class NoticeCounts(Protocol):
-    """What became of the notices; see `bot.io.notices.Counts`."""
-
-    fates: dict[str, int]
-    waiting: int
-
-
-RECORDS: Final[tuple[Family[Kept], ...]] = (
-    Family("records_fills", "Fills written into the records.", (), lambda k: one(k.fills), True),
-    Family(
-        "records_failures",
-        "Times that the records could not be written.",
-        (),
-        lambda k: one(k.failures),
-        True,
-    ),
-    Family(
-        "records_failing",
-        "1 while the records cannot be written; they catch up from the journal.",
-        (),
-        lambda k: one(float(bool(k.fault))),
-    ),
-    Family(
-        "records_behind_bytes",
-        "How much of the journal is not in the records yet.",
-        (),
-        lambda k: one(k.behind_bytes),
-    ),
-    Family(
-        "records_age_seconds",
-        "Since the records were last written; absent before.",
-        (),
-        lambda k: one(seconds(k.age_ns)),
-    ),
-    Family(
-        "records_gaps",
-        "Times that a part of the journal was gone or damaged before it was read.",
-        (),
-        lambda k: one(k.gaps),
-        True,
-    ),
-    Family(
-        "records_unreadable_fills",
-        "Fills of the venue that are no cash and shares, or of an unknown market.",
-        (),
-        lambda k: one(k.unreadable),
-    ),
-)
-
-NOTICES: Final[tuple[Family[NoticeCounts], ...]] = (
-    Family(
-        "notices",
-        "Notices by what became of them: sent, repeated, dropped, lost.",
-        ("fate",),
-        lambda s: named(s.fates),
-        True,
-    ),
-    Family("notices_waiting", "Notices that are not delivered yet.", (), lambda s: one(s.waiting)),
 )

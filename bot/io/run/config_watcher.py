@@ -1,11 +1,9 @@
 """Watches the configuration files of a running bot: on SIGHUP, and when one has changed.
 
-Once a second each file is looked at: its instant, size and place on the disk, and where one of
-these is another, its bytes. Editors replace a file or write it bit by bit, so bytes count only once
-they were read twice the same, half a second apart, and while nobody has the file open for writing,
-as far as the system tells. Those very bytes are checked whole, in a thread beside the loop, and
-what comes of it is told as one event. The file is looked at again once that event has been taken
-in, so that each check is against what is in force.
+Every second the watcher compares each file's time, size and inode, and then its bytes. Bytes count
+once they were read twice the same, half a second apart, while nobody has the file open for writing.
+They are checked in a thread, and the result is one event. The next check waits until that event was
+taken, so that each check is against the configuration in force.
 """
 
 import asyncio
@@ -30,42 +28,31 @@ POLL_S: Final = 1.0
 SETTLE_S: Final = 0.5
 
 Stamp = tuple[int, int, int, int]
-"""What changes with a file's content or place: instant, size, device and number."""
+"""Modification time, size, device and inode."""
 
 
 class LiveFile(Protocol):
     """One file and the trader that it is for."""
 
-    @property
-    def path(self) -> Path:
-        """The file."""
-        ...
-
-    @property
-    def started_with(self) -> bytes:
-        """The bytes of it that its trader was made from."""
-        ...
+    path: Path
+    started_with: bytes
+    """The bytes that its trader was made from."""
 
     def check(self, raw: bytes | None) -> m.Event | None:
-        """What a content of the file means for its trader; None when it changes nothing. raw: None
-        when there is no file. Called from a thread."""
-        ...
+        """The event that a content of the file causes; None when it changes nothing. raw: None when
+        there is no file. Called from a thread."""
 
     def confirmed(self) -> str:
-        """The digest of the content that a person has confirmed last; empty for none."""
-        ...
+        """The digest that a person has confirmed last; empty for none."""
 
-    def tell(self, event: m.Event) -> None:
-        """Give it to the trader."""
-        ...
+    def send_event(self, event: m.Event) -> None: ...
 
     def is_taken(self) -> bool:
-        """Whether everything told so far has been taken in."""
-        ...
+        """True if the trader has taken every event so far."""
 
 
 class _Content(msgspec.Struct, frozen=True):
-    """A file at one look. raw: its bytes, one more than may be at most; None when there is none."""
+    """raw: the bytes, one more than the maximum; None when there is no file."""
 
     stamp: Stamp | None
     raw: bytes | None
@@ -73,19 +60,17 @@ class _Content(msgspec.Struct, frozen=True):
 
 
 class FileWatch:
-    """The files of one process."""
-
     def __init__(
         self, files: Sequence[LiveFile], *, poll_s: float = POLL_S, settle_s: float = SETTLE_S
     ) -> None:
-        """poll_s: between two looks. settle_s: how long bytes must stay the same."""
+        """settle_s: how long bytes must stay the same."""
         self._files = [_Followed(file, settle_s) for file in files]
         self._poll_s = poll_s
         self._hung_up = asyncio.Event()
         self._log = structlog.stdlib.get_logger("bot")
 
     async def run(self) -> None:
-        """Watch until cancelled. SIGHUP has every file read again, changed or not."""
+        """Watch until cancelled. SIGHUP has every file checked, changed or not."""
         with heard(signal.SIGHUP, self._hung_up.set):
             while True:
                 with suppress(TimeoutError):
@@ -95,12 +80,10 @@ class FileWatch:
                 if asked:
                     self._log.info("config_asked_for", files=len(self._files))
                 for followed in self._files:
-                    await followed.look(asked=asked)
+                    await followed.check_for_change(asked=asked)
 
 
 class _Followed:
-    """One file as it was seen last."""
-
     def __init__(self, file: LiveFile, settle_s: float) -> None:
         self._file = file
         self._settle_s = settle_s
@@ -109,9 +92,9 @@ class _Followed:
         self._confirmed = file.confirmed()
         self._asked = False
 
-    async def look(self, *, asked: bool) -> None:
-        """Take a change in, once the file has settled; else the next look does. asked: somebody
-        wants it read, changed or not."""
+    async def check_for_change(self, *, asked: bool) -> None:
+        """Check a change once the file has settled, else at the next look. asked: check it changed
+        or not."""
         confirmed = self._file.confirmed()
         self._asked |= asked or confirmed != self._confirmed
         self._confirmed = confirmed
@@ -135,11 +118,11 @@ class _Followed:
         if event is None:
             structlog.stdlib.get_logger("bot").info("config_unchanged", file=str(self._file.path))
             return
-        self._file.tell(event)
+        self._file.send_event(event)
 
 
 def _stamp_of(path: Path) -> Stamp | None:
-    """The stamp of what the path leads to; None when there is nothing that can be read."""
+    """None when there is nothing that can be read."""
     try:
         found = path.stat()
     except OSError:
@@ -148,7 +131,6 @@ def _stamp_of(path: Path) -> Stamp | None:
 
 
 def _read(path: Path) -> _Content:
-    """The file as it is now."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
@@ -170,8 +152,8 @@ def _read(path: Path) -> _Content:
 
 
 def _is_being_written(handle: int) -> bool:
-    """Whether somebody has the file open for writing, by asking for a lease on reading it, which
-    the system then refuses. False where it gives no leases: to others' files, or at all."""
+    """True if somebody has the file open for writing: the system then refuses a read lease. False
+    where it gives no leases."""
     try:
         # The signal that a lease is broken by would end the process; this one is ignored.
         fcntl.fcntl(handle, fcntl.F_SETSIG, signal.SIGURG)

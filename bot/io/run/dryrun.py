@@ -1,11 +1,9 @@
-"""A dry run: the real trader against the real venue, every write withheld, nothing changed there.
+"""A dry run: the real trader against the real venue, every write withheld.
 
-It reads what a start reads and hears the channel, and decides as it would. Two doors stand between
-it and the venue. Its purse gives no token for a create or an amend, so that what it wants to send
-stays wished for and can be told. And what leaves all the same (the cancels of a start, creates of
-an earlier run sent again) is taken here: a cancel is answered as the venue would, and that order is
-left out of what is read from then on; a create is answered once a whole list of what rests has been
-read, by the order of its id that rests, else as one that is over. Anything else is not answered.
+Its request budget gives no token for a create or an amend, so that these stay planned and can be
+shown. Other writes (cancels of a start, retried creates of an earlier run) are answered here: a
+cancel as the venue would, and the order is left out of later reads; a create once a whole list of
+resting orders was read, by the order of its id, else as closed.
 """
 
 import asyncio
@@ -35,21 +33,20 @@ from venue.wire.names import OrderId, Ticker
 from venue.wire.requests import QtyOrder
 
 SETTLE_NS: Final = NS_PER_SECOND
-"""Quotes are looked at so long after the last rung could be quoted: the first belief of a curve is
-drawn from a few frames, and what flickers has been seen to."""
+"""Quotes are shown so long after the last rung could be quoted: the first fair curve comes from a
+few frames."""
 
 _BATCH: Final = 256
 _WITHHELD: Final = (Priority.AMEND, Priority.CREATE)
 
 
 class WishesOnly(RequestBudget):
-    """A purse that gives no token for anything new."""
+    """A request budget without tokens for anything new."""
 
     def __init__(self, settings: BudgetSettings) -> None:
         super().__init__(settings, 0)
 
     def spend(self, lane: Priority, now_ns: int, user: int = 0) -> bool:
-        """As of any purse, but for creates and amends."""
         return lane not in _WITHHELD and super().spend(lane, now_ns, user)
 
 
@@ -62,8 +59,8 @@ class Withheld(msgspec.Struct, frozen=True):
 
 
 class DryPlan(msgspec.Struct, frozen=True):
-    """What a run that began now would send. first: before anything is quoted. settled: whether the
-    trader came to quote every rung that can be quoted in the time it had."""
+    """What a run that began now would send. first: before anything is quoted. settled: the trader
+    came to quote every rung that can be quoted, in time."""
 
     plan: TraderPlan
     first: tuple[Withheld, ...]
@@ -71,7 +68,7 @@ class DryPlan(msgspec.Struct, frozen=True):
 
 
 class _ReadOnlyVenue:
-    """The venue as the dry run meets it: reads go there, writes do not."""
+    """Reads go to the venue, writes do not."""
 
     def __init__(self, rest: Rest, tell: Callable[[m.Event], None]) -> None:
         self._rest = rest
@@ -83,10 +80,9 @@ class _ReadOnlyVenue:
         self.withheld: list[Withheld] = []
 
     def perform(self, send: m.Send) -> None:
-        """Ask the venue for what is read; keep what would be written."""
         request = send.request
         if not isinstance(request, m.Create | m.AmendResting | m.CancelResting):
-            self._rest.start(send, self._read)
+            self._rest.start(send, self._on_read)
             return
         order = (
             str(request.order.client_order_id)
@@ -107,7 +103,7 @@ class _ReadOnlyVenue:
             self._answer_creates()
 
     def _answer_creates(self) -> None:
-        """Say what became of creates whose answer an earlier run did not see."""
+        """Answer creates whose answer an earlier run did not see."""
         if not self._listed:
             return
         resting = {order.client_order_id: order for order in self._seen.values()}
@@ -120,14 +116,14 @@ class _ReadOnlyVenue:
             self._tell(m.Response(send.request_id, m.Ok(m.OrderBody(shown))))
         self._creates.clear()
 
-    def _read(self, replied: m.Response) -> None:
+    def _on_read(self, replied: m.Response) -> None:
         answer = replied.answer
         if isinstance(answer, m.Ok):
             replied = msgspec.structs.replace(replied, answer=m.Ok(self._without(answer.body)))
         self._tell(replied)
 
     def _without(self, body: m.Body) -> m.Body:
-        """What was read, as it would read had the cancels been carried out."""
+        """A body as it would be had the cancels been carried out."""
         if isinstance(body, m.OrdersBody):
             self._seen.update((order.order_id, order) for order in body.orders)
             self._listed |= not body.cursor
@@ -140,7 +136,7 @@ class _ReadOnlyVenue:
 
 
 def _over(order: QtyOrder, number: int) -> model.Order:
-    """An order as the venue shows one that is over without a fill. number: of those so far."""
+    """An order as the venue shows one that closed without a fill. number: of those so far."""
     return model.Order(
         order_id=OrderId(str(_NO_ID + number)),
         ticker=Ticker(""),
@@ -161,7 +157,7 @@ def _over(order: QtyOrder, number: int) -> model.Order:
 
 
 _NO_ID: Final = 10**20
-"""No venue of this interface gives out an id from here on: they are below 2**64."""
+"""Above every id of a venue: they are below 2**64."""
 
 
 async def dry_run(
@@ -176,10 +172,10 @@ async def dry_run(
     latched: str = "",
     new_account: bool = False,
 ) -> DryPlan:
-    """What a run that began now would send, as soon as it has settled or `longest_ns` have passed.
+    """What a run that began now would send, once it has settled or after `longest_ns`.
 
-    trader: fresh, with a purse of `WishesOnly`. memory: what a run would begin with. Raises nothing
-    for a venue that does not answer: the plan then says what the trader waits for.
+    trader: fresh, with `WishesOnly`. memory: what a run would begin with. Raises nothing for a
+    venue that does not answer: the plan says what the trader waits for.
     """
     inbox = ConflatingQueue()
 
@@ -189,20 +185,7 @@ async def dry_run(
     venue, feed = _ReadOnlyVenue(rest, tell), feed_of(tell)
     listening = asyncio.ensure_future(feed.run())
     try:
-        tell(
-            m.Started(
-                secrets.token_hex(10),
-                memory.open_intents,
-                new_account,
-                working=memory.working,
-                journal=memory.fate,
-                latched=latched,
-                winners=memory.winners,
-                complete_fill=memory.complete_fill,
-                event_cash=memory.event_cash,
-                fills_since=memory.fills_since,
-            )
-        )
+        tell(memory.started(secrets.token_hex(10), new_account, latched=latched))
         settled = await _until_settled(trader, venue, feed, inbox, watch, clock, longest_ns)
         return DryPlan(trader.plan(clock.now_ns()), tuple(venue.withheld), settled)
     finally:
@@ -219,12 +202,12 @@ async def _until_settled(
     clock: Clock,
     longest_ns: int,
 ) -> bool:
-    """Run the trader. Whether it settled in time; a latched one has nothing to settle."""
+    """Run the trader. True if it settled in time; a latched one has nothing to settle."""
     give_up_ns = clock.now_ns() + longest_ns
     ready_ns: int | None = None
     while (now_ns := clock.now_ns()) < give_up_ns:
-        events = [(each.event, each.at_ns) for each in inbox.take(_BATCH)]
-        events += [(m.Tick(), now_ns), *((each, now_ns) for each in watch.take())]
+        events = [(each.event, each.at_ns) for each in inbox.take_events(_BATCH)]
+        events += [(m.Tick(), now_ns), *((each, now_ns) for each in watch.take_overruns())]
         wake_ns = now_ns + NS_PER_SECOND // 10
         for event, at_ns in events:
             for effect in trader.receive(event, at_ns):
@@ -247,7 +230,7 @@ async def _until_settled(
 
 
 def _can_quote(trader: Trader) -> bool:
-    """Whether it quotes, and every rung that takes orders and is not decided."""
+    """True if every rung that takes orders and is not decided can be quoted."""
     rungs = trader.quoting.active_rungs()
     waits = any(rung.blocked for rung in rungs if not rung.is_certain)
     return trader.phase is Phase.QUOTING and bool(rungs) and not waits

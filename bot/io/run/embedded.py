@@ -1,8 +1,8 @@
-"""The embedded venue: a child process on loopback that lives exactly as long as we do.
+"""The embedded venue: a child process on loopback that lives as long as we do.
 
-Its standard input is a pipe of ours: when we end, even by SIGKILL, the pipe ends and so does it.
-It stands in a session of its own, so that Ctrl-C at a terminal reaches the bot alone, which then
-drains while the venue still answers.
+When we end, even by SIGKILL, the pipe on its standard input ends and so does the venue. It has a
+session of its own, so that Ctrl-C reaches the bot alone, which drains while the venue still
+answers.
 """
 
 import asyncio
@@ -25,23 +25,20 @@ STOP_S: Final = 7.0
 KEY_NAME: Final = "maker"
 _TAIL_BYTES: Final = 2_000
 _AT_FAULT: Final = 2
-"""The exit code of a venue whose configuration or options cannot be used."""
+"""Its exit code for a configuration or options that cannot be used."""
 _NOT_WRITTEN: Final = 74
-"""That of one whose words could not be written."""
+"""Its exit code for output that could not be written."""
 
 
 class VenueFault(OperatorError):
-    """The embedded venue did not start or did not say where it is; the text says what to do."""
+    """The embedded venue did not start or gave no address; the text says what to do."""
 
 
 class OpeningFault(VenueFault):
-    """What the embedded venue was told to open with, file or tape, is at fault; the text is its
-    own, a line for each fault."""
+    """The file or tape that the embedded venue opens with is at fault; the text is its own."""
 
 
 class VenueAddress(msgspec.Struct, frozen=True):
-    """What the venue says when it is ready."""
-
     base_url: str
     stream_url: str
     series: tuple[str, ...]
@@ -56,10 +53,10 @@ class EmbeddedVenue:
         self._log = log
 
     @classmethod
-    def start(
+    def start_child(
         cls, config: Path, state: Path, seed: int | None = None, tape: Path | None = None
     ) -> "EmbeddedVenue":
-        """Start the child and return at once. Raises VenueFault when it cannot be started."""
+        """Start the child and return at once. Raises VenueFault."""
         command = [sys.executable, "-P", "-m", "venue", "serve", "--config", str(config)]
         command += ["--port", "0", "--keys-file", str(state / "venue-keys.json")]
         command += ["--json", "--exit-with-stdin"]
@@ -88,10 +85,10 @@ class EmbeddedVenue:
         return cls(process, log)
 
     def ready(self, longest_s: float = READY_S) -> VenueAddress:
-        """Wait for the line that says where the venue is; blocks.
+        """Wait for the line with the address; blocks.
 
-        Raises VenueFault, with the end of the venue's own log, when none comes in time; and
-        OpeningFault when the venue says that its file or tape cannot be used.
+        Raises VenueFault with the end of the venue's log when none comes in time, OpeningFault when
+        its file or tape cannot be used.
         """
         stdout = self._process.stdout
         assert stdout is not None
@@ -99,19 +96,19 @@ class EmbeddedVenue:
         while not line.endswith(b"\n"):
             left_s = until_s - time.monotonic()
             if left_s <= 0 or not select.select([stdout], [], [], left_s)[0]:
-                raise VenueFault(self._told(f"not ready after {longest_s:g} s"))
+                raise VenueFault(self._failure(f"not ready after {longest_s:g} s"))
             chunk = os.read(stdout.fileno(), 65_536)
             if not chunk:
                 self._refuse_opening()
-                raise VenueFault(self._told("ended before it was ready"))
+                raise VenueFault(self._failure("ended before it was ready"))
             line += chunk
         try:
             return msgspec.convert(json.loads(line), type=VenueAddress)
         except (ValueError, msgspec.ValidationError):
-            raise VenueFault(self._told("said something else than where it is")) from None
+            raise VenueFault(self._failure("said something else than where it is")) from None
 
     def _refuse_opening(self) -> None:
-        """Raise OpeningFault where the child, whose output has ended, found its file at fault."""
+        """Raise OpeningFault if the child, whose output has ended, found its file at fault."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             if self._process.wait(STOP_S) == _AT_FAULT:
                 raise OpeningFault(self._tail())
@@ -119,15 +116,14 @@ class EmbeddedVenue:
     def _tail(self) -> str:
         return self._log.read_bytes()[-_TAIL_BYTES:].decode("utf-8", errors="replace").strip()
 
-    def _told(self, what: str) -> str:
+    def _failure(self, what: str) -> str:
         tail = self._tail() or "(nothing)"
         if self._process.poll() == _NOT_WRITTEN:
             tail += "\nmore could not be written there: is the disk full?"
         return f"the embedded venue {what}; its log {self._log} ends:\n{tail}"
 
     async def gone(self) -> None:
-        """Return when the child has ended: its standard output, of which we hold the only other
-        end, ends with it."""
+        """Return when the child has ended: its standard output ends with it."""
         assert self._process.stdout is not None
         handle = self._process.stdout.fileno()
         ended = asyncio.Event()
@@ -144,7 +140,7 @@ class EmbeddedVenue:
         finally:
             loop.remove_reader(handle)
 
-    def stop(self) -> None:
+    def stop_child(self) -> None:
         """Close its standard input, wait, and kill it if it stays; blocks."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -1,17 +1,12 @@
-"""What waits for the trader: in order of arrival, bounded, and what no flood of frames may delay.
+"""The events that wait for the trader: in order of arrival, conflated and bounded.
 
-The trader believes whole books, so an older one that was not looked at yet is worth nothing: it
-goes when the next arrives, and the wait never holds more than one book per market; which markets
-those are the feed sees to. Prints are kept up to a cap. So a trader that falls behind catches up at
-once instead of reading history.
+Books are whole, so a newer book replaces an unread one of its market. Prints are capped. Of pongs
+and subscription answers the newest waits, of malformed frames the last few.
 
-What the far end can send at will must not fill the memory either: of pongs and of answers to a
-subscribe the newest waits, of frames that could not be read the last few.
-
-Of what waits together, a batch is in order of arrival. Where more waits than a batch takes, answers
-and whatever else is no word of the channel are in it first: a request to stop must not stand behind
-frames that come faster than they are looked at. So an answer may overtake a frame. Frames, and the
-opening and closing of the channel, never overtake one another; nor do all the others.
+A batch is in order of arrival. If more waits than a batch takes, everything that is no frame goes
+first: a stop must not wait behind frames that arrive faster than they are read. So an answer may
+overtake a frame. Frames and the opening and closing of the channel never overtake one another; nor
+do the others.
 """
 
 import asyncio
@@ -25,21 +20,20 @@ from venue.wire.instant import NS_PER_SECOND
 
 TRADES_MAX: Final = 10_000
 GARBLED_MAX: Final = 3
-"""Of frames that cannot be read, and of such of unknown type, so many wait: as many as it takes for
-the trader to ask for every book anew. More would tell it nothing."""
+"""So many malformed frames of a kind wait: enough for the trader to request every book again."""
 
 _Key = int | tuple[str, str]
 
 
 class TimedEvent(msgspec.Struct, frozen=True):
-    """An event and when it reached this process, nanoseconds on the bot's clock."""
+    """at_ns: arrival at this process, on the bot's clock."""
 
     event: m.Event
     at_ns: int
 
 
 class _Capped:
-    """The places of those that wait of a kind of which the oldest go beyond a cap."""
+    """The places of events of a kind of which the oldest are dropped beyond a cap."""
 
     __slots__ = ("dropped", "most", "places")
 
@@ -66,9 +60,8 @@ class ConflatingQueue:
 
     @property
     def dropped(self) -> dict[str, int]:
-        """What went unread since the start. `book`: books and values that a newer one took the
-        place of; `print`: prints beyond the cap; `garbled`: tidings of frames that could not be
-        used, beyond theirs."""
+        """Events that were never read, since the start. `book`: replaced by newer ones; `print`:
+        prints beyond the cap; `garbled`: malformed frames beyond theirs."""
         return {
             "book": self._books_dropped,
             "print": self._trades.dropped,
@@ -76,7 +69,6 @@ class ConflatingQueue:
         }
 
     def put(self, event: m.Event, at_ns: int) -> None:
-        """Add an event at the end; what it makes worthless goes."""
         self._count += 1
         placed = self._count, TimedEvent(event, at_ns)
         match event:
@@ -114,11 +106,8 @@ class ConflatingQueue:
             del self._frames[oldest]
             kind.dropped += 1
 
-    def take(self, most: int) -> list[TimedEvent]:
-        """Remove and return up to `most` events, oldest first; an empty list when none waits.
-
-        Beyond `most` the frames are what goes on waiting.
-        """
+    def take_events(self, most: int) -> list[TimedEvent]:
+        """Remove and return up to `most` events, oldest first. Frames wait if there are more."""
         taken: list[tuple[int, TimedEvent]] = []
         while self._first and len(taken) < most:
             taken.append(self._first.popleft())
@@ -135,14 +124,13 @@ class ConflatingQueue:
         return [arrived for _, arrived in taken]
 
     def _forget(self, number: int, event: m.Event) -> None:
-        """Something of a kind with a cap waits no longer."""
         if isinstance(event, m.Trade):
             del self._trades.places[number]
         elif isinstance(event, m.MalformedFrame):
             del self._garbled[event.known].places[number]
 
     async def wait(self, longest_ns: int) -> None:
-        """Return when something is there or after `longest_ns`, whichever comes first."""
+        """Return when an event is there or after `longest_ns`, whichever comes first."""
         if self:
             # Give the readers a turn all the same: they must not starve behind a busy trader.
             await asyncio.sleep(0)

@@ -1,13 +1,11 @@
-"""The second process: watches the bot's heartbeat and, when it stops, cancels everything.
+"""The second process: watches the bot's heartbeat and cancels everything when it stops.
 
-It has a key of its own and shares nothing with the bot but the state directory, or, from another
-host, the bot's status page. A bot that was seen to beat and then is silent for too long, or that
-says it cannot cancel, is latched out first and then swept up after: so a bot that merely slept
-finds the latch before it decides anything. As long as the latch stands nothing may rest, whoever
-set it, and the account is swept again every minute; of a bot that latched itself and beats, its
-series alone, for others of the same process quote on. Reset by a person, the reaper waits for a
-first beat again. In its own heartbeat it leaves word of the run that it guards: a reaper that is
-started again in the same folder goes on guarding that one.
+It has a key of its own and shares with the bot the state directory or, from another host, the
+status page. A bot that beat and then is silent too long, or that says it cannot cancel, is latched
+first and swept after, so that a bot that was only paused finds the latch before it decides. While a
+latch is set nothing may rest: the account is swept every minute. For a bot that latched itself and
+still beats, only its series is swept. After a reset the reaper waits for a first beat. Its own
+heartbeat names the run that it guards, so that its successor guards the same run.
 
 See docs/failure-modes.md#reaper.
 """
@@ -25,8 +23,15 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
+from bot.core.execution.cancel_all import (
+    CancelAll,
+    Clean,
+    KeyRefused,
+    Overdue,
+    SweepSettings,
+    Verdict,
+)
 from bot.core.orders.outbox import TOO_MANY
-from bot.core.sweeper import CancelAll, Clean, KeyRefused, Overdue, SweepSettings, Verdict
 from bot.io.client.preflight import NO_SUCH_ORDER
 from bot.io.client.rest import Rest
 from bot.io.client.sockets import whole_within
@@ -41,7 +46,7 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import Ticker
 
 PROGRESS_NS: Final = 500 * NS_PER_MS
-"""Progress is told at most this often."""
+"""Progress is reported at most this often."""
 
 
 async def sweep(
@@ -50,14 +55,13 @@ async def sweep(
     settings: SweepSettings,
     progress: Callable[[CancelAll], None] = lambda _: None,
 ) -> Verdict:
-    """Sweep until there is a verdict. progress: called with the sweeper while it is at work.
+    """Cancel until there is a verdict. progress: called with the sweeper while it works.
 
-    Requests still on their way at the end are left to `Rest.drain`. When this is cancelled, what
-    has left stays on its way too.
+    Requests in flight at the end are left to `Rest.drain`; so they are if this is cancelled.
     """
     answers: asyncio.Queue[m.Response] = asyncio.Queue()
     sweeper = CancelAll(settings, clock.now_ns())
-    effects = sweeper.receive(m.Tick(), clock.now_ns())
+    effects = sweeper.on_event(m.Tick(), clock.now_ns())
     told_ns = 0
     while True:
         wake_ns = clock.now_ns() + NS_PER_SECOND
@@ -86,21 +90,21 @@ async def sweep(
                 event = await answers.get()
         except TimeoutError:
             pass
-        effects = sweeper.receive(event, clock.now_ns())
+        effects = sweeper.on_event(event, clock.now_ns())
 
 
 BY: Final = "reaper"
 """Who set a latch of ours, as its record says."""
 
 ACCOUNT: Final = "the account"
-"""What is swept where it is no series alone."""
+"""The target of a sweep that is no series alone."""
 
 LOOK_S: Final = 0.25
 PAGE_S: Final = 0.7
-"""How long the status page may take to answer: less than counts as time watched."""
+"""Timeout of the status page: short enough to count as time watched."""
 
 LATCH_S: Final = 1.0
-"""How long a sweep waits for its latch, which is to be there first, at most."""
+"""How long a sweep waits at most for its latch, which is to be there first."""
 
 _ASKED: Final = "asked to by a person"
 
@@ -110,28 +114,26 @@ TOLD_NS: Final = 60 * NS_PER_SECOND
 
 
 class ReaperFault(OperatorError):
-    """The reaper could not do its work if it had to; the text says what to do."""
+    """The reaper could not do its work; the text says what to do."""
 
 
 def heart_in(folder: Path) -> Heartbeat:
-    """A reaper's own heart in the state directory that it shares with its bot; it guards at first
-    what the reaper before it did."""
+    """The reaper's own heartbeat in the shared state directory; it first guards what its
+    predecessor did."""
     before = read_pulse(folder, REAPER)
     guards = "" if before is None else before.guards
     return Heartbeat(folder, secrets.token_hex(10), REAPER, guards)
 
 
 class Phase(enum.StrEnum):
-    """What the reaper is doing."""
-
     WAITING = "waiting"  # no beat was seen yet: there is nothing to guard
     WATCHING = "watching"
     REAPING = "reaping"  # latched: sweeps, and sweeps again
 
 
 class HeartbeatLook(msgspec.Struct, frozen=True):
-    """One look at the bot. mark: differs with every beat, None when nothing can be read. boot: of
-    its run, empty where that is not told."""
+    """mark: differs with every beat, None when nothing can be read. boot: of the bot's run, empty
+    where unknown."""
 
     mark: str | None
     ended: bool = False
@@ -143,8 +145,6 @@ Source = Callable[[], Awaitable[HeartbeatLook]]
 
 
 def file_source(folder: Path) -> Source:
-    """Looks at the heartbeat in a state directory."""
-
     async def look() -> HeartbeatLook:
         pulse = read_pulse(folder)
         if pulse is None:
@@ -155,8 +155,7 @@ def file_source(folder: Path) -> Source:
 
 
 def page_source(client: httpx.AsyncClient, url: str) -> Source:
-    """Looks at the bot's status page; what it answers does not matter, its beat does. The bot is
-    told with each look that a reaper is there. client: from `bot.io.client.sockets`."""
+    """Reads the beat of the bot's status page, and shows the bot that a reaper is there."""
 
     async def look() -> HeartbeatLook:
         try:
@@ -173,11 +172,9 @@ def page_source(client: httpx.AsyncClient, url: str) -> Source:
 class Reaper:
     """Make it inside the event loop, then `run` it; `stop` ends it.
 
-    latch: None where no folder is shared; then a bot that beats again is taken for well. heart:
-    beats with every look, so that the bot can tell that a reaper is there. series: what the bot's
-    own latch is about; None is the whole account.
-    clean: whether the last sweep showed that nothing rests, and none since has found anything;
-    True before the first.
+    latch: None where no folder is shared; a bot that beats again is then taken as well. heart:
+    beats with every look. series: what the bot's own latch is about; None is the whole account.
+    clean: the last sweep showed that nothing rests, and none since has found anything.
     """
 
     def __init__(
@@ -218,12 +215,11 @@ class Reaper:
         self.clean = True
 
     def stop(self) -> None:
-        """End `run` soon; requests on their way are waited for."""
+        """End `run` soon; requests in flight are waited for."""
         self._stopped.set()
 
     async def latch_first(self) -> None:
-        """Latch at once, where a person asked for it: before the venue is asked anything, for one
-        that hangs would keep the bot quoting meanwhile."""
+        """Latch before the venue is asked anything, which might hang while the bot quotes on."""
         if self._latch is not None:
             self._setting = asyncio.ensure_future(self._set(self._latch, _ASKED))
             await asyncio.wait([self._setting], timeout=LATCH_S)
@@ -256,9 +252,9 @@ class Reaper:
             if self._setting is not None:
                 await self._setting
             if self._beats is not None:
-                self._beats.end()
+                self._beats.write_end()
 
-    # --- what is seen -----------------------------------------------------------------------------
+    # --- watching ---------------------------------------------------------------------------------
 
     def _step(self, seen: HeartbeatLook, now_ns: int) -> None:
         """One look, and what follows from it."""
@@ -267,8 +263,8 @@ class Reaper:
             # that died meanwhile would be left with its orders.
             self._silence.heard = seen.boot == self._inherited
             self._inherited = ""
-        silent_ns = self._silence.look(seen.mark, now_ns)
-        record = None if self._latch is None else self._latch.read()
+        silent_ns = self._silence.measure_silence(seen.mark, now_ns)
+        record = None if self._latch is None else self._latch.read_latch()
         if record is not None and record.is_doubt and self.phase is not Phase.REAPING:
             # No latch to look after: taken for one, its end would be taken for a person's word,
             # and a bot that had fallen silent be forgotten.
@@ -294,7 +290,7 @@ class Reaper:
         elif seen.plea and seen.mark != self._reset_mark:
             self._fire(f"the bot cannot cancel: {seen.plea}")
         elif seen.ended:
-            self._silence.forget()
+            self._silence.await_first_beat()
             self._change(Phase.WAITING)
         elif silent_ns >= self._after_ns:
             self._fire(f"no heartbeat for {silent_ns // NS_PER_MS} ms")
@@ -303,11 +299,11 @@ class Reaper:
         self._mark = seen.mark
         self._guard(seen)
         if now_ns - self._told_ns >= TOLD_NS:
-            self._tell(now_ns, silent_ns)
+            self._log_state(now_ns, silent_ns)
 
     def _guard(self, seen: HeartbeatLook) -> None:
-        """Leave word of the run that is to be acted for, should this reaper end first. A latch is
-        word enough, and once a person has taken it away there must be no other."""
+        """Name the run to guard, should this reaper end first. A latch needs no such word, and once
+        a person has cleared it there must be none."""
         if self._heart is None or not seen.boot:
             return
         unlatched = self.phase is Phase.REAPING and not self._latched
@@ -315,8 +311,8 @@ class Reaper:
         self._heart.guard(seen.boot if acts else "")
 
     def _released(self, record: LatchRecord | None, seen: HeartbeatLook) -> bool:
-        """Whether the bot may quote again: a person took the latch away or, where none could be
-        set, the bot beats."""
+        """True if the bot may quote again: a person cleared the latch or, where none could be set,
+        the bot beats."""
         if self._latched:
             return record is None and self._latch is not None and self._latch.in_place
         return seen.mark is not None and seen.mark != self._mark
@@ -324,30 +320,30 @@ class Reaper:
     def _latched_itself(
         self, record: LatchRecord | None, seen: HeartbeatLook, silent_ns: int
     ) -> bool:
-        """Whether a bot that latched itself beats and can cancel: then its latch says nothing of
-        the other series that it trades."""
+        """True if a bot that latched itself beats and can cancel: its latch is then about its own
+        series alone."""
         lives = self._silence.heard and silent_ns < self._after_ns and not seen.ended
         return record is not None and record.by != BY and lives and not seen.plea
 
     def _break_off(self) -> None:
-        """End the sweep under way, if any, without a verdict."""
+        """End the sweep in progress, without a verdict."""
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None
         self._sweeper = None
 
     def _release(self, seen: HeartbeatLook) -> None:
-        """Back to watching; a sweep under way would cancel what is quoted from here on. A plea that
-        stands there unchanged is one that was answered."""
+        """Back to watching. A sweep in progress would cancel the new quotes. An unchanged plea was
+        answered."""
         self._reset_mark = seen.mark
         self._break_off()
-        self._silence.forget()
+        self._silence.await_first_beat()
         self._latched = False
         self.clean = True
         self._change(Phase.WAITING)
 
     def _fire(self, why: str) -> None:
-        """Latch first, then sweep: a bot that wakes in between must find the latch."""
+        """Latch first, then sweep: a bot that resumes in between must find the latch."""
         self._log.error("reaping", why=why, advice="see why the bot stopped; then bot reset CONFIG")
         if self._latch is not None and (self._setting is None or self._setting.done()):
             self._setting = asyncio.ensure_future(self._set(self._latch, why))
@@ -368,9 +364,9 @@ class Reaper:
     def _change(self, phase: Phase) -> None:
         if phase is not self.phase:
             self.phase = phase
-            self._tell(time.monotonic_ns(), 0)
+            self._log_state(time.monotonic_ns(), 0)
 
-    def _tell(self, now_ns: int, silent_ns: int) -> None:
+    def _log_state(self, now_ns: int, silent_ns: int) -> None:
         self._told_ns = now_ns
         self._log.info(
             "reaper",
@@ -381,10 +377,10 @@ class Reaper:
             of=self._only or ACCOUNT,
         )
 
-    # --- what is done -----------------------------------------------------------------------------
+    # --- acting -----------------------------------------------------------------------------------
 
     def _doubt(self) -> None:
-        """Orders that a sweep under way has found are not shown to be gone before its verdict."""
+        """Orders that the present sweep has found are not shown to be gone before its verdict."""
         if self._sweeper is not None and self._sweeper.found:
             self.clean = False
 
@@ -393,7 +389,7 @@ class Reaper:
 
     async def _sweep(self) -> None:
         if self._setting is not None:
-            # A disk that stands still must not keep what rests from being cancelled.
+            # A slow disk must not keep resting orders from being cancelled.
             await asyncio.wait([self._setting], timeout=LATCH_S)
         wanted = msgspec.structs.replace(self._sweep_settings, series_ticker=self._only)
         verdict = await sweep(self._rest, self._clock, wanted, self._begun)
@@ -431,15 +427,15 @@ class Reaper:
 
 
 async def key_trouble(rest: Rest) -> m.Rejected | m.Unknown | None:
-    """Why the key cannot sweep: refused, of too small a scope, or nobody answers (status 0).
+    """Why the key cannot sweep: rejected, scope too small, or no answer (status 0).
 
-    None when it can; Unknown when the venue has a trouble of its own, which tells of no key.
+    None when it can; Unknown when the venue has a trouble of its own.
     """
     unsaid: m.Unknown | None = None
     answers: asyncio.Queue[m.Response] = asyncio.Queue()
     requests: tuple[m.Request, ...] = (m.ReadResting(""), m.CancelResting(NO_SUCH_ORDER))
     for request in requests:
-        # Not asked directly: whoever waits here may be cancelled, a request never is.
+        # Not asked directly: this task may be cancelled, a request never is.
         rest.start(m.Send(m.RequestId(0), request, "key"), answers.put_nowait)
         replied = await answers.get()
         answer = replied.answer
@@ -458,7 +454,7 @@ async def key_trouble(rest: Rest) -> m.Rejected | m.Unknown | None:
 
 
 def told(verdict: Verdict) -> dict[str, str | int]:
-    """A verdict that is not good, as fields of a log line: what is left, and what to do."""
+    """A bad verdict as fields of a log line: what is left, and what to do."""
     match verdict:
         case Overdue():
             listed = "yes" if verdict.listed else "no: what is left is not known"

@@ -1,8 +1,8 @@
-"""Records a series: an observer's reads and the whole channel into a journal, and nothing written.
+"""Records a series into a journal: an observer's reads and the whole channel; nothing is written to
+the venue.
 
-Every event goes into the journal as it arrives: no book is left out because a newer one has come.
-The one door to the venue takes reads alone; a request of any other kind would end the recording.
-The journal is that of a run, with its rotation, its archives and its recovery.
+Every event is journaled as it arrives, none conflated. A request that is no read would end the
+recording.
 """
 
 import asyncio
@@ -30,13 +30,12 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
 
 TOLD_S: Final = 5.0
-"""A line says this often what has been recorded."""
+"""Seconds between two progress lines."""
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """What a recording came to. seconds: by the clock. books, prints: frames. gaps: times that the
-    channel closed. private: whether the account was read too. died: parts that ended by themselves:
-    empty when all is well."""
+    """Result of a recording. seconds: by the clock. books, prints: frames. gaps: times that the
+    channel closed. private: the account was read too. died: parts that ended by themselves."""
 
     series_ticker: Ticker
     state: str
@@ -50,7 +49,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class WriteFault(Exception):
-    """A request that is no read: a bug, and the recording ends before it leaves."""
+    """A request that is no read: a bug, and the recording ends before it is sent."""
 
 
 class Recording:
@@ -67,14 +66,14 @@ class Recording:
         segment_bytes: int,
         segments_kept: int,
     ) -> None:
-        """configured: settings and digest are taken from it; its strategy is not asked.
+        """configured: settings and digest; its strategy is not asked.
 
         Raises JournalFault when the folder is a bot's that has orders to settle, and as `Journal`.
         """
         memory = left_in(state)
         if memory.open_intents or memory.working:
             raise JournalFault(
-                f"{state}: the journal of a bot with orders to settle stands here; "
+                f"{state}: the journal of a bot with orders to settle is here; "
                 "name another folder with --state-dir"
             )
         self._configured = msgspec.structs.replace(
@@ -103,13 +102,13 @@ class Recording:
     async def run(
         self, run_ns: int | None, embedded: EmbeddedVenue | None = None, *, signals: bool = True
     ) -> Recorded:
-        """Record until told to stop, or for so long. embedded: the venue where it is our child.
-        signals: whether those of the process are for this.
+        """Record until stopped, or for `run_ns`. embedded: the venue where it is our child.
+        signals: True if this handles the process's signals.
 
         Raises JournalFault when the disk refused.
         """
         begun_ns, nonce = self._clock.now_ns(), secrets.token_hex(10)
-        self._archivist.begin(lambda: None, self._clock.now_ns)
+        self._archivist.on_run_start(lambda: None, self._clock.now_ns)
         self.tell(
             m.Started(
                 nonce,
@@ -142,7 +141,7 @@ class Recording:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._archivist.finish()
+        await self._archivist.on_run_end()
         broken = self._journal.broken
         self._journal.close()
         if broken:
@@ -162,8 +161,8 @@ class Recording:
         )
 
     def tell(self, event: m.Event) -> None:
-        """An event, as of now: into the journal, to the observer, and what it wishes for is done.
-        After the end an event is kept and counted, and asks for nothing more."""
+        """Journal an event, give it to the observer, and carry out what follows. After the end an
+        event is only journaled and counted."""
         now_ns = self._clock.now_ns()
         self._journal.append(now_ns, event)
         was_over = self._ended.is_set()
@@ -176,7 +175,6 @@ class Recording:
             self._perform(effect)
 
     def asked_to_stop(self, name: str) -> None:
-        """A signal asks for the end."""
         self.tell(m.StopRequested(name))
 
     def _perform(self, effect: m.Effect) -> None:
@@ -198,7 +196,7 @@ class Recording:
                 pass
 
     async def _beats(self) -> None:
-        """A Beat whenever the observer wished for one."""
+        """A tick whenever the observer wanted one."""
         while True:
             self._woken.clear()
             left_ns = self._wake_ns - self._clock.now_ns()

@@ -1,4 +1,4 @@
-"""The run in one JSON object: what it did, what it risked, what it left behind."""
+"""How the run of one series ended: the exit code, and the summary as one JSON object."""
 
 import enum
 from typing import Final
@@ -12,11 +12,11 @@ from bot.io.metrics.profits import plain_profit, plain_shadow
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 _NOT_OURS: Final = frozenset({"venue", "disk", "latch"})
-"""Ends that are no bug of the bot: the embedded venue, a disk that takes nothing."""
+"""Ends that are no bug of the bot."""
 
 
 class Exit(enum.IntEnum):
-    """What the process ends with."""
+    """Exit codes of the process."""
 
     OK = 0
     BUG = 1
@@ -26,12 +26,12 @@ class Exit(enum.IntEnum):
 
 
 def may_rest(finished: m.DrainComplete) -> bool:
-    """Whether orders are left, or unknown, or no read has shown that none are."""
+    """True if orders are left or unknown, or no read has shown that none are."""
     return bool(finished.left or finished.unknown or finished.unshown)
 
 
 def tell_left(log: structlog.stdlib.BoundLogger, finished: m.DrainComplete) -> None:
-    """Log what a drain that ran out of time leaves behind, every order by its id or name."""
+    """Log what a drain that ran out of time leaves, every order by its id or name."""
     if not may_rest(finished):
         log.warning("drain_overdue", advice="nothing rests; cash may not be compared")
         return
@@ -44,7 +44,7 @@ def tell_left(log: structlog.stdlib.BoundLogger, finished: m.DrainComplete) -> N
 
 
 class RunResult(msgspec.Struct, frozen=True):
-    """How a run ended. `overdue`: the drain ran out of time; `died`: what ended or failed."""
+    """overdue: the drain ran out of time. died: what ended or failed."""
 
     report: Report
     finished: m.DrainComplete
@@ -53,7 +53,7 @@ class RunResult(msgspec.Struct, frozen=True):
 
     @property
     def exit_code(self) -> Exit:
-        """Orders left or unknown are worth more than any other fault."""
+        """Orders left or unknown weigh more than any other fault."""
         if may_rest(self.finished):
             return Exit.LEFT_OVER
         if self.crashed:
@@ -73,10 +73,9 @@ _UNSHOWN: Final = "no list shows that nothing rests"
 def summary_of(ended: RunResult, process_start_ns: int) -> dict[str, object]:
     """The fields in the order in which a person wants them; seconds to the millisecond.
 
-    process_start_ns: when the process was started, on the clock of the report.
-    `first_two_sided_s` counts from there, None when there was never a bid and an ask of ours on
-    every rung at once. `paper` is True for a paper run, else None. `unshown` says why a run ended
-    with 4 that knows of nothing left, else None.
+    process_start_ns: on the clock of the report; `first_two_sided_s` counts from there, None when
+    there was never a bid and an ask of ours on every rung at once. `unshown` says why a run ended
+    with 4 that knows of nothing left.
     """
     report, counters = ended.report, ended.report.counters
     first_ns = report.first_two_sided_ns

@@ -1,10 +1,10 @@
-"""The loop: what arrives goes to the trader, what it wishes is journalled and then carried out.
+"""The loop of one trader: events in, effects journaled and then carried out.
 
-One task decides; the channel, the journal, the status page and the terminal are children beside it,
-and a child that ends for any reason but being told to stops the bot: no new orders, everything
-cancelled, a non-zero exit. Requests are tasks of their own that nothing cancels. A batch of events
-is followed by one Beat, and a Beat comes when the trader's WakeAt falls due; before it the latch is
-looked at once a second and after every gap, and after it the heartbeat beats.
+One task decides; channel, journal, status page and terminal are child tasks. A child that ends
+unasked stops the bot: no new orders, everything cancelled, a non-zero exit. Requests are tasks that
+nothing cancels. A `Tick` follows each batch of events and comes when the trader's `WakeAt` falls
+due. The latch is read once a second and after every gap, before the tick; the heartbeat beats after
+it.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from bot.io.clock import Clock
 from bot.io.journal.journal import IN_TIME_S, Journal
 from bot.io.journal.recovery import NOTHING_LEFT
 from bot.io.logs import log_note
-from bot.io.metrics.metrics import Metrics, Surroundings
+from bot.io.metrics.metrics import Metrics
 from bot.io.metrics.table import Family
 from bot.io.run.inbox import ConflatingQueue
 from bot.io.run.result import Exit, RunResult, tell_left
@@ -42,15 +42,18 @@ from bot.io.status.snapshot import Snapshot, why_paused
 from venue.wire.instant import NS_PER_SECOND
 
 DRAIN_NS: Final = 8 * NS_PER_SECOND
-"""How long cancelling everything and seeing it gone may take."""
+"""Time to cancel everything and see it gone."""
 
 GAP_NS_MAX: Final = NS_PER_SECOND
-"""The loop looks twice as often. More than this between two looks counts as this much: a loop whose
-every turn is slow has an end, too."""
+"""The loop looks twice as often. A longer gap between two looks counts as this much, so that a slow
+loop ends too."""
 
 
 class ShutdownDeadline:
-    """The time to cancel everything. length_ns: above 0. now_ns: of a clock that only goes on."""
+    """The time that a stopped run has to cancel everything, on a clock that never steps back.
+
+    A process that was paused cancelled nothing meanwhile, so paused time does not count.
+    """
 
     __slots__ = ("_due_ns", "_length_ns", "_seen_ns")
 
@@ -61,17 +64,16 @@ class ShutdownDeadline:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a stop was asked for."""
         return self._due_ns is not None
 
-    def begin(self, at_ns: int) -> None:
-        """A stop was asked for then. What arrived before the process stood still is heard after it:
-        the time runs from the last look on where that came later. A second stop changes nothing."""
+    def start_countdown(self, at_ns: int) -> None:
+        """A stop was requested. The time runs from the last look if that came later, because the
+        process may have been paused. A second stop changes nothing."""
         if self._due_ns is None:
             self._due_ns = max(at_ns, self._seen_ns) + self._length_ns
 
-    def look(self, now_ns: int) -> bool:
-        """Look at the clock, before and after every turn of the loop. Whether the time is up."""
+    def is_over(self, now_ns: int) -> bool:
+        """Call before and after every turn of the loop. True if the time is up."""
         stood_ns = now_ns - self._seen_ns - GAP_NS_MAX
         self._seen_ns = now_ns
         if self._due_ns is None:
@@ -80,7 +82,7 @@ class ShutdownDeadline:
         return now_ns >= self._due_ns
 
     def next_ns(self, due_ns: int) -> int:
-        """When the loop that would at `due_ns` has to look: its waiting is no standing still."""
+        """When the loop has to look if it would otherwise sleep until `due_ns`."""
         if self._due_ns is None:
             return due_ns
         return min(due_ns, self._due_ns, self._seen_ns + GAP_NS_MAX // 2)
@@ -90,7 +92,8 @@ Emit = Callable[[m.Event], None]
 
 
 class RequestCarrier(Protocol):
-    """Carries requests of one trader, each to exactly one answer."""
+    """Carries the requests of one trader, each to exactly one answer. A paper run has one of its
+    own (`bot.lab.paper`)."""
 
     def start(
         self,
@@ -98,83 +101,73 @@ class RequestCarrier(Protocol):
         answered: Callable[[m.Response], None],
         may_leave: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
-        """Begin a request; see `bot.io.client.rest.Rest.start`."""
-        ...
+        """See `bot.io.client.rest.Rest.start`."""
 
     async def drain(self, reads_s: float | None = None) -> int:
-        """Wait for what is under way and close; see `bot.io.client.rest.Rest.drain`."""
-        ...
+        """See `bot.io.client.rest.Rest.drain`."""
 
 
 class MarketChannel(Protocol):
     """The subscription channel of one trader."""
 
-    def subscribe(self, wish: m.SubscribeTo) -> None:
-        """Make the set exactly this."""
-        ...
+    def subscribe(self, wish: m.SubscribeTo) -> None: ...
 
-    async def run(self) -> None:
-        """Listen until cancelled."""
-        ...
+    async def run(self) -> None: ...
 
 
 class Connection(msgspec.Struct, frozen=True):
-    """A way to a venue. channel_of: makes its channel, told where events go."""
+    """A way to a venue. channel_of: makes its channel, given where events go."""
 
     requests: RequestCarrier
     channel_of: Callable[[Emit], MarketChannel]
 
 
 class Paper(msgspec.Struct, frozen=True):
-    """A run whose orders stay here. place: where they are, for the state directory to know.
-    connect: opens the local exchange on a venue that can be read; raises ShellFault."""
+    """A run whose orders stay on a local exchange.
+
+    place: where they are, for the state directory. connect: opens the exchange on a venue that can
+    be read; raises OperatorError.
+    """
 
     place: str
     connect: Callable[[], Awaitable[Connection]]
 
 
 async def finish_all(companions: Iterable["Sidecar"]) -> None:
-    """Let all of them have their last word, together."""
     await asyncio.gather(*(_finish(each) for each in companions))
 
 
 async def _finish(companion: "Sidecar") -> None:
     try:
-        await companion.finish()
-    except Exception:  # noqa: BLE001 - the run is over, and how it ended stands
+        await companion.on_run_end()
+    except Exception:  # noqa: BLE001 - the run is over, and its result is known
         structlog.stdlib.get_logger("bot").exception("companion_failed", companion=companion.name)
 
 
 class Sidecar(Protocol):
-    """One of them. Each has a task of its own for as long as the run goes on."""
+    """Runs with the trader, watches its effects, and can neither stop nor slow it."""
 
     name: str
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """What no log may show."""
-        ...
+        """Texts that no log may show."""
 
     @property
     def families(self) -> tuple[tuple[Family[Any], Any], ...]:
-        """Its metrics, each with what it is read off."""
-        ...
+        """Its metrics, each with the object that they are read from."""
 
-    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
-        """The run begins. look: the newest picture of the trader; now_ns: the bot's clock."""
-        ...
+    def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
+        """The run begins. look: the newest report; now_ns: the bot's clock."""
 
     def did(self, effect: m.Effect, at_ns: int) -> None:
-        """The trader did something; must return at once, whatever it is."""
-        ...
+        """The trader did something. Must return at once."""
 
     async def run(self) -> None:
-        """Go on until cancelled. Raises nothing else, and never ends."""
-        ...
+        """Its task until it is cancelled. Never ends and raises nothing else."""
 
-    async def finish(self) -> None:
-        """The run is over: a last word, in a few seconds at most. Raises nothing."""
-        ...
+    async def on_run_end(self) -> None:
+        """The run is over; takes a few seconds at most."""
 
 
 __all__ = [
@@ -190,11 +183,11 @@ __all__ = [
 
 BATCH_MAX: Final = 256
 REPORT_NS: Final = NS_PER_SECOND // 2
-"""A picture is drawn at most this often."""
+"""A report is built at most this often."""
 
 NOTES_KEPT: Final = 5
 GAP_NS: Final = 2 * NS_PER_SECOND
-"""After a decision this long ago the latch is looked at whenever that was last done."""
+"""After a longer gap between decisions the latch is read whenever that was last done."""
 
 _STUMBLE_S: Final = 0.05
 
@@ -206,20 +199,17 @@ _ON_SIGNAL: Final[dict[signal.Signals, m.Event]] = {
 
 
 class Told(Protocol):
-    """Whoever hears of a signal."""
+    """What signals control."""
 
-    def tell(self, event: m.Event) -> None:
-        """Take an event."""
-        ...
+    def tell(self, event: m.Event) -> None: ...
 
-    def asked_to_stop(self, name: str) -> None:
-        """A signal of this name asks for the end."""
-        ...
+    def asked_to_stop(self, name: str) -> None: ...
 
 
 @contextmanager
 def signals_to(told: Sequence[Told]) -> Iterator[None]:
-    """Let every one of them hear of the signals until the block ends."""
+    """Until the block ends SIGINT and SIGTERM stop these runs, SIGUSR1 pauses and SIGUSR2 resumes
+    them."""
 
     def stop(number: signal.Signals) -> None:
         for each in told:
@@ -236,34 +226,27 @@ def signals_to(told: Sequence[Told]) -> Iterator[None]:
 
 
 class TraderLike(Protocol):
-    """What the loop needs of a trader. phase: where its run is."""
+    """What the loop needs of a trader."""
 
     phase: Phase
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
-        """Take one event in; the effects to carry out, in order."""
-        ...
+        """Take one event; returns the effects to carry out, in order."""
 
     @property
     def effects(self) -> list[m.Effect]:
-        """Those of the newest event, also where taking it in has failed half-way."""
-        ...
+        """Those of the newest event, also where `receive` raised half-way."""
 
-    def report(self, now_ns: int) -> Report:
-        """The whole picture."""
-        ...
+    def report(self, now_ns: int) -> Report: ...
 
-    def plan(self, now_ns: int) -> TraderPlan:
-        """What would be sent next, and why."""
-        ...
+    def plan(self, now_ns: int) -> TraderPlan: ...
 
     def left_over(self) -> m.DrainComplete:
-        """What may still be live, when there is no more time."""
-        ...
+        """What may still be live when the drain is out of time."""
 
 
 class Child(msgspec.Struct, frozen=True):
-    """Something that runs beside the loop until it is cancelled."""
+    """A task that runs with the loop until it is cancelled."""
 
     name: str
     run: Callable[[], Awaitable[None]]
@@ -289,13 +272,10 @@ class Runner:
         shadows: Callable[[], tuple[ShadowReport, ...]] = tuple,
         paper: bool = False,
     ) -> None:
-        """journal_of, feed_of: make them, told where failures and events go. watch: of the trader's
-        strategies; what it tells becomes an event. reaper: whether one ought to stand by.
-        configured: what the trader was made with, for the journal. companions: told of every
-        effect; they have tasks of their own. shadows: the newest scores of the candidates. paper:
-        True where no order goes to the venue.
-
-        state: where latch, crash record and heartbeat stand; None keeps none of them.
+        """journal_of, feed_of: make them, given where failures and events go. watch: of the
+        trader's strategies. reaper: True if one is expected. configured: for the journal.
+        companions: they get every effect. shadows: the newest scores of the candidates. state:
+        where latch, crash record and heartbeat are; None keeps none of them.
         """
         self._trader = trader
         self._clock = clock
@@ -321,21 +301,21 @@ class Runner:
         self._drawn: Report | None = None
         self.metrics = Metrics(
             lambda: self._drawn,
-            around=Surroundings(
-                clock.now_ns,
-                self._journal,
-                None if watch is None else lambda: watch.asked,
-                state,
-                reaper=reaper,
-                unheard=lambda: self._vigil is not None and self._vigil.is_unheard,
-                dropped=lambda: self._inbox.dropped,
-            ),
+            now_ns=clock.now_ns,
+            journal=self._journal,
+            strategy_calls=None if watch is None else lambda: watch.asked,
+            state=state,
+            expects_reaper=reaper,
+            heartbeat_fails=lambda: self._vigil is not None and self._vigil.is_unheard,
+            dropped=lambda: self._inbox.dropped,
         )
         if watch is not None:
-            watch.timed = self.metrics.tally.asked
+            watch.timed = self.metrics.on_strategy_call
         for companion in companions:
-            companion.begin(self.newest, clock.now_ns)
-        self.metrics.beside = lambda: [row for each in companions for row in each.families]
+            companion.on_run_start(self.newest, clock.now_ns)
+        self.metrics.sidecar_families = lambda: [
+            row for each in companions for row in each.families
+        ]
         self._notes: list[str] = []
         self._paused = ""
         self._log = structlog.stdlib.get_logger("bot")
@@ -345,7 +325,7 @@ class Runner:
         self._inbox.put(event, self._clock.now_ns())
 
     def look(self) -> Snapshot | None:
-        """The newest picture; None before the first decision."""
+        """The newest snapshot; None before the first decision."""
         now_ns = self._clock.now_ns()
         if self._drawn is None or now_ns - self._drawn.now_ns > REPORT_NS:
             self._draw(now_ns)
@@ -360,21 +340,19 @@ class Runner:
         return f"the last run ended within a write: {cut} bytes were cut off its journal"
 
     def plan(self) -> TraderPlan:
-        """What the trader would send next, and why, as of now."""
         return self._trader.plan(self._clock.now_ns())
 
     def last_notes(self) -> list[str]:
-        """The last few things noted, oldest first."""
+        """The last few notes, oldest first."""
         return self._notes
 
     def newest(self) -> Report | None:
-        """The report of the newest picture."""
         shown = self.look()
         return None if shown is None else shown.report
 
     def _draw(self, now_ns: int) -> None:
         self._drawn = self._report(now_ns)
-        self.metrics.tally.watched(self._drawn)
+        self.metrics.on_report(self._drawn)
 
     def _report(self, now_ns: int) -> Report:
         return msgspec.structs.replace(self._trader.report(now_ns), shadows=self._shadows())
@@ -388,9 +366,8 @@ class Runner:
         new_account: bool = False,
         signals: bool = True,
     ) -> RunResult:
-        """Trade until stopped, then drain. run_ns: stop by itself after so long. new_account: the
-        venue began with this run, so what earlier runs left open there is gone with it. signals:
-        those of the process are for this runner; else somebody else hears them (`bot.io.signals`).
+        """Trade until stopped, then drain. run_ns: stop after so long. new_account: the venue began
+        with this run. signals: True if this runner handles the process's signals.
 
         Raises LatchFault, before anything is done, when this bot is to stay down.
         """
@@ -399,18 +376,11 @@ class Runner:
         self._stop_at_ns = None if run_ns is None else now_ns + run_ns
         left = NOTHING_LEFT if new_account else self._journal.memory
         self.tell(
-            m.Started(
+            left.started(
                 boot_nonce,
-                left.open_intents,
                 new_account,
-                working=left.working,
-                journal=left.fate,
                 latched=latched,
                 configured=self._configured,
-                winners=left.winners,
-                complete_fill=left.complete_fill,
-                event_cash=left.event_cash,
-                fills_since=left.fills_since,
                 paper=self._paper,
             )
         )
@@ -424,7 +394,7 @@ class Runner:
         return ended
 
     async def _live(self, children: tuple[Child, ...]) -> bool:
-        """Decide, with everything beside it, until finished. Whether the drain took too long."""
+        """Decide, with the children, until finished. True if the drain took too long."""
         async with anyio.create_task_group() as tasks:
             for child in (
                 Child("journal", self._journal.run),
@@ -437,11 +407,11 @@ class Runner:
             # Replies still under way belong into the journal: a create among them may be live.
             if unanswered := await self._rest.drain(DRAIN_READS_S):
                 self._log.error("requests_unanswered", count=unanswered)
-            for arrived in self._inbox.take(len(self._inbox)):
-                if overdue:  # too late to act on, and in time to tell what is left
+            for arrived in self._inbox.take_events(len(self._inbox)):
+                if overdue:  # too late to act on, but it changes what is left
                     self._receive(arrived.event, arrived.at_ns)
                 else:
-                    self._keep(arrived.at_ns, arrived.event)
+                    self._journal_entry(arrived.at_ns, arrived.event)
             if overdue:
                 self._give_up(keep=True)
             if not self._journal.broken:
@@ -458,11 +428,11 @@ class Runner:
         self._journal.withdraw()
 
     def _last_report(self) -> Report:
-        """The final picture, or the newest one that a failing trader could still draw."""
+        """The final report, or the newest one of a failing trader."""
         last = self._drawn
         try:
             last = self._report(self._clock.now_ns())
-        except Exception:  # noqa: BLE001 - a bug in the trader: how it ended is told all the same
+        except Exception:  # noqa: BLE001 - a bug in the trader: the result is reported all the same
             self._failed("trader", "report")
         assert last is not None, "a trader that never could draw a picture"
         return last
@@ -473,7 +443,7 @@ class Runner:
             return ""
         vigil = PersistentGuards(self._state, boot_nonce)
         try:
-            latched = vigil.begin()
+            latched = vigil.begin_run()
         except LatchFault:
             await self.abandon()
             raise
@@ -485,7 +455,7 @@ class Runner:
             return
         flat = ended.exit_code is not Exit.LEFT_OVER
         try:
-            self._vigil.end(clean=not ended.crashed, flat=flat)
+            self._vigil.end_run(clean=not ended.crashed, flat=flat)
         except LatchFault as fault:
             self._log.error("clean_end_not_kept", text=str(fault))
 
@@ -509,19 +479,19 @@ class Runner:
     # --- deciding ---------------------------------------------------------------------------------
 
     async def _decide(self) -> bool:
-        """The loop, until finished. Whether the drain ran out of time."""
+        """The loop, until finished. True if the drain ran out of time."""
         while True:
             now_ns = self._clock.now_ns()
             if self._finished is not None:
                 return False
-            if self._drain.look(now_ns):
+            if self._drain.is_over(now_ns):
                 self._give_up()
                 return True
             if self._stop_at_ns is not None and now_ns >= self._stop_at_ns:
                 self._stop_at_ns = None
                 self.tell(m.StopRequested("the time asked for is over"))
             await self._inbox.wait(self._next_ns() - now_ns)
-            self._drain.look(self._clock.now_ns())
+            self._drain.is_over(self._clock.now_ns())
             try:
                 self._turn()
             except Exception:  # noqa: BLE001 - the loop's own boundary: it must live to cancel
@@ -529,18 +499,18 @@ class Runner:
                 await asyncio.sleep(_STUMBLE_S)
 
     def _turn(self) -> None:
-        """What has arrived, the latch, one decision, one beat of the heart."""
-        for arrived in self._inbox.take(BATCH_MAX):
+        """Events, the latch, one decision, one heartbeat."""
+        for arrived in self._inbox.take_events(BATCH_MAX):
             self._receive(arrived.event, arrived.at_ns)
         now_ns = self._clock.now_ns()
         if self._vigil is not None:
-            found = self._vigil.look(now_ns, after_a_gap=now_ns - self._decided_ns > GAP_NS)
+            found = self._vigil.poll_latch(now_ns, after_a_gap=now_ns - self._decided_ns > GAP_NS)
             if found is not None:
                 self._receive(found, now_ns)
         self._receive(m.Tick(), now_ns)
         self._decided_ns = now_ns
         if self._watch is not None:
-            for overran in self._watch.take():
+            for overran in self._watch.take_overruns():
                 self.tell(overran)
         if self._vigil is not None:
             self._vigil.beat(now_ns)
@@ -553,13 +523,13 @@ class Runner:
         return self._drain.next_ns(due_ns)
 
     def _receive(self, event: m.Event, at_ns: int) -> None:
-        """One event through the trader; its effects are in the journal before they are begun."""
+        """One event through the trader; its effects are in the journal before they begin."""
         stops = self._trader.phase is Phase.STOPPING  # by itself, where nobody asked for it
         if stops or isinstance(event, m.StopRequested | m.JournalFailed):
-            self._drain.begin(at_ns)
+            self._drain.start_countdown(at_ns)
         if isinstance(event, m.JournalFailed) and "disk" not in self._died:
             self._died.append("disk")
-        self._keep(at_ns, event)
+        self._journal_entry(at_ns, event)
         # Asked again at the latest then, should the trader say nothing of when.
         self._wake_ns = at_ns + NS_PER_SECOND // 10
         began_ns = time.perf_counter_ns()
@@ -571,10 +541,10 @@ class Runner:
             effects = self._trader.effects
         took_ns = time.perf_counter_ns() - began_ns
         for effect in effects:
-            self._keep(at_ns, effect)
+            self._journal_entry(at_ns, effect)
         for effect in effects:
             try:
-                self.metrics.did(effect, at_ns)
+                self.metrics.on_effect(effect, at_ns)
                 self._perform(effect)
                 for companion in self._companions:
                     companion.did(effect, at_ns)
@@ -583,12 +553,12 @@ class Runner:
                 if isinstance(effect, m.Send):
                     self.tell(m.Response(effect.request_id, m.Unknown("a fault of ours")))
         try:
-            self.metrics.saw(event, at_ns, took_ns)
+            self.metrics.on_event(event, at_ns, took_ns)
         except Exception:  # noqa: BLE001 - the rest of the batch must not go with it
             self._failed("shell", type(event).__name__)
 
-    def _keep(self, at_ns: int, message: m.Event | m.Effect) -> None:
-        """Into the journal; one that cannot take it ends new orders like a disk that cannot."""
+    def _journal_entry(self, at_ns: int, message: m.Event | m.Effect) -> None:
+        """Journal it; a journal that raises ends new orders as a failing disk does."""
         if self._unkept:
             return
         try:
@@ -599,8 +569,8 @@ class Runner:
             self.tell(m.JournalFailed("it does not take an entry"))
 
     async def _on_disk(self) -> bool:
-        """Whether everything decided so far is on disk, so that what adds exposure may leave;
-        False, too, where that takes long: its price would be one of another market."""
+        """True if every decision so far is on disk. False also where that takes long: the price
+        would be stale."""
         try:
             return not self._unkept and await self._journal.durable(IN_TIME_S)
         except Exception:  # noqa: BLE001 - a bug in the journal: not sent is always safe
@@ -608,17 +578,17 @@ class Runner:
             return False
 
     async def _may_leave(self, send: m.Send, *, wait: bool) -> bool:
-        """Whether a request may go out now. wait: not before everything decided is on disk."""
+        """True if a request may be sent now. wait: not before everything decided is on disk."""
         may = not wait or await self._on_disk()
         try:
             if may:
-                self.metrics.tally.left(send.request_id, self._clock.now_ns())
-        except Exception:  # noqa: BLE001 - what is counted must hold no request back
+                self.metrics.on_request_sent(send.request_id, self._clock.now_ns())
+        except Exception:  # noqa: BLE001 - metrics must hold no request back
             self._failed("shell", type(send.request).__name__)
         return may
 
     def _failed(self, who: str, at: str) -> None:
-        """Something of the loop raised: say so once more, and stop in good order."""
+        """The loop raised: log it and stop in good order."""
         if who not in self._died:
             self._died.append(who)
         self._log.exception(f"{who}_failed", at=at)
@@ -648,7 +618,7 @@ class Runner:
 
     def _latch(self, latched: m.Latched) -> None:
         """Keep why the bot latched; a latch that cannot be kept stops the bot for good."""
-        if latched.by is m.LatchedBy.BREAKER:  # the trader tells of a contradiction by itself
+        if latched.by is m.LatchedBy.BREAKER:  # the trader logs a contradiction by itself
             advice = "look, then bot reset CONFIG"
             self._log.error("breaker_tripped", reason=latched.reason, advice=advice)
         if self._vigil is not None:
@@ -660,20 +630,20 @@ class Runner:
         self.tell(m.StopRequested("the latch cannot be kept"))
 
     def _plead(self, note: m.Noted) -> None:
-        """A key that is refused cannot cancel; the reaper has one of its own."""
+        """A refused key cannot cancel; the reaper has one of its own."""
         if self._vigil is not None and note.name in ("key_refused", "key_refused_cleared"):
             self._vigil.plead(note.name if note.name == "key_refused" else "")
 
     def _give_up(self, *, keep: bool = False) -> None:
-        """The drain took too long: say what is left, for a person to look after; again where late
-        answers have changed it. keep: no more of them come, and it goes into the journal."""
+        """The drain took too long: log what is left, again if late answers have changed it. keep:
+        journal it too."""
         left = m.DrainComplete((), (), unshown=True)
         try:
             left = self._trader.left_over()
             if keep:
-                self._keep(self._clock.now_ns(), left)
+                self._journal_entry(self._clock.now_ns(), left)
         except Exception:  # noqa: BLE001 - a bug in the trader: the end must come all the same
-            # Nothing is kept: that nothing is left would make the next run forget what is open.
+            # Not journaled: it would make the next run forget open orders.
             self._failed("trader", "left_over")
         if left != self._finished:
             self._finished = left
@@ -681,13 +651,13 @@ class Runner:
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def stop(self, reason: str) -> None:
-        """Have it end in good order; nothing while it does so already."""
+    def request_stop(self, reason: str) -> None:
+        """End in good order; no effect if that has begun."""
         if not self._drain.has_begun:
             self.tell(m.StopRequested(reason))
 
     def asked_to_stop(self, name: str) -> None:
-        """A signal, or whoever else is named, asks for the end; again meanwhile it does nothing."""
+        """A signal asks for the end; a second one has no effect."""
         if self._drain.has_begun:
             self._log.warning("stopping_already", signal=name, advice="cancelling orders; wait")
             return

@@ -1,12 +1,9 @@
-"""One run from a configuration to an exit code: puts the parts together and takes them apart.
+"""One run from a configuration to an exit code: builds the parts and closes them.
 
 One process may trade several series of one account, each with a trader, a runner, a journal and a
-state directory of its own; purse, account risk, signals and the status listener are shared. What is
-shown and told goes by series ticker, in the order of the command line, for one series as for more:
-
-    shown: dict[Ticker, Shown]          # Shown.look, .metrics, .last_notes, .tell, .state
-    make_app(shown, allowed_hosts)      # bot.io.status.status; the first series is what `/` begins
-    with
+state directory. They share the request budget, the account risk, the signals and the status page,
+and begin and end together: a series that stops stops the others in good order. A breaker latches
+its own series alone.
 """
 
 import asyncio
@@ -53,17 +50,17 @@ _WORST_FIRST: Final = (Exit.LEFT_OVER, Exit.BUG, Exit.VENUE, Exit.CONFIGURATION,
 _WORSE_THAN_A_FAULT: Final = (Exit.LEFT_OVER, Exit.BUG)
 
 Run = Callable[[Runner, tuple[Child, ...]], Awaitable[RunResult]]
-"""Lets a runner trade with these children, signals left to others."""
+"""Lets a runner trade with these children."""
 
 
 def worst(ended: Sequence[RunResult]) -> Exit:
-    """What a process ends with whose series ended so."""
+    """The exit code of a process whose series ended so."""
     codes = [each.exit_code for each in ended]
     return next(code for code in _WORST_FIRST if code in codes)
 
 
 class _Shared:
-    """A child of all runners: it runs once, and each of them hears of its end."""
+    """A child of all runners: it runs once, and each of them learns of its end."""
 
     def __init__(self, child: Child) -> None:
         self._child = child
@@ -71,7 +68,6 @@ class _Shared:
         self._log = structlog.stdlib.get_logger("bot")
 
     async def run(self) -> None:
-        """Run it, whatever becomes of it."""
         try:
             await self._child.run()
         except Exception:  # noqa: BLE001 - the task's boundary: every runner drains by itself
@@ -80,8 +76,6 @@ class _Shared:
             self._over.set()
 
     def for_one(self) -> Child:
-        """It as a child of one runner."""
-
         async def ended() -> None:
             await self._over.wait()
 
@@ -96,26 +90,25 @@ class MultiRunner:
         runners: Mapping[Ticker, Runner],
         shared: Sequence[Child],
     ) -> None:
-        """shared: children of all of them."""
         self._runners = dict(runners)
         self._shared = [_Shared(child) for child in shared]
         self._ended: dict[Ticker, RunResult] = {}
         self._faults: list[OperatorError] = []
 
     async def run(self, run: Run) -> tuple[RunResult, ...]:
-        """Trade until all have ended; how each did that began, in order.
+        """Trade until all have ended; the results of those that began, in order.
 
         Raises the first fault that kept one from beginning, once the others have drained; but not
-        where they ended worse than by a fault, for what they left is what must be told.
+        where they ended worse than by a fault.
         """
-        async with anyio.create_task_group() as beside:
+        async with anyio.create_task_group() as shared_tasks:
             for shared in self._shared:
-                beside.start_soon(shared.run)
+                shared_tasks.start_soon(shared.run)
             with signals_to(tuple(self._runners.values())):
                 async with anyio.create_task_group() as tasks:
                     for ticker, runner in self._runners.items():
                         tasks.start_soon(self._live, ticker, runner, run)
-            beside.cancel_scope.cancel()
+            shared_tasks.cancel_scope.cancel()
         ended = tuple(self._ended[each] for each in self._runners if each in self._ended)
         if self._faults and not (ended and worst(ended) in _WORSE_THAN_A_FAULT):
             raise self._faults[0]
@@ -133,7 +126,7 @@ class MultiRunner:
             self._faults.append(fault)
         for other, each in self._runners.items():
             if other != ticker and other not in self._ended:
-                each.stop(f"{ticker} has ended")
+                each.request_stop(f"{ticker} has ended")
 
 
 class SiteFault(OperatorError):
@@ -141,10 +134,8 @@ class SiteFault(OperatorError):
 
 
 class Site(msgspec.Struct, frozen=True):
-    """Where the venue is and what opens it; `embedded` is the child when it is one of ours.
-
-    others: keys beside the one that trades, by what they are for.
-    """
+    """Where the venue is and what opens it. embedded: the child process if the venue is ours.
+    others: further keys, by purpose."""
 
     base_url: str
     stream_url: str
@@ -154,13 +145,9 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole run. `live_table`: there is a terminal to draw on. run_ns: None is until stopped.
-
-    control: whether the status page may also ask things of the trader, with a token. configured:
-    what the trader was made with. live: makes of the way to tell it events the configuration file
-    that is watched; None watches none. companions: what stands beside the run. shadows: the newest
-    scores of the candidates. paper: where orders go to a local exchange; None for the venue itself.
-    """
+    """A whole run. live_table: there is a terminal to draw on. run_ns: None until stopped. control:
+    the status page takes commands with a token. live: makes the watched configuration file, given
+    where its events go. paper: None for the venue itself."""
 
     trader: Trader
     watch: StrategyWatchdog
@@ -182,13 +169,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_plan(plan: Plan, clock: Clock) -> RunResult:
-    """Trade one series as planned and say how it ended. Raises as `run_plans` does."""
     return (await run_plans((plan,), clock))[0]
 
 
 async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[RunResult, ...]:
-    """Trade every series as planned and say how each ended, in order. What they share, the site
-    but for the account's keys and the page and the terminal, is that of the first.
+    """Trade every series and return the results, in order. Page, terminal and site are those of the
+    first.
 
     Raises SiteFault, JournalFault and LatchFault, all before anything is traded on that series.
     """
@@ -259,7 +245,6 @@ async def _runner(plan: Plan, clock: Clock) -> Runner:
 
 
 async def _live(plan: Plan) -> Connection:
-    """The venue itself. Raises SiteFault."""
     site = plan.site
     rest = Rest(site.base_url, site.key, plan.requests_in_flight, others=site.others)
     await _look_first(rest, plan)
@@ -267,10 +252,7 @@ async def _live(plan: Plan) -> Connection:
 
 
 def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Journal:
-    """The journal of this run; what is wrong with that of earlier ones is told by place.
-
-    Raises JournalFault.
-    """
+    """The journal of this run; warns of damage in earlier ones. Raises JournalFault."""
     journal = Journal(
         plan.state,
         clock.now_ns(),
@@ -290,7 +272,7 @@ def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Jo
         structlog.stdlib.get_logger("bot").warning(
             "journal_tail_cut",
             bytes=journal.cut_bytes,
-            advice="the last run ended within a write; what rests and filled is read anew",
+            advice="the last run ended within a write; orders and fills are read again",
         )
     if journal.memory.damage:
         structlog.stdlib.get_logger("bot").error(
@@ -309,8 +291,8 @@ async def _look_first(rest: Rest, plan: Plan) -> None:
 
 
 def drawn_on(plans: Sequence[Plan]) -> Console | None:
-    """The terminal on which a live table is drawn; None where there is none that can move its
-    cursor, and beside other series: a table shows one. Then the log is what a person sees."""
+    """The terminal for a live table; None where there is none that can move its cursor, and with
+    several series: a table shows one. The log is shown instead."""
     if not plans[0].live_table or len(plans) > 1:
         return None
     console = Console(file=sys.stdout)
@@ -324,7 +306,7 @@ def _children(
     tail: LogTail,
     console: Console | None,
 ) -> tuple[Child, ...]:
-    """What runs beside the series, once for all of them. console: where a table is drawn."""
+    """The tasks that all series share. console: where a table is drawn."""
     first, only = plans[0], next(iter(shown.values()))
     control = None
     if first.control:

@@ -1,8 +1,7 @@
-"""What a person at the terminal sees: a calm live table, or a line of JSON every few seconds.
+"""The terminal of a run: a live table, or a line of JSON every few seconds.
 
-The table is drawn from the newest report in a thread of its own, so that neither drawing nor a
-terminal that takes nothing, such as one that was stopped by Ctrl-S, holds up the trader or its end.
-Whatever the venue named is shown without control signs and is never read as markup.
+A thread of its own draws the table, so that a stopped terminal (Ctrl-S) does not hold up the
+trader. Names of the venue are shown without control characters and never as markup.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ from venue.wire.money import BookSide
 REFRESH_PER_SECOND: Final = 2
 LINES_S: Final = 5.0
 WIPED_S: Final = 1.0
-"""So long the table at the end has to go from the terminal."""
+"""Timeout for removing the table at the end."""
 
 _TOUCH: Final = "  touch"
 """As wide as two prices of two figures."""
@@ -36,7 +35,7 @@ Look = Callable[[], Snapshot | None]
 
 
 async def show_lines(look: Look, every_s: float = LINES_S) -> None:
-    """Log the state of things every few seconds, until cancelled."""
+    """Log the state every few seconds, until cancelled."""
     log = structlog.stdlib.get_logger("bot")
     while True:
         await asyncio.sleep(every_s)
@@ -63,8 +62,7 @@ async def show_lines(look: Look, every_s: float = LINES_S) -> None:
 async def show_table(
     look: Look, notes: Callable[[], list[str]], address: str, console: Console
 ) -> None:
-    """Keep a live table on the terminal, until cancelled. A terminal that has gone, as with the
-    connection that it was on, ends nothing."""
+    """Keep a live table on the terminal, until cancelled. A terminal that has gone ends nothing."""
     board = _Board(address)
     display = _Display(board, console)
     display.start()
@@ -79,7 +77,7 @@ async def show_table(
 
 
 class _Display(threading.Thread):
-    """Has the table on the terminal until it is over. Being a daemon, it keeps no process alive."""
+    """A daemon thread with the table, so that it keeps no process alive."""
 
     def __init__(self, board: "_Board", console: Console) -> None:
         super().__init__(name="display", daemon=True)
@@ -89,7 +87,6 @@ class _Display(threading.Thread):
         self.over = threading.Event()
 
     def run(self) -> None:
-        """Draw, again and again; what a terminal that has gone says of it is nobody's business."""
         with suppress(OSError):
             self._live.start(refresh=True)
         while not self.over.wait(1 / REFRESH_PER_SECOND):
@@ -100,7 +97,7 @@ class _Display(threading.Thread):
 
 
 class _Board:
-    """The newest picture, taken on the event loop, drawn on the display's thread."""
+    """The newest snapshot, taken on the event loop, drawn on the display's thread."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -110,7 +107,6 @@ class _Board:
         self._per_second = 0.0
 
     def update(self, snapshot: Snapshot | None, notes: list[str]) -> None:
-        """Take in what there is now."""
         self._notes = notes
         if snapshot is None:
             return
@@ -122,7 +118,6 @@ class _Board:
         self._snapshot = snapshot
 
     def drawn(self) -> RenderableType:
-        """All of it, for a person."""
         if self._snapshot is None:
             return Text("starting …")
         return picture(self._snapshot, self._notes, self._address, self._per_second)
@@ -131,8 +126,8 @@ class _Board:
 def picture(
     snapshot: Snapshot, notes: list[str], address: str, per_second: float
 ) -> RenderableType:
-    """The totals, what is wrong, a table per event and the last few notes: a terminal too low for
-    all of it has the end cut off."""
+    """The totals, what is wrong, a table per event and the last few notes. A low terminal cuts off
+    the end."""
     report = snapshot.report
     why = snapshot.unhealthy()
     phase = f"{report.phase}, only to flatten" if report.flattening else report.phase
@@ -151,7 +146,7 @@ def picture(
 
 
 def _asides(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
-    """What is other than usual by somebody's wish or fault, and why; an empty reason: it is not."""
+    """Anything unusual by request or fault, each with its reason; empty if it is not."""
     report = snapshot.report
     return (
         ("paused", snapshot.stands_still),
@@ -165,8 +160,8 @@ def _text(text: str, style: str = "") -> Text:
 
 
 def _ladders(events: Sequence[EventReport]) -> list[RenderableType]:
-    """One line a rung where a terminal is 80 wide, and one heading for all of them, so that the 17
-    rungs of the demo are seen on one that is 24 high."""
+    """One line a rung at 80 columns, and one heading for all: the 17 rungs of the demo fit into 24
+    lines."""
     names = [_name(rung) for event in events for rung in event.rungs]
     width = max(map(len, names), default=0)
     parts: list[RenderableType] = []
@@ -177,7 +172,7 @@ def _ladders(events: Sequence[EventReport]) -> list[RenderableType]:
 
 
 def _ladder(event: EventReport, width: int, *, is_first: bool) -> Table:
-    """width: of the names of all events, so that the columns of each stand below those before."""
+    """width: of the names of all events, so that columns align."""
     table = Table(box=None, pad_edge=False, collapse_padding=True, show_header=is_first)
     table.add_column("rung", min_width=width, no_wrap=True)
     for name in ("own bid", "own ask", _TOUCH, "fair", "YES-NO", "orders"):

@@ -1,18 +1,15 @@
-"""Strategies under a stop watch: a call that takes too long is told, and an endless one is ended.
+"""Times every call of a strategy: a slow call is reported, an endless one is interrupted.
 
-The trader is pure and reads no clock, so each strategy is wrapped here. A call that has used more
-than its budget of processor time is told to the trader after the turn, as an event that stands in
-the journal. One that is still not back after ten times the budget, a second at least, of wall time
-is interrupted by a signal: an exception is raised inside it, and a fresh strategy takes its place,
-because nobody knows in which state the old one was left. To the trader the call has raised.
+The trader reads no clock, so each strategy is wrapped here. A call beyond its budget of processor
+time becomes an event after the turn, so that it is journaled. A call that lasts ten times the
+budget, a second at least, is interrupted by a signal that raises inside it; a fresh strategy
+replaces it, because its state is unknown. For the trader the call has raised.
 
-A replay makes the same decisions from the same journal: there `Retold` raises at the calls that
-were interrupted, whatever the strategy would do.
+In a replay `Retold` raises at the interrupted calls, so that the decisions are the same.
 
-What this cannot do: a call that is inside C code (one numpy operation on a huge array, a regular
-expression) ends when that code returns to Python, and one that catches everything and goes on is
-interrupted again and again until it lets go. Until then nothing is decided; the heartbeat stops and
-the reaper cancels what rests. Outside the main thread nothing can be interrupted, only measured.
+A call inside C code ends when that code returns to Python, and one that catches everything is
+interrupted until it lets go. Until then the heartbeat stops and the reaper cancels. Outside the
+main thread calls are only measured.
 """
 
 import signal
@@ -34,10 +31,10 @@ PATIENCE: Final = 10
 """A call is interrupted after so many times its budget."""
 
 PATIENCE_MIN_NS: Final = NS_PER_SECOND
-"""And not before: a host that stands still for a moment must not look like a stalled strategy."""
+"""And not before: a short pause of the host must not look like a stalled strategy."""
 
 AGAIN_S: Final = 0.1
-"""A call that catches the interruption is interrupted again after so long."""
+"""Seconds until a call that catches the interruption is interrupted again."""
 
 _STALLED: Final = "no answer in time"
 _EXITS: Final = "it tried to end the program"
@@ -46,7 +43,7 @@ MakeStrategy = Callable[[], Strategy]
 
 
 class StrategyStalled(Exception):
-    """A call of a strategy did not come back in time, and was ended."""
+    """A call of a strategy did not return in time, and was ended."""
 
 
 class _Interrupted(BaseException):
@@ -54,10 +51,10 @@ class _Interrupted(BaseException):
 
 
 class StrategyWatchdog:
-    """The stop watch of all strategies of one series. budget_ns: processor time of a call.
+    """Times the strategies of one series, one call after the other from one thread.
 
-    The calls come one after the other, from one thread. asked: how many there were, those of
-    candidates not counted. timed: told after each of them how long it took, wall time.
+    budget_ns: processor time of a call. asked: calls so far, those of candidates not counted.
+    timed: called after each with its wall time.
     """
 
     def __init__(self, budget_ns: int) -> None:
@@ -71,22 +68,19 @@ class StrategyWatchdog:
         self._can_interrupt: bool | None = None
 
     def wrapped(self, make: MakeStrategy) -> MakeStrategy:
-        """The same strategies, watched."""
         return lambda: TimedStrategy(make, self)
 
     def number(self, event_ticker: Ticker) -> int:
-        """The number of one more call about an event, from 1: it goes on when another strategy
-        takes over."""
+        """The number of the next call about an event, from 1, across strategies."""
         self._calls[event_ticker] = self._calls.get(event_ticker, 0) + 1
         return self._calls[event_ticker]
 
-    def take(self) -> list[StrategyOverran]:
-        """What was told since the last time."""
+    def take_overruns(self) -> list[StrategyOverran]:
+        """The events since the last time."""
         told, self._told = self._told, []
         return told
 
-    def tell(self, event: StrategyOverran) -> None:
-        """Keep an event until it is taken."""
+    def add_overrun(self, event: StrategyOverran) -> None:
         self._told.append(event)
 
     def run(self, call: Callable[[], Quotes]) -> Quotes:
@@ -108,7 +102,7 @@ class StrategyWatchdog:
         raise StrategyStalled(_STALLED)
 
     def _prepared(self) -> bool:
-        """Whether calls can be interrupted: signals reach the main thread alone."""
+        """True if calls can be interrupted: signals reach the main thread alone."""
         if self._can_interrupt is None:
             self._can_interrupt = threading.current_thread() is threading.main_thread()
         if self._can_interrupt and signal.getsignal(signal.SIGALRM) != self._ring:
@@ -122,8 +116,6 @@ class StrategyWatchdog:
 
 
 class TimedStrategy(Strategy):
-    """A strategy whose every call is timed."""
-
     def __init__(self, make: MakeStrategy, watch: StrategyWatchdog) -> None:
         self._make = make
         self._watch = watch
@@ -133,7 +125,6 @@ class TimedStrategy(Strategy):
         super().__init__(self._inner.params)
 
     def quote(self, view: EventView) -> Quotes:
-        """What the strategy wants. Raises what it raises, and StrategyStalled."""
         self._call = self._watch.number(view.event_ticker)
         self._watch.asked += 1
         began_ns, began_cpu_ns = time.monotonic_ns(), time.thread_time_ns()
@@ -141,7 +132,9 @@ class TimedStrategy(Strategy):
             answer = self._watch.run(lambda: self._inner.quote(view))
         except StrategyStalled:
             self._inner = made_by(self._make)
-            self._tell(view, time.monotonic_ns() - began_ns, self._watch.hard_ns, interrupted=True)
+            self._report_overrun(
+                view, time.monotonic_ns() - began_ns, self._watch.hard_ns, interrupted=True
+            )
             raise
         except BaseException as fault:  # noqa: BLE001 - the plugin boundary: it may raise anything
             _raise_ordinary(fault)
@@ -149,11 +142,13 @@ class TimedStrategy(Strategy):
             self._watch.timed(time.monotonic_ns() - began_ns)
         took_ns = time.thread_time_ns() - began_cpu_ns
         if took_ns > self._watch.budget_ns:
-            self._tell(view, took_ns, self._watch.budget_ns, interrupted=False)
+            self._report_overrun(view, took_ns, self._watch.budget_ns, interrupted=False)
         return answer
 
-    def _tell(self, view: EventView, took_ns: int, allowed_ns: int, *, interrupted: bool) -> None:
-        self._watch.tell(
+    def _report_overrun(
+        self, view: EventView, took_ns: int, allowed_ns: int, *, interrupted: bool
+    ) -> None:
+        self._watch.add_overrun(
             StrategyOverran(
                 view.event_ticker, self.name, self._call, took_ns, allowed_ns, interrupted
             )
@@ -161,7 +156,7 @@ class TimedStrategy(Strategy):
 
 
 class Retold(Strategy):
-    """A strategy in a replay: the calls that were interrupted raise, and are not made."""
+    """A strategy in a replay: the interrupted calls raise and are not made."""
 
     def __init__(
         self,
@@ -169,8 +164,8 @@ class Retold(Strategy):
         interrupted: dict[Ticker, frozenset[int]],
         calls: dict[Ticker, int] | None = None,
     ) -> None:
-        """interrupted: the numbers of those calls, by event; see `interruptions`. calls: how many
-        there were, by event, shared by all strategies of a run; None: no other takes over."""
+        """interrupted: the numbers of those calls, by event. calls: counted so far, by event,
+        shared by all strategies of a run; None: no other strategy takes over."""
         self._make = make
         self._interrupted = interrupted
         self._inner = make()
@@ -179,7 +174,6 @@ class Retold(Strategy):
         super().__init__(self._inner.params)
 
     def quote(self, view: EventView) -> Quotes:
-        """What the strategy wanted. Raises what it raised, and StrategyStalled where it was."""
         call = self._calls[view.event_ticker] = self._calls.get(view.event_ticker, 0) + 1
         if call in self._interrupted.get(view.event_ticker, frozenset()):
             self._inner = made_by(self._make)
@@ -191,8 +185,8 @@ class Retold(Strategy):
 
 
 def _raise_ordinary(fault: BaseException) -> NoReturn:
-    """Raise what a call has raised; RuntimeError in its stead where no `except Exception` would
-    catch it, unless a person pressed Ctrl-C in the middle of the call."""
+    """Raise what a call raised; RuntimeError for what no `except Exception` would catch, unless a
+    person pressed Ctrl-C."""
     if isinstance(fault, Exception) or is_ctrl_c(fault):
         raise fault
     exits = isinstance(fault, SystemExit | KeyboardInterrupt)
@@ -200,7 +194,7 @@ def _raise_ordinary(fault: BaseException) -> NoReturn:
 
 
 def interruptions(events: Iterable[Event | Any]) -> dict[Ticker, frozenset[int]]:
-    """The calls that were interrupted in one run, by event, from its journal."""
+    """The interrupted calls of one run, by event, from its journal."""
     found: dict[Ticker, set[int]] = {}
     for event in events:
         if isinstance(event, StrategyOverran) and event.interrupted:

@@ -1,7 +1,7 @@
-"""A small file replaced whole: its content and its name are on disk before the caller goes on.
+"""Small files replaced whole: content and name are on disk before the caller goes on.
 
-Written beside the old one under a name of this process, synced, renamed over it, and the folder
-synced: whoever reads sees all of the old content or all of the new one, after a power cut too.
+Written under a temporary name, synced, renamed over the old file, and the folder synced: a reader
+sees all of the old content or all of the new one, after a power cut too.
 """
 
 import contextlib
@@ -16,16 +16,15 @@ FILE_BYTES_MAX: Final = 256 * 1024
 """The longest configuration file."""
 
 _NAME_PART: Final = 50
-"""Characters of a name that its successor bears: longer ones may be too long with an ending."""
+"""Characters of a name that its successor keeps, so that it is not too long."""
 
 
 _OURS: Final = secrets.token_hex(4)
-"""Of this process, whatever its number: bot and reaper share a folder, and each is number 1 where
-it has a container of its own."""
+"""Of this process: bot and reaper share a folder, and in containers both have process number 1."""
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Make this the file's content, mode 0600. Raises OSError, and then the old content stands."""
+    """Make this the file's content, mode 0600. Raises OSError; the old content then stays."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}-{_OURS}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(fresh, flags, 0o600)
@@ -33,11 +32,11 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def replace_named(path: Path, content: bytes) -> None:
-    """Make this the content of a file that a person named: its mode stays, of a link the file at
-    its end is replaced, and what is no plain file, such as a pipe, takes the bytes as they come.
+    """Replace a file that a person named: its mode stays, a link's target is replaced, and a pipe
+    gets the bytes.
 
-    A folder that takes no other file has it overwritten in its place. Raises OSError, and elsewhere
-    the old content stands then, or no file where there was none.
+    A folder that takes no other file has it overwritten in place. Raises OSError; elsewhere the old
+    content then stays.
     """
     if path.exists() and not path.is_file():
         path.write_bytes(content)
@@ -58,8 +57,8 @@ def replace_named(path: Path, content: bytes) -> None:
 def _put(handle: int, content: bytes, fresh: Path, path: Path, *, keeps_mode: bool = False) -> None:
     """Write a successor through its open handle, which is closed, and rename it over the file.
 
-    keeps_mode: the file's own mode goes over to it, if there is one. Raises OSError, and then the
-    successor is gone and the old content stands.
+    keeps_mode: copy the old file's mode. Raises OSError; the successor is then gone and the old
+    content stays.
     """
     try:
         try:
@@ -80,8 +79,8 @@ def _put(handle: int, content: bytes, fresh: Path, path: Path, *, keeps_mode: bo
 
 
 def overwrite_file(path: Path, content: bytes) -> None:
-    """Make this the content of a file that is there, in its own room: where a full disk has none
-    for another one. Raises OSError; a crash on the way leaves what may not be readable."""
+    """Write a file in its own room, where a full disk has none for another. Raises OSError; a crash
+    on the way leaves garbage."""
     handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         written = os.pwrite(handle, content, 0)
@@ -92,10 +91,8 @@ def overwrite_file(path: Path, content: bytes) -> None:
 
 
 def read_file(path: Path) -> bytes | None:
-    """The file's content, its first BYTES_MAX; None when there is no such file.
-
-    Raises OSError when there is one that cannot be read, a link among them.
-    """
+    """The first BYTES_MAX of a file; None when there is none. Raises OSError when it cannot be
+    read, or is a link."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -107,7 +104,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 def remove_file(path: Path) -> bool:
-    """Take the file away for good; whether there was one. Raises OSError."""
+    """Remove for good; True if there was a file. Raises OSError."""
     try:
         path.unlink()
     except FileNotFoundError:

@@ -1,10 +1,12 @@
-"""The crash loop: a bot that keeps dying stays down instead of quoting anew at every start.
+"""The latch, which says why nothing may be quoted until a person has looked; and the crash record.
 
-`<state>/crashes.json` says that a run is on, and when earlier ones ended without taking that back.
-A start that finds such a mark has found an unclean end; three within ten minutes latch. How long
-ago something was is told by the machine's own monotonic clock while it has not been rebooted, so
-that a stepped wall clock changes nothing; across a reboot by the wall clock, and what then seems to
-lie ahead counts as just now.
+`<state>/latch.json` is set by a breaker, a contradiction, a crash loop or the reaper; it outlives
+the process, and only `bot reset` removes it. The first reason is kept; only a contradiction is
+written over another, which it names. An unreadable latch counts as set.
+
+`<state>/crashes.json` marks a run as on and lists earlier unclean ends. Three within ten minutes
+latch. Ages are taken from the monotonic clock within one boot of the machine, else from the wall
+clock.
 """
 
 import contextlib
@@ -21,21 +23,21 @@ from venue.wire import instant
 from venue.wire.instant import NS_PER_SECOND
 
 UNSEEN: Final = "unseen"
-"""Who set a latch of which the disk does not even say whether it is there."""
+"""Who set a latch of which the disk does not say whether it exists."""
 
 CONTRADICTION: Final = "contradiction"
-"""Who latched where the books contradict each other: as `LatchedBy` says it."""
+"""Who latched where the books contradict each other: as in `LatchedBy`."""
 
 _LATCH: Final = "latch.json"
 _REASON_MAX: Final = 2_000
 
 
 class LatchFault(OperatorError):
-    """The latch stands in the way, or its file cannot be written; the text says what to do."""
+    """The latch prevents a start, or its file cannot be written; the text says what to do."""
 
 
 class LatchRecord(msgspec.Struct, frozen=True):
-    """What the file holds. at: the wall clock's instant as text. by: who set it, one word."""
+    """at: wall clock, as text. by: who set it, one word."""
 
     reason: str
     at: str
@@ -43,8 +45,7 @@ class LatchRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_doubt(self) -> bool:
-        """Whether it only stands for a file that may be there or not: that it is gone again is no
-        word of a person's."""
+        """True if the file may or may not exist: that it is gone later is no word of a person's."""
         return self.by == UNSEEN
 
 
@@ -57,18 +58,16 @@ class KillSwitchFile:
 
     @property
     def path(self) -> Path:
-        """Where the file stands when it is there."""
         return self._path
 
     @property
     def in_place(self) -> bool:
-        """Whether the folder is still the one that held the latch last, or that it was at first:
-        moved or unmounted, it took the latch along, and that there is no file is no word of a
-        person's."""
+        """True if this is still the folder that held the latch. A folder that was moved or
+        unmounted took the latch along; a missing file then says nothing."""
         return self._folder == _identity(self._path.parent)
 
-    def read(self) -> LatchRecord | None:
-        """What is latched and why; None when nothing is. Raises nothing."""
+    def read_latch(self) -> LatchRecord | None:
+        """None when nothing is latched. Raises nothing."""
         try:
             folder = _identity(self._path.parent)
             content = read_file(self._path)
@@ -83,7 +82,7 @@ class KillSwitchFile:
             return LatchRecord(f"{self._path} holds no latch that can be read", "", "nobody")
 
     def _unread(self, why: str) -> LatchRecord | None:
-        """Ask once more, in a way that needs no file to be opened, whether there is one."""
+        """Ask once more, without opening a file, whether there is one."""
         try:
             self._path.lstat()
         except FileNotFoundError:
@@ -93,15 +92,12 @@ class KillSwitchFile:
         return LatchRecord(why, "", "nobody")
 
     def set(self, reason: str, by: str, wall_ns: int) -> LatchRecord:
-        """Latch, durably, before this returns; the record that now stands, an earlier one if any.
+        """Latch durably; returns the record that is now in the file. Raises LatchFault when the
+        disk refuses.
 
-        A contradiction is kept over an earlier latch of another cause, which its reason then names:
-        only it tells the person that the books have to be opened anew.
-
-        by: breaker, contradiction, crash-loop or reaper. wall_ns: the wall clock, for a person
-        only. Raises LatchFault when the disk does not take it.
+        by: breaker, contradiction, crash-loop or reaper. wall_ns: for a person only.
         """
-        standing = self.read()
+        standing = self.read_latch()
         if standing is not None and not standing.is_doubt:
             if by != CONTRADICTION or standing.by == CONTRADICTION:
                 return standing
@@ -114,7 +110,7 @@ class KillSwitchFile:
         return record
 
     def clear(self) -> bool:
-        """Take the latch away; whether there was one. Raises LatchFault when the disk refuses."""
+        """Remove the latch; True if there was one. Raises LatchFault when the disk refuses."""
         try:
             return remove_file(self._path)
         except OSError as fault:
@@ -122,7 +118,7 @@ class KillSwitchFile:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from another one of its name; None when there is none."""
+    """None when there is no such folder."""
     try:
         shown = folder.stat()
     except OSError:
@@ -140,29 +136,28 @@ _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 class TwoClocks(msgspec.Struct, frozen=True):
-    """One instant on both clocks; the monotonic one counts within one `boot` of the machine."""
+    """One instant on both clocks; the monotonic one counts within one boot of the machine."""
 
     boot: str
     monotonic_ns: int
     wall_ns: int
 
     def since_ns(self, earlier: "TwoClocks") -> int:
-        """How long ago `earlier` was, never below zero."""
+        """Age of `earlier`, at least zero."""
         if self.boot and self.boot == earlier.boot:
             return max(0, self.monotonic_ns - earlier.monotonic_ns)
         return max(0, self.wall_ns - earlier.wall_ns)
 
 
 class _File(msgspec.Struct, frozen=True):
-    """running: since when a run is on, None after a clean end. unclean: when starts found that the
-    run before them had not ended cleanly, oldest first."""
+    """running: since when a run is on, None after a clean end. unclean: when starts found an
+    unclean end, oldest first."""
 
     running: TwoClocks | None = None
     unclean: tuple[TwoClocks, ...] = ()
 
 
 def now() -> TwoClocks:
-    """This instant."""
     boot = ""
     with contextlib.suppress(OSError):
         boot = _BOOT_ID.read_text(encoding="ascii").strip()
@@ -177,22 +172,22 @@ class CrashLog:
         self._latch = KillSwitchFile(folder)
         self._now = now
 
-    def begin(self) -> LatchRecord | None:
-        """A run begins: mark it. Returns the latch that stands, None when nothing is latched.
+    def mark_begun(self) -> LatchRecord | None:
+        """Mark a run as on. Returns the latch, None when nothing is latched.
 
-        Raises LatchFault when this bot is to stay down, or when the disk does not take the mark.
+        Raises LatchFault when this bot is to stay down, or when the disk refuses the mark.
         """
         at = self._now()
-        known = self._read(at)
+        known = self._read_file(at)
         unclean = known.unclean
         if known.running is not None:
             unclean = (*unclean, at)[-_KEPT:]
         late = [each for each in unclean if at.since_ns(each) <= WITHIN_NS]
         loops = known.running is not None and len(late) >= UNCLEAN_ENDS
-        standing = self._latch.read()
+        standing = self._latch.read_latch()
         stays_down = loops or (standing is not None and standing.by == BY)
         # Down already: the next start must not find an unclean end of a run that never was.
-        self._write(_File(None if stays_down else at, unclean))
+        self._write_file(_File(None if stays_down else at, unclean))
         if loops and (standing is None or standing.is_doubt):
             text = f"{len(late)} unclean ends within {WITHIN_NS // (60 * NS_PER_SECOND)} minutes"
             standing = self._latch.set(text, BY, at.wall_ns)
@@ -207,21 +202,21 @@ class CrashLog:
     @property
     def has_crashed(self) -> bool:
         """True if the newest run did not end cleanly, or crashes keep this bot down."""
-        latch = self._latch.read()
+        latch = self._latch.read_latch()
         is_down = latch is not None and latch.by == BY
-        return is_down or self._read(self._now()).running is not None
+        return is_down or self._read_file(self._now()).running is not None
 
-    def end(self) -> None:
-        """The run ended cleanly. Raises LatchFault when the disk does not take it."""
+    def mark_ended(self) -> None:
+        """The run ended cleanly. Raises LatchFault when the disk refuses."""
         # A full disk is no crash.
-        self._write_in_any_room(_File(None, self._read(self._now()).unclean))
+        self._write_in_any_room(_File(None, self._read_file(self._now()).unclean))
 
-    def forget(self) -> bool:
-        """A person has looked: forget every unclean end. Whether there was anything to forget.
+    def forget_crashes(self) -> bool:
+        """A person has looked: forget the unclean ends. True if there were any.
 
         A run that is on keeps its mark. Raises LatchFault when the disk refuses.
         """
-        known = self._read(self._now())
+        known = self._read_file(self._now())
         if not known.unclean:
             return False
         if known.running is not None:
@@ -232,8 +227,8 @@ class CrashLog:
         except OSError as fault:
             raise LatchFault(f"{self._path}: {fault.strerror}") from None
 
-    def _read(self, at: TwoClocks) -> _File:
-        """What the file says. One that cannot be read says that the run before ended uncleanly."""
+    def _read_file(self, at: TwoClocks) -> _File:
+        """An unreadable file counts as an unclean end."""
         try:
             content = read_file(self._path)
             return _File() if content is None else msgspec.json.decode(content, type=_File)
@@ -241,17 +236,16 @@ class CrashLog:
             return _File(at)
 
     def _write_in_any_room(self, file: _File) -> None:
-        """Write what is shorter than what stands there, where there is room for nothing else, too:
-        half-way it reads as an unclean end."""
+        """Write a shorter file, also on a full disk: half-written it reads as unclean."""
         try:
-            self._write(file)
+            self._write_file(file)
         except LatchFault as fault:
             try:
                 overwrite_file(self._path, _encoded(file))
             except OSError:
                 raise fault from None
 
-    def _write(self, file: _File) -> None:
+    def _write_file(self, file: _File) -> None:
         try:
             replace_file(self._path, _encoded(file))
         except OSError as fault:

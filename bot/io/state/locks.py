@@ -1,11 +1,9 @@
-"""One account, one bot on this host: a lock named after the venue and the key, whatever the folder.
+"""Locks: one process of a kind in a state directory, and one bot of this host on an account.
 
-The state directory keeps two bots off one folder; this keeps two folders off one account. The
-name is a short hash of address and key, so the folder gives no key away. Locks stand in a folder
-of the user's own under XDG_RUNTIME_DIR and under the directory for temporary files, both where
-both are: a bot started by a service manager and one started at a terminal see different ones. A
-bot on another host, in another container or on another key of the account is not seen here: its
-orders are, as foreign ones.
+A state directory is for its owner only and holds no link. The account's lock is named by a hash of
+address and key, in a folder of the user under XDG_RUNTIME_DIR and under the directory for temporary
+files: a service and a terminal see different ones. Bots on other hosts, in other containers or on
+other keys are not seen here; their orders are, as foreign.
 """
 
 import errno
@@ -25,11 +23,11 @@ from bot.io.secret import Secret
 
 BOT_LOCK: Final = "lock"
 REAPER_LOCK: Final = "reaper-lock"
-"""The reaper works in the folder of the bot it watches, beside the bot."""
+"""The reaper works in the folder of the bot that it watches."""
 
 _OPEN_TO_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _OF_THE_VOLUME: Final = frozenset({"lost+found"})
-"""What stands in a new file system before anybody has written there."""
+"""What a new file system contains."""
 
 
 class StateFault(OperatorError):
@@ -47,9 +45,8 @@ class StateDirectory:
     def open(cls, path: Path, lock: str = BOT_LOCK, who: str = "bot") -> "StateDirectory":
         """Make the folder if need be and lock it for one process of a kind.
 
-        lock, who: the lock's file and what holds it, for the fault. Raises StateFault when the
-        folder is a link or no folder, belongs to somebody else or to something else, cannot be
-        written, or another one of that kind holds it.
+        lock, who: the lock's file and its holder, for the fault. Raises StateFault when the folder
+        is a link or no folder, is not ours, cannot be written, or is locked.
         """
         _leave_what_is_not_ours(path)
         own_folder(path, "state directory")
@@ -63,15 +60,12 @@ class StateDirectory:
         return cls(path, handle)
 
     def close(self) -> None:
-        """Let go of the folder; another bot may take it."""
         os.close(self._lock)
 
 
 def held_by_a_bot(path: Path) -> bool:
-    """Whether a bot runs on a state directory; nothing of it is made or changed by asking.
-
-    Raises StateFault where that cannot be seen.
-    """
+    """True if a bot runs on a state directory, which is not changed. Raises StateFault where that
+    cannot be seen."""
     try:
         if not (path / BOT_LOCK).exists():
             return False
@@ -85,17 +79,14 @@ def held_by_a_bot(path: Path) -> bool:
 
 
 def _leave_what_is_not_ours(path: Path) -> None:
-    """Raise StateFault for a folder that is open to others, holds files and had no bot in it, such
-    as the one that the program was started in: nobody asked for it to be closed to them.
-
-    An empty one is taken: a volume is mounted so, with whatever mode.
-    """
+    """Raise StateFault for a folder that is open to others, holds files and had no bot in it: we
+    would close it to them. An empty one is taken, as a mounted volume is."""
     try:
         shown = path.lstat()
         if not stat.S_ISDIR(shown.st_mode) or not shown.st_mode & _OPEN_TO_OTHERS:
             return
         there = {each.name for each in path.iterdir()} - _OF_THE_VOLUME
-    except OSError:  # not there yet, or told by whoever makes it
+    except OSError:  # not there yet, or reported when it is made
         return
     if there and not any(_is_lock(path / name) for name in (BOT_LOCK, REAPER_LOCK)):
         raise StateFault(
@@ -105,7 +96,7 @@ def _leave_what_is_not_ours(path: Path) -> None:
 
 
 def _is_lock(path: Path) -> bool:
-    """Whether a lock of ours stands there: a file that nothing is written to."""
+    """True for a lock of ours: a file that nothing is written to."""
     try:
         shown = path.lstat()
     except OSError:
@@ -138,7 +129,7 @@ def own_folder(path: Path, what: str) -> None:
 
 
 def open_lock(path: Path) -> int:
-    """The handle of a lock's file, made if need be. Raises StateFault when that cannot be."""
+    """The handle of a lock's file, made if need be. Raises StateFault."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as fault:
@@ -147,9 +138,7 @@ def open_lock(path: Path) -> int:
 
 def try_lock(handle: int, path: Path) -> bool:
     """Lock the open file `path` until its handle is closed. False when another process holds it.
-
-    Raises StateFault where files cannot be locked at all.
-    """
+    Raises StateFault where files cannot be locked."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as fault:
@@ -161,24 +150,24 @@ def try_lock(handle: int, path: Path) -> bool:
 
 TRIES: Final = 5
 TRY_AGAIN_S: Final = 0.1
-"""Somebody who only looks whether the lock is held holds it himself for a moment."""
+"""A process that only checks the lock holds it for a moment."""
 
 _NAME_DIGITS: Final = 16
 _BYTES_MAX: Final = 8_192
 
 
 class AccountFault(OperatorError):
-    """Another bot of this host trades the account; the text names it as far as it is known."""
+    """Another bot of this host trades the account."""
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """Who holds an account. Fields are empty when the lock's file does not tell."""
+    """Who holds an account. Fields are empty when unknown."""
 
     pid: int = 0
     state: str = ""
 
-    def told(self) -> str:
-        """The holder for a person."""
+    def description(self) -> str:
+        """For a person."""
         if not self.pid:
             return "a bot"
         return f"the bot with process id {self.pid} and state directory {self.state}"
@@ -191,11 +180,10 @@ class AccountLock:
         self._handles = handles
 
     @classmethod
-    def take(cls, base_url: str, key: Secret, state: Path) -> "AccountLock":
+    def acquire(cls, base_url: str, key: Secret, state: Path) -> "AccountLock":
         """Hold the account, or raise AccountFault within a second when another bot does.
 
-        state: this bot's state directory, told to whoever is refused. Raises StateFault when the
-        lock cannot stand where it must: a link, a folder of another user, a full disk.
+        state: shown to a process that is refused. Raises StateFault when the lock cannot be made.
         """
         handles: list[int] = []
         for path in _paths(base_url, key):
@@ -209,21 +197,20 @@ class AccountLock:
                 for each in (handle, *handles):
                     os.close(each)
                 raise AccountFault(
-                    f"the account at {base_url}: {other.told()} trades it already; two bots on one "
-                    "account fight. Stop that one, or give this one another account's key"
+                    f"the account at {base_url}: {other.description()} trades it already; two bots "
+                    "on one account fight. Stop that one, or give this one another account's key"
                 )
             handles.append(handle)
             _write(handle, Holder(os.getpid(), str(state.absolute())))
         return cls(handles)
 
     def close(self) -> None:
-        """Let go of the account; another bot may take it."""
         for handle in self._handles:
             os.close(handle)
 
 
 def holder_of(base_url: str, key: Secret) -> Holder | None:
-    """Who holds the account with this key on this host; None when nobody does."""
+    """None when nobody holds the account on this host."""
     for path in _paths(base_url, key):
         handle = open_lock(path)
         try:
@@ -258,7 +245,7 @@ def _read(handle: int) -> Holder:
 
 
 def _write(handle: int, holder: Holder) -> None:
-    """Tell the next one who holds it; a lock that cannot say so is a lock all the same."""
+    """A lock that cannot name its holder is a lock all the same."""
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, msgspec.json.encode(holder), 0)

@@ -1,8 +1,7 @@
-"""What outlives a run, as the deciding loop uses it: the latch, the crash record, the heartbeat.
+"""What outlives a run, as the loop uses it: the latch, the crash record, the heartbeat.
 
-All three stand in the state directory. The loop asks for the latch every second and after every
-gap, before it decides; it beats after each decision; it has the latch kept, and its beats written,
-without waiting for the disk, for the cancels of the same moment must not wait either.
+The loop reads the latch every second and after every gap, before it decides, and beats after each
+decision. Latch and beats are written without waiting for the disk, so that cancels are not held up.
 """
 
 import asyncio
@@ -18,11 +17,11 @@ from bot.io.state.small_files import forget_remains
 from venue.wire.instant import NS_PER_SECOND
 
 LOOK_NS: Final = NS_PER_SECOND
-"""How often the latch is looked at."""
+"""How often the latch is read."""
 
 
 class PersistentGuards:
-    """One run's. `begin` before anything is sent, `settle` and `end` when all is over."""
+    """Of one run. `begin` before anything is sent, `settle` and `end` when all is over."""
 
     def __init__(self, folder: Path, boot_nonce: str) -> None:
         self._folder = folder
@@ -33,25 +32,24 @@ class PersistentGuards:
         self._look_ns = 0
         self._writing: asyncio.Task[None] | None = None
 
-    def begin(self) -> str:
+    def begin_run(self) -> str:
         """Mark the run as on. Returns why nothing may be quoted; "" when nothing is latched.
 
-        Raises LatchFault when this bot is to stay down, or the disk does not take the mark.
+        Raises LatchFault when this bot is to stay down, or the disk refuses the mark.
         """
-        why = _why(self._took(self._crashes.begin()))
+        why = _why(self._took(self._crashes.mark_begun()))
         forget_remains(self._folder)
         return why
 
-    def look(self, now_ns: int, *, after_a_gap: bool) -> m.LatchSet | m.LatchCleared | None:
-        """What the latch has become since the last look, if that was a second ago or there was a
-        gap; None when there is nothing new to tell the trader."""
+    def poll_latch(self, now_ns: int, *, after_a_gap: bool) -> m.LatchSet | m.LatchCleared | None:
+        """A change of the latch since the last look, at most once a second unless after a gap."""
         if now_ns < self._look_ns and not after_a_gap:
             return None
         self._look_ns = now_ns + LOOK_NS
         if self._writing is not None:
             return None
         was = self._latched
-        record = self._latch.read()
+        record = self._latch.read_latch()
         if was and (record.is_doubt if record is not None else not self._latch.in_place):
             return None
         feared = self._feared
@@ -68,9 +66,9 @@ class PersistentGuards:
     def latch(self, latched: m.Latched, failed: Callable[[str], None]) -> None:
         """Have the disk keep why this run latched. failed: called with a text when it does not."""
         self._latched, self._feared = True, False
-        self._writing = asyncio.ensure_future(self._keep(latched, failed, self._writing))
+        self._writing = asyncio.ensure_future(self._write_latch(latched, failed, self._writing))
 
-    async def _keep(
+    async def _write_latch(
         self,
         latched: m.Latched,
         failed: Callable[[str], None],
@@ -88,12 +86,11 @@ class PersistentGuards:
             self._writing = None
 
     def beat(self, now_ns: int) -> None:
-        """A decision has been made."""
         self._beats.beat(now_ns)
 
     @property
     def is_unheard(self) -> bool:
-        """Whether the newest beat could not be written."""
+        """True if the newest beat could not be written."""
         return self._beats.is_failing
 
     def plead(self, why: str) -> None:
@@ -105,15 +102,15 @@ class PersistentGuards:
         if self._writing is not None:
             await self._writing
 
-    def end(self, *, clean: bool, flat: bool) -> None:
-        """The run is over. clean: it was no crash. flat: a read has shown that nothing rests.
+    def end_run(self, *, clean: bool, flat: bool) -> None:
+        """The run is over. clean: no crash. flat: a read has shown that nothing rests.
 
-        Raises LatchFault when the disk does not take it; then the end counts as unclean.
+        Raises LatchFault when the disk refuses; the end then counts as unclean.
         """
         if flat:
-            self._beats.end()
+            self._beats.write_end()
         if clean:
-            self._crashes.end()
+            self._crashes.mark_ended()
 
 
 def _why(record: LatchRecord | None) -> str:

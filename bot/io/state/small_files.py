@@ -1,8 +1,8 @@
-"""Where the page of the bot that runs on a state directory is, for the commands that ask it.
+"""Small files of the state directory that one process leaves for another.
 
-Of several series in one process the page is that of the first; a port of 0, or one that the command
-line names, is in no configuration. `<state>/page-address` says it in each case, while a bot holds
-the folder.
+`config-confirmed`: the digest that `bot config confirm` confirmed. `remains.json`: what a refused
+start left resting, for `bot check` and `bot reset`, until the next run. `page-address`: where the
+page of the running bot is; of several series the first's.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ _CONFIRMED: Final = "config-confirmed"
 
 
 def confirm(state: Path, digest: str) -> None:
-    """Store it. Raises OSError."""
+    """Raises OSError."""
     replace_file(state / _CONFIRMED, f"{digest}\n".encode())
 
 
@@ -35,9 +35,9 @@ _REMAINS: Final = "remains.json"
 
 
 class Remains(msgspec.Struct, frozen=True):
-    """at: the wall clock's instant as text. refused: why the start was refused. verified: two lists
-    have shown that nothing of ours rests. text: the same in one sentence, with every order that may
-    rest. cancelled: orders that this start has cancelled."""
+    """at: wall clock, as text. refused: why the start was refused. verified: two lists show that
+    nothing of ours rests. text: the same with every order that may rest. cancelled: orders that
+    this start cancelled."""
 
     at: str
     refused: str
@@ -47,13 +47,13 @@ class Remains(msgspec.Struct, frozen=True):
 
 
 def keep_remains(folder: Path, remains: Remains) -> None:
-    """Store them. A disk that refuses is no reason to say less on the way out."""
+    """A disk that refuses is ignored on the way out."""
     with contextlib.suppress(OSError):
         replace_file(folder / _REMAINS, msgspec.json.encode(remains) + b"\n")
 
 
 def read_remains(folder: Path) -> Remains | None:
-    """What the newest refused start left; None where a run has begun since, or none was refused."""
+    """None where a run has begun since, or no start was refused."""
     try:
         content = read_file(folder / _REMAINS)
         return None if content is None else msgspec.json.decode(content, type=Remains)
@@ -62,7 +62,6 @@ def read_remains(folder: Path) -> Remains | None:
 
 
 def forget_remains(folder: Path) -> None:
-    """A run begins: what rests is its own business from here on."""
     with contextlib.suppress(OSError):
         remove_file(folder / _REMAINS)
 
@@ -70,14 +69,12 @@ def forget_remains(folder: Path) -> None:
 _PAGE_ADDRESS: Final = "page-address"
 
 HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
-"""Where a page that listens everywhere is found on its own machine. No name, which may lead to
-somebody else's: the token goes there."""
+"""Where a page that listens everywhere is found on its own machine. No name, which might lead
+elsewhere: the token goes there."""
 
 
 def keep_page(folder: Path, address: str) -> None:
-    """Write down where the page of the run that begins is. A disk that takes nothing is told by
-    whoever needs it: the configuration may lead there all the same, and the address of a run
-    before, which goes, would not."""
+    """Write the address. A disk that refuses is ignored; an old address is then removed."""
     try:
         replace_file(folder / _PAGE_ADDRESS, f"{address}\n".encode())
     except OSError:
@@ -86,8 +83,8 @@ def keep_page(folder: Path, address: str) -> None:
 
 
 def page_kept(folder: Path) -> str:
-    """The address of the page of the bot that runs on a folder, no slash at its end; "" where none
-    runs there, or where that cannot be seen."""
+    """The address of the running bot's page, without a final slash; "" where none runs, or where
+    that cannot be seen."""
     try:
         content = read_file(folder / _PAGE_ADDRESS) if held_by_a_bot(folder) else None
     except (OSError, StateFault):

@@ -1,8 +1,8 @@
-"""What a person may ask of a running bot, with a token: pause, resume, flatten, cancel all, reset.
+"""Commands to a running bot, with a token: pause, resume, flatten, cancel all, reset.
 
-Whatever is asked becomes an event of the trader, so it is in the journal with its reason and is
-replayed. Off unless the configuration says `status.control: true`; then a token stands in the state
-directory, for its owner alone. A pause cancels everything, so to cancel all is to pause.
+Each becomes an event of the trader, so that it is journaled with its reason and replayed. Off
+unless `status.control: true`; then a token is in the state directory, for its owner alone. A pause
+cancels everything, so cancel all is a pause.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ REASON_MAX: Final = 200
 _TOKEN_BYTES: Final = 32
 
 _TAKEN_NS: Final = NS_PER_SECOND // 10
-"""So long after a word the trader has taken it in: an older picture does not show it."""
+"""A report this much newer than a command shows its effect."""
 
 _LOOK_AGAIN_S: Final = 0.05
 _LOOKS: Final = 30
@@ -43,7 +43,7 @@ class ControlFault(OperatorError):
 
 
 class Action(enum.StrEnum):
-    """What can be asked; also the last part of its path."""
+    """Also the last part of its path."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -53,7 +53,7 @@ class Action(enum.StrEnum):
 
 
 class Control:
-    """The door to the traders of this process. Several series: each by its ticker."""
+    """The commands to the traders of this process, by series."""
 
     def __init__(self, token: Secret, shown: Mapping[Ticker, StatusSource]) -> None:
         self._token = token
@@ -61,14 +61,16 @@ class Control:
         self._told_ns: dict[Ticker, int] = {}
 
     def admits(self, authorization: str | None) -> bool:
-        """Whether an Authorization header holds the token; takes the same time for any other."""
+        """True if an Authorization header holds the token; takes the same time for any other."""
         scheme, _, given = (authorization or "").partition(" ")
         fits = hmac.compare_digest(given.strip().encode(), self._token.reveal().encode())
         return fits and scheme.lower() == "bearer"
 
-    async def ask(self, action: Action, reason: str, series: Ticker | None = None) -> str | None:
-        """Ask it of one series, or of every one. None once it is told; else why it makes no sense,
-        which it does if it does for any of them.
+    async def send_command(
+        self, action: Action, reason: str, series: Ticker | None = None
+    ) -> str | None:
+        """Send a command to one series, or to all. None once it was sent; else why it makes no
+        sense for every one of them.
 
         reason: 1 to REASON_MAX characters, the caller's own words.
         """
@@ -85,7 +87,7 @@ class Control:
         return "; ".join(sorted(set(refused))) if len(refused) == len(refusals) else None
 
     async def _ask(self, action: Action, reason: str, ticker: Ticker) -> str:
-        """Ask one series; why it makes no sense, else ""."""
+        """Why it makes no sense, else ""."""
         shown = self._shown[ticker]
         snapshot = await self._picture(ticker)
         refusal = "" if snapshot is None else _refusal(action, snapshot.report)
@@ -107,8 +109,7 @@ class Control:
         return ""
 
     async def _picture(self, ticker: Ticker) -> Snapshot | None:
-        """The newest picture of a series. One from before the last word to it says nothing of what
-        came of that: then a newer one, or None when none comes soon."""
+        """The newest snapshot that shows the last command's effect; None when none comes soon."""
         told_ns = self._told_ns.get(ticker)
         if told_ns is None:
             return self._shown[ticker].look()
@@ -120,7 +121,7 @@ class Control:
         return None
 
     async def _reset(self, reason: str, shown: StatusSource) -> str:
-        """Take the latch away, from the disk first, as `bot reset` does."""
+        """Remove the latch, from the disk first, as `bot reset` does."""
         if shown.state is None:
             return "this bot keeps no latch"
         try:
@@ -137,7 +138,7 @@ class Control:
 
 def _unlatch(folder: Path) -> bool:
     removed = KillSwitchFile(folder).clear()
-    CrashLog(folder).forget()
+    CrashLog(folder).forget_crashes()
     return removed
 
 
@@ -167,8 +168,8 @@ def _may_rest(report: Report) -> bool:
 
 
 def token_in(folders: Iterable[Path]) -> Secret:
-    """The token that stands in these state directories, mode 0600: the first that is found, or a
-    fresh one, then in each of them. Raises ControlFault when the disk does not take it."""
+    """The token of these state directories, mode 0600: the first found, or a fresh one, then in
+    each of them. Raises ControlFault when the disk refuses."""
     places = [folder / TOKEN_NAME for folder in folders]
     found = next(filter(None, map(_kept, places)), None)
     token = found or Secret(secrets.token_urlsafe(_TOKEN_BYTES))

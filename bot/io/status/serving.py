@@ -1,5 +1,7 @@
-"""Serves the status page on a listening socket: loopback unless told else, few and bounded
-readers.
+"""Serves the status page: the few types of ASGI, server-sent events, and uvicorn with timeouts.
+
+A stream's reader gets the newest data and queues nothing; a slow one skips. The kernel drops one
+that takes nothing (`TCP_USER_TIMEOUT`). A connection that owes the rest of a request times out.
 """
 
 import asyncio
@@ -26,8 +28,6 @@ JSON: Final = "application/json"
 
 
 class HttpResponse(msgspec.Struct, frozen=True):
-    """One whole response."""
-
     status: int
     kind: str
     body: bytes
@@ -35,18 +35,16 @@ class HttpResponse(msgspec.Struct, frozen=True):
 
 
 def said(status: int, text: str, *headers: tuple[bytes, bytes]) -> HttpResponse:
-    """A line of text, made plain."""
+    """A line of text, made printable."""
     return HttpResponse(status, TEXT, plain(text).encode() + b"\n", headers)
 
 
 def plain(text: str) -> str:
-    """What a strategy, a venue or a person said, as one line that steers no terminal: a question
-    mark for every sign that cannot be printed."""
+    """Foreign text as one printable line."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 async def reply(send: Send, answer: HttpResponse, headers: Headers) -> None:
-    """Send a whole response."""
     length = b"%d" % len(answer.body)
     named = ((b"content-type", answer.kind.encode()), (b"content-length", length))
     await send(
@@ -74,7 +72,7 @@ async def body_of(receive: Receive, most: int) -> bytes | None:
 
 
 def header(scope: Message, name: bytes) -> str | None:
-    """A header's value; None when it is absent, "" when it is there more than once."""
+    """A header's value; None when absent, "" when repeated."""
     found = [value for key, value in scope["headers"] if key == name]
     if not found:
         return None
@@ -86,7 +84,7 @@ TICK_S: Final = 1.0
 
 
 def framed(kind: str, data: object) -> bytes:
-    """One event as it goes over the wire; JSON has no line break in it."""
+    """One event on the wire; JSON has no line break in it."""
     return b"event: %s\ndata: %s\n\n" % (kind.encode(), msgspec.json.encode(data))
 
 
@@ -101,20 +99,18 @@ class Streams:
 
     @property
     def is_full(self) -> bool:
-        """Whether no further reader is taken."""
         return self._readers >= self._readers_max or self._closed.is_set()
 
     @property
     def readers(self) -> int:
-        """How many read now."""
         return self._readers
 
     def close(self) -> None:
-        """End every stream, in good order."""
+        """End every stream in good order."""
         self._closed.set()
 
     async def feed(self, receive: Receive, send: Send, news: Callable[[], bytes]) -> None:
-        """Send a reader what is new to it, at once and then once a tick, until it or we end.
+        """Send a reader the news, at once and then once a tick, until either side ends.
 
         The head of the response has been sent. news: what to send next; nothing is sent for b"".
         """
@@ -141,10 +137,10 @@ async def _gone(receive: Receive) -> None:
 
 _CONNECTIONS_MAX: Final = 64
 _STUCK_MS: Final = 10_000
-"""A peer that takes nothing of what is sent for so long is cut off by the kernel."""
+"""The kernel drops a peer that takes nothing for so long."""
 
 _SILENT_MS: Final = 10_000
-"""A connection that owes the whole of a request for so long ends."""
+"""Timeout of a connection that owes the rest of a request."""
 
 
 class StatusFault(OperatorError):
@@ -152,29 +148,23 @@ class StatusFault(OperatorError):
 
 
 class App(Protocol):
-    """What is served."""
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        ...
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None: ...
 
     async def keep(self) -> None:
-        """What is done beside, until cancelled."""
-        ...
+        """A task that runs with the server."""
 
     def close(self) -> None:
-        """End every answer that goes on, in good order."""
-        ...
+        """End every open response in good order."""
 
 
 def listen(host: str, port: int, stuck_ms: int = _STUCK_MS) -> socket.socket:
-    """A listening socket for the page. Raises StatusFault when the address cannot be had."""
+    """A listening socket. Raises StatusFault when the address cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
-            # What is accepted here inherits it.
+            # Accepted sockets inherit it.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stuck_ms)
         listener.bind((host, port))
         # From here on a browser waits instead of being turned away while the bot starts.
@@ -196,16 +186,15 @@ def address(listener: socket.socket) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn that leaves the signals to the process."""
+    """Uvicorn that leaves the signals to the runner."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture nothing: the runner owns the signals."""
         yield
 
 
 class _Impatient(HttpToolsProtocol):
-    """Uvicorn's connection, which would wait for ever for a request, and keep others' place."""
+    """Uvicorn's connection with a timeout for requests."""
 
     def __init__(self, *args: Any, silent_ms: int, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -213,30 +202,27 @@ class _Impatient(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A connection begins by owing a request."""
         super().connection_made(transport)
         self._await_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is owed any more."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes between two requests that begin none, such as an empty line, stop uvicorn's clock:
-        from the first of them on a request is owed."""
+        """Bytes that begin no request, such as an empty line, stop uvicorn's own timeout: restart
+        ours."""
         super().data_received(data)
         is_idle = self.cycle is None or self.cycle.response_complete
         if is_idle and self._deadline is None:
             self._await_request()
 
     def on_message_begin(self) -> None:
-        """The first bytes of a request: the rest is owed."""
         super().on_message_begin()
         self._await_request()
 
     def on_message_complete(self) -> None:
-        """A whole request is here. Between two of them uvicorn has a clock of its own."""
+        """Between two requests uvicorn's timeout holds."""
         self._stop_waiting()
         super().on_message_complete()
 
@@ -251,7 +237,7 @@ class _Impatient(HttpToolsProtocol):
 
 
 async def serve(app: App, listener: socket.socket, silent_ms: int = _SILENT_MS) -> None:
-    """Serve until cancelled, or until what the app does beside has failed."""
+    """Serve until cancelled, or until the app's own task has failed."""
     config = uvicorn.Config(
         app,
         loop="none",

@@ -1,4 +1,4 @@
-"""What the page is told of one series: the picture with its age, profit over time, the log."""
+"""What the status page, the metrics and the terminal show of one series: snapshot, history, log."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,12 +16,12 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import Ticker
 
 DECIDED_NS_MAX: Final = 2 * NS_PER_SECOND
-"""A trader that has not decided for so long is not alive, whatever its last picture shows."""
+"""A trader without a decision for so long is unhealthy, whatever its last report shows."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """decided_ns: when the trader last had a Beat; now_ns: when this was asked for. paused: why it
-    was last paused, empty when it never was. notice: what a person should know of how it began."""
+    """decided_ns: the last tick. now_ns: when this was requested. paused: why it was last paused,
+    empty if never. notice: what a person should know of how it began."""
 
     now_ns: int
     decided_ns: int
@@ -31,18 +31,18 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     @property
     def stands_still(self) -> str:
-        """Why it quotes nothing at all by somebody's wish; empty when it is not paused."""
+        """Why it is paused; empty when it is not."""
         if self.report.phase is not Phase.PAUSED:
             return ""
         return self.paused or "asked for"
 
     @property
     def age_ms(self) -> int:
-        """Since the trader last decided."""
+        """Since the last decision."""
         return (self.now_ns - self.decided_ns) // NS_PER_MS
 
     def unhealthy(self) -> str:
-        """Why this bot is not doing its work; empty when it quotes or was told to pause."""
+        """Why this bot does not do its work; empty when it quotes or was paused by request."""
         report = self.report
         if self.now_ns - self.decided_ns > DECIDED_NS_MAX:
             return f"no decision for {self.age_ms} ms"
@@ -78,7 +78,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def _why_bare(event: EventReport, rung: RungReport) -> str:
-    """Why no order of ours rests on a rung of an event."""
+    """Why no order of ours rests on a rung."""
     if rung.blocked:
         return rung.blocked
     if event.strategy_fault:
@@ -93,16 +93,15 @@ def _why_bare(event: EventReport, rung: RungReport) -> str:
 
 
 def why_paused(noted: m.Noted) -> str:
-    """The reason of a pause that the trader tells of; empty for whatever else it tells."""
+    """The reason in a note of a pause; empty for any other note."""
     if noted.name == "flat":
         return "everything is flat"
     return str(noted.fields.get("reason", "")) if noted.name == "paused" else ""
 
 
 class StatusSource(msgspec.Struct, frozen=True):
-    """look: the newest picture, None before the first decision. tell: gives its trader an event.
-    state: its state directory, None when it keeps none. plan: what would be sent now, as something
-    that JSON can hold; None where that is not told."""
+    """One series of this process. look: None before the first decision. tell: gives its trader an
+    event. state: None when it keeps none. plan: what would be sent now, as JSON can hold it."""
 
     look: Callable[[], Snapshot | None]
     metrics: Metrics
@@ -117,7 +116,7 @@ FIRST_STEP_NS: Final = 2 * NS_PER_SECOND
 
 
 class HistorySample(msgspec.Struct, frozen=True, array_like=True):
-    """One sample: thousandths of a cent but for the fees and the worst case, which are cents."""
+    """Thousandths of a cent, but fees and worst case in cents."""
 
     at_ns: int
     profit_millicents: int
@@ -129,7 +128,11 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True):
 
 
 class History:
-    """The samples of one run, oldest first. version: changes with every sample."""
+    """Profit over time, evenly sampled, oldest first. version: changes with every sample.
+
+    When the samples are too many, every second one goes and they are taken half as often: a run of
+    months fits.
+    """
 
     def __init__(self, points_max: int = POINTS_MAX, step_ns: int = FIRST_STEP_NS) -> None:
         self._points_max = points_max
@@ -139,11 +142,10 @@ class History:
 
     @property
     def moments(self) -> tuple[HistorySample, ...]:
-        """What is kept, oldest first."""
         return tuple(self._moments)
 
-    def take(self, report: Report) -> None:
-        """Sample a picture, if the last sample is long enough ago and there is a profit to tell."""
+    def add_sample(self, report: Report) -> None:
+        """Sample a report, if the last sample is old enough."""
         if report.profit is None:
             return
         if self._moments and report.now_ns - self._moments[-1].at_ns < self._step_ns:
@@ -168,7 +170,8 @@ class History:
 
 
 class Overview:
-    """One series. `take` is to be called every second or so, whether anybody looks or not."""
+    """The status page of one series. `take` is called every second, whether anybody
+    looks or not."""
 
     def __init__(
         self,
@@ -178,23 +181,21 @@ class Overview:
         *,
         control: bool,
     ) -> None:
-        """series: all of this process. control: whether its controls are open at all."""
+        """series: all of this process. control: True if its controls are open."""
         self._shown = shown
         self._tail = tail
         self._series = series
         self._control = control
         self._history = History()
 
-    def take(self) -> None:
-        """Keep what is shown over time."""
+    def sample_history(self) -> None:
         snapshot = self._shown.look()
         if snapshot is not None:
-            self._history.take(snapshot.report)
+            self._history.add_sample(snapshot.report)
 
     def status(self) -> dict[str, object]:
-        """The newest picture. age_ms: since the last decision; unhealthy: why it does not do its
-        work, empty when it does; paused: why it stands still, empty when it does not; idle: why
-        nothing rests although it quotes; control: whether anything may be asked of it here."""
+        """The newest snapshot as JSON. age_ms: since the last decision; unhealthy, paused, idle:
+        reasons, empty when it is not so."""
         snapshot = self._shown.look()
         told: dict[str, object] = {
             "age_ms": None,
@@ -216,12 +217,11 @@ class Overview:
         return {**told, "control": self._control, "series": self._series}
 
     def reader(self) -> "Reader":
-        """A new reader, to whom everything is new."""
         return Reader(self, self._history, self._tail)
 
 
 class Reader:
-    """What one reader of the stream has been told already."""
+    """What one reader of the stream has already."""
 
     def __init__(self, overview: Overview, history: History, tail: LogTail | None) -> None:
         self._overview = overview
@@ -231,8 +231,7 @@ class Reader:
         self._line = 0
 
     def news(self) -> bytes:
-        """The events that tell what is new: always the picture; profit over time and log lines
-        where there are new ones."""
+        """The snapshot, and profit over time and log lines where there are new ones."""
         parts = [framed("status", self._overview.status())]
         if self._history.version != self._version:
             self._version = self._history.version

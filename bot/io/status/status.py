@@ -1,8 +1,8 @@
-"""The status page: for a person, as JSON, as a stream; metrics, health, and controls with a token.
+"""The status page: HTML, JSON, a stream, metrics, health, and controls with a token.
 
-Raw ASGI: a few fixed paths, read only but for `/control/...`, nothing read from the caller but the
-path, the series asked for and the Host, which must be one of ours (a page elsewhere could otherwise
-point its own name at this address). Several series: `?series=` names one, the first is the default.
+Raw ASGI with a few fixed paths, read only but for `/control/...`. Of a request only path, series
+and Host are read; the Host must be one of ours, so that no other page can point its name here.
+`?series=` names one of several series, the first is the default.
 """
 
 import asyncio
@@ -47,11 +47,10 @@ __all__ = [
 ]
 
 BEAT_HEADER: Final = "x-laddermaker-beat"
-"""When the trader last decided, on its own clock: a number that changes as long as it lives; the
-oldest of them where no series is asked for."""
+"""When the trader last decided, on its own clock; the oldest of them where no series is named."""
 
 REAPER_HEADER: Final = "x-laddermaker-reaper"
-"""A reaper that watches this page says so with each look."""
+"""A reaper that watches this page sends it with each look."""
 
 _LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 _BODY_MAX: Final = 4_096
@@ -82,8 +81,6 @@ _ACTIONS: Final = {f"{_CONTROL}{action.value}": action for action in Action}
 
 
 class _ControlBody(msgspec.Struct):
-    """The body of a control request."""
-
     reason: str
 
 
@@ -95,14 +92,14 @@ def make_app(
     tail: LogTail | None = None,
     streams: Streams | None = None,
 ) -> "StatusApp":
-    """The ASGI application. shown: the series of this process, at least one; the first is the one
-    that is meant where none is named. control: None while the controls are off."""
+    """shown: the series of this process; the first is the default. control: None while the controls
+    are off."""
     hosts = frozenset(host.lower() for host in (*_LOOPBACK_HOSTS, *allowed_hosts))
     return StatusApp(shown, hosts, control, tail, streams or Streams())
 
 
 def _page_files() -> dict[str, HttpResponse]:
-    """What is served as it is, by path; `/` is the page itself."""
+    """The files of the page, by path; `/` is index.html."""
     files = {}
     for file in (resources.files("bot.io.status") / "page").iterdir():
         kind = _KINDS.get(file.name[file.name.rfind(".") :])
@@ -113,7 +110,7 @@ def _page_files() -> dict[str, HttpResponse]:
 
 
 class StatusApp:
-    """Answers everything; `keep` is to run beside, `close` ends the streams."""
+    """Run `keep` with the server; `close` ends the streams."""
 
     def __init__(
         self,
@@ -135,18 +132,16 @@ class StatusApp:
         }
 
     async def keep(self) -> None:
-        """Keep what is shown over time, whether anybody looks or not."""
+        """Record the history, whether anybody looks or not."""
         while True:
             for overview in self._overviews.values():
-                overview.take()
+                overview.sample_history()
             await asyncio.sleep(_KEEP_S)
 
     def close(self) -> None:
-        """End the streams."""
         self._streams.close()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         if scope["type"] != "http":
             return
         path, method = scope["path"], scope["method"]
@@ -157,7 +152,7 @@ class StatusApp:
             return
         if header(scope, REAPER_HEADER.encode()):
             for each in self._shown.values():
-                each.metrics.tally.reaper_called()
+                each.metrics.on_reaper_visit()
         if asked is not None and asked not in self._shown:
             answer = said(404, "no such series")
         elif path in _ACTIONS:
@@ -196,7 +191,7 @@ class StatusApp:
         return said(404, "no such page")
 
     async def _metrics(self, asked: Ticker | None) -> bytes:
-        """The metrics of a series, or of all; the traders think between its pieces."""
+        """The metrics of a series, or of all; the traders run between its pieces."""
         parts = [each.metrics for ticker, each in self._shown.items() if asked in (None, ticker)]
         pieces = []
         for piece in pieces_of(parts):
@@ -205,16 +200,16 @@ class StatusApp:
         return b"".join(pieces)
 
     def _page(self, asked: Ticker | None) -> HttpResponse:
-        """The page with a first picture in it, as data: that is a round trip less to wait for."""
+        """The page with a first snapshot in it, which saves a round trip."""
         page = self._files["/"]
         ticker = next(iter(self._shown)) if asked is None else asked
         told = msgspec.json.encode(self._overviews[ticker].status())
-        # No sign in it can end the element that it stands in.
+        # No character in it can end the element around it.
         body = page.body.replace(_FIRST, _FIRST + told.replace(b"<", b"\\u003c"), 1)
         return HttpResponse(page.status, page.kind, body)
 
     def _unhealthy(self, asked: Ticker | None) -> str:
-        """Why a series, or any of them, does not do its work; "" when all is well."""
+        """Why a series, or any of them, is unhealthy; "" when all is well."""
         reasons = []
         for ticker, shown in self._shown.items():
             if asked is None or ticker == asked:
@@ -225,7 +220,7 @@ class StatusApp:
         return "; ".join(reasons)
 
     def _beat(self, asked: Ticker | None) -> tuple[tuple[bytes, bytes], ...]:
-        """The header that shows that a series, or the one that is furthest behind, decides."""
+        """The header with the last decision of a series, or of the one furthest behind."""
         snapshots = [
             shown.look() for ticker, shown in self._shown.items() if asked in (None, ticker)
         ]
@@ -262,14 +257,14 @@ class StatusApp:
         reason = _reason(await body_of(receive, _BODY_MAX))
         if reason is None:
             return said(400, f'send {{"reason": "..."}} of 1 to {REASON_MAX} characters')
-        refusal = await self._control.ask(action, reason, asked)
+        refusal = await self._control.send_command(action, reason, asked)
         if refusal is not None:
             return said(409, refusal)
         return HttpResponse(202, JSON, msgspec.json.encode({"done": action.value}))
 
 
 def _reason(body: bytes | None) -> str | None:
-    """The reason in a body, made plain, without white space around it; None when it is none."""
+    """The reason in a body, printable and trimmed; None when there is none."""
     try:
         reason = msgspec.json.decode(body or b"", type=_ControlBody).reason.strip()
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -278,7 +273,7 @@ def _reason(body: bytes | None) -> str | None:
 
 
 def _same_origin(scope: Message) -> bool:
-    """Whether no browser says that a page of another origin has sent this."""
+    """True unless a browser says that a page of another origin sent this."""
     origin = header(scope, b"origin")
     try:
         place = None if origin is None else urlsplit(origin).netloc.lower()
@@ -296,6 +291,6 @@ def _series_asked(scope: Message) -> Ticker | None:
 
 
 def _host(scope: Message) -> str:
-    """The Host header without its port, lower case; "" when there is none or more than one."""
+    """The Host header without its port, lower case; "" when absent or repeated."""
     text = (header(scope, b"host") or "").lower()
     return text if text.endswith("]") else text.rpartition(":")[0] or text

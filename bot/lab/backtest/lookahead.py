@@ -1,12 +1,7 @@
-"""Finds strategies that look ahead: their quotes with the future there and cut off are compared.
+"""Finds strategies that look ahead, by comparing their quotes with the future present and cut off.
 
-Each run is a process of its own. The first has the whole tape and plays it up to the last cut; each
-other is given nothing newer than its cut. Answers are compared through the quiet behind a cut,
-until the next record happens: by then a strategy has been given all that its tape holds. Nobody may
-open the data meanwhile: an audit hook of the interpreter sees every file that Python code opens, by
-whatever name.
-
-See docs/lab.md (Looking ahead) and docs/pricing.md#section-4-ahead.
+Each run has a process of its own, whose tape ends at its cut (docs/lab.md, Looking ahead). An audit
+hook sees every file that Python code opens, so that nobody else reads the data.
 """
 
 import os
@@ -31,70 +26,57 @@ from venue.crowd.tape import Tape, closes_ns, decode_record
 CUTS: Final = 3
 """Instants at which the future is cut off: after a quarter, a half and three quarters of it."""
 
-PLAYS: Final = CUTS + 1
-"""How often an event is played, where nothing is found."""
-
-_NEAR: Final = 40
-"""A cut lies no further from its place than one part in so many of the records."""
-
-RAISED: Final = b"it raised"
-"""What is written down where there was no answer."""
+PLAYS: Final = CUTS + 1  # how often an event is played, where nothing is found
+_NEAR: Final = 40  # a cut lies no further from its place than one part in so many of the records
+RAISED: Final = b"it raised"  # recorded where there was no answer
 
 
 class CutRun(msgspec.Struct, frozen=True):
-    """One play of an event up to an instant.
-
-    folder: of the data, which nobody may open. through_ns: the end of the quiet behind `until_ns`,
-    which is lived as well.
-    """
+    """One play of an event up to an instant."""
 
     tape: Tape
-    folder: Path
+    folder: Path  # of the data, which nobody may open
     config: Path
     terms: Terms
     resolution_ns: int
     until_ns: int
-    through_ns: int = 0
+    through_ns: int = 0  # the end of the quiet behind `until_ns`, which is lived as well
 
 
-class Heard(msgspec.Struct, frozen=True):
-    """What a strategy answered, each with its instant, and the data that was opened meanwhile."""
-
+class GuardedAnswers(msgspec.Struct, frozen=True):
     answers: tuple[tuple[int, bytes], ...]
     opened: tuple[str, ...]
 
 
-class Peek(msgspec.Struct, frozen=True):
-    """A sign of looking ahead. at_ns: of the first quotes that are others; 0 for a file. found: in
-    words."""
+class LookaheadSign(msgspec.Struct, frozen=True):
+    """A sign of looking ahead."""
 
     event: str
-    at_ns: int
-    found: str
+    at_ns: int  # of the first quotes that are others; 0 for a file
+    found: str  # in words
 
 
-class Overheard(Strategy):
+class AnswerRecorder(Strategy):
     """A strategy whose answers are written down."""
 
     def __init__(self, inner: Strategy, heard: Callable[[bytes], None]) -> None:
         """heard: called with each answer as plain bytes, of `RAISED` where there was none."""
         self._inner = inner
-        self._heard = heard
+        self._on_answer = heard
         self.name = inner.name or type(inner).__name__  # type: ignore[misc]
         super().__init__(inner.params)
 
     def quote(self, view: EventView) -> Quotes:
-        """What the strategy wants. Raises what it raises."""
         text = RAISED
         try:
             answer = self._inner.quote(view)
             text = msgspec.json.encode({key: answer[key] for key in sorted(answer)})
         finally:
-            self._heard(text)
+            self._on_answer(text)
         return answer
 
 
-def overhear(asked: CutRun) -> Heard:
+def record_answers(asked: CutRun) -> GuardedAnswers:
     """Play it and write down every answer of the strategy. Raises ConfigFault."""
     end_ns = max(asked.until_ns, asked.through_ns)
     tape, answers = asked.tape, list[tuple[int, bytes]]()
@@ -102,19 +84,20 @@ def overhear(asked: CutRun) -> Heard:
         made = finish(read_draft(asked.config))
 
         def make() -> Strategy:
-            return Overheard(made.make_strategy(), lambda text: answers.append((run.now_ns, text)))
+            return AnswerRecorder(
+                made.make_strategy(), lambda text: answers.append((run.recorded_ns, text))
+            )
 
         queue_model, resolution_ns = QueueModel.PESSIMISTIC, asked.resolution_ns
         run = Backtest(tape, made.trader, make, queue_model, asked.terms, resolution_ns)
-        run.run(lambda _records: run.now_ns <= asked.until_ns)
-        if run.now_ns <= asked.until_ns:
+        run.run(lambda _records: run.recorded_ns <= asked.until_ns)
+        if run.recorded_ns <= asked.until_ns:
             run.live_on(end_ns)
-    return Heard(tuple(row for row in answers if row[0] <= end_ns), tuple(opened))
+    return GuardedAnswers(tuple(row for row in answers if row[0] <= end_ns), tuple(opened))
 
 
 def cuts(tape: Tape, records_max: int | None = None) -> list[int]:
-    """The instants at which a tape is cut, each where near its place the longest quiet follows.
-    records_max: as if it had so many records at most."""
+    """The instants of the cuts, each moved to the longest quiet near its place."""
     times = [decode_record(line).ts for line in tape.lines[:records_max]]
     count = len(times)
     reach = count // _NEAR
@@ -131,7 +114,6 @@ def cuts(tape: Tape, records_max: int | None = None) -> list[int]:
 
 
 def known_at(tape: Tape, at_ns: int) -> Tape:
-    """A tape as it was known at an instant, that itself included."""
     lines = tuple(line for line in tape.lines if decode_record(line).ts <= at_ns)
     values = tuple(row for row in tape.values if row[0] <= at_ns)
     end_ts = decode_record(lines[-1]).ts
@@ -139,8 +121,7 @@ def known_at(tape: Tape, at_ns: int) -> Tape:
 
 
 def quiet_through(tape: Tape, until_ns: int) -> int:
-    """The last instant before the next record of a tape, or price of its index, happens; the given
-    one where none does."""
+    """The last instant before the next record or index price; `until_ns` where none follows."""
     later = (decode_record(line).ts for line in tape.lines)
     priced = (at_ns for at_ns, _ in tape.values)
     ends = [
@@ -151,28 +132,25 @@ def quiet_through(tape: Tape, until_ns: int) -> int:
     return min(ends, default=until_ns)
 
 
-def peeks(
+def lookahead_signs(
     tape: Tape,
     folder: Path,
     config: Path,
     terms: Terms,
     records_max: int | None = None,
     progress: Callable[[int], None] = lambda plays: None,
-) -> Iterator[Peek | int]:
-    """Signs that a strategy looks ahead on the first so many records of a tape, None for all.
-    After each cut the number of answers up to it that were the same, or one sign, and then no more.
-
-    progress: of the plays done, `PLAYS` in all. Raises ConfigFault.
-    """
+) -> Iterator[LookaheadSign | int]:
+    """After each cut the number of equal answers up to it, or one sign of looking ahead, and then
+    no more. progress: runs done, of `PLAYS`. Raises ConfigFault."""
     instants = cuts(tape, records_max)
-    whole: Heard | None = None
+    whole: GuardedAnswers | None = None
     for plays, until_ns in enumerate((instants[-1], *instants), 1):
         given = tape if whole is None else known_at(tape, until_ns)
         through_ns = quiet_through(tape, until_ns)
         heard = _alone(CutRun(given, folder, config, terms, closes_ns(tape), until_ns, through_ns))
         progress(plays)
         if heard.opened:
-            yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
+            yield LookaheadSign(tape.event, 0, f"opened {heard.opened[0]}")
             return
         if whole is None:
             whole = heard
@@ -183,11 +161,11 @@ def peeks(
             return
 
 
-def _alone(asked: CutRun) -> Heard:
-    """`overhear` in a fresh process, which Ctrl-C ends: half of its answers say nothing."""
+def _alone(asked: CutRun) -> GuardedAnswers:
+    """`record_answers` in a fresh process, which Ctrl-C ends: half of its answers say nothing."""
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=deaf) as pool:
         try:
-            return pool.submit(overhear, asked).result()
+            return pool.submit(record_answers, asked).result()
         except KeyboardInterrupt:
             for child in active_children():
                 child.kill()
@@ -199,22 +177,25 @@ def _difference(
     whole: Sequence[tuple[int, bytes]],
     cut: Sequence[tuple[int, bytes]],
     until_ns: int,
-) -> Peek | None:
-    """The first answer that is another one once the future is not there."""
+) -> LookaheadSign | None:
     known = [row for row in whole if row[0] <= until_ns]
     for number, (mine, theirs) in enumerate(zip(known, cut, strict=False), 1):
         if mine != theirs:
-            return Peek(event, mine[0], f"answer {number} wants something else without the future")
+            return LookaheadSign(
+                event, mine[0], f"answer {number} wants something else without the future"
+            )
     if len(known) != len(cut):
         at_ns = [*known, *cut][min(len(known), len(cut))][0] if known or cut else until_ns
-        return Peek(event, at_ns, f"{len(known)} answers with the future, {len(cut)} without")
+        return LookaheadSign(
+            event, at_ns, f"{len(known)} answers with the future, {len(cut)} without"
+        )
     return None
 
 
 # --- who opens the data ---------------------------------------------------------------------------
 
 _OPENS: Final = frozenset({"open", "os.link", "os.rename"})
-"""Events that begin with the path of what is opened, or can be by another name from then on."""
+"""Events whose first argument is a path that is opened, or gets another name."""
 
 
 class _Opens:
@@ -235,7 +216,7 @@ class _Opens:
         path = os.path.realpath(os.fsdecode(named))
         if path == self.config or _is_code(path):
             return
-        # By a folder that is open what is in it can be opened without its path.
+        # An open folder gives access to its files without their paths.
         if f"{path}{os.sep}".startswith(self.folders) and path not in self.opened:
             self.opened.append(path)
 
@@ -249,8 +230,7 @@ _OPENED = _Opens()
 
 @contextmanager
 def watched(folders: Sequence[Path], config: Path | None = None) -> Iterator[list[str]]:
-    """The files under these folders that are opened meanwhile; the list grows. config: the file
-    that is read meanwhile to know the strategy."""
+    """The files under these folders that are opened meanwhile, except `config`; the list grows."""
     if not _OPENED.is_hooked:
         sys.addaudithook(_OPENED.on_audit)
         _OPENED.is_hooked = True

@@ -1,7 +1,4 @@
-"""One event of a tape under one reading of its queues: the whole trader, and what came of it.
-
-One thread, virtual time, no shell, no journal.
-"""
+"""Runs the whole trader on one event of a tape under one queue model, in virtual time."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +23,7 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId, Ticker
 
-CONFIDENCE: Final = 0.95
-"""What is said of a recorded price of what the ladder is about."""
-
+CONFIDENCE: Final = 0.95  # the confidence of a recorded index price
 _PING_NS: Final = 5 * NS_PER_SECOND // 2
 _HOUR_NS: Final = 3600 * NS_PER_SECOND
 _NONCE: Final = "b0" * 10
@@ -42,57 +37,50 @@ Progress = Callable[[int], bool]
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it. Money in cents, net in thousandths of one.
 
-    whole: whether the tape was played to its end. settled: `outcome` where every rung paid what the
-    tape says, `mid` where holdings are marked at the last middle, `part` where some rungs paid and
-    those of the others are. net_millicents: profit after fees. maker_qty, taker_qty: shares that
-    came to us, and that we took. printed_qty: shares of all recorded prints. requests: by kind;
-    refused: by code; faults: by kind, how often each befell a request. worst_case_max_cents: the
-    most the trader could have lost at once, by its own sums. ledger_difference_cents: the trader's
-    account less the venue's as read last, None unless both were read. profit: where the trader sees
-    it come from, None before quoting. events: what the trader took in; cpu_s: what all of it cost.
-    strategy_fault: the first of `strategy_errors`, empty without one. asked: how many records were
-    asked for, None for all. maker_rate, taker_rate: of fees, as they were given.
+    settled: `outcome` where every rung paid what the tape says, `mid` where inventory is marked at
+    the last middle, `part` where some rungs paid and those of the others are. faults: by kind, how
+    often each befell a request. ledger_difference_cents: the trader's account less the venue's as
+    read last, None unless both were read.
     """
 
     tape: str
     event: str
     recorded: str
     bound: str
-    whole: bool
+    whole: bool  # whether the tape was played to its end
     records: int
     hours: float
     settled: str
-    net_millicents: int
+    net_millicents: int  # profit after fees
     fees_cents: int
     fills: int
-    maker_qty: int
+    maker_qty: int  # maker_qty, taker_qty: shares that came to us, and that we took
     taker_qty: int
-    printed_qty: int
+    printed_qty: int  # shares of all recorded prints
     held_qty: int
-    requests: dict[str, int]
-    refused: dict[str, int]
+    requests: dict[str, int]  # by kind
+    refused: dict[str, int]  # by code
     decisions: int
     strategy_errors: int
-    worst_case_max_cents: int
+    worst_case_max_cents: int  # the most the trader could have lost at once, by its own sums
     ledger_difference_cents: int | None
     latched: str
-    profit: ProfitRow | None
-    events: int
-    cpu_s: float
+    profit: ProfitRow | None  # where the trader sees it come from, None before quoting
+    events: int  # what the trader took in
+    cpu_s: float  # what all of it cost
     faults: dict[str, int] = msgspec.field(default_factory=dict)
-    strategy_fault: str = ""
-    asked: int | None = None
-    maker_rate: str = ""
+    strategy_fault: str = ""  # the first of `strategy_errors`, empty without one
+    asked: int | None = None  # how many records were asked for, None for all
+    maker_rate: str = ""  # maker_rate, taker_rate: of fees, as they were given
     taker_rate: str = ""
 
     @property
     def ended_early(self) -> bool:
-        """Whether it was broken off before the end of the tape and of what was asked for."""
         return not self.whole and (self.asked is None or self.records < self.asked)
 
 
 class Backtest:
-    """One run; call `run` once. venue, trader: in their state of the moment."""
+    """One run; call `run` once."""
 
     def __init__(
         self,
@@ -115,7 +103,7 @@ class Backtest:
         self._driver = Driver(self._began_ns)
         if venue is None:
             venue = RecordedMarket(tape, terms, bound, resolution_ns, self._began_ns)
-        self.venue = venue
+        self.venue = venue  # venue, trader: in their state of the moment
         of_tape = msgspec.structs.replace(alone(settings), series_ticker=Ticker(tape.series))
         self.trader = Trader(of_tape, make_strategy)
         self._link = TermsLink(terms)
@@ -123,36 +111,32 @@ class Backtest:
         self._records = 0
 
     @property
-    def now_ns(self) -> int:
-        """The recorded clock, which is everybody's."""
+    def recorded_ns(self) -> int:
         return self._driver.now_ns
 
     def observed(self, observer: Observer | None) -> "Backtest":
-        """Call an observer, which changes nothing, with all that the trader takes in."""
         self._run.observer = observer
         return self
 
     def run(self, progress: Progress = lambda _records: True) -> "Backtest":
-        """Play the tape to its end, or until `progress` is False. Raises Stalled when the strategy
-        does not come back."""
+        """Play the tape until its end or until `progress` returns False. Raises Stalled."""
         with ended_when_stalled():
             self._play(progress)
         return self
 
     def live_on(self, until_ns: int) -> None:
-        """Live up to an instant, that itself included, in which no record happens any more. Raises
-        Stalled as `run` does."""
+        """Go on up to and including an instant before the next record. Raises Stalled."""
         with ended_when_stalled():
             self._driver.run_until(until_ns)
 
     def _play(self, progress: Progress) -> None:
         driver, run = self._driver, self._run
-        run.receive([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
-        driver.after(_PING_NS, self._ping)
+        run.deliver([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
+        driver.schedule_after(_PING_NS, self._ping)
         for at_ns, price in self._tape.values if self._terms.with_index else ():
-            if at_ns >= self.now_ns:
+            if at_ns >= self.recorded_ns:
                 seen = m.ImpliedValueSeen(self._tape.project_id, at_ns, float(price), CONFIDENCE)
-                driver.at(at_ns + self._terms.feed_ns, partial(run.receive, [seen]))
+                driver.schedule_at(at_ns + self._terms.feed_ns, partial(run.deliver, [seen]))
         for line in self._tape.lines:
             record = decode_record(line)
             driver.reach(record.ts)
@@ -161,26 +145,24 @@ class Backtest:
             self._records += 1
             if not progress(self._records):
                 break
-        driver.run_until(self.now_ns)
+        driver.run_until(self.recorded_ns)
 
     def _ping(self) -> None:
-        """The channel says that it is alive."""
-        self._run.send([m.FeedAlive()])
-        self._driver.after(_PING_NS, self._ping)
+        self._run.send_frames([m.FeedAlive()])
+        self._driver.schedule_after(_PING_NS, self._ping)
 
     # --- what came of it --------------------------------------------------------------------------
 
     def result(self, winners: Winners | None, cpu_s: float = 0.0) -> Result:
-        """What came of it. Every rung pays its winner where that is known and the tape was played
-        whole, else what is held of it counts at the last middle. Raises DoesNotClose when the fills
-        and the venue's ledger differ."""
+        """Rungs with a known winner pay if the whole tape was played; other inventory counts at the
+        last middle. Raises DoesNotClose when the fills and the venue's ledger differ."""
         whole = self._records == len(self._tape.lines)
         known = winners if winners is not None and whole else {}
         venue, account = self.venue, self.venue.account
         held_qty = sum(account.shares.values())
-        report = self.trader.report(self.now_ns)
+        report = self.trader.report(self.recorded_ns)
         for market, winner in known.items():
-            venue.resolve(market, winner, self.now_ns)
+            venue.resolve(market, winner, self.recorded_ns)
         account.prove(venue.gain_cents)
         marks = [account.held_cents(each, venue.marks.get(each, 0)) for each in venue.markets]
         settled = "outcome" if len(known) == len(venue.markets) else "part" if known else "mid"
@@ -191,7 +173,7 @@ class Backtest:
             bound=self._bound.value,
             whole=whole,
             records=self._records,
-            hours=(self.now_ns - self._began_ns) / _HOUR_NS,
+            hours=(self.recorded_ns - self._began_ns) / _HOUR_NS,
             settled=settled,
             net_millicents=1000 * account.cash_cents + 500 * sum(marks),
             fees_cents=account.fees_cents,
@@ -227,11 +209,8 @@ def backtest(
     progress: Progress = lambda _records: True,
     observing: Callable[[Trader], Observer] | None = None,
 ) -> Result:
-    """Play an event under a reading of its queues. winners: what each rung paid, None where that
-    is not known. observing: makes what is called with all that the trader takes in.
-
-    Raises DoesNotClose when the two accounts do not meet.
-    """
+    """Play an event under one queue model. winners: what each rung paid, None if unknown. Raises
+    DoesNotClose when the two accounts differ."""
     began_s = time.process_time()
     run = Backtest(tape, settings, make_strategy, bound, terms)
     run.observed(None if observing is None else observing(run.trader)).run(progress)
@@ -241,10 +220,8 @@ def backtest(
 def distinct(
     tape: Tape, readings: Sequence[QueueModel]
 ) -> dict[QueueModel, tuple[QueueModel, ...]]:
-    """Which readings have to be played, each with those that come to the same.
-
-    Of best prices no print was recorded, and so no place in a queue ever matters.
-    """
+    """Which queue models to run, each with those that give the same result: of best prices no print
+    was recorded, so no place in a queue matters."""
     if kind_of(tape) is Kind.TOPS and readings:
         return {readings[0]: tuple(readings)}
     return {reading: (reading,) for reading in readings}
@@ -254,19 +231,18 @@ LIMITS: Final = {
     Kind.BOOKS: "replayed history does not react to us: no result about size",
     Kind.TOPS: "no sizes and no prints were recorded: fills only where others come to our price, "
     "of sizes made up; all readings of the queue are one",
-    Kind.TRADES: "books are made up around prints; averse fills what trades through our price, "
-    "kind all that trades at it",
+    Kind.TRADES: "books are made up around prints; pessimistic fills what trades through our "
+    "price, optimistic all that trades at it",
 }
 """What a kind of tape cannot say."""
 
 _HEAD: Final = (
-    f"{'tape':<18} {'queue':<7} {'events':>6} {'profit $':>10} {'fees $':>8} {'fills':>6} "
+    f"{'tape':<18} {'queue':<11} {'events':>6} {'profit $':>10} {'fees $':>8} {'fills':>6} "
     f"{'came':>7} {'took':>6} {'of prints':>9} {'requests':>8} {'worst $':>8} {'ev/s':>7}"
 )
 
 
 def text(results: Sequence[Result]) -> str:
-    """The table: a row for each tape and reading, then what there is to be said of them."""
     lines = [_HEAD]
     for tape in dict.fromkeys(result.tape for result in results):
         rows = [result for result in results if result.tape == tape]
@@ -285,7 +261,7 @@ def _row(tape: str, reading: QueueModel, rows: Sequence[Result]) -> str:
     cpu_s = sum(row.cpu_s for row in mine)
     rate = sum(row.events for row in mine) / cpu_s if cpu_s else 0.0
     return (
-        f"{tape:<18} {reading:<7} {len(mine):6d} "
+        f"{tape:<18} {reading:<11} {len(mine):6d} "
         f"{sum(row.net_millicents for row in mine) / 100_000:10.2f} "
         f"{sum(row.fees_cents for row in mine) / 100:8.2f} "
         f"{sum(row.fills for row in mine):6d} "
@@ -296,7 +272,6 @@ def _row(tape: str, reading: QueueModel, rows: Sequence[Result]) -> str:
 
 
 def notes(results: Sequence[Result]) -> list[str]:
-    """What a reader has to know beside the numbers, a line each."""
     lines = []
     for tape in dict.fromkeys(result.tape for result in results):
         rows = [result for result in results if result.tape == tape]
@@ -326,5 +301,5 @@ def notes(results: Sequence[Result]) -> list[str]:
             if _under(rows, reading)
         }
         if net.get(QueueModel.PESSIMISTIC, 1) <= 0 < max(net.values()):
-            lines.append(f"{tape}: a profit that averse does not have is none")
+            lines.append(f"{tape}: a profit that pessimistic does not have is none")
     return lines

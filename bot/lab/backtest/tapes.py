@@ -36,12 +36,12 @@ FILES: Final = (_CATALOG, "tape.jsonl.gz", "underlying.jsonl.gz")
 """All of a folder that is ever read as a tape; the last may be missing."""
 
 _MADE: Final[dict[Path, tuple[Path, tempfile.TemporaryDirectory[str]]]] = {}
-"""By the folder of each tape that was made here: what it was made of, and what is cleared away."""
+"""By the folder of each tape that was made here: its source, and the folder to delete."""
 
 
 def tape_folders(folder: Path) -> tuple[Path, ...]:
-    """The folder itself where it is a tape, else the tapes in it, by name. Of a journal a tape is
-    made, which stands until this process ends. Raises TapeFault when there are none."""
+    """The folder itself if it is a tape, else the tapes in it, by name. A journal becomes a tape
+    that is deleted when this process ends. Raises TapeFault when there are none."""
     try:
         if (folder / _CATALOG).exists():
             return (folder,)
@@ -59,21 +59,20 @@ def tape_folders(folder: Path) -> tuple[Path, ...]:
 
 
 def read_tapes(folder: Path) -> Iterator[Tape]:
-    """Every event of a folder that has records, as `venue.crowd.tape` reads them. Raises TapeFault;
-    of a tape that was made here it names what that was made of, for nobody finds the other."""
+    """Every event of a folder that has records. Raises TapeFault, which names the journal of a tape
+    made here."""
     try:
         yield from tapes_of(folder)
     except TapeFault as fault:
         if folder not in _MADE:
             raise
         source, _ = _MADE[folder]
-        told = str(fault).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")
-        raise TapeFault(f"{source}: as a tape: {told}") from None
+        text = str(fault).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")
+        raise TapeFault(f"{source}: as a tape: {text}") from None
 
 
 @functools.cache
 def _made_of(folder: Path) -> Path:
-    """A tape of a journal of ours."""
     scratch = tempfile.TemporaryDirectory(prefix="bot-tape-")
     into = Path(scratch.name) / folder.name
     _MADE[into] = folder, scratch
@@ -88,8 +87,7 @@ def tidy() -> None:
 
 
 def warnings(folder: Path) -> tuple[str, ...]:
-    """What a reader of a tape that was made of a recording of ours has to know; of any other
-    nothing. Raises TapeFault."""
+    """What a reader of a tape made from a journal has to know. Raises TapeFault."""
     if folder not in _MADE:
         return ()
     catalog: dict[str, Any] = msgspec.json.decode((folder / _CATALOG).read_bytes())
@@ -97,10 +95,8 @@ def warnings(folder: Path) -> tuple[str, ...]:
 
 
 def winners(tape: Tape, folder: Path) -> dict[MarketId, Outcome] | None:
-    """What the rungs paid in the end of which the tape knows it; None where it does of none.
-
-    Of brackets, a rung between two pays YES if one above it did. Raises TapeFault.
-    """
+    """What the rungs paid; None if the tape knows it of none. Of brackets, a rung between two pays
+    YES if one above it did. Raises TapeFault."""
     try:
         won = ends(folder).get(tape.event, {})
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as fault:
@@ -120,18 +116,15 @@ _BEGINNING_NS: Final = 600 * NS_PER_SECOND
 
 
 def write_tape(folder: Path, into: Path) -> None:
-    """Write what the newest run in a state directory recorded, as far as it is kept, as a tape's
-    folder. The same in gives the same out.
-
-    Raises TapeFault when it cannot be read, and when no frame of a listed rung is in it.
-    """
+    """Write the newest run of a state directory as a tape's folder; the same journal gives the same
+    bytes. Raises TapeFault when it cannot be read or has no frame of a listed rung."""
     warnings: list[str] = []
     try:
         run = next(runs(folder), None)
         paths = segments(folder) if run is None else run.paths
         entries = placed_entries(paths, from_the_start=run is not None)
-        beside = () if run is None else beside_of(run)
-        market = read_market(_up_to_damage(entries, warnings), beside)
+        others = () if run is None else beside_of(run)
+        market = read_market(_up_to_damage(entries, warnings), others)
     except JournalFault as fault:
         raise TapeFault(str(fault)) from None
     if not market.history:
@@ -179,9 +172,8 @@ def _up_to_damage(entries: Iterator[Placed], warnings: list[str]) -> Iterator[Pl
 
 
 def _begun_ns(market: JournalMarket) -> int:
-    """When the first frame to arrive set out, by the venue's clock: the least delay of any at the
-    beginning, but for a hundredth of them, is the way itself and what the two clocks differ by.
-    Later the venue's clock may be set otherwise, and say nothing of the beginning."""
+    """When the first frame left the venue, by its clock. The one-percent quantile of the early
+    delays is the latency plus the clock offset; the venue's clock may be set differently later."""
     first_ns = min(each.arrived_ns for each in market.history)
     early = [each for each in market.history if each.arrived_ns <= first_ns + _BEGINNING_NS]
     delays = sorted(each.arrived_ns - each.seen.ts_ns for each in early)
@@ -199,15 +191,15 @@ def _record(market: JournalMarket, each: MarketEvent, begun_ns: int) -> BookReco
 
 
 def _rung(market: JournalMarket, rung: model.Market, unit: str) -> dict[str, Any]:
-    """A rung of the catalogue, its strike in a unit that is not larger than its own. A single
-    binary market is to a tape a bracket that stands alone."""
+    """A rung of the catalogue, its strike in a unit no larger than its own. A single binary market
+    becomes a bracket that is alone."""
     strike = rung.strike_value
     winner = market.winners.get(rung.market_id) or None
-    told = {"ticker": rung.ticker, "strike": strike or "0", "outcome": winner}
+    row = {"ticker": rung.ticker, "strike": strike or "0", "outcome": winner}
     if not strike:
-        return told | {"floor": "0", "cap": "0"}
+        return row | {"floor": "0", "cap": "0"}
     times = dollars_per_unit(rung.strike_unit) // dollars_per_unit(unit)
-    return told if times == 1 else told | {"strike": f"{Decimal(strike) * times:f}"}
+    return row if times == 1 else row | {"strike": f"{Decimal(strike) * times:f}"}
 
 
 def _warnings(market: JournalMarket) -> Iterator[str]:
@@ -223,7 +215,7 @@ def _warnings(market: JournalMarket) -> Iterator[str]:
     if market.taken_prints:
         yield (
             f"{market.taken_prints} prints that we made as taker were left out; what they took "
-            f"stands on for {GIVEN_BACK_NS // NS_PER_SECOND} s at most"
+            f"stays for {GIVEN_BACK_NS // NS_PER_SECOND} s at most"
         )
     if met := sum(each.filled_us for each in market.history):
         yield f"{met} prints came to orders of ours; they stay in it"

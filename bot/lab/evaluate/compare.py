@@ -1,8 +1,7 @@
-"""From runs to findings: points, frontiers, claims at equal risk, what a budget costs.
+"""From runs to findings: points, frontiers, claims at equal risk, the cost of a budget.
 
-The setting of each strategy is chosen on the tuning seeds, and everything reported is of the report
-seeds. The first entry is the champion; each claim is that it gains more than another at equal risk.
-See docs/strategies.md, "The protocol", and docs/pricing.md#section-3-protocol.
+Settings are chosen on the tuning seeds; everything reported is of the report seeds. The first entry
+is the champion. See docs/strategies.md, "The protocol", and docs/pricing.md#section-3-protocol.
 """
 
 import math
@@ -23,36 +22,29 @@ from bot.lab.evaluate.statistics import Floats, Interval, Sample
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting in one world over the report seeds. Money in dollars.
-
-    mean, sd: of the profit; seen_sd: as it came out in these runs. edge, edge_error: mean of spread
-    less fees and its standard error. ratio: edge by sd. Of a single run sd, seen_sd, edge_error and
-    ratio are 0 and say nothing. requests_per_fill: None where nothing filled. means: averages over
-    seeds of AVERAGED. markouts: cents a share by horizon against the true value.
-    """
+    """One setting in one world over the report seeds. Money in dollars. ratio: edge by sd. Of a
+    single run sd, seen_sd, edge_error and ratio are 0 and say nothing."""
 
     value: float | None
     params: dict[str, Any]
     chosen: bool
     seeds: int
-    mean: float
+    mean: float  # mean, sd: of the profit
     sd: float
-    seen_sd: float
-    edge: float
+    seen_sd: float  # as it came out in these runs
+    edge: float  # edge, edge_error: mean of spread less fees and its standard error
     edge_error: float
     ratio: float
     q05: float
     q01: float
     worst_99: float
-    requests_per_fill: float | None
+    requests_per_fill: float | None  # None where nothing filled
     latched: int
-    means: dict[str, float]
-    markouts: dict[str, float]
+    means: dict[str, float]  # averages over seeds of AVERAGED
+    markouts: dict[str, float]  # cents a share by horizon against the true value
 
 
 class FrontierRow(msgspec.Struct, frozen=True):
-    """An entry in a world: its frontier, in the order of its risk parameter."""
-
     entry: str
     world: str
     risk: str
@@ -64,24 +56,19 @@ class FrontierRow(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """The champion against another in a world.
-
-    gain: dollars of edge a run at equal sd, on average of `sds`, those of the champion's settings.
-    chosen_gain: at `sd`, that of its chosen one. profit_gain: as `gain`, of profits, holdings and
-    all. ratio_gain: of edge over sd, at the chosen settings. p: of the gain, corrected over every
-    claim made. wins, losses: seeds on which the champion's edge was above or below the other's
-    scaled to the same sd.
-    """
+    """The champion against another in a world. gain: dollars of edge a run at equal sd, on average
+    of `sds`, those of the champion's settings. wins, losses: seeds on which the champion's edge was
+    above or below the other's scaled to the same sd."""
 
     world: str
     rival: str
     sds: list[float]
     sd: float
     gain: Interval
-    chosen_gain: Interval
-    profit_gain: Interval
-    ratio_gain: Interval
-    p: float
+    chosen_gain: Interval  # at `sd`, that of its chosen one
+    profit_gain: Interval  # as `gain`, of profits, inventory and all
+    ratio_gain: Interval  # of edge over sd, at the chosen settings
+    p: float  # of the gain, corrected over every claim made
     wins: int
     losses: int
 
@@ -95,19 +82,17 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overall(msgspec.Struct, frozen=True, kw_only=True):
-    """The champion against another in all worlds. gain: as in `Claim`, on average of the worlds,
-    the same seeds resampled in each. above, below: worlds in which the whole interval lies there.
-    """
+    """The champion against another in all worlds."""
 
     rival: str
-    gain: Interval
-    above: int
+    gain: Interval  # as in `Claim`, on average of the worlds, the same seeds resampled in each
+    above: int  # above, below: worlds in which the whole interval lies there
     below: int
 
 
 class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hard budget does to one setting in a world. Dollars; edges are means, quantiles are of
-    profits."""
+    """What a hard budget does to one setting in a world, in dollars. Edges are means, quantiles are
+    of profits."""
 
     entry: str
     world: str
@@ -122,16 +107,15 @@ class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Faulty(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry whose strategy raised or answered nonsense: `times` in so many `lives`, those of
-    tuning too. first: the first fault, with file and line where it has one."""
+    """An entry whose strategy raised or answered nonsense `times` in `lives` runs."""
 
     entry: str
     times: int
     lives: int
-    first: str
+    first: str  # the first fault, with file and line where it has one
 
     @property
-    def text(self) -> str:
+    def sentence(self) -> str:
         often = f"{self.times} times in {self.lives} {'run' if self.lives == 1 else 'runs'}"
         return f"{self.entry}: its strategy was at fault {often}, first {self.first}"
 
@@ -152,8 +136,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Cell:
-    """The runs of an entry in a world: a row by seed for each setting."""
-
     def __init__(
         self,
         of: Callable[[Contender, dict[str, Any], Scenario, int], RunMetrics],
@@ -174,11 +156,10 @@ class _Cell:
 
     @property
     def best(self) -> Sample:
-        return self.sample.at(self.chosen)
+        return self.sample.at_setting(self.chosen)
 
 
 def _sample(runs: Sequence[Sequence[RunMetrics]]) -> Sample:
-    """Dollars by setting and seed."""
     cents = np.array(
         [
             [(r.net, r.spread - r.fees, r.held_variance, r.edge_by_gain, r.gain_mean) for r in row]
@@ -200,7 +181,7 @@ def compare(
 
     def of(entry: Contender, params: dict[str, Any], world: Scenario, seed: int) -> RunMetrics:
         task = Task(entry, params, world, seed, folder)
-        return store.results[task.key] if entry.plugin else RunMetrics()
+        return store.results[task.result_key] if entry.plugin else RunMetrics()
 
     cells = {
         (entry.name, world.name): _Cell(of, entry, world, seeds, tune)
@@ -242,7 +223,6 @@ def compare(
 
 
 def _faults(cells: Sequence[_Cell]) -> list[Faulty]:
-    """The entries whose strategies were at fault, in the order of cells."""
     wrong: defaultdict[str, list[RunMetrics]] = defaultdict(list)
     for cell in cells:
         rows = (*cell.tuned, *cell.runs)
@@ -255,7 +235,6 @@ def _faults(cells: Sequence[_Cell]) -> list[Faulty]:
 
 
 def _overall(made: Sequence[tuple[Claim, Floats]], cases: int) -> list[Overall]:
-    """Each rival's claims, with what every resample of so many seeds makes of them, as one."""
     by_rival: defaultdict[str, list[tuple[Claim, Floats]]] = defaultdict(list)
     for each in made:
         by_rival[each[0].rival].append(each)
@@ -270,7 +249,6 @@ def _overall(made: Sequence[tuple[Claim, Floats]], cases: int) -> list[Overall]:
 
 
 def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> tuple[Claim, Floats]:
-    """The champion against another, and what each row of places makes of the gain."""
     sd, other_sd = (float(cell.best.sds()[0]) for cell in (champion, rival))
     scaled = rival.best.edges[0] * (sd / other_sd if other_sd > 0 else 1.0)
     wins, losses = stats.signs(champion.best.edges[0], scaled)
@@ -324,14 +302,13 @@ def _point(cell: _Cell, place: int) -> Point:
 
 
 def _budgets(cells: dict[tuple[str, str], _Cell], places: stats.Ints) -> list[BudgetLine]:
-    """Each entry under a budget and the same without it, at the setting chosen without it."""
     found: list[BudgetLine] = []
     for (name, world), cell in cells.items():
         free, budget = name.partition("_budget")[0], cell.entry.budget_cents
         unbound = cells.get((free, world))
         if budget is None or unbound is None or unbound.entry.budget_cents is not None:
             continue
-        before, after = unbound.best, cell.sample.at(unbound.chosen)
+        before, after = unbound.best, cell.sample.at_setting(unbound.chosen)
         edges = [sample.edges[0] for sample in (after, before)]
         kept = float(_share(*(each.mean() for each in edges)))
         drawn = _share(*(each[places].mean(axis=1) for each in edges))

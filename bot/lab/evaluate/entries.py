@@ -1,8 +1,4 @@
-"""What is compared with what: each entry is a strategy with the values of its risk parameter.
-
-That is what an operator turns to trade less or more risk; a frontier is drawn by sweeping it. Where
-a strategy has none, its size is swept instead.
-"""
+"""The entries of a comparison: strategies with the values of their risk parameter or size."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -21,31 +17,26 @@ Params = Mapping[str, Any]
 
 
 class Contender(msgspec.Struct, frozen=True):
-    """A line of the comparison.
-
-    plugin: as `find_strategy` takes it; empty for doing nothing. risk: the risk parameter, several
-    names joined by + that are turned together; it takes each of `values`, the others are `fixed`.
-    No values is one setting. budget_cents: what the event may lose at worst, None without a limit.
-    """
+    """A line of the comparison. risk: the risk parameter, several names joined by + that are turned
+    together; it takes each of `values`, the others are `fixed`. No values is one setting."""
 
     name: str
-    plugin: str
+    plugin: str  # as `find_strategy` takes it; empty for doing nothing
     fixed: dict[str, Any] = {}
     risk: str = ""
     values: tuple[float | int, ...] = ()
-    budget_cents: int | None = None
+    budget_cents: int | None = None  # what the event may lose at worst, None without a limit
     is_baseline: bool = False
 
     def settings(self) -> tuple[dict[str, Any], ...]:
-        """The parameters of every point of its frontier."""
         if not self.values:
             return (dict(self.fixed),)
         names = self.risk.split("+")
         return tuple({**self.fixed, **dict.fromkeys(names, value)} for value in self.values)
 
     def maker(self, params: Params, folder: Path) -> Callable[[], Strategy]:
-        """What makes a fresh strategy; one was made to see that it can be. Raises StrategyFault,
-        also for parameters that are none of its schema."""
+        """What makes a fresh strategy; one is made to check. Raises StrategyFault, also for bad
+        parameters."""
         try:
             found = find_strategy(self.plugin, folder)
             checked = found.Params.model_validate(dict(params))
@@ -71,7 +62,6 @@ def _joint(
     is_baseline: bool = False,
     **fixed: Any,
 ) -> Contender:
-    """A form of the ladder strategy, swept over how soon its holdings move its prices."""
     return Contender(
         name, "ladder_joint", {**_JOINT, **fixed}, risk, values, is_baseline=is_baseline
     )
@@ -163,12 +153,9 @@ def _entry_named(name: str) -> Contender | None:
 
 
 def entries_named(text: str, *, baselines: bool = True) -> tuple[Contender, ...]:
-    """The entries that a comma-separated text names, the first one first, and the baselines.
-
-    A name is that of an entry, an ablation, `all`, `ablations`, NAME:VALUE for one of the values of
-    its risk parameter alone, NAME@DOLLARS for one under a budget, or anything `find_strategy`
-    takes, at its defaults. Raises StrategyFault for a name or value that is none.
-    """
+    """The entries that a comma-separated text names, in its order, then the baselines. A name is an
+    entry, an ablation, `all`, `ablations`, NAME:VALUE, NAME@DOLLARS, or anything `find_strategy`
+    takes. Raises StrategyFault for a name or value that is none."""
     found: dict[str, Contender] = {}
     for name in (part.strip() for part in text.split(",")):
         if name == "all":

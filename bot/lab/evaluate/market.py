@@ -1,7 +1,4 @@
-"""The market of an evaluation: a crowd's orders around the true values, and the books they make.
-
-Reads show what the engine did at once.
-"""
+"""The market of an evaluation: a crowd's orders around the true values. Reads have no lag."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,10 +9,10 @@ from bot.lab.evaluate.scenarios import (
     NATURE,
     Act,
     Informed,
-    Latent,
     Look,
     Noise,
     Scenario,
+    TruePath,
     Visit,
 )
 from bot.lab.exchange.exchange import (
@@ -26,8 +23,10 @@ from bot.lab.exchange.exchange import (
     PaperAccount,
     ShownBook,
     accounts,
+    buy_order,
+    print_of,
 )
-from bot.lab.sim.venue import PROJECT, SERIES, market_id
+from bot.lab.sim.venue import PROJECT, SERIES, event_listing, market_id, market_listing
 from venue.engine import messages as v
 from venue.wire import model
 from venue.wire.money import (
@@ -44,12 +43,10 @@ from venue.wire.money import (
     canonical,
     fee_cents,
 )
-from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker, UserId
-from venue.wire.requests import Amend, QtyOrder, TimeInForce
+from venue.wire.names import MarketId, OrderId, Ticker, UserId
+from venue.wire.requests import Amend, TimeInForce
 
-CASH_CENTS: Final = Cents(10_000_000)
-"""What the trader begins with: enough that cash never binds."""
-
+CASH_CENTS: Final = Cents(10_000_000)  # what the trader begins with: enough that cash never binds
 NOISE: Final = UserId("crowd.noise")
 INFORMED: Final = UserId("crowd.informed")
 SWEEP: Final = UserId("crowd.sweep")
@@ -64,21 +61,17 @@ _BULK: Final = Qty(100)
 
 
 class TrueValueMarket:
-    """One event of `world.rungs` rungs.
-
-    exchange: where everybody's orders are. markets: the rungs in strike order. account: the
-    trader's. resting: its orders in the book. changed: rungs whose book changed since it was last
-    cleared; prints: since then, in order.
-    """
+    """One event of `world.rungs` rungs. exchange: where everybody's orders are. markets: the rungs
+    in strike order. changed: rungs whose book changed since it was last cleared;"""
 
     def __init__(self, world: Scenario, strikes: Sequence[int], start_ns: int) -> None:
         self.markets = [market_id(0, rung) for rung in range(world.rungs)]
         self.rung_of = {market: rung for rung, market in enumerate(self.markets)}
         self.books = {market: LevelBook(start_ns) for market in self.markets}
-        self.account = PaperAccount()
-        self.resting: dict[OrderId, v.OrderState] = {}
+        self.account = PaperAccount()  # the trader's
+        self.resting: dict[OrderId, v.OrderState] = {}  # its orders in the book
         self.changed: dict[MarketId, None] = {}
-        self.prints: list[v.TradePrinted] = []
+        self.prints: list[v.TradePrinted] = []  # since then, in order
         self._made = 0
         self._maker_rate = world.maker_rate
         crowd = (NOISE, INFORMED, SWEEP, ARBITRAGE, *MAKERS)
@@ -92,29 +85,10 @@ class TrueValueMarket:
         )
 
     def _listing(self, world: Scenario, strikes: Sequence[int], start_ns: int) -> list[v.Command]:
-        event = v.ListEvent(
-            event_ticker=EVENT,
-            series_ticker=SERIES,
-            project_market_id="cccccccc-0000-4000-8000-000000000000",
-            project_id=PROJECT,
-            title="Acme at the end of the quarter",
-            category="valuation",
-            status=model.EventStatus.OPEN,
-            mutually_exclusive=False,
-            resolution_date_ns=start_ns + world.resolution_ns,
-        )
+        event = event_listing(EVENT, SERIES, 0, 1, start_ns + world.resolution_ns)
+        rates = world.maker_rate, world.taker_rate
         rungs = [
-            v.ListMarket(
-                market_id=market,
-                ticker=Ticker(f"{EVENT}-R{rung}"),
-                event_ticker=EVENT,
-                name=f"above {strikes[rung]}",
-                outcome_label="above",
-                maker_fee_rate=world.maker_rate,
-                taker_fee_rate=world.taker_rate,
-                strike_value=str(strikes[rung]),
-                strike_unit="USD",
-            )
+            market_listing(market, Ticker(f"{EVENT}-R{rung}"), EVENT, strikes[rung], "USD", *rates)
             for rung, market in enumerate(self.markets)
         ]
         return [v.ListCompany(PROJECT, "Acme", "ACME"), event, *rungs]
@@ -134,13 +108,12 @@ class TrueValueMarket:
                     if event.order.remaining_qty and event.order.status in model.RESTING:
                         self.resting[event.order.order_id] = event.order
                 case v.FillBooked() if event.user_id == MAKER:
-                    self.account.filled(event)
+                    self.account.on_fill(event)
                 case _:
                     pass
 
-    def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
-        """Every order that ours can meet is in the engine."""
-        return exchange.apply(command, now_ns)
+    def execute_write(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
+        return exchange.execute(command, now_ns)
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
         book = self.books[market_id]
@@ -160,38 +133,21 @@ class TrueValueMarket:
         """An order of the crowd: it buys YES up to a canonical price, or NO down to one."""
         self._made += 1
         outcome = Outcome.YES if buys else Outcome.NO
-        order = QtyOrder(
-            market,
-            outcome,
-            Side.BUY,
-            canonical(outcome, Price(price)),
-            Qty(qty),
-            TimeInForce.GTC if rests else TimeInForce.IOC,
-            ClientOrderId(f"c{self._made}"),
-        )
-        return self.exchange.apply(v.PlaceOrder(user, order), now_ns)
+        tif = TimeInForce.GTC if rests else TimeInForce.IOC
+        own_price = canonical(outcome, Price(price))
+        order = buy_order(market, outcome, own_price, qty, tif, f"c{self._made}")
+        return self.exchange.execute(v.PlaceOrder(user, order), now_ns)
 
     def resolve(self, pays: Sequence[bool], now_ns: int) -> None:
         for market, yes in zip(self.markets, pays, strict=True):
             winner = Outcome.YES if yes else Outcome.NO
-            self.exchange.apply(v.ResolveMarket(market, winner), now_ns)
-            self.account.settled(market, winner)
+            self.exchange.execute(v.ResolveMarket(market, winner), now_ns)
+            self.account.on_payout(market, winner)
 
     # --- the channel ------------------------------------------------------------------------------
 
     def frames(self, now_ns: int) -> list[m.Event]:
-        """Prints since this was asked last, then whole books of what has changed."""
-        events: list[m.Event] = [
-            m.Trade(
-                each.market_id,
-                each.at_ns,
-                each.trade_id,
-                each.price,
-                each.qty,
-                (each.taker_outcome is Outcome.YES) == (each.taker_side is Side.BUY),
-            )
-            for each in self.prints
-        ]
+        events: list[m.Event] = [print_of(each) for each in self.prints]
         events += [self.exchange.book_update(market, now_ns) for market in self.changed]
         self.prints.clear()
         self.changed.clear()
@@ -217,10 +173,8 @@ class TrueValueMarket:
         return found
 
     def worst_cents(self) -> int:
-        """What the trader may lose at worst by what it holds and what rests at the venue, cents.
-
-        Computed from the venue's own state, outcome by outcome, with every order filled that would
-        hurt there: nothing of the trader's own computation is in it.
+        """What the trader may lose at worst by its inventory and resting orders, in cents. Computed
+        outcome by outcome from the venue's own state; nothing of the trader's computation is used.
         """
         orders = [
             (order, fee_cents(self._maker_rate, order.remaining_qty, order.price))
@@ -245,12 +199,10 @@ class TrueValueMarket:
 
 
 class DrawnCrowd:
-    """Everybody but the trader: carries the drawn acts out against the book that it meets."""
-
     def __init__(
-        self, world: Scenario, latent: Latent, venue: TrueValueMarket, start_ns: int
+        self, world: Scenario, true_path: TruePath, venue: TrueValueMarket, start_ns: int
     ) -> None:
-        self._latent = latent
+        self._true_path = true_path
         self._venue = venue
         self._start_ns = start_ns
         self._orders: dict[tuple[int, int, bool], OrderId] = {}
@@ -260,8 +212,7 @@ class DrawnCrowd:
         }
         self._taker_rate = world.taker_rate
 
-    def act(self, act: Act, now_ns: int) -> None:
-        """Carry an act out; an implied value is none of the crowd's."""
+    def perform_act(self, act: Act, now_ns: int) -> None:
         match act:
             case Noise():
                 self.noise(act, now_ns)
@@ -284,9 +235,9 @@ class DrawnCrowd:
             self._venue.trade(NOISE, market, now_ns, buys=act.buys, price=act.limit, qty=act.qty)
 
     def _informed(self, act: Informed, now_ns: int) -> None:
-        """Somebody who knows the value takes what is off by more than the taker's fee."""
+        """An informed taker takes orders that are off by more than the fee."""
         trade, market = self._venue.trade, self._venue.markets[act.rung]
-        fair_mc = self._latent.fairs(now_ns - self._start_ns)[act.rung]
+        fair_mc = self._true_path.fairs(now_ns - self._start_ns)[act.rung]
         bid, ask = self._venue.best(market)
         user = SWEEP if act.sweep else INFORMED
         cheap = [p for p, fee in self._fees_mc.items() if p * MILLICENTS + fee < fair_mc]
@@ -310,7 +261,7 @@ class DrawnCrowd:
     def _move(self, act: Visit, buys: bool, price: int | None, qty: int, now_ns: int) -> None:
         """One order of a maker's: amended, placed where it has traded away, or cancelled."""
         user, key = MAKERS[act.maker], (act.maker, act.rung, buys)
-        apply, resting = self._venue.exchange.apply, self._orders.pop(key, None)
+        apply, resting = self._venue.exchange.execute, self._orders.pop(key, None)
         order: v.OrderState | None = None
         if price is None or not PRICE_MIN <= price <= PRICE_MAX:
             if resting is not None:

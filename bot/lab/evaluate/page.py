@@ -1,7 +1,4 @@
-"""The findings of an evaluation: Markdown tables for docs/strategies.md, and a page with plots.
-
-The page shows the same tables, made from the Markdown. Nulls stay in, worst cells are marked.
-"""
+"""The findings of an evaluation: Markdown tables for docs/strategies.md, and a page with plots."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,18 +15,13 @@ from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
 BEGIN: Final = "<!-- evaluation: begin -->"
 END: Final = "<!-- evaluation: end -->"
 
-_MANY_WORLDS: Final = 3
-"""From so many on there is a table at a glance, too."""
-
-_LINE: Final = 13
-"""Height of the name of a line: a frontier is high enough for all of them."""
+_MANY_WORLDS: Final = 3  # from so many on there is a table at a glance, too
+_LINE: Final = 13  # height of the name of a line: a frontier is high enough for all of them
 
 
 def around(path: Path) -> tuple[str, str]:
-    """The text of a file before the first marker and after the second.
-
-    Raises ValueError when it has none, and OSError when it cannot be read.
-    """
+    """The text of a file before the first marker and after the second. Raises ValueError without
+    markers, and OSError."""
     before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -38,7 +30,6 @@ def around(path: Path) -> tuple[str, str]:
 
 
 def write_into(path: Path, found: Comparison) -> None:
-    """Put the tables between the two markers of a file. Raises as `around` does."""
     before, after = around(path)
     replace_named(path, f"{before}{BEGIN}\n{markdown(found)}{END}{after}".encode())
 
@@ -48,7 +39,7 @@ def write_into(path: Path, found: Comparison) -> None:
 
 def markdown(found: Comparison) -> str:
     # What a strategy raises may have several lines.
-    parts = [*(f"**{' '.join(each.text.split())}.**" for each in found.faults), _head(found)]
+    parts = [*(f"**{' '.join(each.sentence.split())}.**" for each in found.faults), _head(found)]
     if found.claims:
         if len(found.worlds) >= _MANY_WORLDS:
             parts.append(_glance(found))
@@ -62,7 +53,6 @@ def markdown(found: Comparison) -> str:
 
 
 def markdown_table(title: str, rows: Sequence[Mapping[str, object]]) -> str:
-    """A table under its title; each row has its cells by column, one line of text each."""
     cells = [[" ".join(str(c).split()).replace("|", "/") for c in row.values()] for row in rows]
     lines = [[*rows[0]], *cells]
     drawn = [f"| {' | '.join(line)} |" for line in lines]
@@ -70,7 +60,6 @@ def markdown_table(title: str, rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def interval_text(of: Interval, form: str) -> str:
-    """An estimate and its interval. form: of a number."""
     return f"{of.value:{form}} [{of.low:{form}}, {of.high:{form}}]"
 
 
@@ -88,7 +77,6 @@ def _head(found: Comparison) -> str:
 
 
 def _glance(found: Comparison) -> str:
-    """A row for each world, a column for each rival, and what they come to together."""
     rows: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for claim in found.claims:
         rows[claim.world][claim.rival] = interval_text(claim.gain, "+.1f")
@@ -123,8 +111,8 @@ def _claims(found: Comparison) -> str:
 
 
 def _worst_cells(found: Comparison) -> set[tuple[str, str]]:
-    """The world and rival of the least gain of the champion on each rival, by its sds; none where
-    there is one world."""
+    """The world and rival of the champion's least gain on each rival, by its sds; empty for one
+    world."""
 
     def scaled(claim: Claim) -> float:
         sds = sum(claim.sds)
@@ -194,7 +182,6 @@ def page(found: Comparison) -> str:
 
 
 def _frontier(found: Comparison, world: str) -> str:
-    """Edge against sd of every setting, a line per entry, the chosen one ringed."""
     lines = [line for line in found.lines if line.world == world]
     points = [point for line in lines for point in line.points]
     plot = Plot(
@@ -211,7 +198,6 @@ def _frontier(found: Comparison, world: str) -> str:
 
 
 def _drawn(plot: Plot, line: FrontierRow, css: str) -> tuple[str, str, float, str]:
-    """Draw the settings of an entry; returns the name at the end of their line."""
     points = sorted(line.points, key=lambda point: point.sd)
     plot.trace("ink hue", [(p.sd, p.edge) for p in points], css=css)
     for p in points:
@@ -221,7 +207,6 @@ def _drawn(plot: Plot, line: FrontierRow, css: str) -> tuple[str, str, float, st
 
 
 def _differences(found: Comparison, world: str) -> str:
-    """The champion's gain over each other at equal sd, over its frontier, with its interval."""
     worst, rows = _worst_cells(found), []
     for claim in found.claims:
         if claim.world == world:

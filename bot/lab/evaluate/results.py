@@ -1,8 +1,7 @@
-"""The results of runs: made in several processes, kept in a file, never made twice.
+"""Runs tasks in several processes and keeps their results in a file, so that none runs twice.
 
-The key of a result names strategy, parameters, world, seed and the code that it depends on: an
-evaluation that was broken off goes on where it stopped, and a changed line of code makes all of it
-new.
+A result's key names strategy, parameters, world, seed and code: an interrupted evaluation resumes,
+and a changed line of code makes all of it new.
 """
 
 import ast
@@ -22,8 +21,8 @@ import numpy as np
 
 from bot.config.plugins import StrategyFault, module_of
 from bot.lab.evaluate.entries import Contender
-from bot.lab.evaluate.run import RunMetrics, live
-from bot.lab.evaluate.scenarios import Draws, Scenario, draw
+from bot.lab.evaluate.run import RunMetrics, run_strategy
+from bot.lab.evaluate.scenarios import RandomInputs, Scenario, draw
 from bot.lab.evaluate.timeout import Stalled
 from bot.lab.pool import in_order
 
@@ -45,9 +44,8 @@ class _StoredRun(msgspec.Struct, frozen=True):
 
 
 class RunStore(Generic[T]):
-    """Results by key, in memory and in a file that only grows: a line of JSON each. path None: in
-    memory alone. A line that cannot be read, such as a last one that was torn off, counts for
-    nothing."""
+    """Results by key, in memory and, unless the path is None, as lines of JSON in a file that only
+    grows. A line that cannot be read counts for nothing."""
 
     def __init__(self, path: Path | None, kind: type[T]) -> None:
         """Raises ValueError for a file that holds something else."""
@@ -80,7 +78,6 @@ class RunStore(Generic[T]):
 
 
 def digest_of(*parts: Any) -> str:
-    """Twelve hex digits that name these values."""
     text = msgspec.json.encode(parts, order="deterministic")
     return hashlib.blake2b(text, digest_size=6).hexdigest()
 
@@ -90,8 +87,8 @@ def digest_of(*parts: Any) -> str:
 
 @lru_cache(maxsize=64)
 def code_digest(*plugins: str, folder: Path = _ROOT) -> str:
-    """Twelve hex digits that name all code of this program, and that of what `plugins` name a
-    strategy or function in, with every file that it imports. Raises StrategyFault."""
+    """Twelve hex digits of all code of this program and of `plugins` with every file they import.
+    Raises StrategyFault."""
     digest = hashlib.blake2b(_program(), digest_size=6)
     for plugin in filter(None, plugins):
         module = module_of(plugin, folder)
@@ -114,8 +111,8 @@ def _program() -> bytes:
 
 
 def _sources_of(module: str, package: str, file: Path) -> list[Path]:
-    """The files of a module and of what it imports at any place, found without running any of it.
-    Of installed packages the module's own counts alone."""
+    """The files of a module and of all that it imports, found without running any. Of installed
+    packages only the module's own counts."""
     own = module.partition(".")[0]
     found = {file.resolve(): package}
     for path in (left := [*found]):
@@ -140,8 +137,8 @@ def _imported(path: Path, package: str) -> Iterator[str]:
 
 
 def _files_of(name: str, own: str) -> Iterator[tuple[Path, str]]:
-    """The file of a module and those of the packages around it, each with the name of its package.
-    own: the package that counts wherever it is."""
+    """The file of a module and those of the packages around it, each with its package. own: the
+    package that always counts."""
     top, places, package = name.partition(".")[0], None, ""
     for part in () if top in _OURS else name.split("."):
         spec = PathFinder.find_spec(part, places)
@@ -164,21 +161,20 @@ def _files_of(name: str, own: str) -> Iterator[tuple[Path, str]]:
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A run. folder: what the path of a strategy starts from."""
+    """A run."""
 
     entry: Contender
     params: dict[str, Any]
     world: Scenario
     seed: int
-    folder: Path = _ROOT
+    folder: Path = _ROOT  # what the path of a strategy starts from
 
     @property
-    def key(self) -> str:
-        """What names its result in a file."""
+    def result_key(self) -> str:
         plugin, budget_cents = self.entry.plugin, self.entry.budget_cents
         setting = digest_of(plugin, self.params, budget_cents)
         code = code_digest(plugin, folder=self.folder)
-        return f"{setting}/{self.world.key}/{self.seed}/{code}"
+        return f"{setting}/{self.world.size_key}/{self.seed}/{code}"
 
 
 def tasks_of(
@@ -187,7 +183,7 @@ def tasks_of(
     seeds: Iterable[int],
     folder: Path = _ROOT,
 ) -> dict[str, Task]:
-    """Every run of an evaluation by key, seed by seed, so that what is there early is balanced."""
+    """Every run of an evaluation by key, seed by seed, so that early results are balanced."""
     tasks = (
         Task(entry, params, world, seed, folder)
         for seed in seeds
@@ -196,37 +192,35 @@ def tasks_of(
         if entry.plugin
         for params in entry.settings()
     )
-    return {task.key: task for task in tasks}
+    return {task.result_key: task for task in tasks}
 
 
-def live_through(
+def run_tasks(
     store: RunStore[RunMetrics],
     tasks: Iterable[Task],
     jobs: int,
     wanted: Callable[[], bool] = lambda: True,
 ) -> Iterator[Task]:
     """Make these runs in `jobs` processes until no more is wanted; yields each task once its result
-    is kept. What has begun is run to its end.
-
-    Raises as `run_of` does, NotKept, and BrokenProcessPool.
-    """
+    is stored. Raises as `run_of` does, NotKept, and BrokenProcessPool."""
     for task, metrics in in_order(run_of, tasks, jobs, wanted):
-        store.put(task.key, metrics)
+        store.put(task.result_key, metrics)
         yield task
 
 
 @lru_cache(maxsize=16)
-def draws_of(world: Scenario, seed: int) -> Draws:
-    """As `draw`; those of the last few seeds are kept."""
+def random_inputs_of(world: Scenario, seed: int) -> RandomInputs:
     return draw(world, seed)
 
 
 def run_of(task: Task) -> RunMetrics:
-    """Make one run. Raises DoesNotClose, and StrategyFault for a strategy that there is not or that
-    does not come back."""
-    entry, draws, began_s = task.entry, draws_of(task.world, task.seed), time.process_time()
+    """Raises DoesNotClose, and StrategyFault for a strategy that does not exist or does not come
+    back."""
+    entry, draws, began_s = task.entry, random_inputs_of(task.world, task.seed), time.process_time()
     try:
-        came = live(task.world, draws, entry.maker(task.params, task.folder), entry.budget_cents)
+        came = run_strategy(
+            task.world, draws, entry.maker(task.params, task.folder), entry.budget_cents
+        )
     except Stalled as fault:
         where = f"{task.world.name} seed {task.seed}"
         raise StrategyFault(f"{entry.name}: {where}: {fault}") from None

@@ -1,8 +1,6 @@
-"""One run: a whole trader in one world, driven in virtual time, and what came of it.
+"""Runs a whole trader in one world, in virtual time, and measures the result.
 
-One thread, no shell, no journal: events into `Trader.receive`, effects out to the engine after the
-latency that was drawn for them. The same seed, world, strategy and code give the same result. See
-docs/pricing.md#section-3-metrics.
+Seed, world, strategy and code decide it. See docs/pricing.md#section-3-metrics.
 """
 
 import itertools
@@ -30,9 +28,9 @@ from bot.lab.evaluate.scenarios import (
     NATURE,
     POINT_NS,
     STEP_NS,
-    Draws,
     Ints,
     Published,
+    RandomInputs,
     Scenario,
 )
 from bot.lab.evaluate.timeout import ended_when_stalled
@@ -82,18 +80,13 @@ AVERAGED: Final = (
 
 
 class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a run; the defaults are what doing nothing comes to. Money in cents.
+    """The result of a run; the defaults are those of doing nothing. Money in cents.
 
-    net = spread + inventory - fees, and inventory = adverse + drift. held_variance: cents^2, summed
-    over the points of the path, the variance of what holdings would gain until the next one
-    (`Latent.move_variances`). edge_by_gain: cents^2, each change of spread - fees by what inventory
-    had gained by then, summed: no gain is foreseen, so its mean over runs is that of the whole edge
-    by the whole gain. gain_mean: what inventory had gained, on average of the points. early: the
-    profit marked to the true values after a tenth of the run. drawdown: the deepest fall of the
-    marked profit below its highest so far, outcome left out. uptime: share of steps and rungs with
-    both sides within 2c of others' mid; touch_share: of the sides quoted those at the best price or
-    better. waste: fees beyond the exact ones. markouts: cents a share after each horizon, against
-    the true value. errors: how often the strategy was at fault; fault: the first time.
+    net = spread + inventory - fees, and inventory = adverse + drift. held_variance: cents^2, sum
+    over the path of the variance of what inventory would gain until the next point
+    (`TruePath.move_variances`). edge_by_gain: cents^2, each change of spread - fees times what
+    inventory had gained by then, summed. No gain can be foreseen, so its mean is that of the whole
+    edge times the whole gain. drawdown: the deepest fall of the marked profit, outcome left out.
     """
 
     net: int = 0
@@ -104,36 +97,32 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
     drift: float = 0.0
     held_variance: float = 0.0
     edge_by_gain: float = 0.0
-    gain_mean: float = 0.0
-    early: float = 0.0
+    gain_mean: float = 0.0  # what inventory had gained, on average of the points
+    early: float = 0.0  # the profit marked to the true values after a tenth of the run
     drawdown: float = 0.0
     worst_max: int = 0
-    uptime: float = 0.0
-    touch_share: float = 0.0
+    uptime: float = 0.0  # share of steps and rungs with both sides within 2c of others' mid
+    touch_share: float = 0.0  # of the sides quoted those at the best price or better
     fills: int = 0
     filled_qty: int = 0
     requests: int = 0
     refused_for_pace: int = 0
-    waste: float = 0.0
-    markouts: dict[str, float] = {}
-    errors: int = 0
+    waste: float = 0.0  # fees beyond the exact ones
+    markouts: dict[str, float] = {}  # cents a share after each horizon, against the true value
+    errors: int = 0  # how often the strategy was at fault
     latched: str = ""
-    fault: str = ""
+    fault: str = ""  # the first time
     cpu_s: float = 0.0
 
     def figure(self, name: str) -> float:
-        """One of `net` and AVERAGED, money in dollars."""
         value = float(getattr(self, name))
         return value / 100 if name in MONEY else value
 
 
 def settings_for(world: Scenario, budget_cents: int | None) -> TraderSettings:
-    """The trader's settings in a world: its own defaults, and limits that do not bind.
-
-    budget_cents: what an event may lose at worst; None for no such limit. Breakers that would stop
-    a run until a person looks are set out of reach. A run stands for the whole of its event, so
-    there is no curfew.
-    """
+    """The trader's defaults in a world, with limits and breakers out of reach. budget_cents: what
+    an event may lose at worst; None for no limit. A run covers its whole event, so there is no
+    wind-down."""
     limit = NO_BUDGET_CENTS if budget_cents is None else Cents(budget_cents)
     return TraderSettings(
         series_ticker=SERIES,
@@ -168,21 +157,19 @@ def settings_for(world: Scenario, budget_cents: int | None) -> TraderSettings:
 
 
 class Profit(NamedTuple):
-    """By point of the path. edges_mc: spread less fees of the fills in it. held: shares of each
-    rung at its end. gained_mc: what inventory had gained when it began; inventory_mc: by the end.
-    """
+    """By point of the path."""
 
-    edges_mc: Ints
-    held: Ints
-    gained_mc: Ints
-    inventory_mc: int
+    edges_mc: Ints  # spread less fees of the fills in it
+    held: Ints  # shares of each rung at its end
+    gained_mc: Ints  # what inventory had gained when it began
+    inventory_mc: int  # by the end
 
 
 def profit_of(
     points: Ints, rungs: Ints, bought: Ints, prices: Ints, fees: Ints, fairs_mc: Ints
 ) -> Profit:
-    """The sources of the profit of some fills. bought: shares of YES, below zero for sold. prices,
-    fees: cents. fairs_mc: by point and rung, the outcome last."""
+    """Split the profit of some fills. bought: YES shares, below zero for sold. prices, fees: cents.
+    fairs_mc: by point and rung, the outcome last."""
     last, count = len(fairs_mc) - 1, fairs_mc.shape[1]
     edges_mc, held = np.zeros(last, np.int64), np.zeros((last, count), np.int64)
     earned_mc = bought * (fairs_mc[points, rungs] - prices * MILLICENTS) - fees * MILLICENTS
@@ -194,12 +181,12 @@ def profit_of(
 
 
 class DrawnLink:
-    """The link of a world: latencies and luck as they were drawn for the k-th request. The trader
-    has its turn twice a step: what came in between is served by one of them."""
+    """The link of a world: latencies and chances as drawn for the k-th request. The trader ticks
+    twice a step."""
 
     period_ns: int | None = STEP_NS // 2
 
-    def __init__(self, world: Scenario, draws: Draws) -> None:
+    def __init__(self, world: Scenario, draws: RandomInputs) -> None:
         self._feed_ns = world.feed_ns
         self._stalls = [(START_NS + begin, START_NS + end) for begin, end in draws.stalls]
         self._draws = itertools.cycle(zip(draws.latency_ms, draws.chances, strict=True))
@@ -207,18 +194,17 @@ class DrawnLink:
         self._frame_ns = 0
 
     def ways_ns(self, send: m.Send) -> tuple[int, int]:
-        """To the engine as drawn, and half of that back."""
         latency_ms, self._chances[send.request_id] = next(self._draws)
         takes_ns = int(latency_ms * NS_PER_MS)
         return takes_ns, takes_ns // 2
 
-    def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
-        """Half of the unknown are carried out, and what is refused for pace is not."""
+    def respond(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
+        """Half of the unknown are carried out, rate-limited ones are not."""
         chance = self._chances.pop(send.request_id)
         unknown, refused = NATURE.unknown_share, NATURE.refused_share
         came = None
         if chance < unknown / 2 or chance >= unknown + refused:
-            came = exchange.answer(send, now_ns)
+            came = exchange.answer_request(send, now_ns)
         if chance < unknown:
             came = Response(m.Unknown("503 result_unknown"), None, None)
         elif came is None:
@@ -240,13 +226,13 @@ class _WorldRun:
     def __init__(
         self,
         world: Scenario,
-        draws: Draws,
+        draws: RandomInputs,
         make_strategy: Callable[[], Strategy],
         settings: TraderSettings,
     ) -> None:
         self._world = world
         self._draws = draws
-        self._market = TrueValueMarket(world, draws.latent.strikes, START_NS)
+        self._market = TrueValueMarket(world, draws.true_path.strikes, START_NS)
         self._driver = Driver(START_NS)
         trader = Trader(settings, make_strategy)
         self._run = TraderRun(self._driver, self._market, trader, DrawnLink(world, draws))
@@ -255,28 +241,27 @@ class _WorldRun:
 
     def play(self) -> None:
         driver, run, end_ns = self._driver, self._run, START_NS + self._world.life_ns
-        crowd = DrawnCrowd(self._world, self._draws.latent, self._market, START_NS)
-        run.receive([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
-        driver.after(_PING_NS, self._ping)
-        driver.at(START_NS + STEP_NS - 1, self._sample)
+        crowd = DrawnCrowd(self._world, self._draws.true_path, self._market, START_NS)
+        run.deliver([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
+        driver.schedule_after(_PING_NS, self._ping)
+        driver.schedule_at(START_NS + STEP_NS - 1, self._sample)
         for at_ns, act in self._draws.acts:
             if at_ns >= self._world.life_ns:
                 break
             driver.reach(START_NS + at_ns)
             if isinstance(act, Published):
-                run.send([m.ImpliedValueSeen(PROJECT, driver.now_ns, *act)])
+                run.send_frames([m.ImpliedValueSeen(PROJECT, driver.now_ns, *act)])
             else:
-                crowd.act(act, driver.now_ns)
+                crowd.perform_act(act, driver.now_ns)
             run.publish()
         driver.reach(end_ns)
-        self._market.resolve(self._draws.latent.pays, end_ns)
+        self._market.resolve(self._draws.true_path.pays, end_ns)
 
     def _ping(self) -> None:
-        self._run.send([m.FeedAlive()])
-        self._driver.after(_PING_NS, self._ping)
+        self._run.send_frames([m.FeedAlive()])
+        self._driver.schedule_after(_PING_NS, self._ping)
 
     def _sample(self) -> None:
-        """Look at the trader's quotes and risk, once a step after what happened in it."""
         market = self._market
         self._worst_cents = max(self._worst_cents, market.worst_cents())
         own = market.own_levels()
@@ -293,13 +278,13 @@ class _WorldRun:
             if bid and ask and best_bid and best_ask:
                 mid = (best_bid + best_ask) / 2
                 self._near += mid - bid <= _NEAR_CENTS and ask - mid <= _NEAR_CENTS
-        self._driver.after(STEP_NS, self._sample)
+        self._driver.schedule_after(STEP_NS, self._sample)
 
     # --- what came of it --------------------------------------------------------------------------
 
     def metrics(self) -> RunMetrics:
         """Raises DoesNotClose where fills, true values and the venue's cash tell two profits."""
-        market, latent, account = self._market, self._draws.latent, self._market.account
+        market, true_path, account = self._market, self._draws.true_path, self._market.account
         net_cents = market.exchange.cash_cents - CASH_CENTS
         account.prove(net_cents)
         world = self._world
@@ -319,7 +304,7 @@ class _WorldRun:
         since_ns, rungs, signs, prices, sizes, fees, rates = (
             np.array(rows, np.int64).reshape(-1, 7).T
         )
-        fairs_mc = np.array(latent.fair_mc)
+        fairs_mc = np.array(true_path.fair_mc)
         points, last = since_ns // POINT_NS, len(fairs_mc) - 1
         profit = profit_of(points, rungs, signs * sizes, prices, fees, fairs_mc)
         edges_mc, gained_mc, inventory_mc = profit.edges_mc, profit.gained_mc, profit.inventory_mc
@@ -331,7 +316,7 @@ class _WorldRun:
             )
         by_step = marks_mc[GRID - 1 :: GRID]
         highest = np.maximum.accumulate(np.maximum(by_step, 0))
-        early = latent.point(int(self._world.life_ns * _EARLY_SHARE))
+        early = true_path.point(int(self._world.life_ns * _EARLY_SHARE))
 
         def later_mc(after_s: int) -> Ints:
             then = np.minimum((since_ns + after_s * NS_PER_SECOND) // POINT_NS, last)
@@ -352,7 +337,7 @@ class _WorldRun:
             fees=account.fees_cents,
             adverse=adverse_mc / MILLICENTS,
             drift=inventory_mc / MILLICENTS - adverse_mc / MILLICENTS,
-            held_variance=float(latent.move_variances(profit.held).sum()),
+            held_variance=float(true_path.move_variances(profit.held).sum()),
             edge_by_gain=int((edges_mc * gained_mc).sum()) / MILLICENTS**2,
             gain_mean=int(gained_mc.sum()) / last / MILLICENTS,
             early=int(edges_mc[:early].sum() + gained_mc[early]) / MILLICENTS,
@@ -372,16 +357,15 @@ class _WorldRun:
         )
 
 
-def live(
+def run_strategy(
     world: Scenario,
-    draws: Draws,
+    draws: RandomInputs,
     make_strategy: Callable[[], Strategy],
     budget_cents: int | None = None,
     settings: TraderSettings | None = None,
 ) -> RunMetrics:
-    """Run one strategy through one seed. settings: the trader's, instead of `settings_for` under
-    the budget. Raises DoesNotClose when the account does not, and Stalled when the strategy does
-    not come back."""
+    """Run one strategy through one seed. settings: the trader's, instead of `settings_for`. Raises
+    DoesNotClose and Stalled."""
     run = _WorldRun(world, draws, make_strategy, settings or settings_for(world, budget_cents))
     with ended_when_stalled():
         run.play()

@@ -1,13 +1,11 @@
-"""The worlds in which strategies are compared, their seeds, and what happens in one whatever the
-trader does: the true values and the crowd's acts.
+"""The worlds in which strategies are compared: seeds, true values, and the acts of the crowd.
 
-A step is the unit of pace: noise, makers and informed takers act so often a step. One path of the
-log value, with fair values along it in whole millicents, so that accounts made of them are exact.
-Each stream of draws depends on the seed and its own name alone, and worlds of one seed differ by
-thinning the same draws: what one trader does or draws shifts no other's.
+A step is the unit of pace. Fair values are whole millicents, so that accounts made of them are
+exact. Each stream of draws depends on the seed and its name alone, and worlds of one seed thin the
+same draws: nothing that one trader does shifts another's.
 
-See docs/pricing.md#section-3-world, and #section-1b for the covariance of what rungs pay; for that
-of the next move the tetrachoric series: Pearson, Phil. Trans. A 195 (1900).
+See docs/pricing.md#section-3-world, and #section-1b for the covariance of payouts; for that of the
+next move the tetrachoric series: Pearson, Phil. Trans. A 195 (1900).
 """
 
 import enum
@@ -29,16 +27,11 @@ from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN, FeeRate
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-MILLICENTS: Final = 1000
-"""Thousandths of a cent in a cent."""
-
+MILLICENTS: Final = 1000  # thousandths of a cent in a cent
 PAYOUT_MC: Final = PAYOUT_CENTS * MILLICENTS
-GRID: Final = 4
-"""Points of the path in a step."""
-
+GRID: Final = 4  # points of the path in a step
 _START_DOLLARS: Final = 100e9
-_SERIES_ENDS: Final = 1e-8
-"""Powers of a correlation below this are left out."""
+_SERIES_ENDS: Final = 1e-8  # powers of a correlation below this are left out
 
 _STREAMS: Final = (
     *("latent", "jumps", "noise", "mood", "informed", "sweeps", "makers"),
@@ -49,8 +42,6 @@ _SWEEP_QTY: Final = 500
 
 
 class TakerMix(enum.StrEnum):
-    """Who trades against a quote."""
-
     BASE = "base"
     TOXIC = "toxic"  # more of those who know the value, and nearly all of them after a jump
     THIN = "thin"  # less than a third of those who do not know it
@@ -108,18 +99,18 @@ STEP_NS: Final = 10 * NS_PER_SECOND
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of the grid, and the size of a run in it. fees, latency: times the reference's."""
+    """One cell of the grid, and the size of a run in it."""
 
     theme: bool = False
     flow: TakerMix = TakerMix.BASE
-    fees: int = 1
+    fees: int = 1  # fees, latency: times the reference's
     latency: int = 1
     rungs: int = 7
     steps: int = 600
 
     @property
     def name(self) -> str:
-        """`theme-toxic-fees4x-latency10x`; what is as in the reference is left out."""
+        """`theme-toxic-fees4x-latency10x`; equal parts are left out."""
         parts = ["theme" if self.theme else "independent", str(self.flow)]
         if self.fees != 1:
             parts.append(f"fees{self.fees}x")
@@ -128,8 +119,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         return "-".join(parts)
 
     @property
-    def key(self) -> str:
-        """The name and the size: what a result that is kept depends on."""
+    def size_key(self) -> str:
         return f"{self.name}/{self.rungs}x{self.steps}"
 
     @property
@@ -138,8 +128,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def resolution_ns(self) -> int:
-        """From the start to the resolution, which follows the last trade by as long as the variance
-        that is left then takes."""
+        """From the start to the resolution, which comes once the variance left after trading has
+        passed."""
         return int(self.life_ns / (1 - NATURE.resolved_later))
 
     @property
@@ -156,7 +146,6 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def grid() -> tuple[Scenario, ...]:
-    """All cells, the two base worlds first."""
     cells = itertools.product(TakerMix, (1, 4), (1, 10), (False, True))
     return tuple(
         Scenario(theme=each[3], flow=each[0], fees=each[1], latency=each[2]) for each in cells
@@ -212,13 +201,12 @@ def is_held_out(seeds: range) -> bool:
 
 
 def span(seeds: range) -> str:
-    """As `seeds_named` takes them."""
     return f"{seeds.start}-{seeds.stop - 1}"
 
 
 def blocks_named(seeds: str, tune: str, *, holdout: bool) -> tuple[range, range | None]:
-    """The seeds that are reported and those that settings are chosen on. Raises SeedFault for those
-    of the holdout without its flag, and where both share a seed."""
+    """The reported seeds and those that choose settings. Raises SeedFault for the holdout without
+    its flag, and where both share a seed."""
     reported = seeds_named(seeds)
     tuned = seeds_named(tune) if tune else None
     for block in (reported, tuned):
@@ -229,8 +217,8 @@ def blocks_named(seeds: str, tune: str, *, holdout: bool) -> tuple[range, range 
             )
     if tuned is not None and tuned.start < reported.stop and reported.start < tuned.stop:
         raise SeedFault(
-            f"--tune {span(tuned)} shares seeds with --seeds {span(reported)}: what is chosen on a "
-            "seed says nothing there; take others, or leave --tune out and have that said"
+            f"--tune {span(tuned)} shares seeds with --seeds {span(reported)}: a choice "
+            "on a seed proves nothing there; take others, or leave --tune out and have that said"
         )
     return reported, tuned
 
@@ -262,13 +250,10 @@ def stream(seed: int, name: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64([seed, _STREAMS.index(name)]))
 
 
-class Latent:
+class TruePath:
     """The path of one seed. `fair_mc[point][rung]` in millicents; the last point, one beyond the
-    end of trading, is the outcome.
-
-    log_values: by point. strikes: dollars, rising. pays: True for each rung that resolves YES.
-    jump_points: at which point each scheduled jump falls.
-    """
+    end of trading, is the outcome. strikes: dollars, rising. pays: True for each rung that resolves
+    YES. jump_points: at which point each scheduled jump falls."""
 
     def __init__(self, world: Scenario, seed: int) -> None:
         points = world.steps * GRID
@@ -285,7 +270,7 @@ class Latent:
         self.jump_points: Ints = np.sort(places).astype(np.int64)
         sizes = jumps.normal(0.0, 1.0, NATURE.jumps) * math.sqrt(NATURE.jump_variance)
         np.add.at(moves, self.jump_points - 1, sizes)
-        self.log_values: Floats = np.concatenate(([0.0], np.cumsum(moves)))
+        self.log_values: Floats = np.concatenate(([0.0], np.cumsum(moves)))  # by point
         # What may still come of the log value, by point.
         done = np.searchsorted(self.jump_points, np.arange(points + 1), side="right")
         gone = (1 - NATURE.resolved_later) * np.arange(points + 1) / points
@@ -307,16 +292,14 @@ class Latent:
         return fairs
 
     def point(self, since_ns: int) -> int:
-        """The point of the path that holds so long after the start, the outcome at its end."""
         return min(max(since_ns // POINT_NS, 0), len(self.fair_mc) - 1)
 
     def fairs(self, since_ns: int) -> tuple[int, ...]:
-        """Millicents that each rung is worth so long after the start."""
         return self.fair_mc[self.point(since_ns)]
 
     def move_variances(self, held: Ints) -> Floats:
         """Cents^2, for each point before the outcome: the variance, as known at that point, of what
-        the holdings gain until the next one. held: shares by point and rung, NO below zero.
+        the inventory gains until the next one. held: shares by point and rung, NO below zero.
 
         Their sum over a path has the mean of what was gained, squared: gains before and after a
         point are uncorrelated, whatever is held and why. The covariance of two rungs is a series;
@@ -394,37 +377,34 @@ Act = Noise | Informed | Visit | Look | Published
 Acts = Iterator[tuple[int, Act]]
 
 
-class Draws(NamedTuple):
+class RandomInputs(NamedTuple):
     """One seed of one world. Instants are nanoseconds since the start; acts are sorted by them.
+    latency_ms, chances: how long the trader's k-th request takes, and what happens to it (0..1)."""
 
-    latency_ms, chances: how long the trader's k-th request takes, and what happens to it (0..1).
-    stalls: from and until when the channel delivers nothing.
-    """
-
-    latent: Latent
+    true_path: TruePath
     acts: list[tuple[int, Act]]
     latency_ms: list[float]
     chances: list[float]
-    stalls: list[tuple[int, int]]
+    stalls: list[tuple[int, int]]  # from and until when the channel delivers nothing
 
 
-def draw(world: Scenario, seed: int) -> Draws:
-    latent = Latent(world, seed)
+def draw(world: Scenario, seed: int) -> RandomInputs:
+    true_path = TruePath(world, seed)
     looks = _times_ns(world, stream(seed, "arbitrage"), NATURE.arbitrage_looks).tolist()
     acts: list[tuple[int, Act]] = [
-        *_noise(world, seed, latent),
+        *_noise(world, seed, true_path),
         *_informed(world, seed),
-        *_sweeps(world, seed, latent),
-        *_visits(world, seed, latent),
+        *_sweeps(world, seed, true_path),
+        *_visits(world, seed, true_path),
         *((at_ns, Look()) for at_ns in looks),
-        *_published(world, seed, latent),
+        *_published(world, seed, true_path),
     ]
     acts.sort(key=lambda act: act[0])
     sigma = math.log(NATURE.order_p99_ms / NATURE.order_median_ms) / NormalDist().inv_cdf(0.99)
     plain = stream(seed, "latency").normal(0.0, sigma, _LATENCY_DRAWS)
     latency_ms = NATURE.order_median_ms * world.latency * np.exp(plain)
-    return Draws(
-        latent,
+    return RandomInputs(
+        true_path,
         acts,
         latency_ms.tolist(),
         stream(seed, "faults").random(_LATENCY_DRAWS).tolist(),
@@ -438,9 +418,13 @@ def _times_ns(world: Scenario, rng: np.random.Generator, per_step: float) -> Any
     return np.sort((rng.random(count) * world.life_ns).astype(np.int64))
 
 
-def _lagged_cents(world: Scenario, latent: Latent, times_ns: Any, rung: int, lags: Any) -> Floats:
+def _lagged_cents(
+    world: Scenario, true_path: TruePath, times_ns: Any, rung: int, lags: Any
+) -> Floats:
     """What a rung was worth `lags` steps before each instant, cents."""
-    column: Floats = np.array([fairs[rung] for fairs in latent.fair_mc], dtype=float) / MILLICENTS
+    column: Floats = (
+        np.array([fairs[rung] for fairs in true_path.fair_mc], dtype=float) / MILLICENTS
+    )
     points = times_ns * GRID // STEP_NS - lags * GRID
     values: Floats = column[np.maximum(points, 0)]
     return values
@@ -458,7 +442,7 @@ def _mood(world: Scenario, seed: int) -> Floats:
     return np.array(path)
 
 
-def _noise(world: Scenario, seed: int, latent: Latent) -> Acts:
+def _noise(world: Scenario, seed: int, true_path: TruePath) -> Acts:
     rng, mood = stream(seed, "noise"), _mood(world, seed)
     for rung in range(world.rungs):
         times = _times_ns(world, rng, 2 * NATURE.noise_per_side)
@@ -469,7 +453,7 @@ def _noise(world: Scenario, seed: int, latent: Latent) -> Acts:
         sizes = rng.geometric(1 / NATURE.noise_qty_mean, count)
         tilts = mood[times // STEP_NS] * (NATURE.mood_tilt if world.theme else 0.0)
         buys = sides < 1 / (1 + np.exp(-tilts))
-        views = _lagged_cents(world, latent, times, rung, NATURE.view_lag_steps) + errors
+        views = _lagged_cents(world, true_path, times, rung, NATURE.view_lag_steps) + errors
         limits = np.where(buys, np.floor(views + distances), np.ceil(views - distances))
         stay = kept < (NATURE.thin_share if world.flow is TakerMix.THIN else 1.0)
         legal = np.clip(limits, PRICE_MIN, PRICE_MAX).astype(int)
@@ -489,10 +473,10 @@ def _informed(world: Scenario, seed: int) -> Acts:
         yield from ((at, Informed(rung, size, sweep=False)) for at, size in rows)
 
 
-def _sweeps(world: Scenario, seed: int, latent: Latent) -> Acts:
+def _sweeps(world: Scenario, seed: int, true_path: TruePath) -> Acts:
     rng = stream(seed, "sweeps")
     share = NATURE.sweep_share_toxic if world.flow is TakerMix.TOXIC else NATURE.sweep_share
-    for point in latent.jump_points.tolist():
+    for point in true_path.jump_points.tolist():
         chances = rng.random(world.rungs)
         delays_s = rng.uniform(*NATURE.sweep_delay_s, world.rungs)
         for rung in range(world.rungs):
@@ -502,7 +486,7 @@ def _sweeps(world: Scenario, seed: int, latent: Latent) -> Acts:
                     yield at_ns, Informed(rung, _SWEEP_QTY, sweep=True)
 
 
-def _visits(world: Scenario, seed: int, latent: Latent) -> Acts:
+def _visits(world: Scenario, seed: int, true_path: TruePath) -> Acts:
     rng = stream(seed, "makers")
     low, high = NATURE.maker_lag_steps
     for maker in range(NATURE.makers):
@@ -510,7 +494,9 @@ def _visits(world: Scenario, seed: int, latent: Latent) -> Acts:
             times = _times_ns(world, rng, NATURE.maker_visits)
             count = len(times)
             times[:1] = 0  # everybody is there when the market opens
-            values = _lagged_cents(world, latent, times, rung, rng.integers(low, high + 1, count))
+            values = _lagged_cents(
+                world, true_path, times, rung, rng.integers(low, high + 1, count)
+            )
             bids = np.floor(values - rng.uniform(*NATURE.maker_offset_cents, count))
             asks = np.ceil(values + rng.uniform(*NATURE.maker_offset_cents, count))
             sizes = rng.geometric(1 / NATURE.maker_qty_mean, (count, 2)).tolist()
@@ -523,7 +509,7 @@ def _visits(world: Scenario, seed: int, latent: Latent) -> Acts:
                 yield at, Visit(maker, rung, *prices, bid_qty, ask_qty)
 
 
-def _published(world: Scenario, seed: int, latent: Latent) -> Acts:
+def _published(world: Scenario, seed: int, true_path: TruePath) -> Acts:
     rng = stream(seed, "feed")
     count = int(world.life_ns / NS_PER_SECOND / NATURE.feed_interval_s)
     lag_ns = int(rng.uniform(*NATURE.feed_lag_s) * NS_PER_SECOND)
@@ -534,7 +520,7 @@ def _published(world: Scenario, seed: int, latent: Latent) -> Acts:
     shown = spreads * rng.uniform(1 - wrong, 1 + wrong, count)
     for place in range(count):
         at_ns = int(place * NATURE.feed_interval_s * NS_PER_SECOND)
-        log_value = latent.log_values[latent.point(at_ns - lag_ns)] + errors[place]
+        log_value = true_path.log_values[true_path.point(at_ns - lag_ns)] + errors[place]
         # The unit of confidence is read as the trader's first guess of it: 2% at 1, 12% at 0.
         confidence = min(1.0, max(0.0, float(1 - (shown[place] - 0.02) / 0.10)))
         yield at_ns, Published(_START_DOLLARS * math.exp(log_value), confidence)

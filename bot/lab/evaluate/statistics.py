@@ -1,9 +1,8 @@
-"""What chance allows: paired bootstrap, frontiers at equal risk, Holm's correction, and how much of
-the best of many trials is their number.
+"""Paired bootstrap, frontiers at equal risk, Holm's correction, and the best of many trials.
 
-Strategies are compared on the same seeds only, and every interval resamples seeds for both at once.
-Resampling is seeded, so the same results give the same page. Means and risks leave out the luck of
-what was held where its distribution is known: docs/strategies.md, "The account".
+Strategies are compared on the same seeds, and every seeded resample draws seeds for both at once.
+Means and risks leave out the luck of inventory where its distribution is known: docs/strategies.md,
+"The account".
 
 Glasserman, Monte Carlo Methods in Financial Engineering (2003), 4.1; Hesterberg, What teachers
 should know about the bootstrap (2015), of few cases; Abramowitz, Stegun, Handbook of Mathematical
@@ -43,10 +42,8 @@ _ROUNDING: Final = 1e-9
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """An estimate with its 95 % interval, and how unlikely it is under no difference at all.
-
-    least, most: its ends, in JSON `low` and `high`; None where too few cases say nothing of one.
-    """
+    """An estimate with its 95 % interval, and how unlikely it is under no difference at all. least,
+    most: its ends, in JSON `low` and `high`; None where too few cases say nothing of one."""
 
     value: float
     least: float | None = msgspec.field(name="low")
@@ -67,25 +64,23 @@ class Interval(msgspec.Struct, frozen=True):
 class Sample(NamedTuple):
     """The runs of a frontier: a row by seed for each setting, seeds in one order everywhere.
 
-    nets: profits. edges: what means are taken of, of the same expectation. held: the variance of
-    what lies between the two, as it was known before it came; its mean is that of the difference
-    squared. edges_by_gains: each change of an edge by what holdings had gained by then, summed over
-    the run; gains: what they had gained, on average over the run.
+    held: the variance of what lies between the two, as it was known before it came; its mean is
+    that of the difference squared. edges_by_gains: each change of an edge by what inventory had
+    gained by then, summed over the run;
     """
 
-    nets: Floats
-    edges: Floats
+    nets: Floats  # profits
+    edges: Floats  # what means are taken of, of the same expectation
     held: Floats
     edges_by_gains: Floats
-    gains: Floats
+    gains: Floats  # what they had gained, on average over the run
 
     @classmethod
     def of_profits(cls, nets: Floats) -> "Sample":
-        """Means and risk of the profits as they came."""
         nothing = np.zeros_like(nets)
         return cls(nets, nets, nothing, nothing, nothing)
 
-    def at(self, setting: int) -> "Sample":
+    def at_setting(self, setting: int) -> "Sample":
         return Sample(*(rows[setting : setting + 1] for rows in self))
 
     def means(self) -> Floats:
@@ -103,11 +98,11 @@ class Sample(NamedTuple):
         return _beyond_rounding(np.sqrt(np.maximum(variance, least)), self.nets)
 
     def _shared(self) -> Floats:
-        """The covariance of the edge and what holdings gain, by setting.
+        """The covariance of the edge and what inventory gains, by setting.
 
         Of a part of the edge only the gains before it can share anything with it, and of those an
         edge that came steadily, as large as that of the other seeds, takes the luck: both are zero
-        on average, and what is left varies by little more than half of a plain covariance.
+        on average, and the rest varies by little more than half of a plain covariance.
         """
         count = self.edges.shape[-1]
         of_others = (self.edges.sum(axis=-1, keepdims=True) - self.edges) / (count - 1)
@@ -120,7 +115,6 @@ class Sample(NamedTuple):
         return np.divide(means, sds, out=np.zeros_like(means), where=sds > 0)
 
     def drawn(self, places: Ints) -> "Sample":
-        """Each setting resampled: a row of it for every row of places."""
         return Sample(*(rows[:, places] for rows in self))
 
 
@@ -147,7 +141,7 @@ def interval(value: float, drawn: Floats, cases: int) -> Interval:
     """The percentile interval of an estimate, and the two-sided share beyond zero.
 
     cases: what was drawn from. Of fewer than CASES_MIN the interval has no ends and the share is 1.
-    Few cases that are drawn again lie too close together: what is drawn is moved away from the
+    Few cases that are drawn again lie too close together: each is moved away from the
     estimate by as much as Student's interval of a mean is wider. The share is at least one of the
     resamples plus one, for no bootstrap proves more, and at least the chance that without any
     difference all cases lie on one side.
@@ -162,8 +156,8 @@ def interval(value: float, drawn: Floats, cases: int) -> Interval:
 
 
 def _wider(cases: int) -> float:
-    """How much wider Student's 95 % interval of a mean is than what drawing so many cases again
-    gives: the quantile of t by its expansion in the normal one, and the deviation of a sample."""
+    """The ratio of Student's 95 % interval of a mean to the bootstrap's. The quantile of t is
+    expanded in the normal one."""
     z, free = _NORMAL.inv_cdf(0.975), cases - 1
     t = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
     t += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * free**3)
@@ -171,7 +165,6 @@ def _wider(cases: int) -> float:
 
 
 def mean_difference(first: Floats, second: Floats, places: Ints) -> Interval:
-    """The mean of what the first gained over the second, seed by seed."""
     gains = first - second
     return interval(float(gains.mean()), gains[places].mean(axis=1), len(gains))
 
@@ -182,7 +175,6 @@ def ratios(rows: Floats) -> Floats:
 
 
 def ratio_difference(first: Sample, second: Sample, places: Ints) -> Interval:
-    """The difference of the two ratios, both resampled at once. Each of one setting."""
     value = float(first.ratios()[0] - second.ratios()[0])
     drawn = first.drawn(places).ratios()[0] - second.drawn(places).ratios()[0]
     return interval(value, drawn, first.nets.shape[-1])
@@ -207,15 +199,14 @@ def means_at(at: Floats, sds: Floats, means: Floats) -> Floats:
 def difference_at_equal_sd(
     first: Sample, second: Sample, sds: Sequence[float], places: Ints
 ) -> Interval:
-    """What the first frontier gains over the second at equal risk, on average of `sds`."""
     return interval(*drawn_difference(first, second, sds, places), first.nets.shape[-1])
 
 
 def drawn_difference(
     first: Sample, second: Sample, sds: Sequence[float], places: Ints
 ) -> tuple[float, Floats]:
-    """As `difference_at_equal_sd`: the estimate, and what each row of places makes it. Both
-    frontiers are drawn anew from every resample, their sds too."""
+    """As `difference_at_equal_sd`: the estimate, and its value for each row of places. Frontiers
+    and sds are drawn again each time."""
     at = np.array(sds)
 
     def offered(sample: Sample) -> Floats:
@@ -231,8 +222,8 @@ def drawn_difference(
 
 
 def holm(ps: Mapping[K, float]) -> dict[K, float]:
-    """Holm's corrected p of each claim: the smallest by their number, the next by one less, and so
-    on; none falls below the one before it, none rises above 1."""
+    """Holm's corrected p of each claim: the smallest times their number, the next times one less,
+    and so on; monotone, at most 1."""
     out: dict[K, float] = {}
     highest = 0.0
     for place, (claim, p) in enumerate(sorted(ps.items(), key=lambda item: item[1])):
@@ -250,34 +241,27 @@ def signs(first: Floats, second: Floats) -> tuple[int, int]:
 
 
 class DeflatedRatio(msgspec.Struct, frozen=True, kw_only=True):
-    """The best of `trials` by its mean over its standard deviation.
+    """The best of `trials` by its mean over its standard deviation."""
 
-    ratio: what it shows. by_chance: what the best of so many would show on average if none had any
-    merit. probability: that its true ratio is above that, 0 to 1.
-    """
-
-    ratio: float
-    by_chance: float
-    probability: float
+    ratio: float  # what it shows
+    by_chance: float  # what the best of so many would show on average if none had any merit
+    probability: float  # that its true ratio is above that, 0 to 1
     trials: int
 
 
 class Overfitting(msgspec.Struct, frozen=True, kw_only=True):
     """probability: share of the ways to choose in which the chosen was not above the median of the
-    other half. splits: how many ways; blocks: of cases. lost: mean of what the chosen showed where
-    it was chosen less what it showed elsewhere."""
+    other half."""
 
     probability: float
-    splits: int
-    blocks: int
-    lost: float
+    splits: int  # how many ways
+    blocks: int  # of cases
+    lost: float  # mean of what the chosen showed where it was chosen less what it showed elsewhere
 
 
 def best_by_chance(deviation: float, trials: int) -> float:
     """The ratio that the best of so many trials shows on average where every true ratio is 0.
-
-    deviation: of the ratios over trials. 0 for a single one.
-    """
+    deviation: of the ratios over trials. 0 for a single one."""
     if trials < 2:
         return 0.0
     first = _NORMAL.inv_cdf(1 - 1 / trials)
@@ -288,8 +272,8 @@ def best_by_chance(deviation: float, trials: int) -> float:
 def probability_above(
     shown: float, chance: float, cases: int, skewness: float, kurtosis: float
 ) -> float:
-    """How probable it is that a true ratio is above `chance` where `shown` was estimated from so
-    many cases of this skewness and kurtosis (3 for a normal distribution)."""
+    """The probability that a true ratio is above `chance` when `shown` was estimated from so many
+    cases of this skewness and kurtosis (3 for a normal distribution)."""
     variance = 1 - skewness * shown + (kurtosis - 1) / 4 * shown**2
     # Never negative for moments of one sample; 0 where it takes two values alone.
     return _NORMAL.cdf((shown - chance) * math.sqrt((cases - 1) / max(variance, 1e-12)))

@@ -1,11 +1,9 @@
-"""Ends a life whose strategy does not come back, or ends the program.
+"""A timeout for a strategy's answer, and a guard against a strategy that ends the program.
 
-A timer of the whole life looks once a second at what runs. A call of a strategy that is seen again
-by every one of ten looks more is ended by an exception that no `except Exception` of it catches. So
-a decision costs nothing, and a host that stood still meanwhile, which is one look, ends no life.
-
-What this cannot do: signals reach the main thread alone, so in another (a worker of Dask) no life
-is ended; and a call inside C code ends when that code returns to Python.
+A timer looks once a second at what runs. A call that eleven looks in a row see gets an exception
+that `except Exception` does not catch. So decisions cost nothing, and a paused host, which is one
+look, has no effect. Signals reach the main thread alone, and a call inside C ends only when it
+returns.
 """
 
 import signal
@@ -18,14 +16,9 @@ from typing import Final
 from bot.core.fault_text import place_of
 from bot.core.quoting.event_quoter import EventQuoter
 
-LOOK_S = 1.0
-"""Between two looks."""
-
-LOOKS = 10
-"""A call that was seen is ended when so many more looks have seen it."""
-
-_CALL: Final = EventQuoter.quotes.__code__
-"""What asks a strategy; what it runs is the call."""
+LOOK_S = 1.0  # between two looks
+LOOKS = 10  # a call that was seen is ended when so many more looks have seen it
+_CALL: Final = EventQuoter.quotes.__code__  # what asks a strategy; what it runs is the call
 
 
 class Stalled(Exception):
@@ -38,11 +31,9 @@ class _Ended(BaseException):
 
 @contextmanager
 def ended_when_stalled() -> Iterator[None]:
-    """End what is lived inside when a strategy does not come back in LOOKS times LOOK_S seconds.
-
-    Raises Stalled then, and when it raises SystemExit. Takes SIGALRM and its timer meanwhile, and
-    gives them back; outside the main thread no timer looks.
-    """
+    """Raises Stalled when a strategy does not come back in LOOKS times LOOK_S seconds, or raises
+    SystemExit. Takes SIGALRM and its timer meanwhile and gives them back; outside the main thread
+    no timer looks."""
     seen: FrameType | None = None
     again = 0
 

@@ -1,7 +1,6 @@
-"""What a backtest assumes: latencies, fees, cash, read lag, and the faults that befall requests.
+"""What a backtest assumes: latencies, fees, cash, read lag, and faults of requests.
 
-A backtest draws faults from a separate stream, so that the same seed with another rate draws the
-same latencies. The simulator draws them together with its own.
+Faults have a stream of their own, so that another rate draws the same latencies.
 """
 
 import math
@@ -30,7 +29,7 @@ _MILLISECONDS: Final = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,6})?", re.ASCII)
 _MS_MAX: Final = 60_000
 
 KEPT_MAX: Final = 1_000
-"""Of more measured round trips so many quantiles are kept: the same distribution."""
+"""Of more measured latencies so many quantiles are kept: the same distribution."""
 
 LATENCIES: Final = (
     "whole milliseconds, such as 30ms, or lognormal:30ms:0.5 (median in whole milliseconds, sigma "
@@ -40,7 +39,7 @@ LATENCIES: Final = (
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """A round trip of a request. median_ns >= 0; sigma: standard deviation of its logarithm, 0 for
+    """A latency of a request. median_ns >= 0; sigma: standard deviation of its logarithm, 0 for
     a constant one, and each way half of it, drawn by itself. measured_ns: where any are, one of
     them is drawn for each request, and each way is half of that."""
 
@@ -50,12 +49,8 @@ class Latency(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "Latency":
-        """The latency of a text, in one of the forms of `LATENCIES`.
-
-        FILE: a state directory or a segment of a journal, whose answered requests are taken; else a
-        text with a number of milliseconds on each line. Raises ValueError for what is none, with
-        file and line where there are any.
-        """
+        """Read a latency in a form of `LATENCIES`. FILE: a state directory, a segment, or a text
+        with a number of milliseconds on each line. Raises ValueError with file and line."""
         kind, _, rest = text.partition(":")
         if kind == "empirical":
             return cls.measured(Path(rest))
@@ -68,7 +63,7 @@ class Latency(msgspec.Struct, frozen=True):
 
     @classmethod
     def measured(cls, path: Path) -> "Latency":
-        """The round trips that a file has. Raises ValueError as `parse` does."""
+        """The latencies that a file has. Raises ValueError as `parse` does."""
         try:
             is_journal = path.is_dir() or path.suffix in (".log", ".arc")
             found = sorted(_of_journal(path) if is_journal else _of_text(path))
@@ -83,7 +78,6 @@ class Latency(msgspec.Struct, frozen=True):
         return cls(kept[count // 2], measured_ns=kept)
 
     def ways_ns(self, chance: random.Random) -> tuple[int, int]:
-        """How long a request is under way, and its answer."""
         if self.measured_ns:
             there_ns = chance.choice(self.measured_ns) // 2
             return there_ns, there_ns
@@ -95,32 +89,26 @@ class Latency(msgspec.Struct, frozen=True):
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """The terms of one backtest.
+    """The terms of one backtest. with_index: the recorded price of what a ladder is about comes on
+    the channel as implied value."""
 
-    latency: of requests; read_latency: of reads, None where they take as long. feed_ns: from the
-    venue to us on the channel. read_lag_ns: reads show the account of so long ago. power: the
-    exponent n of the likely reading, above 0. cash_cents: what the account begins with. with_index:
-    the recorded price of what a ladder is about comes on the channel as implied value. seed: of
-    latencies and faults. faults: the part of all requests that something befalls, 0 to 0.5.
-    """
-
-    latency: Latency = Latency(30 * NS_PER_MS)
-    read_latency: Latency | None = None
-    feed_ns: int = 10 * NS_PER_MS
-    read_lag_ns: int = 100 * NS_PER_MS
+    latency: Latency = Latency(30 * NS_PER_MS)  # of requests
+    read_latency: Latency | None = None  # of reads, None where they take as long
+    feed_ns: int = 10 * NS_PER_MS  # from the venue to us on the channel
+    read_lag_ns: int = 100 * NS_PER_MS  # reads show the account of so long ago
     maker_rate: FeeRate = FeeRate(0)
     taker_rate: FeeRate = FeeRate(7_000_000)
-    power: float = 3.0
-    cash_cents: Cents = Cents(10_000_000)
+    power: float = 3.0  # the exponent n of the likely reading, above 0
+    cash_cents: Cents = Cents(10_000_000)  # what the account begins with
     with_index: bool = False
-    seed: int = 1
-    faults: float = 0.0
+    seed: int = 1  # of latencies and faults
+    faults: float = 0.0  # the part of all requests that something befalls, 0 to 0.5
 
 
 def milliseconds(
     text: str, wanted: str = "whole milliseconds, 0ms to 999999ms, such as 30ms"
 ) -> int:
-    """Nanoseconds of a text such as 30ms. Raises ValueError, with what is wanted, for others."""
+    """Nanoseconds of a text such as 30ms. Raises ValueError naming the accepted form."""
     found = _DURATION.fullmatch(text)
     if found is None:
         raise ValueError(f"{text}: want {wanted}")
@@ -173,14 +161,11 @@ FAILURES: Final = {
     "lost_before": (False, "no answer in time"),
     "lost_after": (True, "no answer in time"),
 }
-"""Nobody can tell from outside whether it was carried out: whether it was, and what is left of the
-answer."""
+"""Unknown from outside: whether it was carried out, and the rest of the response."""
 
 BEFALLING: Final = (*REFUSALS, *FAILURES)
 
-TIMEOUT_NS: Final = NS_PER_SECOND
-"""So long a lost answer is waited for."""
-
+TIMEOUT_NS: Final = NS_PER_SECOND  # so long a lost answer is waited for
 _AWAY_NS: Final = NS_PER_SECOND
 OF_BACKTESTS: Final = (
     *(*REFUSALS, "result_unknown_before", "result_unknown_after"),
@@ -189,10 +174,8 @@ OF_BACKTESTS: Final = (
 
 
 def befall(fault: str, ask: Callable[[], Response]) -> Response:
-    """What comes back of a request which a fault of `BEFALLING` befalls; of any other, the answer.
-
-    ask: has the venue carry it out.
-    """
+    """The response to a request that a fault of `BEFALLING` hits; of any other fault, the venue's.
+    ask: has the venue carry it out."""
     code = REFUSALS.get(fault)
     if code is not None:
         away_ns = None if code is Code.ENGINE_UNAVAILABLE else _AWAY_NS
@@ -206,16 +189,13 @@ def befall(fault: str, ask: Callable[[], Response]) -> Response:
     return Response(m.Unknown(left), tokens, None)
 
 
-_SUM_MAX = 0.7
-"""However many faults are drawn, some requests get through."""
+_SUM_MAX = 0.7  # however many faults are drawn, some requests get through
 
 
-class Dice:
-    """Which fault befalls one request or frame: one draw each, from a table of fixed intervals.
-
-    `without` names faults that are left out: their intervals stay empty, so that the draws of all
-    others are what they were.
-    """
+class FaultDraws:
+    """Which fault hits a request or frame: one draw each, from a table of fixed intervals. The
+    intervals of faults left out (`without`) stay empty, so that the draws of all others do not
+    change."""
 
     def __init__(
         self, rng: random.Random, chances: Mapping[str, float], without: tuple[str, ...]
@@ -240,17 +220,16 @@ class Dice:
 
 
 class Faults:
-    """The faults of one backtest. befallen: how often each befell a request."""
+    """The faults of one backtest."""
 
     def __init__(self, rate: float, seed: int) -> None:
         """rate: the part of all requests that something befalls, each kind as often; 0 to 0.5."""
         chances = dict.fromkeys(OF_BACKTESTS, rate / len(OF_BACKTESTS)) if rate else {}
-        self._dice = Dice(random.Random(f"backtest faults {seed}"), chances, ())
-        self.befallen: Counter[str] = Counter()
+        self._dice = FaultDraws(random.Random(f"backtest faults {seed}"), chances, ())
+        self.befallen: Counter[str] = Counter()  # how often each befell a request
 
-    def answered(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
-        """A request arrives at the venue, or something befalls it."""
+    def answer_or_fault(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
         fault = self._dice.roll()
         if fault:
             self.befallen[fault] += 1
-        return befall(fault, lambda: exchange.answer(send, now_ns))
+        return befall(fault, lambda: exchange.answer_request(send, now_ns))

@@ -1,9 +1,8 @@
-"""The venue of a run in virtual time: the real engine, what we may read of it, and the front door.
+"""The venue of a run in virtual time: the real engine behind a front door.
 
-Creates, amends, cancels, fees, reserves and ids are the engine's. Who else trades is a
-`MarketSource`: a recorded market, a crowd, a world of true values. How the venue reads the gaps of
-its interface is a `GapReading`. Reads show our account as it was `read_lag_ns` ago; every request
-costs a token of the credential that signs it.
+Who else trades is a `MarketSource`: a recorded market, a crowd, a world of true values. How the
+venue reads the gaps of its interface is a `GapReading`. Reads show our account as of `read_lag_ns`
+ago; every request spends a token of its key's rate limit.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,19 +21,26 @@ from venue.wire.errors import CODES, Code
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
 from venue.wire.model import Liquidity
-from venue.wire.money import PAYOUT_CENTS, BookSide, Cents, Outcome, Price, Qty, Side
-from venue.wire.names import MarketId, Ticker, UserId
+from venue.wire.money import (
+    PAYOUT_CENTS,
+    PRICE_MAX,
+    PRICE_MIN,
+    BookSide,
+    Cents,
+    Outcome,
+    Price,
+    Qty,
+    Side,
+)
+from venue.wire.names import ClientOrderId, MarketId, Ticker, UserId
+from venue.wire.requests import QtyOrder, TimeInForce
 
-MAKER: Final = UserId("maker")
-"""Our account."""
-
+MAKER: Final = UserId("maker")  # our account
 _OF_ACCOUNTS: Final = (v.FillBooked, v.PositionChanged, v.BalanceChanged, v.UserAdded)
 _OF_CATALOGUE: Final = (v.CompanyListed, v.EventListed, v.MarketListed, v.MarketStateChanged)
 
 
 class PageLimits(NamedTuple):
-    """Rows of a page of each list."""
-
     orders: int
     fills: int
     positions: int
@@ -42,39 +48,34 @@ class PageLimits(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What comes back of a request. tokens: whole ones left of its credential, None where that is
-    not said. away_ns: how long to stay away, where it was refused for pace. waited_ns: how long it
-    takes beyond the way back."""
+    """What comes back of a request."""
 
     answer: m.Answer
-    tokens: int | None
-    away_ns: int | None
-    waited_ns: int = 0
+    tokens: int | None  # whole ones left of its credential, None where that is not said
+    away_ns: int | None  # how long to stay away, where it was rate limited
+    waited_ns: int = 0  # how long it takes beyond the way back
 
 
 class ShownBook(NamedTuple):
-    """What the channel and a read show of a market: ours included, canonical YES, best first.
-    at_ns: of its newest change; None while nothing is known of it."""
+    """What the channel and a read show of a market: ours included, canonical YES, best first."""
 
     bids: Levels
     asks: Levels
-    at_ns: int | None
+    at_ns: int | None  # of its newest change; None while nothing is known of it
 
 
 class LevelBook:
-    """The shares by price of a market, canonical YES, from changes of its levels. at_ns: of the
-    newest one."""
+    """The shares by price of a market, canonical YES, from changes of its levels."""
 
     __slots__ = ("_levels", "asks", "at_ns", "bids")
 
     def __init__(self, at_ns: int) -> None:
         self.bids: dict[Price, Qty] = {}
         self.asks: dict[Price, Qty] = {}
-        self.at_ns = at_ns
+        self.at_ns = at_ns  # of the newest one
         self._levels: tuple[Levels, Levels] | None = None
 
     def change(self, event: v.LevelChanged) -> None:
-        """A level has another size, 0 where it is gone."""
         sizes = self.bids if event.side is BookSide.BID else self.asks
         if event.size:
             sizes[event.price] = event.size
@@ -84,7 +85,6 @@ class LevelBook:
         self._levels = None
 
     def levels(self) -> tuple[Levels, Levels]:
-        """Bids and asks, best first."""
         if self._levels is None:
             bids = tuple(sorted(self.bids.items(), reverse=True))
             self._levels = (bids, tuple(sorted(self.asks.items())))
@@ -92,7 +92,7 @@ class LevelBook:
 
 
 Watcher = Callable[[v.Command, v.Answer, list[v.Event], int], None]
-"""What is called with every command, its answer, its events and the time."""
+"""Called with every command, its answer, its events and the time."""
 
 
 class MarketSource(Protocol):
@@ -101,7 +101,7 @@ class MarketSource(Protocol):
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
         """A command of anybody came to these."""
 
-    def carry_out(self, exchange: "Exchange", command: v.Command, now_ns: int) -> v.Answer:
+    def execute_write(self, exchange: "Exchange", command: v.Command, now_ns: int) -> v.Answer:
         """Carry out a write of ours, with whatever it meets in place."""
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
@@ -111,30 +111,27 @@ class MarketSource(Protocol):
 class GapReading:
     """How a venue reads the gaps of the interface (docs/assumptions.md): here as ours does."""
 
-    def apply(
+    def apply_to_engine(
         self, engine: Engine, command: v.Command, now_ns: int
     ) -> tuple[v.Answer, list[v.Event]]:
-        """Have the engine carry out a command."""
         return engine.apply(command, now_ns)
 
-    def meant(self, request: m.Write) -> m.Write | m.Answer:
+    def interpret_write(self, request: m.Write) -> m.Write | m.Answer:
         """The write that the venue takes this one for, or the answer where it acts on none."""
         return request
 
-    def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
-        """The answer as this venue words it."""
+    def reword_answer(self, request: m.Request, answer: m.Answer) -> m.Answer:
         return answer
 
 
 class Replica(Projector):
-    """One copy of the read side. answers: to reads, until another event can be read."""
+    """One copy of the read side."""
 
     def __init__(self, lag_ns: int) -> None:
         super().__init__(Views(), lag_ns)
-        self.answers: dict[m.Read, m.Answer] = {}
+        self.answers: dict[m.Read, m.Answer] = {}  # to reads, until another event can be read
 
     def advance(self, now_ns: int) -> list[v.Event]:
-        """Make everything visible that is due, and return it in order."""
         visible = super().advance(now_ns)
         if visible:
             self.answers.clear()
@@ -142,11 +139,8 @@ class Replica(Projector):
 
 
 class Exchange:
-    """The engine behind a front door.
-
-    refused: refusals by code. watchers: called after every command. clock_ns: how far the venue's
-    clock is ahead. replica: what reads show; stale: what those show that reach the slower copy.
-    """
+    """The engine behind a front door. clock_ns: how far the venue's clock is ahead. replica: what
+    reads show;"""
 
     def __init__(
         self,
@@ -160,34 +154,31 @@ class Exchange:
         stale_lag_ns: int | None = None,
         reading: GapReading | None = None,
     ) -> None:
-        """setup: commands that list the markets and open the accounts; they have to be accepted.
-
-        stale_lag_ns: the read side has a slower copy, too, and both show books; None where books
-        are read from the source.
-        """
+        """setup: commands that list markets and open accounts; the engine must accept them.
+        stale_lag_ns: the lag of a stale copy of the read side, and both show books; None: books
+        are read from the source."""
         self.engine = Engine(order_id_key=order_id_key)
-        self.refused: dict[str, int] = {}
-        self.watchers: list[Watcher] = []
+        self.refused: dict[str, int] = {}  # refusals by code
+        self.watchers: list[Watcher] = []  # called after every command
         self.clock_ns = 0
         self.reading = reading or GapReading()
         self.replica = self.stale = Replica(read_lag_ns)
         self._reads_books = stale_lag_ns is not None
         if stale_lag_ns is not None:
-            self.stale = Replica(stale_lag_ns)
+            self.stale = Replica(stale_lag_ns)  # what those show that reach the stale copy
         self._source = source
         self._pages = pages
         self._buckets: dict[m.Key, TokenBucket] = {}
         self._tickers: dict[MarketId, Ticker] = {}
         for command in setup:
-            answer = self.apply(command, start_ns)
+            answer = self.execute(command, start_ns)
             assert not isinstance(answer, v.Refused), answer
         self.read_all(start_ns)
 
-    def apply(self, command: v.Command, now_ns: int) -> v.Answer:
-        """Carry out a command of anybody's."""
+    def execute(self, command: v.Command, now_ns: int) -> v.Answer:
         if isinstance(command, v.ListMarket):
             self._tickers[command.market_id] = command.ticker
-        answer, events = self.reading.apply(self.engine, command, now_ns + self.clock_ns)
+        answer, events = self.reading.apply_to_engine(self.engine, command, now_ns + self.clock_ns)
         visible = [event for event in events if self._is_visible(event)]
         if visible:
             self.replica.publish(visible, now_ns)
@@ -206,7 +197,7 @@ class Exchange:
             return event.user_id == MAKER
         return self._reads_books or isinstance(event, _OF_CATALOGUE)
 
-    def answer(self, send: m.Send, now_ns: int, *, stale: bool = False) -> Response:
+    def answer_request(self, send: m.Send, now_ns: int, *, stale: bool = False) -> Response:
         """Carry out a request, or refuse it for pace. stale: a read reaches the slower copy."""
         refused = self.refused_for_pace(send.key, now_ns)
         if refused is not None:
@@ -217,14 +208,13 @@ class Exchange:
     def refused_for_pace(self, key: m.Key, now_ns: int) -> Response | None:
         """Take a token of a credential; the refusal where it has none."""
         bucket = self.bucket(key, now_ns)
-        if bucket.take(now_ns):
+        if bucket.spend_token(now_ns):
             return None
         whole_s = -(-bucket.wait_ns() // NS_PER_SECOND)
         refused = self.refuse(Code.RATE_LIMITED)
         return Response(refused, bucket.whole_tokens, whole_s * NS_PER_SECOND)
 
     def bucket(self, key: m.Key, now_ns: int) -> TokenBucket:
-        """The tokens of a credential, full at its first request."""
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, now_ns)
@@ -232,7 +222,6 @@ class Exchange:
         return bucket
 
     def tokens_left(self, key: m.Key) -> int:
-        """Whole tokens of a credential, as of its last request."""
         bucket = self._buckets.get(key)
         return RATE_BURST if bucket is None else bucket.whole_tokens
 
@@ -241,24 +230,20 @@ class Exchange:
         self.replica.advance(now_ns + self.replica.lag_ns)
 
     def refuse(self, code: Code) -> m.Rejected:
-        """A refusal, counted."""
         self.refused[code] = self.refused.get(code, 0) + 1
         return refusal(code)
 
     def book_update(self, market_id: MarketId, now_ns: int) -> m.BookUpdate:
-        """The channel's whole book of a market."""
         bids, asks, at_ns = self._source.shown_book(market_id, now_ns)
         return m.BookUpdate(market_id, now_ns if at_ns is None else at_ns, bids, asks)
 
     @property
     def cash_cents(self) -> Cents:
-        """Our cash, available and reserved."""
         available, reserved = self._balance()
         return Cents(available + reserved)
 
     @property
     def available_cents(self) -> Cents:
-        """Our cash that no order reserves."""
         return self._balance()[0]
 
     def _balance(self) -> tuple[Cents, Cents]:
@@ -267,19 +252,20 @@ class Exchange:
         return balance
 
     def perform(self, request: m.Request, now_ns: int, *, stale: bool = False) -> m.Answer:
-        """Carry out a request, whatever its pace."""
         if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
-            meant = self.reading.meant(request)
+            meant = self.reading.interpret_write(request)
             if not isinstance(meant, m.Create | m.AmendResting | m.CancelResting):
                 return self._counted(meant)
-            answer = self._counted(shown(self._source.carry_out(self, command_of(meant), now_ns)))
+            answer = self._counted(
+                shown(self._source.execute_write(self, command_of(meant), now_ns))
+            )
         elif isinstance(request, m.ReadBook) and not self._reads_books:
             answer = self._read_book(request.market_id, now_ns)
         else:
-            answer = self._read(request, self.stale if stale else self.replica, now_ns)
-        return self.reading.shown(request, answer)
+            answer = self._read_replica(request, self.stale if stale else self.replica, now_ns)
+        return self.reading.reword_answer(request, answer)
 
-    def _read(self, request: m.Read, replica: Replica, now_ns: int) -> m.Answer:
+    def _read_replica(self, request: m.Read, replica: Replica, now_ns: int) -> m.Answer:
         replica.advance(now_ns)
         # On a quiet market the same reads are asked for again and again.
         found = replica.answers.get(request)
@@ -312,8 +298,21 @@ def accounts(cash_cents: Mapping[UserId, Cents]) -> list[v.Command]:
     return commands
 
 
+def print_of(event: v.TradePrinted) -> m.Trade:
+    """A trade as the channel shows it."""
+    bought = (event.taker_outcome is Outcome.YES) is (event.taker_side is Side.BUY)
+    return m.Trade(event.market_id, event.at_ns, event.trade_id, event.price, event.qty, bought)
+
+
+def buy_order(
+    market: MarketId, outcome: Outcome, own_price: int, qty: int, tif: TimeInForce, name: str
+) -> QtyOrder:
+    """An order of others, who only buy. own_price: of the outcome, moved into 1 to 99."""
+    price = Price(min(PRICE_MAX, max(PRICE_MIN, own_price)))
+    return QtyOrder(market, outcome, Side.BUY, price, Qty(qty), tif, ClientOrderId(name))
+
+
 def command_of(request: m.Write) -> v.Command:
-    """The command of a write of ours."""
     match request:
         case m.Create():
             return v.PlaceOrder(MAKER, codec.parse_new_order(request.body, MarketId))
@@ -324,12 +323,10 @@ def command_of(request: m.Write) -> v.Command:
 
 
 def refusal(code: Code) -> m.Rejected:
-    """A refusal as the trader is given it."""
     return m.Rejected(CODES[code].status, code, "")
 
 
 def shown(answer: v.Answer) -> m.Ok | m.Rejected:
-    """The engine's answer to a write as the trader is given it."""
     if isinstance(answer, v.Refused):
         return refusal(answer.code)
     assert isinstance(answer, v.Placed | v.Amended | v.Cancelled)
@@ -342,12 +339,10 @@ def shown(answer: v.Answer) -> m.Ok | m.Rejected:
 
 
 def cancel_shown(order: v.OrderState, reduced_by: Qty) -> m.CancelBody:
-    """The body of an accepted cancel."""
     return m.CancelBody(shown_order(order, created_ns=order.created_ns), reduced_by)
 
 
 def read(views: Views, user: UserId, request: m.Read, pages: PageLimits) -> m.Answer:
-    """The answer to a read of a user's."""
     account = views.account
     match request:
         case m.ReadOrder():
@@ -392,16 +387,15 @@ class DoesNotClose(Exception):
 
 
 class PaperAccount:
-    """Cash gained, shares held and fees paid. fills: all there were, in order."""
+    """Cash gained, inventory and fees paid."""
 
     def __init__(self) -> None:
         self.cash_cents = 0
         self.fees_cents = 0
-        self.fills: list[FillBooked] = []
+        self.fills: list[FillBooked] = []  # all there were, in order
         self.shares: dict[tuple[MarketId, Outcome], int] = {}
 
-    def filled(self, fill: FillBooked) -> None:
-        """Book a fill."""
+    def on_fill(self, fill: FillBooked) -> None:
         key, price = (fill.market_id, fill.outcome), int(fill.outcome_price)
         sign = 1 if fill.side is Side.BUY else -1
         self.cash_cents -= sign * price * fill.qty + fill.fee_cents
@@ -409,7 +403,7 @@ class PaperAccount:
         self.shares[key] = self.shares.get(key, 0) + sign * fill.qty
         self.fills.append(fill)
 
-    def settled(self, market_id: MarketId, winner: Outcome) -> None:
+    def on_payout(self, market_id: MarketId, winner: Outcome) -> None:
         """A market pays: a dollar for each share of the winner, nothing for the others."""
         self.cash_cents += PAYOUT_CENTS * self.shares.pop((market_id, winner), 0)
         for outcome in Outcome:
@@ -423,12 +417,10 @@ class PaperAccount:
 
     @property
     def maker_qty(self) -> int:
-        """Shares that came to us."""
         return sum(fill.qty for fill in self.fills if fill.liquidity is Liquidity.MAKER)
 
     @property
     def taker_qty(self) -> int:
-        """Shares that we took."""
         return sum(fill.qty for fill in self.fills) - self.maker_qty
 
     def prove(self, venue_gain_cents: int) -> None:

@@ -1,13 +1,12 @@
-"""A market of others around our orders: its books and prints, and what they do to us.
+"""A market of others around our orders: live frames or a tape, and what they do to us.
 
-What others do to our orders becomes an order of a second account at that moment: a print that
-reaches us takes us; depth that we reach for rests there while we do, and is cancelled afterwards. A
-print fills no more than its own size, from the touch outward; at our price it has first to use up
-the queue before us. Others that come to rest at our price or through it would have met us: they
-fill us once a refresh.
+A print that reaches us becomes an order of a second account that takes ours: up to its size, from
+the touch outward, after the queue in front of us. Depth that we reach for rests while we do. Others
+that come to our price or through it fill us once a refresh. The channel shows their depth less what
+we took, and our own orders. Stamps of others order their frames; all that we see has our own clock.
 
-The channel shows the depth of others less what we took of it, with our own orders in it. Stamps of
-others order their books and prints; everything that we are shown is of our own clock.
+Whole books say all. Best prices have no sizes and prints: sizes are made up. Of trades alone the
+book is made up around them (`venue.crowd.picture`), and only prints fill us.
 """
 
 import enum
@@ -20,11 +19,20 @@ import msgspec
 from bot.core import messages as m
 from bot.core.orders.outbox import keep_newest
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, PaperAccount, ShownBook, accounts
+from bot.lab.exchange.exchange import (
+    MAKER,
+    Exchange,
+    PageLimits,
+    PaperAccount,
+    ShownBook,
+    accounts,
+    buy_order,
+    print_of,
+)
 from bot.lab.exchange.queue_model import OwnQueues, QueueModel
 from bot.strategy.api import Levels
-from venue.crowd.picture import picture_of
 from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, tape_catalogue
+from venue.crowd.target_book import target_book_of
 from venue.engine import messages as v
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -37,11 +45,10 @@ from venue.wire.money import (
     Outcome,
     Price,
     Qty,
-    Side,
     book_side,
     canonical,
 )
-from venue.wire.names import ClientOrderId, MarketId, OrderId, UserId
+from venue.wire.names import MarketId, OrderId, UserId
 from venue.wire.requests import QtyOrder, TimeInForce
 
 _OTHERS: Final = UserId("tape")
@@ -56,25 +63,21 @@ _SET_BACK_NS: Final = 60 * NS_PER_SECOND
 
 
 class Depth:
-    """What others show on one market. at_ns: when it last changed, 0 before it was ever shown.
-
-    What we took stays taken until the size shown at that price is another one: displayed depth is
-    met once a refresh.
-    """
+    """What others show on one market. What we took stays taken until the size at that price
+    changes: displayed depth is met once per refresh."""
 
     def __init__(self) -> None:
-        self.at_ns = 0
+        self.at_ns = 0  # when it last changed, 0 before it was ever shown
         self._sizes: dict[BookSide, dict[Price, Qty]] = {side: {} for side in BookSide}
         self._rows: dict[BookSide, Levels] = dict.fromkeys(BookSide, ())
         self._taken: dict[tuple[BookSide, Price], int] = {}
 
-    def forget(self) -> None:
-        """Frames were lost: what is there is not known until it is shown again."""
-        self.show((), (), 0)
+    def clear_book(self) -> None:
+        """Frames were lost: the book is unknown until the next one."""
+        self.show_book((), (), 0)
         self._taken.clear()
 
-    def show(self, bids: Levels, asks: Levels, at_ns: int) -> None:
-        """Another book, best first."""
+    def show_book(self, bids: Levels, asks: Levels, at_ns: int) -> None:
         fresh = {_BID: dict(bids), _ASK: dict(asks)}
         for side, price in [*self._taken]:
             if fresh[side].get(price) != self._sizes[side].get(price):
@@ -83,21 +86,18 @@ class Depth:
         self._rows = {_BID: bids, _ASK: asks}
         self.at_ns = at_ns
 
-    def shown(self, side: BookSide, price: Price) -> int:
-        """Shares of others at a price."""
+    def size_at(self, side: BookSide, price: Price) -> int:
         return self._sizes[side].get(price, 0)
 
-    def before(self, side: BookSide, price: Price) -> int:
+    def size_ahead(self, side: BookSide, price: Price) -> int:
         """Shares of others in front of an order that comes to a price now: not those taken."""
-        return max(0, self.shown(side, price) - self._taken.get((side, price), 0))
+        return max(0, self.size_at(side, price) - self._taken.get((side, price), 0))
 
-    def take(self, side: BookSide, price: Price, qty: int) -> None:
-        """We met so many shares of it."""
+    def mark_taken(self, side: BookSide, price: Price, qty: int) -> None:
         if qty:
             self._taken[side, price] = self._taken.get((side, price), 0) + qty
 
-    def left(self, side: BookSide) -> Levels:
-        """Prices and shares that nobody has taken, best first."""
+    def remaining_levels(self, side: BookSide) -> Levels:
         rows, taken = self._rows[side], self._taken
         if not taken:
             return rows
@@ -112,19 +112,12 @@ class Depth:
 
 
 class LiveMarket:
-    """The markets of a series under one model of the queue.
-
-    exchange: where our orders are. queues: those that rest. account: our fills, kept apart from the
-    engine's ledger. marks: twice the newest middle of a market, cents. printed_qty: shares of the
-    prints of others.
-    """
+    """The markets of a series under one model of the queue. exchange: where our orders are."""
 
     fills_through_only = False
     """True: a print fills what it trades through and nothing at its own price."""
-    has_no_queue = False
-    """True: nobody is before us at any price."""
-    has_sizes = True
-    """False: depth is made up around prints, so that nobody in it comes to us."""
+    has_no_queue = False  # true: nobody is before us at any price
+    has_sizes = True  # false: depth is made up around prints, so that nobody in it comes to us
 
     def __init__(
         self,
@@ -133,14 +126,14 @@ class LiveMarket:
         queue_model: QueueModel,
         start_ns: int,
     ) -> None:
-        """catalogue: what lists the markets, as `catalogue_of` makes it; more may be listed later
-        by `on_series`. terms: cash, read lag and the exponent of the queue are used here."""
+        """catalogue: commands that list the markets; `on_series` may list more. terms: cash, read
+        lag and the queue exponent are used."""
         self.depths: dict[MarketId, Depth] = {}
-        self.account = PaperAccount()
-        self.printed_qty = 0
-        self.marks: dict[MarketId, int] = {}
+        self.account = PaperAccount()  # our fills, kept apart from the engine's ledger
+        self.printed_qty = 0  # shares of the prints of others
+        self.marks: dict[MarketId, int] = {}  # twice the newest middle of a market, cents
         self._events: list[m.Event] = []
-        self.queues = OwnQueues(queue_model, terms.power)
+        self.queues = OwnQueues(queue_model, terms.power)  # those that rest
         self._changed: dict[MarketId, None] = {}
         self._acting_as_print = False
         self._trade_ids: OrderedDict[str, None] = OrderedDict()
@@ -158,47 +151,46 @@ class LiveMarket:
 
     @property
     def markets(self) -> Sequence[MarketId]:
-        """All of them, as they were listed."""
         return list(self.depths)
 
     # --- what others do ---------------------------------------------------------------------------
 
     def on_frame(self, event: m.BookUpdate | m.Trade, now_ns: int) -> None:
-        """A frame of the channel, without our own orders in it. Frames of markets that are not
-        listed, older books and prints that are shown again change nothing."""
+        """A frame without our own orders. Unlisted markets, older books and repeated prints change
+        nothing."""
         depth = self.depths.get(event.market_id)
         if depth is None:
             return
         if isinstance(event, m.BookUpdate):
             if event.ts_ns < depth.at_ns - _SET_BACK_NS:
-                depth.forget()
+                depth.clear_book()
             if event.ts_ns >= depth.at_ns:
-                self._show(event.market_id, event.bids, event.asks, event.ts_ns, now_ns)
+                self._show_book(event.market_id, event.bids, event.asks, event.ts_ns, now_ns)
         elif event.trade_id not in self._trade_ids:
             keep_newest(self._trade_ids, event.trade_id, None, _TRADE_IDS_MAX)
             self._print(event, event.ts_ns, now_ns)
 
     def on_gap(self, markets: Iterable[MarketId]) -> None:
-        """Frames of these markets were lost. Nothing fills there until a book is shown again; our
-        orders are behind everything in it."""
+        """Frames of these markets were lost. Nothing fills there until the next book; our orders
+        are behind everything in it."""
         for market in markets:
             if market in self.depths:
-                self.depths[market].forget()
+                self.depths[market].clear_book()
 
     def on_series(self, events: Iterable[model.Event], now_ns: int) -> None:
-        """Follow a read of the series: new markets, halts, ends. A market that resolved pays what
-        it was last worth, a dollar or nothing: reads do not show winners."""
+        """Follow a read of the series: new markets, halts, ends. Reads show no winner, so a
+        resolved market pays what it was last worth, a dollar or nothing."""
         shown = [*events]
         for command in catalogue_of(shown):
-            self.exchange.apply(command, now_ns)
+            self.exchange.execute(command, now_ns)
         for event in shown:
             if event.status not in (model.EventStatus.SETTLED, model.EventStatus.UNKNOWN):
-                self.exchange.apply(v.SetEventStatus(event.event_ticker, event.status), now_ns)
+                self.exchange.execute(v.SetEventStatus(event.event_ticker, event.status), now_ns)
             for market in event.markets:
                 if market.state is model.MarketState.HALTED:
-                    self.exchange.apply(v.HaltMarket(market.market_id), now_ns)
+                    self.exchange.execute(v.HaltMarket(market.market_id), now_ns)
                 elif market.state is model.MarketState.ACTIVE:
-                    self.exchange.apply(v.ResumeMarket(market.market_id), now_ns)
+                    self.exchange.execute(v.ResumeMarket(market.market_id), now_ns)
                 elif market.state is model.MarketState.RESOLVED:
                     last = 2 * (market.last_price or 0)
                     is_yes = self.marks.get(market.market_id, last) > PAYOUT_CENTS
@@ -206,8 +198,8 @@ class LiveMarket:
 
     def resolve(self, market: MarketId, winner: Outcome, now_ns: int) -> None:
         """A market pays; one that has paid does nothing more."""
-        if isinstance(self.exchange.apply(v.ResolveMarket(market, winner), now_ns), v.Carried):
-            self.account.settled(market, winner)
+        if isinstance(self.exchange.execute(v.ResolveMarket(market, winner), now_ns), v.Accepted):
+            self.account.on_payout(market, winner)
 
     def _print(self, printed: m.Trade, at_ns: int, now_ns: int) -> None:
         """It fills from the touch outward, as far as it reaches."""
@@ -215,12 +207,12 @@ class LiveMarket:
         side = _ASK if printed.taker_bought_yes else _BID
         self.printed_qty += printed.size
         left = int(printed.size)
-        for queued in [*self.queues.on(market, side)] if self._is_shown(market) else ():
+        for queued in [*self.queues.on_side(market, side)] if self._is_shown(market) else ():
             if queued.price == price:
-                reached = 0 if self.fills_through_only else queued.position.printed(left, at_ns)
+                reached = 0 if self.fills_through_only else queued.position.on_print(left, at_ns)
                 reached = left if self.has_no_queue else reached
             elif (queued.price > price) is (side is _BID):
-                queued.position.passed()
+                queued.position.on_traded_through()
                 reached = left
             else:
                 break
@@ -234,20 +226,21 @@ class LiveMarket:
         bought, name = printed.taker_bought_yes, printed.trade_id
         self._events.append(m.Trade(market, now_ns, name, price, printed.size, bought))
 
-    def _show(self, market: MarketId, bids: Levels, asks: Levels, at_ns: int, now_ns: int) -> None:
-        """Others show another book."""
+    def _show_book(
+        self, market: MarketId, bids: Levels, asks: Levels, at_ns: int, now_ns: int
+    ) -> None:
         depth = self.depths[market]
         was_shown = self._is_shown(market)
-        depth.show(bids, asks, at_ns)
+        depth.show_book(bids, asks, at_ns)
         self._changed[market] = None
         if depth.doubled_mid is not None:
             self.marks[market] = depth.doubled_mid
         for side in _SIDES:
-            row = [*self.queues.on(market, side)]
+            row = [*self.queues.on_side(market, side)]
             for queued in row:
-                others = depth.shown(side, queued.price)
+                others = depth.size_at(side, queued.price)
                 if was_shown:
-                    queued.position.shown(others, at_ns)
+                    queued.position.on_book(others, at_ns)
                 else:
                     self.queues.requeue(queued, others, at_ns)
             if self.has_sizes:
@@ -259,11 +252,11 @@ class LiveMarket:
     ) -> None:
         """Others came to rest at our price or through it: they would have met us, at our price."""
         left = qty
-        for theirs, size in depth.left(side.other):
+        for theirs, size in depth.remaining_levels(side.other):
             if not left or not _reaches(side, price, theirs):
                 break
             met = min(left, size)
-            depth.take(side.other, theirs, met)
+            depth.mark_taken(side.other, theirs, met)
             left -= met
         if left < qty:
             self._meet(market, side, price, qty - left, now_ns)
@@ -271,7 +264,7 @@ class LiveMarket:
     def _meet(self, market: MarketId, side: BookSide, price: Price, qty: int, now_ns: int) -> None:
         """Our orders of a side fill, the first in the queue first."""
         order = self._order_of_others(market, side.other, price, qty, TimeInForce.IOC)
-        self.exchange.apply(v.PlaceOrder(_OTHERS, order), now_ns)
+        self.exchange.execute(v.PlaceOrder(_OTHERS, order), now_ns)
 
     def _order_of_others(
         self, market: MarketId, side: BookSide, price: Price, qty: int, tif: TimeInForce
@@ -279,47 +272,40 @@ class LiveMarket:
         """An order of the other account: it buys YES up to a price, or NO down to one."""
         self._made += 1
         outcome = Outcome.YES if side is _BID else Outcome.NO
-        name = ClientOrderId(f"{self._name}{self._made}")
-        return QtyOrder(market, outcome, Side.BUY, canonical(outcome, price), Qty(qty), tif, name)
+        name = f"{self._name}{self._made}"
+        return buy_order(market, outcome, canonical(outcome, price), qty, tif, name)
 
     # --- what the engine says ---------------------------------------------------------------------
 
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
-        """Follow our orders and fills, and the trades that no print of others was."""
         for event in events:
             if isinstance(event, v.OrderChanged):
                 if event.order.user_id == MAKER:
                     self._follow(event.order)
             elif isinstance(event, v.FillBooked):
                 if event.user_id == MAKER:
-                    self.account.filled(event)
+                    self.account.on_fill(event)
             elif isinstance(event, v.TradePrinted):
                 self._printed_by_us(event)
             elif isinstance(event, v.MarketListed):
                 self.depths[event.market.market_id] = Depth()
 
     def _follow(self, order: v.OrderState) -> None:
-        """An order of ours is another now."""
         depth = self.depths[order.market_id]
         side = book_side(order.outcome, order.side)
         price = canonical(order.outcome, order.price)
-        self.queues.changed(order, depth.before(side, price), depth.at_ns)
+        self.queues.on_order(order, depth.size_ahead(side, price), depth.at_ns)
         self._changed[order.market_id] = None
 
     def _printed_by_us(self, trade: v.TradePrinted) -> None:
-        """A trade that the channel of others did not print: ours shows it too."""
         if self._acting_as_print:
             return
         self.marks.setdefault(trade.market_id, 2 * trade.price)
-        bought = (trade.taker_outcome is Outcome.YES) is (trade.taker_side is Side.BUY)
-        self._events.append(
-            m.Trade(trade.market_id, trade.at_ns, trade.trade_id, trade.price, trade.qty, bought)
-        )
+        self._events.append(print_of(trade))
 
     # --- the channel ------------------------------------------------------------------------------
 
     def frames(self, now_ns: int) -> list[m.Event]:
-        """What has happened since this was asked last, as our channel shows it."""
         out, self._events = self._events, []
         if self._changed:
             changed = [market for market in self._changed if self._is_shown(market)]
@@ -328,27 +314,24 @@ class LiveMarket:
         return out
 
     def book_frames(self, now_ns: int) -> list[m.BookUpdate]:
-        """The channel's whole books of all markets that show one."""
         shown = [market for market in self.depths if self._is_shown(market)]
         return [self.exchange.book_update(market, now_ns) for market in shown]
 
     def _is_shown(self, market: MarketId) -> bool:
-        """True if a book of this market was shown yet: until then it is not known, which is not the
-        same as empty."""
+        """True once a book of this market was shown. Unknown is not empty."""
         return self.depths[market].at_ns > 0
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
-        """What others have left, and our own orders."""
         if not self._is_shown(market_id):
             return ShownBook((), (), None)
-        own = self.queues.sizes
+        own = self.queues.sizes_by_price
         bids = _as_levels(self._left(market_id, _BID), own(market_id, _BID), best=-1)
         asks = _as_levels(self._left(market_id, _ASK), own(market_id, _ASK), best=1)
         return ShownBook(bids, asks, now_ns)
 
     def _left(self, market: MarketId, side: BookSide) -> Levels:
         """Depth of others that nobody has taken and that does not cross our own orders."""
-        rows = self.depths[market].left(side)
+        rows = self.depths[market].remaining_levels(side)
         ours = self.queues.best(market, side.other)
         if ours is None or not rows or not _reaches(side.other, ours, rows[0][0]):
             return rows
@@ -356,25 +339,25 @@ class LiveMarket:
 
     # --- our writes -------------------------------------------------------------------------------
 
-    def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
+    def execute_write(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
         """A write that may meet others: what it can reach of them rests in the book meanwhile."""
         reach = self._reach_of(command)
         offered: list[tuple[OrderId, Price, int]] = []
         if reach is not None:
             market, side, price, qty = reach
             offered = self._offer(market, side, price, qty, now_ns)
-        answer = exchange.apply(command, now_ns)
+        answer = exchange.execute(command, now_ns)
         if reach is not None:
             depth = self.depths[market]
             for order_id, theirs, part in offered:
-                taken = exchange.apply(v.CancelOrder(_OTHERS, order_id), now_ns)
+                taken = exchange.execute(v.CancelOrder(_OTHERS, order_id), now_ns)
                 left = taken.reduced_by if isinstance(taken, v.Cancelled) else 0
-                depth.take(side.other, theirs, part - left)
+                depth.mark_taken(side.other, theirs, part - left)
         return answer
 
     def _reach_of(self, command: v.Command) -> tuple[MarketId, BookSide, Price, int] | None:
-        """Market, side, price and size with which a write comes to the book; None for one that
-        comes to none."""
+        """Market, side, price and size with which a write reaches the book; None if it reaches
+        none."""
         if isinstance(command, v.PlaceOrder) and isinstance(command.order, QtyOrder):
             order = command.order
             if order.market_id not in self.depths:
@@ -382,7 +365,7 @@ class LiveMarket:
             price = canonical(order.outcome, order.price)
             return order.market_id, book_side(order.outcome, order.side), price, order.qty
         if isinstance(command, v.AmendOrder) and command.amend.price is not None:
-            queued = self.queues.of(command.order_id)
+            queued = self.queues.queued_order(command.order_id)
             if queued is not None:
                 price = canonical(queued.outcome, command.amend.price)
                 return queued.market_id, queued.side, price, command.amend.qty or queued.remaining
@@ -398,7 +381,7 @@ class LiveMarket:
                 break
             part = min(qty, size)
             order = self._order_of_others(market, side.other, theirs, part, TimeInForce.GTC)
-            placed = self.exchange.apply(v.PlaceOrder(_OTHERS, order), now_ns)
+            placed = self.exchange.execute(v.PlaceOrder(_OTHERS, order), now_ns)
             if not isinstance(placed, v.Placed):
                 break  # the market takes no orders: ours is refused as well
             offered.append((placed.order.order_id, theirs, part))
@@ -407,7 +390,6 @@ class LiveMarket:
 
     @property
     def gain_cents(self) -> int:
-        """What our cash at the venue has gained, available and reserved."""
         return self.exchange.cash_cents - self._cash_cents
 
 
@@ -417,8 +399,8 @@ def _reaches(side: BookSide, price: Price, theirs: Price) -> bool:
 
 
 def _as_levels(rows: Levels, own: dict[Price, int], *, best: int) -> Levels:
-    """One side as the channel shows it: what others have left and our own. best: 1 where the lowest
-    price comes first, -1 where the highest does."""
+    """One side of the channel's book: others' levels and our own. best: 1 if the lowest price comes
+    first, else -1."""
     if not own:
         return rows
     sizes = dict(rows)
@@ -430,8 +412,8 @@ def _as_levels(rows: Levels, own: dict[Price, int], *, best: int) -> Levels:
 
 
 def catalogue_of(events: Iterable[model.Event]) -> list[v.Command]:
-    """The commands that list what reads of a series show: companies, events, markets. An event with
-    a date or a fee that cannot be read is left out, as the trader does."""
+    """The commands that list what reads of a series show. An event with an unreadable date or fee
+    is left out, as the trader does."""
     readable = [event for event in events if is_readable(event)]
     commands: list[v.Command] = [
         v.ListCompany(company, symbol, symbol)
@@ -451,7 +433,6 @@ def catalogue_of(events: Iterable[model.Event]) -> list[v.Command]:
 
 
 def _fields_of(command: type[msgspec.Struct], shown: msgspec.Struct) -> dict[str, Any]:
-    """What a read shows of the fields of a command."""
     row = msgspec.structs.asdict(shown)
     return {name: row[name] for name in command.__struct_fields__ if name in row}
 
@@ -473,22 +454,19 @@ _NO: Final = Outcome.NO
 
 
 class Kind(enum.StrEnum):
-    """What of a market was recorded."""
-
     BOOKS = "books and trades"
     TOPS = "best prices"
     TRADES = "trades"
 
 
 def kind_of(tape: Tape) -> Kind:
-    """What was recorded of a tape's markets."""
     if tape.partition:
         return Kind.TOPS
     return Kind.BOOKS if tape.has_books else Kind.TRADES
 
 
 class RecordedMarket(LiveMarket):
-    """The markets of one event of a tape. kind: what was recorded of them."""
+    """The markets of one event of a tape."""
 
     def __init__(
         self,
@@ -498,7 +476,7 @@ class RecordedMarket(LiveMarket):
         resolution_ns: int,
         start_ns: int,
     ) -> None:
-        self.kind = kind_of(tape)
+        self.kind = kind_of(tape)  # what was recorded of them
         # Where no sizes are known, a pessimist has somebody before us at every price, and an
         # optimist nobody.
         self.has_sizes = self.kind is not Kind.TRADES
@@ -508,15 +486,14 @@ class RecordedMarket(LiveMarket):
         super().__init__(catalogue, terms, queue_model, start_ns)
         self._markets = [rung.market_id for rung in tape.rungs]
         self._rung_of = {source: rung for rung, source in enumerate(tape.sources)}
-        self._picture = picture_of(tape)
+        self._target = target_book_of(tape)
 
     def play(self, record: Record) -> None:
-        """A record of the tape happens now."""
         now_ns = record.ts
         if isinstance(record, BookRecord):
             market = self._markets[self._rung_of[record.ticker]]
             bids, asks = _best_first(_YES, record.yes), _best_first(_NO, record.no)
-            self._show(market, bids, asks, now_ns, now_ns)
+            self._show_book(market, bids, asks, now_ns, now_ns)
             return
         if isinstance(record, TradeRecord):
             market = self._markets[self._rung_of[record.ticker]]
@@ -524,15 +501,15 @@ class RecordedMarket(LiveMarket):
             bought, name = record.taker_outcome is _YES, f"recorded-{self._made}"
             price, size = Price(record.price), Qty(record.qty)
             self._print(m.Trade(market, now_ns, name, price, size, bought), now_ns, now_ns)
-        touched = self._picture.absorb(record)
-        if self.kind is Kind.TOPS and self._picture.survival_cents() is None:
+        touched = self._target.absorb(record)
+        if self.kind is Kind.TOPS and self._target.survival_cents() is None:
             return  # some bracket is not known yet: no rung is, and none is empty
         for rung in touched:
             wanted: dict[Outcome, list[tuple[int, int]]] = {outcome: [] for outcome in Outcome}
-            for (outcome, price), size in self._picture.wanted(rung).items():
+            for (outcome, price), size in self._target.wanted(rung).items():
                 wanted[outcome].append((price, size))
             bids, asks = (_best_first(outcome, wanted[outcome]) for outcome in Outcome)
-            self._show(self._markets[rung], bids, asks, now_ns, now_ns)
+            self._show_book(self._markets[rung], bids, asks, now_ns, now_ns)
 
 
 _CANONICAL: Final = {
@@ -543,7 +520,6 @@ _CANONICAL: Final = {
 
 
 def _best_first(outcome: Outcome, levels: Iterable[tuple[int, int]]) -> Levels:
-    """Resting bids of an outcome as one side of the book, canonical YES."""
     rows = sorted(dict(levels).items(), reverse=True)
     place = _CANONICAL[outcome]
     return tuple([(place[price], Qty(size if size < QTY_MAX else QTY_MAX)) for price, size in rows])

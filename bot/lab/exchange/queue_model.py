@@ -1,12 +1,9 @@
-"""Our resting orders in the queues of a recorded market: how many shares are before each.
+"""Our resting orders in the queues of a recorded market: how many shares are in front of each.
 
-A book shows sizes and no order of arrival. All shares that are there when we come are before us;
-prints at our price take from the front. Everything else that leaves was cancelled, and no book
-shows from where in the queue. Shares that come later are behind us. There are never more before us
-than the book shows. `QueueModel` says how cancels are read.
-
-A book speaks of everything up to its own instant. So a print that is not newer is in it, whichever
-of the two comes first: traded shares are not counted as cancelled ones as well.
+Books show sizes without order of arrival. All shares there when we come are in front; prints at our
+price take from the front; everything else that leaves was cancelled, and `QueueModel` says where.
+Later shares are behind us. A print that is not newer than a book is in it already, so it counts
+once.
 
 See docs/pricing.md#section-4; docs/limits.md.
 """
@@ -21,21 +18,29 @@ from venue.wire.money import BookSide, Price, book_side, canonical
 from venue.wire.names import MarketId, OrderId
 from venue.wire.requests import keeps_priority
 
-POWER: Final = 3.0
-"""The usual exponent of the expected model."""
+POWER: Final = 3.0  # the usual exponent of the expected model
 
 
 class QueueModel(enum.StrEnum):
     """Who cancelled, where only sizes are seen. Pessimistic and optimistic are bounds of what would
     have filled, the one between is a guess."""
 
-    PESSIMISTIC = "averse"
-    """Those behind us, as far as there is anybody."""
-    EXPECTED = "likely"
+    PESSIMISTIC = "pessimistic"  # those behind us, if there are any
+    EXPECTED = "expected"
     """One before us with the chance a^n / (a^n + b^n) of `a` shares before and `b` behind."""
-    OPTIMISTIC = "kind"
-    """Those before us, as far as there is anybody."""
+    OPTIMISTIC = "optimistic"  # those before us, if there are any
 
+    @classmethod
+    def _missing_(cls, value: object) -> "QueueModel | None":
+        return _OLD_NAMES.get(value)
+
+
+_OLD_NAMES: Final[dict[object, QueueModel]] = {
+    "averse": QueueModel.PESSIMISTIC,
+    "likely": QueueModel.EXPECTED,
+    "kind": QueueModel.OPTIMISTIC,
+}
+"""The names of version 0.1, which are read for one version."""
 
 CAUTIOUS_MODELS: Final = (QueueModel.PESSIMISTIC, QueueModel.EXPECTED)
 """Those under which a candidate is run in the shadow: nothing is credited to it that may not be."""
@@ -43,10 +48,11 @@ CAUTIOUS_MODELS: Final = (QueueModel.PESSIMISTIC, QueueModel.EXPECTED)
 
 def parse_queue_models(text: str) -> tuple[QueueModel, ...]:
     """The models that a comma-separated text names. Raises ValueError for one that is none."""
-    named = [part.strip() for part in text.split(",")]
-    if not set(named) <= {each.value for each in QueueModel}:
-        raise ValueError(f"{text}: want some of {', '.join(QueueModel)}, such as averse,kind")
-    return tuple(each for each in QueueModel if each.value in named)
+    try:
+        named = [QueueModel(part.strip()) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{text}: want some of {', '.join(QueueModel)}") from None
+    return tuple(each for each in QueueModel if each in named)
 
 
 class QueuePosition:
@@ -69,8 +75,8 @@ class QueuePosition:
     def __init__(
         self, others: int, shown_ns: int, queue_model: QueueModel, power: float = POWER
     ) -> None:
-        """others: shares at its price in the book of `shown_ns`, the newest when it came. power:
-        the exponent of the expected model, above 0."""
+        """others: shares at its price in the book of `shown_ns`. power: the exponent of the
+        expected model, above 0."""
         self._model = queue_model
         self._power = power
         self._came_ns = self._from_ns = self._shown_ns = shown_ns
@@ -80,7 +86,7 @@ class QueuePosition:
         self._stood = self._others = self._least = others
         self._newer: list[tuple[int, int]] = []  # prints newer than the newest book
 
-    def printed(self, size: int, ts_ns: int) -> int:
+    def on_print(self, size: int, ts_ns: int) -> int:
         """A print at its price, on its side. How much of it went beyond the shares before us."""
         if ts_ns <= self._came_ns or ts_ns <= self._from_ns:
             return 0  # a book that is over has it already
@@ -99,7 +105,7 @@ class QueuePosition:
         self._take_in()
         return beyond
 
-    def shown(self, others: int, ts_ns: int) -> None:
+    def on_book(self, others: int, ts_ns: int) -> None:
         """A book shows `others` shares at its price, ours left out."""
         if ts_ns < self._shown_ns:
             return
@@ -139,7 +145,6 @@ class QueuePosition:
         self.ahead = max(0.0, ahead - self._still_to_come())
 
     def _chance(self, before: float, behind: float) -> float:
-        """The chance that a cancelled share stood before us."""
         if self._model is QueueModel.PESSIMISTIC or before <= 0:
             return 0.0
         if self._model is QueueModel.OPTIMISTIC:
@@ -147,14 +152,12 @@ class QueuePosition:
         front = float(before**self._power)
         return front / (front + float(behind**self._power))
 
-    def passed(self) -> None:
+    def on_traded_through(self) -> None:
         """Somebody traded through its price: nobody is before it any more."""
         self.ahead = self._before = 0.0
 
 
 class QueuedOrder:
-    """One resting order of ours, canonical YES."""
-
     __slots__ = ("market_id", "order_id", "outcome", "position", "price", "remaining", "side")
 
     def __init__(self, state: OrderState, position: QueuePosition) -> None:
@@ -168,8 +171,8 @@ class QueuedOrder:
 
 
 class OwnQueues:
-    """Our resting orders by market and side. Orders of one price are in the order in which they
-    came to it, as in the engine."""
+    """Our resting orders by market and side. At one price they are in order of arrival, as in the
+    engine."""
 
     def __init__(self, queue_model: QueueModel, power: float) -> None:
         self._model = queue_model
@@ -177,29 +180,26 @@ class OwnQueues:
         self._by_id: dict[OrderId, QueuedOrder] = {}
         self._sides: dict[tuple[MarketId, BookSide], list[QueuedOrder]] = {}
 
-    def of(self, order_id: OrderId) -> QueuedOrder | None:
-        """A resting order; None for one that does not rest."""
+    def queued_order(self, order_id: OrderId) -> QueuedOrder | None:
         return self._by_id.get(order_id)
 
-    def on(self, market_id: MarketId, side: BookSide) -> list[QueuedOrder]:
+    def on_side(self, market_id: MarketId, side: BookSide) -> list[QueuedOrder]:
         """Those of one side, the boldest price first, the older first at one price."""
         return self._sides.get((market_id, side), [])
 
     def best(self, market_id: MarketId, side: BookSide) -> Price | None:
-        """The boldest price of one side."""
         queued = self._sides.get((market_id, side))
         return queued[0].price if queued else None
 
-    def sizes(self, market_id: MarketId, side: BookSide) -> dict[Price, int]:
-        """Our shares by price."""
+    def sizes_by_price(self, market_id: MarketId, side: BookSide) -> dict[Price, int]:
         sizes: dict[Price, int] = {}
         for each in self._sides.get((market_id, side), ()):
             sizes[each.price] = sizes.get(each.price, 0) + each.remaining
         return sizes
 
-    def changed(self, state: OrderState, others: int, shown_ns: int) -> None:
-        """The engine shows an order of ours. others, shown_ns: shares at its price in the newest
-        recorded book, and when that was."""
+    def on_order(self, state: OrderState, others: int, shown_ns: int) -> None:
+        """The engine shows an order of ours. others: shares at its price in the newest book, that
+        of `shown_ns`."""
         before = self._by_id.get(state.order_id)
         rests = state.status in model.RESTING and state.remaining_qty > 0
         if before is not None:

@@ -1,8 +1,7 @@
-"""One trader on one market in virtual time: its requests, its channel and its turns.
+"""Runs one trader on one market in virtual time: its requests, its channel and its ticks.
 
-Whatever happens at the venue reaches the trader as long later as the link between them says, and a
-request the venue likewise: the trader is only ever given what had arrived. Of one instant the
-market comes first, then what is under way, then the trader's own turn.
+Everything reaches trader and venue after the latency of their link. At one instant the market comes
+first, then all in flight, then the trader's tick.
 """
 
 import random
@@ -31,8 +30,8 @@ _STEP_NS: Final = NS_PER_MS
 
 
 def alone(settings: TraderSettings) -> TraderSettings:
-    """Settings for a trader that is alone on its account. With a turn each `IDLE_NS`, a process
-    that stands still is recognised by a silence of more than two of them."""
+    """Settings for a trader alone on its account. It ticks each `IDLE_NS`, so a stalled process is
+    one silent for more than two ticks."""
     gap_ns = max(settings.staleness.gap_ns, 2 * IDLE_NS)
     staleness = msgspec.structs.replace(settings.staleness, gap_ns=gap_ns)
     return msgspec.structs.replace(settings, staleness=staleness, other_series=())
@@ -55,15 +54,15 @@ class MarketFeed(Protocol):
 
 
 class Link(Protocol):
-    """What lies between a trader and its venue. period_ns: the trader has its turn so often and
-    never else; None: whenever something has reached it, or it asks for one."""
+    """Between a trader and its venue. period_ns: the trader ticks exactly so often; None: whenever
+    an event arrived or it asks for a tick."""
 
     period_ns: int | None
 
     def ways_ns(self, send: m.Send) -> tuple[int, int]:
-        """How long a request is under way, and its answer."""
+        """How long a request is in flight, and its answer."""
 
-    def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
+    def respond(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
         """A request arrives at the venue, or something befalls it."""
 
     def frame_ns(self, now_ns: int) -> int:
@@ -71,8 +70,6 @@ class Link(Protocol):
 
 
 class TermsLink:
-    """The link of a backtest. faults: what befell requests."""
-
     period_ns: int | None = None
 
     def __init__(self, terms: Terms) -> None:
@@ -81,31 +78,27 @@ class TermsLink:
         self._chance = random.Random(terms.seed)
 
     def ways_ns(self, send: m.Send) -> tuple[int, int]:
-        """By the latency of the terms."""
         latency = self._terms.latency
         if not isinstance(send.request, m.Write):
             latency = self._terms.read_latency or latency
         return latency.ways_ns(self._chance)
 
-    def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
-        """The answer, or a fault."""
-        return self.faults.answered(exchange, send, now_ns)
+    def respond(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
+        return self.faults.answer_or_fault(exchange, send, now_ns)
 
     def frame_ns(self, now_ns: int) -> int:
-        """Always as long later."""
         return now_ns + self._terms.feed_ns
 
 
 class TraderRun:
-    """The run of a trader. events: those it took in. requests: by kind. latched: why it latched
-    last, else empty. observer: changes nothing."""
+    """The run of a trader."""
 
     def __init__(self, driver: Driver, market: MarketFeed, trader: Trader, link: Link) -> None:
         self.trader = trader
-        self.requests: Counter[str] = Counter()
-        self.latched = ""
-        self.events = 0
-        self.observer: Observer | None = None
+        self.requests: Counter[str] = Counter()  # by kind
+        self.latched = ""  # why it latched last, else empty
+        self.events = 0  # those it took in
+        self.observer: Observer | None = None  # changes nothing
         self._driver = driver
         self._market = market
         self._link = link
@@ -113,29 +106,27 @@ class TraderRun:
         self._ticks = TickTimer(driver, self._tick)
         self._subscribed = False
 
-    def receive(self, events: Sequence[m.Event]) -> None:
-        """Events reach the trader, and it has its turn."""
+    def deliver(self, events: Sequence[m.Event]) -> None:
         for event in events:
             self._hand(event)
         if self._period_ns is None or self._ticks.at_ns is None:
             self._ticks.schedule_by(self._driver.now_ns)
 
-    def send(self, events: Sequence[m.Event]) -> None:
-        """The channel sends the trader these events."""
-        self._driver.at(self._link.frame_ns(self._driver.now_ns), partial(self.receive, events))
+    def send_frames(self, events: Sequence[m.Event]) -> None:
+        self._driver.schedule_at(
+            self._link.frame_ns(self._driver.now_ns), partial(self.deliver, events)
+        )
 
     def publish(self) -> None:
-        """What has just happened in the market goes out on the channel."""
         events = self._market.frames(self._driver.now_ns)
         if events and self._subscribed:
-            self.send(events)
+            self.send_frames(events)
 
     def _tick(self) -> None:
         self._ticks.schedule(self._driver.now_ns + (self._period_ns or IDLE_NS))
         self._hand(m.Tick())
 
     def _hand(self, event: m.Event) -> None:
-        """An event into the trader, and its effects out."""
         now_ns = self._driver.now_ns
         self.events += 1
         if isinstance(event, m.FeedClosed):
@@ -151,18 +142,17 @@ class TraderRun:
                 case m.Send():
                     self.requests[request_kind(effect.request)] += 1
                     there_ns, back_ns = self._link.ways_ns(effect)
-                    self._driver.after(there_ns, partial(self._arrives, effect, back_ns))
+                    self._driver.schedule_after(there_ns, partial(self._arrives, effect, back_ns))
                 case m.SubscribeTo():
                     self._subscribed = True
-                    self.send([m.SubscriptionAccepted(), *self._market.book_frames(now_ns)])
+                    self.send_frames([m.SubscriptionAccepted(), *self._market.book_frames(now_ns)])
                 case m.Latched(reason=reason):
                     self.latched = reason
                 case _:
                     pass
 
     def _arrives(self, send: m.Send, back_ns: int) -> None:
-        """A request is at the venue, and its answer sets out."""
-        came = self._link.answer(self._market.exchange, send, self._driver.now_ns)
+        came = self._link.respond(self._market.exchange, send, self._driver.now_ns)
         replied = m.Response(send.request_id, came.answer, came.tokens, came.away_ns)
-        self._driver.after(back_ns + came.waited_ns, partial(self.receive, [replied]))
+        self._driver.schedule_after(back_ns + came.waited_ns, partial(self.deliver, [replied]))
         self.publish()

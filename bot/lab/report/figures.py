@@ -51,12 +51,11 @@ class TimeAxis:
             self._unit, self._unit_s = "min", _MINUTE_S
         self.across = (0.0, longest / self._unit_s)
 
-    def of(self, session: Session, at_ns: int) -> float:
+    def position(self, session: Session, at_ns: int) -> float:
         """Where an instant of a session lies, never before its beginning."""
         return max(0.0, (at_ns - session.begun_ns) / NS_PER_SECOND / self._unit_s)
 
     def plot(self, up: Span, unit: str, height: int = 230, right: int = 92) -> Plot:
-        """A plot with this axis of time. unit: of the other one."""
         plot = Plot(self.across, up, height, right)
         plot.marks_across(
             [(value, f"{value:g}") for value in ticks(*self.across, 6)],
@@ -69,24 +68,22 @@ class TimeAxis:
         self, plot: Plot, session: Session, lines: Sequence[Line], *, steps: bool = False
     ) -> None:
         """Draw a value for each moment of a session. steps: each holds until the next."""
-        times = [self.of(session, each.at_ns) for each in session.moments]
+        times = [self.position(session, each.at_ns) for each in session.moments]
         for _, style, css, values in lines:
             plot.trace(style, zip(times, values, strict=True), steps=steps, css=css)
         plot.names((name, style, values[-1], css) for name, style, css, values in lines if name)
 
 
 class Figure(NamedTuple):
-    """One figure. ups: the values of a session that its upward axis has to hold. draw: it as HTML,
-    or in words why there is none."""
+    """One figure. ups: the values of a session that its upward axis has to hold."""
 
     key: str
     head: str
     ups: Callable[[Session], Iterable[float]]
-    draw: Callable[[Session, TimeAxis, Span], str]
+    draw: Callable[[Session, TimeAxis, Span], str]  # it as HTML, or in words why there is none
 
 
 def drawn(each: Figure, sessions: Sequence[Session]) -> list[str]:
-    """A figure of each session, all on the same axes."""
     clock, up = TimeAxis(sessions), span_of(v for session in sessions for v in each.ups(session))
     return [each.draw(session, clock, up) for session in sessions]
 
@@ -106,7 +103,7 @@ def _profit(session: Session, clock: TimeAxis, up: Span) -> str:
     if not totals or not session.moments:
         return figure("profit", title, "", nothing)
     plot = clock.plot(up, "$")
-    rows = [(clock.of(session, each.at_ns), moment_dollars(each)) for each in session.moments]
+    rows = [(clock.position(session, each.at_ns), moment_dollars(each)) for each in session.moments]
     if session.unsettled_millicents:
         # The end of a backtest is the last move of all that is held.
         rows.append((rows[-1][0], {name: cents / 100 for name, cents in totals.items()}))
@@ -161,7 +158,7 @@ def _ladder(session: Session, _clock: TimeAxis, _up: Span) -> str:
     moment, levels = shown
     names = rung_names([session.rungs[each.rung] for each in levels])
     plot = Plot((-0.5, len(levels) - 0.5), (0.0, float(PAYOUT_CENTS)), height=300, right=20)
-    room = max(map(len, names)) / 80  # so many letters fit beside each other
+    room = max(map(len, names)) / 80  # so many letters fit in a row
     every = max(1, math.ceil(len(names) * room))
     plot.marks_across([(at, name) for at, name in enumerate(names) if at % every == 0], "rung")
     plot.marks_up("YES cents")
@@ -205,8 +202,8 @@ def _ladder(session: Session, _clock: TimeAxis, _up: Span) -> str:
 
 
 def _last_quoted(session: Session) -> tuple[SessionSample, list[MarketSample]] | None:
-    """The last moment in which something of ours rests on the event with the most rungs, else in
-    which a fair value is known: at the end nothing rests."""
+    """The last moment in which an order of ours rests on the event with the most rungs, else one
+    with a fair value: at the end nothing rests."""
     known: tuple[SessionSample, list[MarketSample]] | None = None
     for moment in reversed(session.moments):
         events: dict[str, list[MarketSample]] = {}
@@ -224,7 +221,6 @@ def _last_quoted(session: Session) -> tuple[SessionSample, list[MarketSample]] |
 
 
 def _nets(session: Session) -> list[list[int]]:
-    """The shares of every rung, moment by moment."""
     nets = [[0] * len(session.moments) for _ in session.rungs]
     for at, moment in enumerate(session.moments):
         for level in moment.levels:
@@ -266,7 +262,7 @@ def _worst(session: Session, clock: TimeAxis, up: Span) -> str:
         return figure("worst", title, "", _NOTHING)
     plot = clock.plot(up, "$")
     worst = [each.worst_cents / 100 for each in session.moments]
-    times = [clock.of(session, each.at_ns) for each in session.moments]
+    times = [clock.position(session, each.at_ns) for each in session.moments]
     plot.band("loss", [(at, 0.0, value) for at, value in zip(times, worst, strict=True)])
     limit = [each.limit_cents / 100 for each in session.moments]
     lines = [("limit", "limit", "", limit), ("worst case", "worst", "", worst)]
@@ -352,7 +348,7 @@ def _fills(session: Session, clock: TimeAxis, _up: Span) -> str:
     for moment in session.moments:
         for level in moment.levels:
             if level.fair_cents is not None:
-                fairs[level.rung].append((clock.of(session, moment.at_ns), level.fair_cents))
+                fairs[level.rung].append((clock.position(session, moment.at_ns), level.fair_cents))
     for rung, line in enumerate(fairs):
         if line:
             plot.trace("rung faint", line, css=hue_css(rung, count))
@@ -366,7 +362,7 @@ def _fills(session: Session, clock: TimeAxis, _up: Span) -> str:
     for fill in shown:
         size = 2.2 + 1.1 * math.log2(1 + fill.qty / 4)
         label = f"{names[fill.rung]}: {fill.side} {fill.qty} at {fill.price}, {fill.reason}"
-        plot.arrow(str(fill.side), clock.of(session, fill.at_ns), fill.price, size,
+        plot.arrow(str(fill.side), clock.position(session, fill.at_ns), fill.price, size,
                    up=fill.side is BookSide.BID, said=label)  # fmt: skip
     bought = sum(fill.qty for fill in session.fills if fill.side is BookSide.BID)
     sold = sum(fill.qty for fill in session.fills if fill.side is BookSide.ASK)

@@ -1,7 +1,4 @@
-"""The report as one HTML file: each figure of up to three sessions side by side.
-
-Words or a table say what each plot shows. A plot without data says why in its place.
-"""
+"""The report as one HTML file, up to three sessions side by side, and the comparison of two."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -34,17 +31,15 @@ EVENTS_DRAWN_MAX: Final = 3
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Up to three sessions side by side. labels: what stands over each; compared: True for two of
-    which the second is shown as a difference to the first."""
+    """Up to three sessions side by side."""
 
     title: str
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # the heading of each
     sessions: tuple[Session, ...]
-    compared: bool = False
+    compared: bool = False  # True for two of which the second is shown as a difference to the first
 
 
 def report(sessions: Sequence[Session]) -> str:
-    """The page of one source."""
     if not sessions[0].is_backtest:
         groups = [Group(each.name, (each.name,), (each,)) for each in sessions]
         return page(f"{sessions[0].name}: report", groups)
@@ -119,7 +114,6 @@ def _group(group: Group, place: int, count: int) -> str:
 
 
 def _head(label: str, session: Session) -> str:
-    """The key figures of a session, and what it was."""
     rows = [
         ("profit after fees", dollars(final_cents(session).get("profit", session.pnl_cents))),
         ("fees", dollars(session.fees_cents)),
@@ -156,9 +150,7 @@ def _limits(group: Group) -> str:
         if each.moments
     ]
     items = "".join(f"<li>{escaped(line)}</li>" for line in dict.fromkeys(lines))
-    return (
-        f"<ul>{items}<li>What each mode can show stands in docs/limits.md of the program.</li></ul>"
-    )
+    return f"<ul>{items}<li>What each mode can show: docs/limits.md of the program.</li></ul>"
 
 
 def _events(results: Sequence[Result], shown: int) -> str:
@@ -180,7 +172,6 @@ def _events(results: Sequence[Result], shown: int) -> str:
 
 
 def _event(name: str, bound: str, results: Sequence[Result], settled: str) -> tuple[object, ...]:
-    """What some results come to together."""
     return (
         name,
         bound,
@@ -204,22 +195,20 @@ _STRETCHES_MIN: Final = 3
 
 
 class PairedDifference(msgspec.Struct, frozen=True):
-    """What the second run earned more than the first in the time that both lived. blocks: equal
-    stretches of that time, drawn again for the 95 % interval; low_cents, high_cents: None with too
-    few of them."""
+    """What the second run earned more than the first in the time that both lived."""
 
     seconds: float
-    blocks: int
+    blocks: int  # equal stretches of that time, drawn again for the 95 % interval
     difference_cents: int
-    low_cents: int | None = None
+    low_cents: int | None = None  # low_cents, high_cents: None with too few of them
     high_cents: int | None = None
 
 
 def pairs(
     first: Sequence[Session], second: Sequence[Session]
 ) -> list[tuple[str, Session, Session]]:
-    """Sessions that belong together: of backtests those of one event and bound, else the two that
-    there are. Raises ReportFault when there are none."""
+    """Sessions to compare: backtests of one event and queue model, else the only two. Raises
+    ReportFault when there are none."""
     if len(first) == len(second) == 1:
         return [("A and B", first[0], second[0])]
     others = {(each.name, each.bound): each for each in second}
@@ -234,8 +223,8 @@ def pairs(
 
 
 def same_market(first: Session, second: Session) -> str:
-    """Why two runs cannot be paired; empty when both met the same market: the same tape under the
-    same bound, or the same prints in nine of ten stretches of ten seconds that both saw whole."""
+    """Why two runs cannot be paired; empty if both met the same market: the same tape and queue
+    model, or equal prints in nine of ten stretches of ten seconds."""
     one, other = first.result, second.result
     if one is not None and other is not None:
         if (one.tape, one.event, one.bound) != (other.tape, other.event, other.bound):
@@ -255,8 +244,7 @@ def same_market(first: Session, second: Session) -> str:
 
 
 def paired(first: Session, second: Session) -> PairedDifference | None:
-    """The difference of two runs that met the same market; None where they have no time in
-    common, or no moments."""
+    """None where the two have no time in common, or no moments."""
     begun_ns = max(first.begun_ns, second.begun_ns)
     until_ns = min(first.until_ns, second.until_ns)
     if until_ns <= begun_ns or not first.moments or not second.moments:
@@ -280,11 +268,10 @@ def _profit(moments: Sequence[SessionSample], at_ns: int) -> float:
     return moments[place].profit_millicents / MILLI if place >= 0 else 0.0
 
 
-# --- what is said ---------------------------------------------------------------------------------
+# --- the comparison in words and figures ----------------------------------------------------------
 
 
 def differences(first: Session, second: Session) -> str:
-    """The table of A, B and B less A, and what is known of the difference in profit."""
     both = (first, second)
     rows = [
         *(_row(name, [_source(each, name) for each in both], dollars)
@@ -303,7 +290,6 @@ def differences(first: Session, second: Session) -> str:
 
 
 def said(first: Session, second: Session) -> str:
-    """In words what the pairing comes to."""
     why = same_market(first, second)
     if why:
         return f"No paired interval: {why}. The differences above are of two different worlds."
@@ -324,12 +310,10 @@ def said(first: Session, second: Session) -> str:
 
 
 def _gain(cents: int) -> str:
-    """Dollars with their sign."""
     return ("+" if cents > 0 else "") + dollars(cents)
 
 
 def plain_pair(first: Session, second: Session) -> dict[str, object]:
-    """The comparison as plain values."""
     why = same_market(first, second)
     found = None if why else paired(first, second)
     return {

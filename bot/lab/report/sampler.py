@@ -1,8 +1,4 @@
-"""Samples a trader's run for its report, event by event: a replayed journal, or a backtest.
-
-It reads and decides nothing. Memory is bounded: every other moment goes whenever there are too
-many.
-"""
+"""Samples a trader's run for its report: a replayed journal or a backtest. It decides nothing."""
 
 import zlib
 from collections import Counter
@@ -34,9 +30,7 @@ from venue.wire.names import MarketId
 
 MOMENTS_MAX: Final = 200
 KINDS: Final = ("create", "amend", "cancel", "read")
-STRETCH_NS: Final = 10 * NS_PER_SECOND
-"""Prints are digested for so long together."""
-
+STRETCH_NS: Final = 10 * NS_PER_SECOND  # prints are digested for so long together
 _LOOK_NS: Final = NS_PER_SECOND
 _PRINTS_KEPT: Final = 4_096
 
@@ -63,7 +57,7 @@ class Sampler:
 
     # --- what happens -----------------------------------------------------------------------------
 
-    def saw(self, event: m.Event, effects: Iterable[m.Effect], at_ns: int) -> None:
+    def on_event(self, event: m.Event, effects: Iterable[m.Effect], at_ns: int) -> None:
         """The trader has taken an event in and asked for these effects, notes among them."""
         session = self.session
         session.events += 1
@@ -171,8 +165,8 @@ class Sampler:
                     self._worth[market] = (worth, yes_qty - no_qty)
 
     def _look_for_payouts(self) -> None:
-        """A rung that has just paid: its last move, from what it was worth when it was looked at a
-        second before at most, is the settlement's."""
+        """A rung that has just paid: its last move, from its worth at most a second before, is
+        settlement."""
         pnl = self._trader.quoting.pnl
         for market_id in [each for each in self._worth if pnl.is_settled(each)]:
             worth, net_qty = self._worth.pop(market_id)

@@ -1,7 +1,7 @@
-"""What a report knows of one run: plain values, sampled while the run goes on or is replayed.
+"""What a report knows of one run, sampled while the run goes on or is replayed.
 
-Money in cents or, where named so, thousandths of one; times in nanoseconds since 1970 by the bot's
-clock, of a backtest by the recorded one; prices canonical YES cents; sizes shares.
+Money in cents or, where named so, thousandths of one; times by the bot's clock (of a backtest the
+recorded one), nanoseconds; prices canonical YES cents; sizes shares.
 """
 
 from collections.abc import Sequence
@@ -18,40 +18,37 @@ from venue.wire.money import BookSide
 
 
 class SeenMarket(msgspec.Struct):
-    """A rung that the run saw. strike: as a person reads it, empty on a binary market."""
+    """A rung that the run saw."""
 
     market_id: str
     ticker: str
     event_ticker: str = ""
-    strike: str = ""
+    strike: str = ""  # as a person reads it, empty on a binary market
 
 
 class MarketSample(msgspec.Struct, frozen=True, array_like=True):
-    """One rung at one instant. rung: its place in `Session.rungs`. bid, ask: the others' best
-    prices; own_bid, own_ask: our best that rest, with the shares there; want_bid, want_ask: the
-    best that orders were steered to; None: there is none, or it was not known. net_qty: YES shares
-    less NO shares."""
+    """One rung at one instant. want_bid, want_ask: the best that orders were steered to; None:
+    there is none, or it was not known."""
 
-    rung: int
+    rung: int  # its place in `Session.rungs`
     fair_cents: float | None
     sd_cents: float | None
-    bid: int | None
+    bid: int | None  # bid, ask: the others' best prices
     ask: int | None
-    own_bid: int | None
+    own_bid: int | None  # own_bid, own_ask: our best that rest, with the shares there
     own_bid_qty: int
     own_ask: int | None
     own_ask_qty: int
     want_bid: int | None
     want_ask: int | None
-    net_qty: int
+    net_qty: int  # YES shares less NO shares
     bid_on_target: bool
     ask_on_target: bool
 
 
 class SessionSample(msgspec.Struct, frozen=True, array_like=True):
     """The account and the ladder at one instant. The four sources less the fees add up to the
-    profit. worst_cents: the most that could be lost then (>= 0), of `limit_cents`. requests: so
-    far, create, amend, cancel and read. levels: of the rungs of then."""
+    profit."""
 
     at_ns: int
     phase: str
@@ -61,10 +58,10 @@ class SessionSample(msgspec.Struct, frozen=True, array_like=True):
     drift_millicents: int
     settlement_millicents: int
     fees_cents: int
-    worst_cents: int
+    worst_cents: int  # the most that could be lost then (>= 0), of `limit_cents`
     limit_cents: int
-    requests: tuple[int, int, int, int]
-    levels: tuple[MarketSample, ...]
+    requests: tuple[int, int, int, int]  # so far, create, amend, cancel and read
+    levels: tuple[MarketSample, ...]  # of the rungs of then
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):
@@ -77,20 +74,19 @@ class Value(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SessionFill(msgspec.Struct, kw_only=True):
-    """One booked fill. at_ns: when it could first have been heard of; created_ns: the venue's time
-    of it. price: canonical. fair_millicents: of a YES share then."""
+    """One booked fill."""
 
     fill_id: str
     order_id: str
-    at_ns: int
-    created_ns: int
+    at_ns: int  # when it could first have been heard of
+    created_ns: int  # the venue's time of it
     rung: int
     side: BookSide
-    price: int
+    price: int  # canonical
     qty: int
     fee_cents: int
     maker: bool
-    fair_millicents: int
+    fair_millicents: int  # of a YES share then
     level: int
     strategy: str
     reason: str
@@ -112,13 +108,10 @@ class Uptime(msgspec.Struct):
 
     @property
     def parts(self) -> tuple[int, int, int]:
-        """The three of them."""
         return self.on_target_ns, self.missing_ns, self.idle_ns
 
 
 class Answers(msgspec.Struct):
-    """What became of the requests of one kind."""
-
     sent: int = 0
     done: int = 0
     refused: int = 0
@@ -126,41 +119,35 @@ class Answers(msgspec.Struct):
 
     @property
     def unanswered(self) -> int:
-        """Those without any answer in the run."""
         return self.sent - self.done - self.refused - self.unknown
 
 
 class Session(msgspec.Struct, kw_only=True):
     """One run as it was sampled, with its account at the end as the trader has it.
 
-    name: for a person; bound: of a backtest, which reading of the queue. every_ns: how far apart
-    the moments are: doubled whenever there were too many. uptime: bid and ask, by rung. prints: a
-    digest of the prints of every ten seconds, by which two runs are known to have met the same
-    market. pnl_cents: cash of all fills less fees, and shares at fair. ledger_difference_cents: the
-    venue's cash less ours, None unless both were read. unsettled_millicents: of a backtest, what
-    the end brought beyond the trader's last belief: payouts or the last middle, and fills that had
-    not reached it. amends: how many kept and lost their place.
-    limits: what this mode cannot show, a line each. damage: why it ends early, else empty. ended:
-    False where the journal holds no end of the run. result: of a backtest.
+    prints: a digest of the prints of every ten seconds, by which two runs are known to have met the
+    same market. ledger_difference_cents: the venue's cash less ours, None unless both were read.
+    unsettled_millicents: of a backtest, what the end brought beyond the trader's last belief:
+    payouts or the last middle, and fills that had not reached it.
     """
 
-    name: str = ""
+    name: str = ""  # for a person
     series: str = ""
     run: str = ""
-    bound: str = ""
+    bound: str = ""  # of a backtest, which reading of the queue
     strategy: str = ""
     begun_ns: int = 0
     until_ns: int = 0
     events: int = 0
     rungs: list[SeenMarket] = []
     moments: list[SessionSample] = []
-    every_ns: int = 0
+    every_ns: int = 0  # how far apart the moments are: doubled whenever there were too many
     fills: list[SessionFill] = []
-    uptime: list[tuple[Uptime, Uptime]] = []
+    uptime: list[tuple[Uptime, Uptime]] = []  # bid and ask, by rung
     answers: dict[str, Answers] = {}
     refused: dict[str, int] = {}
     prints: dict[int, int] = {}
-    pnl_cents: int = 0
+    pnl_cents: int = 0  # cash of all fills less fees, and shares at fair
     fees_cents: int = 0
     ledger_difference_cents: int | None = None
     worst_max_cents: int = 0
@@ -169,11 +156,11 @@ class Session(msgspec.Struct, kw_only=True):
     latched: str = ""
     profit: ProfitReport | None = None
     unsettled_millicents: int = 0
-    amends: tuple[int, int] = (0, 0)
-    limits: list[str] = []
-    damage: str = ""
-    ended: bool = True
-    result: Result | None = None
+    amends: tuple[int, int] = (0, 0)  # how many kept and lost their place
+    limits: list[str] = []  # what this mode cannot show, a line each
+    damage: str = ""  # why it ends early, else empty
+    ended: bool = True  # False where the journal holds no end of the run
+    result: Result | None = None  # of a backtest
 
     @property
     def is_backtest(self) -> bool:
@@ -182,7 +169,6 @@ class Session(msgspec.Struct, kw_only=True):
 
     @property
     def seconds(self) -> float:
-        """How long it lived."""
         return (self.until_ns - self.begun_ns) / 1e9
 
 
@@ -197,7 +183,7 @@ class Saved(msgspec.Struct, kw_only=True):
 PARTS: Final = {
     "spread": "captured by trading away from fair",
     "adverse": "moves within ten seconds of a fill",
-    "drift": "later moves of what is held: inventory",
+    "drift": "later moves of the inventory",
     "settlement": "the last move, to what was paid out",
     "fees": "paid",
 }
@@ -208,13 +194,12 @@ _HOUR_S: Final = 3_600
 
 
 def dollars(cents: int) -> str:
-    """As -$1.05."""
     return f"{'-' if cents < 0 else ''}${abs(cents) // 100:,}.{abs(cents) % 100:02d}"
 
 
 def final_cents(session: Session) -> dict[str, int]:
-    """The profit and its sources in whole cents, fees below zero: the sources add up to it. What
-    rounding leaves, two cents at most, is in the drift. Empty where no account was kept."""
+    """The profit and its sources in whole cents, fees below zero; they add up, with up to two cents
+    of rounding in the drift. Empty where no account was kept."""
     profit = session.profit
     if profit is None:
         return {}
@@ -235,8 +220,7 @@ def final_cents(session: Session) -> dict[str, int]:
 
 
 def filled(session: Session) -> tuple[int, int]:
-    """How many fills there were, and of how many shares; a backtest's are those of its result,
-    which has those that its trader never heard of."""
+    """Fills and shares; a backtest's result also has those that its trader never heard of."""
     result = session.result
     if result is not None:
         return result.fills, result.maker_qty + result.taker_qty
@@ -244,7 +228,6 @@ def filled(session: Session) -> tuple[int, int]:
 
 
 def moment_dollars(moment: SessionSample) -> dict[str, float]:
-    """The same at a moment, dollars."""
     scale = 100 * MILLI
     return {
         "spread": moment.spread_millicents / scale,

@@ -1,6 +1,4 @@
-"""Makes sessions: of the newest run in a state directory, replayed, and of backtests, played here,
-in other processes, or read from a file.
-"""
+"""Makes sessions: from a replayed run, from backtests, or from a saved file."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +40,7 @@ _JOURNAL_LIMITS: Final = (
 )
 _BACKTEST_LIMITS: Final = (
     "Recorded history does not react to us: nothing here is said of larger sizes.",
-    "Between `averse` and `kind`, the bounds of the queue, lies what cannot be known; `likely` is "
+    "Between `pessimistic` and `optimistic` lies what cannot be known; `expected` is "
     "a guess between them, and a profit under it alone is none.",
     "Time between records is made up of turns of the trader.",
 )
@@ -63,13 +61,9 @@ def sessions_of(
     progress: Callable[[int], None] = lambda _events: None,
     every_s: float | None = None,
 ) -> list[Session]:
-    """The sessions of a state directory, a journal or a backtest's result. progress: called now and
-    then with how many events are through. every_s: of a journal a moment so often, however many;
-    None: a bounded number of them.
-
-    Raises JournalFault for a journal that cannot be replayed at all, and NoSource for what cannot
-    be read or is none of these.
-    """
+    """The sessions of a state directory, a journal or a backtest's result. progress: called with
+    the events read. every_s: seconds between moments of a journal; None: a bounded number of them.
+    Raises JournalFault for a journal that cannot be replayed, and NoSource for anything else."""
     try:
         is_folder = source.is_dir()
     except OSError as fault:  # such as in the folder of another user
@@ -95,7 +89,7 @@ def _replayed(
         for step in again.steps():
             event = step.placed.entry.message
             assert isinstance(event, m.Event)
-            sampler.saw(event, step.effects, step.at_ns)
+            sampler.on_event(event, step.effects, step.at_ns)
             if step.placed.number % _TOLD_EVERY == 0:
                 progress(step.placed.number)
     except JournalFault as fault:
@@ -121,7 +115,6 @@ def _strategy(choice: m.StrategyChoice) -> str:
 
 
 def _saved(path: Path) -> list[Session]:
-    """The sessions in a file that `bot backtest --save` wrote."""
     try:
         content = path.read_bytes()
     except OSError as fault:
@@ -138,7 +131,16 @@ def _saved(path: Path) -> list[Session]:
         kept = msgspec.convert(head, Saved, str_keys=True)
     except msgspec.ValidationError as fault:
         raise NoSource(f"{path}: a result of another version: {fault}") from None
-    return kept.sessions if kept.whole else broken_off(kept.sessions)
+    sessions = [_renamed(each) for each in kept.sessions]
+    return sessions if kept.whole else broken_off(sessions)
+
+
+def _renamed(session: Session) -> Session:
+    """The session with the queue model's name of now: version 0.1 had others."""
+    result, bound = session.result, QueueModel(session.bound).value
+    if result is not None:
+        result = msgspec.structs.replace(result, bound=bound)
+    return msgspec.structs.replace(session, bound=bound, result=result)
 
 
 def broken_off(sessions: Sequence[Session]) -> list[Session]:
@@ -149,57 +151,54 @@ def broken_off(sessions: Sequence[Session]) -> list[Session]:
 # --- plays of a backtest --------------------------------------------------------------------------
 
 
-class Play(msgspec.Struct, frozen=True):
-    """A tape under a reading. winners: what its rungs paid, None where that is not known. same: the
-    readings that it answers for. records_max: of its records the first so many, None for all.
-    reports: whether all is kept that a report needs."""
+class BacktestRun(msgspec.Struct, frozen=True):
+    """A tape under a reading."""
 
     tape: Tape
-    winners: Winners | None
+    winners: Winners | None  # what its rungs paid, None where that is not known
     reading: QueueModel
-    same: tuple[QueueModel, ...]
+    same: tuple[QueueModel, ...]  # the readings that it answers for
     terms: Terms
-    records_max: int | None
-    reports: bool
+    records_max: int | None  # of its records the first so many, None for all
+    reports: bool  # whether all is kept that a report needs
 
     @property
     def records(self) -> int:
-        """How many records it has to play."""
         return len(self.tape.lines[: self.records_max])
 
 
-class Played(msgspec.Struct, frozen=True):
-    """What came of a play, by the readings that it answers for. sessions: empty where no report was
-    wanted. opened: the recorded files that were opened meanwhile in a process of its own."""
+class BacktestOutcome(msgspec.Struct, frozen=True):
+    """What came of a play, by the readings that it answers for. opened: the recorded files that
+    were opened meanwhile in a process of its own."""
 
     results: tuple[Result, ...]
-    sessions: tuple[Session, ...]
+    sessions: tuple[Session, ...]  # empty where no report was wanted
     opened: tuple[str, ...] = ()
 
 
-def plays_of(
+def backtest_runs(
     tapes: Sequence[tuple[Tape, Winners | None]],
     readings: Sequence[QueueModel],
     terms: Terms,
     records_max: int | None,
     *,
     reports: bool,
-) -> list[Play]:
+) -> list[BacktestRun]:
     """Every tape under every reading that makes a difference to it."""
     return [
-        Play(tape, winners, reading, same, terms, records_max, reports)
+        BacktestRun(tape, winners, reading, same, terms, records_max, reports)
         for tape, winners in tapes
         for reading, same in distinct(tape, readings).items()
     ]
 
 
-def played(play: Play, config: BotConfig, progress: Progress) -> Played:
+def played(play: BacktestRun, config: BotConfig, progress: Progress) -> BacktestOutcome:
     """Play it here. progress: as of `Backtest.run`. Raises Stalled, and DoesNotClose."""
     samplers: list[Sampler] = []
 
     def observing(trader: Trader) -> Observer:
         samplers.append(Sampler(trader))
-        return samplers[0].saw
+        return samplers[0].on_event
 
     most = play.records_max
     came = backtest(
@@ -215,14 +214,13 @@ def played(play: Play, config: BotConfig, progress: Progress) -> Played:
     came = msgspec.structs.replace(came, asked=most)
     results = [msgspec.structs.replace(came, bound=other.value) for other in play.same]
     if not samplers:
-        return Played(tuple(results), ())
+        return BacktestOutcome(tuple(results), ())
     whole = _closed(samplers[0], came, _strategy(config.choice))
     sessions = [msgspec.structs.replace(whole, bound=one.bound, result=one) for one in results]
-    return Played(tuple(results), tuple(sessions))
+    return BacktestOutcome(tuple(results), tuple(sessions))
 
 
 def _closed(sampler: Sampler, result: Result, strategy: str) -> Session:
-    """The session of a backtest, with what its end brought beyond the trader's last belief."""
     session = sampler.close()
     session.name, session.series = f"{result.tape} {result.event}", result.event
     session.bound, session.result, session.strategy = result.bound, result, strategy
@@ -245,22 +243,20 @@ def _closed(sampler: Sampler, result: Result, strategy: str) -> Session:
     return session
 
 
-def played_apart(
-    plays: Sequence[Play],
+def run_backtests_apart(
+    plays: Sequence[BacktestRun],
     config: Path,
     data: Sequence[Path],
     jobs: int,
     wanted: Callable[[], bool],
-) -> Iterator[tuple[Play, Played]]:
-    """Play them in so many processes, in their order, until no more is wanted: what was begun is
-    played to its end. config: the file, which each process reads for itself. data: where nothing
+) -> Iterator[tuple[BacktestRun, BacktestOutcome]]:
+    """Run these in so many processes, in their order, until no more is wanted. data: where no file
     may be opened meanwhile. Raises what `played` does, and BrokenProcessPool."""
     work = partial(_played_alone, config=config, data=tuple(data))
     yield from in_order(work, plays, jobs, wanted)
 
 
-def _played_alone(play: Play, config: Path, data: tuple[Path, ...]) -> Played:
-    """In a process of a pool."""
+def _played_alone(play: BacktestRun, config: Path, data: tuple[Path, ...]) -> BacktestOutcome:
     with watched(data, config) as opened:
         came = played(play, finish(read_draft(config)), lambda _records: True)
     return msgspec.structs.replace(came, opened=tuple(opened))

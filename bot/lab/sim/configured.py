@@ -1,6 +1,4 @@
-"""What a simulated bot is configured with, what its operator makes of that while it runs, and a
-strategy that now and then loses its mind.
-"""
+"""The configuration of a simulated bot, its operator's changes, and a strategy with faults."""
 
 import hashlib
 import random
@@ -27,7 +25,7 @@ from bot.core.settings import (
 )
 from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.exposure_rules import LIMITS
-from bot.lab.sim.scenario import MS, SECOND, Odds, account_loss_cents, series_of
+from bot.lab.sim.scenario import MS, SECOND, SimScenario, account_loss_cents, series_of
 from bot.lab.sim.venue import RESOLUTION_NS
 from bot.strategy.api import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
 from venue.wire.money import BookSide, Cents, Price, Qty, is_price
@@ -39,79 +37,78 @@ _FAR: Final = 1_000_000
 _OTHERS: Final = {"fixed_spread": "ladder_joint"}
 
 
-def settings_of(odds: Odds) -> TraderSettings:
-    rate, burst, reserve = odds.budget
-    series_loss_cents = odds.series_loss_cents or odds.event_loss_cents * len(odds.rungs)
-    most_qty = max(odds.rung_position_qty, odds.order_qty)
-    resting_orders, flat_ms = odds.variant("resting_orders"), odds.variant("flat_ms")
+def settings_of(scenario: SimScenario) -> TraderSettings:
+    rate, burst, reserve = scenario.budget
+    series_loss_cents = scenario.series_loss_cents or scenario.event_loss_cents * len(
+        scenario.rungs
+    )
+    most_qty = max(scenario.rung_position_qty, scenario.order_qty)
+    resting_orders, flat_ms = scenario.variant("resting_orders"), scenario.variant("flat_ms")
     risk = RiskSettings(
-        event_loss_cents=Cents(odds.event_loss_cents),
+        event_loss_cents=Cents(scenario.event_loss_cents),
         series_loss_cents=Cents(series_loss_cents),
-        rung_position_qty=Qty(odds.rung_position_qty),
-        order_qty=Qty(odds.order_qty),
-        event_net_qty=Qty(most_qty if "net" in odds.near else 0),
-        event_gross_qty=Qty(2 * most_qty if "gross" in odds.near else 0),
-        event_gross_cents=Cents(odds.event_loss_cents if "apart" in odds.near else 0),
-        resting_cents=Cents(odds.event_loss_cents if "resting" in odds.near else 0),
+        rung_position_qty=Qty(scenario.rung_position_qty),
+        order_qty=Qty(scenario.order_qty),
+        event_net_qty=Qty(most_qty if "net" in scenario.near else 0),
+        event_gross_qty=Qty(2 * most_qty if "gross" in scenario.near else 0),
+        event_gross_cents=Cents(scenario.event_loss_cents if "apart" in scenario.near else 0),
+        resting_cents=Cents(scenario.event_loss_cents if "resting" in scenario.near else 0),
     )
     if resting_orders:
         risk = msgspec.structs.replace(risk, resting_orders=int(resting_orders))
     if flat_ms:
         risk = msgspec.structs.replace(risk, flat_ns=int(flat_ms) * MS)
-    if odds.second_series is not None:
-        risk = msgspec.structs.replace(risk, account_loss_cents=Cents(account_loss_cents(odds)))
-    series, beside = series_of(odds)
+    if scenario.second_series is not None:
+        risk = msgspec.structs.replace(risk, account_loss_cents=Cents(account_loss_cents(scenario)))
+    series, others = series_of(scenario)
     return TraderSettings(
         series_ticker=series,
-        other_series=beside,
+        other_series=others,
         risk=risk,
         pace=PaceSettings(
-            dwell_ns=odds.dwell_ns,
-            tolerance_ticks=odds.tolerance_ticks,
-            resize_pct=odds.resize_pct,
+            dwell_ns=scenario.dwell_ns,
+            tolerance_ticks=scenario.tolerance_ticks,
+            resize_pct=scenario.resize_pct,
         ),
         budget=BudgetSettings(rate_per_second=rate, burst=burst, reserve=reserve),
-        staleness=StalenessSettings(read_lag_ns=odds.trust_lag_ns),
-        breakers=_breakers(odds, risk),
-        start=StartSettings(strangers=Strangers(odds.strangers)),
-        keys=KeySettings(standby=odds.variant("standby") != ""),
+        staleness=StalenessSettings(read_lag_ns=scenario.trust_lag_ns),
+        breakers=_breakers(scenario, risk),
+        start=StartSettings(strangers=Strangers(scenario.strangers)),
+        keys=KeySettings(standby=scenario.variant("standby") != ""),
     )
 
 
-def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
+def _breakers(scenario: SimScenario, risk: RiskSettings) -> BreakerSettings:
     drawn = BreakerSettings(
-        creates_per_minute=0 if odds.has_new_events else odds.creates_per_minute
+        creates_per_minute=0 if scenario.has_new_events else scenario.creates_per_minute
     )
-    if ticks_through := odds.variant("ticks_through"):
+    if ticks_through := scenario.variant("ticks_through"):
         drawn = msgspec.structs.replace(drawn, ticks_through=int(ticks_through))
-    if odds.variant("resting_orders"):
+    if scenario.variant("resting_orders"):
         drawn = msgspec.structs.replace(limits_of(drawn, risk), order_notional_cents=0)
     return drawn
 
 
-def make_strategy(odds: Odds) -> Strategy:
-    """A fresh strategy, as the odds have it; of what is drawn it is told what it can be told.
-
-    Raises StrategyFault when there is none or it cannot be made, and pydantic's ValidationError
-    when it needs more.
-    """
-    return _made(odds.strategy, _drawn(odds))
+def make_strategy(scenario: SimScenario) -> Strategy:
+    """A fresh strategy with those drawn parameters that it has. Raises StrategyFault, and
+    pydantic's ValidationError when it needs more."""
+    return _made(scenario.strategy, _drawn(scenario))
 
 
-def _drawn(odds: Odds) -> dict[str, Any]:
-    return {"lot_qty": odds.lot_qty, "max_position_qty": max(1, odds.rung_position_qty - 2)}
+def _drawn(scenario: SimScenario) -> dict[str, Any]:
+    return {"lot_qty": scenario.lot_qty, "max_position_qty": max(1, scenario.rung_position_qty - 2)}
 
 
 def _made(name: str, drawn: dict[str, Any]) -> Strategy:
     kind = find_strategy(name, Path())
     known = kind.Params.model_fields
-    told = {key: drawn[key] for key in drawn if key in known}
+    params = {key: drawn[key] for key in drawn if key in known}
     try:
-        return made(kind, kind.Params(**told))
+        return made(kind, kind.Params(**params))
     except pydantic.ValidationError as refused:
-        # Of somebody's own strategy a name may mean another range: there its default stands.
+        # Of somebody's own strategy a name may mean another range: its default is used then.
         wrong = {error["loc"][0] for error in refused.errors() if error["loc"]}
-    return made(kind, kind.Params(**{key: told[key] for key in told if key not in wrong}))
+    return made(kind, kind.Params(**{key: params[key] for key in params if key not in wrong}))
 
 
 def strategy_of(choice: m.StrategyChoice) -> Callable[[], Strategy]:
@@ -121,8 +118,8 @@ def strategy_of(choice: m.StrategyChoice) -> Callable[[], Strategy]:
     return lambda: _made(choice.name, drawn)
 
 
-def configured(odds: Odds) -> m.Configuration:
-    return _file(settings_of(odds), odds.strategy, _drawn(odds))
+def configured(scenario: SimScenario) -> m.Configuration:
+    return _file(settings_of(scenario), scenario.strategy, _drawn(scenario))
 
 
 def _file(settings: TraderSettings, name: str, drawn: dict[str, Any]) -> m.Configuration:
@@ -179,10 +176,10 @@ def _in_order(risk: RiskSettings) -> RiskSettings:
 
 _FAT = 100_000
 _ANY_FAULT = Exception
-MOODS = ("tantrum", "fat_finger", "mad_strategy", "greed")
+STRATEGY_FAULTS = ("tantrum", "fat_finger", "mad_strategy", "greed")
 
 
-class Mood(NamedTuple):
+class StrategyFaultSpan(NamedTuple):
     """A mood and when it reigns, world time: from `begin_ns` until before `end_ns`."""
 
     name: str
@@ -190,38 +187,44 @@ class Mood(NamedTuple):
     end_ns: int
 
 
-class Moody(Strategy):
+class FaultyStrategy(Strategy):
     """Asks another strategy, except while a mood reigns. zero_ns: when the world began."""
 
+    name = "Moody"  # as effect logs have it
+
     def __init__(
-        self, inner: Strategy, moods: list[Mood], zero_ns: int, skew_ns: int, seen: EventCounts
+        self,
+        inner: Strategy,
+        spans: list[StrategyFaultSpan],
+        zero_ns: int,
+        skew_ns: int,
+        coverage: EventCounts,
     ) -> None:
         super().__init__(inner.params)
         self._inner = inner
-        self._moods = moods
+        self._spans = spans
         self._resolves_ns = zero_ns + RESOLUTION_NS - skew_ns
-        self._seen = seen
+        self._coverage = coverage
 
     def quote(self, view: EventView) -> Quotes:
-        """What the other wants, or what the mood does. Raises what a mood raises."""
-        if not self._moods:
+        if not self._spans:
             return self._asked(view)
         now_ns = self._resolves_ns - int(view.seconds_to_resolution * SECOND)
-        name = next((m.name for m in self._moods if m.begin_ns <= now_ns < m.end_ns), "")
+        name = next((m.name for m in self._spans if m.begin_ns <= now_ns < m.end_ns), "")
         if name == "tantrum":
-            self._seen.fault("tantrum_quote")
+            self._coverage.fault("tantrum_quote")
             nonsense: Quotes = _nonsense(view, now_ns // (10 * MS) % 5)
             return nonsense
         wanted = self._asked(view)
         if name == "greed":
-            self._seen.fault("greed_quote")
+            self._coverage.fault("greed_quote")
             return _greedy(view, wanted, now_ns // (10 * MS))
         if name == "mad_strategy":
-            self._seen.fault("mad_quote")
+            self._coverage.fault("mad_quote")
             return _elsewhere(wanted, now_ns // (50 * MS) * 7_919 % 21 - 10)
         if name != "fat_finger":
             return wanted
-        self._seen.fault("fat_finger_quote")
+        self._coverage.fault("fat_finger_quote")
         return {
             market: tuple(
                 msgspec.structs.replace(each, qty=Qty(each.qty * _FAT)) for each in quotes
@@ -230,16 +233,16 @@ class Moody(Strategy):
         }
 
     def _asked(self, view: EventView) -> Quotes:
-        """What the other wants; its own faults are told from those of moods. Raises as it does."""
+        """What the other wants; its own faults are counted apart. Raises as it does."""
         try:
             wanted = self._inner.quote(view)
         except _ANY_FAULT as fault:
-            self._seen.own(fault)
+            self._coverage.strategy_fault(fault)
             raise
         try:
             split(wanted, view)
         except NonsenseQuotes as fault:
-            self._seen.own(fault)
+            self._coverage.strategy_fault(fault)
         return wanted
 
 

@@ -1,7 +1,4 @@
-"""A venue that contradicts itself in one way, from a drawn instant on and for good (fault model B).
-
-Everything else is calm. Some kinds wait for an occasion: a fill that is booked, a cancelled order.
-"""
+"""A venue that contradicts itself in one way from a drawn instant on (fault model B)."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -32,21 +29,17 @@ _STEPPED: Final = "venue_clock_stepped"
 
 
 class Contradictor(GapReading):
-    """Says what contradicts what was said before.
-
-    first_ns: when the first sign of it was given, by the world's time. took_ns: from then on until
-    the bot had stopped.
-    """
+    """Says what contradicts what was said before."""
 
     def __init__(self, world: "SimulatedWorld") -> None:
         self._world = world
-        self._kind = world.odds.contradiction
-        self._rng = random.Random(f"{self._kind} {world.odds.seed}")
+        self._kind = world.scenario.contradiction
+        self._rng = random.Random(f"{self._kind} {world.scenario.seed}")
         self._honest = world.exchange.front.reading
         world.exchange.front.reading = self
         self._is_on = False
-        self.first_ns: int | None = None
-        self.took_ns = -1
+        self.first_ns: int | None = None  # when the first sign of it was given, by the world's time
+        self.took_ns = -1  # from then on until the bot had stopped
         self._hidden: set[str] = set()
         self._since_ns = 0
         self._field = self._rng.choice(("trade_price", "outcome"))
@@ -58,13 +51,15 @@ class Contradictor(GapReading):
         self._named: OrderId | None = None
         self._shown: dict[MarketId, int] = {}  # by which clock the bot knows a book of each rung
 
-    def plan(self) -> None:
-        self._world.after(int(self._rng.uniform(*_BEGINS_S) * SECOND), self._begin)
+    def schedule_start(self) -> None:
+        self._world.schedule_after(
+            int(self._rng.uniform(*_BEGINS_S) * SECOND), self._start_when_possible
+        )
 
-    def says(self) -> None:
+    def mark_first_sign(self) -> None:
         if self.first_ns is None:
             self.first_ns = self._world.now_ns
-            self._world.seen.fault(self._kind)
+            self._world.coverage.fault(self._kind)
 
     @property
     def is_withdrawn(self) -> bool:
@@ -79,13 +74,13 @@ class Contradictor(GapReading):
 
     def begin_again(self) -> None:
         self.first_ns, self._is_on = None, False
-        self._world.after(_AGAIN_NS, self._begin)
+        self._world.schedule_after(_AGAIN_NS, self._start_when_possible)
 
-    def _begin(self) -> None:
+    def _start_when_possible(self) -> None:
         world = self._world
         is_open = world.process.trader.ledgers.is_open and any(world.auditor.truth.ours())
         if not is_open or not self._has_occasion():
-            world.after(_AGAIN_NS, self._begin)
+            world.schedule_after(_AGAIN_NS, self._start_when_possible)
             return
         self._is_on, self._since_ns = True, world.now_ns
         self._provoke()
@@ -94,31 +89,31 @@ class Contradictor(GapReading):
         if self.first_ns is not None:
             return
         if self._kind == "fill_contradicts_itself":
-            self._take(None)
+            self._trade_with(None)
         elif self._kind in ("order_id_reused", "foreign_response"):
             self._step_aside()
         elif self._kind == "filled_qty_fell" and not self._partly_filled():
             self.begin_again()  # it was replaced before anything was said of it
             return
-        self._world.after(_PROVOKED_NS, self._provoke)
+        self._world.schedule_after(_PROVOKED_NS, self._provoke)
 
     def _step_aside(self) -> None:
         world = self._world
         world.deliver(world.process, m.PauseRequested("drawn"))
-        world.after(_PAUSED_NS, lambda: world.deliver(world.process, m.ResumeRequested()))
+        world.schedule_after(_PAUSED_NS, lambda: world.deliver(world.process, m.ResumeRequested()))
 
     # --- occasions --------------------------------------------------------------------------------
 
     def _is_believed(self) -> bool:
         """True if every read shows the newest fill by now."""
-        believed_ns = self._world.now_ns - 3 * self._world.odds.trust_lag_ns - 6 * SECOND
+        believed_ns = self._world.now_ns - 3 * self._world.scenario.trust_lag_ns - 6 * SECOND
         return self._world.auditor.truth.fills[-1][0] <= believed_ns
 
     def _has_booked(self) -> bool:
         self._world.crowd.rest()
         fills, opened_ns = self._world.auditor.truth.fills, self._world.process.opened_ns or 0
         if not fills or fills[-1][0] <= opened_ns:
-            self._take(None)
+            self._trade_with(None)
             return False
         return self._is_believed()
 
@@ -130,7 +125,7 @@ class Contradictor(GapReading):
                 if not self._has_booked():
                     return False
                 if self._kind == "shares_differ" and not any(truth.held.values()):
-                    self._take(None)  # all that filled has been sold again
+                    self._trade_with(None)  # all that filled has been sold again
                     return False
                 if self._kind == "fill_missing":
                     from_ns, _ = truth.fills[-self._rng.randint(1, 3) :][0]
@@ -143,21 +138,21 @@ class Contradictor(GapReading):
                 world.crowd.rest()
                 if self._partly_filled():
                     return self._is_believed()
-                self._take(1)
+                self._trade_with(1)
                 return False
             case "cash_differs":
                 world.crowd.rest()
                 known = len(truth.fills)
                 for qty in (3, 1, None):  # orders may be smaller
                     if len(truth.fills) == known:
-                        self._take(qty)
+                        self._trade_with(qty)
                 return len(truth.fills) > known
             case "foreign_response":
                 world.network.foreign_replies = _REPLIES
             case "stamps_run_backwards":
                 world.crowd.takes = False
                 self._step_back()
-                world.after(self._rng.randint(*_APART_S) * SECOND, self._second_step)
+                world.schedule_after(self._rng.randint(*_APART_S) * SECOND, self._second_step)
         return True
 
     def _partly_filled(self) -> list[OrderState]:
@@ -167,37 +162,37 @@ class Contradictor(GapReading):
         """Once more; and again until the bot has been shown a book of after it."""
         if self.first_ns is None:
             self._step_back()
-            self._world.after(_PROVOKED_NS, self._second_step)
+            self._world.schedule_after(_PROVOKED_NS, self._second_step)
 
     def _step_back(self) -> None:
         self._world.exchange.front.clock_ns -= self._rng.randint(*_STEP_S) * SECOND
 
-    def _take(self, qty: int | None) -> None:
+    def _trade_with(self, qty: int | None) -> None:
         world = self._world
         ours = [each for each in world.auditor.truth.ours() if each.remaining_qty > (qty or 0)]
         if ours:
-            world.crowd.take(self._rng.choice(ours), self._rng, world.now_ns, qty)
+            world.crowd.take_order(self._rng.choice(ours), self._rng, world.now_ns, qty)
 
     def on_turn(self, event: m.Event, effects: Sequence[m.Effect]) -> None:
-        """The bot was given an event. Of stamps, the sign is a book stamped after the second step
-        where the bot knows one stamped after the first: it forgets those of before it noted a
-        step, so that a step just then shows nothing."""
+        """The bot received an event. For stamps, the sign is a book stamped after the second step
+        where the bot knows one stamped after the first; it forgets older books when it notes a
+        step."""
         clock_ns = self._world.exchange.front.clock_ns
         if not clock_ns:
             return
-        # One that the venue stamped before its newest step may still be on its way.
+        # One that the venue stamped before its newest step may still be in flight.
         if (
             isinstance(event, m.BookUpdate)
             and event.ts_ns <= self._world.now_ns + clock_ns
             and self._shown.setdefault(event.market_id, clock_ns) > clock_ns
         ):
-            self.says()
+            self.mark_first_sign()
         if any(isinstance(each, m.Noted) and each.name == _STEPPED for each in effects):
             self._shown.clear()
 
-    # --- what is said -----------------------------------------------------------------------------
+    # --- responses ------------------------------------------------------------------------------
 
-    def meant(self, request: m.Write) -> m.Write | m.Answer:
+    def interpret_write(self, request: m.Write) -> m.Write | m.Answer:
         """The write that the venue takes this one for: of an id given twice, the later order."""
         if isinstance(request, m.Create) or request.order_id != self._named or not self._alias:
             return request
@@ -205,9 +200,8 @@ class Contradictor(GapReading):
         is_over = first is None or first.status in model.TERMINAL
         return replace(request, order_id=self._alias) if is_over else request
 
-    def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
-        """The answer, contradicting what was said before."""
-        answer = self._honest.shown(request, answer)
+    def reword_answer(self, request: m.Request, answer: m.Answer) -> m.Answer:
+        answer = self._honest.reword_answer(request, answer)
         body = answer.body if isinstance(answer, m.Ok) else None
         if isinstance(body, m.CancelBody) and body.reduced_by and not self._is_on:
             is_open = model.OrderStatus.OPEN
@@ -223,24 +217,23 @@ class Contradictor(GapReading):
         return m.Ok(self._said(body))
 
     def _said(self, body: m.Body) -> m.Body:
-        """What a read shows."""
         match self._kind, body:
             case "fill_missing", m.FillsBody():
                 kept = tuple(row for row in body.fills if row.fill_id not in self._hidden)
                 if len(kept) < len(body.fills):
-                    self.says()
+                    self.mark_first_sign()
                 return replace(body, fills=kept)
             case "fill_contradicts_itself", m.FillsBody():
                 return replace(body, fills=tuple(self._row(row) for row in body.fills))
             case "closed_order_working", m.OrdersBody(cursor="") if self._closed is not None:
-                self.says()
+                self.mark_first_sign()
                 return replace(body, orders=(*body.orders, self._closed))
             case "filled_qty_fell", _:
                 return _each_order(body, self._unfilled)
             case "shares_differ", m.PositionsBody():
                 return replace(body, positions=tuple(self._position(row) for row in body.positions))
             case "cash_differs", m.BalanceBody():
-                self.says()
+                self.mark_first_sign()
                 cash, more = body.balance, self._cents
                 available, total = cash.available_cents + more, cash.total_cents + more
                 return m.BalanceBody(
@@ -254,14 +247,14 @@ class Contradictor(GapReading):
             others = [each for each in others if each != order_id]
             if others:
                 self._alias, self._named = order_id, self._rng.choice(others)
-                self.says()
+                self.mark_first_sign()
 
     def _row(self, row: model.Fill) -> model.Fill:
         fills = self._world.auditor.truth.fills
         made_ns = next((at_ns for at_ns, fill in fills if fill.fill_id == row.fill_id), 0)
         if made_ns <= self._since_ns:
             return row
-        self.says()
+        self.mark_first_sign()
         if self._field == "trade_price" or row.trade_price == _HALF:
             return replace(row, trade_price=Price((row.trade_price + 23) % 98 + 1))
         is_yes = row.outcome.value == Outcome.YES.value
@@ -269,7 +262,7 @@ class Contradictor(GapReading):
 
     def _unfilled(self, order: model.Order) -> model.Order:
         if order.filled_qty:
-            self.says()
+            self.mark_first_sign()
         return replace(order, filled_qty=Qty(0))
 
     def _renamed(self, order: model.Order) -> model.Order:
@@ -282,7 +275,7 @@ class Contradictor(GapReading):
             self._place = row.ticker, row.outcome
         if (row.ticker, row.outcome) != self._place:
             return row
-        self.says()
+        self.mark_first_sign()
         return replace(row, qty=Qty(row.qty + self._more))
 
 

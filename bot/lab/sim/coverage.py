@@ -1,7 +1,4 @@
-"""What happened in a world, counted by name, and which rows of the failure catalogue that meets.
-
-A row is met when what it describes has befallen the bot or the venue, counted once each time.
-"""
+"""Counts what happened in a world by name, and maps the names to rows of the failure catalogue."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,12 +10,12 @@ from bot.core.fault_text import fault_text
 
 class EventCounts:
     """Faults, episodes and observations by name. faults: how many of them were faults. own_faults:
-    answers of the strategy that raised or were nonsense of themselves; own_fault: the first."""
+    answers of the strategy that raised or were nonsense of themselves;"""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.faults = self.own_faults = 0
-        self.own_fault = ""
+        self.own_fault = ""  # the first
 
     def hit(self, name: str, times: int = 1) -> None:
         self.counts[name] += times
@@ -27,17 +24,17 @@ class EventCounts:
         self.faults += 1
         self.hit(name)
 
-    def own(self, fault: BaseException) -> None:
+    def strategy_fault(self, fault: BaseException) -> None:
         self.own_faults += 1
         self.own_fault = self.own_fault or fault_text(fault)
 
 
 class CatalogueRow(NamedTuple):
-    """One row. marks: names counted by `EventCounts`, in which * stands for anything."""
+    """One row."""
 
     number: int
     title: str
-    marks: tuple[str, ...]
+    marks: tuple[str, ...]  # names counted by `EventCounts`, with * for any text
 
 
 _LOST: Final = (

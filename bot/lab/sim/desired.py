@@ -1,9 +1,7 @@
-"""B2: what rests against what is wanted, once the faults have stopped.
+"""B2: compares what rests with what the trader wants, once the faults have stopped.
 
-Wanted is the trader's own word; what rests is the engine's. An order may stand as far from its
-quote as the settings tolerate. A side may miss its quotes that a refusal has parked, whose very
-order the venue was made to refuse (B12), or whose price would reach too far through the best one of
-others; and any side may lack what a limit leaves no room for.
+Resting orders are the engine's, targets the trader's. A side may miss quotes that a reject blocks
+(B12), whose price reaches too far through the best of others, or that a limit leaves no room for.
 """
 
 from collections import Counter
@@ -27,7 +25,6 @@ _TOKENS_MISSING = 4
 
 
 def differences(world: "SimulatedWorld") -> list[str]:
-    """What is not as it is wanted; empty when all is well."""
     process, resolved = world.process, world.auditor.truth.resolved
     every = [rung for ladder in process.trader.quoting.ladders for rung in ladder.rungs]
     rungs = [rung for rung in every if rung.market_id not in resolved]
@@ -39,7 +36,7 @@ def differences(world: "SimulatedWorld") -> list[str]:
         for rung in rungs
         if rung.blocked
         and not cannot_be_known(world, rung)
-        and not process.decided.why(rung.market_id)
+        and not process.decided.decided_by(rung.market_id)
     ]
     out += _cut_for_nothing(world)
     quotes = [(rung.market_id, quote) for rung in rungs for quote in rung.wanted]
@@ -47,8 +44,8 @@ def differences(world: "SimulatedWorld") -> list[str]:
     found = out + _apart(world, quotes, excused)
     if not found:
         return []
-    # A plan is dear to draw, and tells of the orders that the venue will not be asked for again.
-    plan = process.trader.plan(process.clock.read(world.now_ns))
+    # A plan is dear to draw, and shows the orders that the venue will not be asked for again.
+    plan = process.trader.plan(process.clock.to_host_ns(world.now_ns))
     excused |= {
         _place(rung.market_id, each.side)
         for rung, each in plan.requests
@@ -62,9 +59,8 @@ def _place(market: MarketId, side: BookSide) -> BookPlace:
 
 
 def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
-    """Sides that are wanted smaller than the strategy has answered, though no limit is near: all
-    that was answered might be live, and more. Where not all that is wanted may rest, what does says
-    little of how near one is."""
+    """Sides wanted smaller than the strategy answered although no limit is near. Unknown where not
+    all that is wanted may rest."""
     out: list[str] = []
     if _is_long_to_flat(world):
         return out
@@ -81,7 +77,7 @@ def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
         if ladder.conduct.fault:
             continue
         if any(abs(truth.net(rung.market_id)) > most_held for rung in ladder.rungs):
-            continue  # it was lowered under what is held, and so were limits that follow from it
+            continue  # it was lowered below the inventory, and so were limits that follow from it
         for rung in ladder.rungs:
             market = rung.market_id
             if rung.blocked or market in truth.resolved or exposure.is_tight(market, total):
@@ -96,14 +92,14 @@ def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
 
 
 def cannot_be_known(world: "SimulatedWorld", rung: "MarketQuoter") -> bool:
-    """True if nothing can tell that a quiet book still stands: none is pushed when asked for, and a
-    read of a market that never traded shows the zero instant (S28)."""
-    return rung.market.last_price is None and not world.odds.acks
+    """True if nothing can confirm a quiet book: none is pushed on request, and a read of a market
+    that never traded shows the zero instant (S28)."""
+    return rung.market.last_price is None and not world.scenario.acks
 
 
 def _excused(world: "SimulatedWorld", quotes: list[tuple[MarketId, Quote]]) -> Iterator[BookPlace]:
     process = world.process
-    now_ns = process.clock.read(world.now_ns)
+    now_ns = process.clock.to_host_ns(world.now_ns)
     for market in world.crowd.value:
         for place in ((market, True), (market, False)):
             if process.traffic.is_wrong(place, now_ns):
@@ -156,7 +152,7 @@ def _is_long_to_flat(world: "SimulatedWorld") -> bool:
         return True
     budget = settings.budget
     most = budget.burst + budget.rate_per_second * settings.risk.flat_ns // SECOND
-    everywhere = sum(len(each.auditor.truth.resting()) for each in world.together)
+    everywhere = sum(len(each.auditor.truth.resting()) for each in world.worlds)
     return everywhere + _TOKENS_MISSING >= most
 
 

@@ -1,9 +1,7 @@
-"""The auditor of one series: what must hold of the account, by the engine's events and the traffic.
+"""Audits one series by the engine's events and the traffic: limits, exposure, crossing orders.
 
-It shares no arithmetic with the trader: cash, holdings, resting orders and worst cases are added up
-again, from what the engine says it did and from what has left towards it. A limit (B3) is judged
-whenever something leaves: what is in use then is within it, or no more than it was just before. So
-what is above a limit that was lowered, or that somebody else has filled, may only shrink.
+It shares no arithmetic with the trader. A limit (B3) is checked whenever something leaves: the use
+is within it, or no more than just before. So what exceeds a lowered limit may only shrink.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +12,7 @@ from bot.core import messages as m
 from bot.core.settings import RiskSettings
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.coverage import EventCounts
-from bot.lab.sim.scenario import Odds
+from bot.lab.sim.scenario import SimScenario
 from bot.lab.sim.truth import (
     DOLLAR,
     Fees,
@@ -98,7 +96,7 @@ class AuditedAccount:
 
 
 class Exposure:
-    """What one series has in use of each limit. risk: the limits that hold."""
+    """What one series has in use of each limit."""
 
     def __init__(
         self,
@@ -109,7 +107,7 @@ class Exposure:
         markets: Mapping[Ticker, Sequence[MarketId]],
         account: AuditedAccount,
     ) -> None:
-        self.risk = risk
+        self.risk = risk  # the limits that hold
         self.fees = fees
         self.truth = truth
         self.flight = flight
@@ -125,10 +123,10 @@ class Exposure:
         return value
 
     def cost_unknown(self) -> None:
-        """What is held has cost nothing, as far as a bot without its journal knows."""
+        """Inventory have cost nothing, as far as a bot without its journal knows."""
         self._history = dict(self.truth.cash)
 
-    def listed(self, event: Ticker, market: MarketId) -> None:
+    def on_listed(self, event: Ticker, market: MarketId) -> None:
         self._event_of[market] = event
 
     def is_ours(self, market: MarketId) -> bool:
@@ -140,22 +138,19 @@ class Exposure:
     def ladder_of(self, market: MarketId) -> Sequence[MarketId]:
         return self._markets[self._event_of[market]]
 
-    def pays(self, market: MarketId) -> None:
+    def on_payout(self, market: MarketId) -> None:
         event = self._event_of[market]
         self._gone[event] = self._gone.get(event, 0) + abs(self.truth.net(market))
 
-    # --- what is in use ---------------------------------------------------------------------------
+    # --- limits in use ----------------------------------------------------------------------------
 
     def _live(self, market: MarketId, *, bare: bool) -> list[Possible]:
         return [] if bare else self.flight.possible(market)
 
     def used(self, event: Ticker, *, bare: bool = False) -> dict[str, int]:
-        """Of the limits of an event. bare: by what is held alone.
-
-        Outcome b of a ladder: the b lowest rungs pay YES, the others NO; a resolved rung rules some
-        out. Net is 0 without an order on that side. Gross is counted rung by rung, as if each could
-        fail.
-        """
+        """Of the limits of an event. bare: by inventory alone. Outcome b of a ladder: the b
+        lowest rungs pay YES, the others NO; a resolved rung rules some out. Net is 0 without an
+        order on that side. Gross is counted rung by rung, as if each could fail."""
         net = bids = asks = gross = 0
         cash = self.truth.cash.get(event, 0) - self._history.get(event, 0)
         apart = all_no = cash
@@ -215,7 +210,6 @@ class Exposure:
         return use
 
     def most_in_use(self) -> dict[str, int]:
-        """The most in any place, by setting."""
         most: dict[str, int] = {}
         for (name, _), amount in self._in_use(tuple(self._markets)).items():
             most[LIMITS[name]] = max(amount, most.get(LIMITS[name], 0))
@@ -232,7 +226,7 @@ class Exposure:
     # --- whether that may be ----------------------------------------------------------------------
 
     def before(self, market: MarketId) -> tuple[Use, int]:
-        """What is in use where a write to this market may change it, for `within` once it left."""
+        """The use where a write to this market may change it, for `within` once it left."""
         return self._in_use((self._event_of[market],)), self.account.loses_cents()
 
     def within(self, market: MarketId, before: tuple[Use, int]) -> None:
@@ -245,21 +239,18 @@ class Exposure:
         self.account.within_loss(lost_cents)
 
     def overhangs(self) -> list[str]:
-        """What rests beyond a limit, and is not merely held."""
         events = tuple(self._markets)
         use, bare = self._in_use(events), self._in_use(events, bare=True)
         return [
-            f"{name} of {place}: {use[name, place]}, {bare[name, place]} by what is held"
+            f"{name} of {place}: {use[name, place]}, {bare[name, place]} by shares held"
             for name, place in self._beyond(use)
             if use[name, place] > bare[name, place]
         ]
 
     def is_tight(self, market: MarketId, more: int) -> bool:
-        """True if the limits may leave no room for so many more shares at the worst price.
-
-        A trader may count the fee of each share for itself, rounded up: a cent more a share. One
-        that starts after shares have paid knows their cost alone; all are forgiven as much.
-        """
+        """True if the limits may leave no room for so many more shares at the worst price. A trader
+        may count the fee of each share for itself, rounded up: a cent more a share. One that starts
+        after shares have paid knows their cost alone; all are forgiven as much."""
         event = self._event_of[market]
         live_qty = sum(each.qty for key in self._event_of for each in self.flight.possible(key))
         dear = DOLLAR * more + live_qty + more
@@ -288,25 +279,25 @@ class Auditor:
 
     def __init__(
         self,
-        odds: Odds,
+        scenario: SimScenario,
         risk: RiskSettings,
         exchange: SimulatedVenue,
-        seen: EventCounts,
+        coverage: EventCounts,
         account: AuditedAccount,
     ) -> None:
         self.truth = Truth()
-        self._seen = seen
+        self._coverage = coverage
         self._dearer = exchange.readings.dearer
         markets = exchange.markets
         self.flight = Flight(self.truth, (each for its in markets.values() for each in its))
         # An order that is meant to rest may take, so that the dearer of both rates counts.
-        fees = Fees(max(odds.fee_rate, odds.maker_fee_rate, key=float))
+        fees = Fees(max(scenario.fee_rate, scenario.maker_fee_rate, key=float))
         self.exposure = Exposure(risk, fees, self.truth, self.flight, markets, account)
-        exchange.watchers.append(self.applied)
+        exchange.watchers.append(self.on_command)
 
     # --- the engine -------------------------------------------------------------------------------
 
-    def applied(
+    def on_command(
         self, command: v.Command, answer: v.Answer, events: list[v.Event], now_ns: int
     ) -> None:
         ours, account = self.exposure.is_ours, self.exposure.account
@@ -320,7 +311,7 @@ class Auditor:
         for event in events:
             match event:
                 case v.OrderChanged(order=it) if it.user_id == MAKER and ours(it.market_id):
-                    self.truth.take(it)
+                    self.truth.on_order(it)
                 case v.FillBooked(user_id=user) if user == MAKER and ours(event.market_id):
                     self._book(event, now_ns)
                 case v.PositionChanged(user_id=user) if user == MAKER and ours(event.market_id):
@@ -335,12 +326,12 @@ class Auditor:
 
     def _placed(self, name: ClientOrderId, order: v.OrderState) -> None:
         order_id = order.order_id
-        self.flight.landed(order.market_id, name, order_id)
+        self.flight.on_landed(order.market_id, name, order_id)
         self.truth.names[order_id] = name
         if name not in self.flight.bodies:
             self.truth.foreign[order_id] = None
         if int(order_id) > 2**53:
-            self._seen.hit("order_id_beyond_2_53")
+            self._coverage.hit("order_id_beyond_2_53")
 
     def _amended(self, before: OrderId, order_id: OrderId) -> None:
         if order_id != before and before in self.truth.names:
@@ -353,9 +344,9 @@ class Auditor:
         self.truth.unshown_cents += fill.fill_id in self._dearer
         if fill.order_id in self.truth.foreign:
             self.truth.strange[fill.fill_id] = fill.order_id
-        self._seen.hit("fill_with_fee" if fill.fee_cents else "fill")
+        self._coverage.hit("fill_with_fee" if fill.fee_cents else "fill")
         if fill.liquidity is Liquidity.MAKER:
-            self._seen.hit("late_fill")
+            self._coverage.hit("late_fill")
 
     def _cents(self, fill: v.FillBooked) -> int:
         """The cents that came by a fill; below zero where they went."""
@@ -371,21 +362,21 @@ class Auditor:
         here = self.truth.working_in.get(market, {})
         return [level_of(order.outcome, order.price) for order in here.values()]
 
-    def pays(self, market: MarketId, winner: Outcome) -> None:
-        """A market is about to resolve, and pays what is held of the winner."""
+    def on_payout(self, market: MarketId, winner: Outcome) -> None:
+        """A market is about to resolve, and pays the shares of the winner."""
         event, truth = self.exposure.event_of(market), self.truth
         cents = DOLLAR * truth.held.get((market, winner), 0)
-        self.exposure.pays(market)
+        self.exposure.on_payout(market)
         truth.moved(event, cents)
         truth.paid[event] = truth.paid.get(event, 0) + cents
 
-    def listed(self, event: Ticker, market: MarketId) -> None:
-        self.exposure.listed(event, market)
-        self.flight.listed(market)
+    def on_listed(self, event: Ticker, market: MarketId) -> None:
+        self.exposure.on_listed(event, market)
+        self.flight.on_listed(market)
 
     # --- the traffic ------------------------------------------------------------------------------
 
-    def sent(self, request: m.Request) -> None:
+    def on_sent(self, request: m.Request) -> None:
         """The trader has a request sent: B1, B3, B6, B11, B12 with it counted."""
         if isinstance(request, m.CancelResting | m.AmendResting):
             self.exposure.account.leaves_alone(self.exposure, request)
@@ -396,7 +387,7 @@ class Auditor:
 
     def _create_sent(self, request: m.Create) -> None:
         order = request.order
-        self.flight.leaves(request)
+        self.flight.on_create_sent(request)
         self._is_sane(order.price, order.qty)
         if order.client_order_id in self.flight.order_of:
             return
@@ -415,13 +406,13 @@ class Auditor:
         amend, order = request.amend, self.truth.working.get(request.order_id)
         self._is_sane(amend.price, amend.qty)
         if order is None:
-            self.flight.amends(request)
+            self.flight.on_amend_sent(request)
             return
         check(amend.qty is None or amend.qty < order.qty, "B1", f"{amend} of {order}")
         if amend.price is not None:
             self._crosses_nothing(order.market_id, order.outcome, order.side, amend.price)
         before = self.exposure.before(order.market_id)
-        self.flight.amends(request)
+        self.flight.on_amend_sent(request)
         self._counted(order.market_id, before)
 
     def _is_sane(self, price: int | None, qty: int | None) -> None:
@@ -448,16 +439,16 @@ class Auditor:
         for each in self.flight.possible(market):
             if each.is_bid is is_bid:
                 continue
-            self._seen.hit("cross_checked")
+            self._coverage.hit("cross_checked")
             meets = min(each.levels) <= level if is_bid else max(each.levels) >= level
             text = f"{side} {outcome} {price} on {market} meets our {each.levels}"
             check(not meets, "B11", text)
 
     def _counted(self, market: MarketId, before: tuple[dict[tuple[str, str], int], int]) -> None:
         """B3 with what has just been sent."""
-        self._seen.hit("limit_checked")
+        self._coverage.hit("limit_checked")
         if self.flight.is_under_way(market):
-            self._seen.hit("limit_with_flight")
+            self._coverage.hit("limit_with_flight")
         if len(self.exposure.ladder_of(market)) > 1:
-            self._seen.hit("limit_on_ladder")
+            self._coverage.hit("limit_on_ladder")
         self.exposure.within(market, before)

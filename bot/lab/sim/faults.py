@@ -1,7 +1,7 @@
-"""Episodes: what befalls a world for a while, when, and how it ends.
+"""Faults that last for a while: when they come and how they end.
 
-Each kind is a method that begins it; one that takes longer yields how long to wait before it goes
-on. Each kind has a stream of its own, so that leaving one out shifts no other.
+Each kind is a method that begins it; one that takes longer yields its waits, in ns. Each has a
+stream of its own, so that leaving one out shifts no other.
 """
 
 import random
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.configured import MOODS, Mood
+from bot.lab.sim.configured import STRATEGY_FAULTS, StrategyFaultSpan
 from bot.lab.sim.process import Process
-from bot.lab.sim.scenario import EPISODES, MS, SECOND
+from bot.lab.sim.scenario import MS, SECOND, TIMED_FAULTS
 from venue.engine import messages as v
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Side, canonical
@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from bot.lab.sim.world import SimulatedWorld
 
 
-Steps = Iterator[int]
-"""How long to wait, ns, until the next part of an episode."""
-
+Steps = Iterator[int]  # how long to wait, ns, until the next part of an episode
 _DURATIONS_S: Final = (0.1, 0.4, 2.0, 6.0)
-_OFTENER: Final = {"tantrum": 3, "rung_silent": 3, "greed": 3, "twin_trades": 2, "maintenance": 0.1}
-"""Episodes that are over soon, or whose row few of them meet, come oftener than they are drawn,
-and one that takes long comes less often."""
+_MORE_OFTEN: Final = {
+    "tantrum": 3,
+    "rung_silent": 3,
+    "greed": 3,
+    "twin_trades": 2,
+    "maintenance": 0.1,
+}
+"""Factors on the drawn number: short or rare faults come more often, a long one less."""
 
 _MAINTENANCE_NS: Final = (600 * SECOND, 3_600 * SECOND)
 _TRANSFERS_CENTS: Final = (200_000, 1_000_000)
@@ -39,38 +42,38 @@ _PULLED_NS: Final = 5 * SECOND
 _LISTED_MAX: Final = 6
 _EVENTS_MAX: Final = 4
 _LEARNED_NS: Final = 12 * SECOND
-"""Until a rung that was listed is quoted as the others are: the series has been read anew."""
+"""Until a rung that was listed is quoted as the others are: the series has been read again."""
 
 
-class Episodes:
-    """The episodes of one world. going: how many of those begun are not over yet."""
+class FaultSchedule:
+    """The episodes of one world."""
 
     def __init__(self, world: "SimulatedWorld") -> None:
         self._world = world
-        self._rngs = {name: random.Random(f"{name} {world.odds.seed}") for name in EPISODES}
-        self.going = 0
+        self._rngs = {name: random.Random(f"{name} {world.scenario.seed}") for name in TIMED_FAULTS}
+        self.going = 0  # how many of those begun are not over yet
         self._lag_ns = world.exchange.front.stale.lag_ns
         self._resolved: dict[MarketId, None] = {}  # those about to resolve among them
         self._ends: dict[MarketId, int] = {}  # how many rungs of an event pay YES, by its lowest
 
-    def plan(self, span_ns: int) -> None:
+    def schedule_faults(self, span_ns: int) -> None:
         world = self._world
-        for name, expected in world.odds.rates_of(EPISODES).items():
+        for name, expected in world.scenario.rates_of(TIMED_FAULTS).items():
             rng = self._rngs[name]
-            expected *= _OFTENER.get(name, 1)
+            expected *= _MORE_OFTEN.get(name, 1)
             for _ in range(int(expected) + (rng.random() < expected % 1)):
                 at_ns = world.now_ns + int(rng.random() * span_ns)
                 for_ns = int(rng.choice(_DURATIONS_S) * rng.uniform(0.5, 1.5) * SECOND)
-                if name in world.odds.without:
+                if name in world.scenario.without:
                     continue
-                if name in MOODS:
-                    world.moods.append(Mood(name, at_ns, at_ns + for_ns))
+                if name in STRATEGY_FAULTS:
+                    world.strategy_faults.append(StrategyFaultSpan(name, at_ns, at_ns + for_ns))
                     for_ns += _PULLED_NS
-                world.at(at_ns, partial(self.begin, name, for_ns, rng))
+                world.schedule_at(at_ns, partial(self.begin_fault, name, for_ns, rng))
 
-    def begin(self, name: str, for_ns: int, rng: random.Random) -> None:
+    def begin_fault(self, name: str, for_ns: int, rng: random.Random) -> None:
         world = self._world
-        world.seen.fault(name)
+        world.coverage.fault(name)
         world.trace.append((world.now_ns, "!", f"{name} for {for_ns / SECOND:.3f} s"))
         self.going += 1
         self._go_on(self._whole(name, for_ns, rng))
@@ -89,10 +92,10 @@ class Episodes:
         if wait_ns is None:
             self.going -= 1
         else:
-            self._world.after(wait_ns, partial(self._go_on, steps))
+            self._world.schedule_after(wait_ns, partial(self._go_on, steps))
 
     def _apply(self, command: v.Command) -> None:
-        self._world.exchange.apply(command, self._world.now_ns)
+        self._world.exchange.execute(command, self._world.now_ns)
 
     def _deliver(self, event: m.Event) -> None:
         self._world.deliver(self._world.process, event)
@@ -129,7 +132,7 @@ class Episodes:
         self._world.channel.refusing = True
         yield for_ns
         self._world.channel.refusing = False
-        yield 5 * SECOND  # a refused set is sent again after so long
+        yield 5 * SECOND  # a refused set is retried after so long
 
     # --- the process ------------------------------------------------------------------------------
 
@@ -144,12 +147,14 @@ class Episodes:
 
     def crash_now(self, process: Process) -> None:
         rng = self._rngs["crash_at_effect"]
-        self._world.seen.hit("crashed_at_effect")
+        self._world.coverage.hit("crashed_at_effect")
         self._world.replace(process, rng.randint(1, 2_000) * MS, rng)
 
     def _lost_journal(self, for_ns: int, rng: random.Random) -> Steps:
-        # What is on its way has arrived before the host is set up anew.
-        down_ns = max(for_ns, self._world.odds.timeout_ns + self._world.odds.late_ns + SECOND)
+        # Requests in flight arrive before the host is set up again.
+        down_ns = max(
+            for_ns, self._world.scenario.timeout_ns + self._world.scenario.late_ns + SECOND
+        )
         self._world.replace(self._world.process, down_ns, rng, lost=True)
         yield down_ns
 
@@ -217,7 +222,7 @@ class Episodes:
         rungs = next(each for each in self._world.exchange.markets.values() if market in each)
         ends = self._ends.setdefault(rungs[0], rng.randint(0, len(rungs)))
         winner = Outcome.YES if rungs.index(market) < ends else Outcome.NO
-        self._world.auditor.pays(market, winner)
+        self._world.auditor.on_payout(market, winner)
         self._apply(v.ResolveMarket(market, winner))
 
     def _event_ends(self, for_ns: int, rng: random.Random) -> Steps:
@@ -247,7 +252,7 @@ class Episodes:
 
     def _list_rung(self, event: Ticker, market: MarketId, place: int) -> None:
         world = self._world
-        world.auditor.listed(event, market)
+        world.auditor.on_listed(event, market)
         world.exchange.list_rung(event, market, world.now_ns, place)
         world.crowd.comes_to(market, world.exchange.markets[event], world.now_ns)
 
@@ -275,17 +280,17 @@ class Episodes:
         self._world.network.foreign_replies = 1
 
     def _on_every_network(self, flag: str, for_ns: int) -> Steps:
-        for each in self._world.together:
+        for each in self._world.worlds:
             setattr(each.network, flag, True)
         yield for_ns
-        for each in self._world.together:
+        for each in self._world.worlds:
             setattr(each.network, flag, False)
 
     def _resend_barred(self, for_ns: int, _: random.Random) -> Steps:
         return self._on_every_network("stubborn", 3 * for_ns)
 
     def _outage(self, for_ns: int, _: random.Random) -> Steps:
-        for each in self._world.together:
+        for each in self._world.worlds:
             each.channel.close(for_ns)
         return self._on_every_network("outage", for_ns)
 
@@ -295,7 +300,9 @@ class Episodes:
 
     def _read_lag(self, for_ns: int, _: random.Random) -> Steps:
         stale = self._world.exchange.front.stale
-        stale.lag_ns = max(self._lag_ns, min(_LAG_NS, self._world.odds.trust_lag_ns * 95 // 100))
+        stale.lag_ns = max(
+            self._lag_ns, min(_LAG_NS, self._world.scenario.trust_lag_ns * 95 // 100)
+        )
         yield for_ns
         stale.lag_ns = self._lag_ns
 
@@ -320,7 +327,7 @@ class Episodes:
                 price, size = world.exchange.engine.depth(order.market_id, BookSide.ASK)[0]
                 if (size, canonical(order.outcome, order.price)) == (order.remaining_qty, price):
                     qty = max(1, size // 2)
-                    world.seen.fault("stp_met")
+                    world.coverage.fault("stp_met")
                     asked = (order.market_id, Outcome.YES, price, qty, world.now_ns)
                     world.crowd.buy(MAKER, *asked, TimeInForce.IOC)
                     break
@@ -338,13 +345,13 @@ class Episodes:
 
     def _begun_amid(self, _: int, rng: random.Random) -> Steps:
         """The bot is killed; while the next life reads the account somebody else trades on it."""
-        world, lag_ns = self._world, self._world.odds.trust_lag_ns
+        world, lag_ns = self._world, self._world.scenario.trust_lag_ns
         down_ns = rng.choice((SECOND // 20, SECOND))
         span_ns = down_ns + rng.choice((SECOND, 2 * SECOND, 2 * lag_ns, 4 * lag_ns))
         world.replace(world.process, down_ns, rng)
         for _ in range(rng.choice((1, 1, 2, 3, 5))):
             trade = partial(self._trade_beside, rng, "begun_amid_trade")
-            world.after(rng.randint(0, span_ns), trade)
+            world.schedule_after(rng.randint(0, span_ns), trade)
         yield span_ns + 2 * lag_ns
 
     def _trade_beside(self, rng: random.Random, name: str) -> None:
@@ -366,13 +373,13 @@ class Episodes:
         price = canonical(outcome, level)
         world.crowd.buy(MAKER, market, outcome, price, 1, world.now_ns, TimeInForce.IOC)
         if len(fills) > known:
-            world.seen.fault(name)
+            world.coverage.fault(name)
 
     def _foreign_spend(self, for_ns: int, _: random.Random) -> Steps:
         world, until_ns = self._world, self._world.now_ns + for_ns
         while world.now_ns < until_ns:
-            world.exchange.front.bucket(m.Key.TRADE, world.now_ns).take(world.now_ns)
-            world.seen.fault("foreign_token")
+            world.exchange.front.bucket(m.Key.TRADE, world.now_ns).spend_token(world.now_ns)
+            world.coverage.fault("foreign_token")
             yield 10 * MS
 
     def _taken(self, for_ns: int, rng: random.Random) -> Steps:
@@ -380,8 +387,8 @@ class Episodes:
         while world.now_ns < until_ns:
             ours = list(world.auditor.truth.ours())
             if ours:
-                world.seen.fault("order_taken")
-                world.crowd.take(rng.choice(ours), rng, world.now_ns)
+                world.coverage.fault("order_taken")
+                world.crowd.take_order(rng.choice(ours), rng, world.now_ns)
             yield rng.randint(10, 150) * MS
 
     def _crowd_leaves(self, for_ns: int, rng: random.Random) -> Steps:
@@ -398,7 +405,7 @@ class Episodes:
         world, until_ns = self._world, self._world.now_ns + for_ns
         market, is_up = self._any_market(rng), True
         while world.now_ns < until_ns:
-            world.seen.fault("flick")
+            world.coverage.fault("flick")
             world.crowd.flick(market, is_up, world.now_ns)
             is_up = not is_up
             yield 50 * MS
@@ -416,6 +423,6 @@ class Episodes:
             self._apply(v.CancelOrder(MAKER, order_id))
         world.process.effects_left = None
         if world.process.settings.breakers.creates_per_minute:
-            # A person who has looked lets everything be counted anew.
+            # A person who has looked restarts all counters.
             world.latch = ""
             world.deliver(world.process, m.LatchCleared())

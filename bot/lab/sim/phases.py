@@ -42,21 +42,15 @@ _PULLED_MAX_NS: Final = 65 * SECOND
 _UNKNOWN_MAX_NS: Final = 20 * SECOND
 """Longer than a write stays without an answer that a healthy venue was asked for."""
 
-_SPEND_CLEARS_NS: Final = 40 * SECOND
-"""Foreign spend is over half a minute after it was last seen."""
-
-_LATE_NS: Final = 9 * SECOND
-"""Longer than prints that came late block in silence."""
-
+_SPEND_CLEARS_NS: Final = 40 * SECOND  # foreign spend is over half a minute after it was last seen
+_LATE_NS: Final = 9 * SECOND  # longer than prints that came late block in silence
 _BY_TURNS_NS: Final = 8 * SECOND
-"""Longer than orders that a limit leaves no room beside each other take to move by turns."""
+"""Longer than orders that exclude each other under a limit take to move by turns."""
 
 _OTHERS_OPEN_NS: Final = 16 * SECOND
 """Longer than a series waits for others of the account to open their books."""
 
-_EPISODES_MAX_NS: Final = 4_000 * SECOND
-"""Longer than any episode takes."""
-
+_EPISODES_MAX_NS: Final = 4_000 * SECOND  # longer than any episode takes
 _LAST_READ_NS: Final = 10 * SECOND
 _STOP_NS: Final = 8 * SECOND
 _SIGN_MAX_NS: Final = 240 * SECOND
@@ -68,18 +62,16 @@ _STAYS_NS: Final = 20 * SECOND
 _TRADES_NS: Final = 4 * SECOND
 
 
-def live_through(world: "SimulatedWorld") -> None:
-    """Rounds of safety, liveness and stillness, then the end. Raises `Broken`.
-
-    One round, or as many as it takes for `odds.events` acts.
-    """
-    odds = world.odds
-    for each in world.together:
-        each.crowd.open(world.now_ns)
+def run_phases(world: "SimulatedWorld") -> None:
+    """Rounds of safety, liveness and stillness, then the end. Raises `Broken`. One round, or as
+    many as it takes for `scenario.events` acts."""
+    scenario = world.scenario
+    for each in world.worlds:
+        each.crowd.place_floors(world.now_ns)
     # The account was paid in long ago: no read is so late that it does not show the cash.
-    world.wait(2 * odds.slow_lag_ns)
-    for each in world.together:
-        each.start(each.process)
+    world.wait(2 * scenario.slow_lag_ns)
+    for each in world.worlds:
+        each.start_process(each.process)
     if world.contradictor is not None:
         _stop_and_call(world, world.contradictor)
         return
@@ -88,27 +80,27 @@ def live_through(world: "SimulatedWorld") -> None:
         _heal(world)
         if _has_cash(world):
             # Quotes that the cash does not reach for are refused and cannot rest.
-            for each in world.together:
+            for each in world.worlds:
                 _converge(each)
                 _stay_still(each)
-            for each in world.together:
-                if odds.has("flatten"):
+            for each in world.worlds:
+                if scenario.has("flatten"):
                     _flatten(each)
-                if odds.has("reload"):
+                if scenario.has("reload"):
                     _reload(each)
-            if odds.strangers != "cancel" or odds.has("event_ends"):
+            if scenario.strangers != "cancel" or scenario.has("event_ends"):
                 _restart(world)
-        if world.driver.steps >= odds.events:
+        if world.driver.steps >= scenario.events:
             break
     _stop(world)
 
 
 def _stop_and_call(world: "SimulatedWorld", contradictor: "Contradictor") -> None:
-    """B15: from the first sign of a contradiction on until nothing rests and the latch stands, with
-    the sentence of its kind, at most a minute passes; and so it stays."""
-    kind, until_ns = world.odds.contradiction, world.now_ns + _SIGN_MAX_NS
+    """B15: at most a minute after the first sign nothing rests, the kill switch is set with the
+    sentence of this kind, and so it stays."""
+    kind, until_ns = world.scenario.contradiction, world.now_ns + _SIGN_MAX_NS
     world.crowd_acts(until_ns)
-    contradictor.plan()
+    contradictor.schedule_start()
 
     def is_stopped() -> bool:
         found, _, _ = world.process.trader.guard.latched.partition(": ")
@@ -132,32 +124,32 @@ def _stop_and_call(world: "SimulatedWorld", contradictor: "Contradictor") -> Non
 
 def _has_cash(world: "SimulatedWorld") -> bool:
     wanted_cents = 0
-    for each in world.together:
-        odds, risk = each.odds, each.file.settings.risk
-        loss_cents = max(odds.event_loss_cents, risk.event_loss_cents)
-        wanted_cents += 10 * loss_cents * len(odds.rungs)
-    return world.odds.cash_cents >= wanted_cents
+    for each in world.worlds:
+        scenario, risk = each.scenario, each.file.settings.risk
+        loss_cents = max(scenario.event_loss_cents, risk.event_loss_cents)
+        wanted_cents += 10 * loss_cents * len(scenario.rungs)
+    return world.scenario.cash_cents >= wanted_cents
 
 
 def _safety(world: "SimulatedWorld") -> None:
-    span_ns = world.odds.safety_ns
+    span_ns = world.scenario.safety_ns
     until_ns = world.now_ns + span_ns
-    for each in world.together:
-        each.faulty = world.odds.has_faults()
-        each.episodes.plan(span_ns)
-        each.after(0, partial(each.crowd_acts, until_ns))
+    for each in world.worlds:
+        each.faulty = world.scenario.has_faults()
+        each.fault_schedule.schedule_faults(span_ns)
+        each.schedule_after(0, partial(each.crowd_acts, until_ns))
     world.driver.run_until(until_ns)
 
 
 def _heal(world: "SimulatedWorld") -> None:
-    for each in world.together:
+    for each in world.worlds:
         each.faulty = False
     _run_out(world)
-    for each in world.together:
-        each.episodes.heal()
+    for each in world.worlds:
+        each.fault_schedule.heal()
         each.crowd.refloor(each.auditor.truth.resolved, world.now_ns)
-    traders = [each.process.trader for each in world.together]
-    if "foreign_token" in world.seen.counts:
+    traders = [each.process.trader for each in world.worlds]
+    if "foreign_token" in world.coverage.counts:
         world.wait(
             _SPEND_CLEARS_NS,
             lambda: not any("foreign_spend" in each.out.findings for each in traders),
@@ -167,22 +159,22 @@ def _heal(world: "SimulatedWorld") -> None:
 
 def _run_out(world: "SimulatedWorld") -> None:
     def are_over() -> bool:
-        return not any(each.episodes.going for each in world.together)
+        return not any(each.fault_schedule.going for each in world.worlds)
 
     if not are_over():
         world.wait(_EPISODES_MAX_NS, are_over)
 
 
 def _settle(world: "SimulatedWorld") -> None:
-    within_ns = 10 * SECOND + 3 * world.odds.trust_lag_ns
-    if len(world.together) > 1:
+    within_ns = 10 * SECOND + 3 * world.scenario.trust_lag_ns
+    if len(world.worlds) > 1:
         within_ns += _OTHERS_OPEN_NS
-    for each in world.together:
+    for each in world.worlds:
         quoting = world.wait(within_ns, partial(_is_quoting, each))
         check(quoting, "B2", f"not quoting: {why_not(each)}")
-        # What is shown now may be news once more; then quotes stay away, as after its faults.
+        # The present book may trip the jump guard; then quotes stay away, as after its faults.
         _come_back(each)
-        # A write without an answer is sent again, once there is a token for it.
+        # A write without an answer is retried, once there is a token for it.
         world.wait(_UNKNOWN_MAX_NS, partial(_knows_all, each))
 
 
@@ -201,7 +193,7 @@ def _come_back(world: "SimulatedWorld") -> None:
 
 
 def _is_pulled(world: "SimulatedWorld") -> bool:
-    now_ns = world.process.clock.read(world.now_ns)
+    now_ns = world.process.clock.to_host_ns(world.now_ns)
     return any(
         now_ns < max(ladder.conduct.pulled_until_ns, ladder.news.pulled_until_ns)
         for ladder in world.process.trader.quoting.ladders
@@ -222,19 +214,19 @@ def _was_provoked(finding: str, world: "SimulatedWorld") -> bool:
     if finding == "silent_target":
         rungs = world.process.trader.quoting.active_rungs()
         return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
-    if finding == "latched" and world.odds.creates_per_minute:
+    if finding == "latched" and world.scenario.creates_per_minute:
         # A breaker drawn low may trip in quiet, too, by what it had counted before.
         return "creates_per_minute" in world.process.trader.out.findings[finding]
     if finding == "amend_qty_is_total":
-        return world.odds.variant("amend_qty") != ""
-    if finding == "inconsistency_observed" and world.odds.variant("fill_fees"):
+        return world.scenario.variant("amend_qty") != ""
+    if finding == "inconsistency_observed" and world.scenario.variant("fill_fees"):
         # The cash differs by what fills cost unshown, until it is a transfer.
         return world.process.trader.out.findings[finding].startswith("cash_differs ")
-    return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
+    return any(world.coverage.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
 
 
 def _converge(world: "SimulatedWorld") -> None:
-    """B2: what rests becomes what is wanted."""
+    """B2: resting orders become the targets."""
     process = world.process
     findings, observed = process.trader.out.findings, False
 
@@ -243,18 +235,20 @@ def _converge(world: "SimulatedWorld") -> None:
         observed = observed or "inconsistency_observed" in findings
         return not differences(world)
 
-    within_ns = max(0, process.clock.when(process.trader.out.purse.opens_ns()) - world.now_ns)
+    within_ns = max(
+        0, process.clock.to_world_ns(process.trader.out.purse.opens_ns()) - world.now_ns
+    )
     # An amend without an answer is believed after two equal reads a lag apart.
-    within_ns += _CONVERGE_NS + 2 * world.odds.trust_lag_ns
+    within_ns += _CONVERGE_NS + 2 * world.scenario.trust_lag_ns
     if _parked(world):
         # A rung parked by a refusal, or by an answer that cannot be read, waits for a read of the
         # series that began late enough after it.
-        within_ns += _UNPARK_NS + world.odds.trust_lag_ns
+        within_ns += _UNPARK_NS + world.scenario.trust_lag_ns
     if _follows_curve(world):
         within_ns += _LEARNS_NS
-    if "feed_late" in world.seen.counts:
+    if "feed_late" in world.coverage.counts:
         within_ns += _LATE_NS
-    if world.odds.has_new_events:
+    if world.scenario.has_new_events:
         within_ns += _among_new_events_ns(world)
     done = world.wait(within_ns, is_done)
     # Cut by a limit into as many as may stand there, orders are put together some seconds later.
@@ -268,7 +262,7 @@ def _converge(world: "SimulatedWorld") -> None:
     for has_reason, more_ns in late:
         if not done and has_reason():
             done = world.wait(more_ns, lambda: not differences(world))
-    check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
+    check(done, "B2", f"resting orders are not the targets: {why_not(world)}")
 
 
 def _among_new_events_ns(world: "SimulatedWorld") -> int:
@@ -288,24 +282,24 @@ def _follows_curve(world: "SimulatedWorld") -> bool:
 
 def _reload(world: "SimulatedWorld") -> None:
     """B2 once more: the operator changes something while everything is quiet."""
-    world.reload_one(random.Random(f"quiet reload {world.odds.seed} {world.driver.steps}"))
+    world.reload_one(random.Random(f"quiet reload {world.scenario.seed} {world.driver.steps}"))
     _come_back(world)
     _converge(world)
     _stay_still(world)
 
 
 def _flatten(world: "SimulatedWorld") -> None:
-    """B4, and B2 once more: the operator wants everything flat while all is quiet, and the crowd
-    trades: positions only shrink. Then it quotes again."""
+    """B4, B2: on a flatten order while all is quiet positions only shrink while the crowd trades.
+    Then it quotes again."""
     truth = world.auditor.truth
-    world.seen.fault("quiet_flatten")
+    world.coverage.fault("quiet_flatten")
     world.deliver(world.process, m.FlattenRequested("all is quiet"))
-    world.wait(SECOND + 2 * world.odds.trust_lag_ns)
+    world.wait(SECOND + 2 * world.scenario.trust_lag_ns)
     before = {market: truth.net(market) for market in world.exchange.all_markets()}
-    # A breaker drawn low would trip amid trades, and rightly.
+    # A breaker drawn low would trip during trades, and rightly.
     if not world.process.settings.breakers.creates_per_minute:
         until_ns = world.now_ns + _TRADES_NS
-        world.after(0, lambda: world.crowd_acts(until_ns))
+        world.schedule_after(0, lambda: world.crowd_acts(until_ns))
     world.wait(_TRADES_NS)
     for market, net in before.items():
         now = truth.net(market)
@@ -314,34 +308,33 @@ def _flatten(world: "SimulatedWorld") -> None:
     world.deliver(world.process, m.ResumeRequested())
     _settle(world)
     _converge(world)
-    # Levels that come back beside shares held are put together in steps, ten seconds apart.
+    # Levels that come back with inventory is put together in steps, ten seconds apart.
     world.wait(_ROUTES_NS)
     _stay_still(world)
 
 
 def _restart(world: "SimulatedWorld") -> None:
-    """B2, B6 once more: killed while all it wants rests, half the time amid trades or without its
-    journal, and begun anew, half the time beside an event that ends; what it may not touch a
-    person takes away."""
-    rng = random.Random(f"quiet restart {world.odds.seed} {world.driver.steps}")
+    """B2, B6: killed while all that it wants rests, sometimes during trades, without its journal,
+    or while an event ends."""
+    rng = random.Random(f"quiet restart {world.scenario.seed} {world.driver.steps}")
     down_ns = rng.choice((SECOND // 20, 2 * SECOND))
     lost = rng.random() < 0.3
-    # A breaker drawn low would trip amid trades, and rightly.
+    # A breaker drawn low would trip during trades, and rightly.
     if rng.random() < 0.5 and not world.process.settings.breakers.creates_per_minute:
         until_ns = world.now_ns + 3 * SECOND
-        world.after(0, lambda: world.crowd_acts(until_ns))
+        world.schedule_after(0, lambda: world.crowd_acts(until_ns))
     if lost:
-        down_ns += world.odds.timeout_ns + world.odds.late_ns
-    world.seen.fault("quiet_restart")
+        down_ns += world.scenario.timeout_ns + world.scenario.late_ns
+    world.coverage.fault("quiet_restart")
     world.replace(world.process, down_ns, rng, lost=lost)
-    reads_ns = 2 * world.odds.trust_lag_ns
-    if world.odds.has("event_ends") and rng.random() < 0.5:
-        ends = partial(world.episodes.begin, "event_ends", 0, rng)
-        world.after(down_ns + rng.randint(0, reads_ns), ends)
-    world.wait(down_ns + 4 * SECOND + reads_ns + world.odds.trust_lag_ns)
+    reads_ns = 2 * world.scenario.trust_lag_ns
+    if world.scenario.has("event_ends") and rng.random() < 0.5:
+        ends = partial(world.fault_schedule.begin_fault, "event_ends", 0, rng)
+        world.schedule_after(down_ns + rng.randint(0, reads_ns), ends)
+    world.wait(down_ns + 4 * SECOND + reads_ns + world.scenario.trust_lag_ns)
     _run_out(world)
     _settle(world)
-    for each in world.together:
+    for each in world.worlds:
         _converge(each)
         _stay_still(each)
 
@@ -357,13 +350,9 @@ def _writes(world: "SimulatedWorld") -> int:
 
 
 def _stay_still(world: "SimulatedWorld") -> None:
-    """B2: on a still book hardly anything is written any more.
-
-    Where nothing can confirm a book but what a write of our own changes in it, the bound is two
-    writes a second and rung. Orders may go another route ten seconds after a limit had cut
-    their side, what rests at their prices is put together then, and that may free another side:
-    of three looks, a change of routes apart, the last has to be still.
-    """
+    """B2: hardly any writes on a still book. Where only a write of ours can confirm a book, two
+    writes a second and rung are allowed. Orders may change their route ten seconds after a limit
+    cut their side, so of three looks the last has to be still."""
     if _is_dry(world):
         # What no token was left for comes when there is one.
         world.wait(_DRY_MAX_NS, lambda: not _is_dry(world))
@@ -388,12 +377,12 @@ def _looked(world: "SimulatedWorld") -> tuple[int, int]:
 
 def _is_dry(world: "SimulatedWorld") -> bool:
     process = world.process
-    return process.traffic.bucket.is_dry(process.clock.read(world.now_ns))
+    return process.traffic.bucket.is_dry(process.clock.to_host_ns(world.now_ns))
 
 
 def _stop(world: "SimulatedWorld") -> None:
     """B13, B9: nothing rests in time, nothing is unknown, and the books agree to the cent."""
-    together = world.together
+    together = world.worlds
     for each in together:
         each.stopping = True
         each.deliver(each.process, m.StopRequested("the end"))
@@ -404,7 +393,7 @@ def _stop(world: "SimulatedWorld") -> None:
     world.wait(_STOP_NS, lambda: not resting())
     check(not resting(), "B13", f"still resting: {resting()}")
     world.wait(
-        _STOP_NS + 5 * world.odds.trust_lag_ns,
+        _STOP_NS + 5 * world.scenario.trust_lag_ns,
         lambda: all(each.process.finished is not None for each in together),
     )
     for each in together:
@@ -420,34 +409,34 @@ _MOVE_CASH: Final = ("transfer", "twin_orders", "twin_stp", "twin_trades", "begu
 def _books_agree(world: "SimulatedWorld") -> None:
     process, truth = world.process, world.auditor.truth
     trader = process.trader
-    world.seen.hit("books_compared")
-    difference = trader.report(process.clock.read(world.now_ns)).ledger_difference_cents
+    world.coverage.hit("books_compared")
+    difference = trader.report(process.clock.to_host_ns(world.now_ns)).ledger_difference_cents
     for (market, outcome), qty in truth.held.items():
         held = trader.ledgers.holdings(market)[outcome is Outcome.NO]
         check(held == qty, "B9", f"{market} {outcome}: {held} booked, {qty} held")
     for market, winner in truth.resolved.items():
-        told = trader.ledgers.settlement.told_winner(market)
-        check(told in (None, winner), "B9", f"{market}: {told} told, {winner} won")
+        noted = trader.ledgers.settlement.known_winner(market)
+        check(noted in (None, winner), "B9", f"{market}: {noted} noted, {winner} won")
     # Cash is the account's, whichever of its series it came by. A payout that the last reads did
     # not show is not booked yet; one of just before the opening is in the opening balance.
     book = trader.ledgers.book
     waiting_cents, waits = 0, False
-    for each in world.together:
+    for each in world.worlds:
         for market, winner in each.auditor.truth.resolved.items():
             if book.winner(market) is None:
                 waits |= any(book.holdings(market))
                 waiting_cents += DOLLAR * book.holdings(market)[winner is Outcome.NO]
     # What others of the account did as this one ended it may not have read.
-    since_ns = process.finished_ns - _LAST_READ_NS - 3 * world.odds.trust_lag_ns
-    others = [each.auditor for each in world.together if each is not world]
+    since_ns = process.finished_ns - _LAST_READ_NS - 3 * world.scenario.trust_lag_ns
+    others = [each.auditor for each in world.worlds if each is not world]
     late = [cents for audit in others for cents in audit.cents_since(since_ns)]
     assert difference is not None
     expected = trader.ledgers.expected_cents + difference
     total = world.auditor.exposure.account.total_cents
     fitting = [total - cents for cents in _sums([waiting_cents, *late])]
     check(expected in fitting, "B9", f"{expected} expected, {total} there, {waiting_cents} to pay")
-    if len(world.together) == 1 and not any(map(world.odds.has, _MOVE_CASH)):
-        moved = 0 if world.odds.variant("fill_fees") else trader.ledgers.transfers_cents
+    if len(world.worlds) == 1 and not any(map(world.scenario.has, _MOVE_CASH)):
+        moved = 0 if world.scenario.variant("fill_fees") else trader.ledgers.transfers_cents
         check(not moved, "B9", f"{moved} cents are taken for a transfer that nobody made")
     odd = [name for name in trader.out.findings if not _was_provoked(name, world)]
     if difference:

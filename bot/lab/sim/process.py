@@ -1,5 +1,4 @@
-"""One life of the bot's process: the pure trader, its log, its clock, its state directory, and what
-it may not do."""
+"""One process of the bot: the trader, its log, clock and state directory, and its invariants."""
 
 import hashlib
 import random
@@ -26,7 +25,7 @@ from venue.wire.requests import QtyOrder
 
 _ENCODER = msgspec.msgpack.Encoder()
 _ANY_FAULT = Exception
-"""`receive` raises nothing for any event: whatever it raises is told as a broken invariant."""
+"""`receive` raises nothing for any event: any exception breaks an invariant."""
 
 _PULL_NS = 400 * MS
 """Within this, of a process that runs, the quotes of a rung that may not be quoted are pulled."""
@@ -59,7 +58,7 @@ class Disk:
         self._head = head
         self._segments = [OPENING + framed(head)]
 
-    def begin(self, now_ns: int) -> RecoveredState:
+    def recall_state(self, now_ns: int) -> RecoveredState:
         memory = recall(
             Segment(data, f"segment {number}")
             for number, data in reversed(list(enumerate(self._segments)))
@@ -73,11 +72,9 @@ class Disk:
             trail.follow(entry)
         return trail.head(0).open_intents
 
-    def end(self, log: Sequence[Logged], durable: int, rng: random.Random | None) -> None:
-        """The life is over: its segment stays, whole, or, after a crash, cut somewhere.
-
-        durable: entries of the log that are surely there. rng: None after an orderly end.
-        """
+    def end_segment(self, log: Sequence[Logged], durable: int, rng: random.Random | None) -> None:
+        """The segment stays, whole or, after a crash, cut. durable: entries that are surely on
+        disk. rng: None after an orderly end."""
         opening = OPENING + framed(self._head)
         frames = [framed(entry) for entry in _entries(log)]
         data = opening + b"".join(frames)
@@ -87,7 +84,7 @@ class Disk:
             cut = rng.choice((len(data), sure, rng.randint(sure, len(data))))
             self.torn = cut not in (len(data), sure)
             data = data[:cut]
-        # The newest head tells what came before it; one older segment is kept beside it.
+        # The newest head has all that came before; one older segment is kept.
         self._segments = [*self._segments[-1:], data]
 
     def lose(self) -> None:
@@ -111,30 +108,26 @@ class HostClock:
     def __init__(self, began_ns: int, skew_ns: int, drift_ppm: int) -> None:
         self._began_ns, self.skew_ns, self._drift_ppm = began_ns, skew_ns, drift_ppm
 
-    def read(self, world_ns: int) -> int:
+    def to_host_ns(self, world_ns: int) -> int:
         drift_ns = (world_ns - self._began_ns) * self._drift_ppm // 1_000_000
         return world_ns + self.skew_ns + drift_ns
 
-    def when(self, host_ns: int) -> int:
+    def to_world_ns(self, host_ns: int) -> int:
         since_ns = host_ns - self.skew_ns - self._began_ns
         return self._began_ns + since_ns * 1_000_000 // (1_000_000 + self._drift_ppm) + 1
 
 
 class Process:
-    """A trader with its log; it is dead after a crash, and over once finished.
-
-    durable: entries of the log that are on the disk.
-    digest: of every effect so far. uncount: what to do so that a replay counts nothing anew. first:
-    the other series' of the same process, None where there is none or this is it. beside: those
-    that share this one's purse and account. turns: which of them took an event, in order.
-    """
+    """A trader with its log; it is dead after a crash, and over once finished. uncount: what to do
+    so that a replay counts nothing twice. first: the other series' of the same process, None where
+    there is none or this is it. turns: which of them took an event, in order."""
 
     def __init__(
         self,
         configured: m.Configuration,
         remake: Remake,
         auditor: Auditor,
-        seen: EventCounts,
+        coverage: EventCounts,
         clock: HostClock,
         now_ns: int,
         *,
@@ -142,10 +135,10 @@ class Process:
         first: "Process | None" = None,
     ) -> None:
         self.first = first
-        self.beside: list[Process] = []
+        self.other_series: list[Process] = []  # those that share this one's purse and account
         self.turns: list[Process] = [] if first is None else first.turns
         if first is not None:
-            first.beside.append(self)
+            first.other_series.append(self)
         self.configured, self.settings = configured, configured.settings
         self.in_force = configured
         self._inheritance: Inheritance | None = None
@@ -163,17 +156,17 @@ class Process:
         self.effects_left: int | None = None  # performed until it crashes, when that is drawn
         self.log: list[Logged] = []
         self.entries = 0
-        self.durable = 0
+        self.durable = 0  # entries of the log that are on the disk
         self.unsent: dict[m.RequestId, m.Request] = {}  # writes that wait for their record
-        self.digest = hashlib.blake2b(digest_size=16)
+        self.digest = hashlib.blake2b(digest_size=16)  # of every effect so far
         self.uncount: Callable[[], None] = _nothing
         self.keeps_effects = keeps_effects
         self._effects: list[bytes] | None = [] if keeps_effects else None
         self._auditor = auditor
-        self._seen = seen
+        self._coverage = coverage
         bucket = None if first is None else first.traffic.bucket
-        began_ns = clock.read(now_ns)
-        self.traffic: Traffic = Traffic(self.settings, auditor.truth, seen, began_ns, bucket)
+        began_ns = clock.to_host_ns(now_ns)
+        self.traffic: Traffic = Traffic(self.settings, auditor.truth, coverage, began_ns, bucket)
         self.feed = FeedWatch()
         self.decided = Decided(auditor.truth, auditor.exposure)
         self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
@@ -195,15 +188,15 @@ class Process:
             remake=self._remake,
         )
 
-    def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
-        now_ns = self.clock.read(world_ns)
-        self.feed.saw(event, now_ns)
+    def process_event(self, event: m.Event, world_ns: int) -> list[m.Effect]:
+        now_ns = self.clock.to_host_ns(world_ns)
+        self.feed.on_event(event, now_ns)
         if isinstance(event, m.Response):
-            self._answered(event, now_ns)
+            self._on_response(event, now_ns)
         elif isinstance(event, m.Tick):
             self._auditor.truth.bot_knows(self.trader.ledgers.book)
         else:
-            self._told(event)
+            self._on_control_event(event)
         try:
             effects = self.trader.receive(event, now_ns)
         except _ANY_FAULT as fault:
@@ -228,31 +221,31 @@ class Process:
         for effect in effects:
             if isinstance(effect, m.Send):
                 sent = True
-                self._sent(effect, now_ns)
+                self._on_sent(effect, now_ns)
             elif isinstance(effect, m.DrainComplete):
                 self.finished, self.finished_ns = effect, world_ns
             elif isinstance(effect, m.CreateResolved):
                 by_answer = isinstance(event, m.Response)
                 check(by_answer, "B7", f"{effect.client_order_id} settled by {event!r:.80}")
-                self.traffic.settled(effect.client_order_id)
-                self._auditor.flight.settled(effect.client_order_id, effect.order_id)
+                self.traffic.on_create_resolved(effect.client_order_id)
+                self._auditor.flight.on_create_resolved(effect.client_order_id, effect.order_id)
             elif isinstance(effect, m.Latched):
                 self.latched = effect.reason
             elif isinstance(effect, m.SubscribeTo):
-                self.feed.asked()
+                self.feed.on_subscribe()
             elif isinstance(effect, m.OrdersAdopted) and self._inheritance is not None:
-                self._inheritance.taken_over(effect)
+                self._inheritance.on_adopted(effect)
             elif isinstance(effect, m.Noted):
-                self._noted(effect, event, now_ns)
+                self._on_note(effect, event, now_ns)
         if isinstance(event, m.Tick):
             self._cancels_what_must_go(now_ns)
         self._quiet += 1
         if sent or isinstance(event, m.Response) or self._unknowns or self._quiet >= _EVERY:
             self._quiet = 0
-            self._lives_are_monotone(event)
+            self._orders_are_monotone(event)
         return effects
 
-    def _told(self, event: m.Event) -> None:
+    def _on_control_event(self, event: m.Event) -> None:
         if isinstance(event, m.StopRequested | m.JournalFailed):
             self._stopping = True
         elif isinstance(event, m.PauseRequested):
@@ -261,24 +254,24 @@ class Process:
             self._standing = False
         elif isinstance(event, m.LatchCleared):
             self.latched = ""
-            self.traffic.rates.cleared()
+            self.traffic.rates.on_breaker_cleared()
         elif isinstance(event, m.Started):
             self.latched = event.latched
             self._auditor.exposure.risk = self.settings.risk
-            self.decided.begins(event.winners)
+            self.decided.on_start(event.winners)
             self._costs_unknown = event.complete_fill is None
             if self._costs_unknown:
                 self._auditor.exposure.cost_unknown()
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
-    def _noted(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
-        self.decided.noted(note)
+    def _on_note(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
+        self.decided.on_note(note)
         if note.name in _IN_FORCE:
             self._configured_anew(note, event, now_ns)
 
     def _configured_anew(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
         """B3: what the file says is in force once noted, and a rollback loosens no limit."""
-        self._seen.hit(note.name)
+        self._coverage.hit(note.name)
         before, self.in_force = self.settings, self.trader.reconfiguration.configured
         self.settings = self.in_force.settings
         if note.name == "config_rolled_back":
@@ -287,28 +280,28 @@ class Process:
         else:
             assert isinstance(event, m.Reconfigured)
             check(self.in_force == event.configured, "B3", "a wrong file is in force")
-        self.traffic.rates.follow(self.settings, now_ns)
+        self.traffic.rates.on_settings(self.settings, now_ns)
         self._auditor.exposure.risk = self.settings.risk
 
-    def _answered(self, replied: m.Response, now_ns: int) -> None:
-        request = self.traffic.answered(replied, now_ns)
+    def _on_response(self, replied: m.Response, now_ns: int) -> None:
+        request = self.traffic.on_response(replied, now_ns)
         if isinstance(request, m.ReadBook):
-            self.feed.read(request, replied.answer, now_ns)
+            self.feed.on_book_read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
             answer = replied.answer
             if isinstance(answer, m.Rejected):
-                self._auditor.flight.refused(request.order)
+                self._auditor.flight.on_rejected(request.order)
         elif isinstance(replied.answer, m.Unknown):
             if isinstance(request, m.AmendResting):
-                self._seen.hit("amend_unknown")
+                self._coverage.hit("amend_unknown")
             elif isinstance(request, m.CancelResting):
-                self._seen.hit("cancel_unknown")
+                self._coverage.hit("cancel_unknown")
 
-    def _sent(self, effect: m.Send, now_ns: int) -> None:
+    def _on_sent(self, effect: m.Send, now_ns: int) -> None:
         request = effect.request
-        self.traffic.sent(effect, now_ns)
+        self.traffic.on_sent(effect, now_ns)
         if self._inheritance is not None:
-            self._inheritance.sent(request)
+            self._inheritance.on_sent(request)
         first = isinstance(request, m.Create) and not request.again
         if first or isinstance(request, m.AmendResting):
             check(not self._stopping, "B13", "new exposure after a stop")
@@ -317,12 +310,12 @@ class Process:
             if isinstance(request, m.Create):
                 self._may_quote(request.order.market_id, now_ns)
                 if self.is_successor:
-                    self._seen.hit("create_after_restart")
+                    self._coverage.hit("create_after_restart")
             elif isinstance(request, m.AmendResting):
                 side = self._auditor.truth.side_of.get(request.order_id)
                 if side is not None:
                     self._may_quote(side[0], now_ns)
-        self._auditor.sent(request)
+        self._auditor.on_sent(request)
         if first:
             assert isinstance(request, m.Create)
             self._reaches_no_further(side_of(request.order), request.order, request.order.price)
@@ -355,15 +348,15 @@ class Process:
 
     def _may_quote(self, market: MarketId, now_ns: int) -> None:
         """B4: new exposure leaves for a rung that may be quoted."""
-        why = self.feed.stale(market, now_ns) or self.decided.why(market)
+        why = self.feed.stale(market, now_ns) or self.decided.decided_by(market)
         check(not why, "B4", f"new exposure on {market}: {why}")
 
     def _long_stale(self, market: MarketId, now_ns: int) -> str:
-        return self.feed.stale(market, now_ns, PULLED_NS) or self.decided.why(market)
+        return self.feed.stale(market, now_ns, PULLED_NS) or self.decided.decided_by(market)
 
     def _cancels_what_must_go(self, now_ns: int) -> None:
-        """B13, B4: after a stop, a pause or a breaker, and where a book may not be quoted on, the
-        cancel of each order leaves as soon as one can."""
+        """B13, B4: after a stop, pause or breaker, and on a stale book, each order's cancel leaves
+        as soon as possible."""
         trader, left_ns = self.trader, self._left_ns
         purse = trader.out.purse
         kept_away = self.traffic.is_kept_away or "key_refused" in trader.out.findings
@@ -381,7 +374,7 @@ class Process:
                 check(now_ns - since_ns < _PULL_NS, "B13" if why else "B4", text)
         self._left_ns = waiting
 
-    def _lives_are_monotone(self, event: m.Event) -> None:
+    def _orders_are_monotone(self, event: m.Event) -> None:
         """B7, B8: filled never falls, the ended stay ended, only an answer ends an unknown."""
         unknowns = False
         for own, state, filled in self._before.values():
@@ -405,11 +398,12 @@ class Process:
 
     def replay(self) -> None:
         """B10: the same events into fresh traders, in the order in which all series of the process
-        took them, give the same effects, to the byte. Of the first series of a process alone."""
-        for each in (self, *self.beside):
+        received them, give the same effects, to the byte. Of the first series of a process alone.
+        """
+        for each in (self, *self.other_series):
             each.uncount()
         fresh = {self: self._fresh(None)}
-        for each in self.beside:
+        for each in self.other_series:
             fresh[each] = each._fresh(fresh[self])
         kept = {each: iter(zip(each.log, each._kept(), strict=True)) for each in fresh}
         for each in self.turns:

@@ -1,5 +1,4 @@
-"""Lives through worlds from their odds to their end: one seed, many, and every row of the fault
-model; and what a person is shown of a failure."""
+"""Runs worlds: one seed, many, every row of the fault model; and shrinks and shows a failure."""
 
 import shlex
 import time
@@ -13,8 +12,8 @@ import msgspec
 
 from bot.lab.pool import in_order
 from bot.lab.sim import coverage
-from bot.lab.sim.phases import live_through
-from bot.lab.sim.scenario import CONTRADICTIONS, LAG, ROWS, SECOND, Odds, draw, narrowed
+from bot.lab.sim.phases import run_phases
+from bot.lab.sim.scenario import CONTRADICTIONS, LAG, ROWS, SECOND, SimScenario, draw, narrowed
 from bot.lab.sim.truth import Broken, only
 from bot.lab.sim.world import START_NS, SimulatedWorld
 
@@ -24,27 +23,24 @@ REPLAYED_EVERY: Final = 8
 SHRINKING_RUNS_MAX: Final = 80
 
 
-def run(odds: Odds | int, *, replays: bool | None = None) -> SimulatedWorld:
-    """Live through one seed, of the swarm profile when only its number is given.
-
-    replays: whether every life is replayed (B10); None: on some seeds. Raises `Broken`, with the
-    seed, the world's time and the world, when an invariant does not hold.
-    """
-    if isinstance(odds, int):
-        odds = draw(odds)
+def run(scenario: SimScenario | int, *, replays: bool | None = None) -> SimulatedWorld:
+    """Run one seed; a number alone means the swarm profile. replays: True to replay every process
+    (B10); None: on some seeds. Raises `Broken` with seed, world time and world."""
+    if isinstance(scenario, int):
+        scenario = draw(scenario)
     world = SimulatedWorld(
-        odds, replays=odds.seed % REPLAYED_EVERY == 0 if replays is None else replays
+        scenario, replays=scenario.seed % REPLAYED_EVERY == 0 if replays is None else replays
     )
     try:
-        with only(*(("B13", "B15") if odds.contradiction else ())):
-            live_through(world)
-        for life in world.lives:
+        with only(*(("B13", "B15") if scenario.contradiction else ())):
+            run_phases(world)
+        for life in world.processes:
             if life.keeps_effects and life.first is None:
-                world.seen.hit("replayed")
+                world.coverage.hit("replayed")
                 life.replay()
     except Broken as fault:
         at_s = (world.now_ns - START_NS) / SECOND
-        fault.args = (f"seed {odds.seed} at {at_s:.3f} s: {fault}",)
+        fault.args = (f"seed {scenario.seed} at {at_s:.3f} s: {fault}",)
         fault.world = world
         raise
     return world
@@ -58,8 +54,8 @@ class Summary(msgspec.Struct):
 
     broken: the seeds in which an invariant did not hold. first_broken: which did not in the first
     of them, replay: the command that repeats it. own_faults: answers of the strategy that raised or
-    were nonsense of themselves, by no fault drawn; own_fault: the first, else empty. stopped_s:
-    from the first sign of each contradiction to the stop.
+    were nonsense of themselves, by no fault drawn; stopped_s: from the first sign of each
+    contradiction to the stop.
     """
 
     seeds: int = 0
@@ -71,10 +67,10 @@ class Summary(msgspec.Struct):
     first_broken: str = ""
     replay: str = ""
     own_faults: int = 0
-    own_fault: str = ""
+    own_fault: str = ""  # the first, else empty
     stopped_s: list[float] = msgspec.field(default_factory=list)
 
-    def add(self, other: "Summary") -> None:
+    def add_summary(self, other: "Summary") -> None:
         self.seeds += other.seeds
         self.events += other.events
         self.faults += other.faults
@@ -111,50 +107,45 @@ class Summary(msgspec.Struct):
 
 
 class SeedResult(NamedTuple):
-    """What came of one seed. log: a digest of every effect. last_events: empty unless it broke."""
+    """What came of one seed."""
 
     seed: int
-    log: str
-    last_events: str
+    log: str  # a digest of every effect
+    last_events: str  # empty unless it broke
     summary: Summary
 
 
-def lived(odds: Odds) -> SeedResult:
+def run_seed(scenario: SimScenario) -> SeedResult:
     began_s = time.process_time()
     summary, events = Summary(seeds=1), ""
     try:
-        world = run(odds)
+        world = run(scenario)
     except Broken as fault:
         assert isinstance(fault.world, SimulatedWorld)
         world, events = fault.world, last_events(fault.world)
-        summary.broken = [odds.seed]
-        summary.first_broken, summary.replay = str(fault), replay_command(odds)
-    seen = world.seen
-    summary.events, summary.faults, summary.counts = world.driver.steps, seen.faults, seen.counts
-    summary.own_faults, summary.own_fault = seen.own_faults, seen.own_fault
+        summary.broken = [scenario.seed]
+        summary.first_broken, summary.replay = str(fault), replay_command(scenario)
+    found = world.coverage
+    summary.events, summary.faults, summary.counts = world.driver.steps, found.faults, found.counts
+    summary.own_faults, summary.own_fault = found.own_faults, found.own_fault
     if world.contradictor is not None and world.contradictor.took_ns >= 0:
         summary.stopped_s = [world.contradictor.took_ns / SECOND]
     summary.cpu_s = time.process_time() - began_s
-    return SeedResult(odds.seed, world.effect_log(), events, summary)
+    return SeedResult(scenario.seed, world.effect_log(), events, summary)
 
 
 def many(
-    draws: Iterable[Odds], jobs: int, wanted: Callable[[], bool] = lambda: True
+    draws: Iterable[SimScenario], jobs: int, wanted: Callable[[], bool] = lambda: True
 ) -> Iterator[SeedResult]:
-    """Live through many seeds, in `jobs` processes; in the order in which they are drawn.
-
-    A draw is taken only when a process is free for it, so that draws may end by the clock, and none
-    once no more are wanted.
-    """
-    for _, outcome in in_order(lived, draws, jobs, wanted):
+    """Run many seeds in `jobs` processes, in order. A draw is taken only when a process is free,
+    and none once no more are wanted."""
+    for _, outcome in in_order(run_seed, draws, jobs, wanted):
         yield outcome
 
 
 # --- the fault model ------------------------------------------------------------------------------
 
-SURVIVED: Final = (*ROWS, "swarm")
-"""Profiles of model A: no invariant breaks and nothing stops."""
-
+SURVIVED: Final = (*ROWS, "swarm")  # profiles of model A: no invariant breaks and nothing stops
 STOPPED: Final = (LAG, *CONTRADICTIONS)
 """The profile of late reads, which stops nothing, and those of model B, each of which stops."""
 
@@ -171,10 +162,10 @@ HEAD: Final = (
 
 
 class ProfileResult(NamedTuple):
-    """What came of the seeds of one profile. is_whole: all of them were lived through."""
+    """What came of the seeds of one profile."""
 
     profile: str
-    is_whole: bool
+    is_whole: bool  # all of them were lived through
     summary: Summary
 
     def plain(self) -> dict[str, Any]:
@@ -208,17 +199,15 @@ def rows(
     jobs: int,
     wanted: Callable[[], bool] = lambda: True,
 ) -> Iterator[ProfileResult]:
-    """Every row of the table as soon as it is whole; the last one is not if no more is wanted.
-
-    seeds: of each profile of model A. stopped_seeds: of late reads and of each of model B.
-    """
+    """Every row of the table once it is complete. seeds: of each profile of model A. stopped_seeds:
+    of the lag profile and each of model B."""
     counts = {**dict.fromkeys(SURVIVED, seeds), **dict.fromkeys(STOPPED, stopped_seeds)}
     draws = (draw(seed, profile) for profile, each in counts.items() for seed in each)
     outcomes = many(draws, jobs, wanted)
     for profile, each in counts.items():
         summary = Summary()
         for outcome in islice(outcomes, len(each)):
-            summary.add(outcome.summary)
+            summary.add_summary(outcome.summary)
         yield ProfileResult(profile, summary.seeds == len(each), summary)
 
 
@@ -231,16 +220,16 @@ def last_events(world: SimulatedWorld) -> str:
     )
 
 
-def replay_command(odds: Odds) -> str:
-    drawn = draw(odds.seed, odds.profile)
-    words = ["bot", "simulate", "--seed", str(odds.seed)]
+def replay_command(scenario: SimScenario) -> str:
+    drawn = draw(scenario.seed, scenario.profile)
+    words = ["bot", "simulate", "--seed", str(scenario.seed)]
     for option, value, usual in (
-        ("--profile", odds.profile, "swarm"),
-        ("--events", str(odds.events), "0"),
-        ("--without", ",".join(odds.without), ""),
-        ("--until", f"{odds.safety_ns / SECOND:g}s", f"{drawn.safety_ns / SECOND:g}s"),
-        ("--rungs", ",".join(map(str, odds.rungs)), ",".join(map(str, drawn.rungs))),
-        ("--strategy", odds.strategy, drawn.strategy),
+        ("--profile", scenario.profile, "swarm"),
+        ("--events", str(scenario.events), "0"),
+        ("--without", ",".join(scenario.without), ""),
+        ("--until", f"{scenario.safety_ns / SECOND:g}s", f"{drawn.safety_ns / SECOND:g}s"),
+        ("--rungs", ",".join(map(str, scenario.rungs)), ",".join(map(str, drawn.rungs))),
+        ("--strategy", scenario.strategy, drawn.strategy),
     ):
         if value != usual:
             words += [option, shlex.quote(value)]
@@ -248,43 +237,39 @@ def replay_command(odds: Odds) -> str:
 
 
 def shrink(
-    odds: Odds, progress: Callable[[str], None], runs_max: int = SHRINKING_RUNS_MAX
-) -> tuple[Odds, Broken | None]:
-    """The smallest odds in which the invariant breaks that does in these, and how; None where none
-    does. progress: of each step.
+    scenario: SimScenario, progress: Callable[[str], None], runs_max: int = SHRINKING_RUNS_MAX
+) -> tuple[SimScenario, Broken | None]:
+    """The smallest scenario that breaks the same invariant, and how; None if none breaks. Faults go
+    one by one, then the safety phase is cut, then rungs. Every step is a whole run."""
+    broken, runs = _broken_in(scenario), 0
 
-    Faults and episodes go one by one, then the safety phase is cut, then rungs. Every step is a
-    whole run, so the result is as certain as the first failure.
-    """
-    broken, runs = _broken_in(odds), 0
-
-    def takes(smaller: Odds, what: str) -> bool:
-        nonlocal odds, broken, runs
+    def takes(smaller: SimScenario, what: str) -> bool:
+        nonlocal scenario, broken, runs
         runs += 1
         still = _broken_in(smaller) if broken is not None and runs <= runs_max else None
         if broken is None or still is None or still.invariant != broken.invariant:
             return False
         progress(f"still {still.invariant}: {what}")
-        odds, broken = smaller, still
+        scenario, broken = smaller, still
         return True
 
     # All at once first: a failure without any fault is the simplest of all.
-    for names in (tuple(odds.faults()), *((name,) for name in odds.faults())):
-        if not set(names) <= set(odds.without):
-            takes(narrowed(odds, without=names), f"without {', '.join(names)}")
+    for names in (tuple(scenario.faults()), *((name,) for name in scenario.faults())):
+        if not set(names) <= set(scenario.without):
+            takes(narrowed(scenario, without=names), f"without {', '.join(names)}")
     for part in (8, 4, 2):
-        until_ns = odds.safety_ns // part
-        if takes(narrowed(odds, until_ns=until_ns), f"until {until_ns / SECOND} s"):
+        until_ns = scenario.safety_ns // part
+        if takes(narrowed(scenario, until_ns=until_ns), f"until {until_ns / SECOND} s"):
             break
     for rungs in ((1,), (2,), (3,)):
-        if sum(rungs) < sum(odds.rungs):
-            takes(narrowed(odds, rungs=rungs), f"rungs {rungs[0]}")
-    return odds, broken
+        if sum(rungs) < sum(scenario.rungs):
+            takes(narrowed(scenario, rungs=rungs), f"rungs {rungs[0]}")
+    return scenario, broken
 
 
-def _broken_in(odds: Odds) -> Broken | None:
+def _broken_in(scenario: SimScenario) -> Broken | None:
     try:
-        run(odds)
+        run(scenario)
     except Broken as fault:
         return fault
     return None

@@ -1,8 +1,7 @@
-"""What one seed draws: the shape of its world, and which faults befall it how often.
+"""What one seed draws: the shape of its world, and the rate of each fault.
 
-Swarm testing: each fault is left out altogether in many seeds and frequent in others, so that no
-fault always hides behind another. Every fault is drawn from a stream of its own, so that leaving
-one out (`without`) shifts no other.
+Swarm testing: each fault is absent in many seeds and frequent in others. Every fault has a stream
+of its own, so that leaving one out (`without`) shifts no other.
 """
 
 import random
@@ -23,7 +22,7 @@ _RUNGS_MAX: Final = 100
 REQUEST_FAULTS: Final = (
     "not_connected",  # it never left: refused with status 0
     "late_commit",  # carried out after the client gave up waiting
-    "delayed",  # slow on its way out or back; later ones overtake it
+    "delayed",  # slow in flight out or back; later ones overtake it
     "garbled_reply",  # carried out, and the reply is cut, no JSON, or a gateway's page
     "headers_odd",  # X-RateLimit-Remaining is absent, or a thousand million
     *BEFALLING,  # refused by the venue, failed, or lost (`bot.lab.exchange.assumptions`)
@@ -51,7 +50,7 @@ FRAME_FAULTS: Final = (
     "frame_crossed",
     "frame_stale",  # an older book of the rung once more
 )
-EPISODES: Final = {
+TIMED_FAULTS: Final = {
     "feed_stall": "channel",
     "feed_close": "channel",
     "half_open": "channel",  # the channel falls silent and is closed after the pong deadline
@@ -81,7 +80,7 @@ EPISODES: Final = {
     "maintenance": "venue",  # ten minutes to an hour without writes, or without a connection
     "outage": "requests",  # nothing connects
     "key_revoked": "venue",
-    "resend_barred": "requests",  # every create sent again is refused, whatever became of it
+    "resend_barred": "requests",  # every create retried is refused, whatever became of it
     "foreign_reply": "requests",  # one response to a write is about another order
     "read_lag": "reads",  # the slow replica falls further behind
     "flicker": "market",  # the best price goes a tick up and down, twenty times a second
@@ -101,7 +100,7 @@ RANGES: Final[dict[str, tuple[float, float]]] = {
     **dict.fromkeys((*REQUEST_FAULTS, *WRITE_FAULTS), (0.004, 0.06)),
     **dict.fromkeys(READ_FAULTS, (0.02, 0.4)),
     **dict.fromkeys(FRAME_FAULTS, (0.005, 0.1)),
-    **dict.fromkeys(EPISODES, (0.5, 2.5)),
+    **dict.fromkeys(TIMED_FAULTS, (0.5, 2.5)),
 }
 """The lowest and the highest rate of each fault in any seed: the chance for each request or frame,
 and the expected number of an episode in a safety phase."""
@@ -118,8 +117,8 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "amend_qty": ("total",),  # S13: qty of an amend counts what has filled
     "fill_fees": ("each",),  # S16: the fee is rounded up for each fill, and fills show none
     "halted_cancels": ("refused",),  # S23: a halted market takes no cancels
-    "second_cancel": ("refused", "accepted"),  # S31: the other answer to a cancel of what is over
-    "ended_amend": ("404", "409"),  # S43: the answer to an amend of what is over
+    "second_cancel": ("refused", "accepted"),  # S31: the other answer to a cancel of a closed order
+    "ended_amend": ("404", "409"),  # S43: the answer to an amend of a closed order
     "success_status": ("202", "206"),  # S1: the status of every success
 }
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
@@ -142,7 +141,7 @@ _OTHERS_OF_ROWS: Final[dict[str, tuple[str, ...]]] = {
     "readings": (*READINGS, "says_duplicate", "lost_after"),
 }
 ROWS: Final[dict[str, tuple[str, ...]]] = {
-    row: (*others, *(name for name, its in EPISODES.items() if row in its.split()))
+    row: (*others, *(name for name, its in TIMED_FAULTS.items() if row in its.split()))
     for row, others in _OTHERS_OF_ROWS.items()
 }
 """A profile for each row of A of docs/fault-model.md, in its order, and what its worlds have."""
@@ -175,17 +174,10 @@ _RARER: Final = {**dict.fromkeys(READINGS, 0.1), "second_series": 0.1}
 
 
 @dataclass(frozen=True)
-class Odds:
-    """Everything drawn for a seed. Times in ns.
-
-    rates: of faults, as `RANGES` counts them. without: faults and variants left out though drawn.
-    turn_ns: a turn of the process's loop. sync_ns: until a record is on disk. skew_ns, drift_ppm:
-    the host's clock against the world's. acks: whether a subscribe is answered and followed by
-    books. creates_per_minute: at which a breaker trips; 0 for its own measure. events: go on until
-    so many events. near: limits of `NEAR` that are as near as those of one rung and one outcome;
-    the others follow from these. variants: of `VARIANTS`, the values drawn. first: where these are
-    of the second series of an account, the odds of the first.
-    """
+class SimScenario:
+    """Everything drawn for a seed. Times in ns. near: limits of `NEAR` that are as near as those of
+    one rung and one outcome; the others follow from these. first: where these are of the second
+    series of an account, the scenario of the first."""
 
     seed: int
     strategy: str
@@ -209,24 +201,24 @@ class Odds:
     dwell_ns: int
     cash_cents: int
     shock: float
-    rates: dict[str, float] = field(default_factory=dict)
+    rates: dict[str, float] = field(default_factory=dict)  # of faults, as `RANGES` counts them
     profile: str = "swarm"
     burst: int = 4
-    turn_ns: int = MS
-    sync_ns: int = 0
-    skew_ns: int = 0
+    turn_ns: int = MS  # a turn of the process's loop
+    sync_ns: int = 0  # until a record is on disk
+    skew_ns: int = 0  # skew_ns, drift_ppm: the host's clock against the world's
     drift_ppm: int = 0
-    acks: bool = True
+    acks: bool = True  # whether a subscribe is answered and followed by books
     dead_rung: bool = False
     budget: tuple[int, int, int] = (200, 400, 60)
     series_loss_cents: int = 0
-    creates_per_minute: int = 0
+    creates_per_minute: int = 0  # at which a breaker trips; 0 for its own measure
     resize_pct: int = 50
     near: tuple[str, ...] = ()
-    variants: dict[str, str] = field(default_factory=dict)
-    without: tuple[str, ...] = ()
-    events: int = 0
-    first: "Odds | None" = None
+    variants: dict[str, str] = field(default_factory=dict)  # of `VARIANTS`, the values drawn
+    without: tuple[str, ...] = ()  # faults and variants left out though drawn
+    events: int = 0  # go on until so many events
+    first: "SimScenario | None" = None
 
     def lines(self) -> str:
         return "\n".join(f"  {name} = {value}" for name, value in asdict(self).items())
@@ -249,8 +241,8 @@ class Odds:
 
     @property
     def second_series(self) -> int | None:
-        """None where the account trades one series; else what it may lose of both limits together,
-        in percent, 0 for as much as they say."""
+        """None if the account trades one series; else the share in percent of both loss limits
+        together, 0 for all of it."""
         pct = self.variant("second_series")
         return int(pct) if pct else None
 
@@ -271,12 +263,10 @@ class Odds:
         return {name: times * self.rates[name] for name in names if name in self.rates}
 
 
-def draw(seed: int, profile: str = "swarm") -> Odds:
-    """The odds of one seed under a profile; the same for ever.
-
-    calm: no fault. swarm: each fault absent in most seeds. brutal: every fault, and often. One of
-    `ROWS`: the faults of that row alone, most of them, and often. Raises ValueError for another.
-    """
+def draw(seed: int, profile: str = "swarm") -> SimScenario:
+    """The scenario of one seed under a profile, the same for ever. swarm: each fault absent in most
+    seeds. brutal: every fault, often. One of `ROWS`: the faults of that row, most of them, often.
+    Raises ValueError for another profile."""
     if profile not in PROFILES:
         raise ValueError(f"profile {profile!r}: one of {', '.join(PROFILES)}")
     shape = replace(_shape(seed, profile), near=_near(seed))
@@ -299,7 +289,7 @@ def draw(seed: int, profile: str = "swarm") -> Odds:
     return shape if is_calm else replace(shape, rates=_rates(seed, RANGES, 0.4))
 
 
-def _of_row(shape: Odds, names: tuple[str, ...]) -> Odds:
+def _of_row(shape: SimScenario, names: tuple[str, ...]) -> SimScenario:
     apart = (*READINGS, "second_series", "standby", "strangers")
     variants = {
         **_variants(shape.seed, [each for each in VARIANTS if each not in apart]),
@@ -309,7 +299,7 @@ def _of_row(shape: Odds, names: tuple[str, ...]) -> Odds:
     return replace(shape, variants=variants, rates=_rates(shape.seed, own, 0.75, least=0.25))
 
 
-def _lagging(shape: Odds) -> Odds:
+def _lagging(shape: SimScenario) -> SimScenario:
     rng = random.Random(f"lag {shape.seed}")
     lag_ns = rng.choice((SECOND, 3 * SECOND, 5 * SECOND))
     return replace(
@@ -323,7 +313,7 @@ def _lagging(shape: Odds) -> Odds:
     )
 
 
-def _calm_enough(shape: Odds) -> Odds:
+def _calm_enough(shape: SimScenario) -> SimScenario:
     return replace(
         shape,
         near=(),
@@ -358,14 +348,14 @@ def _rates(
     return drawn
 
 
-def _shape(seed: int, profile: str) -> Odds:
+def _shape(seed: int, profile: str) -> SimScenario:
     rng = random.Random(f"odds {seed}")
     trust_lag_ns = rng.choice((SECOND // 2, SECOND, SECOND, 5 * SECOND + 200 * MS))
     slow_lag_ns = int(trust_lag_ns * rng.choice((0.05, 0.5, 0.95)))
     event_loss_cents = rng.choice((600, 2_000, 20_000))
     rungs = rng.choice(((1,), (3,), (5,), (2, 3)))
     dead_rung, acks = rng.random() < 0.25, rng.random() < 0.6
-    return Odds(
+    return SimScenario(
         seed=seed,
         profile=profile,
         strategy=rng.choice(("fixed_spread", "fixed_spread", "fixed_spread", "ladder_joint")),
@@ -395,7 +385,7 @@ def _shape(seed: int, profile: str) -> Odds:
         sync_ns=rng.choice((0, MS, 8 * MS)),
         skew_ns=rng.choice((0, -HOUR, HOUR, 137 * MS)),
         drift_ppm=rng.choice((0, 0, 500, -500)),
-        # Never so few that placing everything anew twice, as when a quiet bot is begun anew, and
+        # Never so few that placing everything twice, as when a quiet bot restarts, and
         # topping each order up, would trip it.
         creates_per_minute=random.Random(f"breaker {seed}").choice(
             (0, 0, 0, max(60, 30 * sum(rungs)))
@@ -428,35 +418,31 @@ def _variants(seed: int, names: Iterable[str], part: float | None = None) -> dic
 
 
 def narrowed(
-    odds: Odds,
+    scenario: SimScenario,
     *,
     without: tuple[str, ...] = (),
     until_ns: int | None = None,
     rungs: tuple[int, ...] | None = None,
-) -> Odds:
-    """The same seed with faults left out, a shorter safety phase, or other rungs.
-
-    Raises ValueError for a fault that there is not, and for an event of no rung or too many.
-    """
+) -> SimScenario:
+    """The same seed without some faults, with a shorter safety phase, or other rungs. Raises
+    ValueError for an unknown fault or a bad number of rungs."""
     _known(without)
     if rungs is not None and not all(1 <= each <= _RUNGS_MAX for each in rungs):
         raise ValueError(f"rungs of an event: accepted: 1 to {_RUNGS_MAX}")
     return replace(
-        odds,
-        without=tuple(dict.fromkeys((*odds.without, *without))),
-        safety_ns=odds.safety_ns if until_ns is None else until_ns,
-        rungs=odds.rungs if rungs is None else rungs,
+        scenario,
+        without=tuple(dict.fromkeys((*scenario.without, *without))),
+        safety_ns=scenario.safety_ns if until_ns is None else until_ns,
+        rungs=scenario.rungs if rungs is None else rungs,
     )
 
 
-def often(odds: Odds, names: tuple[str, ...]) -> Odds:
-    """The same world with these faults in it, each as often as any seed has it.
-
-    Raises ValueError for a fault that there is not.
-    """
+def often(scenario: SimScenario, names: tuple[str, ...]) -> SimScenario:
+    """The same world with these faults at their highest rate. Raises ValueError for an unknown
+    fault."""
     _known(names)
     most = {name: RANGES[name][1] for name in names if name in RANGES}
-    return replace(odds, rates={**odds.rates, **most})
+    return replace(scenario, rates={**scenario.rates, **most})
 
 
 def _known(names: tuple[str, ...]) -> None:
@@ -472,8 +458,7 @@ SERIES: Final = (Ticker("ACME-VAL"), Ticker("BETA-VAL"))
 """The first and the second series of an account. Both share the venue, the cash, the process with
 its host, and the request bucket; ladders, limits, and the faults of one series are its own."""
 
-_SEEDS: Final = 10**12
-"""Streams of the second series are those of a seed so far away."""
+_SEEDS: Final = 10**12  # streams of the second series are those of a seed so far away
 
 _OF_THE_PROCESS: Final = (
     *("process_pause", "crash", "crash_at_effect", "lost_journal", "begun_amid"),
@@ -485,38 +470,38 @@ _OF_THE_PROCESS: Final = (
 _PCT: Final = 100
 
 
-def second_of(odds: Odds) -> Odds | None:
-    if odds.first is not None or odds.second_series is None:
+def second_of(scenario: SimScenario) -> SimScenario | None:
+    if scenario.first is not None or scenario.second_series is None:
         return None
-    rng = random.Random(f"second {odds.seed}")
+    rng = random.Random(f"second {scenario.seed}")
     rungs = rng.choice(((1,), (2,), (3,), (1, 2)))
     event_loss_cents = rng.choice((600, 2_000, 20_000))
     return replace(
-        odds,
-        seed=odds.seed + _SEEDS,
-        first=odds,
+        scenario,
+        seed=scenario.seed + _SEEDS,
+        first=scenario,
         rungs=rungs,
         event_loss_cents=event_loss_cents,
         series_loss_cents=int(event_loss_cents * rng.choice((0.7, 1.0)) * len(rungs)),
         rung_position_qty=rng.choice((8, 30, 200)),
         order_qty=rng.choice((4, 6, 25)),
         lot_qty=rng.choice((3, 10)),
-        crowd_per_second=odds.crowd_per_second / 2,
+        crowd_per_second=scenario.crowd_per_second / 2,
         dead_rung=False,
-        creates_per_minute=max(60, 30 * sum(rungs)) if odds.creates_per_minute else 0,
-        rates={name: rate for name, rate in odds.rates.items() if name not in _OF_THE_PROCESS},
+        creates_per_minute=max(60, 30 * sum(rungs)) if scenario.creates_per_minute else 0,
+        rates={name: rate for name, rate in scenario.rates.items() if name not in _OF_THE_PROCESS},
     )
 
 
-def series_of(odds: Odds) -> tuple[Ticker, tuple[Ticker, ...]]:
+def series_of(scenario: SimScenario) -> tuple[Ticker, tuple[Ticker, ...]]:
     first, second = SERIES
-    if odds.first is not None:
+    if scenario.first is not None:
         return second, (first,)
-    return first, () if odds.second_series is None else (second,)
+    return first, () if scenario.second_series is None else (second,)
 
 
-def account_loss_cents(odds: Odds) -> int:
-    first = odds.first or odds
+def account_loss_cents(scenario: SimScenario) -> int:
+    first = scenario.first or scenario
     second = second_of(first)
     if second is None or not first.second_series:
         return 0
@@ -524,5 +509,5 @@ def account_loss_cents(odds: Odds) -> int:
     return both * first.second_series // _PCT
 
 
-def _series_loss_cents(odds: Odds) -> int:
-    return odds.series_loss_cents or odds.event_loss_cents * len(odds.rungs)
+def _series_loss_cents(scenario: SimScenario) -> int:
+    return scenario.series_loss_cents or scenario.event_loss_cents * len(scenario.rungs)

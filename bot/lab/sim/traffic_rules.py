@@ -1,8 +1,8 @@
-"""What one life may do with what a start finds, with rungs that a winner decides, and with books by
-what reached it; and its manners to the venue: its pace, no wait cut short, nothing refused asked
-again, one write an order, bounded flight, nothing new on the side of an unknown order.
+"""What one process may do: with orders at its start, decided rungs and stale books, and its
+manners.
 
-Times are the bot's own but for the `ts` of books, which are the venue's.
+Manners: rate limits, waits, no rejected request again, one write an order in flight, nothing new on
+the side of an unknown order. Times are the bot's own, but the `ts` of books is the venue's.
 """
 
 from collections import deque
@@ -24,11 +24,8 @@ from venue.wire.requests import QtyOrder
 
 
 class Inheritance:
-    """What rested when a life began, against what it was configured to do with that.
-
-    It may take over what its journal knows, and nothing else. Where it is to leave alone what it
-    does not know, it cancels none of that and makes no order while it rests.
-    """
+    """What rested when a process began. It may adopt what its journal knows. Where it must leave
+    unknown orders alone, it cancels none of them and creates no order while they rest."""
 
     def __init__(self, started: m.Started, truth: Truth, start: StartSettings) -> None:
         self._truth = truth
@@ -44,14 +41,14 @@ class Inheritance:
             and truth.names.get(order_id) not in named
         }
 
-    def taken_over(self, effect: m.OrdersAdopted) -> None:
+    def on_adopted(self, effect: m.OrdersAdopted) -> None:
         """B6: the life says which orders are its own from here on."""
         strange = [each for each in effect.order_ids if each not in self._known]
         check(not strange, "B6", f"taken over, and in no journal: {strange}")
         kept = not effect.order_ids or self._keeps
         check(kept, "B6", f"taken over, and to be cancelled: {effect.order_ids}")
 
-    def sent(self, request: m.Request) -> None:
+    def on_sent(self, request: m.Request) -> None:
         if isinstance(request, m.CancelResting):
             left = request.order_id in self._alone
             check(not left, "B6", f"{request.order_id} is not known, and was to be left alone")
@@ -61,31 +58,30 @@ class Inheritance:
 
 
 class Decided:
-    """What is certain of a rung by the winners that the bot has noted: all of it goes.
-
-    With a rung that YES has won every lower one will pay, with one that NO has won no higher one
-    will.
-    """
+    """The winners that the bot has noted decide other rungs: all below a YES winner pay, none above
+    a NO winner does."""
 
     def __init__(self, truth: Truth, exposure: Exposure) -> None:
         self._truth = truth
         self._exposure = exposure
         self._winners: dict[MarketId, Outcome] = {}
 
-    def begins(self, winners: Iterable[tuple[MarketId, Outcome]]) -> None:
+    def on_start(self, winners: Iterable[tuple[MarketId, Outcome]]) -> None:
         for market, winner in winners:
-            self._take(market, winner)
+            self._set_winner(market, winner)
 
-    def noted(self, note: m.Noted) -> None:
+    def on_note(self, note: m.Noted) -> None:
         if note.name == "winner_told":
-            self._take(MarketId(str(note.fields["market_id"])), Outcome(str(note.fields["winner"])))
+            self._set_winner(
+                MarketId(str(note.fields["market_id"])), Outcome(str(note.fields["winner"]))
+            )
 
-    def _take(self, market: MarketId, winner: Outcome) -> None:
+    def _set_winner(self, market: MarketId, winner: Outcome) -> None:
         won = self._truth.resolved.get(market)
-        check(winner is won, "B9", f"{market}: {winner} told, {won} won")
+        check(winner is won, "B9", f"{market}: {winner} noted, {won} won")
         self._winners[market] = winner
 
-    def why(self, market: MarketId) -> str:
+    def decided_by(self, market: MarketId) -> str:
         """What decides a rung that still trades; empty where nothing does."""
         if not self._winners or market in self._truth.resolved:
             return ""
@@ -97,24 +93,21 @@ class Decided:
         return ""
 
 
-PULLED_NS: Final = 2 * SECOND
-"""A book in doubt is confirmed, or its quotes are pulled, within this."""
-
+PULLED_NS: Final = 2 * SECOND  # a book in doubt is confirmed, or its quotes are pulled, within this
 _HEARD_NS: Final = 5 * SECOND
 _BOOK_NS: Final = 10 * SECOND
 _GAP_NS: Final = 250 * MS
 
 
 class _DeliveredBook:
-    """A rung's book as it reached the bot. suspect_ns: since when it has been in doubt. unasked:
-    nothing has been asked for since a pause of the process."""
+    """A rung's book as it reached the bot."""
 
     def __init__(self) -> None:
         self.book: tuple[Levels, Levels] = ((), ())
         self.ts_ns: int | None = None
         self.confirmed_ns = 0
-        self.suspect_ns: int | None = None
-        self.unasked = False
+        self.suspect_ns: int | None = None  # since when it has been in doubt
+        self.unasked = False  # nothing has been asked for since a pause of the process
 
     @property
     def crossed(self) -> bool:
@@ -140,7 +133,7 @@ class FeedWatch:
         self._last_ns: int | None = None
         self._rungs: dict[MarketId, _DeliveredBook] = {}
 
-    def saw(self, event: m.Event, now_ns: int) -> None:
+    def on_event(self, event: m.Event, now_ns: int) -> None:
         if self._last_ns is not None and now_ns - self._last_ns > _GAP_NS:
             self._doubt_all(now_ns)
             for rung in self._rungs.values():
@@ -158,7 +151,7 @@ class FeedWatch:
         elif isinstance(event, m.MalformedFrame) and event.known:
             self._doubt_all(now_ns)
 
-    def asked(self) -> None:
+    def on_subscribe(self) -> None:
         for rung in self._rungs.values():
             rung.unasked = False
 
@@ -173,7 +166,7 @@ class FeedWatch:
             rung.ts_ns, rung.book = seen.ts_ns, (seen.bids, seen.asks)
             rung.confirm(now_ns)
 
-    def read(self, request: m.ReadBook, answer: m.Answer, now_ns: int) -> None:
+    def on_book_read(self, request: m.ReadBook, answer: m.Answer, now_ns: int) -> None:
         if not isinstance(answer, m.Ok) or not isinstance(answer.body, m.BookBody):
             return
         shown = answer.body.book
@@ -191,8 +184,8 @@ class FeedWatch:
             rung.doubt(now_ns)
 
     def reaches(self, market: MarketId, is_bid: bool, level: int, ours: Collection[int]) -> int:
-        """How many ticks a price is through the best one of others, where never one of ours was;
-        far below zero where there is none."""
+        """How many ticks a price is through the best one of others; far below zero where there is
+        none."""
         bids, asks = self._rungs[market].book if market in self._rungs else ((), ())
         far = [price for price, _ in (asks if is_bid else bids) if price not in ours]
         if not far:
@@ -200,8 +193,8 @@ class FeedWatch:
         return level - far[0] if is_bid else far[0] - level
 
     def stale(self, market: MarketId, now_ns: int, patience_ns: int = 0) -> str:
-        """Why a rung may not be quoted; empty while it may be. patience_ns: so long what rests may
-        stay after the channel closed, or while its book is in doubt."""
+        """Why a rung may not be quoted; empty if it may. patience_ns: how long orders may rest
+        after the channel closed or the book became doubtful."""
         rung = self._rungs.get(market)
         if not self._open and now_ns - self._closed_ns >= patience_ns:
             return "the channel is closed"
@@ -221,13 +214,10 @@ _MINUTE_NS: Final = 60 * SECOND
 _WRONG_NS: Final = 60 * SECOND
 """No new order on a side of a rung for so long after a refusal that says the request is wrong."""
 
-_BARE_NS: Final = SECOND
-"""So long a 429 holds everything back that does not say how long."""
-
+_BARE_NS: Final = SECOND  # so long a 429 holds everything back that does not say how long
 _READS_MAX: Final = 64
 _ORDERS_MIN: Final = 20
-_TIMES: Final = 3
-"""So often as many orders as may rest may be placed in a minute."""
+_TIMES: Final = 3  # so often as many orders as may rest may be placed in a minute
 
 
 class Tokens:
@@ -242,8 +232,8 @@ class Tokens:
         flowed = (now_ns - self._at_ns) * self._per_second
         return min(self._burst_e9, self._level_e9 + flowed)
 
-    def take(self, now_ns: int) -> int:
-        """Take one; what is left, times 10**9, below zero where there was none."""
+    def spend(self, now_ns: int) -> int:
+        """Take one; returns the rest, times 10**9, below zero where there was none."""
         self._level_e9, self._at_ns = self.level_e9(now_ns) - SECOND, now_ns
         return self._level_e9
 
@@ -251,22 +241,22 @@ class Tokens:
 class Bucket:
     """The tokens of one process, and how long it has to wait by what was answered."""
 
-    def __init__(self, budget: BudgetSettings, seen: EventCounts, now_ns: int) -> None:
-        self._seen = seen
+    def __init__(self, budget: BudgetSettings, coverage: EventCounts, now_ns: int) -> None:
+        self._coverage = coverage
         self._rate, self._reserve_e9 = budget.rate_per_second, budget.reserve * SECOND
         self._tokens = Tokens(budget.rate_per_second, budget.burst, now_ns)
         self.closed_until_ns = 0
 
-    def spent(self, request: m.Request, now_ns: int) -> None:
+    def on_request(self, request: m.Request, now_ns: int) -> None:
         """B5: a request leaves, with a token that is there, and after the wait that was asked."""
         check(now_ns >= self.closed_until_ns, "B5", "sent inside Retry-After")
-        left_e9 = self._tokens.take(now_ns)
+        left_e9 = self._tokens.spend(now_ns)
         check(left_e9 >= 0, "B5", "more than burst + rate x t were sent")
         reserved = left_e9 < self._reserve_e9
         if isinstance(request, m.Create) and not request.again:
             check(not reserved, "B5", "a create took a reserved token")
         elif reserved and isinstance(request, m.CancelResting):
-            self._seen.hit("cancel_from_reserve")
+            self._coverage.hit("cancel_from_reserve")
 
     def is_dry(self, now_ns: int) -> bool:
         return self._tokens.level_e9(now_ns) - 2 * SECOND < self._reserve_e9
@@ -280,33 +270,35 @@ class Bucket:
 
 
 class Rates:
-    """What a market and the account bear of writes, and how many creates a minute bears before a
-    breaker: where that is not given it follows from other settings, reckoned here."""
+    """The write throttles of a market and the account, and the creates per minute before a breaker
+    trips."""
 
     def __init__(self, settings: TraderSettings, now_ns: int) -> None:
         self._creates: deque[int] = deque()
-        self.follow(settings, now_ns)
+        self.on_settings(settings, now_ns)
 
-    def follow(self, settings: TraderSettings, now_ns: int) -> None:
-        """Other settings: what they bear at most is forgiven anew."""
+    def on_settings(self, settings: TraderSettings, now_ns: int) -> None:
+        """Other settings: throttles start full again."""
         self._settings = settings
         self._markets: dict[MarketId, Tokens] = {}
         self._all = Tokens(settings.pace.writes_per_second, settings.pace.writes_burst, now_ns)
 
-    def cleared(self) -> None:
+    def on_breaker_cleared(self) -> None:
         self._creates.clear()
 
-    def written(self, market: MarketId, now_ns: int) -> None:
+    def on_write(self, market: MarketId, now_ns: int) -> None:
         """A first create or an amend leaves."""
         pace, mine = self._settings.pace, self._markets
         if market not in mine:
             rate = pace.market_writes_per_second, pace.market_writes_burst
             mine[market] = Tokens(*rate, now_ns)
-        check(mine[market].take(now_ns) >= 0, "B5", f"more writes on {market} than its pace allows")
-        fits = self._all.take(now_ns) >= 0
+        check(
+            mine[market].spend(now_ns) >= 0, "B5", f"more writes on {market} than its pace allows"
+        )
+        fits = self._all.spend(now_ns) >= 0
         check(fits, "B5", "more writes than the pace of the account allows")
 
-    def created(self, now_ns: int) -> None:
+    def on_create(self, now_ns: int) -> None:
         """B13: a first create leaves; a minute bears so many."""
         minute = self._creates
         minute.append(now_ns)
@@ -319,38 +311,37 @@ class Rates:
 
 
 class Traffic:
-    """Follows the requests and answers of one life. bucket: that of the process, which other series
-    may share; None for one of its own. is_kept_away: the venue takes no writes, as far as the bot
-    knows."""
+    """Follows the requests and responses of one process. bucket: that of the process, which other
+    series may share; None for its own."""
 
     def __init__(
         self,
         settings: TraderSettings,
         truth: Truth,
-        seen: EventCounts,
+        coverage: EventCounts,
         now_ns: int,
         bucket: Bucket | None = None,
     ) -> None:
         self._truth = truth
         self._writes_max = settings.pace.requests_in_flight
-        self.bucket = Bucket(settings.budget, seen, now_ns) if bucket is None else bucket
+        self.bucket = Bucket(settings.budget, coverage, now_ns) if bucket is None else bucket
         self.rates = Rates(settings, now_ns)
         self._in_flight: dict[m.RequestId, tuple[m.Send, int]] = {}
         self._writes: dict[str, m.RequestId] = {}
         self._wrong_until_ns: dict[BookPlace, int] = {}
         self._unknown: dict[ClientOrderId, BookPlace] = {}
-        self.is_kept_away = False
+        self.is_kept_away = False  # the venue takes no writes, as far as the bot knows
         self._kept_away_ns = 0
 
     # --- out --------------------------------------------------------------------------------------
 
-    def sent(self, effect: m.Send, now_ns: int) -> None:
+    def on_sent(self, effect: m.Send, now_ns: int) -> None:
         """A request leaves. Raises `Broken` when it should not."""
         request, request_id = effect.request, effect.request_id
         check(request_id not in self._in_flight, "B12", "a request id used twice")
         self._in_flight[request_id] = effect, now_ns
         if effect.key is m.Key.TRADE:
-            self.bucket.spent(request, now_ns)
+            self.bucket.on_request(request, now_ns)
         if isinstance(request, m.Create):
             self._one_write(request.order.client_order_id, request_id)
             if not request.again:
@@ -358,7 +349,7 @@ class Traffic:
         elif isinstance(request, m.AmendResting | m.CancelResting):
             self._one_write(request.order_id, request_id)
             if isinstance(request, m.AmendResting) and request.order_id in self._truth.side_of:
-                self.rates.written(self._truth.side_of[request.order_id][0], now_ns)
+                self.rates.on_write(self._truth.side_of[request.order_id][0], now_ns)
         reads = len(self._in_flight) - len(self._writes)
         check(reads <= _READS_MAX, "B14", f"{reads} reads in flight")
 
@@ -372,13 +363,13 @@ class Traffic:
         check(writes <= self._writes_max, "B14", f"{writes} writes in flight")
         check(not self.is_wrong(side, now_ns), "B12", f"{order} after such a one was refused")
         for name, where in self._unknown.items():
-            check(where != side, "B1", f"{order} beside the unknown {name}")
-        self.rates.written(order.market_id, now_ns)
-        self.rates.created(now_ns)
+            check(where != side, "B1", f"{order} next to the unknown {name}")
+        self.rates.on_write(order.market_id, now_ns)
+        self.rates.on_create(now_ns)
 
     # --- in ---------------------------------------------------------------------------------------
 
-    def answered(self, replied: m.Response, now_ns: int) -> m.Request | None:
+    def on_response(self, replied: m.Response, now_ns: int) -> m.Request | None:
         """The request that this answers; None when it is answered already."""
         if replied.request_id not in self._in_flight:
             return None
@@ -390,7 +381,7 @@ class Traffic:
             name, side = request.order.client_order_id, side_of(request.order)
             self._writes.pop(name, None)
             if isinstance(answer, m.Ok):
-                self.settled(name)
+                self.on_create_resolved(name)
                 self._taken_in(sent_ns, again=request.again)
             elif isinstance(answer, m.Unknown):
                 self._unknown[name] = side
@@ -423,11 +414,11 @@ class Traffic:
             self.is_kept_away, self._kept_away_ns = True, now_ns
 
     def _taken_in(self, sent_ns: int, *, again: bool = False) -> None:
-        # A create that is sent again may have landed long ago, and only be shown.
+        # A create that is retried may have landed long ago, and only be shown.
         if sent_ns >= self._kept_away_ns and not again:
             self.is_kept_away = False
 
-    def settled(self, name: ClientOrderId) -> None:
+    def on_create_resolved(self, name: ClientOrderId) -> None:
         self._unknown.pop(name, None)
 
     def is_wrong(self, side: BookPlace, now_ns: int) -> bool:

@@ -1,5 +1,4 @@
-"""Between bot and venue: the subscription channel, requests and their answers, and what befalls
-them."""
+"""Between bot and venue: the channel, requests and responses in flight, and their faults."""
 
 import random
 from typing import TYPE_CHECKING, Final
@@ -8,8 +7,8 @@ from msgspec.structs import replace
 
 from bot.core import messages as m
 from bot.io.client.answers import answer_of
-from bot.lab.exchange.assumptions import BEFALLING, Dice, befall
-from bot.lab.exchange.exchange import Response, refusal
+from bot.lab.exchange.assumptions import BEFALLING, FaultDraws, befall
+from bot.lab.exchange.exchange import Response, print_of, refusal
 from bot.lab.sim.process import Process
 from bot.lab.sim.scenario import FRAME_FAULTS, MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
 from venue.engine import messages as v
@@ -17,7 +16,7 @@ from venue.views.account import shown_order
 from venue.wire import model
 from venue.wire.errors import Code
 from venue.wire.instant import is_zero
-from venue.wire.money import Outcome, Qty, Side
+from venue.wire.money import Qty
 from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
@@ -29,19 +28,16 @@ _RECONNECT_NS: Final = 250 * MS
 
 
 class Channel:
-    """One connection at a time; what is not delivered on it is lost with it.
-
-    silent: rungs whose frames do not come, and whether their prints do. late_ns: how much later
-    than it is sent every frame comes. refusing: every subscribe is refused.
-    """
+    """One connection at a time; frames not delivered on it are lost. silent: rungs whose
+    frames do not come, and whether their prints do."""
 
     def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
         self._world = world
         self._rng = rng
-        odds = world.odds
-        dice = random.Random(f"frame dice {odds.seed}")
-        self._dice = Dice(dice, odds.rates_of(FRAME_FAULTS), odds.without)
-        self._low_ns, high_ns = odds.one_way_ns
+        scenario = world.scenario
+        dice = random.Random(f"frame dice {scenario.seed}")
+        self._dice = FaultDraws(dice, scenario.rates_of(FRAME_FAULTS), scenario.without)
+        self._low_ns, high_ns = scenario.one_way_ns
         self._span_ns = high_ns - self._low_ns
         self._process: Process | None = None
         self._connection = 0
@@ -52,8 +48,8 @@ class Channel:
         self._older: dict[MarketId, m.BookUpdate] = {}
         self._kept: dict[MarketId, int] = {}
         self.silent: dict[MarketId, bool] = {}
-        self.late_ns = 0
-        self.refusing = False
+        self.late_ns = 0  # how much later than it is sent every frame comes
+        self.refusing = False  # every subscribe is refused
 
     # --- the connection ---------------------------------------------------------------------------
 
@@ -61,14 +57,14 @@ class Channel:
         self._process = process
         self._connection += 1
         self.rungs = ()
-        self._world.seen.hit("feed_opened")
+        self._world.coverage.hit("feed_opened")
         self._world.deliver(process, m.FeedOpened())
         self._ping(self._connection)
         if self._wanted is not None:
             # What was wanted while the channel was down is sent on opening.
             self.subscribe(process, self._wanted)
 
-    def lost(self) -> None:
+    def on_process_gone(self) -> None:
         self._process = None
         self._wanted = None
         self._connection += 1
@@ -78,14 +74,14 @@ class Channel:
         process = self._process
         if process is None:
             return
-        self.lost()
+        self.on_process_gone()
         self._world.deliver(process, m.FeedClosed("drawn"))
 
         def back() -> None:
             if process.alive and self._process is None:
                 self.connect(process)
 
-        self._world.after(_RECONNECT_NS + for_ns, back)
+        self._world.schedule_after(_RECONNECT_NS + for_ns, back)
 
     def stall(self, for_ns: int) -> None:
         self._stalled_until_ns = self._world.now_ns + for_ns
@@ -98,12 +94,12 @@ class Channel:
             if connection == self._connection:
                 self.close(0)
 
-        self._world.after(_PONG_NS, deadline)
+        self._world.schedule_after(_PONG_NS, deadline)
 
     def _ping(self, connection: int) -> None:
         if connection == self._connection:
             self._push(m.FeedAlive())
-            self._world.after(_PING_NS, lambda: self._ping(connection))
+            self._world.schedule_after(_PING_NS, lambda: self._ping(connection))
 
     # --- frames -----------------------------------------------------------------------------------
 
@@ -117,18 +113,18 @@ class Channel:
         def arrive() -> None:
             if connection != self._connection or process is not self._process:
                 return
-            world.seen.hit("subscribed")
+            world.coverage.hit("subscribed")
             if self.refusing:
-                world.seen.fault("subscribe_refused_frame")
+                world.coverage.fault("subscribe_refused_frame")
                 self._push(m.SubscriptionRefused("unknown_target", "drawn"))
                 return
             self.rungs = wanted.rungs
-            if world.odds.acks:
+            if world.scenario.acks:
                 self._push(m.SubscriptionAccepted())
                 for market in wanted.rungs:
                     self._frame(world.exchange.front.book_update(market, world.now_ns))
 
-        world.after(self._one_way(), arrive)
+        world.schedule_after(self._one_way(), arrive)
 
     def publish(self) -> None:
         exchange, now_ns = self._world.exchange, self._world.now_ns
@@ -137,12 +133,7 @@ class Channel:
             if isinstance(event, v.LevelChanged):
                 changed[event.market_id] = None
             elif isinstance(event, v.TradePrinted) and event.market_id in self.rungs:
-                bought = (event.taker_outcome is Outcome.YES) == (event.taker_side is Side.BUY)
-                self._frame(
-                    m.Trade(
-                        event.market_id, event.at_ns, event.trade_id, event.price, event.qty, bought
-                    )
-                )
+                self._frame(print_of(event))
         for market in changed:
             if market in self.rungs:
                 self._frame(exchange.front.book_update(market, now_ns))
@@ -151,7 +142,7 @@ class Channel:
         world = self._world
         prints_come = self.silent.get(frame.market_id)
         if prints_come is not None and not (prints_come and type(frame) is m.Trade):
-            world.seen.fault("silent_frame")
+            world.coverage.fault("silent_frame")
             return
         fault = self._dice.roll() if world.faulty else ""
         if type(frame) is m.BookUpdate:
@@ -160,7 +151,7 @@ class Channel:
             self._push(frame)
             return
         if self._befalls(fault, frame):
-            world.seen.fault(fault if type(frame) is m.BookUpdate else f"{fault}:print")
+            world.coverage.fault(fault if type(frame) is m.BookUpdate else f"{fault}:print")
 
     def _remember(self, frame: m.BookUpdate) -> None:
         kept = self._kept.get(frame.market_id, 0)
@@ -169,11 +160,11 @@ class Channel:
             self._older[frame.market_id] = frame
         world = self._world
         if frame.market_id == world.crowd.dead:
-            world.seen.hit("dead_book")
+            world.coverage.hit("dead_book")
         elif kept % 4 == 0 and frame.bids and frame.asks:
             best = (frame.bids[0][0], frame.asks[0][0])
             if any(level in best for level in world.auditor.own_levels(frame.market_id)):
-                world.seen.hit("own_at_touch")
+                world.coverage.hit("own_at_touch")
 
     def _befalls(self, fault: str, frame: m.BookUpdate | m.Trade) -> bool:
         """True if the fault had an occasion; else the frame comes as it is."""
@@ -213,7 +204,7 @@ class Channel:
             if connection == self._connection:
                 world.deliver(process, event)
 
-        world.at(at_ns + extra_ns, arrive)
+        world.schedule_at(at_ns + extra_ns, arrive)
 
 
 _KINDS: Final[dict[type, str]] = {
@@ -225,8 +216,6 @@ _NOT_CONNECTED: Final = Response(m.Rejected(0, "", "connect"), None, None)
 
 
 class RequestUnderWay:
-    """One request on its way."""
-
     __slots__ = ("answered", "fault", "is_again", "kind", "process", "request", "send", "sent_ns")
 
     def __init__(self, process: Process, send: m.Send, sent_ns: int) -> None:
@@ -241,72 +230,70 @@ class RequestUnderWay:
 
 
 class Network:
-    """Between the processes and the venue.
-
-    outage, revoked: what an episode does to every request meanwhile; stubborn: to every create that
-    is sent again. foreign_replies: so many more writes get a response about another order.
-    """
+    """Between the processes and the venue."""
 
     def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
         self._world = world
         self._rng = rng
-        odds = world.odds
-        dice = random.Random(f"request dice {odds.seed}")
+        scenario = world.scenario
+        dice = random.Random(f"request dice {scenario.seed}")
         # Writes are few, and so are reads of books: what befalls them is drawn more often.
-        writes = odds.rates_of((*REQUEST_FAULTS, *WRITE_FAULTS), 2)
-        writes.update(odds.rates_of(["late_commit"], 5))
-        reads = odds.rates_of((*REQUEST_FAULTS, *READ_FAULTS))
-        books = odds.rates_of(("book_emptied", "book_unavailable"), 3)
-        self._books = Dice(random.Random(f"book dice {odds.seed}"), books, odds.without)
-        self._writes = Dice(dice, writes, odds.without)
-        self._reads = Dice(dice, reads, odds.without)
-        self._low_ns, high_ns = odds.one_way_ns
+        writes = scenario.rates_of((*REQUEST_FAULTS, *WRITE_FAULTS), 2)
+        writes.update(scenario.rates_of(["late_commit"], 5))
+        reads = scenario.rates_of((*REQUEST_FAULTS, *READ_FAULTS))
+        books = scenario.rates_of(("book_emptied", "book_unavailable"), 3)
+        self._books = FaultDraws(
+            random.Random(f"book dice {scenario.seed}"), books, scenario.without
+        )
+        self._writes = FaultDraws(dice, writes, scenario.without)
+        self._reads = FaultDraws(dice, reads, scenario.without)
+        self._low_ns, high_ns = scenario.one_way_ns
         self._span_ns = high_ns - self._low_ns
-        self._timeout_ns = odds.timeout_ns
+        self._timeout_ns = scenario.timeout_ns
         self._last_arrival_ns = 0
-        self._says_duplicate = odds.has("says_duplicate")
-        self.outage = False
+        self._says_duplicate = scenario.has("says_duplicate")
+        self.outage = False  # outage, revoked: what an episode does to every request meanwhile
         self.revoked = False
-        self.stubborn = False
-        self.foreign_replies = 0
+        self.stubborn = False  # to every create that is retried
+        self.foreign_replies = 0  # so many more writes get a response about another order
         self._foreign_to: object = None  # the life that had one
 
     def _one_way(self) -> int:
         return self._low_ns + int(self._rng.random() * self._span_ns)
 
     def _note(self, call: RequestUnderWay) -> None:
-        self._world.seen.fault(f"{call.fault}:{call.kind}")
+        self._world.coverage.fault(f"{call.fault}:{call.kind}")
 
     # --- out --------------------------------------------------------------------------------------
 
-    def send(self, process: Process, effect: m.Send) -> None:
+    def send_request(self, process: Process, effect: m.Send) -> None:
         world = self._world
         call = RequestUnderWay(process, effect, world.now_ns)
         if world.faulty:
             call.fault = (self._reads if call.kind == "read" else self._writes).roll()
-        world.seen.hit(call.kind)
+        world.coverage.hit(call.kind)
         if self.outage or call.fault == "not_connected":
             if self.outage:
-                world.seen.fault("outage_request")
+                world.coverage.fault("outage_request")
             else:
                 self._note(call)
             world.auditor.flight.copy_ends(call.request)
-            world.after(0, lambda: self._reply(call, _NOT_CONNECTED))
+            world.schedule_after(0, lambda: self._reply(call, _NOT_CONNECTED))
             return
         slow_ns = 0
         if call.fault == "late_commit":
             self._note(call)
             self._gives_up(call)
-            slow_ns = self._timeout_ns + int(self._rng.random() * world.odds.late_ns)
+            slow_ns = self._timeout_ns + int(self._rng.random() * world.scenario.late_ns)
         elif call.fault == "delayed":
             self._note(call)
             slow_ns = int(self._rng.random() * self._timeout_ns)
-        world.after(slow_ns + self._one_way(), lambda: self._arrive(call))
+        world.schedule_after(slow_ns + self._one_way(), lambda: self._arrive(call))
 
     def _gives_up(self, call: RequestUnderWay) -> None:
         left_ns = call.sent_ns + self._timeout_ns - self._world.now_ns
         response = Response(m.Unknown("no answer in time"), None, None)
-        self._world.after(max(0, left_ns), lambda: self._reply(call, response))
+        self._world.schedule_after(max(0, left_ns), lambda: self._reply(call, response))
 
     # --- at the venue -----------------------------------------------------------------------------
 
@@ -315,7 +302,7 @@ class Network:
         response = self._response(call)
         world.auditor.flight.copy_ends(call.request)
         if call.is_again and isinstance(response.answer, m.Rejected):
-            world.seen.hit("resend_refused")
+            world.coverage.hit("resend_refused")
         if call.answered:
             return
         back_ns = self._one_way()
@@ -324,15 +311,15 @@ class Network:
         if response.waited_ns or world.now_ns + back_ns - call.sent_ns > self._timeout_ns:
             self._gives_up(call)
         else:
-            world.after(back_ns, lambda: self._reply(call, response))
+            world.schedule_after(back_ns, lambda: self._reply(call, response))
 
     def _response(self, call: RequestUnderWay) -> Response:
         world, fault = self._world, call.fault
         if self.revoked and call.send.key is m.Key.TRADE:
-            world.seen.fault("revoked_request")
+            world.coverage.fault("revoked_request")
             return Response(refusal(Code.UNAUTHENTICATED), None, None)
         if world.now_ns - self._last_arrival_ns < MS:
-            world.seen.hit("bunched")
+            world.coverage.hit("bunched")
         self._last_arrival_ns = world.now_ns
         response = befall(fault, lambda: self._asked(call))
         if fault in BEFALLING:
@@ -348,24 +335,24 @@ class Network:
         return response
 
     def _asked(self, call: RequestUnderWay) -> Response:
-        """The venue carries a request out, or refuses it for what is the matter with it alone."""
+        """The venue carries a request out, or rejects it for its own fault."""
         request, world = call.request, self._world
         instead = self._instead(call)
         if instead is not None:
             return Response(instead, None, None)
-        is_stale = call.kind == "read" and self._rng.random() < world.odds.slow_read
+        is_stale = call.kind == "read" and self._rng.random() < world.scenario.slow_read
         known = world.auditor.flight.order_of
         is_new = isinstance(request, m.Create) and request.order.client_order_id not in known
         front = world.exchange.front
-        response = front.answer(call.send, world.now_ns, stale=is_stale)
+        response = front.answer_request(call.send, world.now_ns, stale=is_stale)
         if response.away_ns is not None:
             return response
         if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
             answer = self._written(call, request, response.answer, is_new=is_new)
         else:
             if (front.stale if is_stale else front.replica).next_due_ns() is not None:
-                world.seen.hit("stale_read")
-            answer = self._read(call, request, response.answer)
+                world.coverage.hit("stale_read")
+            answer = self._on_read_answer(call, request, response.answer)
         return response._replace(answer=answer)
 
     def _instead(self, call: RequestUnderWay) -> m.Answer | None:
@@ -376,7 +363,7 @@ class Network:
             self._note(call)
             return refusal(Code.ORDER_NOT_FOUND)
         if call.is_again and self.stubborn:
-            self._world.seen.fault("resend_barred")
+            self._world.coverage.fault("resend_barred")
             return m.Rejected(422, "invalid_request", "")
         return None
 
@@ -385,25 +372,25 @@ class Network:
     def _written(
         self, call: RequestUnderWay, request: m.Write, answer: m.Answer, *, is_new: bool
     ) -> m.Answer:
-        seen = self._world.seen
+        coverage = self._world.coverage
         if isinstance(answer, m.Rejected):
-            seen.hit(f"{answer.code}:{call.kind}")
+            coverage.hit(f"{answer.code}:{call.kind}")
         if not isinstance(answer, m.Ok):
             return answer
         if call.is_again and self._says_duplicate and self._world.faulty:
-            seen.fault("says_duplicate:create")
+            coverage.fault("says_duplicate:create")
             return refusal(Code.DUPLICATE_ORDER_ID)
         if call.fault == "duplicated" and _is_repeatable(request):
             self._note(call)
             self._second_copy(request)
         if call.is_again and is_new:
-            seen.hit("resend_landed")
+            coverage.hit("resend_landed")
         if isinstance(answer.body, m.CancelBody) and answer.body.reduced_by:
             order = answer.body.order
             if order.filled_qty < order.qty - answer.body.reduced_by:
-                seen.hit("cancel_after_fill")
+                coverage.hit("cancel_after_fill")
         if call.fault == "late_commit":
-            seen.hit(f"landed_late:{call.kind}")
+            coverage.hit(f"landed_late:{call.kind}")
         return self._about_another(call, answer) if self.foreign_replies else answer
 
     def _second_copy(self, request: m.Write) -> None:
@@ -415,7 +402,7 @@ class Network:
         if isinstance(request, m.AmendResting):
             arrive()
         else:
-            world.after(1 + self._one_way(), arrive)
+            world.schedule_after(1 + self._one_way(), arrive)
 
     def _about_another(self, call: RequestUnderWay, answer: m.Ok) -> m.Answer:
         body, world = answer.body, self._world
@@ -426,11 +413,11 @@ class Network:
             return answer
         self.foreign_replies -= 1
         if world.contradictor is not None:
-            world.contradictor.says()
+            world.contradictor.mark_first_sign()
         elif world.process is self._foreign_to:
             return answer  # a second one in a life is a contradiction
         self._foreign_to = world.process
-        world.seen.fault(f"foreign_reply:{call.kind}")
+        world.coverage.fault(f"foreign_reply:{call.kind}")
         name = world.auditor.truth.names[order.order_id]
         shown = shown_order(order, created_ns=order.created_ns, client_order_id=name)
         if isinstance(body, m.CancelBody):
@@ -439,13 +426,13 @@ class Network:
 
     # --- reads ------------------------------------------------------------------------------------
 
-    def _read(self, call: RequestUnderWay, request: m.Read, answer: m.Answer) -> m.Answer:
-        seen = self._world.seen
+    def _on_read_answer(self, call: RequestUnderWay, request: m.Read, answer: m.Answer) -> m.Answer:
+        coverage = self._world.coverage
         if getattr(request, "cursor", ""):
-            seen.hit("page")
+            coverage.hit("page")
         body = answer.body if isinstance(answer, m.Ok) else None
         if isinstance(body, m.BookBody) and is_zero(body.book.as_of):
-            seen.hit("zero_book")
+            coverage.hit("zero_book")
         if call.fault == "" and isinstance(request, m.ReadBook) and self._world.faulty:
             call.fault = self._books.roll()
         spoiled = spoiled_read(call.fault, request, answer, self._rng)
@@ -466,11 +453,8 @@ class Network:
 
 
 def _is_repeatable(request: m.Write) -> bool:
-    """True if a second copy leaves what the first one did.
-
-    An amend of size sets the remainder, so a second one after a fill would add to it (S13): no
-    client could survive a network that does so.
-    """
+    """True if a second copy changes nothing more. A repeated amend of size after a fill would add
+    to it (S13), which no client could survive."""
     return not isinstance(request, m.AmendResting) or request.amend.qty is None
 
 

@@ -1,8 +1,6 @@
-"""The one read of the venue's truth: the maker's account by the engine's events, and what of the
-bot's writes may be live.
+"""Reads the venue's truth: our account by the engine's events, and which writes may be live.
 
-A write counts from when it left until it is over for certain: every copy of it has arrived or can
-no more, and the bot has been answered.
+A write counts from when it left until no copy can arrive any more and the bot has a response.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -27,12 +25,12 @@ _judged: list[tuple[str, ...]] = [()]
 
 
 class Broken(AssertionError):
-    """An invariant does not hold. world: the world it does not hold in, when it is known."""
+    """An invariant does not hold."""
 
     def __init__(self, invariant: str, text: object) -> None:
         super().__init__(f"{invariant}: {text}")
         self.invariant = invariant
-        self.world: object = None
+        self.world: object = None  # the world it does not hold in, when it is known
 
 
 def check(holds: bool, invariant: str, text: object) -> None:
@@ -64,19 +62,18 @@ def may_rest(order: QtyOrder | v.OrderState) -> bool:
 
 @dataclass
 class Truth:
-    """The maker's account. paid: what of the cash of an event its resolved shares have paid.
-    side_of: of every order there ever was. foreign: orders the bot did not place. fills: of the
-    account, each with its instant by the world's time. strange: those of them that are of no order
-    of the bot's and that it may not know of yet.
-    unshown_cents: what fills cost beyond the interface's fee (S16): the cash shows it later."""
+    """The maker's account. paid: what of the cash of an event its resolved shares have paid. fills:
+    of the account, each with its instant by the world's time. strange: those of them that are of no
+    order of the bot's and that it may not know of yet. unshown_cents: what fills cost beyond the
+    interface's fee (S16): the cash shows it later."""
 
     cash: dict[Ticker, int] = field(default_factory=dict)
     paid: dict[Ticker, int] = field(default_factory=dict)
     held: dict[tuple[MarketId, Outcome], int] = field(default_factory=dict)
     working: dict[OrderId, v.OrderState] = field(default_factory=dict)
     working_in: dict[MarketId, dict[OrderId, v.OrderState]] = field(default_factory=dict)
-    side_of: dict[OrderId, BookPlace] = field(default_factory=dict)
-    foreign: dict[OrderId, None] = field(default_factory=dict)
+    side_of: dict[OrderId, BookPlace] = field(default_factory=dict)  # of every order there ever was
+    foreign: dict[OrderId, None] = field(default_factory=dict)  # orders the bot did not place
     resolved: dict[MarketId, Outcome] = field(default_factory=dict)
     filled: dict[OrderId, int] = field(default_factory=dict)
     names: dict[OrderId, ClientOrderId] = field(default_factory=dict)
@@ -93,7 +90,7 @@ class Truth:
         self.cash[event] = self.cash.get(event, 0) + cents
         self.flow_cents += cents
 
-    def take(self, order: v.OrderState) -> None:
+    def on_order(self, order: v.OrderState) -> None:
         self.filled[order.order_id] = order.filled_qty
         self.side_of[order.order_id] = side_of(order)
         here = self.working_in.setdefault(order.market_id, {})
@@ -127,7 +124,7 @@ class Fees:
     def __init__(self, rate: str) -> None:
         self._rate_units = round(float(rate) * _RATE_UNITS)
 
-    def of(self, price: int, qty: int) -> int:
+    def fee_cents(self, price: int, qty: int) -> int:
         """The fee of a whole fill in cents, rounded up."""
         exact = self._rate_units * qty * price * (DOLLAR - price)
         return -(-exact // (_RATE_UNITS * DOLLAR))
@@ -157,24 +154,23 @@ class Possible:
 
     def loses(self, fees: Fees) -> int:
         per_share = self.price if self.is_buy else DOLLAR - self.price
-        return per_share * self.qty + fees.of(self.price, self.qty)
+        return per_share * self.qty + fees.fee_cents(self.price, self.qty)
 
 
 class Flight:
-    """The writes of every life of the bot. bodies: what each create was sent as. order_of: what it
-    became."""
+    """The writes of every life of the bot."""
 
     def __init__(self, truth: Truth, markets: Iterable[MarketId]) -> None:
         self._truth = truth
-        self.bodies: dict[ClientOrderId, bytes] = {}
-        self.order_of: dict[ClientOrderId, OrderId] = {}
+        self.bodies: dict[ClientOrderId, bytes] = {}  # what each create was sent as
+        self.order_of: dict[ClientOrderId, OrderId] = {}  # what it became
         self._landing = {market: dict[ClientOrderId, QtyOrder]() for market in markets}
         self._copies: dict[ClientOrderId, int] = {}
         self._over: set[ClientOrderId] = set()
         self._explained: set[ClientOrderId] = set()
         self._amending: dict[OrderId, list[Amend]] = {}
 
-    def listed(self, market: MarketId) -> None:
+    def on_listed(self, market: MarketId) -> None:
         self._landing[market] = {}
 
     def is_under_way(self, market: MarketId) -> bool:
@@ -199,10 +195,10 @@ class Flight:
         landing = sum(may_rest(each) for key in open_rungs for each in self._landing[key].values())
         return sum(1 for _ in self._truth.ours()) + landing
 
-    # --- on its way -------------------------------------------------------------------------------
+    # --- in flight -------------------------------------------------------------------------------
 
-    def leaves(self, request: m.Create) -> None:
-        """B1: one client_order_id has one body. B12: a create is sent again as what it was."""
+    def on_create_sent(self, request: m.Create) -> None:
+        """B1: one client_order_id has one body. B12: a create is retried as what it was."""
         name = request.order.client_order_id
         known = self.bodies.get(name)
         check(known is None or known == request.body, "B1", "a client_order_id with two bodies")
@@ -214,13 +210,13 @@ class Flight:
     def may_land(self, order: QtyOrder) -> None:
         self._landing[order.market_id][order.client_order_id] = order
 
-    def landed(self, market: MarketId, name: ClientOrderId, order_id: OrderId) -> None:
+    def on_landed(self, market: MarketId, name: ClientOrderId, order_id: OrderId) -> None:
         """A create became this order. B1: it is its only one."""
         known = self.order_of.setdefault(name, order_id)
         check(known == order_id, "B1", "two orders for one client_order_id")
         self._landing[market].pop(name, None)
 
-    def amends(self, request: m.AmendResting) -> None:
+    def on_amend_sent(self, request: m.AmendResting) -> None:
         self._amending.setdefault(request.order_id, []).append(request.amend)
 
     def copy_ends(self, request: m.Request) -> None:
@@ -242,20 +238,18 @@ class Flight:
     def never_left(self, request: m.Request) -> None:
         self.copy_ends(request)
         if isinstance(request, m.Create) and not request.again:
-            self.refused(request.order)
+            self.on_rejected(request.order)
 
-    def refused(self, order: QtyOrder) -> None:
+    def on_rejected(self, order: QtyOrder) -> None:
         name = order.client_order_id
         if name in self._copies:
             self._over.add(name)
         else:
             self._landing[order.market_id].pop(name, None)
 
-    def settled(self, name: ClientOrderId, order_id: OrderId | None = None) -> None:
-        """The bot says that this create made no order, or knows the order: it counts it no more.
-
-        B6: when it says none, none of it rests; when it names one, that is it, or its equal.
-        """
+    def on_create_resolved(self, name: ClientOrderId, order_id: OrderId | None = None) -> None:
+        """The bot says that this create made no order, or names its order. B6: with none, none of
+        it rests; with one, that is it or its equal."""
         working, made = self._truth.working, self.order_of.get(name)
         if made in working and made != order_id:
             named = None if order_id is None else working.get(order_id)
@@ -264,19 +258,17 @@ class Flight:
         for landing in self._landing.values():
             if name in landing:
                 self._explained.add(name)
-                self.refused(landing[name])
+                self.on_rejected(landing[name])
 
     def remembered(self, names: Collection[ClientOrderId], *, lost: bool = False) -> None:
-        """A life begins that knows of these creates alone: no other is ever sent again.
-
-        B6: unless its journal is lost, it knows every one that may land.
-        """
+        """A process begins that knows only these creates. B6: unless its journal is lost, it knows
+        every one that may land."""
         for landing in self._landing.values():
             for name, order in list(landing.items()):
                 if name not in names:
                     known = lost or name in self._explained
                     check(known, "B6", f"{name} may land and is forgotten")
-                    self.refused(order)
+                    self.on_rejected(order)
 
 
 def _place_of(order: v.OrderState) -> tuple[MarketId, Outcome, Side, int]:

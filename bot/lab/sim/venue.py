@@ -1,7 +1,7 @@
-"""The market of a simulated world: the events of one series of the account, and their books.
+"""The markets of a simulated world, and the crowd that trades there around wandering values.
 
-The exchange has two copies of the read side that lag differently, so that two reads in a row may go
-back in time, as an asynchronously projected read side may.
+The read side has two copies with different lag, so two reads may go back in time. The crowd acts in
+bursts: most acts move a level and few trade, so most frames are books.
 """
 
 import random
@@ -21,10 +21,11 @@ from bot.lab.exchange.exchange import (
     PageLimits,
     ShownBook,
     accounts,
+    buy_order,
     cancel_shown,
     refusal,
 )
-from bot.lab.sim.scenario import SECOND, Odds, series_of
+from bot.lab.sim.scenario import SECOND, SimScenario, series_of
 from bot.lab.sim.scenario import SERIES as ALL_SERIES
 from venue.engine import messages as v
 from venue.engine.engine import Engine
@@ -32,7 +33,6 @@ from venue.wire import codec, model
 from venue.wire.errors import Code
 from venue.wire.model import TERMINAL, Liquidity, OrderStatus
 from venue.wire.money import (
-    PRICE_MAX,
     PRICE_MIN,
     BookSide,
     Cents,
@@ -45,16 +45,14 @@ from venue.wire.money import (
     complement,
     fee_cents,
 )
-from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker, UserId
-from venue.wire.requests import Amend, QtyOrder, TimeInForce
+from venue.wire.names import MarketId, OrderId, ProjectId, Ticker, UserId
+from venue.wire.requests import Amend, TimeInForce
 
 SERIES = ALL_SERIES[0]
 PROJECT = ProjectId("aaaaaaaa-0000-4000-8000-000000000001")
 CROWD = tuple(UserId(f"crowd-{index}") for index in range(5))
 _LOWEST, _STEP = 100, 25
-_SECOND_FROM = 50
-"""Events of the second series count from this, in their ids."""
-
+_SECOND_FROM = 50  # events of the second series count from this, in their ids
 RESOLUTION_NS = 90 * 24 * 3600 * SECOND
 _CROWD_CENTS = Cents(1_000_000_000)
 
@@ -63,43 +61,81 @@ def market_id(event: int, rung: int) -> MarketId:
     return MarketId(f"bbbbbbbb-{event:04d}-4000-8000-{rung:012d}")
 
 
+def event_listing(
+    ticker: Ticker, series: Ticker, number: int, quarter: int, resolves_ns: int
+) -> v.ListEvent:
+    return v.ListEvent(
+        event_ticker=ticker,
+        series_ticker=series,
+        project_market_id=f"cccccccc-{number:04d}-4000-8000-{0:012d}",
+        project_id=PROJECT,
+        title=f"Acme at the end of quarter {quarter}",
+        category="valuation",
+        status=model.EventStatus.OPEN,
+        mutually_exclusive=False,
+        resolution_date_ns=resolves_ns,
+    )
+
+
+def market_listing(
+    market: MarketId,
+    ticker: Ticker,
+    event: Ticker,
+    strike: int,
+    unit: str,
+    maker_rate: FeeRate,
+    taker_rate: FeeRate,
+) -> v.ListMarket:
+    return v.ListMarket(
+        market_id=market,
+        ticker=ticker,
+        event_ticker=event,
+        name=f"above {strike}",
+        outcome_label="above",
+        maker_fee_rate=maker_rate,
+        taker_fee_rate=taker_rate,
+        strike_value=str(strike),
+        strike_unit=unit,
+    )
+
+
 class SimulatedVenue:
-    """The markets of one series; both series of an account share the exchange.
+    """The markets of one series; both series of an account share the exchange. front: the exchange.
+    frames: what becomes visible on the channel, each command's public events, in order,
+    `fast_lag_ns` late."""
 
-    front: the exchange. frames: what becomes visible on the channel, each command's public events,
-    in order, `fast_lag_ns` late.
-    """
-
-    def __init__(self, odds: Odds, start_ns: int, first: "SimulatedVenue | None" = None) -> None:
+    def __init__(
+        self, scenario: SimScenario, start_ns: int, first: "SimulatedVenue | None" = None
+    ) -> None:
         if first is None:
             self.front = Exchange(
                 self,
                 (),
                 start_ns,
                 order_id_key=b"simulated",
-                pages=PageLimits(*[odds.page_limit] * 4),
-                read_lag_ns=odds.fast_lag_ns,
-                stale_lag_ns=odds.slow_lag_ns,
+                pages=PageLimits(*[scenario.page_limit] * 4),
+                read_lag_ns=scenario.fast_lag_ns,
+                stale_lag_ns=scenario.slow_lag_ns,
             )
-            self.readings = OtherReadings(odds, self.front)
+            self.readings = OtherReadings(scenario, self.front)
             self._series: list[SimulatedVenue] = []
         else:
             self.front, self.readings, self._series = first.front, first.readings, first._series
         self._first_event = _SECOND_FROM * len(self._series)
         self._series.append(self)
         self.engine, self.watchers = self.front.engine, self.front.watchers
-        self.series, _ = series_of(odds)
+        self.series, _ = series_of(scenario)
         self.markets: dict[Ticker, list[MarketId]] = {}
         self.tapes: dict[MarketId, LevelBook] = {}
         self.frames: deque[tuple[int, list[v.Event]]] = deque()
         self._strikes: dict[Ticker, list[int]] = {}
-        self._lag_ns = odds.fast_lag_ns
-        self._rates = FeeRate.parse(odds.maker_fee_rate), FeeRate.parse(odds.fee_rate)
+        self._lag_ns = scenario.fast_lag_ns
+        self._rates = FeeRate.parse(scenario.maker_fee_rate), FeeRate.parse(scenario.fee_rate)
         # Of every event, also of one that is listed later: moods tell the time by it.
         self._resolves_ns = start_ns + RESOLUTION_NS
         if first is None:
-            self.apply(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
-        for event, rungs in enumerate(odds.rungs):
+            self.execute(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
+        for event, rungs in enumerate(scenario.rungs):
             ticker = self.list_event(start_ns)
             for rung in range(rungs):
                 self.list_rung(ticker, self.rung_id(event, rung), start_ns)
@@ -110,20 +146,9 @@ class SimulatedVenue:
     def list_event(self, now_ns: int) -> Ticker:
         event = len(self.markets)
         ticker = Ticker(f"{self.series}-27Q{event + 1}")
-        self.apply(
-            v.ListEvent(
-                event_ticker=ticker,
-                series_ticker=self.series,
-                project_market_id=f"cccccccc-{event + self._first_event:04d}-4000-8000-{0:012d}",
-                project_id=PROJECT,
-                title=f"Acme at the end of quarter {event + 1}",
-                category="valuation",
-                status=model.EventStatus.OPEN,
-                mutually_exclusive=False,
-                resolution_date_ns=self._resolves_ns,
-            ),
-            now_ns,
-        )
+        number = event + self._first_event
+        listing = event_listing(ticker, self.series, number, event + 1, self._resolves_ns)
+        self.execute(listing, now_ns)
         self.markets[ticker] = []
         return ticker
 
@@ -138,36 +163,24 @@ class SimulatedVenue:
         strikes.insert(place, strike)
         self.markets[event].insert(place, market)
         self.tapes[market] = LevelBook(now_ns)
-        maker_rate, taker_rate = self._rates
-        self.apply(
-            v.ListMarket(
-                market_id=market,
-                ticker=Ticker(f"{event}-{strike}B"),
-                event_ticker=event,
-                name=f"above {strike}",
-                outcome_label="above",
-                maker_fee_rate=maker_rate,
-                taker_fee_rate=taker_rate,
-                strike_value=str(strike),
-                strike_unit="USD billions",
-            ),
-            now_ns,
-        )
+        ticker = Ticker(f"{event}-{strike}B")
+        listing = market_listing(market, ticker, event, strike, "USD billions", *self._rates)
+        self.execute(listing, now_ns)
 
-    def open_accounts(self, odds: Odds, now_ns: int) -> None:
-        cash = {MAKER: Cents(odds.cash_cents), **dict.fromkeys(CROWD, _CROWD_CENTS)}
+    def open_accounts(self, scenario: SimScenario, now_ns: int) -> None:
+        cash = {MAKER: Cents(scenario.cash_cents), **dict.fromkeys(CROWD, _CROWD_CENTS)}
         for command in accounts(cash):
-            self.apply(command, now_ns)
+            self.execute(command, now_ns)
 
     def all_markets(self) -> Iterator[MarketId]:
         yield from self.tapes
 
-    def apply(self, command: v.Command, now_ns: int) -> v.Answer:
+    def execute(self, command: v.Command, now_ns: int) -> v.Answer:
         """Carry out a command of anybody's, and charge what the venue's reading of it costs."""
-        answer = self.front.apply(command, now_ns)
+        answer = self.front.execute(command, now_ns)
         while self.readings.due:
             self.readings.due.pop()
-            self.front.apply(v.Withdraw(MAKER, Cents(1)), now_ns)
+            self.front.execute(v.Withdraw(MAKER, Cents(1)), now_ns)
         return answer
 
     # --- the market source ------------------------------------------------------------------------
@@ -180,9 +193,9 @@ class SimulatedVenue:
             for series in self._series:
                 series.frames.append((now_ns + series._lag_ns, public))
 
-    def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
-        """Whoever can be reached is in the engine already."""
-        return self.apply(command, now_ns)
+    def execute_write(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
+        """All others are in the engine already."""
+        return self.execute(command, now_ns)
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
         tapes = (series.tapes for series in self._series)
@@ -208,33 +221,30 @@ _ENDED_AMEND: Final = {
 
 
 class OtherReadings(GapReading):
-    """The readings that a seed has drawn.
+    """The readings that a seed has drawn. dearer: fills, by their ids, that cost a cent more than
+    they show."""
 
-    dearer: fills, by their ids, that cost a cent more than they show. due: those of them that are
-    not paid for yet.
-    """
-
-    def __init__(self, odds: Odds, exchange: Exchange) -> None:
-        self._variant = odds.variant
-        self._rates = FeeRate.parse(odds.fee_rate), FeeRate.parse(odds.maker_fee_rate)
+    def __init__(self, scenario: SimScenario, exchange: Exchange) -> None:
+        self._variant = scenario.variant
+        self._rates = FeeRate.parse(scenario.fee_rate), FeeRate.parse(scenario.maker_fee_rate)
         self._exchange = exchange
-        self._changes_ids = odds.variant("amend_ids") != ""
-        self._status = int(odds.variant("success_status", "0"))
+        self._changes_ids = scenario.variant("amend_ids") != ""
+        self._status = int(scenario.variant("success_status", "0"))
         self._halted: set[MarketId] = set()
         self._shown: dict[OrderId, OrderId] = {}  # by the engine's
         self._engines: dict[OrderId, OrderId] = {}  # by the one that is shown now
         self._over: dict[OrderId, v.OrderState] = {}  # as they ended, by an id that an amend took
         self._last: dict[OrderId, v.OrderState] = {}
         self.dearer: dict[str, None] = {}
-        self.due: list[str] = []
+        self.due: list[str] = []  # those of them that are not paid for yet
         exchange.reading = self
         exchange.watchers.append(self._applied)
 
     # --- writes -----------------------------------------------------------------------------------
 
-    def meant(self, request: m.Write) -> m.Write | m.Answer:
+    def interpret_write(self, request: m.Write) -> m.Write | m.Answer:
         """The write that the venue takes this one for, or the answer where it acts on none."""
-        if isinstance(request, m.Create) or (order := self.order(request.order_id)) is None:
+        if isinstance(request, m.Create) or (order := self.order_of(request.order_id)) is None:
             return request
         is_over = order.status in TERMINAL
         if isinstance(request, m.AmendResting):
@@ -259,8 +269,7 @@ class OtherReadings(GapReading):
             return refusal(Code.INVALID_QTY)
         return replace(request, amend=replace(amend, qty=Qty(left)))
 
-    def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
-        """The answer as this venue words it."""
+    def reword_answer(self, request: m.Request, answer: m.Answer) -> m.Answer:
         body = answer.body if isinstance(answer, m.Ok) else None
         if isinstance(body, m.CancelBody):
             # The filled quantity comes from the read side and is a floor.
@@ -300,7 +309,7 @@ class OtherReadings(GapReading):
 
     # --- other ids --------------------------------------------------------------------------------
 
-    def apply(
+    def apply_to_engine(
         self, engine: Engine, command: v.Command, now_ns: int
     ) -> tuple[v.Answer, list[v.Event]]:
         """Have the engine carry out a command about an order by the id that is shown of it."""
@@ -338,7 +347,7 @@ class OtherReadings(GapReading):
             return replace(event, order_id=self._shown.get(event.order_id, event.order_id))
         return event
 
-    def order(self, order_id: OrderId) -> v.OrderState | None:
+    def order_of(self, order_id: OrderId) -> v.OrderState | None:
         """An order by an id that it has or had."""
         if order_id in self._over:
             return self._over[order_id]
@@ -351,38 +360,34 @@ class OtherReadings(GapReading):
 
 FLOOR, FLICKERER, *TAKERS = CROWD
 _FLOOR_QTY = 50
-_PATIENT_MAX = 6
-"""Small quotes that rest on one market at once."""
+_PATIENT_MAX = 6  # small quotes that rest on one market at once
 
 
 class BuyingCrowd:
-    """Traders that only buy, YES or NO, so that no holdings need to be kept.
+    """Traders that only buy, YES or NO, so that no inventory needs to be kept. value: what a YES
+    share of each market is thought to be worth, cents."""
 
-    value: what a YES share of each market is thought to be worth, cents. takes: whether values
-    move, and some of them take what is offered.
-    """
-
-    def __init__(self, odds: Odds, exchange: SimulatedVenue, rng: random.Random) -> None:
+    def __init__(self, scenario: SimScenario, exchange: SimulatedVenue, rng: random.Random) -> None:
         self._exchange = exchange
-        self._prefix = "" if odds.first is None else "second-"
+        self._prefix = "" if scenario.first is None else "second-"
         self._rng = rng
-        self._shock = odds.shock
+        self._shock = scenario.shock
         self._made = 0
         self._floors: dict[MarketId, list[OrderId]] = {}
         self._patient: dict[MarketId, deque[OrderId]] = {}
         self._flickers: dict[MarketId, OrderId] = {}
         self.value: dict[MarketId, float] = {}
         self._left: dict[MarketId, None] = {}
-        self.takes = True
+        self.takes = True  # True: values move, and some of the crowd take
         for markets in exchange.markets.values():
             top = rng.uniform(55.0, 90.0)
             for index, market in enumerate(markets):
                 self.value[market] = max(6.0, top - index * rng.uniform(8.0, 18.0))
                 self._patient[market] = deque()
         self._markets = list(self.value)
-        self.dead = self._markets[-1] if odds.dead_rung and len(self._markets) > 1 else None
+        self.dead = self._markets[-1] if scenario.dead_rung and len(self._markets) > 1 else None
 
-    def open(self, now_ns: int) -> None:
+    def place_floors(self, now_ns: int) -> None:
         for market in self._markets:
             if market == self.dead:
                 self.buy(FLOOR, market, Outcome.YES, 1, _FLOOR_QTY, now_ns)
@@ -392,9 +397,7 @@ class BuyingCrowd:
 
     def comes_to(self, market: MarketId, ladder: list[MarketId], now_ns: int) -> None:
         """A market is listed: the crowd trades there, at a value between those of its neighbours.
-
-        ladder: the rungs of its event, the new one among them, lowest strike first.
-        """
+        ladder: the rungs of its event, lowest strike first."""
         place = ladder.index(market)
         low = self.value[ladder[place + 1]] if place + 1 < len(ladder) else 6.0
         high = self.value[ladder[place - 1]] if place else 94.0
@@ -410,7 +413,7 @@ class BuyingCrowd:
 
     def _floor(self, market: MarketId, now_ns: int) -> None:
         for order_id in self._floors.pop(market, []):
-            self._exchange.apply(v.CancelOrder(FLOOR, order_id), now_ns)
+            self._exchange.execute(v.CancelOrder(FLOOR, order_id), now_ns)
         value, width = self.value[market], self._rng.choice((2, 4, 7))
         below, above = round(value - width), round(complement(Price(round(value))) - width)
         for outcome, price in ((Outcome.YES, below), (Outcome.NO, above)):
@@ -418,7 +421,7 @@ class BuyingCrowd:
             if placed is not None:
                 self._floors.setdefault(market, []).append(placed)
 
-    def act(self, now_ns: int) -> None:
+    def trade_once(self, now_ns: int) -> None:
         rng = self._rng
         market = rng.choice(self._markets)
         if market == self.dead or market in self._left:
@@ -428,10 +431,10 @@ class BuyingCrowd:
         if drawn < 0.80:
             # A small quote comes, or the oldest one goes, or changes its size.
             if len(patient) >= _PATIENT_MAX or (patient and drawn < 0.30):
-                self._exchange.apply(v.CancelOrder(TAKERS[0], patient.popleft()), now_ns)
+                self._exchange.execute(v.CancelOrder(TAKERS[0], patient.popleft()), now_ns)
             elif patient and drawn < 0.55:
                 amend = Amend(qty=Qty(rng.randint(1, 12)))
-                self._exchange.apply(v.AmendOrder(TAKERS[0], patient[-1], amend), now_ns)
+                self._exchange.execute(v.AmendOrder(TAKERS[0], patient[-1], amend), now_ns)
             else:
                 outcome, value = self._side(market)
                 price = round(value - rng.uniform(1.0, 6.0))
@@ -457,9 +460,11 @@ class BuyingCrowd:
         self._left[market] = None
         self.unflick(market, now_ns)
         for order_id in self._floors.pop(market, []):
-            self._exchange.apply(v.CancelOrder(FLOOR, order_id), now_ns)
+            self._exchange.execute(v.CancelOrder(FLOOR, order_id), now_ns)
         while self._patient[market]:
-            self._exchange.apply(v.CancelOrder(TAKERS[0], self._patient[market].popleft()), now_ns)
+            self._exchange.execute(
+                v.CancelOrder(TAKERS[0], self._patient[market].popleft()), now_ns
+            )
 
     def rest(self) -> None:
         self._left.update(dict.fromkeys(self._markets))
@@ -479,7 +484,7 @@ class BuyingCrowd:
         )
         self.buy(TAKERS[1], market, outcome, round(value), 12, now_ns, TimeInForce.IOC)
 
-    def take(
+    def take_order(
         self, order: v.OrderState, rng: random.Random, now_ns: int, most: int | None = None
     ) -> None:
         is_bid = (order.outcome is Outcome.YES) == (order.side is Side.BUY)
@@ -506,7 +511,7 @@ class BuyingCrowd:
         known = self._flickers.get(market)
         price = Price(max(PRICE_MIN, round(self.value[market]) - 2 + up))
         if known is not None:
-            amended = self._exchange.apply(
+            amended = self._exchange.execute(
                 v.AmendOrder(FLICKERER, known, Amend(price=price, qty=Qty(9))), now_ns
             )
             if isinstance(amended, v.Amended) and amended.order.remaining_qty:
@@ -519,7 +524,7 @@ class BuyingCrowd:
     def unflick(self, market: MarketId, now_ns: int) -> None:
         order_id = self._flickers.pop(market, None)
         if order_id is not None:
-            self._exchange.apply(v.CancelOrder(FLICKERER, order_id), now_ns)
+            self._exchange.execute(v.CancelOrder(FLICKERER, order_id), now_ns)
 
     def buy(
         self,
@@ -533,16 +538,9 @@ class BuyingCrowd:
     ) -> OrderId | None:
         """Buy for somebody, the bot's account among them; the order if any of it rests."""
         self._made += 1
-        order = QtyOrder(
-            market,
-            outcome,
-            Side.BUY,
-            Price(min(PRICE_MAX, max(PRICE_MIN, price))),
-            Qty(qty),
-            tif,
-            ClientOrderId(f"{self._prefix}crowd-{self._made}"),
-        )
-        answer = self._exchange.apply(v.PlaceOrder(user, order), now_ns)
+        name = f"{self._prefix}crowd-{self._made}"
+        order = buy_order(market, outcome, price, qty, tif, name)
+        answer = self._exchange.execute(v.PlaceOrder(user, order), now_ns)
         if isinstance(answer, v.Placed) and answer.order.remaining_qty:
             return answer.order.order_id
         return None

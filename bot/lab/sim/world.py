@@ -1,10 +1,8 @@
 """A simulated world in virtual time: traders, network, channel, venue and faults under one seed.
 
-Where the account trades two series the second one has a world of its own, on the same venue, in
-the same process and at the same time.
-
-One thread, one queue of acts. Everything is drawn from the seed; the same seed gives the same
-world, to the byte. Failures are raised as `Broken`.
+A second series on the account has a world of its own, on the same venue and in the same process.
+One thread, and everything is drawn from the seed: the same seed gives the same world, to the byte.
+Failures raise `Broken`.
 """
 
 import hashlib
@@ -17,13 +15,20 @@ from typing import Final
 from bot.core import messages as m
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.configured import KINDS, Mood, Moody, changed, configured, strategy_of
+from bot.lab.sim.configured import (
+    KINDS,
+    FaultyStrategy,
+    StrategyFaultSpan,
+    changed,
+    configured,
+    strategy_of,
+)
 from bot.lab.sim.contradictor import Contradictor
 from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.exposure_rules import AuditedAccount, Auditor
-from bot.lab.sim.faults import Episodes
+from bot.lab.sim.faults import FaultSchedule
 from bot.lab.sim.process import Disk, HostClock, Process
-from bot.lab.sim.scenario import CONTRADICTIONS, MS, SECOND, Odds, second_of
+from bot.lab.sim.scenario import CONTRADICTIONS, MS, SECOND, SimScenario, second_of
 from bot.lab.sim.transport import Channel, Network
 from bot.lab.sim.truth import check
 from bot.lab.sim.venue import BuyingCrowd, SimulatedVenue
@@ -31,9 +36,7 @@ from bot.strategy.api import Strategy
 from venue.engine import messages as v
 
 START_NS: Final = 1_800_000_000 * SECOND
-TRACE: Final = 200
-"""Events kept to be shown when an invariant breaks."""
-
+TRACE: Final = 200  # events kept to be shown when an invariant breaks
 _RESTART_NS: Final = 300 * MS
 _DRAIN_NS: Final = 8 * SECOND
 _LATCH_NS: Final = 3 * SECOND
@@ -43,55 +46,54 @@ Traced = tuple[int, str, object]
 
 class SimulatedWorld:
     """One seed's world. steps: acts delivered so far. trace: the last of them. first: the world of
-    the first series of the account, which has the time and the venue. second: that of the other
-    one, if there is one."""
+    the first series of the account, which has the time and the venue."""
 
     def __init__(
-        self, odds: Odds, *, replays: bool = False, first: "SimulatedWorld | None" = None
+        self, scenario: SimScenario, *, replays: bool = False, first: "SimulatedWorld | None" = None
     ) -> None:
-        self.odds = odds
+        self.scenario = scenario
         self.first: SimulatedWorld = self if first is None else first
-        self.second: SimulatedWorld | None = None
+        self.second: SimulatedWorld | None = None  # that of the other one, if there is one
         self.driver: Driver = Driver(START_NS) if first is None else first.driver
         self.trace: deque[Traced] = deque(maxlen=TRACE) if first is None else first.trace
-        self.seen: EventCounts = EventCounts() if first is None else first.seen
-        self.faulty = odds.has_faults()
-        self._rng = random.Random(f"world {odds.seed}")
-        seen_first = None if first is None else first.exchange
-        self.exchange: SimulatedVenue = SimulatedVenue(odds, START_NS, seen_first)
-        self.file = self.first_file = configured(odds)
+        self.coverage: EventCounts = EventCounts() if first is None else first.coverage
+        self.faulty = scenario.has_faults()
+        self._rng = random.Random(f"world {scenario.seed}")
+        first_venue = None if first is None else first.exchange
+        self.exchange: SimulatedVenue = SimulatedVenue(scenario, START_NS, first_venue)
+        self.file = self.first_file = configured(scenario)
         risk = self.file.settings.risk
         self.account: AuditedAccount = (
             AuditedAccount(risk.account_loss_cents) if first is None else first.account
         )
-        self.auditor = Auditor(odds, risk, self.exchange, self.seen, self.account)
+        self.auditor = Auditor(scenario, risk, self.exchange, self.coverage, self.account)
         if first is None:
-            self.exchange.open_accounts(odds, START_NS)
+            self.exchange.open_accounts(scenario, START_NS)
         self.exchange.watchers.append(self._engine_moved)
-        self.crowd = BuyingCrowd(odds, self.exchange, random.Random(f"crowd {odds.seed}"))
-        self.network = Network(self, random.Random(f"network {odds.seed}"))
-        self.channel = Channel(self, random.Random(f"channel {odds.seed}"))
-        self.episodes = Episodes(self)
+        self.crowd = BuyingCrowd(scenario, self.exchange, random.Random(f"crowd {scenario.seed}"))
+        self.network = Network(self, random.Random(f"network {scenario.seed}"))
+        self.channel = Channel(self, random.Random(f"channel {scenario.seed}"))
+        self.fault_schedule = FaultSchedule(self)
         self.disk = Disk()
-        self.moods: list[Mood] = []
+        self.strategy_faults: list[StrategyFaultSpan] = []
         self.stopping = False
         self.latch = ""
-        self.contradictor = Contradictor(self) if odds.contradiction else None
+        self.contradictor = Contradictor(self) if scenario.contradiction else None
         self._reloads = 0
         self._replays = replays
         self._publish_ns = 0
-        self.lives: list[Process] = []
-        self.process = self.born()
-        beside = second_of(odds)
-        if beside is not None:
-            self.second = SimulatedWorld(beside, replays=replays, first=self)
-        self._all: tuple[SimulatedWorld, ...] = (
+        self.processes: list[Process] = []
+        self.process = self.new_process()
+        second = second_of(scenario)
+        if second is not None:
+            self.second = SimulatedWorld(second, replays=replays, first=self)
+        self._worlds: tuple[SimulatedWorld, ...] = (
             (self,) if self.second is None else (self, self.second)
         )
 
     @property
-    def together(self) -> "tuple[SimulatedWorld, ...]":
-        return self.first._all
+    def worlds(self) -> "tuple[SimulatedWorld, ...]":
+        return self.first._worlds
 
     # --- time -------------------------------------------------------------------------------------
 
@@ -99,11 +101,11 @@ class SimulatedWorld:
     def now_ns(self) -> int:
         return self.driver.now_ns
 
-    def at(self, at_ns: int, act: Callable[[], None]) -> None:
-        self.driver.at(at_ns, act)
+    def schedule_at(self, at_ns: int, act: Callable[[], None]) -> None:
+        self.driver.schedule_at(at_ns, act)
 
-    def after(self, delay_ns: int, act: Callable[[], None]) -> None:
-        self.driver.after(delay_ns, act)
+    def schedule_after(self, delay_ns: int, act: Callable[[], None]) -> None:
+        self.driver.schedule_after(delay_ns, act)
 
     def wait(self, for_ns: int, is_done: Callable[[], bool] | None = None) -> bool:
         """Go on for so long, or until that is done; whether it is."""
@@ -111,39 +113,41 @@ class SimulatedWorld:
 
     # --- the process ------------------------------------------------------------------------------
 
-    def born(self) -> Process:
+    def new_process(self) -> Process:
         process_of_first = None if self.first is self else self.first.process
         clock = self._host_clock() if process_of_first is None else process_of_first.clock
         skew_ns = clock.skew_ns
-        seen = [self.seen]
+        counting = [self.coverage]
 
         def remake(choice: m.StrategyChoice) -> Callable[[], Strategy]:
             make = strategy_of(choice)
-            # A replay makes its strategies anew: what they do then is not counted again.
-            return lambda: Moody(make(), self.moods, START_NS, skew_ns, seen[0])
+            # A replay makes new strategies, whose faults are not counted again.
+            return lambda: FaultyStrategy(
+                make(), self.strategy_faults, START_NS, skew_ns, counting[0]
+            )
 
         process = Process(
             self.file,
             remake,
             self.auditor,
-            self.seen,
+            self.coverage,
             clock,
             self.now_ns,
             keeps_effects=self._replays,
             first=process_of_first,
         )
         self._ticks = TickTimer(self.driver, partial(self._tick, process), rank=0)
-        process.is_successor = bool(self.lives)
-        process.uncount = lambda: seen.__setitem__(0, EventCounts())
-        self.lives.append(process)
+        process.is_successor = bool(self.processes)
+        process.uncount = lambda: counting.__setitem__(0, EventCounts())
+        self.processes.append(process)
         return process
 
     def _host_clock(self) -> HostClock:
-        odds = self.odds
-        skew_ns = odds.skew_ns + (self._rng.randint(-SECOND, SECOND) if odds.skew_ns else 0)
-        if skew_ns or odds.drift_ppm:
-            self.seen.fault("clock_skew")
-        return HostClock(self.now_ns, skew_ns, odds.drift_ppm)
+        scenario = self.scenario
+        skew_ns = scenario.skew_ns + (self._rng.randint(-SECOND, SECOND) if scenario.skew_ns else 0)
+        if skew_ns or scenario.drift_ppm:
+            self.coverage.fault("clock_skew")
+        return HostClock(self.now_ns, skew_ns, scenario.drift_ppm)
 
     def deliver(self, process: Process, event: m.Event) -> None:
         has_begun = process.log or process.inbox or isinstance(event, m.Started)
@@ -152,23 +156,23 @@ class SimulatedWorld:
         if process.finished is not None and self.first.second is not None and not self.stopping:
             return  # it waits for the other series to end, and its loop is over
         if self.now_ns < process.paused_until_ns:
-            self._keep(process, event)
+            self._queue_event(process, event)
             return
         self._hand(process, event)
-        self._ticks.schedule_by(self.now_ns + self.odds.turn_ns)
+        self._ticks.schedule_by(self.now_ns + self.scenario.turn_ns)
 
-    def _keep(self, process: Process, event: m.Event) -> None:
+    def _queue_event(self, process: Process, event: m.Event) -> None:
         if isinstance(event, m.BookUpdate):
             for place, waiting in enumerate(process.inbox):
                 if isinstance(waiting, m.BookUpdate) and waiting.market_id == event.market_id:
                     del process.inbox[place]
-                    self.seen.hit("conflated")
+                    self.coverage.hit("conflated")
                     break
         process.inbox.append(event)
 
     def _hand(self, process: Process, event: m.Event) -> None:
         self.trace.append((self.now_ns, ">", event))
-        effects = process.receive(event, self.now_ns)
+        effects = process.process_event(event, self.now_ns)
         if self.contradictor is not None:
             self.contradictor.on_turn(event, effects)
         if process.effects_left is not None:
@@ -177,7 +181,7 @@ class SimulatedWorld:
             if isinstance(effect, m.Send):
                 self._leaves(process, effect)
             elif isinstance(effect, m.WakeAt):
-                self._ticks.schedule_by(process.clock.when(effect.at_ns))
+                self._ticks.schedule_by(process.clock.to_world_ns(effect.at_ns))
             elif isinstance(effect, m.SubscribeTo):
                 self.channel.subscribe(process, effect)
             elif isinstance(effect, m.DrainComplete):
@@ -198,14 +202,14 @@ class SimulatedWorld:
         for effect in effects[left:]:
             if isinstance(effect, m.Send):
                 self.auditor.flight.never_left(effect.request)
-        # What is performed before reaches the venue; then the process is gone.
-        self.after(0, lambda: self.episodes.crash_now(process))
+        # Effects before it reach the venue; then the process is gone.
+        self.schedule_after(0, lambda: self.fault_schedule.crash_now(process))
         process.effects_left = None
         return effects[:left]
 
     def _latched(self, reason: str) -> None:
-        """It latched: a person looks, and after a while takes the latch away. B15: by a
-        contradiction only where there is one."""
+        """A person clears the kill switch after a while. B15: a contradiction latches only where
+        there is one."""
         self.latch = reason
         if self.contradictor is not None:
             return
@@ -216,24 +220,26 @@ class SimulatedWorld:
             self.latch = ""
             self.deliver(self.process, m.LatchCleared())
 
-        # Where all is counted anew when the faults stop, a person may take longer.
-        self.after(_LONG_LATCH_NS if self.odds.creates_per_minute else _LATCH_NS, cleared)
+        # A person may take longer where counters restart with the end of the faults.
+        self.schedule_after(
+            _LONG_LATCH_NS if self.scenario.creates_per_minute else _LATCH_NS, cleared
+        )
 
     def _leaves(self, process: Process, effect: m.Send) -> None:
         if not isinstance(effect.request, m.Create | m.AmendResting):
-            self.network.send(process, effect)
+            self.network.send_request(process, effect)
             return
 
         def on_disk() -> None:
             if process.alive:
                 process.unsent.pop(effect.request_id, None)
                 process.durable = max(process.durable, entries)
-                self.network.send(process, effect)
+                self.network.send_request(process, effect)
 
         entries = process.entries
         process.unsent[effect.request_id] = effect.request
-        if self.odds.sync_ns:
-            self.after(self.odds.sync_ns, on_disk)
+        if self.scenario.sync_ns:
+            self.schedule_after(self.scenario.sync_ns, on_disk)
         else:
             on_disk()
 
@@ -241,11 +247,11 @@ class SimulatedWorld:
         if process.log and self.now_ns >= process.paused_until_ns:
             self._hand(process, m.Tick())
 
-    def start(self, process: Process) -> None:
-        nonce = f"{self.odds.seed:012x}{len(self.lives):08x}"
-        memory = self.disk.begin(process.clock.read(self.now_ns))
+    def start_process(self, process: Process) -> None:
+        nonce = f"{self.scenario.seed:012x}{len(self.processes):08x}"
+        memory = self.disk.recall_state(process.clock.to_host_ns(self.now_ns))
         # A file that never changes need not be named; what names it is journalled.
-        named = process.configured if self.odds.has("reload") else None
+        named = process.configured if self.scenario.has("reload") else None
         started = m.Started(
             nonce,
             memory.open_intents,
@@ -268,56 +274,53 @@ class SimulatedWorld:
             return
         if process.finished is not None:
             self._look_after(process.finished)
-        going = [each for each in self.together if each.process.finished is None]
+        going = [each for each in self.worlds if each.process.finished is None]
         for each in going:
             each.deliver(each.process, m.StopRequested("another series has ended"))
         if not going:
-            self.after(0, lambda: self.replace(process, _RESTART_NS, None))
+            self.schedule_after(0, lambda: self.replace(process, _RESTART_NS, None))
 
     def _look_after(self, left: m.DrainComplete) -> None:
-        for order_id in left.left if self.odds.strangers == "refuse" else ():
-            self.seen.hit("stranger_refused")
-            self.exchange.apply(v.CancelOrder(MAKER, order_id), self.now_ns)
+        for order_id in left.left if self.scenario.strangers == "refuse" else ():
+            self.coverage.hit("stranger_refused")
+            self.exchange.execute(v.CancelOrder(MAKER, order_id), self.now_ns)
 
     def replace(
         self, process: Process, down_ns: int, rng: random.Random | None, *, lost: bool = False
     ) -> None:
-        """A life is over, that of every series of the process, and after a while the next begins.
-
-        rng: draws what is on the disk after a crash; None after an orderly end. lost: the state
-        directory is gone.
-        """
+        """End the process of every series; the next begins after a while. rng: draws what a crash
+        leaves on the disk; None after an orderly end. lost: the state directory is gone."""
         if not process.alive:
             return
-        for each in self.together:
-            each._dies(rng, lost=lost)
-        for each in self.together:
-            each._follows(down_ns)
+        for each in self.worlds:
+            each._end_process(rng, lost=lost)
+        for each in self.worlds:
+            each._begin_next_process(down_ns)
 
-    def _dies(self, rng: random.Random | None, *, lost: bool) -> None:
+    def _end_process(self, rng: random.Random | None, *, lost: bool) -> None:
         process = self.process
         process.alive = False
-        self._ticks.stop()
+        self._ticks.cancel_tick()
         self.network.foreign_replies = 0
         for request in process.unsent.values():
             self.auditor.flight.never_left(request)
-        self.channel.lost()
+        self.channel.on_process_gone()
         if process.log:
             # One that dies before it has begun has written nothing: what was there stays.
-            self.disk.end(process.log, process.durable, rng)
+            self.disk.end_segment(process.log, process.durable, rng)
             if self.disk.torn:
-                self.seen.fault("torn_tail")
+                self.coverage.fault("torn_tail")
         if lost:
             self.disk.lose()
 
-    def _follows(self, down_ns: int) -> None:
-        self.process = successor = self.born()
+    def _begin_next_process(self, down_ns: int) -> None:
+        self.process = successor = self.new_process()
 
         def up() -> None:
             if successor is self.process:
-                self.start(successor)
+                self.start_process(successor)
 
-        self.after(down_ns, up)
+        self.schedule_after(down_ns, up)
 
     def reload_one(self, rng: random.Random) -> None:
         kind = rng.choice(KINDS)
@@ -327,11 +330,11 @@ class SimulatedWorld:
     def reload(self, wanted: m.Configuration, kind: str) -> None:
         self.file = wanted
         self._reloads += 1
-        self.seen.fault(f"reload_{kind}")
+        self.coverage.fault(f"reload_{kind}")
         self.deliver(self.process, m.Reconfigured(self._reloads, wanted, (kind,)))
 
     def pause(self, for_ns: int) -> None:
-        for each in self.together:
+        for each in self.worlds:
             each._pause(each.process, for_ns)
 
     def _pause(self, process: Process, for_ns: int) -> None:
@@ -341,12 +344,12 @@ class SimulatedWorld:
             if self.now_ns < process.paused_until_ns:
                 return
             waiting, process.inbox = process.inbox, []
-            self._ticks.stop()
+            self._ticks.cancel_tick()
             for event in waiting:
                 self.deliver(process, event)
             self._ticks.schedule_by(self.now_ns)
 
-        self.after(for_ns, go_on)
+        self.schedule_after(for_ns, go_on)
 
     def _drain_deadline(self, process: Process) -> None:
         def overdue() -> None:
@@ -354,30 +357,30 @@ class SimulatedWorld:
                 self._look_after(process.trader.left_over())
                 self.replace(process, _RESTART_NS, None)
 
-        self.after(_DRAIN_NS, overdue)
+        self.schedule_after(_DRAIN_NS, overdue)
 
     # --- the venue --------------------------------------------------------------------------------
 
     def _engine_moved(self, _: v.Command, __: v.Answer, events: list[v.Event], now_ns: int) -> None:
-        due_ns = now_ns + self.odds.fast_lag_ns
+        due_ns = now_ns + self.scenario.fast_lag_ns
         if events and due_ns > self._publish_ns:
             self._publish_ns = due_ns
-            self.at(due_ns, self.channel.publish)
+            self.schedule_at(due_ns, self.channel.publish)
 
     def crowd_acts(self, until_ns: int) -> None:
         if self.now_ns >= until_ns:
             return
-        rng, odds = self._rng, self.odds
-        for place in range(rng.randint(1, 2 * odds.burst - 1)):
-            self.after(place * 100_000, lambda: self.crowd.act(self.now_ns))
-        gap_s = rng.expovariate(odds.crowd_per_second / odds.burst)
-        self.after(int(gap_s * SECOND), lambda: self.crowd_acts(until_ns))
+        rng, scenario = self._rng, self.scenario
+        for place in range(rng.randint(1, 2 * scenario.burst - 1)):
+            self.schedule_after(place * 100_000, lambda: self.crowd.trade_once(self.now_ns))
+        gap_s = rng.expovariate(scenario.crowd_per_second / scenario.burst)
+        self.schedule_after(int(gap_s * SECOND), lambda: self.crowd_acts(until_ns))
 
     # --- what came of it --------------------------------------------------------------------------
 
     def effect_log(self) -> str:
         whole = hashlib.blake2b(digest_size=16)
-        for each in self.together:
-            for life in each.lives:
+        for each in self.worlds:
+            for life in each.processes:
                 whole.update(life.digest.digest())
         return whole.hexdigest()

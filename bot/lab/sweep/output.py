@@ -1,5 +1,4 @@
-"""The findings of a sweep for people: as Markdown, and as one HTML file with plots and the same
-tables. What failed is shown, too, and what not to believe."""
+"""The findings of a sweep as Markdown, and as one HTML file with plots and the same tables."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -12,8 +11,7 @@ from bot.lab.sweep.sweep import Findings, Marginal, TrialRow
 from bot.page.plot import Plot, room_for, span_of
 from bot.page.skeleton import columns, figure, html_page, panel
 
-ROWS_MAX: Final = 20
-"""Of the table of trials and of the plot of gains; JSON has them all."""
+ROWS_MAX: Final = 20  # of the table of trials and of the plot of gains; JSON has them all
 
 
 def markdown(found: Findings) -> str:
@@ -41,7 +39,7 @@ def markdown(found: Findings) -> str:
 
 def _named(settings: Settings) -> str:
     named = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in settings.items())
-    return named or "as it stands"
+    return named or "base"
 
 
 def _share(each: Marginal) -> str:
@@ -51,7 +49,7 @@ def _share(each: Marginal) -> str:
 def _summary(found: Findings) -> str:
     lines = [
         f"{found.how}: {len(found.rows)} trials on {len(found.cases)} cases of {found.where} "
-        f"({found.cases[0]}..{found.cases[-1]}); sought: {found.aim}; code {found.code}."
+        f"({found.cases[0]}..{found.cases[-1]}); objective: {found.aim}; code {found.code}."
     ]
     if not found.whole:
         lines.append("**Ended early: these are the trials so far.**")
@@ -60,9 +58,8 @@ def _summary(found: Findings) -> str:
         lines.append("No trial has a result.")
     else:
         lines.append(
-            f"Best: {_named(best.settings)}: {best.score:.4g}, over the configuration as it "
-            f"stands {interval_text(best.gain, '+.4g')}, chosen on the very cases that this is "
-            "said of."
+            f"Best: {_named(best.settings)}: {best.score:.4g}, over the base "
+            f"configuration {interval_text(best.gain, '+.4g')}, chosen on these very cases."
         )
     return "\n".join(lines)
 
@@ -93,13 +90,13 @@ def _followed(found: Findings) -> str:
             "score there": f"{each.past_score:.4g}",
             "what followed": each.after,
             "score": f"{each.score:.4g}",
-            "as it stands": f"{each.base_score:.4g}",
+            "base": f"{each.base_score:.4g}",
         }
         for each in found.followed
     ]
     return (
         f"{markdown_table('What followed each choice', rows)}\n\nOver all that followed, the "
-        f"choices gained {interval_text(gain, '+.4g')} over the configuration as it stands, "
+        f"choices gained {interval_text(gain, '+.4g')} over the base configuration, "
         f"p {gain.p:.4f}."
     )
 
@@ -107,7 +104,7 @@ def _followed(found: Findings) -> str:
 def _belief(found: Findings) -> str:
     rows = [
         _deflated("its results", found.deflated),
-        _deflated("its gains over the configuration as it stands", found.deflated_gain),
+        _deflated("its gains over the base configuration", found.deflated_gain),
     ]
     over, last = found.overfitting, "too few cases or trials to say."
     if over is not None:
@@ -171,7 +168,6 @@ def _scores(xs: Iterable[float], ys: Iterable[float], *, zero: bool = False) -> 
 def _traces(
     plot: Plot, xs: Sequence[float], lines: Sequence[tuple[str, str, Sequence[float]]]
 ) -> None:
-    """Lines of (style, name, values), with a dot at each value and the name at the end."""
     for style, _, values in lines:
         points = list(zip(xs, values, strict=True))
         plot.trace(style, points)
@@ -181,7 +177,6 @@ def _traces(
 
 
 def _search(found: Findings) -> str:
-    """Scores in the order of the trials, and the best so far."""
     rows = sorted(found.rows, key=lambda row: row.number)
     base, last = found.base.score, float(rows[-1].number)
     plot = _scores([0.0, last], [*(row.score for row in rows), base])
@@ -191,9 +186,7 @@ def _search(found: Findings) -> str:
         plot.dot("trial", row.number, row.score, 3, _named(row.settings))
     steps = zip(rows, found.trace, strict=True)
     plot.trace("ink good", [(row.number, best) for row, best in steps])
-    plot.names(
-        [("best so far", "ink good", found.trace[-1], ""), ("as it stands", "ink poor", base, "")]
-    )
+    plot.names([("best so far", "ink good", found.trace[-1], ""), ("base", "ink poor", base, "")])
     return figure("trials", "Trials", plot.svg("Trials"), "")
 
 
@@ -211,25 +204,23 @@ def _marginal(found: Findings, each: Marginal) -> str:
     for text, score in each.points:
         plot.dot("trial", places[text], score, 2.5, text)
     xs = [places[value] for value in each.values]
-    as_it_stands = ("ink poor", "as it stands", [base] * len(xs))
-    lines = [as_it_stands, ("ink fair", "mean", each.means), ("ink good", "best", each.bests)]
+    base_line = ("ink poor", "base", [base] * len(xs))
+    lines = [base_line, ("ink fair", "mean", each.means), ("ink good", "best", each.bests)]
     _traces(plot, xs, lines)
     title = f"{each.key}: variance of scores it explains: {_share(each)}"
     return figure("marginal", title, plot.svg(title), "")
 
 
 def _gains(found: Findings) -> str:
-    """Gains over the configuration as it stands with their intervals, the best first."""
     rows = []
     for row in found.rows[:ROWS_MAX]:
         name = f"{row.number}: {_named(row.settings)}"
         rows.append((name if len(name) <= 24 else f"{name[:23]}…", name, row.gain))
-    counted = "gain over the configuration as it stands [95 %]"
+    counted = "gain over the base configuration [95 %]"
     return gains("Gains of the best trials", counted, rows)
 
 
 def _splits(found: Findings) -> str:
-    """For each split: what the choice showed where it was chosen, and what followed."""
     rows = found.followed
     scores = [score for row in rows for score in (row.past_score, row.score, row.base_score)]
     plot = _scores([len(rows) + 1.0], scores, zero=True)
@@ -237,7 +228,7 @@ def _splits(found: Findings) -> str:
     lines = [
         ("ink open", "chosen, in its past", [row.past_score for row in rows]),
         ("ink good", "chosen, what followed", [row.score for row in rows]),
-        ("ink poor", "as it stands, then", [row.base_score for row in rows]),
+        ("ink poor", "base, then", [row.base_score for row in rows]),
     ]
     _traces(plot, [float(place) for place in range(1, len(rows) + 1)], lines)
     title = "What followed each choice"

@@ -1,7 +1,6 @@
-"""What a sweep goes over: keys of the configuration with the values that each may take, and which
-of them it tries next.
+"""The keys that a sweep varies, with their values, and which settings it tries next.
 
-Values stay texts, as the YAML would hold them; the configuration checks them as it checks the file.
+Values stay texts, as in the YAML; the configuration checks them as it checks the file.
 """
 
 import itertools
@@ -14,16 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bot.config.renamed import current_key
+
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import Trial
 
-Settings = dict[str, str]
-"""Text by key, in the order in which the keys were given."""
-
-POINTS_MAX: Final = 10_000
-"""Of one key, and of a whole grid."""
-
+Settings = dict[str, str]  # text by key, in the order in which the keys were given
+POINTS_MAX: Final = 10_000  # of one key, and of a whole grid
 ROUND: Final = 4
 """Settings that are proposed before the result of any of them is known, whatever the number of
 processes."""
@@ -46,23 +43,22 @@ class SpaceFault(ValueError):
 
 class Dimension(msgspec.Struct, frozen=True):
     """A key and what it may take: one of `values`, or where there are none any number from low to
-    high. ordered: the values are numbers that rise. log: equal ratios are equally far apart.
-    whole: whole numbers alone."""
+    high."""
 
     key: str
     values: tuple[str, ...] = ()
-    ordered: bool = False
+    ordered: bool = False  # the values are numbers that rise
     low: float = 0.0
     high: float = 0.0
-    log: bool = False
-    whole: bool = False
+    log: bool = False  # equal ratios are equally far apart
+    whole: bool = False  # whole numbers alone
 
     @property
     def ends(self) -> tuple[str, ...]:
         """Values by which the key can be tried: all of them, or the ends of the range."""
-        return self.values or (self.text(self.low), self.text(self.high))
+        return self.values or (self.write(self.low), self.write(self.high))
 
-    def text(self, value: float) -> str:
+    def write(self, value: float) -> str:
         """A number of the range as it is written, within the ends."""
         held = min(max(value, self.low), self.high)
         if self.whole:
@@ -86,15 +82,15 @@ class Dimension(msgspec.Struct, frozen=True):
         return distributions.FloatDistribution(self.low, self.high, log=self.log)
 
     def value(self, drawn: Any) -> str:
-        return self.values[drawn] if self.values else self.text(drawn)
+        return self.values[drawn] if self.values else self.write(drawn)
 
 
 # --- texts to dimensions --------------------------------------------------------------------------
 
 
 def space(texts: Sequence[str]) -> tuple[Dimension, ...]:
-    """The keys and values that texts such as `risk.order_qty=10:50:10` name. Raises SpaceFault,
-    also for a key that is given twice and for none at all."""
+    """The keys and values of texts such as `risk.order_qty=10:50:10`. Raises SpaceFault, also for a
+    repeated key and for none."""
     if not texts:
         raise SpaceFault(f"--over: at least one key is wanted; {_WANTED}")
     found = tuple(dimension(text) for text in texts)
@@ -103,7 +99,7 @@ def space(texts: Sequence[str]) -> tuple[Dimension, ...]:
         if keys.count(key) > 1:
             raise SpaceFault(f"--over {key}: given twice")
         if any(other.startswith(f"{key}.") for other in keys):
-            raise SpaceFault(f"--over {key}: another key stands inside of it")
+            raise SpaceFault(f"--over {key}: another key is inside of it")
     return found
 
 
@@ -112,6 +108,7 @@ def dimension(text: str) -> Dimension:
     key, equals, said = text.partition("=")
     if not equals or _KEY.fullmatch(key) is None:
         raise SpaceFault(f"--over {text[:80]!r}: KEY=VALUES, such as strategy.params.levels=1,2,3")
+    key = current_key(key)
     parts = said.split(":")
     if len(parts) > 1 and all(_NUMBER.fullmatch(part) for part in parts[:2]):
         return _range(key, said, parts)
@@ -140,7 +137,7 @@ def _range(key: str, said: str, parts: Sequence[str]) -> Dimension:
             raise wrong
         ratio, last = found.high / found.low, int(rest[1]) - 1
         numbers = (found.low * ratio ** (place / last) for place in range(last + 1))
-        return Dimension(key, tuple(dict.fromkeys(map(found.text, numbers))), ordered=True)
+        return Dimension(key, tuple(dict.fromkeys(map(found.write, numbers))), ordered=True)
     if not rest and not (whole and high - low < POINTS_MAX):
         return Dimension(key, low=float(low), high=float(high), whole=whole)
     step = rest[0] if rest else "1"
@@ -153,7 +150,7 @@ def _range(key: str, said: str, parts: Sequence[str]) -> Dimension:
     return Dimension(key, values, ordered=True)
 
 
-# --- what is tried --------------------------------------------------------------------------------
+# --- proposals --------------------------------------------------------------------------------
 
 
 def size_of(dimensions: Sequence[Dimension]) -> int | None:
@@ -164,8 +161,8 @@ def size_of(dimensions: Sequence[Dimension]) -> int | None:
 
 
 def points(dimensions: Sequence[Dimension]) -> list[Settings]:
-    """Every combination, the last key turning fastest. Raises SpaceFault where there is no end of
-    them, or more than POINTS_MAX."""
+    """Every combination, the last key turning fastest. Raises SpaceFault where they are infinite,
+    or more than POINTS_MAX."""
     for each in dimensions:
         if not each.values:
             raise SpaceFault(
@@ -188,8 +185,8 @@ class Search:
     """
 
     def __init__(self, how: str, dimensions: Sequence[Dimension], seed: int) -> None:
-        """how: `grid`, `random` or `bayes`. Raises SpaceFault for another name or a space without
-        a grid, ImportError without optuna, which a grid does not need."""
+        """how: `grid`, `random` or `bayes`. Raises SpaceFault for another name or a space without a
+        grid, and ImportError without optuna."""
         if how not in ("grid", "random", "bayes"):
             raise SpaceFault(f"--how {how}: grid, random or bayes")
         self._grid = iter(points(dimensions)) if how == "grid" else None
@@ -237,8 +234,8 @@ class Search:
                 yield settings
 
     def learn(self, settings: Settings, score: float | None) -> None:
-        """Take in what proposed settings came to, the higher the better; None where they failed.
-        They are given in the order in which they were proposed."""
+        """The score of proposed settings, the higher the better; None if they failed. In the order
+        of proposal."""
         if self._grid is None:
             trial = self._asked[tuple(settings.values())]
             self._study.tell(trial, score, state=self._failed if score is None else None)

@@ -1,7 +1,8 @@
-"""A sweep: trials are proposed, lived on every case, kept and learned from, round by round.
+"""Runs a sweep round by round, and says what to believe of its trials.
 
-Every trial has the same cases. A search learns the first part of them alone (`splits`), so that
-no proposal knows anything of the cases that judge the choice.
+Every trial has the same cases, and every interval resamples cases for both sides at once. A search
+learns the first part of the cases alone (`splits`), so no proposal knows the cases that judge the
+choice.
 """
 
 import itertools
@@ -18,21 +19,16 @@ from bot.lab.evaluate.statistics import DeflatedRatio, Floats, Interval, Ints, O
 from bot.lab.sweep.space import ROUND, Dimension, Search, Settings
 from bot.lab.sweep.trials import Case, CaseResult, Job, Runner, TrialConfig, TrialFault, code_of
 
-SPLITS: Final = 4
-"""Unless said otherwise, and unless there are too few cases for it."""
+SPLITS: Final = 4  # unless said otherwise, and unless there are too few cases for it
 
 
 class Aim(msgspec.Struct, frozen=True):
-    """What is sought: the mean over cases of a number, less `risk` times its standard deviation.
+    """The objective: the mean over cases of a number, less `risk` times its standard deviation."""
 
-    name: of the number in outcomes. sign: -1 where less of it is better. function: what gives the
-    number instead of a life, empty for none.
-    """
-
-    name: str
-    sign: int = 1
+    name: str  # of the number in outcomes
+    sign: int = 1  # -1 where less of it is better
     risk: float = 0.0
-    function: str = ""
+    function: str = ""  # what gives the number instead of a life, empty for none
 
     def score(self, rows: Floats) -> Floats:
         """Of rows by case, a score each. One case has no deviation."""
@@ -40,7 +36,7 @@ class Aim(msgspec.Struct, frozen=True):
         return means - self.risk * sds(rows)
 
     @property
-    def text(self) -> str:
+    def description(self) -> str:
         name = self.function or self.name
         less = f" - {self.risk:g} x sd" if self.risk else ""
         return f"{'minus ' if self.sign < 0 else ''}mean {name} a case{less}"
@@ -55,10 +51,7 @@ class Split(msgspec.Struct, frozen=True):
 
 def splits_of(cases: int, wanted: int | None) -> tuple[Split, ...]:
     """Cut the second half of the cases into `wanted` blocks; the past of each is everything before
-    it.
-
-    wanted None: SPLITS, or as many as there are cases for. Raises ValueError for more than that.
-    """
+    it. None: SPLITS, or as many as possible. Raises ValueError for too many."""
     first = (cases + 1) // 2
     rest = cases - first
     count = min(SPLITS, rest) if wanted is None else wanted
@@ -69,18 +62,17 @@ def splits_of(cases: int, wanted: int | None) -> tuple[Split, ...]:
 
 
 class Trial(msgspec.Struct, omit_defaults=True):
-    """One trial. number: from 1; 0 is the configuration as it stands. values: what is sought, by
-    case, empty until all are there. fault: why it has none. latched: lives that a breaker ended."""
+    """One trial."""
 
-    number: int
+    number: int  # from 1; 0 is the base configuration
     settings: Settings
-    values: list[float] = []
-    latched: int = 0
-    fault: str = ""
+    values: list[float] = []  # the objective, by case, empty until all are there
+    latched: int = 0  # lives that a breaker ended
+    fault: str = ""  # why it has none
 
 
 class SweepResult:
-    """One sweep. trials: in the order of their proposal, the configuration as it stands first.
+    """One sweep. trials: in the order of their proposal, the base configuration first.
     code: names the code that its lives depend on."""
 
     def __init__(
@@ -91,9 +83,8 @@ class SweepResult:
         splits: Sequence[Split],
         results: Path | None,
     ) -> None:
-        """results: where outcomes are kept, and taken from; None: in memory alone. Raises
-        StrategyFault for a function to score by that there is not, and ValueError for a file of
-        results that holds something else."""
+        """results: file of outcomes; None: in memory alone. Raises StrategyFault for a missing
+        score function, and ValueError for a file that holds something else."""
         self.code = code_of(configured.base, aim.function)
         self.aim = aim
         self.cases = cases
@@ -105,8 +96,7 @@ class SweepResult:
 
     @property
     def trials_ever(self) -> int:
-        """How many settings were ever tried with this file of results, in this sweep and before,
-        the configuration as it stands not counted."""
+        """Settings ever tried with this file of results, without the base configuration."""
         named = {key.partition("/")[0] for key in self._store.results} | self._tried
         return len(named - {self._jobs({})[0].trial})
 
@@ -118,11 +108,9 @@ class SweepResult:
         wanted: Callable[[], bool],
         progress: Callable[[int], None],
     ) -> bool:
-        """Sweep. most: trials at most. progress: called with how many more lives are done. Returns
-        True if it came to its end, False where no more was wanted.
-
-        Raises what the runner raises, and TrialFault where the configuration as it stands fails.
-        """
+        """most: trials at most. progress: called with how many more runs are done. Returns False if
+        no more was wanted. Raises what the runner raises, and TrialFault where the base
+        configuration fails."""
 
         def have_lived(settings: Sequence[Settings]) -> bool:
             """Live these; False where not all could be, for no more was wanted."""
@@ -135,7 +123,7 @@ class SweepResult:
         if not have_lived([{}]):
             return False
         if fault := self.trials[0].fault:
-            raise TrialFault(f"the configuration as it stands: {fault}")
+            raise TrialFault(f"the base configuration: {fault}")
         past = self.splits[0].past if self.splits else len(self.cases)
         while wanted() and len(self.trials) <= most:
             asked = search.propose(min(ROUND, most + 1 - len(self.trials)))
@@ -150,7 +138,7 @@ class SweepResult:
 
     def _jobs(self, settings: Settings) -> list[Job]:
         """Raises TrialFault."""
-        setup, function = self._configured.at(settings), self.aim.function
+        setup, function = self._configured.with_settings(settings), self.aim.function
         code = code_of(setup, function)
         return [Job(setup, settings, case, function, code) for case in self.cases]
 
@@ -161,25 +149,24 @@ class SweepResult:
         wanted: Callable[[], bool],
         progress: Callable[[int], None],
     ) -> None:
-        """Live what is not kept yet, and fill in each trial's result."""
         rows: list[tuple[Trial, list[Job]]] = []
         for trial in trials:
             try:
                 rows.append((trial, self._jobs(trial.settings)))
             except TrialFault as fault:
                 trial.fault = str(fault)
-        jobs = {job.key: job for _, row in rows for job in row}
+        jobs = {job.result_key: job for _, row in rows for job in row}
         outcomes = {key: each for key in jobs if (each := self._store.results.get(key))}
         missing = [job for key, job in jobs.items() if key not in outcomes]
         progress(len(trials) * len(self.cases) - len(missing))
         for job, outcome in runner(missing, wanted=wanted):
-            outcomes[job.key] = outcome
+            outcomes[job.result_key] = outcome
             if outcome.lasting:
-                self._store.put(job.key, outcome)
+                self._store.put(job.result_key, outcome)
             progress(1)
         for trial, row in rows:
             self._tried.add(row[0].trial)
-            came = [(job, outcomes[job.key]) for job in row if job.key in outcomes]
+            came = [(job, outcomes[job.result_key]) for job in row if job.result_key in outcomes]
             faults = [f"{job.case.name}: {each.fault}" for job, each in came if each.fault]
             if len(came) < len(row):
                 continue
@@ -191,36 +178,32 @@ class SweepResult:
             trial.latched = sum(each.values.get("latched", 0) > 0 for _, each in came)
 
 
-BINS: Final = 8
-"""In which near values are put together where a key took more of them than that."""
+BINS: Final = 8  # in which near values are put together where a key took more of them than that
 
 
 class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial over all cases. score: what is sought. gain: of its score over that of the
-    configuration as it stands. p: of the gain, Holm's over every trial here. better, worse: cases.
-    latched: lives that a breaker ended."""
+    """One trial over all cases."""
 
     number: int
     settings: Settings
-    score: float
+    score: float  # the objective
     mean: float
     sd: float
     least: float
-    gain: Interval
-    p: float
-    better: int
+    gain: Interval  # of its score over that of the base configuration
+    p: float  # of the gain, Holm's over every trial here
+    better: int  # better, worse: cases
     worse: int
-    latched: int
+    latched: int  # lives that a breaker ended
 
 
 class ForwardTest(msgspec.Struct, frozen=True, kw_only=True):
-    """A choice by past cases, and what followed. chosen: number of the trial, 0 for leaving the
-    configuration as it stands. past_score: of the choice, where it was chosen; score and
-    base_score: of the choice and of the configuration as it stands, on what followed."""
+    """A choice by past cases, and what followed. past_score: of the choice, where it was chosen;
+    score and base_score: of the choice and of the base configuration, on what followed."""
 
     past: str
     after: str
-    chosen: int
+    chosen: int  # number of the trial, 0 for leaving the base configuration
     settings: Settings
     past_score: float
     score: float
@@ -228,48 +211,40 @@ class ForwardTest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Marginal(msgspec.Struct, frozen=True, kw_only=True):
-    """A key by itself. is_number: False for names, and for numbers that were listed out of order.
-    values: as text, in order; of those put together the middle one. means, bests: of the scores
-    there. share: of all variance of scores that lies between these values, None for too few trials.
-    points: every trial's value and score, in order of proposal."""
+    """A key by itself. share: of all variance of scores that lies between these values, None for
+    too few trials."""
 
     key: str
-    is_number: bool
+    is_number: bool  # False for names, and for numbers that were listed out of order
     log: bool
-    values: list[str]
-    means: list[float]
+    values: list[str]  # as text, in order; of those put together the middle one
+    means: list[float]  # means, bests: of the scores there
     bests: list[float]
     share: float | None
-    points: list[tuple[str, float]]
+    points: list[tuple[str, float]]  # every trial's value and score, in order of proposal
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is reported. rows: the best first. base: the configuration as it stands.
-
-    whole: True if the sweep came to its end. trace: the best score so far, trial by trial.
-    followed_gain: of what was chosen over the configuration as it stands, a case, over everything
-    that followed; None without splits. deflated: of the best trial's numbers; deflated_gain: of
-    their differences from the configuration as it stands. trials_ever: settings that were ever
-    tried with these results.
-    """
+    """Everything that is reported. followed_gain: of the choices over the base configuration, per
+    case that followed; None without splits."""
 
     aim: str
     how: str
     where: str
     code: str
-    whole: bool
+    whole: bool  # True if the sweep came to its end
     cases: list[str]
-    base: TrialRow
-    rows: list[TrialRow]
+    base: TrialRow  # the base configuration
+    rows: list[TrialRow]  # the best first
     failed: list[Trial]
     followed: list[ForwardTest]
     followed_gain: Interval | None
-    trials_ever: int
-    deflated: DeflatedRatio | None
-    deflated_gain: DeflatedRatio | None
+    trials_ever: int  # settings that were ever tried with these results
+    deflated: DeflatedRatio | None  # of the best trial's numbers
+    deflated_gain: DeflatedRatio | None  # of their differences from the base configuration
     overfitting: Overfitting | None
     marginals: list[Marginal]
-    trace: list[float]
+    trace: list[float]  # the best score so far, trial by trial
 
     @property
     def best(self) -> TrialRow | None:
@@ -279,8 +254,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 def findings(
     sweep: SweepResult, dimensions: Sequence[Dimension], *, how: str, where: str, whole: bool
 ) -> Findings:
-    """What there is to be said of the trials that are there; the first one is the configuration as
-    it stands."""
+    """The first trial is the base configuration."""
     aim, names = sweep.aim, [case.name for case in sweep.cases]
     trials = [trial for trial in sweep.trials if not trial.fault]
     nets: Floats = np.array([trial.values for trial in trials])
@@ -309,7 +283,7 @@ def findings(
     followed, gain = _followed(aim, trials, nets, sweep.splits, names)
     ever, overs = sweep.trials_ever, nets[1:] - nets[0]
     return Findings(
-        aim=aim.text,
+        aim=aim.description,
         how=how,
         where=where,
         code=sweep.code,
@@ -330,7 +304,6 @@ def findings(
 
 
 def _gain(aim: Aim, values: Floats, base: Floats, places: Ints) -> Interval:
-    """What values score over those of the configuration as it stands."""
     drawn: Floats = aim.score(values[places]) - aim.score(base[places])
     return stats.interval(float(aim.score(values) - aim.score(base)), drawn, len(values))
 
@@ -338,12 +311,11 @@ def _gain(aim: Aim, values: Floats, base: Floats, places: Ints) -> Interval:
 def _followed(
     aim: Aim, trials: Sequence[Trial], nets: Floats, splits: Sequence[Split], names: Sequence[str]
 ) -> tuple[list[ForwardTest], Interval | None]:
-    """Each choice with what followed, and the gain over all that did."""
     out: list[ForwardTest] = []
     after: list[Floats] = []
     for split in splits:
         past, later = nets[:, : split.past], nets[:, split.past : split.until]
-        # Of equals the first: the configuration as it stands before any other.
+        # Of equals the first: the base configuration before any other.
         chosen = int(np.argmax(aim.score(past)))
         after.append(later[[chosen, 0]])
         out.append(
@@ -368,7 +340,6 @@ def _span(names: Sequence[str]) -> str:
 
 
 def _marginal(each: Dimension, trials: Sequence[Trial], scores: Floats) -> Marginal:
-    """Scores by the values of one key, whatever the others were."""
     texts = [trial.settings[each.key] for trial in trials]
     tried = [value for value in each.values if value in texts]
     tried = tried or sorted(set(texts), key=float)

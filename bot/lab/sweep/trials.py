@@ -1,9 +1,8 @@
-"""One trial: a configuration with some of its keys set otherwise, and what it comes to in a case: a
-seed of a world, or a recorded event.
+"""One trial: a configuration with changed keys, and its result in a case (a world's seed or a
+recorded event).
 
-The file's text is changed, not what was made of it: a trial is refused for whatever the file would
-be refused for, and defaults follow as they would. What it comes to is a pure function of the job,
-the same in this process, in another one and on a cluster.
+The file's text is changed and checked as the file is. The result depends on the job alone, in this
+process, in another one and on a cluster.
 """
 
 import copy
@@ -30,8 +29,8 @@ from bot.lab import pool
 from bot.lab.backtest.lookahead import watched
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import Tape, read_tapes, tape_folders, winners
-from bot.lab.evaluate.results import code_digest, digest_of, draws_of
-from bot.lab.evaluate.run import AVERAGED, live, settings_for
+from bot.lab.evaluate.results import code_digest, digest_of, random_inputs_of
+from bot.lab.evaluate.run import AVERAGED, run_strategy, settings_for
 from bot.lab.evaluate.scenarios import Scenario, SeedFault, is_held_out, span
 from bot.lab.evaluate.timeout import Stalled
 from bot.lab.exchange.assumptions import Terms
@@ -48,16 +47,12 @@ from venue.crowd.tape import (
     read_tape,
 )
 
-SCORE: Final = "score"
-"""What a function's number is called."""
-
+SCORE: Final = "score"  # what a function's number is called
 IN_WORLDS: Final = ("net", *(name for name in AVERAGED if name not in ("cpu_s", "errors")))
 _COUNTED: Final = ("fills", "maker_qty", "taker_qty", "printed_qty", "held_qty", "decisions")
 ON_TAPES: Final = ("net", "fees", "worst", "requests", *_COUNTED)
 
-_LARGEST: Final = 1e100
-"""Of a function's numbers: sums of their squares are finite still."""
-
+_LARGEST: Final = 1e100  # of a function's numbers: sums of their squares are finite still
 _SHOWN_MAX: Final = 300
 _ONE: Final = threading.Lock()
 """A worker of a cluster may have several threads; `watched` watches for all of them."""
@@ -79,45 +74,41 @@ class RunnerFault(Exception):
 
 
 class WorldCase(msgspec.Struct, frozen=True):
-    """A seed of a world. name: for people; key: in a file of results."""
+    """A seed of a world."""
 
     world: Scenario
     seed: int
-    name: str
-    key: str
+    name: str  # for people
+    key: str  # in a file of results
 
 
 class TapeCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A recorded event, or one of the equal pieces in which its time is cut.
+    """A recorded event, or one of the equal pieces in which its time is cut. folders: of the tape,
+    then of what it may have been made from; nobody but the harness may open them while a strategy
+    is loaded or runs."""
 
-    name, key: as of `WorldCase`. folders: of the tape, then of what it may have been made from;
-    nobody but the harness may open them while a strategy is loaded or runs. piece: from 0.
-    records: the first so many of the piece, None for all. data: names the recorded bytes.
-    """
-
-    name: str
+    name: str  # name, key: as of `WorldCase`
     key: str
     folders: tuple[str, ...]
     event: str
-    piece: int
+    piece: int  # from 0
     pieces: int
-    records: int | None
+    records: int | None  # the first so many of the piece, None for all
     reading: QueueModel
     terms: Terms
-    data: str
+    data: str  # names the recorded bytes
 
 
 Case = WorldCase | TapeCase
 
 
 def seeded(world: Scenario, seeds: range) -> tuple[Case, ...]:
-    """The seeds of a world, in order. Raises SeedFault for those of the holdout."""
     if is_held_out(seeds):
         raise SeedFault(
             f"seeds {span(seeds)}: 9001-9999 are the holdout of `bot evaluate`; "
             "nothing is ever tuned on them"
         )
-    return tuple(WorldCase(world, seed, str(seed), f"{world.key}/{seed}") for seed in seeds)
+    return tuple(WorldCase(world, seed, str(seed), f"{world.size_key}/{seed}") for seed in seeds)
 
 
 def recorded(
@@ -129,9 +120,8 @@ def recorded(
     pieces: int = 1,
     records: int | None = None,
 ) -> tuple[Case, ...]:
-    """The first `events` events of each tape in a folder, in the order of their time, each in so
-    many pieces of equal time; a piece in which nothing was recorded is left out. Raises
-    TapeFault."""
+    """The first `events` events of each tape by time, each in so many pieces of equal time; empty
+    pieces are left out. Raises TapeFault."""
     under = digest_of(reading, records, terms)
     found: list[tuple[int, str, TapeCase]] = []
     for folder in tape_folders(data):
@@ -159,8 +149,8 @@ def recorded(
 
 
 def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape | None:
-    """A piece of a tape's time, of it the first `records`; None where there is nothing in it. The
-    books and best prices of before the piece are its first records."""
+    """A piece of a tape's time, its first `records`; None if it is empty. It begins with the books
+    and best prices from before."""
     if pieces == 1 and records is None:
         return tape
     first_ns = decode_record(tape.lines[0]).ts
@@ -192,11 +182,11 @@ def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """All that a life depends on, except its case. folder: what paths of strategies start from."""
+    """All that a life depends on, except its case."""
 
     trader: TraderSettings
     choice: StrategyChoice
-    folder: str
+    folder: str  # what paths of strategies start from
 
     @property
     def digest(self) -> str:
@@ -205,8 +195,7 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 class TrialConfig:
-    """A configuration file, and what becomes of it under other settings. Raises ConfigFault when
-    the file as it stands is at fault."""
+    """A configuration file and its variants. Raises ConfigFault if the file is at fault."""
 
     def __init__(self, path: Path, world: Scenario | None) -> None:
         """world: where it is to be lived; None: on tapes."""
@@ -215,9 +204,9 @@ class TrialConfig:
         self._source: YamlText = draft.source
         self.base = self._setup(finish(draft))
 
-    def at(self, settings: Settings) -> Setup:
-        """The setup with these settings. Another strategy than the file names takes nothing of the
-        file's parameters. Raises TrialFault."""
+    def with_settings(self, settings: Settings) -> Setup:
+        """The setup with these settings. Another strategy than the file's takes none of its
+        parameters. Raises TrialFault."""
         content = copy.deepcopy(self._source.content)
         strategy, name = content.get("strategy"), settings.get("strategy.name")
         if name is not None and isinstance(strategy, dict) and strategy.get("name") != name:
@@ -228,15 +217,14 @@ class TrialConfig:
         try:
             return self._setup(finish(draft_of(source)))
         except ConfigFault as fault:
-            # The line of the file does not say what is wrong.
+            # The line of the file does not help.
             lines = [line.removeprefix(f"{source.path}:") for line in fault.faults]
             text = "; ".join(line.partition(": ")[2] for line in lines)
             raise TrialFault(text[:_SHOWN_MAX]) from None
 
     def _setup(self, config: BotConfig) -> Setup:
-        """In a world its own limits, budget, news and breakers. How long the trader trusts its data
-        and that it decides once a step at most are the world's; a life covers the whole of its
-        event, so there is no curfew."""
+        """A world brings its own staleness settings and decision interval, and needs no wind-down;
+        limits, budget, guards and breakers are the configuration's."""
         # A lone account on a tape or in a world takes no notice of these.
         trader = msgspec.structs.replace(
             config.trader,
@@ -257,9 +245,9 @@ class TrialConfig:
             )
         return Setup(trader, config.choice, str(self._source.path.parent.absolute()))
 
-    def probe(self, dimensions: Sequence[Dimension], *, is_lived: bool) -> None:
-        """Try each key by itself. Raises SpaceFault for a key of which no value is accepted, or,
-        where lives are lived, of which no value changes a life."""
+    def probe(self, dimensions: Sequence[Dimension], *, has_runs: bool) -> None:
+        """Try each key alone. Raises SpaceFault if no value is accepted or, where runs follow, if
+        no value changes anything."""
         chosen = any(each.key == "strategy.name" for each in dimensions)
         for each in dimensions:
             if chosen and each.key.startswith("strategy.params."):
@@ -267,20 +255,19 @@ class TrialConfig:
             found, text = [], ""
             for value in each.ends:
                 try:
-                    found.append(self.at({each.key: value}).digest)
+                    found.append(self.with_settings({each.key: value}).digest)
                 except TrialFault as fault:
                     text = text or str(fault)
             if not found:
                 raise SpaceFault(f"--over {each.key}: no value is accepted: {text}")
             # A single value may be the one that the file has.
-            if is_lived and len(found) > 1 and set(found) == {self.base.digest}:
+            if has_runs and len(found) > 1 and set(found) == {self.base.digest}:
                 where = "in worlds" if self._world is not None else "on tapes"
                 raise SpaceFault(f"--over {each.key}: nothing that is lived {where} hangs on it")
 
 
 def _set_key(content: dict[str, Plain], key: str, value: str) -> None:
-    """Set a dotted key of a file's text. Raises TrialFault where the file has a list or block
-    there."""
+    """Raises TrialFault where the file has a list or block there."""
     *blocks, last = key.split(".")
     for name in blocks:
         inner = content.setdefault(name, {})
@@ -298,33 +285,29 @@ def _set_key(content: dict[str, Plain], key: str, value: str) -> None:
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One life to be lived. settings: what the trial sets otherwise than the file. function: what
-    scores it instead, as `package.module:function` or `./file.py:function`; empty for none. code:
-    names the program that made the job."""
+    """One life to be lived. function: what scores it instead, as `package.module:function` or
+    `./file.py:function`; empty for none."""
 
     setup: Setup
-    settings: Settings
+    settings: Settings  # what the trial sets otherwise than the file
     case: Case
     function: str
-    code: str
+    code: str  # names the program that made the job
 
     @property
     def trial(self) -> str:
-        """What names the trial in a file of results. A function may look at the settings as they
-        were written."""
+        """Names the trial in a file of results. A function may read the settings as they were
+        written."""
         return digest_of(self.setup.digest, self.settings) if self.function else self.setup.digest
 
     @property
-    def key(self) -> str:
-        """What names the life in a file of results."""
+    def result_key(self) -> str:
         return f"{self.trial}/{self.case.key}/{self.code}"
 
 
 class CaseResult(msgspec.Struct, frozen=True):
     """What a life came to: numbers by name, money in dollars; or a fault, which is the trial's own.
-
-    lasting: True if the same job would come to the same again, so that it may be kept.
-    """
+    lasting: True if the same job would come to the same again, so that it may be kept."""
 
     values: dict[str, float]
     fault: str = ""
@@ -359,16 +342,14 @@ def run_job(job: Job) -> CaseResult:
 
 
 def measure(job: Job) -> dict[str, float]:
-    """Live a job and return its numbers by name: in worlds IN_WORLDS, on tapes ON_TAPES, and
-    `latched`, 1 where a breaker ended it.
-
-    Raises what a strategy, a tape or an account that does not close raises, and ValueError where
-    the strategy opened the tape.
-    """
+    """Run a job: IN_WORLDS or ON_TAPES by name, and `latched`, 1 if a breaker ended it. Raises what
+    a strategy, tape or account raises, and ValueError if the strategy opened the tape."""
     case, trader = job.case, job.setup.trader
     make = Makers(Path(job.setup.folder))(job.setup.choice)
     if isinstance(case, WorldCase):
-        life = live(case.world, draws_of(case.world, case.seed), make, settings=trader)
+        life = run_strategy(
+            case.world, random_inputs_of(case.world, case.seed), make, settings=trader
+        )
         if life.errors:
             raise _StrategyRaised(life.errors, life.fault)
         values = {name: life.figure(name) for name in IN_WORLDS}
@@ -396,8 +377,8 @@ def measure(job: Job) -> dict[str, float]:
 
 @lru_cache(maxsize=4)
 def _tape(folder: Path, event: str, data: str) -> tuple[Tape, Any]:
-    """A tape and how its rungs ended, which no trader is shown. Raises TapeFault, also where it is
-    not the one that `data` names: its results are kept under that name."""
+    """A tape and its winners, which no trader sees. Raises TapeFault, also if it is not the tape
+    that `data` names."""
     tape = read_tape(folder, event)
     won = winners(tape, folder)
     if digest_of(tape, won) != data:
@@ -406,8 +387,8 @@ def _tape(folder: Path, event: str, data: str) -> tuple[Tape, Any]:
 
 
 def _scored(job: Job) -> dict[str, float]:
-    """What the job's function says of it. Raises what the function raises, StrategyFault where
-    there is none, and ValueError for what is no number, or none that a table or file takes."""
+    """What the job's function returns. Raises what it raises, StrategyFault if there is none, and
+    ValueError for no usable number."""
     function = job.function
     found = getattr(module_of(function, Path(job.setup.folder)), function.rpartition(":")[2], None)
     if not callable(found):
@@ -445,12 +426,9 @@ def processes(count: int) -> Iterator[Runner]:
 
 @contextmanager
 def cluster(address: str) -> Iterator[Runner]:
-    """The workers of a Dask scheduler, such as tcp://127.0.0.1:8786. Each needs this program, and
-    tapes at the same path.
-
-    Raises ClusterFault when nobody answers there within seconds, ImportError without distributed;
-    the block raises RunnerFault when the scheduler goes, or a worker dies as often as it allows.
-    """
+    """The workers of a Dask scheduler, such as tcp://127.0.0.1:8786; each needs this program, and
+    tapes at the same path. Raises ClusterFault when nobody answers, ImportError without
+    distributed, and RunnerFault when the scheduler or a worker dies."""
     from distributed import Client, KilledWorker
 
     connect: Any = Client  # the library has no types for it

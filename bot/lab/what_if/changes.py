@@ -1,7 +1,7 @@
-"""Another configuration for a journalled run: keys that are set, or a file, checked as YAML is.
+"""Another configuration for a journalled run: keys to set, or a file, checked as YAML is.
 
-The journal's configuration is written out again as the YAML that it came from, the keys that are
-set take their places in it, and the whole is checked as a file is.
+The journal's configuration is written as the YAML that it came from, and the set keys take their
+places in it.
 """
 
 import json
@@ -10,51 +10,46 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct, structs, to_builtins
+from msgspec import Struct, structs
 
 from bot.config.bot_config import BotConfig, ConfigFault, draft_of, finish, read_draft
 from bot.config.diff import Change, changes
-from bot.config.sections import File
+from bot.config.renamed import current_key
+from bot.config.sections import SETTINGS_OF, File, key_of_field
 from bot.config.strict_yaml import Place, Plain, YamlFault, YamlText, read_yaml
 from bot.core import messages as m
 from venue.wire.instant import NS_PER_MS
 
-SECTIONS: Final = ("risk", "pace", "budget", "trust", "news", "curfew", "breakers", "start")
-"""The parts of the configuration that the trader's settings hold, as files name them."""
+SECTIONS: Final = tuple(SETTINGS_OF)
+"""The parts of the configuration that the trader\'s settings hold."""
 
 _STRATEGY: Final = "strategy"
 _SETTABLE: Final = (_STRATEGY, *SECTIONS)
 _NO_PART: Final = "strategy.budget_ms"
-_SESSION: Final = "session"
-"""Stands for a file that there is not."""
-
-_SET_LINE: Final = 0
-"""Keys that are set stand on a line that no file has."""
+_SESSION: Final = "session"  # instead of a file
+_SET_LINE: Final = 0  # keys that are set stand on a line that no file has
 
 
 class Wanted(Struct, frozen=True):
-    """What is to be tried. changed: the keys that are other than in the run."""
+    """A configuration to try."""
 
     configured: m.Configuration
-    changed: tuple[Change, ...]
+    changed: tuple[Change, ...]  # the keys that are other than in the run
 
 
 class Trial:
-    """Sets of keys, and perhaps a file, to be tried on a run's configuration.
-
-    Raises ConfigFault for a key or value that cannot be.
-    """
+    """Sets of keys, and perhaps a file, to be tried on a run's configuration. Raises ConfigFault
+    for a key or value that cannot be."""
 
     def __init__(self, sets: Sequence[str], file: Path | None, folder: Path) -> None:
-        """sets: texts such as `pace.dwell_ms=200`. file: instead of what the run had; None: it is
-        what the sets change. folder: what paths of strategy files start from."""
+        """sets: texts such as `throttle.dwell_ms=200`. file: replaces the run's configuration;
+        None: the sets change it. folder: where paths of strategy files start."""
         self._sets = _parsed(sets)
         self.file = file
         self._folder = folder
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing is to be other."""
         return not self._sets and self.file is None
 
     def on(self, then: m.Configuration) -> Wanted:
@@ -64,7 +59,7 @@ class Trial:
         wanted = _finished(self._with_sets(base))
         settings = wanted.trader
         if self.file is None:
-            parts = {name: getattr(settings, name) for name in map(_field, SECTIONS)}
+            parts = {field: getattr(settings, field) for field in SETTINGS_OF.values()}
             settings = structs.replace(then.settings, **parts)
         elif settings.series_ticker != then.settings.series_ticker:
             raise ConfigFault(
@@ -84,7 +79,6 @@ class Trial:
         return Wanted(configured, tuple(changed))
 
     def _with_sets(self, base: YamlText) -> YamlText:
-        """The content with the keys that are set."""
         content: dict[str, Plain] = json.loads(json.dumps(base.content))
         lines = dict(base.lines)
         strategy = content.get(_STRATEGY)
@@ -104,7 +98,7 @@ class Trial:
 
 
 def _finished(source: YamlText) -> BotConfig:
-    """The configuration; faults of keys that are set are told by those."""
+    """The configuration; faults of keys that are set name those keys."""
     try:
         return finish(draft_of(source))
     except ConfigFault as fault:
@@ -123,6 +117,7 @@ def _parsed(sets: Sequence[str]) -> dict[Place, Plain]:
     faults: list[str] = []
     for text in sets:
         key, equals, value = text.partition("=")
+        key = current_key(key)
         place: Place = tuple(key.split("."))
         if not equals or not all(place):
             faults.append(f"--set {text[:80]!r}: KEY=VALUE, such as strategy.params.levels=3")
@@ -136,7 +131,7 @@ def _parsed(sets: Sequence[str]) -> dict[Place, Plain]:
         elif key == _NO_PART:
             faults.append(f"--set {key}: nobody measures a strategy's time here")
         elif len(place) == 1:
-            faults.append(f"--set {key}: a key inside of it is wanted, such as pace.dwell_ms=200")
+            faults.append(f"--set {key}: a key inside of it is wanted: throttle.dwell_ms=200")
         elif not value.startswith(("[", "{", '"', "'")):
             found[place] = value
         else:
@@ -153,7 +148,6 @@ def _parsed(sets: Sequence[str]) -> dict[Place, Plain]:
 
 
 def _source(then: m.Configuration, folder: Path) -> YamlText:
-    """What a journal says of a configuration, as the content of a file."""
     params = json.loads(then.strategy.params_json, parse_float=Decimal)
     content: dict[str, Plain] = {
         "name": _SESSION,
@@ -163,21 +157,15 @@ def _source(then: m.Configuration, folder: Path) -> YamlText:
     }
     for section in SECTIONS:
         part: dict[str, Plain] = {}
-        for name, value in to_builtins(getattr(then.settings, _field(section))).items():
+        for name, value in structs.asdict(getattr(then.settings, SETTINGS_OF[section])).items():
             in_ms = name.endswith("_ns")
-            key = f"{name[:-3]}_ms" if in_ms else name
-            part[key] = str(max(1, value // NS_PER_MS) if in_ms and value else value)
+            part[key_of_field(name)] = str(max(1, value // NS_PER_MS) if in_ms and value else value)
         content[section] = part
     return YamlText(folder / _SESSION, content, {(): 1})
 
 
-def _field(section: str) -> str:
-    """The field of the trader's settings that holds a section."""
-    return "staleness" if section == "trust" else section
-
-
 def _written(value: Any) -> Plain:
-    """A value of JSON as it is written in YAML; what is null is left out."""
+    """A value of JSON as it is written in YAML; nulls are left out."""
     match value:
         case dict():
             return {key: _written(each) for key, each in value.items() if each is not None}

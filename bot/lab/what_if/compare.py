@@ -1,8 +1,7 @@
-"""A journalled run with another configuration, beside what happened and the model's own error.
+"""A journalled run with another configuration: what happened, the model's error, the difference.
 
-Three rows for each reading of the queue: what happened; what the model makes of the configuration
-that the run had, and so how far the model is from what happened; what it makes of the other one. A
-difference between the last two is worth what the model is worth.
+Three rows per queue model: what happened; the model with the run's own configuration, which shows
+its error; the model with the other one. A difference of the last two is worth as much as the model.
 """
 
 import time
@@ -27,20 +26,19 @@ from venue.wire.instant import NS_PER_MS
 from venue.wire.names import Ticker
 
 Progress = Callable[[str, int, int], None]
-"""Called now and then: what is done, how much of it is through, and of how much."""
+"""Called now and then: the work, how much is done, and of how much."""
 
 
 class ModelResult(Struct, frozen=True):
-    """What the model makes of the run under one reading. unchanged: of the configuration that
-    it had; changed: of the other one, None where none was wanted."""
+    """What the model makes of the run under one reading."""
 
     reading: str
-    unchanged: RunFigures
-    changed: RunFigures | None
+    unchanged: RunFigures  # of the configuration that it had
+    changed: RunFigures | None  # of the other one, None where none was wanted
 
 
 class ModelTerms(Struct, frozen=True):
-    """What the model was told; round trips and fees are those of the run."""
+    """What the model assumes; latencies and fees are those of the run."""
 
     read_lag_ns: int
     power: float
@@ -48,23 +46,21 @@ class ModelTerms(Struct, frozen=True):
 
 
 class WhatIfResult(Struct, frozen=True, kw_only=True):
-    """All of it. version: of the journal. cut: why it is told up to there alone, else empty.
-    short_qty: shares of ours that books should have shown and did not: 0 where the market without
-    us is known exactly. given_back: prints that filled us then. beside: the other series of its
-    process then, of which nothing is there."""
+    """All of it. short_qty: shares of ours that books should have shown and did not: 0 where the
+    market without us is known exactly."""
 
     nonce: str
-    beside: tuple[Ticker, ...]
+    beside: tuple[Ticker, ...]  # the other series of its process then, which are missing
     segments: tuple[str, ...]
-    version: int
+    version: int  # of the journal
     begun_ns: int
     ended_ns: int
-    cut: str
+    cut: str  # why it is up to there alone, else empty
     changed: tuple[Change, ...]
     happened: RunFigures
     played: tuple[ModelResult, ...]
     records: int
-    given_back: int
+    given_back: int  # prints that filled us then
     short_qty: int
     feed_ns: int
     write_ns: int
@@ -83,13 +79,9 @@ def compare(
     until: Until,
     progress: Progress = lambda _what, _done, _of: None,
 ) -> WhatIfResult:
-    """Play a run as it was configured and otherwise. again: the run, not replayed yet. had: what it
-    was configured with.
-
-    Raises ConfigFault for a configuration that cannot be, JournalFault for a run that cannot be
-    replayed (then this is another program than wrote the journal) or saw no market, and Stalled
-    when the strategy does not come back.
-    """
+    """Run it as configured and otherwise. again: the run, not replayed yet. had: its configuration.
+    Raises ConfigFault, JournalFault for a run that cannot be replayed or saw no market, and
+    Stalled."""
     began_s = time.process_time()
     wanted = None if trial.is_empty else trial.on(had)
     market = read_market(placed_entries(run.paths), beside_of(run), until, ends_at_payout=True)
@@ -102,7 +94,7 @@ def compare(
     if wanted is not None:
 
         def reconfigured(event: m.Reconfigured) -> m.Reconfigured | None:
-            # A file stands for the whole run; sets stand on top of every change of its own.
+            # A file replaces the whole configuration; sets apply on top of each of its changes.
             if trial.file is not None:
                 return None
             return structs.replace(event, configured=trial.on(event.configured).configured)
@@ -113,10 +105,10 @@ def compare(
         came = {}
         for name, setup in setups.items():
 
-            def told(done: int, what: str = f"{reading}, {name}") -> None:
+            def on_progress(done: int, what: str = f"{reading}, {name}") -> None:
                 progress(what, done, len(market.history))
 
-            came[name] = WhatIfRun(market, run.started, setup, terms, reading).run(told)
+            came[name] = WhatIfRun(market, run.started, setup, terms, reading).run(on_progress)
         played.append(ModelResult(reading.value, came["unchanged"], came.get("changed")))
     writes = sorted(market.write_trips_ns) or [0]
     return WhatIfResult(
@@ -151,7 +143,7 @@ def _happened(
         raise JournalFault(
             f"{run.paths[0].parent}: this program decides otherwise than the one that wrote the "
             f"journal, from {at.segment}:{at.entry} on (`bot replay` shows what); what happened "
-            "cannot be told beside what would have"
+            "cannot be compared"
         )
     if found.damage:
         raise JournalFault(found.damage)
@@ -191,23 +183,24 @@ _ROWS: Final[tuple[tuple[str, _Number, int], ...]] = (
 )
 
 
-def text(told: WhatIfResult) -> str:
-    """The whole of it."""
-    return "\n".join([*_head(told), "", *_figures(told), "", *_quotes(told), "", *notes(told)])
-
-
-def _head(told: WhatIfResult) -> Iterator[str]:
-    minutes = (told.ended_ns - told.begun_ns) / 60e9
-    yield (
-        f"session {told.nonce}, {told.segments[0]}, from {instant.from_ns(told.begun_ns)}, "
-        f"{minutes:.1f} minutes, {told.records} records of the market"
+def text(result: WhatIfResult) -> str:
+    return "\n".join(
+        [*_head(result), "", *_figures(result), "", *_quotes(result), "", *notes(result)]
     )
-    if told.cut:
-        yield f"told up to {instant.from_ns(told.ended_ns)} alone: {told.cut}"
-    for change in told.changed:
+
+
+def _head(result: WhatIfResult) -> Iterator[str]:
+    minutes = (result.ended_ns - result.begun_ns) / 60e9
+    yield (
+        f"session {result.nonce}, {result.segments[0]}, from {instant.from_ns(result.begun_ns)}, "
+        f"{minutes:.1f} minutes, {result.records} records of the market"
+    )
+    if result.cut:
+        yield f"up to {instant.from_ns(result.ended_ns)} alone: {result.cut}"
+    for change in result.changed:
         yield f"changed  {change.key}: {change.old} -> {change.new}"
-    if not told.changed:
-        yield "nothing is other than it was: only the model beside what happened"
+    if not result.changed:
+        yield "nothing was changed: the model and what happened"
 
 
 def _cell(value: float | None, digits: int, sign: str = "") -> str:
@@ -218,15 +211,14 @@ def _less(after: float | None, before: float | None) -> float | None:
     return None if after is None or before is None else after - before
 
 
-def _figures(told: WhatIfResult) -> Iterator[str]:
-    """A block for each reading: what happened, the model on the same, its error, and the other."""
-    for played in told.played:
+def _figures(result: WhatIfResult) -> Iterator[str]:
+    for played in result.played:
         heads = ["happened", "unchanged", "model error"]
         heads += [] if played.changed is None else ["changed", "difference"]
         name = f"under {played.reading}"
         yield f"{name:<{_NAME}}" + "".join(f"{head:>{_WIDE}}" for head in heads)
         for row, number, digits in _ROWS:
-            then, same = number(told.happened), number(played.unchanged)
+            then, same = number(result.happened), number(played.unchanged)
             cells = [_cell(then, digits), _cell(same, digits)]
             cells.append(_cell(_less(same, then), digits, sign="+"))
             if played.changed is not None:
@@ -237,16 +229,15 @@ def _figures(told: WhatIfResult) -> Iterator[str]:
     yield (
         "unchanged: the model on the unchanged configuration; model error: that less what happened"
     )
-    if told.changed:
+    if result.changed:
         yield "difference: changed less unchanged, both of the model"
 
 
-def _quotes(told: WhatIfResult) -> Iterator[str]:
-    """Presence and price of every rung and side: happened, unchanged and changed."""
-    for played in told.played:
-        sides = {"happened": told.happened, "unchanged": played.unchanged}
+def _quotes(result: WhatIfResult) -> Iterator[str]:
+    for played in result.played:
+        sides = {"happened": result.happened, "unchanged": played.unchanged}
         sides |= {} if played.changed is None else {"changed": played.changed}
-        longest = max((len(quoted.ticker) for quoted in told.happened.quotes), default=0)
+        longest = max((len(quoted.ticker) for quoted in result.happened.quotes), default=0)
         wide = max(_NAME, longest + 6)
         heads = "".join(f"{f'{head}: % at c x qty':>28}" for head in sides)
         yield f"{f'quotes, {played.reading}':<{wide}}{heads}"
@@ -261,34 +252,32 @@ def _quote(quoted: Quoted) -> str:
     return f"{100 * quoted.present:5.1f} {quoted.price_cents:6.2f} x{quoted.qty:6.1f}"
 
 
-def notes(told: WhatIfResult) -> list[str]:
-    """What a reader has to know beside the numbers, a line each."""
+def notes(result: WhatIfResult) -> list[str]:
     lines = [
-        f"{told.given_back} prints had filled us and are there for whoever would have met them",
-        f"requests take as long as they took then, a write {told.write_ns / NS_PER_MS:.0f} ms in "
-        f"the middle, the channel {told.feed_ns / NS_PER_MS:.0f} ms",
+        f"{result.given_back} prints had filled us and stay in the market",
+        f"requests take as long as they took then, a write {result.write_ns / NS_PER_MS:.0f} ms in "
+        f"the middle, the channel {result.feed_ns / NS_PER_MS:.0f} ms",
         "the others do as they did: nobody answers to other quotes, and no request fails",
     ]
-    if told.beside:
+    if result.beside:
         lines.append(
-            f"{', '.join(told.beside)} traded beside it then: what those take of the request bucket"
-            " and of the common limit of loss is not there, in either row of the model"
+            f"{', '.join(result.beside)} traded in its process: their share of the request budget "
+            "and the loss limit is missing in both rows of the model"
         )
-    if told.short_qty:
+    if result.short_qty:
         lines.append(
-            f"{told.short_qty} shares of ours should have stood in books and did not: the market "
+            f"{result.short_qty} shares of ours were missing from books: the market "
             "without us is not known exactly"
         )
-    lines += _troubles("happened", told.happened)
-    for played in told.played:
+    lines += _troubles("happened", result.happened)
+    for played in result.played:
         lines += _troubles(f"{played.reading}, unchanged", played.unchanged)
         lines += _troubles(f"{played.reading}, changed", played.changed)
-        lines += _doubts(told.happened, played)
+        lines += _doubts(result.happened, played)
     return lines
 
 
 def _troubles(name: str, of: RunFigures | None) -> Iterator[str]:
-    """What kept one side from quoting as its strategy would have."""
     if of is None:
         return
     if of.latched:
@@ -307,5 +296,5 @@ def _doubts(happened: RunFigures, played: ModelResult) -> Sequence[str]:
         return ()
     return (
         f"{played.reading}: the profit differs by {difference:+.2f} $, the model is off by "
-        f"{error:+.2f} $ on what is known: that difference says nothing",
+        f"{error:+.2f} $ on the known result: that difference says nothing",
     )

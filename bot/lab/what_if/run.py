@@ -1,7 +1,7 @@
 """Runs the trader again in the market of a journalled run, in virtual time, and measures it.
 
 What no request of ours caused comes when it came: books and prints of others, feed openings and
-gaps, implied values, halts, operator commands. Every request is answered after a round trip drawn
+gaps, implied values, halts, operator commands. Every request is answered after a latency drawn
 from those of the run; requests that failed then do not fail now.
 """
 
@@ -23,7 +23,7 @@ from bot.lab.exchange.assumptions import Latency, Terms
 from bot.lab.exchange.exchange import MAKER, PaperAccount
 from bot.lab.exchange.live import LiveMarket, catalogue_of
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.trader_run import IDLE_NS, TermsLink, TraderRun
+from bot.lab.exchange.trader_run import TermsLink, TraderRun, alone
 from bot.lab.journal_market import JournalMarket, MarketEvent
 from bot.lab.own_orders import OwnFill, OwnOrders, RestingChange
 from bot.lab.progress import Progress, no_progress
@@ -38,16 +38,14 @@ _HOUR_NS: Final = 3600 * NS_PER_SECOND
 
 
 class Quoted(msgspec.Struct, frozen=True):
-    """One side of a rung over a run. present: the part of the time in which anything of ours rested
-    there, 0 to 1. price_cents: our best price, canonical YES; qty: shares that rested; both
-    averaged over that time, None where it is none. filled_qty: shares."""
+    """One side of a rung over a run."""
 
     ticker: Ticker
     side: str
-    present: float
-    price_cents: float | None
-    qty: float | None
-    filled_qty: int
+    present: float  # the part of the time in which anything of ours rested there, 0 to 1
+    price_cents: float | None  # our best price, canonical YES
+    qty: float | None  # shares that rested; both averaged over that time, None where it is none
+    filled_qty: int  # shares
 
 
 class Sources(msgspec.Struct, frozen=True):
@@ -62,32 +60,26 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run came to. Money in cents, profit in thousandths of one.
-
-    maker_qty, taker_qty: shares that came to us, and that we took. requests: by kind; refused: by
-    code; unknown: answers that said neither. worst_case_max_cents: the most that could have been
-    lost at once. present: `Quoted.present` over all rungs and sides. profit: None before quoting.
-    events: that the trader took in. strategy_errors: answers that raised or could not be quoted,
-    each of which pulled the event for seconds; strategy_fault: the first of them, else empty.
-    """
+    """What a run came to. Money in cents, profit in thousandths of one. strategy_errors: answers
+    that raised or could not be quoted, each of which pulled the event for seconds;"""
 
     hours: float
     quotes: tuple[Quoted, ...]
-    present: float
+    present: float  # `Quoted.present` over all rungs and sides
     fills: int
-    maker_qty: int
+    maker_qty: int  # maker_qty, taker_qty: shares that came to us, and that we took
     taker_qty: int
     fees_cents: int
-    profit: Sources | None
-    requests: dict[str, int]
-    refused: dict[str, int]
-    unknown: int
-    worst_case_max_cents: int
+    profit: Sources | None  # None before quoting
+    requests: dict[str, int]  # by kind
+    refused: dict[str, int]  # by code
+    unknown: int  # answers that said neither
+    worst_case_max_cents: int  # the most that could have been lost at once
     decisions: int
     latched: str
-    events: int
+    events: int  # that the trader took in
     strategy_errors: int
-    strategy_fault: str
+    strategy_fault: str  # the first of them, else empty
 
 
 def figures_of(
@@ -98,9 +90,8 @@ def figures_of(
     events: int,
     clock_ahead_ns: int = 0,
 ) -> RunFigures:
-    """What a trader came to between two instants. own: its orders and fills. tickers: of every
-    rung, in order. events: that it took in. clock_ahead_ns: of the bot's clock, by which the
-    instants are, against the venue's."""
+    """own: the trader's orders and fills. tickers: of every rung, in order. clock_ahead_ns: of the
+    bot's clock, by which the instants are, against the venue's."""
     report = trader.report(span_ns[1])
     counters = report.counters
     begin_ns, end_ns = (at_ns - clock_ahead_ns for at_ns in span_ns)
@@ -147,7 +138,6 @@ def _quoted(
     span_ns: tuple[int, int],
     tickers: Mapping[MarketId, Ticker],
 ) -> Iterator[Quoted]:
-    """Every rung and side between two instants, rungs in the order of `tickers`."""
     begin_ns, end_ns = span_ns
     by_side: dict[tuple[MarketId, BookSide], list[RestingChange]] = {}
     for each in changes:
@@ -178,21 +168,18 @@ def _quoted(
         )
 
 
-_USUAL_TRIP_NS: Final = 30 * NS_PER_MS
-"""Of a run in which nothing was answered."""
-
+_USUAL_TRIP_NS: Final = 30 * NS_PER_MS  # of a run in which nothing was answered
 _TOLD_EVERY: Final = 500
 _EVEN: Final = Price(50)
-_ENOUGH_CENTS: Final = Cents(200)
-"""For a share at an even price, with any fee."""
+_ENOUGH_CENTS: Final = Cents(200)  # for a share at an even price, with any fee
 
 
 class Setup(Struct, frozen=True):
     """What a trader is made with. reconfigured: what a change of the run's configuration is now;
-    None: it does not come. remake: makes the strategies."""
+    None: it does not come."""
 
     configured: m.Configuration
-    remake: Remake
+    remake: Remake  # makes the strategies
     reconfigured: Callable[[m.Reconfigured], m.Reconfigured | None] = lambda event: event
 
 
@@ -226,31 +213,25 @@ class WhatIfRun:
             remake=setup.remake,
         )
         self._run = TraderRun(self._driver, self.venue, self.trader, TermsLink(terms))
-        self._run.observer = lambda event, _effects, _now_ns: self._own.take(event)
+        self._run.observer = lambda event, _effects, _now_ns: self._own.on_message(event)
 
     def run(self, progress: Progress = no_progress) -> RunFigures:
-        """Play it to its end. progress: called now and then with how much of the market is through.
-        Raises Stalled when the strategy does not come back, and DoesNotClose."""
+        """progress: records played. Raises Stalled and DoesNotClose."""
         market, driver, run = self._market, self._driver, self._run
         for at_ns, event in market.world:
-            driver.at(at_ns, partial(self._happens, event))
+            driver.schedule_at(at_ns, partial(self._happens, event))
         for at_ns, command in market.states:
-            driver.at(at_ns, partial(self._operated, command))
-        started = self._started
-        began = m.Started(
-            started.boot_nonce,
-            (),
-            started.new_account,
+            driver.schedule_at(at_ns, partial(self._operated, command))
+        began = structs.replace(
+            self._started,
+            open_intents=(),
+            working=(),
             journal=m.JournalFate.FOUND,
-            latched=started.latched,
             configured=_alone(self._setup.configured),
-            winners=started.winners,
-            complete_fill=started.complete_fill,
-            fills_since=started.fills_since,
-            event_cash=started.event_cash,
+            paper=False,
         )
         with ended_when_stalled():
-            run.receive([began])
+            run.deliver([began])
             for done, each in enumerate(market.history):
                 # What was so before the run began is so when it begins.
                 at_ns = max(each.seen.ts_ns + market.clock_ahead_ns, market.begun_ns)
@@ -268,16 +249,15 @@ class WhatIfRun:
         return figures_of(self.trader, self._own, span_ns, tickers, run.events)
 
     def _operated(self, command: v.Command) -> None:
-        self.venue.exchange.apply(command, self._driver.now_ns)
+        self.venue.exchange.execute(command, self._driver.now_ns)
 
     def _happens(self, event: m.Event) -> None:
-        """Something that no request brought about reaches the trader."""
         if isinstance(event, m.Reconfigured):
             changed = self._setup.reconfigured(event)
             if changed is None:
                 return
             event = structs.replace(changed, configured=_alone(changed.configured))
-        self._run.receive([event])
+        self._run.deliver([event])
 
 
 def _latency(trips_ns: Sequence[int]) -> Latency:
@@ -285,21 +265,13 @@ def _latency(trips_ns: Sequence[int]) -> Latency:
 
 
 def _alone(configured: m.Configuration) -> m.Configuration:
-    """The configuration without the series beside it, of which only is known what they did then. A
-    process that stands still is recognised by a silence of more than two idle turns."""
-    had = configured.settings
-    staleness = structs.replace(had.staleness, gap_ns=max(had.staleness.gap_ns, 2 * IDLE_NS))
-    return structs.replace(
-        configured, settings=structs.replace(had, staleness=staleness, other_series=())
-    )
+    return structs.replace(configured, settings=alone(configured.settings))
 
 
 class WhatIfMarket(LiveMarket):
-    """The markets of a run under one queue model, holdings as they were at the start.
-
-    What of a print that filled us then fills nobody of ours now goes to others at its price, as far
-    as there are any: their shares stand there no more until their size changes.
-    """
+    """The markets of a run under one queue model, with the inventory of its start. The rest of a
+    print that filled us goes to others at its price, whose shares are gone until their size
+    changes."""
 
     def __init__(self, market: JournalMarket, terms: Terms, queue_model: QueueModel) -> None:
         begun_ns = market.begun_ns
@@ -315,7 +287,7 @@ class WhatIfMarket(LiveMarket):
             for event in market.events.values()
         ]
         super().__init__(catalogue_of(newest), terms, queue_model, begun_ns)
-        # No order is larger than the venue takes; what is held may be.
+        # Inventory may be larger than the largest order.
         parts = [
             (market_id, outcome, min(qty - begin, QTY_MAX))
             for market_id, outcome, qty in market.holdings
@@ -330,21 +302,20 @@ class WhatIfMarket(LiveMarket):
         self, place: int, market_id: MarketId, outcome: Outcome, qty: int, now_ns: int
     ) -> None:
         """Shares are held, and the cash is what it was: they were bought before anything began."""
-        self.exchange.apply(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
+        self.exchange.execute(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
         name = ClientOrderId(f"held-{place}")
         bought = QtyOrder(market_id, outcome, Side.BUY, _EVEN, Qty(qty), TimeInForce.GTC, name)
-        self.exchange.apply(v.PlaceOrder(MAKER, bought), now_ns)
+        self.exchange.execute(v.PlaceOrder(MAKER, bought), now_ns)
         side, price = book_side(outcome, Side.BUY), canonical(outcome, _EVEN)
         self._acting_as_print = True
         self._meet(market_id, side, price, qty, now_ns)
         self._acting_as_print = False
-        self.exchange.apply(v.Withdraw(MAKER, Cents(self.gain_cents)), now_ns)
+        self.exchange.execute(v.Withdraw(MAKER, Cents(self.gain_cents)), now_ns)
         held = {**self.account.shares}
         self.account = PaperAccount()
         self.account.shares = held
 
     def play(self, event: MarketEvent, now_ns: int) -> None:
-        """A book or a print of others happens now."""
         before, seen = len(self.account.fills), event.seen
         if isinstance(seen, m.BookUpdate):
             self.on_frame(structs.replace(seen, ts_ns=now_ns), now_ns)
@@ -356,7 +327,7 @@ class WhatIfMarket(LiveMarket):
         left = seen.size - sum(fill.qty for fill in self.account.fills[before:])
         depth = self.depths[seen.market_id]
         side = BookSide.ASK if seen.taker_bought_yes else BookSide.BID
-        for price, size in [*depth.left(side)]:
+        for price, size in [*depth.remaining_levels(side)]:
             if price == seen.price:
-                depth.take(side, price, min(left, size))
+                depth.mark_taken(side, price, min(left, size))
                 self._changed[seen.market_id] = None

@@ -32,7 +32,6 @@ def _paths(bench: Bench) -> list[tuple[str, str]]:
 @check(needs=Needs.KEY)
 def check_without_a_known_credential_the_answer_is_401(bench: Bench) -> None:
     """Authentication | 401 unauthenticated: no credential, or an unknown one.
-
     Endpoints | All endpoints require a credential.
     Errors | 401 unauthenticated.
     Limits | A 401 carries none of the rate-limit headers.
@@ -91,7 +90,6 @@ def check_a_repeated_key_header_is_unauthenticated(bench: Bench) -> None:
 @check()
 def check_both_credentials_conflict_even_when_both_are_good(bench: Bench) -> None:
     """Authentication | Both headers together are 400 conflicting_credentials.
-
     Errors | 400 conflicting_credentials.
     """
     token = bench.token(bench.anna.user_id, ["svc:account:read"])
@@ -105,7 +103,6 @@ def check_both_credentials_conflict_even_when_both_are_good(bench: Bench) -> Non
 @check()
 def check_a_key_reaches_exactly_the_routes_of_its_scopes(bench: Bench) -> None:
     """Authentication | Key scopes: read for market data, orders, fills, positions and balance.
-
     Authentication | Key scopes: trade to place, amend and cancel; scopes do not nest.
     Authentication | A key with an empty scope list is rejected everywhere.
     Authentication | 403 forbidden_scope: valid credential lacking the required scope.
@@ -137,7 +134,6 @@ def check_a_trade_only_key_may_not_read_back_its_own_order(bench: Bench) -> None
 @check()
 def check_a_token_of_account_read_reaches_the_snapshot(bench: Bench) -> None:
     """Authentication | The snapshot endpoint accepts svc:account:read.
-
     Authentication | Bearer tokens carry granular scopes; cancel requires svc:orders:write.
     Authentication | svc:orders:bulk-cancel may cancel exact orders.
     Authentication | A bearer 403 names the missing scope.
@@ -181,7 +177,6 @@ def check_a_token_reaches_exactly_the_routes_of_its_scope(bench: Bench) -> None:
 @check()
 def check_a_revoked_key_stops_working_within_60_seconds(bench: Bench) -> None:
     """Authentication | A revoked key stops working within 60 seconds: 401 unauthenticated.
-
     Limits | Key revocation delay: up to 60 seconds.
     """
     made = bench.key(bench.user())
@@ -215,7 +210,6 @@ def check_an_expired_token_is_unauthenticated(bench: Bench) -> None:
 @check()
 def check_a_key_without_a_usable_user_is_misconfigured(bench: Bench) -> None:
     """Authentication | 403 api_key_misconfigured: the stored user reference is unusable.
-
     Errors | 403 api_key_misconfigured.
     """
     caller = bench.with_key(bench.key(None)["key"])
@@ -228,7 +222,6 @@ def check_a_key_without_a_usable_user_is_misconfigured(bench: Bench) -> None:
 @check()
 def check_an_eleventh_active_key_is_refused(bench: Bench) -> None:
     """Authentication | A holder may have at most 10 active keys.
-
     Limits | Active API keys: 10 per holder.
     """
     user = bench.user()
@@ -243,7 +236,6 @@ def check_an_eleventh_active_key_is_refused(bench: Bench) -> None:
 @check()
 def check_a_raw_key_is_shown_once(bench: Bench) -> None:
     """Authentication | The raw key is shown once; a hash and a short prefix are kept.
-
     Authentication | Keys have an explicit scope list.
     """
     user = bench.user()

@@ -26,16 +26,16 @@ def check_a_level_that_grows_or_shrinks_is_told_anew(bench: Bench) -> None:
     listener = bench.listener()
     listener.accepted(by_id(market))
 
-    def told(size: int) -> None:
+    def expect_size(size: int) -> None:
         listener.next_book(lambda book: [level["size"] for level in book["yes"]] == [size])
 
     first = bench.anna.placed(**buy(market, "yes", 35, 10))
-    told(10)
+    expect_size(10)
     bench.clara.placed(**buy(market, "yes", 35, 4))
-    told(14)
+    expect_size(14)
     bench.anna.amended(first["order_id"], qty=7)
-    told(11)
+    expect_size(11)
     bench.bruno.placed(**buy(market, "no", 65, 2))
-    told(9)
+    expect_size(9)
     bench.anna.cancelled(first["order_id"])
-    told(4)
+    expect_size(4)

@@ -21,7 +21,6 @@ RATES = (("0", "0"), ("0.0100", "0.0175"), ("0.0700", "0.0700"), ("0.0001", "0.3
 @check()
 def check_the_fee_of_a_fill_is_the_formula_ceiled(bench: Bench) -> None:
     """Market | Fee: rate x qty x p x (1-p), ceiled to whole cents.
-
     Market | maker_fee_rate and taker_fee_rate are decimal fractions of one market.
     Market | The fee is computed on the original economic price.
     """
@@ -46,7 +45,6 @@ def check_the_fee_of_a_fill_is_the_formula_ceiled(bench: Bench) -> None:
 @check()
 def check_a_resting_order_reserves_what_it_could_cost(bench: Bench) -> None:
     """Market | A resting order reserves what it could cost, including the fee.
-
     Order | reserved_cents: cash locked by this order.
     Balance | reserved_cents: cash against resting orders, price plus fee.
     Order status | create that rests: cash reserved.
@@ -79,7 +77,6 @@ def check_a_reserve_uses_the_dearer_rate(bench: Bench) -> None:
 @check(readings="S16")
 def check_the_fees_of_several_fills_are_one_ceiled_sum(bench: Bench) -> None:
     """Market | Ceiling once per order: after each fill it has paid the ceiled sum so far.
-
     Order | The reserve of a remainder is what the ceiled sum could still grow by.
     """
     market = bench.market()
@@ -120,7 +117,6 @@ def _budget(market: Json, price: int, cents: int, time_in_force: str) -> Json:
 @check()
 def check_a_budget_buys_what_it_can_fees_included(bench: Bench) -> None:
     """POST /orders | A budget is sized against the live book including fees; it never rests.
-
     POST /orders | qty and filled_qty are the executed size, spent_cents / qty its average cost.
     Order | qty of a budget order is the engine-derived executed size.
     Order | spent_cents: exact realized cash cost, only on the create response of a budget order.
@@ -146,7 +142,6 @@ def check_a_budget_buys_what_it_can_fees_included(bench: Bench) -> None:
 @check()
 def check_a_budget_is_capped_at_the_available_cash(bench: Bench) -> None:
     """POST /orders | A budget spends at most min(budget_cents, available cash).
-
     Limits | budget_cents is capped at available cash.
     """
     market, poor = bench.market(), bench.trader(cents=500)
@@ -176,7 +171,6 @@ def check_a_budget_walks_the_book_within_its_bound(bench: Bench) -> None:
 @check()
 def check_a_fok_budget_beyond_the_book_trades_nothing(bench: Bench) -> None:
     """POST /orders | fok: rejected 422 budget_not_fillable, nothing traded.
-
     Errors | 422 budget_not_fillable.
     """
     market = bench.market()
@@ -191,7 +185,6 @@ def check_a_fok_budget_beyond_the_book_trades_nothing(bench: Bench) -> None:
 @check()
 def check_a_budget_that_meets_nothing_is_refused(bench: Bench) -> None:
     """POST /orders | Nothing resting within the price bound is 422 no_executable_liquidity.
-
     Errors | 422 no_executable_liquidity.
     """
     market = bench.market()
@@ -249,7 +242,6 @@ def _trade_at_random(bench: Bench, callers: list[Caller], markets: list[Json]) -
 @check(readings="S4 S16")
 def check_cash_and_open_interest_account_for_every_cent(bench: Bench) -> None:
     """Balance | Cash moved is what the fills say, fees included, to the cent.
-
     MarketStats | As many YES as NO are held, as many as pairs are outstanding.
     Market | The fee of every order of a random session is the formula's, in exact fractions.
     Balance | Reserved cash is what the resting orders say.
@@ -265,8 +257,8 @@ def check_cash_and_open_interest_account_for_every_cent(bench: Bench) -> None:
         same(new - old, cash_flow(rows), "cash moved")
         for market in markets:
             of_market = [row for row in rows if row["ticker"] == market["ticker"]]
-            for order_id, (told, wanted) in fees_by_order(market, of_market).items():
-                same(told, wanted, f"fees of order {order_id}")
+            for order_id, (charged, wanted) in fees_by_order(market, of_market).items():
+                same(charged, wanted, f"fees of order {order_id}")
 
     # Second way: what left the accounts is fees and 100 cents for each pair issued.
     interest = {m["ticker"]: bench.anna.interest(m["ticker"]) for m in markets}

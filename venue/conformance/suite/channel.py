@@ -25,7 +25,6 @@ def _unheld(count: int) -> list[tuple[str, str, str]]:
 @check(needs=Needs.KEY, readings="S8")
 def check_the_channel_needs_no_credential(bench: Bench) -> None:
     """Events | Market data is pushed over a subscription channel.
-
     Authentication | Market-data subscriptions need no credential.
     """
     same(bench.listener().accepted(), 0)
@@ -34,7 +33,6 @@ def check_the_channel_needs_no_credential(bench: Bench) -> None:
 @check(readings="S8 S9 S10")
 def check_a_subscribe_is_acknowledged_and_followed_by_the_book(bench: Bench) -> None:
     """Client frame: subscribe | An accepted subscribe is acknowledged, then the books come.
-
     Target types | prediction-orderbook carries full YES and NO bid ladders.
     Handle rules | Units: integer cents, whole shares, ts in Unix nanoseconds.
     """
@@ -60,7 +58,6 @@ def check_a_subscribe_is_acknowledged_and_followed_by_the_book(bench: Bench) -> 
 @check(readings="S8 S10")
 def check_every_match_is_a_trade_and_a_ticker_frame(bench: Bench) -> None:
     """Target types | prediction-trade carries every match: price, size, maker, taker.
-
     Target types | prediction-ticker carries the last matched price and the trade's quantity.
     """
     market = bench.market()
@@ -151,7 +148,6 @@ def check_order_events_are_not_pushed(bench: Bench) -> None:
 @check(readings="S8 S9 S10")
 def check_a_subscribe_replaces_the_whole_set(bench: Bench) -> None:
     """Client frame: subscribe | subscribe replaces the entire set; it is not additive.
-
     Client frame: subscribe | There is no unsubscribe frame; the set is sent without the target.
     """
     first, second, third = bench.markets(3)
@@ -201,7 +197,6 @@ def check_a_market_named_twice_is_delivered_once(bench: Bench) -> None:
 @check(needs=Needs.KEY, readings="S8 S9")
 def check_200_targets_are_accepted_and_201_refused(bench: Bench) -> None:
     """Client frame: subscribe | At most 200 targets a message; more is too_many_targets.
-
     Limits | Subscription targets: 200 per subscribe message.
     Server error frame | code too_many_targets.
     """
@@ -225,7 +220,6 @@ def check_too_many_targets_leave_the_old_set(bench: Bench) -> None:
 @check(readings="S8 S9")
 def check_one_unknown_target_refuses_the_frame_and_leaves_the_old_set(bench: Bench) -> None:
     """Client frame: subscribe | If any target cannot be resolved: unknown_target, old set stays.
-
     Server error frame | Shape: type error, message, code; code unknown_target.
     """
     first, second = bench.markets(2)
@@ -285,7 +279,6 @@ def check_companies_and_rungs_are_separate_id_spaces(bench: Bench) -> None:
 @check(readings="S8 S9 S10")
 def check_an_implied_value_reaches_who_subscribed_to_the_company(bench: Bench) -> None:
     """Target types | market by symbol or marketId delivers prediction-implied-value.
-
     Target types | prediction-implied-value carries implied value and confidence.
     """
     company = bench.company()
@@ -301,7 +294,6 @@ def check_an_implied_value_reaches_who_subscribed_to_the_company(bench: Bench) -
 @check(readings="S8 S9")
 def check_a_new_market_and_a_halted_one_resolve_by_uuid_at_once(bench: Bench) -> None:
     """Handle rules | A UUID resolves immediately.
-
     Handle rules | halted market: resolves by eventMarketId.
     Versioning | UUID keys in subscriptions are supported in v1.
     """
@@ -332,7 +324,6 @@ BAD_TARGETS: Final[tuple[Any, ...]] = (
 @check(needs=Needs.KEY, readings="S48")
 def check_a_target_without_exactly_one_key_of_its_own_does_not_parse(bench: Bench) -> None:
     """Client frame: subscribe | Exactly one key per target; both or neither fails to parse.
-
     Target types | event-market has ticker or eventMarketId, market has symbol or marketId.
     """
     listener = bench.listener()
@@ -383,7 +374,6 @@ def check_an_oversize_message_closes_only_its_own_connection(bench: Bench) -> No
 @check(readings="S8")
 def check_a_new_market_is_unknown_by_ticker_until_the_refresh(bench: Bench) -> None:
     """Handle rules | A new market or company resolves by handle only after the periodic refresh.
-
     Handle rules | Handles are checked against a directory.
     """
     # The refresh may fall right between the making and the asking, but not five times.
@@ -402,7 +392,6 @@ def check_a_new_market_is_unknown_by_ticker_until_the_refresh(bench: Bench) -> N
 @check(patient=True, readings="S8 S9")
 def check_handles_resolve_after_the_refresh_trimmed_and_in_any_case(bench: Bench) -> None:
     """Handle rules | Within about a minute a new market resolves by its ticker.
-
     Handle rules | Handles are trimmed and case-folded, then matched literally.
     Handle rules | Open market: resolves by handle and by UUID.
     Handle rules | Resolved market: resolves by handle and by UUID.
@@ -469,7 +458,6 @@ def check_a_series_or_event_ticker_is_rejected_with_a_pointer(bench: Bench) -> N
 @check(readings="S8 S9 S10")
 def check_a_symbol_may_change_and_be_reused(bench: Bench) -> None:
     """Handle rules | symbol is a company's current handle; it may change and be reused.
-
     Handle rules | A long-term reference should store the UUID: it stays.
     """
     company = bench.company()
@@ -482,8 +470,8 @@ def check_a_symbol_may_change_and_be_reused(bench: Bench) -> None:
         listener = bench.listener()
         same(listener.accepted(("market", "marketId", owner["project_id"])), 1)
         # The other's first: a UUID that had moved with the symbol would deliver it.
-        for told in (heir if owner is company else company, owner):
+        for publisher in (heir if owner is company else company, owner):
             body = {"value_dollars": "1000000", "confidence": "0.5"}
-            bench.act("POST", f"/companies/{told['project_id']}/implied-value", body)
+            bench.act("POST", f"/companies/{publisher['project_id']}/implied-value", body)
         data = next(listener.updates("prediction-implied-value"))
         same((data["symbol"], data["marketId"]), (symbol, owner["project_id"]))

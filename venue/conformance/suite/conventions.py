@@ -15,7 +15,6 @@ NOBODY: Final = "00000000-0000-4000-8000-000000000000"
 @check(needs=Needs.KEY)
 def check_every_read_answers_200_in_the_shape_of_its_resource(bench: Bench) -> None:
     """Endpoints | Reads and the snapshot succeed with 200.
-
     Global conventions | Amounts are integer cents, prices whole cents of 1 to 99.
     Balance | available_cents, reserved_cents and total_cents are integers.
     GET /portfolio/positions and GET /portfolio/fills | Both exist.
@@ -33,7 +32,6 @@ _PORTFOLIO: Final = ("/portfolio/balance", "/portfolio/positions", "/portfolio/f
 @check()
 def check_every_resource_keeps_the_conventions_after_a_trade(bench: Bench) -> None:
     """Global conventions | Money is integer cents everywhere but in volume_usd.
-
     Global conventions | volume_usd is a decimal string of dollars.
     Global conventions | Fee rates are decimal strings, fractions, never JSON floats.
     Global conventions | Timestamps are RFC3339 in UTC, suffixed Z.
@@ -57,7 +55,6 @@ def check_every_resource_keeps_the_conventions_after_a_trade(bench: Bench) -> No
 @check()
 def check_prices_of_1_and_99_are_accepted(bench: Bench) -> None:
     """Global conventions | Prices are whole cents, 1 to 99.
-
     Limits | Price: 1 to 99 cents.
     """
     market = bench.market()
@@ -108,7 +105,6 @@ def check_query_enums_are_taken_in_any_case(bench: Bench) -> None:
 def check_a_refused_enum_of_a_create_lists_what_is_accepted(bench: Bench) -> None:
     """Global conventions | A rejected value is 400 invalid_enum_value whose message lists every
     accepted value.
-
     Errors | 400 invalid_enum_value.
     """
     market = bench.some_market()
@@ -135,7 +131,6 @@ def check_unknown_is_no_value_to_send(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_a_refused_query_enum_lists_what_is_accepted(bench: Bench) -> None:
     """Global conventions | A rejected query enum names its set.
-
     GET /markets/{market_id}/candles | Any other interval is 400 naming the set.
     GET /orders | An unknown status is refused, naming groups and statuses.
     """
@@ -171,9 +166,9 @@ def check_instants_have_nanoseconds(bench: Bench) -> None:
     path = f"/markets/{market['ticker']}"
     snapshot = bench.anna.get(path + "/snapshot")
     event = bench.event_shown(market)
-    told = [market, order, snapshot["market"], snapshot["last_trade"], *snapshot["resting_orders"]]
-    told += [*event["markets"], *bench.anna.get("/orders")["orders"]]
-    instants = [row[name] for row in told for name in ("created_at", "updated_at") if name in row]
+    rows = [market, order, snapshot["market"], snapshot["last_trade"], *snapshot["resting_orders"]]
+    rows += [*event["markets"], *bench.anna.get("/orders")["orders"]]
+    instants = [row[name] for row in rows for name in ("created_at", "updated_at") if name in row]
     instants += [event["resolution_date"], snapshot["orderbook"]["as_of"]]
     instants += [row["timestamp"] for row in bench.anna.get(path + "/candles")["candles"]]
     for value in instants:
@@ -183,7 +178,6 @@ def check_instants_have_nanoseconds(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_a_limit_outside_its_range_is_clamped(bench: Bench) -> None:
     """Global conventions | limit outside 1 to 1000 is clamped, never rejected.
-
     Limits | Page size: 1 to 1000, out of range clamped.
     """
     for path, name in (("/markets", "markets"), ("/events", "events")):
@@ -196,7 +190,6 @@ def check_a_limit_outside_its_range_is_clamped(bench: Bench) -> None:
 @check()
 def check_the_default_page_size_is_100_and_a_walk_lists_every_market_once(bench: Bench) -> None:
     """Global conventions | The default limit is 100.
-
     Global conventions | The cursor is an opaque token, and the empty string on the last page.
     GET /markets | With no filter: the full active catalog, cursor-paged.
     """
@@ -213,7 +206,6 @@ def check_the_default_page_size_is_100_and_a_walk_lists_every_market_once(bench:
 @check(needs=Needs.KEY)
 def check_a_cursor_the_service_did_not_issue_is_refused(bench: Bench) -> None:
     """Global conventions | A cursor the service did not issue is 400 invalid_cursor.
-
     Global conventions | A bad cursor never restarts from page one.
     Errors | 400 invalid_cursor.
     """
@@ -255,7 +247,6 @@ def check_a_cursor_is_bound_to_its_list_its_filters_and_its_user(bench: Bench) -
 @check(needs=Needs.KEY, readings="S36")
 def check_a_limit_that_is_no_integer_is_invalid(bench: Bench) -> None:
     """Global conventions | A limit that is no integer is invalid_parameter, a huge one is clamped.
-
     Errors | 400 invalid_parameter.
     """
     for limit in ("ten", "1.5", "", "１０", "0x10"):
@@ -266,7 +257,6 @@ def check_a_limit_that_is_no_integer_is_invalid(bench: Bench) -> None:
 @check()
 def check_collections_without_rows_are_empty_arrays(bench: Bench) -> None:
     """Global conventions | Empty collections are always [] and never null.
-
     GET /markets/{market_id}/orderbook | A market that never traded is 200 with empty sides.
     Candle and candle series | [] when nothing traded.
     Snapshot | positions and resting_orders are [] when there are none.
@@ -294,7 +284,6 @@ def check_a_market_without_trades_lists_none(bench: Bench) -> None:
 @check()
 def check_an_absent_optional_field_is_left_out(bench: Bench) -> None:
     """Global conventions | An absent optional field is omitted, not null.
-
     Market | description, strike_unit and strike_value are optional.
     Event | sub_title and resolution_source are optional.
     """
@@ -305,9 +294,9 @@ def check_an_absent_optional_field_is_left_out(bench: Bench) -> None:
     same((full["description"], full["strike_unit"]), ("What it is", "USD billions"))
     shown = bench.event_shown(event)
     holds(not {"sub_title", "resolution_source"} & shown.keys(), f"{shown!r}")
-    told = {"sub_title": "A line", "resolution_source": "A register"}
-    other = bench.event_shown(bench.event(bench.scratch_company, **told))
-    same({name: other[name] for name in told}, told)
+    given = {"sub_title": "A line", "resolution_source": "A register"}
+    other = bench.event_shown(bench.event(bench.scratch_company, **given))
+    same({name: other[name] for name in given}, given)
 
 
 @check(needs=Needs.KEY, readings="S49")
@@ -327,7 +316,6 @@ def check_a_query_parameter_sent_twice_is_refused(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_every_failure_has_the_error_shape(bench: Bench) -> None:
     """Error body | code of the closed set and a free text are always there.
-
     Errors | Every failure body has the Error shape.
     Error body | details is a string, usually absent.
     """
@@ -348,7 +336,6 @@ def check_every_failure_has_the_error_shape(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_client_order_ids_have_1_to_64_printable_characters(bench: Bench) -> None:
     """POST /orders | client_order_id: 1 to 64 printable ASCII characters.
-
     Limits | client_order_id: 1 to 64 printable ASCII characters.
     """
     market = bench.some_market()
@@ -377,7 +364,6 @@ def check_client_order_ids_may_have_spaces_and_case_matters(bench: Bench) -> Non
 @check(needs=Needs.KEY)
 def check_ids_of_markets_events_and_companies_are_uuids(bench: Bench) -> None:
     """Market | market_id and project_market_id are UUIDs.
-
     Event | project_id and project_market_id are UUIDs.
     """
     events = bench.anna.get("/events", limit=5)["events"]

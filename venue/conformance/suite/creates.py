@@ -15,20 +15,19 @@ _AT_ONCE: Final = 10
 def check_a_create_says_what_matching_did(bench: Bench) -> None:
     """POST /orders | Matching is complete before the response; status is one of filled,
     partially_filled, open, canceled.
-
     Order status | create, nothing traded, the order rests: open.
     Order status | create, part traded, the remainder rests: partially_filled.
     Order status | create, the whole order traded: filled, nothing rests.
     """
     market = bench.market()
 
-    def told(order: dict[str, object]) -> tuple[object, ...]:
+    def outcome(order: dict[str, object]) -> tuple[object, ...]:
         return tuple(order[name] for name in ("status", "filled_qty", "remaining_qty", "qty"))
 
-    same(told(bench.anna.placed(**buy(market, "yes", 40, 5))), ("open", 0, 5, 5))
-    same(told(bench.bruno.placed(**buy(market, "no", 60, 2))), ("filled", 2, 0, 2))
-    same(told(bench.bruno.placed(**buy(market, "no", 61, 7))), ("partially_filled", 3, 4, 7))
-    same(told(bench.clara.placed(**buy(market, "yes", 39, 4))), ("filled", 4, 0, 4))
+    same(outcome(bench.anna.placed(**buy(market, "yes", 40, 5))), ("open", 0, 5, 5))
+    same(outcome(bench.bruno.placed(**buy(market, "no", 60, 2))), ("filled", 2, 0, 2))
+    same(outcome(bench.bruno.placed(**buy(market, "no", 61, 7))), ("partially_filled", 3, 4, 7))
+    same(outcome(bench.clara.placed(**buy(market, "yes", 39, 4))), ("filled", 4, 0, 4))
 
 
 @check(readings="S1")
@@ -47,7 +46,6 @@ def check_a_new_order_answers_201_and_everything_else_200(bench: Bench) -> None:
 @check()
 def check_a_re_send_returns_the_order_and_makes_no_second(bench: Bench) -> None:
     """POST /orders | Re-sending a client_order_id returns the existing order, and recovers the id.
-
     Order | order_id is derived deterministically from client_order_id.
     Order | Re-sending returns the same order with a fresh created_at.
     """
@@ -77,7 +75,6 @@ def check_many_re_sends_at_once_make_one_order(bench: Bench) -> None:
 @check(needs=Needs.KEYS)
 def check_two_users_may_use_one_client_order_id(bench: Bench) -> None:
     """POST /orders | The idempotency key is scoped to the user.
-
     Limits | client_order_id: unique per user.
     """
     market = bench.some_market()
@@ -92,7 +89,6 @@ def check_two_users_may_use_one_client_order_id(bench: Bench) -> None:
 @check(readings="S14")
 def check_a_re_send_with_another_body_is_a_duplicate(bench: Bench) -> None:
     """Errors | 422 duplicate_order_id: an order derived from this client_order_id is live.
-
     POST /orders | The same client_order_id with another body never makes a second order.
     """
     market = bench.market()
@@ -109,7 +105,6 @@ def check_a_re_send_with_another_body_is_a_duplicate(bench: Bench) -> None:
 @check(readings="S14")
 def check_a_re_send_shows_the_order_as_it_is_now(bench: Bench) -> None:
     """POST /orders | A re-send is answered whatever became of order, cash or market.
-
     result_unknown handling | Re-sending the identical request is safe recovery, halts or not.
     """
     market = bench.market()
@@ -126,7 +121,6 @@ def check_a_re_send_shows_the_order_as_it_is_now(bench: Bench) -> None:
 @check()
 def check_writes_and_reads_of_an_order_carry_their_own_fields(bench: Bench) -> None:
     """Order | client_order_id: only on the create response, absent from every read.
-
     Order | reserved_cents: on reads only, absent from create and amend responses.
     Order | spent_cents is absent on orders by qty and on every read.
     POST /orders | The response echoes client_order_id and has no reserved_cents.
@@ -147,7 +141,6 @@ def check_writes_and_reads_of_an_order_carry_their_own_fields(bench: Bench) -> N
 @check()
 def check_created_at_of_a_read_stays_and_updated_at_moves(bench: Bench) -> None:
     """Order | created_at: on a read, when the engine sequenced the order.
-
     Order | created_at of a create or amend response: the gateway's submit instant.
     """
     market = bench.market()
@@ -165,15 +158,14 @@ def check_created_at_of_a_read_stays_and_updated_at_moves(bench: Bench) -> None:
 def check_time_in_force_is_gtc_unless_told(bench: Bench) -> None:
     """POST /orders | time_in_force: gtc, ioc or fok; default gtc."""
     market = bench.market()
-    for told, wanted in ((None, "gtc"), ("gtc", "gtc"), ("ioc", "ioc"), ("fok", "fok")):
-        more: Json = {} if told is None else {"time_in_force": told}
+    for sent, wanted in ((None, "gtc"), ("gtc", "gtc"), ("ioc", "ioc"), ("fok", "fok")):
+        more: Json = {} if sent is None else {"time_in_force": sent}
         same(bench.anna.placed(**buy(market, **more))["time_in_force"], wanted)
 
 
 @check()
 def check_orders_match_at_the_resting_price(bench: Bench) -> None:
     """POST /orders | Fills execute at resting prices, which may be better than the limit.
-
     Fill | outcome_price is the caller's price; trade_price is the tape's, in YES cents.
     """
     market = bench.market()
@@ -206,7 +198,6 @@ def check_the_best_price_fills_first_and_then_the_oldest_order(bench: Bench) -> 
 @check()
 def check_ioc_and_fok_without_a_match_end_canceled(bench: Bench) -> None:
     """Order status | create, ioc or fok and nothing traded: canceled, never accepted.
-
     Order status | canceled: by the caller or by ioc/fok semantics; terminal.
     """
     market = bench.market()
@@ -241,7 +232,6 @@ def check_a_partly_filled_ioc_is_canceled(bench: Bench) -> None:
 @check()
 def check_orders_of_one_caller_never_trade_with_each_other(bench: Bench) -> None:
     """Order status | Self-trade prevention: both orders shrink by the overlap, no fill, no print.
-
     Order status | An order entirely consumed by self-trade prevention ends canceled.
     """
     market = bench.market()
@@ -286,7 +276,6 @@ def check_a_fok_that_meets_an_own_order_changes_nothing(bench: Bench) -> None:
 @check()
 def check_a_bearish_view_is_bought_as_the_other_outcome(bench: Bench) -> None:
     """What the service does | No short positions: a bearish view buys the other outcome.
-
     What the service does | A caller places, amends and cancels limit orders on yes or no.
     Position | outcome yes or no, qty of shares held.
     """
@@ -300,7 +289,6 @@ def check_a_bearish_view_is_bought_as_the_other_outcome(bench: Bench) -> None:
 @check()
 def check_one_market_can_yield_two_positions(bench: Bench) -> None:
     """Position | One market can yield two positions at once, one yes and one no.
-
     GET /portfolio/positions and GET /portfolio/fills | The caller's positions, per outcome.
     """
     market = bench.market()
@@ -317,7 +305,6 @@ def check_one_market_can_yield_two_positions(bench: Bench) -> None:
 @check()
 def check_a_sale_of_more_than_is_held_is_refused(bench: Bench) -> None:
     """POST /orders | A sell of more than is held is 422 insufficient_shares.
-
     Errors | 422 insufficient_shares.
     """
     market = bench.market()
@@ -334,7 +321,6 @@ def check_a_sale_of_more_than_is_held_is_refused(bench: Bench) -> None:
 @check()
 def check_a_buy_beyond_the_cash_is_refused(bench: Bench) -> None:
     """Errors | 422 insufficient_balance: the required reserve exceeds available cash.
-
     PUT /orders/{order_id} | 422 insufficient_balance.
     """
     market = bench.market()

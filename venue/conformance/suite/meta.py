@@ -33,7 +33,6 @@ def _description(bench: Bench, **headers: str) -> httpx.Response:
 @check(needs=Needs.KEY)
 def check_the_description_needs_no_credential(bench: Bench) -> None:
     """GET /openapi.yaml | No credential; an OpenAPI 3.1 description.
-
     Authentication | GET /openapi.yaml needs no credential.
     Versioning | OpenAPI 3.1 with interface version 1.0.0.
     """
@@ -53,7 +52,6 @@ def check_the_description_is_served_to_a_bad_credential(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_the_description_names_every_endpoint(bench: Bench) -> None:
     """GET /openapi.yaml | It describes every path and method of the interface.
-
     Endpoints | Paths are relative to a base address that ends in /v1.
     """
     body: dict[str, Any] = yaml.safe_load(_description(bench).text)

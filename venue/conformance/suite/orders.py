@@ -9,7 +9,6 @@ from venue.conformance.registry import Needs, check
 @check()
 def check_the_order_list_filters_by_status_groups_and_statuses(bench: Bench) -> None:
     """GET /orders | status takes group names and concrete statuses, comma-separated; default all.
-
     Order status | Groups: resting = accepted, open, partially_filled; canceled = canceled and
     expired; no order has status resting.
     GET /orders | Newest first.
@@ -49,7 +48,6 @@ def check_the_order_list_filters_by_status_groups_and_statuses(bench: Bench) -> 
 @check()
 def check_the_order_list_filters_by_market(bench: Bench) -> None:
     """GET /orders | ticker: one market, by ticker or UUID.
-
     GET /orders | Lists the caller's orders only.
     """
     first, second = bench.markets(2)
@@ -72,7 +70,6 @@ def check_an_unknown_market_filter_is_400_not_an_empty_page(bench: Bench) -> Non
 @check(readings="S3")
 def check_the_order_list_filters_by_event(bench: Bench) -> None:
     """GET /orders | Event scope: every market under one event.
-
     GET /orders | An unknown event is 400; with ticker it is 400 conflicting_identifiers.
     """
     markets = bench.markets(2)
@@ -111,7 +108,6 @@ def check_a_walk_over_orders_is_stable_while_new_ones_arrive(bench: Bench) -> No
 @check()
 def check_a_page_of_orders_has_100_rows_by_default_and_1000_at_most(bench: Bench) -> None:
     """Global conventions | The default limit is 100, and more than 1000 rows are never in a page.
-
     GET /orders | limit and cursor as in the conventions.
     """
     market, caller = bench.market(), bench.trader()
@@ -129,7 +125,6 @@ def check_a_page_of_orders_has_100_rows_by_default_and_1000_at_most(bench: Bench
 @check(needs=Needs.KEYS)
 def check_another_users_order_looks_like_no_order(bench: Bench) -> None:
     """GET /orders/{order_id} | 404 order_not_found covers no such order and someone else's.
-
     Errors | 404 order_not_found.
     DELETE /orders/{order_id} | 404 order_not_found.
     PUT /orders/{order_id} | 404 for an order that is not there or not the caller's.
@@ -148,7 +143,6 @@ def check_another_users_order_looks_like_no_order(bench: Bench) -> None:
 @check()
 def check_price_and_sizes_of_an_order_are_its_own_outcomes(bench: Bench) -> None:
     """Order | price: limit in cents for the order's own outcome.
-
     Order | qty: original size in shares; remaining_qty and filled_qty what became of it.
     Order | status, side, outcome and time_in_force of a read are those of the create.
     """
@@ -164,7 +158,6 @@ def check_price_and_sizes_of_an_order_are_its_own_outcomes(bench: Bench) -> None
 @check()
 def check_an_amend_changes_price_or_size_and_leaves_the_rest(bench: Bench) -> None:
     """PUT /orders/{order_id} | Amends a resting order's price and/or remaining size.
-
     PUT /orders/{order_id} | An omitted field keeps its value; other fields are ignored.
     """
     order = bench.anna.placed(**buy(bench.market(), "yes", 40, 10))
@@ -181,7 +174,6 @@ def check_an_amend_changes_price_or_size_and_leaves_the_rest(bench: Bench) -> No
 @check(readings="S13")
 def check_an_amended_qty_is_the_new_remaining_size(bench: Bench) -> None:
     """PUT /orders/{order_id} | qty is the new remaining size; order_id stays.
-
     PUT /orders/{order_id} | An amend to a crossing price trades at once.
     """
     market = bench.market()
@@ -212,7 +204,6 @@ def check_an_amend_to_a_crossing_price_says_what_matching_did(bench: Bench) -> N
 def check_a_place_is_kept_unless_the_price_changes_or_the_size_rises(bench: Bench) -> None:
     """PUT /orders/{order_id} | Queue priority is kept only if price is unchanged and qty does not
     increase.
-
     PUT /orders/{order_id} | Any price change or size increase goes to the back of the queue.
     """
     for changes, kept in (
@@ -239,7 +230,6 @@ def check_a_place_is_kept_unless_the_price_changes_or_the_size_rises(bench: Benc
 @check()
 def check_a_cancel_reports_what_it_removed(bench: Bench) -> None:
     """DELETE /orders/{order_id} | Cancels the resting or partially filled remainder.
-
     DELETE /orders/{order_id} | reduced_by is what the engine removed: less than last known after
     a fill.
     Order status | cancel of an order with working quantity: canceled; reserved cash released.
@@ -285,7 +275,6 @@ def check_filled_qty_of_a_cancel_is_a_floor(bench: Bench) -> None:
 @check()
 def check_a_filled_order_can_be_cancelled_no_more(bench: Bench) -> None:
     """Order status | cancel of a filled order: unchanged, 422 order_not_cancelable.
-
     Errors | 422 order_not_cancelable.
     DELETE /orders/{order_id} | 422 order_not_cancelable.
     Order status | filled: fully traded, terminal.
@@ -325,7 +314,7 @@ def check_cancelling_a_sale_frees_its_shares(bench: Bench) -> None:
 
 @check()
 def check_an_amend_offers_no_more_than_is_held(bench: Bench) -> None:
-    """PUT /orders/{order_id} | A sale that would grow beyond what is held is 422
+    """PUT /orders/{order_id} | A sale that would exceed the shares held is 422
     insufficient_shares, and stays as it is.
     """
     market = bench.market()
@@ -351,7 +340,6 @@ def _traded_elsewhere(bench: Bench) -> None:
 @check(readings="S4 S6")
 def check_fills_say_who_traded_what_at_which_price_and_fee(bench: Bench) -> None:
     """Fill | Both prices, size, fee, liquidity and the ids of order and print.
-
     GET /portfolio/positions and GET /portfolio/fills | fills: newest first, paged, by ticker,
     event_ticker or order_id.
     """
@@ -387,7 +375,6 @@ def check_fills_say_who_traded_what_at_which_price_and_fee(bench: Bench) -> None
 @check(readings="S5")
 def check_positions_say_what_the_shares_held_have_cost(bench: Bench) -> None:
     """Position | cost_basis, avg_entry_price and realized_pnl, in cents.
-
     GET /portfolio/positions and GET /portfolio/fills | positions: by ticker or event_ticker; none
     of 0 shares.
     """
@@ -417,7 +404,6 @@ def check_positions_say_what_the_shares_held_have_cost(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_a_balance_is_the_sum_of_its_parts(bench: Bench) -> None:
     """Balance | total_cents is the sum of available_cents and reserved_cents.
-
     GET /portfolio/balance | Response: Balance.
     """
     body = bench.anna.get("/portfolio/balance")

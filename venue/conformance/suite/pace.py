@@ -1,4 +1,4 @@
-"""Checks of the request limiter: the bucket, what shares it, and the headers of every answer."""
+"""Checks of the rate limit: the bucket, who shares it, and the headers of every answer."""
 
 import contextlib
 import http.client
@@ -39,7 +39,7 @@ def _connection(caller: Caller) -> http.client.HTTPConnection:
 
 
 def _drink(caller: Caller, until: Callable[[int], bool]) -> int:
-    """Ask for what costs a token and little else, until told; how many passed."""
+    """Send requests that cost a token and little else until `until`; how many passed."""
     path, passed = f"{urlsplit(caller.base_url).path}/orders/abc", 0
     with contextlib.closing(_connection(caller)) as connection:
         while True:
@@ -95,7 +95,7 @@ def _kept_empty(caller: Caller) -> Iterator[list[int]]:
 
 
 def _throttled(statuses: list[int], ask: Callable[[], httpx.Response], what: str) -> httpx.Response:
-    """The 429 of what is asked while the bucket is kept empty; a token may slip in now and then.
+    """The throttled reply of a request while the bucket is kept empty; a token may slip in.
 
     Raises Broken where it passes every time though most of what keeps the bucket empty does not,
     and Unjudged where that passes as well.
@@ -115,7 +115,6 @@ def _throttled(statuses: list[int], ask: Callable[[], httpx.Response], what: str
 @check()
 def check_the_bucket_holds_500_and_refills_at_250_a_second(bench: Bench) -> None:
     """Limits | Request rate: 250 a second sustained, burst 500, one bucket per API key.
-
     Errors | 429 rate_limited: token bucket empty.
     Limits | Retry-After and X-RateLimit-Reset: on a 429, seconds to wait and when it refills.
     """
@@ -136,14 +135,13 @@ def check_the_bucket_holds_500_and_refills_at_250_a_second(bench: Bench) -> None
     later = burst.ask("GET", "/portfolio/balance")
     same(later.status_code, 200, "after Retry-After")
     left = int(later.headers["x-ratelimit-remaining"])
-    # A clock may differ by a little; the request took a token, and a part of one is not told.
+    # A clock may differ by a little; the request took a token, and a part of one is not shown.
     holds(left >= 0.95 * min(500, 250 * waited_s) - 2, f"{left} left after {waited_s:.3f} s")
 
 
 @check()
 def check_every_route_is_throttled(bench: Bench) -> None:
     """Endpoints | Every authenticated endpoint can also return 401, 403 and 429.
-
     Limits | The bucket covers the whole surface.
     """
     caller, ticker = bench.trader(), bench.some_market()["ticker"]
@@ -157,7 +155,6 @@ def check_every_route_is_throttled(bench: Bench) -> None:
 @check()
 def check_what_is_throttled_changes_nothing(bench: Bench) -> None:
     """Errors | rate_limited: nothing reached the engine; safe to retry after backoff.
-
     Limits | A throttled cancel leaves the order resting.
     """
     user, market = bench.user(), bench.market()
@@ -190,7 +187,6 @@ def check_what_is_throttled_changes_nothing(bench: Bench) -> None:
 @check()
 def check_every_answer_takes_one_token_whatever_the_route(bench: Bench) -> None:
     """Limits | X-RateLimit-Limit and -Remaining are on every response to an authenticated request.
-
     Limits | One bucket per credential for the whole surface, not per route.
     """
     caller = bench.with_key(bench.key(bench.user())["key"])
@@ -266,14 +262,16 @@ def check_a_forbidden_request_costs_a_token_and_a_401_none(bench: Bench) -> None
     if refilled > 498:
         raise Unjudged(f"{_FAILURES} failures took long enough to fill the bucket")
     left = int(ask().headers["x-ratelimit-remaining"])
-    # Less the token of the last request and the part of one that is not told.
+    # Less the token of the last request and the part of one that is not shown.
     holds(left >= refilled - 2, f"{left} left of {refilled:.0f} after {_FAILURES} failures")
 
 
 @check(needs=Needs.KEY, readings="S42")
 def check_a_conflict_of_credentials_is_no_authenticated_request(bench: Bench) -> None:
-    """Limits | Before authentication no bucket is known: of two credentials no limiter headers."""
+    """Limits | Of two credentials no bucket is known, and there are no rate limit headers."""
     headers = {"X-API-KEY": "a", "Authorization": "Bearer b"}
     reply = bench.anna.ask("GET", "/markets", headers=headers)
     limiter = [name for name in reply.headers if name.lower().startswith("x-ratelimit")]
-    same((reply.status_code, limiter), (400, []), "limiter headers of a 400 before authentication")
+    same(
+        (reply.status_code, limiter), (400, []), "rate limit headers of a 400 before authentication"
+    )

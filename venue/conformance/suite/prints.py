@@ -8,9 +8,8 @@ from venue.conformance.registry import check
 
 @check(readings="S8 S10")
 def check_a_print_of_the_channel_is_canonical_whoever_made_it(bench: Bench) -> None:
-    """Target types | prediction-trade and -ticker are in canonical YES cents, whoever made them.
-
-    Target types | maker and taker are told by what each did, sales too.
+    """Target types | prediction-trade and -ticker are in canonical YES cents for all.
+    Target types | maker and taker show what each did, sales too.
     Ticker structure | A frame about a market carries ticker and UUID of that market.
     """
     market, other = bench.markets(2)

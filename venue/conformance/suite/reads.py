@@ -40,7 +40,6 @@ def check_the_unfiltered_list_holds_halted_markets_too(bench: Bench) -> None:
 @check()
 def check_a_search_is_literal_and_case_insensitive(bench: Bench) -> None:
     """GET /markets | q matches company name, symbol and event title.
-
     GET /markets | q matches a prefix of an event or market ticker.
     GET /markets | q is literal (percent and underscore are no wildcards), case-insensitive.
     """
@@ -66,7 +65,6 @@ def check_a_search_is_literal_and_case_insensitive(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_a_search_term_below_two_characters_is_refused(bench: Bench) -> None:
     """GET /markets | q shorter than 2 characters is 400.
-
     Limits | Search term: minimum 2 characters.
     Errors | 400 invalid_parameter for a search term too short.
     """
@@ -83,7 +81,6 @@ def check_an_empty_search_term_is_too_short(bench: Bench) -> None:
 @check()
 def check_a_filtered_list_is_one_page_and_filters_are_anded(bench: Bench) -> None:
     """GET /markets | With a filter: the whole matching set in one page, cursor empty.
-
     GET /markets | series_ticker: every rung of every quarter of a series, case-insensitive.
     GET /markets | project_id: every market for one company.
     GET /markets | Combined filters are ANDed.
@@ -110,7 +107,6 @@ def check_a_filtered_list_is_one_page_and_filters_are_anded(bench: Bench) -> Non
 @check(readings="S2")
 def check_events_filter_by_series_company_and_status(bench: Bench) -> None:
     """GET /events | Filters: one series (case-insensitive), one company, one lifecycle state.
-
     Event | project_id identifies the company.
     """
     company = bench.company()
@@ -149,7 +145,6 @@ def check_events_page_like_every_list(bench: Bench) -> None:
 @check()
 def check_the_book_is_canonical_best_first_and_added_up_per_price(bench: Bench) -> None:
     """Orderbook | In canonical YES terms: a buy of no at p is an ask at 100-p.
-
     Orderbook | bids and asks are best first, with price and size in shares.
     Orderbook | Level: price 1 to 99, size in shares.
     """
@@ -159,7 +154,7 @@ def check_the_book_is_canonical_best_first_and_added_up_per_price(bench: Bench) 
         bench.anna.placed(**buy(market, "yes", price, qty))
     for price, qty in ((60, 5), (58, 3)):
         bench.bruno.placed(**buy(market, "no", price, qty))
-    # The shares of the first trade: an offer of yes at 45 stands beside the mirrored ones.
+    # The shares of the first trade: an offer of yes at 45, among the mirrored ones.
     bench.anna.placed(**sell(market, "yes", 45, 1))
     path = f"/markets/{market['ticker']}/orderbook"
     book = eventually(lambda: bench.anna.get(path), lambda book: len(book["asks"]) == 3)
@@ -173,7 +168,6 @@ def check_the_book_is_canonical_best_first_and_added_up_per_price(bench: Bench) 
 @check()
 def check_as_of_advances_while_trades_print(bench: Bench) -> None:
     """Orderbook | as_of is when the depth was captured; it advances while trades print.
-
     What the service does | The order book and candles are recent views.
     """
     market = bench.market()
@@ -184,7 +178,7 @@ def check_as_of_advances_while_trades_print(bench: Bench) -> None:
     same(seen, sorted(set(seen)), "as_of of three books, a trade between each")
     # The instant of the request would be another one at every look.
     looks = {bench.anna.get(f"/markets/{market['ticker']}/orderbook")["as_of"] for _ in range(9)}
-    holds(len(looks) < 9, "as_of is another at every look at a book that stands still")
+    holds(len(looks) < 9, "as_of is another at every look at an unchanged book")
 
 
 @check()
@@ -210,7 +204,6 @@ def check_a_market_that_never_traded_hides_its_resting_orders(bench: Bench) -> N
 @check()
 def check_a_market_that_never_traded_has_no_last_price(bench: Bench) -> None:
     """Market | last_price is absent when the market has never traded.
-
     MarketStats | last_price is absent when the market has never traded.
     Snapshot | last_trade is absent when never traded, never a zero-valued object.
     GET /markets/{market_id}/snapshot | A brand-new market: a well-formed object, empty arrays,
@@ -228,7 +221,6 @@ def check_a_market_that_never_traded_has_no_last_price(bench: Bench) -> None:
 @check()
 def check_a_market_carries_its_fields_and_they_change_with_it(bench: Bench) -> None:
     """Market | Every required field is there; state is active, halted or resolved.
-
     Market | open_interest is the same as that of the stats.
     Market | created_at and updated_at are instants.
     """
@@ -256,10 +248,10 @@ def check_a_market_reads_the_same_in_lists_events_and_its_snapshot(bench: Bench)
         (event,) = bench.anna.get(f"/events/{market['event_ticker']}")["events"]
         return [r for r in (*listed, *event["markets"]) if r["market_id"] == market["market_id"]]
 
-    def told() -> list[tuple[object, object]]:
+    def shown() -> list[tuple[object, object]]:
         return [(row["open_interest"], row.get("last_price")) for row in rows()]
 
-    eventually(told, lambda pairs: pairs == [wanted] * 2)
+    eventually(shown, lambda pairs: pairs == [wanted] * 2)
 
 
 @check(readings="S46")
@@ -272,7 +264,6 @@ def check_prices_of_every_market_run_from_1_to_99_by_1(bench: Bench) -> None:
 @check(readings="S6")
 def check_a_print_is_canonical_and_names_nobody(bench: Bench) -> None:
     """MarketTrade (one print on the public tape) | Price in canonical YES cents, the same for both.
-
     MarketTrade (one print on the public tape) | No counterparty or order identity is published.
     MarketTrade (one print on the public tape) | trade_id is opaque; created_at gives the order.
     """
@@ -298,18 +289,17 @@ def check_a_print_is_canonical_and_names_nobody(bench: Bench) -> None:
 def check_the_last_trade_is_told_in_yes_cents_to_everybody(bench: Bench) -> None:
     """MarketTrade (one print on the public tape) | trade_id, ticker, market_id, price, qty,
     created_at.
-
     MarketStats | last_price is canonical YES cents.
     Snapshot | last_trade is the newest print.
     """
     market = bench.market()
     _trade(bench, market, 30, 2)
     ticker = market["ticker"]
-    told = [who.get(f"/markets/{ticker}/snapshot") for who in (bench.anna, bench.bruno)]
-    for snapshot in told:
+    shown = [who.get(f"/markets/{ticker}/snapshot") for who in (bench.anna, bench.bruno)]
+    for snapshot in shown:
         same((snapshot["last_trade"]["price"], snapshot["last_trade"]["qty"]), (30, 2))
         same((snapshot["stats"]["last_price"], snapshot["market"]["last_price"]), (30, 30))
-    same(told[0]["last_trade"], told[1]["last_trade"])
+    same(shown[0]["last_trade"], shown[1]["last_trade"])
 
 
 @check(readings="S41")
@@ -337,7 +327,6 @@ def check_volume_only_grows_and_has_no_24_hour_figure(bench: Bench) -> None:
 @check()
 def check_open_interest_counts_pairs_issued_and_not_retired(bench: Bench) -> None:
     """MarketStats | open_interest: covered YES+NO pairs issued and not yet retired.
-
     MarketStats | It changes on issuance or retirement, not on transfers between holders.
     """
     market = bench.market()
@@ -356,7 +345,6 @@ def check_open_interest_counts_pairs_issued_and_not_retired(bench: Bench) -> Non
 @check()
 def check_candles_cover_the_last_24_hours_unless_told(bench: Bench) -> None:
     """GET /markets/{market_id}/candles | from: default 24 hours before now; to: default now.
-
     GET /markets/{market_id}/candles | from and to bound the window; one without trades is an empty
     series.
     """
@@ -375,7 +363,6 @@ def check_candles_cover_the_last_24_hours_unless_told(bench: Bench) -> None:
 @check()
 def check_candles_of_every_interval_tell_the_tape(bench: Bench) -> None:
     """Candle and candle series | timestamp, open, high, low, close, volume and trade_count.
-
     Candle and candle series | interval is one of 30s, 1m, 1h, 4h, 12h, 1d.
     GET /markets/{market_id}/candles | Oldest first, built from the tape in canonical YES cents.
     GET /markets/{market_id}/candles | 4h and 12h are aggregated from hourly.
@@ -402,7 +389,6 @@ def check_candles_of_every_interval_tell_the_tape(bench: Bench) -> None:
 @check(readings="S7")
 def check_candles_are_hourly_by_default_and_count_shares(bench: Bench) -> None:
     """GET /markets/{market_id}/candles | The default interval is 1h.
-
     Candle and candle series | volume is in shares; empty buckets are left out.
     """
     market = bench.market()
@@ -416,7 +402,6 @@ def check_candles_are_hourly_by_default_and_count_shares(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_a_bad_candle_window_is_refused(bench: Bench) -> None:
     """GET /markets/{market_id}/candles | from after to is 400 invalid_parameter.
-
     Errors | 400 invalid_parameter for an unparseable timestamp.
     """
     path = f"/markets/{bench.some_market()['ticker']}/candles"
@@ -433,7 +418,6 @@ def check_a_bad_candle_window_is_refused(bench: Bench) -> None:
 @check()
 def check_a_snapshot_holds_the_callers_own_state_and_nobody_elses(bench: Bench) -> None:
     """Snapshot | positions and resting_orders are the caller's own.
-
     Snapshot | market, orderbook, stats, positions and resting_orders are required.
     GET /markets/{market_id}/snapshot | It excludes cash balance and sibling rungs.
     """
@@ -446,7 +430,7 @@ def check_a_snapshot_holds_the_callers_own_state_and_nobody_elses(bench: Bench) 
     same([row["order_id"] for row in mine["resting_orders"]], [order["order_id"]])
     same([(row["outcome"], row["qty"]) for row in mine["positions"]], [("yes", 2)])
     same((hers["resting_orders"], hers["positions"]), ([], []))
-    # Without these neither cash nor another rung could be told; the rest a venue may add.
+    # Without these neither cash nor another rung could be recognised; the rest a venue may add.
     holds(not {"balance", "markets", "events"} & mine.keys(), f"{mine.keys()}")
 
 
@@ -469,20 +453,19 @@ def check_a_sale_that_rests_commits_its_shares_in_the_snapshot(bench: Bench) -> 
     _trade(bench, market, 50, 5)
     bench.anna.placed(**sell(market, "yes", 90, 3))
 
-    def told() -> tuple[list[int], int]:
+    def shown() -> tuple[list[int], int]:
         body = bench.anna.get(f"/markets/{market['ticker']}/snapshot")
         committed = [row["remaining_qty"] for row in body["resting_orders"]]
         return committed, body["positions"][0]["qty"]
 
-    eventually(told, lambda now: now == ([3], 5))
+    eventually(shown, lambda now: now == ([3], 5))
     bench.clara.placed(**buy(market, "yes", 90, 1))
-    eventually(told, lambda now: now == ([2], 4))
+    eventually(shown, lambda now: now == ([2], 4))
 
 
 @check()
 def check_reads_may_lag_a_write_and_then_catch_up(bench: Bench) -> None:
     """What the service does | Reads are projected asynchronously and may briefly lag a write.
-
     What the service does | Writes are synchronous: the reply carries what matching did.
     GET /orders | Projected with a lag.
     Order status | accepted is visible on reads only; treat it as open.

@@ -26,7 +26,6 @@ def _each_refused(bench: Bench, changes: list[dict[str, Any]], code: str) -> Non
 @check(needs=Needs.KEY)
 def check_a_create_without_its_idempotency_key_is_refused(bench: Bench) -> None:
     """POST /orders | client_order_id missing is 400 missing_idempotency_key.
-
     Errors | 400 missing_idempotency_key: a write lacks client_order_id.
     """
     _each_refused(bench, [{"client_order_id": WITHOUT}], "missing_idempotency_key")
@@ -35,7 +34,6 @@ def check_a_create_without_its_idempotency_key_is_refused(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_a_field_of_the_wrong_type_is_a_bad_body(bench: Bench) -> None:
     """Errors | 400 invalid_request_body: a field has the wrong type.
-
     POST /orders | price, qty, outcome, side and client_order_id have their JSON types.
     """
     wrong: list[dict[str, Any]]
@@ -61,7 +59,6 @@ def check_a_required_field_left_out_is_refused(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_a_price_outside_1_to_99_is_refused(bench: Bench) -> None:
     """POST /orders | 400 invalid_price.
-
     Errors | 400 invalid_price: not a whole number of cents from 1 to 99.
     """
     wrong = (0, 100, -1, 40.5, 10**30, 10**999)
@@ -71,7 +68,6 @@ def check_a_price_outside_1_to_99_is_refused(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_a_qty_below_one_share_is_refused(bench: Bench) -> None:
     """POST /orders | 400 invalid_qty.
-
     Errors | 400 invalid_qty: not a whole number above zero.
     Limits | Quantity: whole shares >= 1.
     """
@@ -81,7 +77,6 @@ def check_a_qty_below_one_share_is_refused(bench: Bench) -> None:
 @check(needs=Needs.KEY, readings="S25")
 def check_a_qty_above_the_ceiling_is_refused(bench: Bench) -> None:
     """Errors | 400 invalid_qty above the per-order ceiling.
-
     Errors | 400 invalid_budget above the per-order notional ceiling.
     """
     _each_refused(bench, [{"qty": 1_000_001}, {"qty": 10**400}], "invalid_qty")
@@ -92,7 +87,6 @@ def check_a_qty_above_the_ceiling_is_refused(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_budgets_out_of_place_are_refused(bench: Bench) -> None:
     """POST /orders | Both qty and budget_cents are 400 invalid_budget.
-
     POST /orders | A budget with gtc or a non-buy side is 400 invalid_budget.
     Errors | 400 invalid_budget: with qty, non-buy, gtc, or non-positive.
     Limits | Budget: budget_cents >= 1.
@@ -156,7 +150,6 @@ def check_unknown_fields_are_ignored_and_null_counts_as_absent(bench: Bench) -> 
 @check()
 def check_a_malformed_amend_is_refused(bench: Bench) -> None:
     """PUT /orders/{order_id} | At least one of price or qty is required; neither is 400.
-
     PUT /orders/{order_id} | price is an integer of 1 to 99, qty an integer.
     """
     order = bench.anna.placed(**buy(bench.market(), price=1, qty=1))

@@ -9,7 +9,6 @@ from venue.conformance.registry import check
 @check()
 def check_a_halted_market_rejects_orders(bench: Bench) -> None:
     """Market state | A halted market rejects orders with 422 market_halted.
-
     Errors | 422 market_halted.
     """
     market = bench.market()
@@ -35,7 +34,6 @@ def check_a_halt_keeps_orders_allows_cancels_and_can_end(bench: Bench) -> None:
 @check()
 def check_a_resolved_market_rejects_orders_for_ever_and_stays_readable(bench: Bench) -> None:
     """Market state | A resolved market rejects orders with 422 market_resolved permanently.
-
     Market state | A resolved market reads open_interest 0; its ticker stays resolvable.
     MarketStats | A resolved market reads 0.
     Errors | 422 market_resolved.
@@ -87,7 +85,6 @@ def check_a_winning_share_pays_100_and_a_losing_one_nothing(bench: Bench) -> Non
 @check()
 def check_resting_orders_of_a_resolved_market_end(bench: Bench) -> None:
     """Order status | expired: ended without the caller asking; terminal.
-
     Order status | cancel of an expired order: unchanged, 422 order_not_cancelable.
     """
     market = bench.market()
@@ -115,7 +112,6 @@ def check_resolution_ends_resting_orders_as_expired(bench: Bench) -> None:
 @check()
 def check_settled_means_every_rung_has_resolved(bench: Bench) -> None:
     """Event status | settled: every rung has resolved; mid-resolution a ladder is still closed.
-
     Event status | States: unopened, open, closed, settled.
     """
     event = bench.event(bench.scratch_company)
@@ -156,7 +152,6 @@ def check_an_event_is_closed_by_the_operator_or_its_first_resolution(bench: Benc
 @check()
 def check_a_halted_venue_accepts_nothing_cancels_included(bench: Bench) -> None:
     """Venue state | venue_halted: nothing accepted, cancels included; 409.
-
     Errors | 409 venue_halted.
     """
     market = bench.market()
@@ -184,7 +179,6 @@ def check_reads_go_on_while_the_venue_is_halted(bench: Bench) -> None:
 @check()
 def check_a_venue_in_cancel_only_takes_cancels_and_no_orders(bench: Bench) -> None:
     """Venue state | venue_cancel_only: cancels work, new orders do not; 409.
-
     Errors | 409 venue_cancel_only.
     """
     market = bench.market()

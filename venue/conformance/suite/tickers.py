@@ -1,4 +1,4 @@
-"""Checks of tickers: how they nest, what names a market, and what is no name at all."""
+"""Checks of tickers: how they nest, which names a market has, and malformed names."""
 
 import re
 
@@ -13,7 +13,6 @@ READS = ("snapshot", "orderbook", "candles")
 @check(needs=Needs.KEY)
 def check_tickers_nest_by_prefix(bench: Bench) -> None:
     """Ticker structure | A market ticker begins with its event's, an event's with its series'.
-
     Ticker structure | Every market carries event_ticker.
     """
     events = bench.anna.get("/events", limit=20)["events"]
@@ -28,7 +27,6 @@ def check_tickers_nest_by_prefix(bench: Bench) -> None:
 @check()
 def check_an_event_ticker_is_its_series_and_the_quarter_it_resolves_in(bench: Bench) -> None:
     """Ticker structure | event: <series>-<YY>Q<n>, quarter-granular.
-
     Event | event_ticker, series_ticker, title, category, status, mutually_exclusive,
     resolution_date and markets are required.
     """
@@ -46,7 +44,6 @@ def check_an_event_ticker_is_its_series_and_the_quarter_it_resolves_in(bench: Be
 @check()
 def check_a_rung_is_named_by_its_strike_and_a_binary_market_by_yes(bench: Bench) -> None:
     """Ticker structure | market (ladder rung): <event>-<strike>.
-
     Ticker structure | market (binary): <event>-YES.
     Market | strike_value: present on every ladder rung, absent on binary markets.
     """
@@ -61,7 +58,6 @@ def check_a_rung_is_named_by_its_strike_and_a_binary_market_by_yes(bench: Bench)
 @check()
 def check_dots_in_a_ticker_are_significant(bench: Bench) -> None:
     """Ticker structure | Strike labels may contain dots; 212.5B and 2125B are different rungs.
-
     Ticker structure | Dots are never stripped from a ticker.
     """
     event = bench.event(bench.scratch_company)
@@ -75,7 +71,6 @@ def check_dots_in_a_ticker_are_significant(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_tickers_are_case_insensitive_and_a_uuid_does_as_well(bench: Bench) -> None:
     """Ticker structure | Tickers are case-insensitive.
-
     Ticker structure | Every path that accepts market_id accepts the ticker or the UUID.
     Endpoints | market_id of a path is a ticker or a market UUID.
     """
@@ -90,9 +85,8 @@ def check_tickers_are_case_insensitive_and_a_uuid_does_as_well(bench: Bench) -> 
 @check()
 def check_every_response_that_names_a_market_has_ticker_and_uuid(bench: Bench) -> None:
     """Ticker structure | Every response that identifies a market carries ticker and market_id.
-
     Ticker structure | Every order and position carries event_ticker.
-    Order | order_id, ticker, market_id, event_ticker, outcome, side and price are told.
+    Order | order_id, ticker, market_id, event_ticker, outcome, side and price are shown.
     """
     market = bench.market()
     names = (market["ticker"], market["market_id"], market["event_ticker"])
@@ -101,13 +95,13 @@ def check_every_response_that_names_a_market_has_ticker_and_uuid(bench: Bench) -
     bench.bruno.order_read(taken["order_id"], status="filled")
     bench.bruno.balance()
     path = f"/markets/{market['ticker']}"
-    told = [order, taken, *bench.anna.get("/orders")["orders"]]
-    told += bench.anna.get("/portfolio/positions")["positions"]
+    shown = [order, taken, *bench.anna.get("/orders")["orders"]]
+    shown += bench.anna.get("/portfolio/positions")["positions"]
     snapshot = bench.anna.get(path + "/snapshot")
-    told += [*snapshot["positions"], *snapshot["resting_orders"], snapshot["market"]]
-    told.append(bench.anna.cancelled(order["order_id"])["order"])
-    same(len(told), 8)
-    for row in told:
+    shown += [*snapshot["positions"], *snapshot["resting_orders"], snapshot["market"]]
+    shown.append(bench.anna.cancelled(order["order_id"])["order"])
+    same(len(shown), 8)
+    for row in shown:
         same((row["ticker"], row["market_id"], row["event_ticker"]), names)
     for row in (snapshot["last_trade"], snapshot["orderbook"], bench.anna.get(path + "/candles")):
         same((row["ticker"], row["market_id"]), names[:2])
@@ -116,7 +110,6 @@ def check_every_response_that_names_a_market_has_ticker_and_uuid(bench: Bench) -
 @check(needs=Needs.KEY)
 def check_a_malformed_market_identifier_is_refused_as_such(bench: Bench) -> None:
     """Endpoints | A malformed market_id is 400 invalid_market_identifier.
-
     Errors | 400 invalid_market_identifier.
     """
     for name in READS:
@@ -129,7 +122,6 @@ def check_a_malformed_market_identifier_is_refused_as_such(bench: Bench) -> None
 @check(needs=Needs.KEY)
 def check_an_unknown_market_is_not_found(bench: Bench) -> None:
     """Errors | 404 market_not_found: no market, event or series with that ticker or id.
-
     GET /markets/{market_id}/snapshot | 404 market_not_found.
     """
     for name in READS:
@@ -166,7 +158,6 @@ def check_a_market_is_named_by_ticker_in_any_case_or_by_uuid_on_create(bench: Be
 @check(needs=Needs.KEY)
 def check_naming_the_market_twice_conflicts(bench: Bench) -> None:
     """POST /orders | ticker and market_id together are 400 conflicting_identifiers.
-
     Errors | 400 conflicting_identifiers.
     """
     market = bench.some_market()
@@ -194,7 +185,6 @@ def check_a_malformed_market_in_a_create_is_refused_as_such(bench: Bench) -> Non
 @check()
 def check_an_event_lists_its_rungs_in_strike_order(bench: Bench) -> None:
     """Event | markets are the rungs, in strike order.
-
     What the service does | An event is a survival ladder (one market per strike) or a single
     binary market.
     """
@@ -208,7 +198,6 @@ def check_an_event_lists_its_rungs_in_strike_order(bench: Bench) -> None:
 @check()
 def check_an_event_is_found_by_its_ticker_or_by_its_series(bench: Bench) -> None:
     """GET /events/{event_ticker} | Accepts an event or a series ticker, case-insensitive.
-
     GET /events/{event_ticker} | The event form is a single-element page; limit and cursor are
     ignored.
     GET /events/{event_ticker} | The series form returns every quarter and pages; cursor is
@@ -265,7 +254,6 @@ def check_a_ticker_stays_with_its_market(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_an_order_id_that_is_no_number_of_20_digits_is_malformed(bench: Bench) -> None:
     """GET /orders/{order_id} | order_id matches ^[0-9]{1,20}$; malformed is 400 invalid_order_id.
-
     Errors | 400 invalid_order_id.
     """
     for bad in ("abc", "1" * 21, "-1", "1.0", "%EF%BC%91", "1%0A", "%201"):

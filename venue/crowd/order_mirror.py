@@ -1,14 +1,14 @@
-"""One account's resting orders, brought to what is wanted by the fewest commands.
+"""Moves one account's resting orders to the target book by the fewest commands.
 
 Sizes shrink by amend, so that places in the queue are kept; more size is a second order. Commands
-under way are believed for a while; events correct every belief.
+in flight are believed for a while; events correct every belief.
 """
 
 from typing import Final
 
 import msgspec
 
-from venue.crowd.picture import Levels
+from venue.crowd.target_book import Levels
 from venue.engine.messages import AmendOrder, CancelOrder, Command, OrderChanged, PlaceOrder
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import RESTING
@@ -32,7 +32,7 @@ class _Lot(msgspec.Struct):
 Level = tuple[Outcome, Price]
 
 
-class Keeper:
+class OrderMirror:
     """The orders of one account on one market. All of them buy, each outcome at its own price."""
 
     def __init__(self, user_id: UserId, market_id: MarketId) -> None:

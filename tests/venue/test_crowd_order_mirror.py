@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.venue.crowd_simulation import START_NS, ladder, market_id
-from venue.crowd.keeper import NO_NEWS_NS, Keeper
+from venue.crowd.order_mirror import NO_NEWS_NS, OrderMirror
 from venue.engine import messages as m
 from venue.engine.engine import Engine
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
@@ -20,7 +20,7 @@ class Kept:
     """A keeper on an engine; events are held back until `hear`."""
 
     def __init__(self):
-        self.engine, self.keeper = Engine(b"k" * 32), Keeper(TAPE, MARKET)
+        self.engine, self.keeper = Engine(b"k" * 32), OrderMirror(TAPE, MARKET)
         self.events, self.levels, self.rounds = [], {}, 0
         for command in ladder():
             self.engine.apply(command, START_NS)

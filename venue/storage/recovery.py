@@ -1,10 +1,10 @@
-"""What one command log comes to: the exchange, who may act, and what the outside may see.
+"""What a command log comes to: the exchange, its credentials and its views, in memory or recovered.
 
-A snapshot is taken by whoever replays sealed segments, never by the process that serves: traders
-have no pause, and every snapshot has proved that the log replays.
+Only the process that compacts sealed segments takes snapshots, never the one that serves, so no
+trader waits for one, and every snapshot proves that the log replays.
 """
 
-import json
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -25,8 +25,9 @@ from venue.engine.messages import (
     TradePrinted,
 )
 from venue.engine.snapshot import EngineSnapshot
+from venue.storage.log import CommandLog
 from venue.storage.record import LogRecord, StateFault
-from venue.storage.statedir import StateDir
+from venue.storage.statedir import KEY_BYTES, StateDir
 from venue.views.projector import Views, ViewsSnapshot
 
 PAYLOAD_VERSION: Final = 1
@@ -36,7 +37,7 @@ _ACCESS_COMMANDS: Final = (AddKey, RevokeKey, AddToken)
 
 
 class RecoveredVenue(msgspec.Struct, eq=False):
-    """The state after the command with this sequence, carried out at this instant.
+    """The state after command `sequence`, which was applied at `at_ns`.
 
     printed_ns: the instant of the newest print, 0 before the first.
     """
@@ -48,52 +49,83 @@ class RecoveredVenue(msgspec.Struct, eq=False):
     at_ns: int
     printed_ns: int = 0
 
-    def carry_out(
+    def apply_command(
         self, command: Command | AccessCommand, now_ns: int
     ) -> tuple[Answer, list[Event]]:
-        """Apply the next command of the log; its events are not in the views yet."""
+        """Apply the next command of the log. The caller hands its events to the views."""
         self.sequence += 1
         self.at_ns = now_ns
         if isinstance(command, _ACCESS_COMMANDS):
             return self.access.apply(command, now_ns), []
         answer, events = self.engine.apply(command, now_ns)
         if events and isinstance(events[0], TradePrinted):
-            events = self._with_instants_of_their_own(events)
+            events = self._with_unique_print_instants(events)
         return answer, events
 
-    def _with_instants_of_their_own(self, events: list[Event]) -> list[Event]:
-        """Events that begin with prints, each of which comes a nanosecond or more after the last.
+    def _with_unique_print_instants(self, events: list[Event]) -> list[Event]:
+        """The events, each print at least a nanosecond after the one before, with its two fills.
 
-        One order may match many, and commands of one batch have one instant: by that alone nobody
-        could tell which print came first. The two fills of a match have the instant of its print.
+        One order may match many, and commands of one batch share an instant, by which nobody could
+        tell the order of the prints.
         """
-        told: list[Event] = []
+        stamped: list[Event] = []
         for event in events:
             if isinstance(event, TradePrinted):
                 self.printed_ns = max(event.at_ns, self.printed_ns + 1)
             if isinstance(event, TradePrinted | FillBooked) and event.at_ns != self.printed_ns:
                 event = msgspec.structs.replace(event, at_ns=self.printed_ns)
-            told.append(event)
-        return told
+            stamped.append(event)
+        return stamped
+
+
+class OpenedState(msgspec.Struct):
+    """A state to go on from."""
+
+    exchange: RecoveredVenue
+    cursor_key: bytes
+    log: CommandLog | None = None
+    """None in memory."""
+    path: Path | None = None
+    """None in memory."""
+    notices: tuple[str, ...] = ()
+    """What recovery passed over or cut off, for people."""
+
+    @property
+    def is_new(self) -> bool:
+        """True if no command was ever applied: the venue is still to be opened."""
+        return self.exchange.sequence == 0
+
+
+def open_in_memory() -> OpenedState:
+    """A new exchange whose ids, cursors and state end with the process."""
+    exchange = fresh(secrets.token_bytes(KEY_BYTES))
+    return OpenedState(exchange, secrets.token_bytes(KEY_BYTES))
+
+
+def open_directory(path: Path) -> OpenedState:
+    """The state in a directory, which is made if it is missing. Raises StateFault."""
+    # Stays open, and locked, for as long as the process lives.
+    state = StateDir.open(path)
+    exchange, log = recover(state), state.log()
+    return OpenedState(exchange, state.cursor_key, log, path, tuple(state.notices))
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """What compacting came to.
-
-    sequence: the last command that the newest snapshot includes, 0 without one. replayed:
-    commands replayed for it, 0 when there was nothing new. snapshot_bytes, state_hash: of the
-    snapshot written, 0 and None when none was. notices: sentences about what was passed over.
-    """
+    """The outcome of a compaction."""
 
     sequence: int
+    """The last command that the newest snapshot includes, 0 without one."""
     replayed: int
+    """Commands replayed for it, 0 when there was nothing new."""
     snapshot_bytes: int
+    """Of the snapshot written, 0 when none was."""
     state_hash: str | None
     notices: tuple[str, ...]
+    """What was passed over, for people."""
 
 
 class _Payload(msgspec.Struct, frozen=True):
-    """An exchange as plain values, after the version byte; the sequence is the snapshot's."""
+    """An exchange as plain values, after the version byte; the file's header has the sequence."""
 
     at_ns: int
     engine: EngineSnapshot
@@ -102,7 +134,7 @@ class _Payload(msgspec.Struct, frozen=True):
 
 
 class _UnknownPayload(Exception):
-    """A payload that this program does not know."""
+    """This program does not know the payload."""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -114,12 +146,12 @@ def fresh(order_id_key: bytes) -> RecoveredVenue:
     return RecoveredVenue(Engine(order_id_key), Access(), Views(), 0, 0)
 
 
-def rehearsal(exchange: RecoveredVenue) -> RecoveredVenue:
-    """A copy of a state to try an opening on: without views, and without the orders that have
-    ended, which no command of an opening can meet."""
-    stands = msgspec.structs.replace(exchange.engine.snapshot(), ended={})
+def rehearsal_copy(exchange: RecoveredVenue) -> RecoveredVenue:
+    """A copy on which to try an opening. It has no views and no ended orders, which no opening
+    command can refer to."""
+    snapshot = msgspec.structs.replace(exchange.engine.snapshot(), ended={})
     return RecoveredVenue(
-        Engine.restored(b"rehearsal", stands),
+        Engine.restored(b"rehearsal", snapshot),
         Access.restored(exchange.access.snapshot()),
         Views(),
         exchange.sequence,
@@ -129,20 +161,19 @@ def rehearsal(exchange: RecoveredVenue) -> RecoveredVenue:
 
 
 def replay(exchange: RecoveredVenue, entries: Iterable[LogRecord]) -> None:
-    """Apply entries that follow on what `exchange` includes."""
+    """Apply entries that follow what `exchange` includes, events to the views too."""
     apply_to_views = exchange.views.apply
     for entry in entries:
-        _, events = exchange.carry_out(entry.command, entry.at_ns)
+        _, events = exchange.apply_command(entry.command, entry.at_ns)
         for event in events:
             apply_to_views(event)
 
 
 def recover(state: StateDir) -> RecoveredVenue:
-    """The state that a directory holds: the newest snapshot that can be used, then the log.
+    """The newest usable snapshot of a directory, then its log; every event is in the views.
 
-    Every event is in the views. A snapshot that cannot be used is passed over, with a notice in
-    `state.notices`, while the log goes back far enough. Raises StateFault when it does not, and
-    for any damage of the log.
+    Passes over a snapshot that cannot be used, with a notice in `state.notices`, while the log goes
+    back far enough. Raises StateFault when it does not, and for any damage of the log.
     """
     exchange = _newest_usable(state)
     replay(exchange, state.entries(exchange.sequence))
@@ -161,21 +192,21 @@ def snapshot_of(exchange: RecoveredVenue) -> bytes:
 
 
 def compact(path: Path) -> Compacted:
-    """Write a snapshot of the end of the sealed log and remove what is then not needed any more.
+    """Write a snapshot of the end of the sealed log, then remove what it makes needless.
 
-    May run beside a server: only segments that nobody writes to any more are read. Raises
-    StateFault when the directory cannot be used, is being compacted already, or the snapshot
-    would not restore to the state that it was taken of; nothing is removed then.
+    May run while a server appends: it reads sealed segments only. Raises StateFault, with nothing
+    removed, when the directory cannot be used, is being compacted already, or the snapshot would
+    not restore to the state that it was taken of.
     """
-    with StateDir.beside(path) as state:
+    with StateDir.open_sealed(path) as state:
         exchange = _newest_usable(state)
         before = exchange.sequence
         replay(exchange, state.entries(before))
         if exchange.sequence == before:
-            return Compacted(before, 0, 0, None, _told(state))
+            return Compacted(before, 0, 0, None, _unique_notices(state))
         payload = snapshot_of(exchange)
         state_hash = exchange.engine.state_hash()
-        again = _restored(state.order_id_key, exchange.sequence, payload)
+        again = _restored_exchange(state.order_id_key, exchange.sequence, payload)
         if snapshot_of(again) != payload or again.engine.state_hash() != state_hash:
             raise StateFault(
                 f"{path}: a snapshot of sequence {exchange.sequence} does not restore to the same "
@@ -184,28 +215,12 @@ def compact(path: Path) -> Compacted:
         state.write_snapshot(exchange.sequence, payload)
         state.prune()
         replayed = exchange.sequence - before
-        return Compacted(exchange.sequence, replayed, len(payload), state_hash, _told(state))
+        size, notices = len(payload), _unique_notices(state)
+        return Compacted(exchange.sequence, replayed, size, state_hash, notices)
 
 
-def compact_command(path: Path, as_json: bool) -> str:
-    """`venue compact`: what to print after compacting a state directory. Raises StateFault."""
-    done = compact(path)
-    if as_json:
-        return json.dumps(msgspec.to_builtins(done))
-    if not done.sequence:
-        said = "nothing to do: no segment of the log is sealed yet"
-    elif not done.replayed:
-        said = f"nothing to do: the newest snapshot includes sequence {done.sequence}"
-    else:
-        said = (
-            f"snapshot of sequence {done.sequence} written: {done.replayed} commands replayed, "
-            f"{done.snapshot_bytes} bytes, state {done.state_hash}"
-        )
-    return "\n".join([*done.notices, said])
-
-
-def _told(state: StateDir) -> tuple[str, ...]:
-    """Each notice once: what is damaged is met by reading and by pruning."""
+def _unique_notices(state: StateDir) -> tuple[str, ...]:
+    """Each notice once: reading and pruning meet the same damage."""
     return tuple(dict.fromkeys(state.notices))
 
 
@@ -213,7 +228,7 @@ def _newest_usable(state: StateDir) -> RecoveredVenue:
     """The newest snapshot that this program knows, or the state before the log's first command."""
     for sequence, payload in state.snapshots():
         try:
-            return _restored(state.order_id_key, sequence, payload)
+            return _restored_exchange(state.order_id_key, sequence, payload)
         except _UnknownPayload as fault:
             state.notices.append(f"snapshot of sequence {sequence}: {fault}; passed over")
     first = state.first_sequence()
@@ -226,8 +241,8 @@ def _newest_usable(state: StateDir) -> RecoveredVenue:
     return fresh(state.order_id_key)
 
 
-def _restored(order_id_key: bytes, sequence: int, payload: bytes) -> RecoveredVenue:
-    """The exchange that a payload tells of. Raises _UnknownPayload."""
+def _restored_exchange(order_id_key: bytes, sequence: int, payload: bytes) -> RecoveredVenue:
+    """The exchange of a payload. Raises _UnknownPayload."""
     version = payload[0] if payload else 0
     if version != PAYLOAD_VERSION:
         raise _UnknownPayload(

@@ -32,7 +32,7 @@ _HALF_SPREAD_CENTS_MIN: Final = 1.0
 _HALF_SPREAD_CENTS_MAX: Final = 3.0
 
 
-class Picture(Protocol):
+class TargetBook(Protocol):
     """The state of a recorded event."""
 
     def absorb(self, record: Record) -> range:
@@ -45,19 +45,17 @@ class Picture(Protocol):
         """The chance of each rung in cents, lowest strike first; None while it is not known."""
 
 
-def picture_of(tape: Tape) -> Picture:
+def target_book_of(tape: Tape) -> TargetBook:
     """The picture that suits a tape: its books, its best prices, or its executions alone."""
     rung_of = {ticker: place for place, ticker in enumerate(tape.sources)}
     if tape.partition:
-        return PartitionPicture(rung_of)
+        return BooksFromBrackets(rung_of)
     if tape.has_books:
-        return BookPicture(rung_of)
-    return TradePicture(rung_of)
+        return RecordedBooks(rung_of)
+    return BooksFromTrades(rung_of)
 
 
-class BookPicture:
-    """Recorded books as they are."""
-
+class RecordedBooks:
     def __init__(self, rung_of: Mapping[str, int]) -> None:
         self._rung_of = rung_of
         self._books: dict[int, Levels] = {}
@@ -83,7 +81,7 @@ class BookPicture:
         return None
 
 
-class TradePicture:
+class BooksFromTrades:
     """A small spread around the last executed price of each rung, never dearer than below it."""
 
     def __init__(self, rung_of: Mapping[str, int]) -> None:
@@ -129,7 +127,7 @@ class TradePicture:
         return survival
 
 
-class PartitionPicture:
+class BooksFromBrackets:
     """Best prices of exclusive brackets, summed from the top into a survival ladder."""
 
     def __init__(self, rung_of: Mapping[str, int]) -> None:

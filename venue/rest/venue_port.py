@@ -1,15 +1,12 @@
-"""What the REST shell asks of the venue, what may go wrong there, and a request as handlers see
-it.
-"""
+"""What the REST shell asks of the venue, how that can fail, and a request as handlers see it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 import msgspec
 
-from venue.engine.messages import Answer, Command
+from venue.engine.messages import AccessCommand, AccessKey, AccessToken, Answer, Command, KnownKey
 from venue.rest.faults import Faults, Outage
-from venue.rest.gate import Access
 from venue.views.cursor import Cursors, Listing
 from venue.views.projector import Views
 from venue.wire.codec import Refusal
@@ -18,7 +15,7 @@ from venue.wire.names import MarketId, UserId
 from venue.wire.routes import Route
 
 INTERNAL_ERROR_TEXT: Final = "internal error"
-"""All that is ever said of a failure inside."""
+"""All that a caller ever learns of a failure of ours."""
 
 Response = tuple[int, bytes]
 """Status and JSON body."""
@@ -33,76 +30,78 @@ class EngineOverloaded(Exception):
 
 
 class ReplyLost(Exception):
-    """The command was submitted and no answer came in time; it may have been carried out."""
+    """Timeout: the command was submitted and may have been applied."""
 
 
 class ConnectionCut(Exception):
-    """The connection is to be cut without an answer: a fault that the operator asked for."""
+    """Cut the connection without an answer: the operator asked for this fault."""
 
 
-class Desk(Protocol):
-    """The venue behind the shell."""
+class CredentialStore(Protocol):
+    """Keys and tokens, by the SHA-256 of the credential in 64 lower-case hex digits."""
+
+    def key(self, sha256_hex: str, /) -> AccessKey | None:
+        """The key, revoked ones too; None if unknown."""
+
+    def token(self, sha256_hex: str, now_ns: int, /) -> AccessToken | None:
+        """The token; None if unknown or expired at `now_ns`."""
+
+    def keys(self) -> tuple[KnownKey, ...]:
+        """Every key, revoked ones too, in the order in which they were added."""
+
+    def keys_of(self, user_id: UserId, /) -> tuple[KnownKey, ...]:
+        """Those of one holder."""
+
+    def key_named(self, name: str, /) -> KnownKey | None:
+        """The key with this `venue.engine.messages.key_id`."""
+
+
+class VenuePort(Protocol):
+    @property
+    def views(self) -> Views: ...
 
     @property
-    def views(self) -> Views:
-        """What reads see."""
-        ...
+    def access(self) -> CredentialStore: ...
 
     @property
-    def access(self) -> Access:
-        """Who may act."""
-        ...
-
-    @property
-    def faults(self) -> Faults:
-        """What the operator has asked to go wrong."""
-        ...
+    def faults(self) -> Faults: ...
 
     @property
     def cursor_key(self) -> bytes:
-        """16 to 64 secret bytes; as long as they are kept, cursors stay good."""
-        ...
+        """16 to 64 secret bytes; cursors stay good as long as the key does."""
 
     def now_ns(self) -> int:
         """The venue's clock; never goes back."""
-        ...
 
     def find_market(self, name: str, /) -> MarketId | None:
-        """The engine's market by ticker or UUID, any case; reads may show it later (None: none)."""
-        ...
+        """The engine's market by ticker or UUID, any case; reads may show it later."""
 
-    async def submit(self, command: Command, /) -> Answer:
-        """The engine's answer.
-
-        May raise `EngineUnavailable`, `EngineOverloaded` or `ReplyLost`.
-        """
-        ...
+    async def submit(self, command: Command | AccessCommand, /) -> Answer:
+        """Raises EngineUnavailable, EngineOverloaded or ReplyLost."""
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request that has passed the gate.
+    """A request that has passed the gate."""
 
-    now_ns: when it arrived. parameter: the variable path segment, decoded; None when it cannot be
-    or there is none. query: the raw query string. body: reads the body, once.
-    """
-
-    desk: Desk
+    venue: VenuePort
     cursors: Cursors
     route: Route
     user_id: UserId
     now_ns: int
+    """When it arrived."""
     parameter: str | None
+    """The variable path segment, decoded; None if there is none or it cannot be decoded."""
     query: bytes
     body: Callable[[], Awaitable[bytes]]
+    """Reads the body, once."""
 
     @property
     def views(self) -> Views:
-        """What reads see."""
-        return self.desk.views
+        return self.venue.views
 
     def check_accounts(self) -> None:
         """Raises Refusal(internal_error) while the store of accounts is down."""
-        if self.desk.faults.is_down(Outage.ACCOUNTS_DOWN):
+        if self.venue.faults.is_down(Outage.ACCOUNTS_DOWN):
             raise Refusal(Code.INTERNAL_ERROR, INTERNAL_ERROR_TEXT)
 
     def paging(self, *filters: object) -> "Paging":
@@ -112,14 +111,12 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Paging(msgspec.Struct, frozen=True):
-    """Cursors of one list."""
-
     cursors: Cursors
     listing: Listing
 
     def place(self, cursor: str | None) -> str | None:
         """Where a page begins; None at the start. Raises Refusal(invalid_cursor)."""
-        return None if cursor is None else self.cursors.open(self.listing, cursor)
+        return None if cursor is None else self.cursors.open_cursor(self.listing, cursor)
 
     def number(self, cursor: str | None) -> int | None:
         """The same for lists whose places are numbers."""

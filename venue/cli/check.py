@@ -28,18 +28,13 @@ EXIT_OPTIONS: Final = 2
 EXIT_UNREACHABLE: Final = 3
 _EXIT_SIGNALLED: Final = 128
 
-_EPILOG: Final = (
+EPILOG: Final = (
     "\b\nExample: venue check --url http://127.0.0.1:8080/v1 \\\n"
     "    --control http://127.0.0.1:8091"
 )
 
 
-def mount(app: typer.Typer) -> None:
-    """Add `check` to a command line."""
-    app.command("check", epilog=_EPILOG)(check_command)
-
-
-def check_command(
+def check(
     url: Annotated[str, typer.Option(help="Base address of the interface, ending in /v1.")],
     control: Annotated[
         str, typer.Option(help="Control API: 127.0.0.1:PORT, unix:PATH or https://.")
@@ -117,15 +112,15 @@ def check_command(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _check_free(told: dict[str, Any]) -> None:
+def _check_free(status: dict[str, Any]) -> None:
     """Ends the process for a venue that others use, or that the operator has bent: afterwards it is
     open and without faults, whatever was asked of it before."""
-    if told.get("crowd"):
+    if status.get("crowd"):
         _fail(EXIT_OPTIONS, "a crowd trades at this venue: judge one without (--no-crowd)")
-    if told.get("venue_state", "open") != "open":
-        _fail(EXIT_OPTIONS, f"this venue is {told['venue_state']}: judge one that is open")
-    if told.get("faults"):
-        faults = ", ".join(told["faults"])
+    if status.get("venue_state", "open") != "open":
+        _fail(EXIT_OPTIONS, f"this venue is {status['venue_state']}: judge one that is open")
+    if status.get("faults"):
+        faults = ", ".join(status["faults"])
         _fail(EXIT_OPTIONS, f"faults are in force at this venue ({faults}): clear them first")
 
 
@@ -169,7 +164,7 @@ def _judge(
 
 
 class _Nothing:
-    """Stands where a status line would, off a terminal."""
+    """In the place of a status line, off a terminal."""
 
     def __enter__(self) -> None:
         return None
@@ -222,7 +217,7 @@ def _as_json(url: str, results: "list[Result]") -> dict[str, object]:
 
 
 def _stream_of(url: str) -> str:
-    """The channel beside a base address (S8)."""
+    """The channel of a base address (S8)."""
     parts = urlsplit(url.rstrip("/") + "/stream")
     return parts._replace(scheme="wss" if parts.scheme == "https" else "ws").geturl()
 

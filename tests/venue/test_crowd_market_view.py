@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.venue.crowd_simulation import LAG_NS, PROJECT, START_NS, ladder, market_id
-from venue.crowd.floor import Floor
+from venue.crowd.market_view import CrowdView
 from venue.engine import messages as m
 from venue.engine.engine import Engine
 from venue.wire.model import MarketState, VenueState
@@ -22,7 +22,7 @@ class Watched:
     """An engine whose every event reaches a floor at once; only ann belongs to the floor."""
 
     def __init__(self):
-        self.engine, self.floor, self.count = Engine(b"k" * 32), Floor([ANN], Cents(10_000)), 0
+        self.engine, self.floor, self.count = Engine(b"k" * 32), CrowdView([ANN], Cents(10_000)), 0
         for command in ladder():
             self.engine.apply(command, START_NS)
         self.floor.open_with(ladder())
@@ -99,7 +99,7 @@ def test_a_halt_of_a_market_or_of_the_venue_stops_orders(watched):
 
 
 def test_an_opening_with_halted_and_resolved_markets_is_understood():
-    floor = Floor([ANN], Cents(1))
+    floor = CrowdView([ANN], Cents(1))
     halted, resolved, resumed = (market_id(place) for place in range(3))
     floor.open_with(
         [
@@ -127,7 +127,7 @@ def test_a_resolved_market_leaves_nothing_behind(watched):
 
 
 def test_events_of_an_unknown_market_are_passed_over():
-    floor = Floor([ANN], Cents(1))
+    floor = CrowdView([ANN], Cents(1))
     floor.observe(
         [
             m.LevelChanged(START_NS, MARKET, BookSide.BID, Price(40), Qty(1)),
@@ -138,7 +138,7 @@ def test_events_of_an_unknown_market_are_passed_over():
 
 
 def test_strikes_of_one_company_compare_whatever_unit_each_is_written_in():
-    floor = Floor([ANN], Cents(1))
+    floor = CrowdView([ANN], Cents(1))
     company, event, *rungs = ladder(["2", "2000", "3"])
     units = ["USD billions", "USD millions", None]
     written = zip(rungs, units, strict=True)

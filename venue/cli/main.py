@@ -1,4 +1,4 @@
-"""The command line of the venue: `venue serve` and `venue version`.
+"""The venue's program: `serve`, `compact` and `version` here, the judge's and operator's commands.
 
 Exit codes of `serve`: 0 ended as asked, 1 a bug, 2 bad configuration or options, 3 the address
 cannot be bound or too few files may be open, 4 the state directory cannot be used. Raw keys go to
@@ -13,14 +13,13 @@ import json
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
-from venue.admin import cli as control_cli
-from venue.admin.cli_ask import DEFAULT_TOKEN_FILE
-from venue.conformance import cli as check_cli
-from venue.quiet import Quiet
+from venue.cli import check, operator
+from venue.cli.groups import CommandGroup
+from venue.cli.operator import DEFAULT_TOKEN_FILE
 
 if TYPE_CHECKING:
     from venue.process import ControlPlan, Ready
@@ -30,11 +29,10 @@ EXIT_ADDRESS: Final = 3
 EXIT_STATE: Final = 4
 
 _COMPACT_NICENESS: Final = 10
-"""Traders go before it."""
 
 app = typer.Typer(
     name="venue",
-    cls=Quiet,
+    cls=CommandGroup,
     help="A trading venue for strike ladders of binary contracts, with paper money.",
     epilog="Example: venue serve --config configs/venue.yaml",
     no_args_is_help=True,
@@ -59,14 +57,30 @@ def compact(
 
     A running venue does this by itself. Exit codes: 0 done, 4 the state cannot be used.
     """
-    from venue.recovery import compact_command
+    import msgspec
+
     from venue.storage.record import StateFault
+    from venue.storage.recovery import compact as compact_directory
 
     os.nice(_COMPACT_NICENESS)
     try:
-        typer.echo(compact_command(state, as_json))
+        done = compact_directory(state)
     except StateFault as fault:
         _fail(EXIT_STATE, str(fault))
+    if as_json:
+        typer.echo(json.dumps(msgspec.to_builtins(done)))
+        return
+    for notice in done.notices:
+        typer.echo(notice)
+    if not done.sequence:
+        typer.echo("nothing to do: no segment of the log is sealed yet")
+    elif not done.replayed:
+        typer.echo(f"nothing to do: the newest snapshot includes sequence {done.sequence}")
+    else:
+        typer.echo(
+            f"snapshot of sequence {done.sequence} written: {done.replayed} commands replayed, "
+            f"{done.snapshot_bytes} bytes, state {done.state_hash}"
+        )
 
 
 @app.command(epilog="Example: venue serve --state state/venue --control 127.0.0.1:8091")
@@ -88,7 +102,7 @@ def serve(
     state: Annotated[
         Path | None,
         typer.Option(
-            help="Directory of the command log: what is acknowledged outlives the process. "
+            help="Directory of the command log: acknowledged commands outlive the process. "
             "Without it the venue forgets everything when it ends."
         ),
     ] = None,
@@ -126,34 +140,79 @@ def serve(
         bool, typer.Option("--allow-remote", help="Allow a host that is not loopback.")
     ] = False,
 ) -> None:
-    """Open the venue and serve its REST interface and its channel until told to stop.
+    """Open the venue and serve its REST interface and its channel until stopped.
 
     Exit codes: 0 ended as asked, 2 bad configuration, 3 the address is taken or too few files may
     be open, 4 the state cannot be used.
     """
-    configured = _Serving(
-        config=config,
-        listener=_listen(host, port, allow_remote),
-        keys_file=keys_file,
-        state=state,
-        control=control,
-        control_token_file=control_token_file,
-        seed=seed,
-        tape=tape,
-        no_crowd=no_crowd,
-        json_line=json_line,
-        exit_with_stdin=exit_with_stdin,
-    )
-    _serve(configured)
+    listener = _listen(host, port, allow_remote)
+    # Half a second of imports makes nothing that the collector could free, and it would spend a
+    # seventh of that time looking.
+    gc.disable()
+    # Imported here so that --help and version stay instant.
+    import uvloop
+
+    from venue.listen import AddressTaken, TooFewFiles, check_file_limit
+    from venue.logs import configure_logs
+    from venue.plan import Options, make_plan
+    from venue.process import Ready
+    from venue.process import serve as serve_plan
+    from venue.seedfile import SeedFault
+    from venue.server import OpeningRefused
+    from venue.storage.log import LogBroken, LogFull
+    from venue.storage.record import StateFault
+
+    configure_logs()
+
+    unwritten: list[OSError] = []
+
+    def announce(ready: Ready) -> None:
+        say = _ready_json if json_line else _ready_text
+        try:
+            typer.echo(say(ready, state, control_token_file))
+        except OSError as fault:
+            unwritten.append(fault)
+            raise
+        # What exists now stays: later collections need not walk over it.
+        gc.freeze()
+        gc.enable()
+
+    try:
+        check_file_limit()
+        options = Options(
+            config=config,
+            keys_file=keys_file,
+            crowd_seed=seed,
+            tape=tape,
+            no_crowd=no_crowd,
+            exit_with_stdin=exit_with_stdin,
+            state=state,
+            control=_control(control, control_token_file),
+        )
+        plan = make_plan(options, listener)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serve_plan(plan, announce))
+    except (SeedFault, OpeningRefused) as fault:
+        _fail(EXIT_CONFIGURATION, str(fault))
+    except TooFewFiles as fault:
+        _fail(EXIT_ADDRESS, str(fault))
+    except AddressTaken as fault:
+        _fail(EXIT_ADDRESS, f"{fault}; try another port")
+    except (StateFault, LogFull, LogBroken) as fault:
+        _fail(EXIT_STATE, str(fault))
+    except BaseExceptionGroup:  # of the tasks that were running
+        if unwritten:
+            raise unwritten[0] from None
+        raise
 
 
-check_cli.mount(app)
-control_cli.mount(app)
+app.command("check", epilog=check.EPILOG)(check.check)
+operator.mount(app)
 
 
 def _control(text: str | None, token_file: Path) -> "ControlPlan | None":
-    """A bound listener and the token's hash, None when not asked for; ends the process when
-    either cannot be had."""
+    """A bound listener and the token's hash, None if not asked for. Ends the process when either
+    cannot be had."""
     if text is None:
         return None
     from venue.admin.listener import AddressFault, ControlFault, control_listener, token_sha256
@@ -167,103 +226,28 @@ def _control(text: str | None, token_file: Path) -> "ControlPlan | None":
         _fail(EXIT_CONFIGURATION, str(fault))
 
 
-class _Serving(NamedTuple):
-    """What `serve` was told, checked as far as it can be without reading files."""
-
-    config: Path
-    listener: socket.socket
-    keys_file: Path
-    state: Path | None
-    control: str | None
-    control_token_file: Path
-    seed: int | None
-    tape: Path | None
-    no_crowd: bool
-    json_line: bool
-    exit_with_stdin: bool
+def _ready_json(ready: "Ready", _state: Path | None, token_file: Path) -> str:
+    shown: dict[str, object] = {
+        "ready": True,
+        "base_url": ready.base_url,
+        "stream_url": ready.stream_url,
+        "series": ready.series,
+        "keys_file": None if ready.keys_file is None else str(ready.keys_file),
+        "pid": os.getpid(),
+    }
+    if ready.control is not None:
+        shown |= {"control": ready.control, "control_token_file": str(token_file)}
+    return json.dumps(shown)
 
 
-def _serve(told: _Serving) -> None:
-    # Half a second of imports makes nothing that the collector could free; a seventh of that
-    # time would go into its looking.
-    gc.disable()
-    # Imported here so that --help and version stay instant.
-    import uvloop
-
-    from venue.listen import AddressTaken, FewFiles, refuse_few_files
-    from venue.logs import configure_logs
-    from venue.plan import Options, make_plan
-    from venue.process import Ready, serve
-    from venue.seedfile import SeedFault
-    from venue.server import OpeningRefused
-    from venue.storage.log import LogBroken, LogFull
-    from venue.storage.record import StateFault
-
-    configure_logs()
-
-    unwritten: list[OSError] = []
-
-    def announce(ready: Ready) -> None:
-        try:
-            typer.echo(_ready_line(ready, told))
-        except OSError as fault:
-            unwritten.append(fault)
-            raise
-        # What stands now stays: later collections need not walk over it.
-        gc.freeze()
-        gc.enable()
-
-    try:
-        refuse_few_files()
-        options = Options(
-            config=told.config,
-            keys_file=told.keys_file,
-            crowd_seed=told.seed,
-            tape=told.tape,
-            no_crowd=told.no_crowd,
-            exit_with_stdin=told.exit_with_stdin,
-            state=told.state,
-            control=_control(told.control, told.control_token_file),
-        )
-        plan = make_plan(options, told.listener)
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(serve(plan, announce))
-    except (SeedFault, OpeningRefused) as fault:
-        _fail(EXIT_CONFIGURATION, str(fault))
-    except FewFiles as fault:
-        _fail(EXIT_ADDRESS, str(fault))
-    except AddressTaken as fault:
-        _fail(EXIT_ADDRESS, f"{fault}; try another port")
-    except (StateFault, LogFull, LogBroken) as fault:
-        _fail(EXIT_STATE, str(fault))
-    except BaseExceptionGroup:  # of the tasks that ran when it happened
-        if unwritten:
-            raise unwritten[0] from None
-        raise
-
-
-def _ready_line(ready: "Ready", told: _Serving) -> str:
-    """Where the venue answers, as JSON or for people."""
-    if told.json_line:
-        said: dict[str, object] = {
-            "ready": True,
-            "base_url": ready.base_url,
-            "stream_url": ready.stream_url,
-            "series": ready.series,
-            "keys_file": None if ready.keys_file is None else str(ready.keys_file),
-            "pid": os.getpid(),
-        }
-        if ready.control is not None:
-            token_file = str(told.control_token_file)
-            said |= {"control": ready.control, "control_token_file": token_file}
-        return json.dumps(said)
+def _ready_text(ready: "Ready", state: Path | None, _token_file: Path) -> str:
     lines = [f"venue ready at {ready.base_url}, channel {ready.stream_url}"]
     if ready.keys_file is not None:
         lines.append(f"keys in {ready.keys_file}")
-    if told.state is None:
+    if state is None:
         lines.append("in memory: nothing outlives this process; --state DIR keeps it")
     else:
-        lines.append(f"state in {told.state}")
+        lines.append(f"state in {state}")
     if ready.control is not None:
         lines.append(f"operator's interface at {ready.control}")
     return "\n".join(lines)

@@ -1,6 +1,6 @@
-"""How a command of ours begins, and ends by a signal: `bot` and `venue` alike.
+"""How a command of ours, `bot` or `venue`, begins, and ends by a signal.
 
-Nothing heavy is imported here: a signal may come while the program loads.
+Imports nothing heavy: a signal may come while the program loads.
 """
 
 import os
@@ -12,35 +12,32 @@ from types import FrameType
 from typing import Final
 
 EXIT_INTERRUPTED: Final = 130
-"""As a shell says it of SIGINT."""
-
 EXIT_TERMINATED: Final = 143
-"""The same of SIGTERM."""
 
 
 def begin(run: Callable[[], None]) -> None:
     """Load and run the command line, which ends the process with its exit code.
 
-    run: imports the program, so that Ctrl-C while it loads is quiet too. A SIGTERM before anybody
-    hears it ends the program also where it is process 1, as in a container.
+    run: imports the program, so that Ctrl-C while it loads shows no traceback. A SIGTERM before
+    the program handles it ends the program also where it is process 1, as in a container.
     """
     _open_streams()
     if os.getpid() == 1:
-        signal.signal(signal.SIGTERM, _end)
+        signal.signal(signal.SIGTERM, _exit_terminated)
     try:
         run()
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
-    """What the system does at a SIGTERM by itself, but not to process 1: there it is lost."""
+def _exit_terminated(_number: int, _frame: FrameType | None) -> None:
+    """The default action of SIGTERM, which the kernel withholds from process 1."""
     os._exit(EXIT_TERMINATED)
 
 
 def _open_streams() -> None:
-    """A standard stream that was closed by whoever started us is the null device: nobody is there,
-    and no file of ours is to take its number."""
+    """Open the null device for a standard stream that our parent closed, so that no file of ours
+    takes its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             place = Path(os.devnull)

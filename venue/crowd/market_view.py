@@ -1,6 +1,6 @@
 """The trading floor as the crowd sees it: markets, books, own orders, shares and cash, by events.
 
-It knows what it was told and nothing else; what a command came to shows in later events.
+It knows only what events said; later events show the outcome of a command.
 """
 
 import math
@@ -34,12 +34,11 @@ class Depth(msgspec.Struct):
     asks: dict[Price, Qty] = msgspec.field(default_factory=dict)
 
     def side(self, side: BookSide) -> dict[Price, Qty]:
-        """The levels of one side."""
         return self.bids if side is BookSide.BID else self.asks
 
 
-class Floor:
-    """What a group of accounts knows of the venue. Everything is in the order it was told."""
+class CrowdView:
+    """What a group of accounts knows of the venue. Everything is in the order of the events."""
 
     def __init__(self, users: Iterable[UserId], cash_cents: Cents) -> None:
         self.spots: dict[MarketId, Spot] = {}
@@ -73,7 +72,6 @@ class Floor:
                     pass
 
     def observe(self, events: Iterable[m.Event]) -> None:
-        """Take events in, in their order."""
         for event in events:
             match event:
                 case m.LevelChanged():

@@ -1,6 +1,6 @@
-"""A client of the operator's interface: one request, one reply or one plain failure.
+"""A client of the operator's interface, and its replies as lines for people.
 
-Nothing of the environment is heard: no proxy, no certificate store. The token goes to this machine
+It takes no proxy and no certificate store from the environment. The token goes to this machine
 only, over a unix socket or a loopback address.
 """
 
@@ -14,10 +14,11 @@ from venue.admin.listener import parsed_address, read_token
 
 TIMEOUT_S: Final = 10.0
 MAY_BE_DONE: Final = "what was asked may be carried out all the same; look before it is asked again"
-"""Of a change that was asked for and not answered."""
+"""Said of a change that we requested and that was not answered."""
 
 _PREFIX: Final = "/control/v1/"
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
+_GAP: Final = "  "
 
 
 class Unreachable(Exception):
@@ -55,7 +56,9 @@ class ControlClient:
     def __repr__(self) -> str:
         return f"ControlClient({self._address})"
 
-    def ask(self, method: str, path: str, body: dict[str, object] | None = None) -> dict[str, Any]:
+    def request(
+        self, method: str, path: str, body: dict[str, object] | None = None
+    ) -> dict[str, Any]:
         """The reply to one request; `path` is what follows /control/v1/, quoted already.
 
         Raises Unreachable, Rejected, Refused.
@@ -76,7 +79,7 @@ class ControlClient:
             raise Unreachable(f"no answer at {self._address}: {why}; {remedy}") from None
         finally:
             connection.close()
-        return self._read(status, raw)
+        return self._checked_reply(status, raw)
 
     def _connection(self) -> http.client.HTTPConnection:
         if isinstance(self._where, Path):
@@ -84,7 +87,7 @@ class ControlClient:
         host, port = self._where
         return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
 
-    def _read(self, status: int, raw: bytes) -> dict[str, Any]:
+    def _checked_reply(self, status: int, raw: bytes) -> dict[str, Any]:
         try:
             reply = json.loads(raw)
         except ValueError:
@@ -93,9 +96,8 @@ class ControlClient:
             raise Unreachable(f"{self._address} answers, but not as a venue's control interface")
         if status == 200:
             return reply
-        told = str(reply.get("error", "no reason given"))
-        details = reply.get("details")
-        said = f"{told} ({details})" if details else told
+        error, details = str(reply.get("error", "no reason given")), reply.get("details")
+        said = f"{error} ({details})" if details else error
         if status == 400:
             raise Rejected(said)
         if status in (404, 409):
@@ -103,3 +105,44 @@ class ControlClient:
         if status == 401:
             said = "the venue does not know the token; give the file it serves with: --token-file"
         raise Unreachable(f"{self._address}: {said}")
+
+
+def reply_lines(reply: dict[str, Any]) -> list[str]:
+    """One line per field, or a table of a reply that is one list. No value can move the cursor."""
+    if len(reply) == 1:
+        (rows,) = reply.values()
+        if isinstance(rows, list):
+            return _table(rows)
+    width = max(map(len, reply), default=0)
+    return [f"{name:<{width}}{_GAP}{_text(value)}" for name, value in reply.items()]
+
+
+def _table(rows: list[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return ["none"]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [names, *([_text(row.get(name)) for name in names] for row in rows)]
+    numeric = [all(_is_number(row.get(name)) for row in rows) for name in names]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(names))]
+    return [
+        _GAP.join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _text(value: object) -> str:
+    if value is None or value in ([], ""):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ",".join(_text(part) for part in value)
+    text = str(value)
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,101 @@
+"""Groups of commands: they refuse blank words, and end without a traceback when output fails.
+
+`bot config schema | head -1` and a full disk are not our bugs. The exit codes are those that shells
+and supervisors know.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+EXIT_CLOSED: Final = 141
+"""As after SIGPIPE: nobody reads any more."""
+
+EXIT_NOT_WRITTEN: Final = 74
+"""EX_IOERR of sysexits.h: the output takes nothing, as on a full disk."""
+
+_BLANK_ALLOWED: Final = frozenset({"--scopes"})
+"""A blank here means a key without any scope."""
+
+_PRINTERS: Final = ("typer.", "rich.")
+"""The modules that print for us. Rich writes even an empty text, which a full disk refuses where
+there is no buffer (PYTHONUNBUFFERED, as in the image)."""
+
+
+class NonBlankGroup(TyperGroup):
+    """Refuses a blank option or argument, such as an unset shell variable, by its name.
+
+    A blank folder would be the current one, and a blank name or time none at all.
+    """
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that `args` names. Raises typer.BadParameter for a blank word after it."""
+        name, command, words = super().resolve_command(ctx, args)
+        is_group = command is None or isinstance(command, TyperGroup)
+        if not is_group and not ctx.resilient_parsing:  # true while a shell completes a line
+            _refuse_blank(ctx, name, command, words)
+        return name, command, words
+
+
+class CommandGroup(NonBlankGroup):
+    """The top group of a program: the help, too, ends with our exit codes when output fails."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Parse the command line; `--help` prints here."""
+        with _exit_on_output_failure():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with _exit_on_output_failure():
+            return super().invoke(ctx)
+
+
+def _refuse_blank(parent: Any, name: str | None, command: Any, words: list[str]) -> None:
+    context = command.context_class(
+        command, info_name=name, parent=parent, **command.context_settings
+    )
+    with context.scope(cleanup=False):
+        given, _, _ = command.make_parser(context).parse_args(args=list(words))
+    for each in command.get_params(context):
+        if _BLANK_ALLOWED.intersection(each.opts):
+            continue
+        value = given.get(each.name)
+        values = value if isinstance(value, (list, tuple)) else (value,)
+        if any(isinstance(text, str) and not text.strip() for text in values):
+            raise typer.BadParameter(
+                "blank, such as of a variable that is not set", ctx=context, param=each
+            )
+
+
+@contextlib.contextmanager
+def _exit_on_output_failure() -> Iterator[None]:
+    try:
+        yield
+    except OSError as fault:
+        if not _is_output_fault(fault):
+            raise
+        if isinstance(fault, BrokenPipeError):
+            code = EXIT_CLOSED
+        else:
+            code = EXIT_NOT_WRITTEN
+            with contextlib.suppress(OSError):
+                typer.echo(f"the output cannot be written: {fault.strerror}", err=True)
+        # Python would try to flush its buffer once more at the very end, with a traceback.
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        raise typer.Exit(code) from None
+
+
+def _is_output_fault(fault: OSError) -> bool:
+    """True if the code that prints raised it, not a file or socket of ours."""
+    trace = fault.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals["__name__"].startswith(_PRINTERS)
