@@ -1,7 +1,7 @@
-"""python -m bench: run every bench of this folder and print its figures beside their anchors.
+"""python -m bench: run every bench of this folder and print its figures with their anchors.
 
 A bench is a module with `run(quick: bool) -> list[tuple[str, str]]`: rows of (figure, text). Its
-docstring says what is measured and what the anchor is; that is printed above its rows.
+docstring describes the measurement and its anchor, and is printed above its rows.
 """
 
 import argparse

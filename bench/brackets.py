@@ -1,13 +1,13 @@
-"""Readings of the queue against the true queue: small orders of ours at the real engine under the
-seeded crowd, and the same orders in the backtest, on recordings of the same flow.
+"""Queue models against the true queue: small orders of ours at the real engine under the seeded
+crowd, and the same orders in the backtest, on recordings of the same flow.
 
-Orders come at random near the touch, stay for a random while, and are cancelled. Two recordings of
-each session are played. "Heard" is the feed of that very session less our own size: what differs is
-the reading of the queue alone. "Without us" is what the same crowd does among itself: what our
-orders change in the flow differs as well, as it does on every recorded market. Contested are those
-that had others before them at their price and of which the truth or the kindest reading fills
-something. A reading errs by shares, in parts of the order. Anchor: the engine's own fills. Aim: the
-truth within the bounds, in shares and in the time of the first fill, for 90 % of orders.
+Orders come at random near the touch, rest for a random time, and are cancelled. Two recordings of
+each session are played. "Heard" is the feed of that session less our own size: only the queue model
+differs. "Without us" is what the crowd does alone: the effect of our orders on the flow differs
+too, as on every recorded market. Contested are orders that had others before them at their price,
+and of which the truth or the optimistic model fills something. The error of a model is in shares,
+as parts of the order. Anchor: the engine's own fills. Aim: the truth within the bounds, in shares
+and in the time of the first fill, for 90 % of orders.
 """
 
 import math
@@ -66,7 +66,7 @@ class Fate(msgspec.Struct):
 
 
 class Probe(NamedTuple):
-    """An order of ours that is created, stands and is cancelled; price in canonical YES cents.
+    """An order of ours that is created, rests and is cancelled; price in canonical YES cents.
 
     ahead: shares of others at its price when it came.
     """
@@ -108,19 +108,19 @@ class Counter:
         answer = self._ask(request, probe.begin_ns)
         assert isinstance(answer, m.Ok), answer
         assert isinstance(answer.body, m.OrderBody)
-        self.look()
+        self.book_fills()
         self._standing[probe.market_id, probe.side] = (fate, answer.body.order.order_id)
         return fate
 
     def cancel(self, probe: Probe) -> None:
         """Its cancel arrives."""
-        self.look()
+        self.book_fills()
         fate, order_id = self._standing.pop((probe.market_id, probe.side))
         if fate.filled < probe.qty and order_id is not None:
             self._ask(m.CancelResting(order_id), probe.end_ns)
 
-    def look(self) -> None:
-        """Fills since the last look go to whoever stood there."""
+    def book_fills(self) -> None:
+        """Give the fills since the last look to the probe that rested there."""
         fills = self._venue.account.fills
         for fill in fills[self._seen :]:
             side = BookSide.BID if fill.outcome is Outcome.YES else BookSide.ASK
@@ -171,8 +171,8 @@ class Session:
                     self.probes.append(probe)
                     self.fates.append(counter.create(probe))
             self.venue.play(record)
-            counter.look()
-        # What still stands has no end yet.
+            counter.book_fills()
+        # An order that still rests has no end yet.
         done = [place for place, each in enumerate(self.probes) if each.end_ns <= now_ns]
         self.probes = [self.probes[place] for place in done]
         self.fates = [self.fates[place] for place in done]
@@ -198,9 +198,9 @@ class Session:
         return Probe(market, side, price, qty, now_ns, end_ns, dict(mine).get(price, Qty(0)))
 
 
-def played(tape: Tape, probes: list[Probe], reading: QueueModel) -> list[Fate]:
+def played(tape: Tape, probes: list[Probe], model: QueueModel) -> list[Fate]:
     """The same orders at the same instants on a tape."""
-    venue = RecordedMarket(tape, _TERMS, reading, RESOLUTION_NS, START_NS)
+    venue = RecordedMarket(tape, _TERMS, model, RESOLUTION_NS, START_NS)
     counter = Counter(venue)
     fates: list[Fate] = [Fate()] * len(probes)
     acts: list[tuple[int, int, Callable[[], None]]] = []
@@ -217,7 +217,7 @@ def played(tape: Tape, probes: list[Probe], reading: QueueModel) -> list[Fate]:
     for at_ns, _, act in acts:
         while through < len(records) and records[through].ts <= at_ns:
             venue.play(records[through])
-            counter.look()
+            counter.book_fills()
             through += 1
         act()
     return fates
@@ -227,11 +227,11 @@ def _wait_ns(rng: random.Random, mean_s: float) -> int:
     return int(rng.expovariate(1 / mean_s) * NS_PER_SECOND)
 
 
-def bracketed(true: Fate, averse: Fate, kind: Fate) -> bool:
-    """Whether the truth lies between the bounds, in shares and in the time of the first fill."""
-    return averse.filled <= true.filled <= kind.filled and _first_ns(kind) <= _first_ns(
-        true
-    ) <= _first_ns(averse)
+def bracketed(true: Fate, pessimistic: Fate, optimistic: Fate) -> bool:
+    """True if the truth lies between the bounds, in shares and in the time of the first fill."""
+    return pessimistic.filled <= true.filled <= optimistic.filled and _first_ns(
+        optimistic
+    ) <= _first_ns(true) <= _first_ns(pessimistic)
 
 
 def _first_ns(fate: Fate) -> float:
@@ -242,7 +242,7 @@ Row = tuple[Probe, Fate, dict[QueueModel, Fate]]
 
 
 def fates(name: str, seed: int, seconds: float) -> dict[str, list[Row]]:
-    """Of each order of a session: the truth and every reading, by recording."""
+    """Of each order of a session: the truth and every model, by recording."""
     session = Session(CROWDS[name], seed, seconds)
     tapes = {
         "heard": session.tape,
@@ -250,9 +250,9 @@ def fates(name: str, seed: int, seconds: float) -> dict[str, list[Row]]:
     }
     rows: dict[str, list[Row]] = {}
     for label, tape in tapes.items():
-        by = {reading: played(tape, session.probes, reading) for reading in QueueModel}
+        by = {model: played(tape, session.probes, model) for model in QueueModel}
         rows[label] = [
-            (probe, true, {reading: by[reading][place] for reading in QueueModel})
+            (probe, true, {model: by[model][place] for model in QueueModel})
             for place, (probe, true) in enumerate(zip(session.probes, session.fates, strict=True))
         ]
     return rows
@@ -271,30 +271,30 @@ def _shares(rows: list[Row]) -> str:
     )
     below = sum(true.filled < read[QueueModel.PESSIMISTIC].filled for _, true, read in rows)
     above = sum(true.filled > read[QueueModel.OPTIMISTIC].filled for _, true, read in rows)
-    likely = sum(
+    expected = sum(
         bracketed(true, read[QueueModel.PESSIMISTIC], read[QueueModel.EXPECTED])
         for _, true, read in rows
     )
     count = max(1, len(rows))
     return (
-        f"{100 * within / count:.1f} % of {len(rows)} (aim 90 %); fewer shares than averse "
-        f"{100 * below / count:.1f} %, more than kind {100 * above / count:.1f} %; "
-        f"were likely the upper bound: {100 * likely / count:.1f} %"
+        f"{100 * within / count:.1f} % of {len(rows)} (aim 90 %); fewer shares than pessimistic "
+        f"{100 * below / count:.1f} %, more than optimistic {100 * above / count:.1f} %; "
+        f"with expected as the upper bound: {100 * expected / count:.1f} %"
     )
 
 
 def _errors(rows: list[Row]) -> str:
-    """Of each reading the median and 90th percentile of its error, and its mean with sign."""
+    """Of each model the median and 90th percentile of its error, and its mean with sign."""
     parts = []
-    for reading in QueueModel:
-        signed = [(read[reading].filled - true.filled) / probe.qty for probe, true, read in rows]
+    for model in QueueModel:
+        signed = [(read[model].filled - true.filled) / probe.qty for probe, true, read in rows]
         sizes = sorted(abs(each) for each in signed)
         if not sizes:
             continue
         median, high = sizes[len(sizes) // 2], sizes[len(sizes) * 9 // 10]
         mean = sum(signed) / len(sizes)
         spread = f"{100 * median:.0f} % and {100 * high:.0f} %"
-        parts.append(f"{reading} {spread}, mean {100 * mean:+.1f} %")
+        parts.append(f"{model.name.lower()} {spread}, mean {100 * mean:+.1f} %")
     return "; ".join(parts)
 
 

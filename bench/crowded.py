@@ -26,7 +26,7 @@ from venue.wire.names import MarketId
 
 START_NS: Final = 1_800_000_000 * NS_PER_SECOND
 BEAT_NS: Final = 25 * NS_PER_MS
-"""So often the crowd looks up, and sees what had happened by the time before."""
+"""Time between two reactions of the crowd, each to the state one beat before."""
 
 STRIKES: Final = ("175", "200", "212.5", "225", "250")
 RESOLUTION_NS: Final = START_NS + 60 * 86_400 * NS_PER_SECOND
@@ -67,7 +67,7 @@ def clock(seed: int, seconds: float) -> Tape:
 
 
 class CrowdedMarket(RecordedMarket):
-    """The engine with our orders and a crowd's. heard: told of every command's events."""
+    """The engine with our orders and a crowd's. heard: called with every command's events."""
 
     def __init__(self, ticking: Tape, crowd: CrowdSettings, terms: Terms) -> None:
         """ticking: of `clock`."""
@@ -114,12 +114,12 @@ class CrowdedMarket(RecordedMarket):
         return ShownBook(*self._books[market_id].levels(), max(now_ns, moved_ns))
 
     def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
-        """Whoever can be reached is in the engine already."""
-        return exchange.execute(command, now_ns)
+        """Apply a command: everyone else's orders are in the engine already."""
+        return exchange.apply(command, now_ns)
 
     def others(self, market: MarketId) -> tuple[Levels, Levels]:
-        """The book of a market without what is ours."""
-        whole, own = self._books[market].levels(), self.queues.sizes_by_price
+        """The book of a market without our orders."""
+        whole, own = self._books[market].levels(), self.queues.sizes
         bids, asks = (
             tuple((price, Qty(left)) for price, size in side if (left := size - mine.get(price, 0)))
             for side, mine in zip(whole, (own(market, s) for s in BookSide), strict=True)
@@ -128,10 +128,10 @@ class CrowdedMarket(RecordedMarket):
 
 
 class Recorder:
-    """Whoever listens to a venue's channel and knows which orders are ours: a tape of the rest.
+    """Records a venue's channel without our orders as a tape.
 
-    Of each change the prints come first and then the whole book, of one instant, as others would
-    have stood in it; prints with us are prints like any.
+    Each change gives its prints first and then the whole book at the same time. Prints against
+    our orders are kept.
     """
 
     def __init__(self, venue: CrowdedMarket, ticking: Tape) -> None:
@@ -168,7 +168,7 @@ class Recorder:
 
     @property
     def tape(self) -> Tape:
-        """What was recorded so far."""
+        """The records so far, as a tape."""
         records = self._records
         return msgspec.structs.replace(
             self._ticking,

@@ -31,7 +31,7 @@ _STEP_NS = 100 * NS_PER_MS
 
 def _value_cents(rungs: int) -> Callable[[int, int], int]:
     """The middle of a rung's book as of a frame: that of a lognormal value which swings slowly by
-    3% either way, and up to a cent beside it, by turns."""
+    3% either way, and up to a cent off it, by turns."""
     high = _STRIKE_LOW + _STRIKE_STEP * (rungs - 1)
     middle = math.sqrt(_STRIKE_LOW * high)
     log_sd = math.log(high / middle) / 1.5

@@ -1,6 +1,6 @@
 """Load for a server under measurement: raw keep-alive connections, closed loop or at a set rate.
 
-Nothing of a client library is in the way, so that what is measured is the server.
+No client library is in between, so the server alone is measured.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from typing import cast
 
 import msgspec
 
+_HOST = "127.0.0.1"
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length: "
 
@@ -80,62 +81,33 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def closed_loop(
-    host: str,
+async def send_load(
     port: int,
     pid: int,
     connections: int,
     total: int,
     request: Callable[[int, int], bytes],
+    per_second: float = 0,
 ) -> Result:
-    """Send `total` requests, each connection the next as soon as it has its reply.
+    """Send `total` requests to this host: at a rate, whatever the replies do, or, without one, each
+    connection the next as soon as it has its reply. Latencies count from when a send was due.
 
     request: the bytes for a connection number and a request number.
     """
     loop = asyncio.get_running_loop()
-    wires = [(await loop.create_connection(_Wire, host, port))[1] for _ in range(connections)]
+    wires = [(await loop.create_connection(_Wire, _HOST, port))[1] for _ in range(connections)]
     numbers = itertools.count()
     statuses: dict[int, int] = {}
     latencies: list[float] = []
+    cpu, begun = cpu_s(pid), time.perf_counter()
 
     async def work(place: int, wire: _Wire) -> None:
         while (number := next(numbers)) < total:
-            begun = time.perf_counter()
+            due = time.perf_counter()
+            if per_second:
+                due = begun + number / per_second
+                await asyncio.sleep(max(0.0, due - time.perf_counter()))
             status = await wire.send(request(place, number))
-            latencies.append(time.perf_counter() - begun)
-            statuses[status] = statuses.get(status, 0) + 1
-
-    cpu, begun = cpu_s(pid), time.perf_counter()
-    await asyncio.gather(*(work(place, wire) for place, wire in enumerate(wires)))
-    result = Result(statuses, time.perf_counter() - begun, cpu_s(pid) - cpu, sorted(latencies))
-    for wire in wires:
-        wire.close()
-    return result
-
-
-async def at_rate(
-    host: str,
-    port: int,
-    pid: int,
-    connections: int,
-    per_second: int,
-    seconds: float,
-    request: Callable[[int, int], bytes],
-) -> Result:
-    """Send at a set rate, whatever the replies do; latencies count from when a send was due."""
-    loop = asyncio.get_running_loop()
-    wires = [(await loop.create_connection(_Wire, host, port))[1] for _ in range(connections)]
-    statuses: dict[int, int] = {}
-    latencies: list[float] = []
-    gap_s = connections / per_second
-    rounds = int(seconds / gap_s)
-    cpu, begun = cpu_s(pid), time.perf_counter()
-
-    async def work(place: int, wire: _Wire) -> None:
-        for turn in range(rounds):
-            due = begun + gap_s * (turn + place / connections)
-            await asyncio.sleep(max(0.0, due - time.perf_counter()))
-            status = await wire.send(request(place, turn * connections + place))
             latencies.append(time.perf_counter() - due)
             statuses[status] = statuses.get(status, 0) + 1
 

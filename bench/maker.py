@@ -1,4 +1,4 @@
-"""The makers that the benches set beside each other on a `Stand`. No bench itself.
+"""The makers that the benches compare on a `Stand`. No bench itself.
 
 `traded` runs the whole trader. `renewed` is the maker that most peers are: it believes and decides
 like the trader, by the same code, and once a second cancels all it has and creates all it wants.
@@ -38,7 +38,7 @@ def traded(
     seconds: float,
     each_beat: Callable[[Trader], None],
 ) -> Trader:
-    """Run the trader on a stand; it is told everything in the order it happens."""
+    """Run the trader on a stand, with every event in its order."""
     trader = Trader(settings(stand), make_strategy)
 
     def give(event: m.Event) -> None:

@@ -68,7 +68,7 @@ class Watch:
             self._lost[at] = self._lost.get(at, 0) + left - stays
 
     def sample(self, mind: Trader) -> None:
-        """A beat: see what is wanted; look at what rests, if it is time to."""
+        """A beat: decide the quotes, and at intervals read the resting orders."""
         quotes = [
             (rung.market_id, quote)
             for ladder in mind.quoting.ladders

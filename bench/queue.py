@@ -2,14 +2,14 @@
 
 The real engine under the seeded crowd, the whole trader with the ladder strategy, virtual time.
 Every second the estimate of each resting order that a book has shown is set against the place that
-the engine's own events give it. The error is in shares of the level it stands in, ours left out;
+the engine's own events give it. The error is in shares of the level it rests in, ours left out;
 orders that stand alone at their price are left out too. Anchor: the same error of taking all
 cancels to be behind us, and of taking all that is shown at the price to be ahead.
 """
 
 from bench.maker import traded
 from bench.stand import Stand, crowd_plan
-from bot.core.orders.order import State
+from bot.core.orders.transitions import State
 from bot.core.trader import Trader
 from strategies.ladder_joint import LadderJoint
 from venue.wire.instant import NS_PER_SECOND

@@ -3,8 +3,8 @@
 Every whole book of a tape with depth becomes the event of a frame that came some milliseconds after
 the venue's own time of it, behind the one before it, and is written as the journal writes it. Then
 the segment is archived and taken out again, which must give the same bytes. Aim: 20 bytes a frame.
-Anchors: the same segment through LZMA and zlib as it stands. Processor time is that of packing, in
-a process beside the bot's, and of unpacking, wherever a journal is read; and that of
+Anchors: the same segment through LZMA and zlib unchanged. Processor time is that of packing, in
+a separate process from the bot's, and of unpacking, wherever a journal is read; and that of
 `Journal.append`, which is all that the trader's loop does for a frame.
 """
 

@@ -121,7 +121,7 @@ def _rows(name: str, found: Sequence[dict[str, Score]]) -> list[tuple[str, str]]
     rows = []
     for run, scores in table.items():
         profit, fills, shares, markout = scores.mean(axis=0).tolist()
-        told = (
+        summary = (
             f"profit ${profit:.2f}, {fills:.0f} fills, {shares:.0f} shares, "
             f"markout {100 * markout / max(1.0, shares):+.2f} c a share"
         )
@@ -134,8 +134,8 @@ def _rows(name: str, found: Sequence[dict[str, Score]]) -> list[tuple[str, str]]
                 f"{label}{gap.value:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
                 for label, gap in gaps.items()
             ]
-            told += "; less the venue's: " + ", ".join(parts)
-        rows.append((f"{name}, {run}", told))
+            summary += "; less the venue's: " + ", ".join(parts)
+        rows.append((f"{name}, {run}", summary))
     return rows
 
 

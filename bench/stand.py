@@ -233,15 +233,15 @@ class Stand:
         match request:
             case m.Create():
                 order = codec.parse_new_order(request.body, MarketId)
-                return self._shown(self.do(v.PlaceOrder(ME, order)))
+                return self._to_answer(self.do(v.PlaceOrder(ME, order)))
             case m.AmendResting():
-                return self._shown(self.do(v.AmendOrder(ME, request.order_id, request.amend)))
+                return self._to_answer(self.do(v.AmendOrder(ME, request.order_id, request.amend)))
             case m.CancelResting():
-                return self._shown(self.do(v.CancelOrder(ME, request.order_id)))
+                return self._to_answer(self.do(v.CancelOrder(ME, request.order_id)))
             case _:
-                return self._read(request)
+                return self._answer_read(request)
 
-    def _shown(self, answer: v.Answer) -> m.Answer:
+    def _to_answer(self, answer: v.Answer) -> m.Answer:
         match answer:
             case v.Placed() | v.Amended():
                 return m.Ok(m.OrderBody(shown_order(answer.order, created_ns=self.now_ns)))
@@ -253,7 +253,7 @@ class Stand:
             case _:
                 raise AssertionError(answer)
 
-    def _read(self, request: m.Request) -> m.Answer:
+    def _answer_read(self, request: m.Request) -> m.Answer:
         views = self.views.views
         account = views.account
         match request:

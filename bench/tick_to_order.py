@@ -123,7 +123,7 @@ class Stand:
         self.now_ns += step_ns
         return self.trader.receive(event, self.now_ns)
 
-    def answer(self, effects: list[m.Effect]) -> None:
+    def answer_all(self, effects: list[m.Effect]) -> None:
         for effect in effects:
             if isinstance(effect, m.Send):
                 body = self._body(effect.request)
@@ -213,13 +213,13 @@ def started(rungs: int, mid: Callable[[int, int], int], pace: PaceSettings = _HA
     """A trader whose quotes rest on every rung. mid: of a rung's book as of a frame, cents."""
     stand = Stand(rungs, pace)
     stand.give(m.Started("0" * 20, (), new_account=True))
-    stand.answer(stand.give(m.Tick()))
+    stand.answer_all(stand.give(m.Tick()))
     stand.give(m.FeedOpened())
-    stand.answer(stand.give(m.Tick()))
+    stand.answer_all(stand.give(m.Tick()))
     for index in range(rungs):
         stand.give(seen_in(frame_of(index, mid(index, 0), stand.now_ns)))
     for _ in range(5):
-        stand.answer(stand.give(m.Tick(), 60 * NS_PER_MS))
+        stand.answer_all(stand.give(m.Tick(), 60 * NS_PER_MS))
     return stand
 
 
@@ -250,7 +250,7 @@ def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int]
             if bodies:
                 whole.append(ended - begun)
                 deciding.append(decided - believed)
-            stand.answer(effects)
+            stand.answer_all(effects)
     assert not stand.trader.out.counters.news_pulls
     return whole, deciding, frames
 

@@ -4,7 +4,7 @@
 token bucket is in the way; then 2,000 a second for the latencies. Anchor in the same run: the same
 server, protocol and settings with a handler that reads the body and answers the same length, and
 does nothing. Rates are replies per CPU second of the server process, for the load shares the
-machine; the wall is printed beside.
+machine; the wall time is printed too.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from typing import Any, Final
 import httpx
 import uvloop
 
-from bench.load import Result, at_rate, closed_loop
+from bench.load import Result, send_load
 
 _CONNECTIONS: Final = 64
 _USERS: Final = 4
@@ -105,9 +105,9 @@ def _create(keys: list[str], tickers: list[str], salt: str, place: int, number: 
     return head.encode() + body
 
 
-def _serve_nothing(told: Connection) -> None:
+def _serve_nothing(parent: Connection) -> None:
     """The anchor: the same server around a handler that does nothing."""
-    from venue.listen import make_server
+    from venue.listen.server import make_server
 
     answer = b"0" * _BODY_BYTES
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % _BODY_BYTES)]
@@ -120,7 +120,7 @@ def _serve_nothing(told: Connection) -> None:
         await send({"type": "http.response.body", "body": answer})
 
     listener = socket.create_server(("127.0.0.1", 0))
-    told.send(listener.getsockname()[1])
+    parent.send(listener.getsockname()[1])
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(make_server(app, 1).serve([listener]))
 
@@ -141,37 +141,21 @@ def _anchor() -> Iterator[tuple[int, int]]:
         process.join()
 
 
-def _closed(
-    pid: int, port: int, total: int, keys: list[str], tickers: list[str], salt: str
+def _load(
+    server: tuple[int, int],
+    total: int,
+    keys: list[str],
+    tickers: list[str],
+    salt: str,
+    per_second: int = 0,
 ) -> Result:
-    async def work() -> Result:
-        return await closed_loop(
-            "127.0.0.1",
-            port,
-            pid,
-            _CONNECTIONS,
-            total,
-            lambda place, number: _create(keys, tickers, salt, place, number),
-        )
+    pid, port = server
+
+    def request(place: int, number: int) -> bytes:
+        return _create(keys, tickers, salt, place, number)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work())
-
-
-def _paced(pid: int, port: int, seconds: float, keys: list[str], tickers: list[str]) -> Result:
-    async def work() -> Result:
-        return await at_rate(
-            "127.0.0.1",
-            port,
-            pid,
-            _CONNECTIONS,
-            _RATE,
-            seconds,
-            lambda place, number: _create(keys, tickers, "paced", place, number),
-        )
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work())
+        return runner.run(send_load(port, pid, _CONNECTIONS, total, request, per_second))
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
@@ -179,12 +163,12 @@ def run(quick: bool) -> list[tuple[str, str]]:
     total = _QUICK if quick else _WHOLE
     with tempfile.TemporaryDirectory() as scratch, _venue(Path(scratch)) as venue:
         pid, port, keys, tickers = venue
-        with _anchor() as (idle_pid, idle_port):
+        with _anchor() as idle_server:
             ours, idle = [], []
             for turn in range(_ROUNDS):
-                ours.append(_closed(pid, port, total, keys, tickers, f"round-{turn}"))
-                idle.append(_closed(idle_pid, idle_port, total, keys, tickers, "idle"))
-        paced = _paced(pid, port, 2.0 if quick else 5.0, keys, tickers)
+                ours.append(_load((pid, port), total, keys, tickers, f"round-{turn}"))
+                idle.append(_load(idle_server, total, keys, tickers, "idle"))
+        paced = _load((pid, port), _RATE * (2 if quick else 5), keys, tickers, "paced", _RATE)
     for result in (*ours, paced):
         assert set(result.statuses) == {201}, result.statuses
     rate = statistics.median(result.count / result.cpu_s for result in ours)

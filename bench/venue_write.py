@@ -171,10 +171,10 @@ def pyorderbook(commands: list[Command]) -> Callable[[], None]:
     orders = []
     for command in commands:
         if isinstance(command, PlaceOrder) and isinstance(command.order, QtyOrder):
-            told = command.order
-            yes = told.outcome is Outcome.YES
-            price = told.price if yes else 100 - told.price
-            orders.append(order_of[yes](told.market_id, price, told.qty))
+            placed = command.order
+            yes = placed.outcome is Outcome.YES
+            price = placed.price if yes else 100 - placed.price
+            orders.append(order_of[yes](placed.market_id, price, placed.qty))
 
     def work() -> None:
         for order in orders:

@@ -7,7 +7,7 @@ to become healthy by the image's own health check, to quote for some seconds, an
 nothing left resting on the signal that the image names. At last the venue, reaper and bot of the
 compose file trade together, and the bot is killed: deploy/image/together.py.
 
-What stands in for the base image is its interpreter: Debian's python3, linked as `python`.
+The base image is replaced by its interpreter: Debian's python3, linked as `python`.
 
 Exit codes: 0 all well, 1 something is not, 2 it cannot be tried here.
 """
@@ -34,7 +34,7 @@ _GRACE_S: Final = 15.0
 """Less than deploy/compose.yaml and the manifests give before they kill."""
 
 _ADDS_MB_MAX: Final = 150
-"""What the image may add to its base."""
+"""Most that the image may add to its base."""
 
 _PATH: Final = {"PATH": "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"}
 
@@ -44,14 +44,14 @@ def main() -> NoReturn:
     parser = argparse.ArgumentParser(prog="python -m deploy.rootfs", description=__doc__)
     parser.add_argument("--base", type=Path, help="a clean root made before; made when absent")
     parser.add_argument("--for", dest="run_s", type=float, default=10.0, help="seconds to quote")
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if os.geteuid() != 0 or missing:
         print(f"needs root and {', '.join(missing or _TOOLS)}", file=sys.stderr)
         sys.exit(2)
     with tempfile.TemporaryDirectory(prefix="laddermaker-image-", dir="/var/tmp") as folder:
         try:
-            _try(Path(folder), told.base or Path(folder) / "debian", told.run_s)
+            _try(Path(folder), arguments.base or Path(folder) / "debian", arguments.run_s)
         except (Trouble, DockerfileFault) as fault:
             print(f"FAIL {fault}", file=sys.stderr)
             sys.exit(1)
@@ -67,7 +67,7 @@ def _try(work: Path, base: Path, run_s: float) -> None:
     roots: dict[str, Path] = {}
     variables: dict[str, dict[str, str]] = {}
     for stage in stages:
-        # An image that is no stage of ours is the base image, for which the clean root stands in.
+        # An image that is no stage of ours is the base image, which the clean root replaces.
         root = work / f"stage-{stage.name}"
         begins = roots.get(stage.base, base)
         subprocess.run(["cp", "-a", "--reflink=auto", str(begins), str(root)], check=True)
@@ -187,8 +187,8 @@ def _said(stage: Stage, name: str) -> str:
 
 
 def _megabytes(root: Path) -> int:
-    told = subprocess.run(["du", "-sxm", str(root)], capture_output=True, text=True, check=True)
-    return int(told.stdout.split()[0])
+    usage = subprocess.run(["du", "-sxm", str(root)], capture_output=True, text=True, check=True)
+    return int(usage.stdout.split()[0])
 
 
 def _say(text: str, since_s: float | None = None) -> None:

@@ -1,9 +1,9 @@
-"""Depth of a concentrated-liquidity pool around the fair value, laid out as resting orders.
+"""Depth of a concentrated-liquidity pool around the fair value, as resting orders.
 
-Each outcome has a pool of its own around its value: cash below it, shares held above it. What it
-takes to move a pool's price from level to level is what rests at the level. Buys of YES and sales
-of NO meet on the bids, sales of YES and buys of NO on the asks; the cash is split so that the first
-level of both sides is as deep.
+Each outcome has its own pool around its value: cash below it, shares held above it. The size of a
+level is the amount that moves the pool's price to the next level. Buys of YES and sales of NO are
+bids, sales of YES and buys of NO are asks; the cash is split so that the first levels of both sides
+are equally deep.
 
 Source: Polymarket/poly-market-maker.
 """
@@ -15,7 +15,7 @@ import pydantic
 from pydantic import Field
 
 from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
-from bot.strategy.pricing.price import gap_of, legal, quotes_of
+from bot.strategy.pricing.price import LastQuotes, gap_of, legal, quotes_of
 from bot.strategy.pricing.sizes import cash_in_all
 from venue.wire.money import PAYOUT_CENTS, BookSide, Price, complement
 
@@ -23,10 +23,10 @@ _BID = BookSide.BID
 _ASK = BookSide.ASK
 
 _GRID = 8
-"""Steps to a cent in which the value is taken, so that the sizes do not flicker with it."""
+"""Steps a cent to which the value is rounded, so that sizes do not flicker with it."""
 
 _BUDGET_STEP = 0.1
-"""The cash laid out is worked out anew once it is off by this part of itself."""
+"""The budget changes once it is off by this part of itself."""
 
 
 def buy_depth(cash_cents: float, price: float, low: float, at: float) -> float:
@@ -50,8 +50,8 @@ def sell_depth(shares: float, price: float, high: float, at: float) -> float:
 def split_cash(
     cash_cents: float, sold: tuple[float, float], bought_per_cent: tuple[float, float]
 ) -> tuple[float, float]:
-    """The cash of the YES and of the NO pool, so that the first levels of both sides are as deep:
-    YES bought and NO sold as much as YES sold and NO bought, or as near to it as the cash allows.
+    """The cash of the YES and of the NO pool, so that the first levels of both sides are equally
+    deep (YES bought and NO sold = YES sold and NO bought), as nearly as the cash allows.
 
     sold: shares of YES and NO that the first level sells. bought_per_cent: shares of YES and NO
     that the first level buys per cent of cash in its pool; 0 for a pool that cannot buy.
@@ -69,7 +69,7 @@ def split_cash(
 
 
 class Amm(Strategy):
-    """Always-on depth around the fair value of every rung."""
+    """Always-on depth around the fair value of every market."""
 
     name = "amm"
 
@@ -82,7 +82,7 @@ class Amm(Strategy):
         delta_cents: int = Field(1, ge=1, le=49, description="from one level to the next")
         depth_cents: int = Field(10, ge=2, le=98, description="from the value to the last level")
         max_collateral_cents: int = Field(
-            20_000, ge=1, le=1_000_000_000, description="cash laid out on one rung, both pools"
+            20_000, ge=1, le=1_000_000_000, description="cash of one market, both pools"
         )
 
         @pydantic.model_validator(mode="after")
@@ -96,15 +96,14 @@ class Amm(Strategy):
     def __init__(self, params: Any) -> None:
         super().__init__(params)
         self._budget = float(params.max_collateral_cents)
-        # The cash as it was shown last, and what there was with our own orders by then; the shares
-        # held, that a fill has cost or brought.
-        self._shown_cents: int | None = None
+        # The newest cash, the same with what our orders reserved then, and the shares held then.
+        self._cash_cents: int | None = None
+        self._total_cents = 0
         self._held: tuple[tuple[int, int], ...] = ()
-        self._there_cents = 0
-        self._laid: dict[str, tuple[RungView, _Inputs, tuple[Quote, ...]]] = {}
+        self._last = LastQuotes()
 
     def quote(self, view: EventView) -> Quotes:
-        """The levels of every rung with a fair value, whole shares, none that touches the book."""
+        """The levels of every market with a fair value, in whole shares, none touching the book."""
         self._refresh_budget(view)
         return {
             rung.market_id: self._rung(rung, rung.fair_cents)
@@ -113,48 +112,34 @@ class Amm(Strategy):
         }
 
     def _refresh_budget(self, view: EventView) -> None:
-        """The cash of one rung: the most allowed, or an even share of what there is for those that
-        are quoted: one that has resolved needs none."""
+        """The cash of one market: the most allowed, or an even share for each that is quoted."""
         most = float(self.params.max_collateral_cents)
         if view.cash_cents is None:
             self._budget = most
             return
         in_all = cash_in_all(view) or 0
         held = tuple((int(rung.yes_qty), int(rung.no_qty)) for rung in view.rungs)
-        if view.cash_cents != self._shown_cents:
-            # What our own orders have reserved is laid out already, and no less ours. Those that
-            # came since are still in the cash that was shown.
-            self._shown_cents, self._there_cents = view.cash_cents, in_all
+        if view.cash_cents != self._cash_cents:
+            # The reserve of our own orders is ours too. Orders sent since are still in the cash.
+            self._cash_cents, self._total_cents = view.cash_cents, in_all
         elif held != self._held:
-            # What an order had reserved is spent by its fill, and the free cash stays as it was.
-            self._there_cents = min(self._there_cents, in_all)
+            # A fill spends what its order had reserved, and leaves the free cash unchanged.
+            self._total_cents = min(self._total_cents, in_all)
         self._held = held
-        there = self._there_cents
         quoted = sum(rung.fair_cents is not None for rung in view.rungs)
-        budget = min(most, max(0.0, there / max(1, quoted)))
+        budget = min(most, max(0.0, self._total_cents / max(1, quoted)))
         if abs(budget - self._budget) > _BUDGET_STEP * self._budget or budget == most:
             self._budget = budget
 
     def _rung(self, rung: RungView, fair: float) -> tuple[Quote, ...]:
-        before = self._laid.get(rung.market_id)
-        if before is not None and before[0] is rung and before[1][3] == self._budget:
-            return before[2]
         gap = gap_of(rung.book_age_s)
-        inputs = (
-            round(fair * _GRID) / _GRID,
-            int(rung.yes_qty),
-            int(rung.no_qty),
-            self._budget,
-            legal(_BID, rung.best_bid, rung.best_ask, gap=gap),
-            legal(_ASK, rung.best_bid, rung.best_ask, gap=gap),
+        value = round(fair * _GRID) / _GRID
+        bids, asks = self.levels(value, int(rung.yes_qty), int(rung.no_qty), self._budget)
+        quotes = quotes_of(
+            _inside(bids, legal(_BID, rung.best_bid, rung.best_ask, gap=gap)),
+            _inside(asks, legal(_ASK, rung.best_bid, rung.best_ask, gap=gap)),
         )
-        if before is not None and before[1] == inputs:
-            quotes = before[2]
-        else:
-            bids, asks = self.levels(*inputs[:4])
-            quotes = quotes_of(_inside(bids, inputs[4]), _inside(asks, inputs[5]))
-        self._laid[rung.market_id] = (rung, inputs, quotes)
-        return quotes
+        return self._last.reuse(rung.market_id, quotes)
 
     def levels(
         self, value: float, yes_qty: int, no_qty: int, cash_cents: float
@@ -169,13 +154,13 @@ class Amm(Strategy):
             (yes.sold(yes_qty, yes.sells[:1])[0], no.sold(no_qty, no.sells[:1])[0]),
             (yes.bought(1.0, yes.buys[:1])[0], no.bought(1.0, no.buys[:1])[0]),
         )
-        bids = _met(
+        bids = _sizes(
             yes.buys,
             yes.bought(cash_yes, yes.buys),
             [int(complement(Price(price))) for price in no.sells],
             no.sold(no_qty, no.sells),
         )
-        asks = _met(
+        asks = _sizes(
             yes.sells,
             yes.sold(yes_qty, yes.sells),
             [int(complement(Price(price))) for price in no.buys],
@@ -185,11 +170,10 @@ class Amm(Strategy):
 
 
 _Range = tuple[int, int] | None
-_Inputs = tuple[float, int, int, float, _Range, _Range]
 
 
 class _Pool:
-    """The pool of one outcome around its value: the prices that it buys and sells at."""
+    """The pool of one outcome around its value. buys, sells: its prices, best first."""
 
     def __init__(self, value: float, params: Amm.Params) -> None:
         self._value = value
@@ -198,19 +182,19 @@ class _Pool:
         step = params.delta_cents
         first_buy = math.floor(value - params.spread_cents)
         first_sell = math.ceil(value + params.spread_cents)
-        # Out of its range a pool has only one of the two left to do, and does it inside.
+        # Outside its range a pool only buys or only sells, at prices inside it.
         lowest, highest = math.ceil(self._low), math.floor(self._high)
         most, least = params.p_max_cents, params.p_min_cents
         self.buys = [price for price in range(first_buy, lowest - 1, -step) if price <= most]
         self.sells = [price for price in range(first_sell, highest + 1, step) if price >= least]
 
     def bought(self, cash_cents: float, prices: list[int]) -> list[float]:
-        """Shares bought at each of the falling prices; [0] for no price at all."""
+        """Shares bought at each of the falling prices; [0] without any price."""
         ends = [buy_depth(cash_cents, self._value, self._low, price) for price in prices]
         return _differences(ends)
 
     def sold(self, shares: float, prices: list[int]) -> list[float]:
-        """Shares sold at each of the rising prices; [0] for no price at all."""
+        """Shares sold at each of the rising prices; [0] without any price."""
         ends = [sell_depth(shares, self._value, self._high, price) for price in prices]
         return _differences(ends)
 
@@ -219,10 +203,10 @@ def _differences(ends: list[float]) -> list[float]:
     return [end - start for start, end in zip([0.0, *ends], ends, strict=False)] or [0.0]
 
 
-def _met(
+def _sizes(
     prices: list[int], sizes: list[float], others: list[int], other_sizes: list[float]
 ) -> dict[int, int]:
-    """Whole shares by price of what two pools have on one side; a level of none is left out."""
+    """Whole shares by price of two pools on one side, without empty levels."""
     both: dict[int, float] = {}
     for price, size in (*zip(prices, sizes, strict=False), *zip(others, other_sizes, strict=False)):
         both[price] = both.get(price, 0.0) + size

@@ -1,13 +1,12 @@
-"""Trading away prices that contradict each other: a higher strike bid above a lower one's ask.
+"""Arbitrage on a ladder: sell a higher strike whose bid is above a lower strike's ask, buy the
+lower.
 
-Where a strike pays, every lower one pays. So YES of the lower strike bought and YES of the higher
-one sold never lose more than the difference of their prices, and where the higher one is bid above
-the ask of the lower one, something is left in every outcome. No other contradiction needs to be
-looked for: a curve fits between all bids and asks if and only if there is no such pair.
+If a strike pays, every lower one pays. So YES of the lower strike bought and YES of the higher one
+sold gain in every outcome if the higher bid is above the lower ask. Pairs are the complete test: a
+curve fits between all bids and asks if and only if there is no such pair.
 
-One pair at a time: the leg with the thinner touch first, all of it or nothing; once its fill is
-seen, the other one for as many shares, a tick of slack allowed. If that one misses, what is held is
-the skew's business.
+One pair at a time: first the leg with the thinner touch, all or nothing; after its fill the other
+leg for as many shares, with a tick of slack. If that leg misses, its inventory is left to the skew.
 """
 
 from collections.abc import Sequence
@@ -39,10 +38,10 @@ _SECONDS_A_DAY = 86_400
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A contradiction: `low` can be bought at `ask`, `high` sold at `bid` above it.
+    """An arbitrage: `low` can be bought at `ask`, `high` sold at `bid` above it.
 
-    qty: shares at both touches, at most. profit_cents: what is left in every outcome at least,
-    both fees paid. locked_cents: the cash that both purchases may take.
+    qty: shares at both touches, at most. profit_cents: the least gain over all outcomes after both
+    fees. locked_cents: the cash that both legs may lock.
     """
 
     low: RungView
@@ -55,7 +54,7 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 def contradicts(rungs: Sequence[RungView]) -> bool:
-    """Whether no survival curve fits between the bids and the asks of a ladder, lowest first."""
+    """True if no survival curve fits between the bids and the asks of a ladder, lowest first."""
     return bool(arbitrages([rung.best_bid for rung in rungs], [rung.best_ask for rung in rungs]))
 
 
@@ -66,16 +65,16 @@ def pair_of(
     cash_cents: int | None,
     slack_ticks: int = 0,
 ) -> Pair | None:
-    """The pair of two rungs, the lower strike first; None if they do not contradict each other.
+    """The pair of two rungs, the lower strike first; None without an arbitrage.
 
-    most_qty: shares at most. cash_cents: that both purchases may take, None for no limit.
-    slack_ticks: that the second one may cost more.
+    most_qty: shares at most. cash_cents: for both legs, None for no limit. slack_ticks: how much
+    worse the second leg may be.
     """
     if not low.asks or not high.bids or high.bids[0][0] <= low.asks[0][0]:
         return None
     (ask, ask_qty), (bid, bid_qty) = low.asks[0], high.bids[0]
     qty = min(ask_qty, bid_qty, most_qty)
-    # What the venue locks (S17): for the leg that comes second, at its price with the slack.
+    # The cash that the venue locks (S17), for the second leg at its price with the slack.
     buys, sells = ask, bid
     if _buys_first(ask_qty, bid_qty):
         sells = _slackened(_ASK, bid, slack_ticks)
@@ -92,24 +91,24 @@ def pair_of(
 
 
 def _share_cents(rung: RungView, price: Price) -> int:
-    """What the venue locks for one share of either outcome bought at `price` of its own."""
+    """The cash that the venue locks for one share bought at `price` of its own outcome."""
     rate = max(rung.maker_fee_rate, rung.taker_fee_rate)
     return reserve_cents(rate, Qty(1), price, FeeUnits(0))
 
 
 def _buys_first(ask_qty: int, bid_qty: int) -> bool:
-    """Whether the purchase of a pair is its first leg: the one with the thinner touch."""
+    """True if the purchase is the first leg: the one with the thinner touch."""
     return ask_qty <= bid_qty
 
 
 def _slackened(side: BookSide, price: Price, slack_ticks: int) -> Price:
-    """The price of a second leg that may cost so much more than was seen."""
+    """The worst price of a second leg."""
     slack = slack_ticks * TICK_CENTS
     return Price(inside(price + (slack if side is _BID else -slack), PRICE_MIN, PRICE_MAX))
 
 
 class Arb(Strategy):
-    """Takes pairs of contradicting prices; rests nothing."""
+    """Takes arbitrage pairs; rests nothing."""
 
     name = "arb"
 
@@ -117,20 +116,23 @@ class Arb(Strategy):
         """Money in cents, sizes in shares, times in seconds."""
 
         min_profit_cents: float = Field(
-            1.0, ge=0, le=50, description="cents a share, after fees, that a leg missed would cost"
+            1.0, ge=0, le=50, description="cents a share, after fees, that a missed leg would cost"
         )
         leg_risk: float = Field(
-            0.5, ge=0, le=1, description="chance that it does: the profit must be above both times"
+            0.5,
+            ge=0,
+            le=1,
+            description="chance of a missed leg: the profit must exceed the product of both",
         )
         max_legs: int = Field(
-            2, ge=2, le=2, description="legs of one trade; pairs find all there is to find"
+            2, ge=2, le=2, description="legs of one trade; pairs find every arbitrage"
         )
         size_cap_qty: int = Field(50, ge=1, le=100_000, description="shares of one pair, at most")
         slack_ticks: int = Field(
-            1, ge=0, le=10, description="ticks that the second leg may cost more than was seen"
+            1, ge=0, le=10, description="ticks by which the second leg may be worse"
         )
         kappa_cents: float = Field(
-            0.002, ge=0, le=1, description="cents that a dollar tied up costs a day"
+            0.002, ge=0, le=1, description="cents that a locked dollar costs a day"
         )
         book_age_s: float = Field(
             2.0, ge=0, le=60, description="seconds since a book was confirmed, at most"
@@ -146,12 +148,12 @@ class Arb(Strategy):
         super().__init__(params)
         self._trade: _Trade | None = None
         self._idle_until_s = 0.0
-        # The cash as it was shown last, and what pairs have taken of it since.
+        # The newest cash, and what pairs have locked of it since.
         self._cash_cents: int | None = None
         self._spent_cents = 0
 
     def quote(self, view: EventView) -> Quotes:
-        """A leg to be traded now, or nothing."""
+        """A leg to trade now, or nothing."""
         if self._trade is not None:
             take = self._second_leg(self._trade, view)
             return {} if take is None else {self._trade.second.rung.market_id: (take,)}
@@ -169,7 +171,7 @@ class Arb(Strategy):
         return {first.rung.market_id: (Take(first.side, first.price, pair.qty, whole=True),)}
 
     def _best(self, view: EventView) -> Pair | None:
-        """The pair that leaves most, of those that leave enough; the first of equal ones."""
+        """The pair with the highest profit of those that pay; the first of equal ones."""
         rungs = [
             rung
             for rung in view.rungs
@@ -195,14 +197,14 @@ class Arb(Strategy):
         return best
 
     def _free_cents(self, view: EventView) -> int | None:
-        """The cash that is free: what was shown last, less what pairs have taken since then."""
+        """The free cash: the newest, less what pairs have locked since."""
         if view.cash_cents != self._cash_cents:
             self._cash_cents, self._spent_cents = view.cash_cents, 0
         return None if view.cash_cents is None else view.cash_cents - self._spent_cents
 
     def pays(self, pair: Pair, seconds_to_resolution: float) -> bool:
-        """Whether a pair leaves more than the risk of a missed leg, and than the cash costs that it
-        ties up."""
+        """True if a pair earns more than the risk of a missed leg and than its locked cash
+        costs."""
         params = self.params
         risk: float = params.min_profit_cents * pair.qty * params.leg_risk
         dollar = params.kappa_cents * seconds_to_resolution / _SECONDS_A_DAY
@@ -213,25 +215,25 @@ class Arb(Strategy):
         return pair.profit_cents > max(risk, tied_up)
 
     def _second_leg(self, trade: "_Trade", view: EventView) -> Take | None:
-        """Go on with a pair: the other leg for what the first one has filled, or the end of it."""
-        first = _filled(trade.first, view)
-        second = _filled(trade.second, view)
+        """Continue a pair: the other leg for the fills of the first one, or its end."""
+        first = _filled_qty(trade.first, view)
+        second = _filled_qty(trade.second, view)
         trade.first_qty += first
         trade.second_qty += second
         if first or second:
             trade.at_s = view.now_s
-        missing = trade.first_qty - trade.wished_qty
+        missing = trade.first_qty - trade.wanted_qty
         if missing > 0 and _is_quotable(trade.second, view):
-            trade.wished_qty += missing
+            trade.wanted_qty += missing
             leg = trade.second
             price = _slackened(leg.side, leg.price, self.params.slack_ticks)
-            # As many as the first leg has: near the end of the event sizes are divided.
+            # Near the end of the event the trader divides sizes.
             return Take(leg.side, price, Qty(missing * view.size_part))
         if min(trade.first_qty, trade.second_qty) >= trade.qty:
             self._trade = None
             self._idle_until_s = view.now_s + self.params.pause_s
         elif view.now_s - trade.at_s >= self.params.wait_s:
-            # A fill that comes later still is held like any other: nothing is taken after it.
+            # A later fill is inventory like any other: no leg follows it.
             self._trade = None
             if not trade.first_qty:
                 self._spent_cents = max(0, self._spent_cents - trade.locked_cents)
@@ -239,7 +241,7 @@ class Arb(Strategy):
 
 
 class _Leg(msgspec.Struct, frozen=True):
-    """One leg: what to trade, and the shares seen at its touch."""
+    """One leg, with the shares at its touch."""
 
     rung: RungView
     side: BookSide
@@ -248,8 +250,8 @@ class _Leg(msgspec.Struct, frozen=True):
 
 
 class _Trade(msgspec.Struct):
-    """A pair under way: shares filled of both legs and wished for of the second; at_s is when
-    something of it was last wished for or filled."""
+    """A pair in flight: shares filled of both legs and wanted of the second. at_s: of the newest
+    request or fill."""
 
     first: _Leg
     second: _Leg
@@ -258,15 +260,15 @@ class _Trade(msgspec.Struct):
     locked_cents: int
     first_qty: int = 0
     second_qty: int = 0
-    wished_qty: int = 0
+    wanted_qty: int = 0
 
 
 def _is_quotable(leg: _Leg, view: EventView) -> bool:
-    """Whether a take on a leg's rung would leave now: one that does not is dropped unseen."""
+    """True if a take in a leg's market would leave now; else the trader drops it."""
     return any(rung.quotable for rung in view.rungs if rung.market_id == leg.rung.market_id)
 
 
-def _filled(leg: _Leg, view: EventView) -> int:
+def _filled_qty(leg: _Leg, view: EventView) -> int:
     """Shares of a leg that have filled since the last view."""
     for rung in view.rungs:
         if rung.market_id == leg.rung.market_id:

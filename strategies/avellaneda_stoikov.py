@@ -1,17 +1,17 @@
-"""Avellaneda and Stoikov's dealer, by the paper or as hummingbot runs it, on every rung by itself.
+"""Avellaneda and Stoikov's dealer, by the paper or as hummingbot runs it, on each market alone.
 
-`paper`: at each view anew, a bid and an ask half the optimal spread from the reservation price.
-Holdings count in lots; the horizon rolls, and shrinks when the event has less time left. A
-volatility or decay left at 0 is the learned one.
+`paper`: at each view a bid and an ask half the optimal spread from the reservation price. Inventory
+counts in lots. The horizon rolls, and shrinks when the event has less time left. A volatility or
+decay of 0 means the learned one.
 
-`hummingbot`: its reservation price and spread, in which the holding is a part of the portfolio and
-the volatility that of a tick, not squared; orders placed together and replaced on a clock; shrunk
-by eta on the side that adds. Differs from hummingbot: it does not wait for full buffers unless
-`wait_for_buffers` says so, but takes the learned decay until its own can be fitted, and half the
-spread of the market, or the learned volatility, until the value has moved; a quote is rounded
-outward and held a tick off the touch of others; orders change in one step with no moment without a
-quote; a session, if there is one, ends with the event; a NO share counts as a short YES share and
-a dollar; levels that fall on one price are one quote.
+`hummingbot`: its reservation price and spread, with inventory as a part of the portfolio and the
+volatility of a tick, not squared. Orders are placed together and replaced on a clock. Sizes shrink
+by eta on the side that adds to the inventory. Differs from hummingbot: it waits for full buffers
+only with `wait_for_buffers`. Until its own decay can be fitted it uses the learned one. Until the
+value has moved it uses half the market's spread, or the learned volatility. A quote is rounded
+outward and stays a tick off the touch of others. Orders change in one step without a moment without
+a quote. A session, if there is one, ends with the event. A NO share counts as a short YES share and
+a dollar. Levels at one price are one quote.
 """
 
 import math
@@ -21,8 +21,8 @@ from pydantic import Field
 
 from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
 from bot.strategy.pricing import avellaneda
-from bot.strategy.pricing.cycle import Cycle, CycleRules, Wanted, Wish
-from bot.strategy.pricing.price import Source, gap_of, placed, value_of
+from bot.strategy.pricing.cycle import Cycle, CycleRules, NewOrder, Wanted
+from bot.strategy.pricing.price import LastQuotes, Source, gap_of, placed, value_of
 from bot.strategy.pricing.samples import TickVolatility, TradeDistances
 from bot.strategy.pricing.sizes import base_and_cash, cash_in_all
 from venue.wire.money import BookSide, Price, Qty
@@ -32,10 +32,9 @@ _PRIOR_DECAY: Final = 0.6
 
 
 class AvellanedaStoikov(Strategy):
-    """One bid and one ask a rung, or levels of them, around a price that falls with the holding.
+    """One bid and one ask a market, or levels of them, around a price that falls with inventory.
 
-    A rung whose value is unknown has nothing wanted; in mode hummingbot neither has one while the
-    cash is unknown.
+    A market without a value is not quoted; in mode hummingbot nothing is while the cash is unknown.
     """
 
     name = "avellaneda_stoikov"
@@ -44,16 +43,16 @@ class AvellanedaStoikov(Strategy):
         """The first block serves mode paper, the second mode hummingbot."""
 
         mode: Literal["paper", "hummingbot"] = Field("paper", description="whose rules to follow")
-        around: Source = Field("fair", description="the price that is quoted around")
+        around: Source = Field("fair", description="the price that quotes are centred on")
         order_amount_qty: int = Field(
             10,
             ge=1,
             le=100_000,
-            description="shares of a quote; the unit of holdings in mode paper",
+            description="shares of a quote; the unit of inventory in mode paper",
         )
 
         risk_aversion: float = Field(
-            0.1, gt=0, le=100, description="paper: gamma, per cent and lot held"
+            0.1, gt=0, le=100, description="paper: gamma, per cent and lot of inventory"
         )
         decay_per_cent: float = Field(
             0, ge=0, le=10, description="paper: k, per cent of distance; 0 is the learned one"
@@ -78,7 +77,7 @@ class AvellanedaStoikov(Strategy):
             0, ge=0, le=200, description="percent of the value from bid to ask at least"
         )
         volatility_buffer_ticks: int = Field(
-            200, ge=2, le=10_000, description="ticks of the value that volatility is taken over"
+            200, ge=2, le=10_000, description="ticks of the value over which volatility is measured"
         )
         intensity_buffer_ticks: int = Field(
             200, ge=1, le=10_000, description="ticks with a trade that the decay is fitted to"
@@ -94,7 +93,7 @@ class AvellanedaStoikov(Strategy):
             description="seconds of a session that ends with the event; 0 none",
         )
         order_refresh_time_s: float = Field(
-            30, gt=0, le=86_400, description="seconds that orders stand before they are replaced"
+            30, gt=0, le=86_400, description="seconds until orders are replaced"
         )
         max_order_age_s: float = Field(
             1_800, gt=0, le=86_400, description="seconds after which an order is cancelled"
@@ -103,10 +102,10 @@ class AvellanedaStoikov(Strategy):
             0,
             ge=0,
             le=100,
-            description="percent of the price by which orders may be off and be left",
+            description="percent of the price that orders may be off and stay",
         )
         filled_order_delay_s: float = Field(
-            60, ge=0, le=86_400, description="seconds after a whole fill with nothing new placed"
+            60, ge=0, le=86_400, description="seconds without new orders after a whole fill"
         )
         inventory_target_base_pct: float = Field(
             50, ge=0, le=100, description="percent of YES value and cash that should be YES"
@@ -116,12 +115,12 @@ class AvellanedaStoikov(Strategy):
             0, ge=0, le=1_000, description="percent of half the spread between levels"
         )
         order_optimization: bool = Field(
-            True, description="never more than a tick better than the best order of others"
+            True, description="at most a tick better than the best order of others"
         )
 
     def __init__(self, params: Any) -> None:
         super().__init__(params)
-        self._shown: dict[Any, tuple[Quote, ...]] = {}
+        self._last = LastQuotes()
         self._rungs: dict[str, _Ticking] = {}
         self._rules = CycleRules(
             refresh_s=params.order_refresh_time_s,
@@ -143,10 +142,7 @@ class AvellanedaStoikov(Strategy):
             value = value_of(rung, self.params.around)
             if value is not None:
                 quotes = self._both_sides(rung, value, left_s, decay)
-                # The same object where nothing has changed: then nothing is looked at again.
-                before = self._shown.get(rung.market_id)
-                wanted[rung.market_id] = before if before == quotes else quotes
-        self._shown = wanted
+                wanted[rung.market_id] = self._last.reuse(rung.market_id, quotes)
         return wanted
 
     def _both_sides(
@@ -178,10 +174,10 @@ class AvellanedaStoikov(Strategy):
             own = rungs[rung.market_id] = self._rungs.get(rung.market_id) or _Ticking(
                 p, self._rules
             )
-            own.cycle.book(rung.fills, view.now_s, view.size_part)
+            own.cycle.book_fills(rung.fills, view.now_s, view.size_part)
             value = value_of(rung, p.around)
             if value is None or cash is None:
-                wanted[rung.market_id] = own.cycle.clear()
+                wanted[rung.market_id] = own.cycle.drop_orders()
                 continue
             own.sample(rung, value, view.now_s)
             proposal = None
@@ -199,8 +195,8 @@ class AvellanedaStoikov(Strategy):
         cash: int,
         left: float,
         learned: float,
-    ) -> list[Wish] | None:
-        """The orders that would be placed now, or None where the rule has no answer."""
+    ) -> list[NewOrder] | None:
+        """The orders to place now, or None if the rule has no answer."""
         p = self.params
         base, quote = base_and_cash(rung, cash)
         excess = avellaneda.excess_fraction(
@@ -221,7 +217,7 @@ class AvellanedaStoikov(Strategy):
         }
         if first[BookSide.BID] <= 0:
             return None
-        wishes = []
+        orders: list[NewOrder] = []
         for side, sign in ((BookSide.BID, 1), (BookSide.ASK, -1)):
             adds = sign * excess > 0
             shrunk = math.exp(-p.order_amount_shape * abs(excess)) if adds else 1.0
@@ -232,12 +228,12 @@ class AvellanedaStoikov(Strategy):
                     price = _optimized(side, price, rung)
                 at = placed(side, price, rung)
                 if at is not None and qty > 0:
-                    wishes.append(Wish(side, at, qty))
-        return wishes
+                    orders.append(NewOrder(side, at, qty))
+        return orders
 
 
 class _Ticking:
-    """What one rung has of its own in mode hummingbot: two buffers and the cycle of its orders."""
+    """One market in mode hummingbot: two buffers and the cycle of its orders."""
 
     def __init__(self, params: Any, rules: CycleRules) -> None:
         self.cycle = Cycle(rules)
@@ -247,14 +243,14 @@ class _Ticking:
 
     @property
     def is_full(self) -> bool:
-        """Whether both buffers are."""
+        """True if both buffers are full."""
         return self.volatility.is_full and self.trades.is_full
 
     def sample(self, rung: RungView, value: float, now_s: float) -> None:
-        """Take in one view of the rung."""
-        self.volatility.add(value, now_s)
+        """Sample one view of the market."""
+        self.volatility.add_price(value, now_s)
         if self._value is not None and rung.prints:
-            self.trades.add(rung.prints, self._value)
+            self.trades.add_prints(rung.prints, self._value)
         self._value = value
 
 
@@ -263,15 +259,15 @@ def _learned_decay(view: EventView) -> float:
 
 
 def _volatility_before_any_move(rung: RungView, tick_s: float) -> float:
-    """Cents per tick while the value has stood still: hummingbot's half spread of the market, else
-    what is learned."""
+    """Cents per tick while the value has not moved: hummingbot's half spread of the market, else
+    the learned volatility."""
     if rung.bids and rung.asks:
         return (rung.asks[0][0] - rung.bids[0][0]) / 2
     return rung.volatility_cents * math.sqrt(tick_s)
 
 
 def _optimized(side: BookSide, price: float, rung: RungView) -> float:
-    """A price moved back to a tick better than the best order of others, where there is one."""
+    """A price moved back to a tick better than the best order of others, if there is one."""
     if side is BookSide.BID:
         return price if rung.best_bid is None else min(price, rung.best_bid + 1)
     return price if rung.best_ask is None else max(price, rung.best_ask - 1)

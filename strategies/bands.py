@@ -1,11 +1,11 @@
-"""Bands of depth around a target: each keeps its size between a least and a most, and else rests.
+"""Bands of depth around a target: each keeps its size between a minimum and a maximum.
 
-A buy belongs to a band if it stands between the band's margins below the target, a sale likewise
-above it. A band with too little is filled up to its average at its average margin; one with too
-much gives orders up; one in between is left as it is, so few requests are made. Nothing happens
-between two looks, `sync_s` apart, unless the target is gone.
+A buy belongs to a band if its price is between the band's margins below the target, a sale likewise
+above it. A band below its minimum is filled up to its average at its average margin. One above its
+maximum cancels orders. One in between is unchanged, so few requests are needed. Bands are checked
+every `sync_s`; in between quotes change only if the target is gone.
 
-Selling the complement held before buying is the route that the trader takes by itself.
+The trader sells the complement held before it buys.
 
 Source: Polymarket/poly-market-maker.
 """
@@ -19,13 +19,13 @@ import pydantic
 from pydantic import Field
 
 from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
-from bot.strategy.pricing.price import gap_of, legal, quotes_of
+from bot.strategy.pricing.price import LastQuotes, gap_of, legal, quotes_of
 from venue.wire.money import BookSide, FeeUnits, Price, Qty, complement, reserve_cents
 
 _BID = BookSide.BID
 _ASK = BookSide.ASK
 
-Stands = dict[int, int]
+Resting = dict[int, int]
 """Shares by price, of one side."""
 
 
@@ -37,9 +37,9 @@ class Band(pydantic.BaseModel):
     min_margin_cents: int = Field(ge=1, le=98, description="nearest to the target, included")
     avg_margin_cents: int = Field(ge=1, le=98, description="where new orders are placed")
     max_margin_cents: int = Field(ge=2, le=99, description="furthest from it, not included")
-    min_qty: int = Field(ge=0, le=100_000, description="with fewer shares it is filled up")
+    min_qty: int = Field(ge=0, le=100_000, description="below this it is filled up")
     avg_qty: int = Field(ge=1, le=100_000, description="shares that it is filled up to")
-    max_qty: int = Field(ge=1, le=100_000, description="with more shares some are given up")
+    max_qty: int = Field(ge=1, le=100_000, description="above this orders are cancelled")
 
     @pydantic.model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -50,33 +50,33 @@ class Band(pydantic.BaseModel):
         return self
 
     def holds(self, distance_cents: float) -> bool:
-        """Whether an order so far from the target, away from the other side, is in the band."""
+        """True if an order this far from the target, away from the other side, is in the band."""
         return self.min_margin_cents <= distance_cents < self.max_margin_cents
 
     def excess_of(
-        self, stands: Sequence[tuple[int, int]], target: float, *, first: bool, last: bool
+        self, resting: Sequence[tuple[int, int]], target: float, *, first: bool, last: bool
     ) -> list[tuple[int, int]]:
-        """The (price, shares) of the band to be given up so that no more than `max_qty` is left.
+        """The (price, shares) of the band to cancel so that at most `max_qty` is left.
 
-        stands: what rests in the band. The first band gives up the nearest to the target first,
-        the last one the furthest, any other the largest; a band that is first and last is first.
+        resting: the orders in the band. The first band cancels those nearest to the target first,
+        the last one the furthest, any other the largest; a band that is both counts as first.
         """
         if first:
-            order = sorted(stands, key=lambda each: abs(each[0] - target), reverse=True)
+            order = sorted(resting, key=lambda each: abs(each[0] - target), reverse=True)
         elif last:
-            order = sorted(stands, key=lambda each: abs(each[0] - target))
+            order = sorted(resting, key=lambda each: abs(each[0] - target))
         else:
-            order = sorted(stands, key=lambda each: each[1])
-        given_up: list[tuple[int, int]] = []
+            order = sorted(resting, key=lambda each: each[1])
+        cancelled: list[tuple[int, int]] = []
         amount = sum(qty for _, qty in order)
         while amount > self.max_qty:
-            given_up.append(order.pop())
-            amount -= given_up[-1][1]
-        return given_up
+            cancelled.append(order.pop())
+            amount -= cancelled[-1][1]
+        return cancelled
 
     def price(self, target: float, sign: int) -> int | None:
-        """Where a new order of the band is placed, whole cents away from the target; None when the
-        band lies outside 1..99. One that would be beyond is placed at the last price there is."""
+        """The price of a new order of the band, whole cents away from the target; None if the band
+        is outside 1..99. A price beyond is moved to the last one there is."""
         if sign > 0:
             price = max(1, math.floor(target - self.avg_margin_cents))
         else:
@@ -86,8 +86,8 @@ class Band(pydantic.BaseModel):
 
 
 class Free:
-    """Cash that new orders may take, cents, spent as their sizes are chosen; None: not known, and
-    so not a limit here (the trader has its own)."""
+    """Cash for new orders, cents, spent as their sizes are chosen. None: unknown, and then no limit
+    here (the trader has its own)."""
 
     def __init__(self, cash_cents: int | None) -> None:
         self._cash = cash_cents
@@ -109,7 +109,7 @@ class Free:
 
 
 class Bands(Strategy):
-    """Depth in bands on both sides of every rung with a target."""
+    """Depth in bands on both sides of every market with a target."""
 
     name = "bands"
 
@@ -132,12 +132,12 @@ class Bands(Strategy):
             max_length=20,
             description="bands from the nearest to the furthest, apart from each other",
         )
-        sync_s: float = Field(30.0, ge=0, le=3_600, description="seconds between two looks")
+        sync_s: float = Field(30.0, ge=0, le=3_600, description="seconds between two checks")
         min_order_qty: int = Field(
             15, ge=1, le=100_000, description="shares of the smallest order that is placed"
         )
         target: Literal["fair", "microprice"] = Field(
-            "fair", description="what the bands stand around: the fitted curve or the book's middle"
+            "fair", description="the price that bands are centred on: fitted curve or microprice"
         )
 
         @pydantic.model_validator(mode="after")
@@ -150,9 +150,10 @@ class Bands(Strategy):
     def __init__(self, params: "Bands.Params") -> None:
         super().__init__(params)
         self._rungs: dict[str, _Synced] = {}
+        self._last = LastQuotes()
 
     def quote(self, view: EventView) -> Quotes:
-        """What the bands want to rest; nothing on a rung without a target."""
+        """The quotes of the bands; nothing on a market without a target."""
         free, part = Free(view.cash_cents), view.size_part
         kept: dict[str, _Synced] = {}
         for rung in view.rungs:
@@ -169,9 +170,7 @@ class Bands(Strategy):
             else:
                 sides = tuple(_less_fills(before.sides[at], rung, at, part) for at in range(2))
                 at_s = before.at_s
-            quotes = _quotes(rung, sides)
-            if before is not None and before.quotes == quotes:
-                quotes = before.quotes
+            quotes = self._last.reuse(rung.market_id, _quotes(rung, sides))
             kept[rung.market_id] = _Synced(at_s, rung, sides, quotes)
         self._rungs = kept
         return {
@@ -183,9 +182,9 @@ class Bands(Strategy):
     def _target(self, rung: RungView) -> float | None:
         return rung.fair_cents if self.params.target == "fair" else rung.microprice_cents
 
-    def _synced(self, rung: RungView, sign: int, target: float, free: Free, part: int) -> Stands:
-        """One side brought into its bands. sign: +1 bids, -1 asks. part: what is wanted is divided
-        by, so that what rests was so many times as much."""
+    def _synced(self, rung: RungView, sign: int, target: float, free: Free, part: int) -> Resting:
+        """One side brought into its bands. sign: +1 bids, -1 asks. part: the divisor of sizes near
+        the end, so resting sizes are multiplied by it."""
         side = _BID if sign > 0 else _ASK
         rests = [(int(each.price), int(each.qty)) for each in rung.own if each.side is side]
         own = [(at, qty * part) for at, qty in rests]
@@ -195,12 +194,12 @@ class Bands(Strategy):
             for band in self.params.bands
             if (price := band.price(target, sign)) is not None
         ]
-        out: Stands = {}
+        out: Resting = {}
         for number, (band, price) in enumerate(bands):
             inside = [each for each in own if band.holds(sign * (target - each[0]))]
             first, last = number == 0, number == len(bands) - 1
-            given_up = band.excess_of(inside, target, first=first, last=last)
-            stays = {at: qty for at, qty in inside if (at, qty) not in given_up}
+            cancelled = band.excess_of(inside, target, first=first, last=last)
+            stays = {at: qty for at, qty in inside if (at, qty) not in cancelled}
             have = sum(stays.values())
             if have < band.min_qty:
                 own_price = Price(price) if sign > 0 else complement(Price(price))
@@ -216,23 +215,23 @@ class Bands(Strategy):
 
 
 class _Synced(NamedTuple):
-    """A rung: when it was looked at last (seconds), as it was seen last, what stands since by side,
-    and the quotes of that."""
+    """A market: the time of its last check (seconds), its last view, its sizes by side and price,
+    and their quotes."""
 
     at_s: float
     rung: RungView
-    sides: tuple[Stands, ...]
+    sides: tuple[Resting, ...]
     quotes: tuple[Quote, ...]
 
 
-def _less_fills(stands: Stands, rung: RungView, side: int, part: int) -> Stands:
-    """What is left of a side (0 bids, 1 asks) after the fills since the last view: what filled is
-    not placed again before the next look. part: what is wanted is divided by."""
-    left = dict(stands)
+def _less_fills(resting: Resting, rung: RungView, side: int, part: int) -> Resting:
+    """One side (0 bids, 1 asks) after the fills since the last view, which are not replaced before
+    the next check. part: the divisor of sizes."""
+    left = dict(resting)
     for fill in rung.fills:
         if fill.side is not (_BID, _ASK)[side] or not left:
             continue
-        # A fill at a better price than ours was one of the boldest order.
+        # A fill at a better price than any of ours is of the boldest order.
         boldest = max(left) if side == 0 else min(left)
         price = int(fill.price) if fill.price in left else boldest
         left[price] -= fill.qty * part
@@ -242,16 +241,16 @@ def _less_fills(stands: Stands, rung: RungView, side: int, part: int) -> Stands:
 
 
 def _quotes(rung: RungView, sides: Sequence[Mapping[int, int]]) -> tuple[Quote, ...]:
-    """Both sides as quotes, best first; what would touch the book of others is left out."""
+    """Both sides as quotes, best first, without those that would touch the book of others."""
     levels = []
-    for side, stands in zip((_BID, _ASK), sides, strict=True):
+    for side, resting in zip((_BID, _ASK), sides, strict=True):
         open_to = legal(side, rung.best_bid, rung.best_ask, gap=gap_of(rung.book_age_s))
-        prices = sorted(stands, reverse=side is _BID)
+        prices = sorted(resting, reverse=side is _BID)
         if open_to is None:
             prices = []
         else:
             prices = [price for price in prices if open_to[0] <= price <= open_to[1]]
-        levels.append([(price, stands[price]) for price in prices])
+        levels.append([(price, resting[price]) for price in prices])
     return quotes_of(*levels)
 
 

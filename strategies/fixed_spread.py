@@ -1,6 +1,6 @@
-"""The tutorial strategy: one bid and one ask on every rung, a fixed distance from its value.
+"""The tutorial strategy: one bid and one ask in every market, a fixed distance from its value.
 
-It needs nothing but a price. Where it holds much of one side it asks for less of that side.
+It needs only a price. The more inventory it has, the less it adds to it.
 """
 
 import math
@@ -14,8 +14,8 @@ from venue.wire.money import PRICE_MAX, PRICE_MIN, BookSide, Price, Qty
 class FixedSpread(Strategy):
     """Bids and asks `half_spread_cents` around the microprice, or the fair value if there is none.
 
-    A rung without either is left out. The side that adds to a position stops at
-    `max_position_qty`; the side that works it off always asks for a whole lot.
+    A market without either is not quoted. The side that adds to the inventory stops at
+    `max_position_qty`; the side that reduces it always quotes a whole lot.
     """
 
     name = "fixed_spread"
@@ -26,18 +26,18 @@ class FixedSpread(Strategy):
         half_spread_cents: int = Field(2, ge=1, le=49, description="from the value to a quote")
         lot_qty: int = Field(10, ge=1, le=100_000, description="shares of a quote")
         max_position_qty: int = Field(
-            100, ge=1, le=1_000_000, description="of one rung, on either side"
+            100, ge=1, le=1_000_000, description="inventory of one market, long or short"
         )
 
     def quote(self, view: EventView) -> Quotes:
-        """One bid and one ask per rung, where there is a legal price and room for a share."""
+        """One bid and one ask a market, if there is a legal price and room for a share."""
         return {rung.market_id: self._both_sides(rung) for rung in view.rungs}
 
     def _both_sides(self, rung: RungView) -> tuple[Quote, ...]:
         value = rung.fair_cents if rung.microprice_cents is None else rung.microprice_cents
         if value is None:
             return ()
-        # Never at or through the touch of others: a quote is there to wait, not to take.
+        # Never at or through the touch of others: quotes rest, they do not take.
         bid_max = PRICE_MAX if rung.best_ask is None else rung.best_ask - 1
         ask_min = PRICE_MIN if rung.best_bid is None else rung.best_bid + 1
         bid = min(math.floor(value - self.params.half_spread_cents), bid_max)

@@ -1,15 +1,15 @@
-"""GLFT: Gueant, Lehalle and Fernandez-Tapia's closed form on every rung by itself.
+"""GLFT: Gueant, Lehalle and Fernandez-Tapia's closed form, on each market alone.
 
-Two constants follow from how often orders arrive at a distance, A exp(-k distance), and from the
-aversion to risk; with the volatility they give a half spread and a skew per share held. A and k
-are fitted to the rung's own trades, as hftbacktest does it: the deepest trade of each side between
-two views counts as one arrival at every place nearer than itself, and a straight line through the
-logarithms of the counts gives both. Until enough has been seen the event's pooled intensity
-serves, and before that the two prior parameters.
+Two constants follow from the arrival rate of orders at a distance, A exp(-k distance), and from the
+risk aversion. With the volatility they give a half spread and an inventory skew per share. A and k
+are fitted to the market's own trades, as in hftbacktest: the deepest trade of each side between two
+views counts as one arrival at every nearer price, and a straight line through the logarithms of the
+counts gives both. Until there are enough arrivals the event's pooled intensity is used, and before
+that the two prior parameters.
 
-Differs from hftbacktest's notebook: the value is the fitted curve rather than the mid unless
-`around` says otherwise; arrivals are counted per side; places are whole cents; one quote a side
-and no grid; the quote may better the touch, and is rounded outward.
+Differs from hftbacktest's notebook: the value is the fitted curve instead of the mid, unless
+`around` names another; arrivals are counted per side; prices are whole cents; one quote a side
+without a grid; the quote may improve the touch, and is rounded outward.
 """
 
 from typing import Any
@@ -18,15 +18,15 @@ from pydantic import Field
 
 from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
 from bot.strategy.pricing import glft
-from bot.strategy.pricing.price import Source, gap_of, placed, value_of
+from bot.strategy.pricing.price import LastQuotes, Source, gap_of, placed, value_of
 from bot.strategy.pricing.samples import Arrivals, Fit
 from venue.wire.money import BookSide, Price, Qty
 
 
 class Glft(Strategy):
-    """One bid and one ask a rung, at the distances of the closed form for what is held of it.
+    """One bid and one ask a market, at the distances of the closed form for its inventory.
 
-    A rung whose value is unknown is left out. The side that adds to a position stops at
+    A market without a value is not quoted. The side that adds to the inventory stops at
     `max_position_lots`.
     """
 
@@ -71,9 +71,10 @@ class Glft(Strategy):
     def __init__(self, params: Any) -> None:
         super().__init__(params)
         self._rungs: dict[str, _Measured] = {}
+        self._last = LastQuotes()
 
     def quote(self, view: EventView) -> Quotes:
-        """Both sides of every rung that has a value, where a legal price and room are left."""
+        """Both sides of every market that has a value, if a legal price and room are left."""
         prior = Fit(self.params.prior_amplitude_per_s, self.params.prior_decay_per_cent)
         if view.intensity is not None and view.intensity.prints:
             prior = Fit(view.intensity.amplitude_per_s, view.intensity.decay_per_cent)
@@ -88,7 +89,8 @@ class Glft(Strategy):
                 continue
             fit = own.fit(rung, value, view.now_s) or prior
             volatility = max(own.arrivals.volatility(), rung.volatility_cents)
-            wanted[rung.market_id] = own.same(self._both_sides(rung, value, fit, volatility))
+            quotes = self._both_sides(rung, value, fit, volatility)
+            wanted[rung.market_id] = self._last.reuse(rung.market_id, quotes)
         self._rungs = measured
         return wanted
 
@@ -115,7 +117,7 @@ class Glft(Strategy):
 
 
 class _Measured:
-    """What one rung has shown: its arrivals, and the last fit that could be believed."""
+    """One market: its arrivals, and the last credible fit."""
 
     def __init__(self, params: Any) -> None:
         self.arrivals = Arrivals(params.fit_window_s, params.fit_ticks)
@@ -123,17 +125,10 @@ class _Measured:
         self._arrivals_min: int = params.fit_arrivals_min
         self._fit: Fit | None = None
         self._fitted_s: float | None = None
-        self._shown: tuple[Quote, ...] = ()
-
-    def same(self, quotes: tuple[Quote, ...]) -> tuple[Quote, ...]:
-        """The quotes, as the same object as last time where they are the same."""
-        if quotes != self._shown:
-            self._shown = quotes
-        return self._shown
 
     def fit(self, rung: RungView, value: float, now_s: float) -> Fit | None:
-        """Take in a view of the rung; A and k, or None while they cannot be told."""
-        self.arrivals.add(value, rung.prints, now_s)
+        """Sample a view of the market; A and k, or None while they cannot be fitted."""
+        self.arrivals.add_view(value, rung.prints, now_s)
         if self._fitted_s is None or now_s - self._fitted_s >= self._refit_s:
             self._fitted_s = now_s
             self._fit = self.arrivals.fit(self._arrivals_min) or self._fit

@@ -1,13 +1,13 @@
-"""The joint ladder: quotes on all rungs at once, skewed by what all holdings together risk.
+"""The joint ladder: quotes on all rungs at once, skewed by the risk of the whole inventory.
 
-Holding one rung makes its neighbours dearer to add to as well, and a holding that offsets another
-is welcome. The reservation value of a rung is its fair value less a skew for everything held, over
-all rungs jointly (`bot.strategy.pricing.skew`); what a fill costs comes off; each quote is then the
-whole number of cents with the best of edge times the chance of a fill. A level is priced as if
-those before it had filled.
+Inventory in one rung makes adding to its neighbours less attractive too, and offsetting inventory
+more attractive. The reservation value of a rung is its fair value less a skew for the inventory of
+all rungs jointly (`bot.strategy.pricing.skew`). The cost of a fill is subtracted. Each quote is
+then the whole cent that maximises edge times the chance of a fill. A level is priced as if those
+before it had filled.
 
-Only what changed is worked out again: a rung that comes as the very view it came as before is not
-looked at, one whose numbers are the same to an eighth of a cent is not priced.
+Only changes are computed: a rung whose view is the same object as before is skipped, and one whose
+numbers are the same to an eighth of a cent is not priced again.
 """
 
 import math
@@ -21,7 +21,15 @@ from pydantic import Field
 
 from bot.strategy.api import EventView, Intensity, Quotes, Resting, RungView, Strategy
 from bot.strategy.pricing import costs, fees, sizes, skew
-from bot.strategy.pricing.levels import LadderSide, Levels, Priced, Pricing, Terms, beside, standing
+from bot.strategy.pricing.levels import (
+    LadderSide,
+    Levels,
+    PricedMarket,
+    Pricing,
+    SideInputs,
+    quoted_levels,
+    side_at_touch,
+)
 from bot.strategy.pricing.price import STALE_BOOK_S, quotes_of
 from venue.wire.money import (
     PAYOUT_CENTS,
@@ -33,14 +41,14 @@ from venue.wire.money import (
 from venue.wire.names import MarketId
 
 _GRID: Final = 4
-"""Steps to a cent in which fair values, their doubt and skews are taken: a price is not looked for
-again, and does not flicker, for less."""
+"""Steps a cent to which fair values, their standard deviations and skews are rounded: smaller
+changes are not priced again, and prices do not flicker with them."""
 
 _COST_GRID: Final = 8
 """The same for costs."""
 
 _OWN_GRID: Final = 1000
-"""The same for what one share moves the reservation value by."""
+"""The same for the change of the reservation value per share."""
 
 _SLOPE_GRID: Final = 1
 """The same for slopes of the curve, cents per standard deviation: 0..40."""
@@ -49,7 +57,7 @@ _RATE_GRID: Final = 16
 """The same for cents per sqrt(second)."""
 
 _TIME_STEPS: Final = 50
-"""Steps of the time left, to a factor of e: what hangs on it is worked out anew every 2%."""
+"""Steps of the time left per factor of e: its effects are updated every 2%."""
 
 _SECONDS_A_DAY: Final = 86_400
 
@@ -63,8 +71,8 @@ _PRICED_MAX: Final = 512
 
 
 class LadderJoint(Strategy):
-    """Joint skew over the curve, integer prices by expected gain, levels priced as if the ones
-    before had filled."""
+    """Joint inventory skew over the curve, integer prices by expected gain, levels priced as if the
+    ones before had filled."""
 
     name = "ladder_joint"
 
@@ -86,20 +94,20 @@ class LadderJoint(Strategy):
             0.0,
             ge=0,
             le=1,
-            description="gamma; above 0 it sets the skew in the place of q_half_lots (local and "
-            "ergodic: once fills tell how often they come) and shortens the best edge",
+            description="gamma; above 0 it sets the skew instead of q_half_lots (local and "
+            "ergodic: once the fill rate is learned) and shortens the best edge",
         )
         alpha: float = Field(
-            1.0, ge=0, le=1, description="part of what ties the rungs that counts; 0.5 where "
-            "capital is tight, 0 is every rung by itself"
+            1.0, ge=0, le=1, description="weight of the correlation between rungs; 0.5 where "
+            "capital is tight, 0 is every rung alone"
         )  # fmt: skip
         full_skew_days: float = Field(
             0.0, ge=0, le=3_650, description="time left at which the skew is as set; less left, "
             "stronger, by the root, up to 4 times; 0: always as set"
         )  # fmt: skip
         lot_qty: int = Field(
-            10, ge=1, le=100_000, description="shares of the first level where fair is well known; "
-            "more, up to a hundred, where rounding a fee up to a cent would cost more than a tenth "
+            10, ge=1, le=100_000, description="shares of the first level if fair is well known; "
+            "more, up to a hundred, if rounding a fee up to a cent would cost more than a tenth "
             "of it"
         )  # fmt: skip
         levels: int = Field(3, ge=1, le=5, description="quotes a side")
@@ -107,7 +115,7 @@ class LadderJoint(Strategy):
             1.5, ge=1, le=4, description="size of each level to the one before"
         )
         intensity_per_cent: float = Field(
-            0.6, ge=0.1, le=3, description="k: by how much the log of the fill rate falls per cent "
+            0.6, ge=0.1, le=3, description="k: how much the log of the fill rate falls per cent "
             "of distance from fair, while it is not learned"
         )  # fmt: skip
         learn_intensity: bool = Field(
@@ -118,8 +126,8 @@ class LadderJoint(Strategy):
             "us, in standard deviations of the curve, while that is not learned"
         )  # fmt: skip
         informed_max: float = Field(
-            0.2, ge=0, le=1, description="part of the takers that know the outcome, at most: what "
-            "is learned of them never costs more"
+            0.2, ge=0, le=1, description="highest share of takers that know the outcome: the "
+            "learned adverse cost is capped by it"
         )  # fmt: skip
         kappa_cents_per_day: float = Field(
             0.002, ge=0, le=1, description="what a dollar tied up costs a day"
@@ -131,18 +139,21 @@ class LadderJoint(Strategy):
             0.0, ge=0, le=3, description="part of the fair value's standard deviation to earn"
         )
         hurdle_cents_per_dollar: float = Field(
-            1.0, ge=0, le=50, description="what a share must earn by every dollar that it adds to "
-            "the worst case, where the event's limit of loss is tight"
+            1.0, ge=0, le=50, description="what a share must earn for every dollar that it adds to "
+            "the worst case, if the event's loss limit is tight"
         )  # fmt: skip
         fee_basis: fees.FeeBasis = Field(
             fees.FeeBasis.ORDER, description="what the venue rounds up: order, or the careful fill"
         )
         edge_cents: int = Field(
-            0, ge=0, le=49, description="below it, and as near to 100, only what reduces a position"
+            0,
+            ge=0,
+            le=49,
+            description="below it, and as near to 100, only quotes that reduce inventory",
         )
         far_qty: int = Field(
-            1, ge=0, le=100_000, description="size of the far quote where no price has an edge, so "
-            "that both sides stand on every rung; 0 leaves the side empty"
+            1, ge=0, le=100_000, description="size of the far quote if no price has an edge, so "
+            "that both sides are quoted on every rung; 0 leaves the side empty"
         )  # fmt: skip
 
     def __init__(self, params: Any) -> None:
@@ -151,35 +162,35 @@ class LadderJoint(Strategy):
         self._by_meaning = skew.c_by_meaning(
             params.rule, params.skew_half_spread_cents, params.lot_qty, params.q_half_lots
         )
-        self._lots = sizes.LotsOf(
+        self._lots = sizes.LotSizer(
             params.lot_qty, params.levels, params.level_growth, params.fee_basis
         )
         self._clock: _Clock | None = None
         self._how = Pricing(params.intensity_per_cent, 0.0, None)
         self._epoch = 0
-        # Prices swing: what a rung comes to has mostly been reckoned before, there or on another.
-        # A key holds all that this hangs on; of an epoch that is over none comes again.
-        self._priced: dict[_Key, Priced] = {}
-        # What seldom moves of a key has a number in its place, which no two that differ ever have.
+        # Prices swing, so most results have been computed before, in this market or another one. A
+        # key holds all inputs; no key of a former epoch comes again.
+        self._priced: dict[_Key, PricedMarket] = {}
+        # The slow part of a key is replaced by a number that is unique to it.
         self._numbers: defaultdict[tuple[object, ...], int] = defaultdict(count(1).__next__)
         self._root_left_s = 1.0
         self._tied = 0.0
         self._cash: int | None = None
         self._hurdle = 0.0
         self._c = self._per_shift = 0.0
-        self._begin(())
+        self._start_rungs(())
 
-    def _begin(self, rungs: Sequence[RungView]) -> None:
-        """Nothing is known of these rungs yet."""
-        # Cara needs no matrix, only to hear when the curve has moved.
+    def _start_rungs(self, rungs: Sequence[RungView]) -> None:
+        """Reset all state for these rungs."""
+        # Cara needs no matrix, but uses `Linear` to notice when the curve has moved.
         rule = skew.Rule.QUAD if self._is_cara else self.params.rule
         self._linear = skew.Linear(rule, self.params.alpha)
         self._seen: list[RungView | None] = [None] * len(rungs)
         self._held = [0] * len(rungs)
         self._known: list[int] = []
         self._fairs = [_UNKNOWN] * len(rungs)
-        self._chances, self._are_bound = list[float](), False  # bound: some by those before
-        self._heard: object = None
+        self._chances, self._are_bound = list[float](), False  # bound: capped by lower rungs
+        self._inputs: object = None
         self._slopes: list[int] = []
         self._owns: list[int] = []
         self._shared: list[_Shared] = []
@@ -188,40 +199,40 @@ class LadderJoint(Strategy):
         self._answer: Resting = {}
 
     def quote(self, view: EventView) -> Quotes:
-        """Both sides of every rung with a fair value, wherever a legal price is left; bids and
-        asks never rise with the strike, and never touch the book of others."""
+        """Both sides of every rung with a fair value and a legal price; bids and asks never rise
+        with the strike, and never touch the book of others."""
         rungs = view.rungs
         if len(rungs) != len(self._seen):
-            self._begin(rungs)
+            self._start_rungs(rungs)
         seen = self._seen
         fresh = [at for at in range(len(rungs)) if rungs[at] is not seen[at]]
-        turned, most_qty = self._wind(view), self._lots.most_qty
+        turned, most_qty = self._update_common(view), self._lots.most_qty
         if not fresh and not turned:
             return self._answer
-        everything = self._take_in(rungs, fresh, turned)
+        everything = self._update_rungs(rungs, fresh, turned)
         known = self._known
         if len(known) == len(rungs):
             for at in known if everything else fresh:
-                self._look(at, rungs[at])
+                self._update_rung(at, rungs[at])
         else:
             for place, at in enumerate(known):
                 if everything or at in fresh:
-                    self._look(place, rungs[at])
-        answer = self._told() if self._bids.anew or self._asks.anew else self._answer
-        # The cash may not suffice for lots that have grown just now.
+                    self._update_rung(place, rungs[at])
+        answer = self._ordered() if self._bids.changed or self._asks.changed else self._answer
+        # Lots have just grown: the cash may not be ample for them any more.
         return answer if self._lots.most_qty == most_qty else self.quote(view)
 
-    # --- what everything hangs on -----------------------------------------------------------------
+    # --- common inputs ----------------------------------------------------------------------------
 
-    def _wind(self, view: EventView) -> bool:
-        """Take in what all rungs have in common. Whether any of it has changed."""
+    def _update_common(self, view: EventView) -> bool:
+        """Update the inputs that all rungs share. True if any has changed."""
         params = self.params
         step = int(math.log(max(view.seconds_to_resolution, 1.0)) * _TIME_STEPS)
         intensity, cash = view.intensity, view.cash_cents
-        heard = (step, intensity, cash, view.loss_limit_cents, self._lots.most_qty)
-        if heard == self._heard:
+        inputs = (step, intensity, cash, view.loss_limit_cents, self._lots.most_qty)
+        if inputs == self._inputs:
             return False
-        self._heard = heard
+        self._inputs = inputs
         if cash is not None and cash >= self._most_cents(len(view.rungs)):
             cash = None
         tight = costs.tightness(view.loss_limit_cents, len(view.rungs), self._lots.full_qty)
@@ -253,13 +264,13 @@ class LadderJoint(Strategy):
         return True
 
     def _most_cents(self, rungs: int) -> int:
-        """Cash that suffices for every quote of every rung, twice over: of a share that is bid for
-        and one that is offered, both cost a dollar at most."""
+        """Cash that is ample for twice all quotes of all rungs: a share on either side costs a
+        dollar at most."""
         return 2 * rungs * PAYOUT_CENTS * max(2 * self._lots.full_qty, self._lots.most_qty)
 
-    def _take_in(self, rungs: Sequence[RungView], fresh: Sequence[int], turned: bool) -> bool:
-        """Take in the curve and what is held. Whether every rung is to be looked at, as it is when
-        what all have in common has `turned`."""
+    def _update_rungs(self, rungs: Sequence[RungView], fresh: Sequence[int], turned: bool) -> bool:
+        """Update curve and inventory from changed views. True if every rung must be updated, as
+        when common inputs have changed (`turned`)."""
         everything, seen, held = turned, self._seen, self._held
         has_moved = False
         for at in fresh:
@@ -274,17 +285,17 @@ class LadderJoint(Strategy):
                 held[at] = net
                 everything = True
             for fill in rung.fills:
-                if self._lots.filled(fill.qty):
+                if self._lots.on_own_fill(fill.qty):
                     self._epoch += 1
                     everything = True
         if turned or has_moved:
-            everything |= self._draw(turned)
+            everything |= self._update_curve(turned)
         if everything:
-            self._share(rungs)
+            self._update_shared(rungs)
         return everything
 
-    def _draw(self, turned: bool) -> bool:
-        """Take in the fair values. Whether every rung is to be looked at for them."""
+    def _update_curve(self, turned: bool) -> bool:
+        """Update the fair values. True if every rung must be updated for them."""
         chances, known = self._fairs, self._known
         everything = self._how.cara is not None
         if _UNKNOWN in chances:
@@ -292,9 +303,9 @@ class LadderJoint(Strategy):
             chances = [chances[at] for at in known]
         elif len(known) < len(chances):
             known = list(range(len(chances)))
-        everything |= self._are_bound  # what moves one rung may set others free
+        everything |= self._are_bound  # a move of one rung may release others
         if are_bound := sorted(chances, reverse=True) != chances:
-            # Never rising with the strike, whatever the view says.
+            # Never rising with the strike, whatever the view has.
             chances, everything = list(accumulate(chances, min)), True
         self._are_bound = are_bound
         if known != self._known:
@@ -303,7 +314,7 @@ class LadderJoint(Strategy):
             self._bids, self._asks = LadderSide(1, len(known)), LadderSide(-1, len(known))
             self._answer = {}
             everything = True
-        if self._linear.draw(chances) or turned:
+        if self._linear.update_curve(chances) or turned:
             own = 0.0 if self._how.cara is not None else self._c * _OWN_GRID
             self._owns = [round(own * each) for each in self._linear.diagonal]
             self._slopes = [
@@ -313,8 +324,8 @@ class LadderJoint(Strategy):
         self._chances = chances
         return everything
 
-    def _share(self, rungs: Sequence[RungView]) -> None:
-        """Work out what the curve, the epoch and all that is held make of each rung."""
+    def _update_shared(self, rungs: Sequence[RungView]) -> None:
+        """Compute skew, slope and charge of each rung from the curve and the inventory."""
         held, chances, cara = [self._held[at] for at in self._known], self._chances, self._how.cara
         if cara is not None:
             tilted = skew.tilted(chances, held, cara)
@@ -331,8 +342,7 @@ class LadderJoint(Strategy):
     def _charged(
         self, rungs: Sequence[RungView], known: Sequence[int], chances: Sequence[float]
     ) -> list[tuple[int, int]]:
-        """What a bid and an ask of each known rung must earn for the room they take, by
-        `_COST_GRID`."""
+        """The hurdle of a bid and an ask of each known rung, in steps of `_COST_GRID`."""
         if not self._hurdle:
             return [(0, 0)] * len(known)
         held = [(int(rung.yes_qty), int(rung.no_qty)) for rung in rungs]
@@ -342,10 +352,10 @@ class LadderJoint(Strategy):
 
     # --- one rung ---------------------------------------------------------------------------------
 
-    def _look(self, place: int, rung: RungView) -> None:
-        """Price a rung anew if anything it hangs on has moved."""
+    def _update_rung(self, place: int, rung: RungView) -> None:
+        """Price a rung again if any input has moved."""
         mine = self._rungs[place]
-        stands = (
+        slow = (
             self._shared[place],
             rung.yes_qty,
             rung.no_qty,
@@ -354,11 +364,11 @@ class LadderJoint(Strategy):
             rung.maker_fee_rate,
             None if self._cash is None else (rung.own, rung.taker_fee_rate),
         )
-        if stands != mine.stands:
-            mine.stands = stands
+        if slow != mine.slow:
+            mine.slow = slow
             if len(self._numbers) >= _PRICED_MAX:
                 self._numbers.clear()
-            mine.number = self._numbers[stands]
+            mine.number = self._numbers[slow]
         key = (
             round(self._chances[place] * _CHANCE_GRID),
             round((rung.fair_sd_cents or 0.0) * _GRID),
@@ -373,32 +383,31 @@ class LadderJoint(Strategy):
             if priced is None:
                 if len(self._priced) >= _PRICED_MAX:
                     self._priced.clear()
-                priced = self._priced[key] = self._price(rung, key, stands[0])
+                priced = self._priced[key] = self._price(rung, key, slow[0])
             mine.priced = priced
         gap = 1 if rung.book_age_s <= STALE_BOOK_S else 2
         bids: Levels | None = priced.bids
         asks: Levels | None = priced.asks
-        touch = rung.asks[0][0] if rung.asks else PRICE_MAX  # as if the last price were theirs
+        touch = rung.asks[0][0] if rung.asks else PRICE_MAX  # as if others were at the last price
         if priced.bid_reach + gap > touch:
-            bids = beside(priced.bid_terms, touch, gap - 1, self._how)
+            bids = side_at_touch(priced.bid_terms, touch, gap - 1, self._how)
         touch = rung.bids[0][0] if rung.bids else PRICE_MIN
         if priced.ask_reach - gap < touch:
-            asks = beside(priced.ask_terms, touch, gap - 1, self._how)
+            asks = side_at_touch(priced.ask_terms, touch, gap - 1, self._how)
         for side, levels in ((self._bids, bids), (self._asks, asks)):
             before = side.levels[place]
             if levels is not before:
                 side.levels[place] = levels
                 if levels != before:
-                    side.anew.append(place)
+                    side.changed.append(place)
 
-    def _price(self, rung: RungView, key: "_Key", shared: "_Shared") -> Priced:
-        """What a rung comes to by its numbers on their grid: all else that it hangs on has the
-        number in the key."""
+    def _price(self, rung: RungView, key: "_Key", shared: "_Shared") -> PricedMarket:
+        """The levels of a rung by its rounded inputs; the others have the number in the key."""
         params, how, tied = self.params, self._how, self._tied
         (on_grid, unsure, rough, _), (shift, own_on_grid, steep, charges, _) = key, shared
         fair, sd, slope = on_grid / _GRID, unsure / _GRID, steep / _SLOPE_GRID
         rate = rung.maker_fee_rate
-        lots, bid_fees, ask_fees, near_bid, near_ask = self._lots.of(rate, fair, sd, how.decay)
+        lots, bid_fees, ask_fees, near_bid, near_ask = self._lots.lots_at(rate, fair, sd, how.decay)
         volatility = max(rough / _RATE_GRID, slope / self._root_left_s)
         costs_of_both = costs.staleness(volatility, params.staleness_s, sd, params.doubt_part)
         prior = costs.adverse_prior(slope, params.adverse_probit)
@@ -407,7 +416,7 @@ class LadderJoint(Strategy):
         )
         value, own, all_lots = fair - shift / _GRID, own_on_grid / _OWN_GRID, sum(lots)
         near_no = complement(Price(near_ask))
-        both: list[Terms] = []
+        both: list[SideInputs] = []
         for sign, learned, held, bought, fees_of_side, room, charge in (
             (1, rung.adverse_bid_cents, rung.no_qty, near_bid, bid_fees, bid_room, charges[0]),
             (-1, rung.adverse_ask_cents, rung.yes_qty, near_no, ask_fees, ask_room, charges[1]),
@@ -421,17 +430,18 @@ class LadderJoint(Strategy):
                 cost += costs.capital(bought, all_lots, held, tied)
             cost = (round(cost * _COST_GRID) + charge) / _COST_GRID
             low, high = (PRICE_MIN, PRICE_MAX - 1) if sign > 0 else (PRICE_MIN + 1, PRICE_MAX)
-            both.append(Terms(sign, fair, value, own, cost, fees_of_side, low, high, lots, room))
-        return Priced(both[0], both[1], how)
+            inputs = sign, fair, value, own, cost, fees_of_side, low, high, lots, room
+            both.append(SideInputs(*inputs))
+        return PricedMarket(both[0], both[1], how)
 
     # --- all rungs --------------------------------------------------------------------------------
 
-    def _told(self) -> Quotes:
-        """The answer, with what was priced anew brought into order among its neighbours."""
+    def _ordered(self) -> Quotes:
+        """The answer, with changed rungs in order among their neighbours."""
         bids, asks, rungs = self._bids, self._asks, self._rungs
-        places: Iterable[int] = bids.anew
-        if asks.anew != bids.anew:
-            places = dict.fromkeys((*bids.anew, *asks.anew))
+        places: Iterable[int] = bids.changed
+        if asks.changed != bids.changed:
+            places = dict.fromkeys((*bids.changed, *asks.changed))
         was_stepped = bids.is_stepped or asks.is_stepped
         bid_levels, ask_levels = bids.ordered(), asks.ordered()
         if was_stepped or bids.is_stepped or asks.is_stepped:
@@ -440,49 +450,45 @@ class LadderJoint(Strategy):
         for place in places:
             mine = rungs[place]
             bid, ask, priced = bid_levels[place], ask_levels[place], mine.priced
-            if priced is None or bid is not priced.bids or ask is not priced.asks:
-                told = standing(bid, PRICE_MIN, far_qty), standing(ask, PRICE_MAX, far_qty)
-                answer[mine.market_id] = _quotes(*told)
-                continue
-            if priced.quotes is None:
-                told = standing(bid, PRICE_MIN, far_qty), standing(ask, PRICE_MAX, far_qty)
-                priced.quotes = _quotes(*told)
-            answer[mine.market_id] = priced.quotes
+            as_priced = priced is not None and bid is priced.bids and ask is priced.asks
+            quotes = priced.quotes if as_priced and priced is not None else None
+            if quotes is None:
+                quotes = _quotes(
+                    quoted_levels(bid, PRICE_MIN, far_qty), quoted_levels(ask, PRICE_MAX, far_qty)
+                )
+                if as_priced and priced is not None:
+                    priced.quotes = quotes
+            answer[mine.market_id] = quotes
         self._answer = answer
         return answer
 
 
 _Clock = tuple[int, Intensity | None, int | None, float]
-"""What all rungs hang on: the time left in steps, the learned flow, the cash free where it may not
-suffice, and how tight the limit of loss is (`costs.tightness`)."""
-
+"""The common inputs: the time left in steps, the learned flow, the free cash unless it is ample,
+and how tight the loss limit is (`costs.tightness`)."""
 
 _Shared = tuple[int, int, int, tuple[int, int], int]
-"""What the curve and all that is held make of a rung: its shift by `_GRID`, what one share more
-moves it by `_OWN_GRID`, its slope by `_SLOPE_GRID`, charges of a bid and an ask by `_COST_GRID`;
-and the epoch."""
-
+"""Of a rung: skew by `_GRID`, its change per share by `_OWN_GRID`, slope by `_SLOPE_GRID`, charges
+of a bid and an ask by `_COST_GRID`; and the epoch."""
 
 _Key = tuple[int, int, int, int]
-"""Of a rung its fair value and the sd of that by `_GRID`, volatility by `_RATE_GRID`, and the
-number of the rest."""
+"""Of a rung: fair value and its sd by `_GRID`, volatility by `_RATE_GRID`, number of the rest."""
 
 
 class _PricedRung:
-    """A rung as it was priced last. stands: what of its `key` seldom moves; number: of that."""
+    """A rung as it was priced last. slow: the inputs that seldom move. number: of those."""
 
-    __slots__ = ("key", "market_id", "number", "priced", "stands")
+    __slots__ = ("key", "market_id", "number", "priced", "slow")
 
     def __init__(self) -> None:
         self.market_id = MarketId("")
-        self.stands: tuple[object, ...] = ()
+        self.slow: tuple[object, ...] = ()
         self.number = 0
         self.key: _Key | None = None
-        self.priced: Priced | None = None
+        self.priced: PricedMarket | None = None
 
 
 _quotes = lru_cache(maxsize=1_024)(quotes_of)
-"""Prices swing: what is told of a rung has mostly been told before."""
-
+"""Prices swing, so most quotes have been made before."""
 
 STRATEGY = LadderJoint

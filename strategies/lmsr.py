@@ -1,15 +1,15 @@
-"""Hanson's market scoring rule over the buckets of a ladder: a known price for every trade, and a
-loss that is bounded whatever happens.
+"""Hanson's market scoring rule over the buckets of a ladder: a price for every trade, and a loss
+that is bounded in every outcome.
 
-Bucket b is: exactly the b lowest rungs pay. The rule keeps what it owes in each bucket, Q_b, worked
-out from the shares held: a NO share of rung i owes where the rung pays, a YES share where it does
-not. A trade costs what it moves cost(Q) = B ln sum exp(Q_b / B), in shares of a dollar. It starts
-where its prices are a prior, the fair curve as it was first seen. From there on no outcome can
-lose more than B ln(1 / prior of that bucket), fees included, as long as each fill is answered
-before the next one; with `all_at_once`, however many rungs fill between two looks.
+Bucket b means that exactly the b lowest rungs pay. The rule computes its debt in each bucket, Q_b,
+from the shares held: a NO share of rung i owes if the rung pays, a YES share if it does not. A
+trade costs its change of cost(Q) = B ln sum exp(Q_b / B), in shares of a dollar. At first its
+prices are the prior, the first fair curve. From then on no outcome can lose more than B ln(1 /
+prior of its bucket), fees included, as long as each fill is answered before the next one; with
+`all_at_once`, however many rungs fill between two views.
 
-With `ls_alpha` above zero it is the liquidity-sensitive rule: B = alpha * sum Q_b grows with what
-is traded, and its prices add up to a little more than one, its profit.
+With `ls_alpha` above zero it is the liquidity-sensitive rule: B = alpha * sum Q_b grows with the
+traded amount, and its prices add up to a little more than one, its profit.
 
 Source: Hanson; Othman and others.
 """
@@ -22,7 +22,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
-from bot.strategy.pricing.price import gap_of, legal, quotes_of
+from bot.strategy.pricing.price import LastQuotes, gap_of, legal, quotes_of
 from venue.wire.money import (
     PAYOUT_CENTS,
     PRICE_MAX,
@@ -35,17 +35,16 @@ from venue.wire.money import (
 )
 
 _Range = tuple[int, int] | None
-_Inputs = tuple[_Range, _Range, FeeRate, int]
 
 _EXACT_CENTS = 1e-9
-"""What rounding in the last place may be off by: a price that is whole to it is whole."""
+"""Rounding error of the arithmetic: a price this close to a whole cent is that cent."""
 
 
 def cost(owed: Sequence[float], liquidity: float, alpha: float = 0.0) -> float:
-    """What the rule has to have been paid for owing `owed` shares bucket by bucket, in dollars.
+    """What the rule must have been paid for its debt of `owed` shares by bucket, in dollars.
 
-    liquidity: B, shares, above 0; used where alpha is 0. alpha: above 0 makes B = alpha * the sum
-    of all that is owed, which must be above 0 then.
+    liquidity: B, shares, above 0; used if alpha is 0. alpha: above 0 makes B = alpha * the sum of
+    the debt, which must be above 0 then.
     """
     scale = liquidity if alpha <= 0 else alpha * sum(owed)
     most = max(owed)
@@ -53,10 +52,10 @@ def cost(owed: Sequence[float], liquidity: float, alpha: float = 0.0) -> float:
 
 
 def chances_of(rungs: Sequence[RungView]) -> list[float] | None:
-    """The chance of each rung, 0..1, by the fair curve; None while that is not known whole.
+    """The chance of each rung, 0..1, by the fair curve; None while part of it is unknown.
 
-    A rung that is over has no fair value any more, and nothing is quoted there. It is left with the
-    chance of the rung below it, which moves the price of no other.
+    A rung that is over has no fair value and is not quoted. It gets the chance of the rung below
+    it, which moves the price of no other.
     """
     chances: list[float] = []
     for rung in rungs:
@@ -72,7 +71,7 @@ def chances_of(rungs: Sequence[RungView]) -> list[float] | None:
 def prior_masses(chances: Sequence[float], least: float) -> list[float]:
     """The chance of every bucket of a non-increasing curve, each at least about `least`.
 
-    chances: of each rung, 0..1. A rising one is taken down to the one before it. n + 1 masses
+    chances: of each rung, 0..1; a rising one is lowered to the one before it. Returns n + 1 masses
     that add up to one.
     """
     falling = list(itertools.accumulate([1.0, *chances, 0.0], min))
@@ -82,10 +81,10 @@ def prior_masses(chances: Sequence[float], least: float) -> list[float]:
 
 
 def start_of(masses: Sequence[float], liquidity: float, alpha: float = 0.0) -> list[float]:
-    """What is owed before the first trade, so that the prices are the masses.
+    """The debt before the first trade, at which the prices are the masses.
 
-    With alpha above 0 each is dearer by alpha times the entropy of them all, and nothing owed may
-    be below 0: a bucket far below the others starts at 0, dearer still.
+    With alpha above 0 each price is higher by alpha times the entropy of all, and no debt may be
+    below 0: a bucket far below the others starts at 0, at a higher price still.
     """
     owed = [liquidity * math.log(mass) for mass in masses]
     if alpha > 0:
@@ -95,7 +94,7 @@ def start_of(masses: Sequence[float], liquidity: float, alpha: float = 0.0) -> l
 
 
 class Book:
-    """The rule with what it owes: prices of sizes, one trade after the other."""
+    """The rule with its debt: prices of sizes, one trade after the other."""
 
     def __init__(self, owed: Sequence[float], liquidity: float, alpha: float = 0.0) -> None:
         self._owed = list(owed)
@@ -104,11 +103,11 @@ class Book:
         self._cost = cost(self._owed, liquidity, alpha)
 
     def trade(self, sign: int, rung: int, qty: int) -> float:
-        """Cents a share that `qty` more shares of a rung (0 the lowest) are worth to the rule: to
-        ask at least (sign -1), or to pay at most (+1). What it owes then is kept.
+        """Trade `qty` more shares of a rung (0 the lowest). Returns the price in cents a share: the
+        least to ask (sign -1), or the most to pay (+1).
 
-        Priced as if nothing held were given back. With alpha 0 that is the same; else giving back
-        costs less than what is asked, so the rule is never paid too little.
+        Priced as if no held share were returned. With alpha 0 that is the same; else a return costs
+        less than the price, so the rule is never paid too little.
         """
         pays, not_pays = (0, qty) if sign > 0 else (qty, 0)
         owed = self._owed
@@ -118,15 +117,15 @@ class Book:
         ]
         before, self._cost = self._cost, cost(self._owed, self._liquidity, self._alpha)
         share = PAYOUT_CENTS * (self._cost - before) / qty
-        # What is bought is YES, or owed as NO: a pair of both is worth a dollar.
+        # A bought share is YES, or debt as NO: a pair of both is worth a dollar.
         return PAYOUT_CENTS - share if sign > 0 else share
 
 
 def whole(sign: int, cents: float, extra_cents: int, rate: FeeRate) -> int:
-    """The whole cent nearest to `cents` on the safe side that keeps `extra_cents` and any fee.
+    """The whole cent nearest to `cents` on the safe side that leaves `extra_cents` and any fee.
 
-    sign: +1 a bid, -1 an ask. The fee is that of the shares one by one, the most that it can be.
-    May lie outside 1..99.
+    sign: +1 a bid, -1 an ask. The fee is that of single shares, the highest possible. The result
+    may be outside 1..99.
     """
     edge = cents - sign * extra_cents
     price = math.floor(edge + _EXACT_CENTS) if sign > 0 else math.ceil(edge - _EXACT_CENTS)
@@ -139,7 +138,7 @@ def whole(sign: int, cents: float, extra_cents: int, rate: FeeRate) -> int:
 
 
 class Lmsr(Strategy):
-    """Prices of a market scoring rule on every rung of the event, deeper ones for larger sizes."""
+    """Prices of a market scoring rule on every rung of the event, further ones for larger sizes."""
 
     name = "lmsr"
 
@@ -157,7 +156,7 @@ class Lmsr(Strategy):
         )
         prior: Literal["first", "follow"] = Field(
             "first",
-            description="the fair curve as first seen, which bounds the loss, or as it is now",
+            description="the first fair curve, which bounds the loss, or the current one",
         )
         least_mass: float = Field(
             0.005, gt=0, le=0.05, description="the chance that any bucket has at least, 0..1"
@@ -176,7 +175,7 @@ class Lmsr(Strategy):
         all_at_once: bool = Field(
             False,
             description="price each rung as if the quotes of the others had filled before it: the "
-            "bound then holds however many fill between two looks",
+            "bound then holds however many fill between two views",
         )
 
     def __init__(self, params: Any) -> None:
@@ -188,11 +187,10 @@ class Lmsr(Strategy):
         self._start: tuple[tuple[str, ...], list[float]] | None = None
         self._owed: list[float] = []
         self._worth: list[tuple[list[float], list[float]]] = []
-        self._epoch = 0
-        self._last: dict[str, tuple[_Inputs, tuple[Quote, ...]]] = {}
+        self._last = LastQuotes()
 
     def quote(self, view: EventView) -> Quotes:
-        """Both sides of every rung, once the fair curve has been seen whole."""
+        """Both sides of every rung, once the whole fair curve is known."""
         rungs = view.rungs
         start = self._prior(rungs)
         if start is None:
@@ -201,12 +199,11 @@ class Lmsr(Strategy):
         if owed != self._owed:
             self._owed = owed
             self._worth = [(self._levels(1, at), self._levels(-1, at)) for at in range(len(rungs))]
-            self._epoch += 1
         return {rung.market_id: self._both_sides(rung, at) for at, rung in enumerate(rungs)}
 
     def _levels(self, sign: int, index: int) -> list[float]:
-        """What a share of each level of a rung is worth to the rule, cents, best first. sign: +1
-        bids, -1 asks."""
+        """The price of a share of each level of a rung, cents, best first. sign: +1 bids, -1
+        asks."""
         book = Book(self._owed, self.params.b_dollars, self.params.ls_alpha)
         if self.params.all_at_once:
             # Asks of higher strikes and bids of lower ones move the rung's price the most.
@@ -216,25 +213,15 @@ class Lmsr(Strategy):
         return [book.trade(sign, index, size) for size in self._sizes]
 
     def _both_sides(self, rung: RungView, index: int) -> tuple[Quote, ...]:
-        gap = gap_of(rung.book_age_s)
-        inputs = (
-            legal(BookSide.BID, rung.best_bid, rung.best_ask, gap=gap),
-            legal(BookSide.ASK, rung.best_bid, rung.best_ask, gap=gap),
-            rung.maker_fee_rate,
-            self._epoch,
-        )
-        before = self._last.get(rung.market_id)
-        if before is not None and before[0] == inputs:
-            return before[1]
-        bids, asks = self._worth[index]
-        quotes = quotes_of(self._side(1, bids, inputs), self._side(-1, asks, inputs))
-        if before is not None and before[1] == quotes:
-            quotes = before[1]
-        self._last[rung.market_id] = (inputs, quotes)
-        return quotes
+        gap, rate = gap_of(rung.book_age_s), rung.maker_fee_rate
+        sides = [
+            self._side(sign, worth, legal(side, rung.best_bid, rung.best_ask, gap=gap), rate)
+            for sign, side, worth in zip((1, -1), BookSide, self._worth[index], strict=True)
+        ]
+        return self._last.reuse(rung.market_id, quotes_of(*sides))
 
     def _prior(self, rungs: tuple[RungView, ...]) -> list[float] | None:
-        """What is owed before the first trade; None while the curve is not known."""
+        """The debt before the first trade; None while the curve is unknown."""
         ids = tuple(rung.market_id for rung in rungs)
         kept = self._start
         if kept is not None and kept[0] == ids and self.params.prior == "first":
@@ -247,16 +234,16 @@ class Lmsr(Strategy):
         self._start = (ids, start)
         return start
 
-    def _side(self, sign: int, worth: list[float], inputs: _Inputs) -> list[tuple[int, int]]:
-        """(price, size) of one side of a rung, best first; levels of one price are one."""
-        bids_in, asks_in, rate, _ = inputs
-        open_to = bids_in if sign > 0 else asks_in
+    def _side(
+        self, sign: int, worth: list[float], open_to: _Range, rate: FeeRate
+    ) -> list[tuple[int, int]]:
+        """(price, size) of one side of a rung, best first; levels at one price are one."""
         if open_to is None:
             return []
         out: dict[int, int] = {}
         for cents, size in zip(worth, self._sizes, strict=True):
             price = whole(sign, cents, self.params.extra_spread_cents, rate)
-            # A price that would touch the book of others gives way, to the safe side only.
+            # A price that would touch the book of others moves to the safe side.
             price = min(price, open_to[1]) if sign > 0 else max(price, open_to[0])
             if not open_to[0] <= price <= open_to[1]:
                 break
@@ -265,7 +252,7 @@ class Lmsr(Strategy):
 
 
 def owed_by(rungs: Sequence[RungView]) -> list[float]:
-    """What the shares held owe in each bucket: a pair of YES and NO owes one everywhere."""
+    """The debt of the shares held in each bucket: a pair of YES and NO owes one everywhere."""
     out = [float(sum(rung.yes_qty for rung in rungs))]
     for rung in rungs:
         out.append(out[-1] + rung.no_qty - rung.yes_qty)

@@ -1,13 +1,13 @@
 """Pure market making as hummingbot does it: fixed spreads, placed together, replaced on a clock.
 
-Spreads are parts of the value in percent, of the YES price also for asks: 2 is one cent at 50 and
-a tenth at 5, where rounding outward makes a cent of it.
+Spreads are percentages of the value, for asks too of the YES price: 2 is one cent at 50 and a tenth
+at 5, which rounding outward makes a cent.
 
-Differs from hummingbot: a quote is rounded outward, and held a tick off the touch of others rather
-than dropped where it would cross it; orders that give way to new ones are changed in one step, with
-no moment without a quote; a NO share counts as a short YES share and a dollar; there is no budget
-step, for the limits of the trader hold what an event may cost; an order at its maximum age that has
-not filled keeps its place, for there is nothing to renew; while no value is known nothing stands.
+Differs from hummingbot: a quote is rounded outward, and stays a tick off the touch of others
+instead of being dropped if it would cross. Replaced orders change in one step without a moment
+without a quote. A NO share counts as a short YES share and a dollar. There is no budget step,
+because the trader's limits bound the loss of an event. An unfilled order at its maximum age keeps
+its queue place. While no value is known nothing is quoted.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from bot.strategy.api import EventView, Levels, Quotes, RungView, Strategy
-from bot.strategy.pricing.cycle import Cycle, CycleRules, Wanted, Wish
+from bot.strategy.pricing.cycle import Cycle, CycleRules, NewOrder, Wanted
 from bot.strategy.pricing.price import Source, inside, outward, placed, value_of
 from bot.strategy.pricing.sizes import base_and_cash, cash_in_all
 from venue.wire.money import PRICE_MAX, PRICE_MIN, BookSide
@@ -38,7 +38,7 @@ class PureMM(Strategy):
             gt=0, le=100, description="percent of the value from it to the first ask"
         )
         order_refresh_time_s: float = Field(
-            gt=0, le=86_400, description="seconds that orders stand before they are replaced"
+            gt=0, le=86_400, description="seconds until orders are replaced"
         )
         order_amount_qty: int = Field(ge=1, le=100_000, description="shares of the first level")
         minimum_spread_pct: float = Field(
@@ -51,7 +51,7 @@ class PureMM(Strategy):
             0,
             ge=-1,
             le=100,
-            description="percent of the price by which orders may be off and be left; -1 never",
+            description="percent of the price that orders may be off and stay; -1 never",
         )
         order_levels: int = Field(1, ge=1, le=10, description="orders a side")
         order_level_amount_qty: int = Field(
@@ -67,13 +67,13 @@ class PureMM(Strategy):
         inventory_range_multiplier: float = Field(
             1, gt=0, le=1_000, description="range around the target, in total order sizes"
         )
-        ping_pong: bool = Field(False, description="after a fill wait for one of the other side")
-        hanging_orders: bool = Field(False, description="leave the other side standing at a fill")
+        ping_pong: bool = Field(False, description="after a fill wait for one on the other side")
+        hanging_orders: bool = Field(False, description="keep the other side after a fill")
         hanging_orders_cancel_pct: float = Field(
-            10, gt=0, le=100, description="percent off the value at which those are cancelled"
+            10, gt=0, le=100, description="percent off the value at which kept orders are cancelled"
         )
         filled_order_delay_s: float = Field(
-            60, ge=0, le=86_400, description="seconds after a whole fill with nothing new placed"
+            60, ge=0, le=86_400, description="seconds without new orders after a whole fill"
         )
         price_ceiling_cents: float = Field(
             -1, ge=-1, le=99, description="cents: no bids while the value is at or above it"
@@ -82,13 +82,13 @@ class PureMM(Strategy):
             -1, ge=-1, le=99, description="cents: no asks while the value is at or below it"
         )
         order_optimization: bool = Field(
-            False, description="never more than a tick better than the best order of others"
+            False, description="at most a tick better than the best order of others"
         )
         order_optimization_depth_qty: int = Field(
-            0, ge=0, le=100_000, description="shares of others passed over to find that best order"
+            0, ge=0, le=100_000, description="shares of others skipped to find that best order"
         )
-        take_if_crossed: bool = Field(False, description="trade at once where a quote would cross")
-        around: Source = Field("fair", description="the price that is quoted around")
+        take_if_crossed: bool = Field(False, description="trade at once if a quote would cross")
+        around: Source = Field("fair", description="the price that quotes are centred on")
 
     def __init__(self, params: Any) -> None:
         super().__init__(params)
@@ -108,16 +108,16 @@ class PureMM(Strategy):
         )
 
     def quote(self, view: EventView) -> Quotes:
-        """What stands on every rung; new orders where the clock allows them."""
+        """The orders of every market; new ones if the clock allows them."""
         cycles: dict[str, Cycle] = {}
         wanted: dict[Any, Wanted] = {}
         cash = cash_in_all(view) if self.params.inventory_skew else None
         for rung in view.rungs:
             cycle = cycles[rung.market_id] = self._cycles.get(rung.market_id) or Cycle(self._rules)
-            cycle.book(rung.fills, view.now_s, view.size_part)
+            cycle.book_fills(rung.fills, view.now_s, view.size_part)
             value = value_of(rung, self.params.around)
             if value is None:
-                wanted[rung.market_id] = cycle.clear()
+                wanted[rung.market_id] = cycle.drop_orders()
                 continue
             proposal = None
             if cycle.may_create(view.now_s):
@@ -126,8 +126,10 @@ class PureMM(Strategy):
         self._cycles = cycles
         return wanted
 
-    def _proposal(self, rung: RungView, value: float, cycle: Cycle, cash: int | None) -> list[Wish]:
-        """The orders that would be placed now: levels, bands, ping-pong, optimization, skew."""
+    def _proposal(
+        self, rung: RungView, value: float, cycle: Cycle, cash: int | None
+    ) -> list[NewOrder]:
+        """The orders to place now: levels, price bounds, ping-pong, optimization, skew."""
         bids, asks = self._levels(value, 1), self._levels(value, -1)
         ceiling, floor = self.params.price_ceiling_cents, self.params.price_floor_cents
         if 0 < ceiling <= value:
@@ -142,8 +144,8 @@ class PureMM(Strategy):
             asks = self._optimized(asks, rung.asks, -1)
         bid_ratio, ask_ratio = self._ratios(rung, value, cash)
         return [
-            *self._wishes(BookSide.BID, bids, bid_ratio, rung),
-            *self._wishes(BookSide.ASK, asks, ask_ratio, rung),
+            *self._orders(BookSide.BID, bids, bid_ratio, rung),
+            *self._orders(BookSide.ASK, asks, ask_ratio, rung),
         ]
 
     def _levels(self, value: float, sign: int) -> list[tuple[float, int]]:
@@ -162,7 +164,7 @@ class PureMM(Strategy):
         self, levels: list[tuple[float, int]], others: Levels, sign: int
     ) -> list[tuple[float, int]]:
         """The first level moved back to a tick better than the best order of others, the further
-        ones spread from there. As they are where nobody else quotes the side."""
+        ones spread from there. Unchanged if nobody else quotes the side."""
         best = _price_at_depth(others, self.params.order_optimization_depth_qty)
         if best is None or not levels:
             return levels
@@ -172,8 +174,8 @@ class PureMM(Strategy):
         return [(first * (1 - sign * step * level), qty) for level, (_, qty) in enumerate(levels)]
 
     def _ratios(self, rung: RungView, value: float, cash: int | None) -> tuple[float, float]:
-        """What sizes of bids and asks are scaled by; 1 without the skew, 0 while cash is unknown,
-        for then nobody knows on which side of the target we are."""
+        """The scale of bid and ask sizes: 1 without the skew, 0 while the cash is unknown, because
+        the side of the target is unknown then."""
         p = self.params
         if not p.inventory_skew:
             return (1.0, 1.0)
@@ -189,16 +191,16 @@ class PureMM(Strategy):
             total * p.inventory_range_multiplier,
         )
 
-    def _wishes(
+    def _orders(
         self, side: BookSide, levels: list[tuple[float, int]], ratio: float, rung: RungView
-    ) -> list[Wish]:
-        wishes = []
+    ) -> list[NewOrder]:
+        orders: list[NewOrder] = []
         for price, qty in levels:
             scaled = int(qty * ratio)
             at = self._whole(side, price, rung)
             if scaled > 0 and at is not None:
-                wishes.append(Wish(side, at, scaled))
-        return wishes
+                orders.append(NewOrder(side, at, scaled))
+        return orders
 
     def _whole(self, side: BookSide, price: float, rung: RungView) -> int | None:
         if not self.params.take_if_crossed:
@@ -210,8 +212,8 @@ class PureMM(Strategy):
 
 
 def _price_at_depth(levels: Levels, depth_qty: int) -> int | None:
-    """The price of the level at which the shares before it and on it exceed `depth_qty`; of the
-    last one where there are too few, None where there is none."""
+    """The price of the level at which cumulated shares exceed `depth_qty`, or of the last one; None
+    without any."""
     seen = 0
     for price, qty in levels:
         seen += qty
@@ -228,12 +230,12 @@ def total_order_size(first_qty: float, step_qty: float, levels: int) -> float:
 def inventory_skew_ratios(
     base: float, cash: float, price: float, target: float, base_range: float
 ) -> tuple[float, float]:
-    """What bids and asks are scaled by to bring the base back to its target: 0..2, together 2.
+    """The scale of bid and ask sizes that returns the base to its target: 0..2, together 2.
 
     base: shares. cash: in the unit of price times a share. price: above 0. target: the part of
     the whole value that should be base, 0..1. base_range: shares either side of the target at
-    which one side stops, 2 and 0; no more than half of all that is owned, and not below none at
-    all. Both are 0 where nothing is owned or the range is not above 0.
+    which one side stops, at most half of the whole, and never below zero shares. Both are 0 if the
+    whole or the range is not above 0.
     """
     whole = base * price + cash
     if whole <= 0 or base_range <= 0:

@@ -1,4 +1,1 @@
-"""Commands of the bot beside run and check, one file each with `register(app)`; `common` is shared.
-
-What a command needs is imported inside its function, so that `bot --help` stays quick.
-"""
+"""Commands of the bot, one file each; the table of them is in `main`."""

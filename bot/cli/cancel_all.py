@@ -1,49 +1,53 @@
 """`bot cancel-all`: cancel what rests on the account by hand, and prove that nothing is left."""
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import msgspec
 import typer
 
-from bot.cli.asking import (
-    MAY_BE_TOLD,
-    Reason,
-    StateDir,
-    StatusUrl,
-    running,
-    stands_still,
-    token_of,
-    told,
-)
 from bot.cli.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
     EXIT_VENUE,
     FILES_OF_A_LOOK,
-    ConfigPath,
-    acting,
-    duration_ns,
-    enough_files,
-    external,
+    exit_on_fault,
+    external_venue,
     fail,
-    faults_told,
     keep_memory_private,
     key_of,
-    read_where,
+    log_without,
+    read_lenient,
+    require_open_files,
+    warn_on_interrupt,
 )
-
-if TYPE_CHECKING:
-    from bot.config.bot_config import Draft, ExternalSettings
-    from bot.core.execution.cancel_all import CancelAll, Left, SweepSettings, Verdict
-    from bot.io.secret import Secret
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        "cancel-all", epilog="Example: bot cancel-all configs/paper.yaml --verify --deadline 60s"
-    )(cancel_all)
+from bot.cli.options import ConfigPath, Json, Reason, StateDir, StatusUrl, duration_ns
+from bot.cli.running_bot import NO_ANSWER, find_bot, token_of
+from bot.config.bot_config import Draft, EmbeddedSettings, ExternalSettings
+from bot.core.execution.cancel_all import (
+    CancelAll,
+    CancelsAcknowledged,
+    Clean,
+    KeyRefused,
+    Overdue,
+    SweepSettings,
+    Verdict,
+)
+from bot.core.messages import Key
+from bot.core.settings import BudgetSettings
+from bot.io import loop
+from bot.io.client.rest import Rest
+from bot.io.clock import Clock
+from bot.io.faults import OperatorError
+from bot.io.run.reaper import sweep
+from bot.io.secret import Secret, SecretFault
+from bot.io.state.locks import holder_of
+from bot.io.state.small_files import keep_remains, read_remains
+from venue.wire.instant import NS_PER_MS
+from venue.wire.names import Ticker, fold_ticker
 
 
 def cancel_all(
@@ -53,42 +57,39 @@ def cancel_all(
     ] = False,
     whole: Annotated[
         bool,
-        typer.Option("--all/--series", help="The whole account, or this file's series alone."),
+        typer.Option("--all/--series", help="The whole account, or only this file's series."),
     ] = True,
     deadline: Annotated[
-        str, typer.Option(metavar="TIME", help="Give up and name what is left after 30s or 5m.")
+        str, typer.Option(metavar="TIME", help="Give up after 30s or 5m and list what is left.")
     ] = "60s",
     reaper_key: Annotated[
         bool,
-        typer.Option("--reaper-key", help="Use the reaper's key, where the bot's own is refused."),
+        typer.Option("--reaper-key", help="Use the reaper's key, if the bot's own is refused."),
     ] = False,
     reason: Reason = "cancel-all at the command line",
     status: StatusUrl = "",
     state_dir: StateDir = None,
-    json_line: Annotated[
-        bool, typer.Option("--json", help="End with the outcome as one line of JSON on stdout.")
-    ] = False,
+    json_line: Json = False,
 ) -> None:
-    """Cancel every resting order, whoever placed it.
+    """Also orders that another program placed. A running bot with open controls is first asked to
+    cancel everything and to pause, so that it does not quote again; on an embedded venue that is
+    all there is to do.
 
-    A bot that runs is asked first to cancel everything and to pause, if its controls are open, so
-    that it does not quote again; on an embedded venue that is all there is to do.
+    Ends with 0 if nothing rests or, without --verify, if every cancel was answered; with 4 and the
+    exact list if orders may be left; with 3 if the venue or the key is the obstacle.
 
-    Ends with 0 when nothing rests or, without --verify, when every cancel was answered; with 4 and
-    the exact list when orders may be left; with 3 when the venue or the key stands in the way.
+    Example: bot cancel-all configs/paper.yaml --verify --deadline 60s
     """
     deadline_ns = duration_ns("--deadline", deadline)
-    with faults_told():
-        draft = read_where(config)
-        with acting(MAY_BE_TOLD):
-            paused = _ask_the_bot(draft, reason, status, state_dir, whole=whole, quiet=json_line)
-        from bot.config.bot_config import EmbeddedSettings
-
+    with exit_on_fault():
+        draft = read_lenient(config)
+        with warn_on_interrupt(NO_ANSWER):
+            paused = _pause_bot(draft, reason, status, state_dir, whole=whole, quiet=json_line)
         if paused and isinstance(draft.venue, EmbeddedSettings):
             if json_line:
                 typer.echo(json.dumps({"exit_code": 0, "bot_paused": True, "verified": False}))
             return
-        settings = external(draft)
+        settings = external_venue(draft)
         if reaper_key and draft.reaper is None:
             fail(
                 EXIT_CONFIGURATION,
@@ -100,35 +101,45 @@ def cancel_all(
             key = key_of(settings)
             if not paused:
                 _warn_of_a_bot(settings, key)
-        # The reaper's key has both scopes; beside the bot's own there may be one for reads.
+        # The reaper's key has both scopes; the bot may have a separate key for reads.
         place = None if reaper_key else settings.read_key
         read_key = None if place is None else key_of(place)
-    from bot.core.execution.cancel_all import SweepSettings
-    from bot.core.settings import BudgetSettings
-    from venue.wire.instant import NS_PER_MS
-    from venue.wire.names import fold_ticker
+    series = None if whole else fold_ticker(draft.file.series)
+    wanted = sweep_settings(draft, series, deadline_ns, verify=verify)
+    with warn_on_interrupt("orders may rest, and cancels may be in flight; run it again"):
+        verdict = _sweep(settings, key, read_key, wanted, quiet=json_line)
+    code, text, fields = _outcome(verdict, reaper_key=reaper_key)
+    _clear_remains(state_dir or draft.state.directory, verdict)
+    if json_line:
+        typer.echo(json.dumps({"exit_code": code, "bot_paused": paused, **fields}))
+    else:
+        typer.echo(text, err=bool(code))
+    raise typer.Exit(code)
 
-    wanted = SweepSettings(
-        series_ticker=None if whole else fold_ticker(draft.file.series),
+
+def sweep_settings(
+    draft: Draft,
+    series: Ticker | None,
+    deadline_ns: int,
+    *,
+    known: frozenset[str] | None = None,
+    verify: bool = True,
+) -> SweepSettings:
+    """How to cancel, within the request budget of a configuration. series: None for the whole
+    account. known: ids of orders and markets to cancel as well."""
+    return SweepSettings(
+        series_ticker=series,
+        known=known,
         verify=verify,
         deadline_ns=deadline_ns,
         requests_in_flight=draft.file.throttle.requests_in_flight,
         read_lag_ns=draft.file.staleness.read_lag_ms * NS_PER_MS,
         budget=BudgetSettings(**draft.file.budget.model_dump()),
     )
-    with acting("orders may rest, and cancels may be under way; run it again"):
-        verdict = _swept(settings, key, read_key, wanted, quiet=json_line)
-    code, text, shown = _told(verdict, reaper_key=reaper_key)
-    _prove_remains(state_dir or draft.state.directory, verdict)
-    if json_line:
-        typer.echo(json.dumps({"exit_code": code, "bot_paused": paused, **shown}))
-    else:
-        typer.echo(text, err=bool(code))
-    raise typer.Exit(code)
 
 
-def _ask_the_bot(
-    draft: "Draft",
+def _pause_bot(
+    draft: Draft,
     reason: str,
     status: str,
     state_dir: Path | None,
@@ -136,48 +147,39 @@ def _ask_the_bot(
     whole: bool,
     quiet: bool,
 ) -> bool:
-    """Whether a bot runs and has been asked to cancel everything and pause, or stands still
-    already. One that cannot be asked, or refuses, stands in the way of nothing: it is told.
+    """True if a running bot has accepted to cancel everything and pause, or is paused already. One
+    that cannot be asked, or refuses, is no obstacle to cancelling: that is printed.
 
-    whole: every series that it trades, for each would quote again; else this file's alone.
+    whole: all series that it trades, for each would quote again; else this file's alone.
     """
-    from bot.io.secret import SecretFault
-
     try:
         token = token_of(draft, state_dir)
-        page = None if token is None else running(draft, status, state_dir)
+        page = None if token is None else find_bot(draft, status, state_dir)
         if token is None or page is None:
             return False
         asked = page._replace(series="") if whole else page
-        refusal = told(asked, "cancel-all", reason, token)
-        still = bool(refusal) and stands_still(page)
+        refusal = asked.request_action("cancel-all", reason, token)
+        was_paused = bool(refusal) and page.is_paused()
     except SecretFault as fault:
         typer.echo(f"warning: the running bot cannot be asked: {fault}", err=True)
         return False
-    except typer.Exit:  # what is in the way was said, and is none of the venue's business
+    except typer.Exit:  # the reason is printed already
         return False
-    if refusal and not still:
+    if refusal and not was_paused:
         typer.echo(f"warning: the running bot at {page.base}: {refusal}", err=True)
         return False
-    if refusal and not quiet:
-        typer.echo(f"the bot at {page.base}: {refusal}; bot resume lets it go on")
-    elif not quiet:
-        typer.echo(
-            f"the bot at {page.base} cancels everything and pauses; bot resume lets it go on"
-        )
+    if not quiet:
+        done = refusal or "it cancels everything and pauses"
+        typer.echo(f"the bot at {page.base}: {done}; bot resume lets it go on")
     return True
 
 
-def _warn_of_a_bot(settings: "ExternalSettings", key: "Secret") -> None:
-    """A bot that goes on quoting makes this a race; it is the person's to decide."""
-    from bot.io.faults import OperatorError
-    from bot.io.state.locks import holder_of
-
+def _warn_of_a_bot(settings: ExternalSettings, key: Secret) -> None:
+    """Warn of a bot that trades the account: it would quote again while orders are cancelled."""
     try:
         holder = holder_of(settings.base_url, key)
-    except OperatorError as fault:
-        # Nothing of this may stand in the way of cancelling.
-        typer.echo(f"warning: cannot see whether a bot trades this account: {fault}", err=True)
+    except OperatorError as fault:  # no obstacle to cancelling
+        typer.echo(f"warning: cannot see if a bot trades this account: {fault}", err=True)
         return
     if holder is None:
         return
@@ -189,63 +191,52 @@ def _warn_of_a_bot(settings: "ExternalSettings", key: "Secret") -> None:
     )
 
 
-def _swept(
-    settings: "ExternalSettings",
-    key: "Secret",
-    read_key: "Secret | None",
-    wanted: "SweepSettings",
+def _sweep(
+    settings: ExternalSettings,
+    key: Secret,
+    read_key: Secret | None,
+    wanted: SweepSettings,
     *,
     quiet: bool,
-) -> "Verdict":
-    from bot.core.messages import Key
-    from bot.io import loop
-    from bot.io.client.rest import Rest
-    from bot.io.clock import Clock
-    from bot.io.logs import SecretRedactor, configure_logs
-    from bot.io.run.reaper import sweep
-
-    enough_files(FILES_OF_A_LOOK)
+) -> Verdict:
+    require_open_files(FILES_OF_A_LOOK)
     keep_memory_private()
-    masker = SecretRedactor()
     others = {} if read_key is None else {Key.READ: read_key}
-    for each in (key, *others.values()):
-        masker.learn(each)
-    configure_logs(masker)
+    log_without(key, *others.values())
 
-    async def swept() -> "Verdict":
+    async def swept() -> Verdict:
         most = wanted.requests_in_flight
         rest = Rest(settings.base_url, key, most, others=others, sane_only=False)
         try:
-            return await sweep(rest, Clock(), wanted, (lambda _: None) if quiet else _Progress())
+            return await sweep(rest, Clock(), wanted, (lambda _: None) if quiet else _progress())
         finally:
             await rest.drain()
 
     return loop.run(swept)
 
 
-class _Progress:
-    """Tells how far the sweep is, a line whenever it changes."""
+def _progress() -> Callable[[CancelAll], None]:
+    """Prints how far the sweep is, a line whenever that changes."""
+    printed = ""
 
-    def __init__(self) -> None:
-        self._said = ""
-
-    def __call__(self, sweeper: "CancelAll") -> None:
+    def show(sweeper: CancelAll) -> None:
+        nonlocal printed
         line = f"found {sweeper.found}, cancelled {sweeper.cancelled}, left {sweeper.open_count}"
         if not (sweeper.listed or sweeper.found):
-            line = "no list of the account yet"  # so how much is left is not known
+            line = "no list of the account yet"  # so nobody knows how much is left
         elif sweeper.halted:
-            line += "; the venue is halted and takes no cancels, asked again every 5 s"
+            line += "; the venue is halted and takes no cancels: retrying every 5 s"
         elif sweeper.verifying:
-            line += "; reading what rests"
-        if line != self._said:
-            self._said = line
+            line += "; reading the list of resting orders"
+        if line != printed:
+            printed = line
             typer.echo(line, err=True)
 
+    return show
 
-def _told(verdict: "Verdict", *, reaper_key: bool) -> tuple[int, str, dict[str, object]]:
+
+def _outcome(verdict: Verdict, *, reaper_key: bool) -> tuple[int, str, dict[str, object]]:
     """Exit code, text for a person, and fields of the JSON line."""
-    from bot.core.execution.cancel_all import CancelsAcknowledged, Clean, KeyRefused, Overdue
-
     match verdict:
         case Clean():
             text = f"nothing rests, as two lists have shown; {_cancelled(verdict.cancelled)}"
@@ -257,34 +248,26 @@ def _told(verdict: "Verdict", *, reaper_key: bool) -> tuple[int, str, dict[str, 
             refused = f"{verdict.status} {verdict.code}"
             text = f"the venue refuses the key: {refused}; see --reaper-key"
             if reaper_key:
-                text = f"the venue refuses the reaper's key: {refused}; its file wants a new one"
-            fields = {"verified": False, "refused": refused}
-            return EXIT_VENUE, _listed(text, verdict.left), {**fields, "left": _rows(verdict.left)}
+                text = f"the venue refuses the reaper's key: {refused}; its file needs a new one"
+            code = EXIT_VENUE
+            fields: dict[str, object] = {"verified": False, "refused": refused}
         case Overdue(listed=False):
-            text = "the account could not be read, so nobody knows what rests; see the venue"
+            text = "the account could not be read, so nobody knows what rests; look at the venue"
+            code = EXIT_VENUE
             fields = {"verified": False, "cancelled": verdict.cancelled, "listed": False}
-            return EXIT_VENUE, _listed(text, verdict.left), {**fields, "left": _rows(verdict.left)}
         case Overdue():
-            text = f"{_cancelled(verdict.cancelled)}; time is over and these may rest:"
+            rest = "time is over and these may rest:"
             if not verdict.left:
-                text = f"{_cancelled(verdict.cancelled)}; time is over before it was verified"
+                rest = "time is over before it was verified"
+            text, code = f"{_cancelled(verdict.cancelled)}; {rest}", EXIT_LEFT_OVER
             fields = {"verified": False, "cancelled": verdict.cancelled, "listed": True}
-            return (
-                EXIT_LEFT_OVER,
-                _listed(text, verdict.left),
-                {**fields, "left": _rows(verdict.left)},
-            )
+    rows = [f"  {e.order_id} {e.ticker} {e.remaining_qty} shares: {e.why}" for e in verdict.left]
+    left = [msgspec.structs.asdict(each) for each in verdict.left]
+    return code, "\n".join([text, *rows]), {**fields, "left": left}
 
 
-def _prove_remains(folder: Path, verdict: "Verdict") -> None:
-    """What a refused start left is gone now: `bot check` and `bot reset` are to say so."""
-    import time
-
-    import msgspec
-
-    from bot.core.execution.cancel_all import Clean
-    from bot.io.state.small_files import keep_remains, read_remains
-
+def _clear_remains(folder: Path, verdict: Verdict) -> None:
+    """Record for `bot check` and `bot reset` that what a refused start left is gone."""
     remains = read_remains(folder)
     if remains is not None and isinstance(verdict, Clean):
         at = time.strftime("%H:%M:%S", time.gmtime())
@@ -294,16 +277,3 @@ def _prove_remains(folder: Path, verdict: "Verdict") -> None:
 
 def _cancelled(count: int) -> str:
     return f"{count} {'order' if count == 1 else 'orders'} cancelled"
-
-
-def _listed(text: str, left: "tuple[Left, ...]") -> str:
-    rows = [
-        f"  {each.order_id} {each.ticker} {each.remaining_qty} shares: {each.why}" for each in left
-    ]
-    return "\n".join([text, *rows])
-
-
-def _rows(left: "tuple[Left, ...]") -> list[dict[str, object]]:
-    import msgspec
-
-    return [msgspec.structs.asdict(each) for each in left]

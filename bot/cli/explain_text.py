@@ -1,34 +1,31 @@
-"""What `bot explain` says of an order and of a decision, for a person: one line for each link."""
+"""The text of `bot explain`: an order, and a decision with a line for each step."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from bot.lab.explain import Choice, Curve, Decision, Limits, Token
+from bot.lab.order_histories import Frame, OrderHistory, OrderRequest
+from bot.strategy.api import Levels, Quote, Take
 from venue.wire import instant
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-
-if TYPE_CHECKING:
-    from bot.lab.explain import Choice, Curve, Decision, Limits, Token
-    from bot.lab.order_histories import Frame, OrderHistory, OrderRequest
-    from bot.strategy.api import Levels, Quote, Take
 
 _LEVELS = 3
 _LABEL = 10
 
 
-def row_text(life: "OrderHistory") -> str:
-    """One order of a list."""
+def row_text(life: OrderHistory) -> str:
+    """An order as a row of the list."""
     named = life.client_order_id or "-"
     venue = life.order_ids[-1] if life.order_ids else "-"
     state = life.shown or "no answer"
     if life.resting_ns is not None:
-        state += f" when last told, {instant.from_ns(life.resting_ns)[:19]}Z"
+        state += f" when last seen, {instant.from_ns(life.resting_ns)[:19]}Z"
     return (
         f"{named:<26} {venue:<20} {life.side.value} {life.price} x {life.qty}, "
         f"{len(life.deeds)} requests, {life.filled} filled, {state}"
     )
 
 
-def life_text(life: "OrderHistory") -> str:
+def life_text(life: OrderHistory) -> str:
     """An order and every request about it."""
     ids = ", ".join(life.order_ids) or "none shown"
     route = f"{life.own_side.value} {life.outcome.value}"
@@ -37,22 +34,22 @@ def life_text(life: "OrderHistory") -> str:
         f"  {life.side.value} {life.price} x {life.qty} by {route}, {life.filled} filled",
     ]
     for nonce in life.inherited:
-        lines.append(f"  found at the start of run {nonce}, left by an earlier one")
+        lines.append(f"  adopted at the start of run {nonce}, left by an earlier one")
     for deed in life.deeds:
         lines.append(f"  {_deed(deed)}")
         if deed.frame is not None and not deed.run:
-            lines.append(f"    on {_shown(deed.frame)}")
+            lines.append(f"    on {_frame_text(deed.frame)}")
     return "\n".join(lines)
 
 
-def _shown(frame: "Frame") -> str:
+def _frame_text(frame: Frame) -> str:
     return (
         f"{_book(frame.bids, frame.asks)}; {frame.kind} of {instant.from_ns(frame.ts_ns)}; "
         f"{frame.place.segment} entry {frame.place.entry}"
     )
 
 
-def _deed(deed: "OrderRequest") -> str:
+def _deed(deed: OrderRequest) -> str:
     again = " again" if deed.again else ""
     took = ""
     if deed.answered_ns is not None:
@@ -62,9 +59,9 @@ def _deed(deed: "OrderRequest") -> str:
 
 
 def decision_text(
-    decision: "Decision", deed: "OrderRequest | None" = None, life: "OrderHistory | None" = None
+    decision: Decision, deed: OrderRequest | None = None, life: OrderHistory | None = None
 ) -> str:
-    """The chain from frame to token; without a request, as far as a rung alone has one."""
+    """The steps from frame to token; without a request, only those that a market alone has."""
     what = decision.ticker if deed is None else f"{deed.kind} on {decision.ticker}"
     place = decision.place
     lines = [
@@ -86,22 +83,18 @@ def decision_text(
     return "\n".join(lines)
 
 
-def _frame(decision: "Decision") -> str:
+def _frame(decision: Decision) -> str:
     frame = decision.frame
     if frame is None:
-        return "no book of this rung had been seen"
+        return "no book of this market had arrived"
+    ago_ms = (decision.decided_ns - frame.at_ns) / NS_PER_MS
     return (
         f"{_book(frame.bids, frame.asks)}; {frame.kind} of {instant.from_ns(frame.ts_ns)}, arrived "
-        f"{_before(decision, frame)}; {frame.place.segment} entry {frame.place.entry}"
+        f"{ago_ms:.1f} ms before the decision; {frame.place.segment} entry {frame.place.entry}"
     )
 
 
-def _before(decision: "Decision", frame: "Frame") -> str:
-    ago_ms = (decision.decided_ns - frame.at_ns) / NS_PER_MS
-    return f"{ago_ms:.1f} ms before the decision"
-
-
-def _belief(decision: "Decision") -> str:
+def _belief(decision: Decision) -> str:
     seen = decision.seen
     late_ms = (decision.at_ns - decision.decided_ns) / NS_PER_MS
     when = f"decided {late_ms:.1f} ms before" if late_ms else "decided at that moment"
@@ -113,28 +106,28 @@ def _belief(decision: "Decision") -> str:
     )
 
 
-def _curve(curve: "Curve | None") -> str:
+def _curve(curve: Curve | None) -> str:
     if curve is None:
         return "no fair value"
     line = "" if curve.line_cents is None else f", line {curve.line_cents:.2f}"
-    drawn = "" if curve.drawn_cents is None else f", drawn to its own data {curve.drawn_cents:.2f}"
+    drawn = "" if curve.drawn_cents is None else f", shrunk to its own data {curve.drawn_cents:.2f}"
     return (
         f"fair {curve.value_cents:.2f} cents, variance {curve.variance:.3f} (sd "
-        f"{curve.sd_cents:.3f}){line}{drawn}; moves {curve.volatility_cents:.3f} a root second"
+        f"{curve.sd_cents:.3f}){line}{drawn}; volatility {curve.volatility_cents:.3f} a root second"
     )
 
 
-def _strategy(decision: "Decision") -> str:
+def _strategy(decision: Decision) -> str:
     if not decision.asked:
         why = f": {decision.pulled}" if decision.pulled else ""
         return f"{decision.strategy} was not asked{why}"
-    flat = f"; only to shrink: {decision.flattening}" if decision.flattening else ""
+    flat = f"; flattening only: {decision.flattening}" if decision.flattening else ""
     takes = [f"to take {each}" for each in map(_one, decision.takes)]
-    told = ", ".join([*map(_one, decision.answered), *takes]) or "nothing here"
-    return f"{decision.strategy} wanted {told}{flat}"
+    wanted = ", ".join([*map(_one, decision.answered), *takes]) or "nothing here"
+    return f"{decision.strategy} wanted {wanted}{flat}"
 
 
-def _skew(decision: "Decision", deed: "OrderRequest | None", life: "OrderHistory | None") -> str:
+def _skew(decision: Decision, deed: OrderRequest | None, life: OrderHistory | None) -> str:
     if not decision.asked:
         return ""
     if decision.leans_fault:
@@ -145,7 +138,7 @@ def _skew(decision: "Decision", deed: "OrderRequest | None", life: "OrderHistory
         mine = [lean for lean in rows if lean.side is life.side]
         rows = [lean for lean in mine if lean.price == price] or mine
     if not rows:
-        return "no quote, with or without what is held"
+        return "no quote, with or without the inventory"
     return "; ".join(
         f"{lean.side.value} {_at(lean.price, lean.qty)}, holding nothing "
         f"{_at(lean.free_price, lean.free_qty)}"
@@ -158,13 +151,13 @@ def _at(price: int | None, qty: int) -> str:
     return "none" if price is None else f"{price} x {qty}"
 
 
-def _limit(decision: "Decision", limits: "Limits | None") -> str:
+def _limit(decision: Decision, limits: Limits | None) -> str:
     cut = "; ".join(
-        f"{each.side.value} {each.price} cut from {each.wanted} to {each.allowed} by "
+        f"{each.side.value} {each.price} trimmed from {each.wanted} to {each.allowed} by "
         f"{each.reason.value}"
         for each in decision.cuts
     )
-    parts = [cut or "no quote of the rung was cut"]
+    parts = [cut or "no quote of the market was trimmed"]
     if limits is not None and limits.rooms:
         least = limits.rooms[0]
         if limits.wished_qty is not None and limits.sent_qty is not None:
@@ -174,73 +167,73 @@ def _limit(decision: "Decision", limits: "Limits | None") -> str:
                 parts.append(f"all {limits.sent_qty} sent")
         elif taken := _taken(decision):
             parts.append(f"{limits.sent_qty} sent of a take of {taken.qty}")
-        parts.append(f"{least.limit} leaves room for {least.qty}, the others for as much or more")
+        parts.append(f"{least.limit} leaves room for {least.qty}, the other limits for more")
         parts.append(", ".join(f"{each.name} {each.used} of {each.limit}" for each in limits.used))
     return "; ".join(parts)
 
 
-def _taken(decision: "Decision") -> "Take | None":
-    """The take that the request carries out, or a part of it; there is one a side at most."""
+def _taken(decision: Decision) -> Take | None:
+    """The take that the request executes, or a part of it; a side has one at most."""
     choice = decision.choice
     if choice is None or choice.kind != "take":
         return None
-    said = choice.why.split()[1:3]
-    return next((e for e in decision.takes if [e.side.value, str(e.price)] == said), None)
+    words = choice.why.split()[1:3]
+    return next((e for e in decision.takes if [e.side.value, str(e.price)] == words), None)
 
 
-def _steady(decision: "Decision") -> str:
+def _steady(decision: Decision) -> str:
     if decision.wanted == decision.steady:
         return ""
     return f"wanted {_quotes(decision.wanted)}, held back to {_quotes(decision.steady)}"
 
 
-def _choice(choice: "Choice | None") -> str:
+def _choice(choice: Choice | None) -> str:
     if choice is None:
         return ""
     text = choice.why
     if choice.kind == "none":
-        text = f"{text}; by no plan of quotes"
+        text = f"{text}; not by the plan of quotes"
     elif choice.kind == "take":
-        text = f"{text}; as the strategy wished, by no plan of quotes"
+        text = f"{text}; a take of the strategy, not of the plan of quotes"
     else:
         text = f"{choice.kind}: {text}, worth {choice.value_cents:.3f} cents"
     if choice.keeps_priority is not None:
-        text += ", its place is kept" if choice.keeps_priority else ", its place is lost"
+        text += ", keeps its queue place" if choice.keeps_priority else ", loses its queue place"
     if choice.place_cents is not None:
         worth = f"worth {choice.place_cents:.3f}"
-        text += f", its place {worth}" if choice.keeps_priority is None else f" ({worth})"
-    beside = ", ".join(
+        text += f", queue place {worth}" if choice.keeps_priority is None else f" ({worth})"
+    others = ", ".join(
         f"{each.price} x {each.qty} {each.state}" + (f" ({each.wish})" if each.wish else "")
         for each in choice.beside
     )
-    return f"{text}; beside it {beside}" if beside else f"{text}; nothing else on that side"
+    return f"{text}; also on that side {others}" if others else f"{text}; alone on that side"
 
 
-def _token(token: "Token | None") -> str:
+def _token(token: Token | None) -> str:
     if token is None:
         return ""
     there = "" if token.before is None else f"{token.before} in the bucket, "
     return (
         f"{there}{token.reserve} kept for cancels; lane {token.lane} of the {token.key} key, "
-        f"request {token.nth} of {token.of} of that decision; {token.in_flight} under way, "
+        f"request {token.nth} of {token.of} of that decision; {token.in_flight} in flight, "
         f"{token.resting} may rest, flat within {token.flat_ns / NS_PER_SECOND:.2f} s"
     )
 
 
-def _book(bids: "Levels", asks: "Levels") -> str:
+def _book(bids: Levels, asks: Levels) -> str:
     return f"bids {sizes_text(bids)} / asks {sizes_text(asks)}"
 
 
-def sizes_text(levels: "Levels") -> str:
+def sizes_text(levels: Levels) -> str:
     """The best levels of a side."""
     return " ".join(f"{price} x {size}" for price, size in levels[:_LEVELS]) or "none"
 
 
-def _quotes(quotes: "Iterable[Quote]") -> str:
+def _quotes(quotes: Iterable[Quote]) -> str:
     return ", ".join(map(_one, quotes)) or "nothing here"
 
 
-def _one(quote: "Quote | Take") -> str:
+def _one(quote: Quote | Take) -> str:
     return f"{quote.side.value} {quote.price} x {quote.qty}"
 
 

@@ -1,50 +1,46 @@
-"""What `bot plan` says, for a person: the requests first, then every rung and why it is as it
-is.
-"""
-
-from typing import TYPE_CHECKING
+"""The text of `bot plan`: the requests first, then every market and the reason for its state."""
 
 from bot.cli.explain_text import sizes_text
+from bot.core.preview import EventPlan, PlannedAction, RungPlan, TraderPlan
+from bot.io.run.dryrun import DryPlan
 from venue.wire import instant
 from venue.wire.instant import NS_PER_SECOND
 
-if TYPE_CHECKING:
-    from bot.core.preview import EventPlan, PlannedAction, RungPlan, TraderPlan
-    from bot.io.run.dryrun import DryPlan
 
-
-def dry_text(dry: "DryPlan") -> str:
-    """The plan of a bot that began now."""
+def dry_text(dry: DryPlan) -> str:
+    """The plan of a bot that would start now."""
     lines = ["a dry run: nothing was sent"]
     if dry.first:
-        lines.append(f"before anything is quoted, {len(dry.first)} requests:")
+        lines.append(f"before it quotes, {len(dry.first)} requests:")
         lines += [f"  {each.kind} {each.order}: {each.why}" for each in dry.first]
     return "\n".join([*lines, plan_text(dry.plan)])
 
 
-def plan_text(plan: "TraderPlan") -> str:
-    """What would be sent, in the order in which it would leave, and then every rung."""
+def plan_text(plan: TraderPlan) -> str:
+    """The requests in the order in which they would leave, then every market."""
     lines = [
         f"{plan.series_ticker}  {plan.phase}  {plan.tokens} tokens, {plan.reserve} kept for "
-        f"cancels, {plan.in_flight} requests under way"
+        f"cancels, {plan.in_flight} requests in flight"
     ]
     if plan.withheld:
         lines.append(f"nothing new leaves: {plan.withheld}")
     if plan.flattening:
-        lines.append(f"only what shrinks positions is wanted: {plan.flattening}")
+        lines.append(f"flattening: only quotes that reduce the inventory: {plan.flattening}")
     requests = plan.requests
-    wished = any(rung.takes for event in plan.events for rung in event.rungs)
-    none = "no request waits: takes were wished for" if wished else "no request: all is as wanted"
+    has_takes = any(rung.takes for event in plan.events for rung in event.rungs)
+    none = (
+        "no request waits: only takes were wanted" if has_takes else "no request: all is on target"
+    )
     lines.append(f"{len(requests)} requests:" if requests else none)
     for rung, each in requests:
         left = plan.tokens - each.turn
-        lines.append(f"  {each.turn}. {_intention(each, rung.ticker)}; {left} tokens left")
+        lines.append(f"  {each.turn}. {_action_text(each, rung.ticker)}; {left} tokens left")
     for event in plan.events:
         lines += ["", *_event(event, plan.now_ns)]
     return "\n".join(lines)
 
 
-def _event(event: "EventPlan", now_ns: int) -> list[str]:
+def _event(event: EventPlan, now_ns: int) -> list[str]:
     pulled = f": not asked, {event.pulled}" if event.pulled else ""
     used = ", ".join(f"{each.name} {each.used} of {each.limit}" for each in event.limits)
     lines = [f"{event.event_ticker}  {event.strategy}{pulled}", f"  limits: {used}"]
@@ -53,7 +49,7 @@ def _event(event: "EventPlan", now_ns: int) -> list[str]:
     return lines
 
 
-def _rung(rung: "RungPlan", now_ns: int) -> list[str]:
+def _rung(rung: RungPlan, now_ns: int) -> list[str]:
     wanted = ", ".join(f"{each.side.value} {each.price} x {each.qty}" for each in rung.wanted)
     lines = [
         f"  {rung.ticker}: wants {wanted or ('nothing to rest' if rung.takes else 'nothing')}",
@@ -65,18 +61,18 @@ def _rung(rung: "RungPlan", now_ns: int) -> list[str]:
     if rung.takes:
         takes = ", ".join(f"{each.side.value} {each.price} x {each.qty}" for each in rung.takes)
         lines.append(
-            f"    wished to take {takes} when it was asked last: that leaves then or never"
+            f"    wanted to take {takes} in its last answer: a take leaves at once or not at all"
         )
     for cut in rung.cuts:
         lines.append(
-            f"    limit {cut.side.value} {cut.price} cut from {cut.wanted} to {cut.allowed} by "
+            f"    limit {cut.side.value} {cut.price} trimmed from {cut.wanted} to {cut.allowed} by "
             f"{cut.reason.value}"
         )
-    lines += [f"    {_intention(each)}" for each in rung.intentions]
+    lines += [f"    {_action_text(each)}" for each in rung.intentions]
     return lines
 
 
-def _frame(rung: "RungPlan", now_ns: int) -> str:
+def _frame(rung: RungPlan, now_ns: int) -> str:
     if rung.frame_ns is None:
         return "none yet"
     age_s = (now_ns - rung.confirmed_ns) / NS_PER_SECOND
@@ -86,7 +82,7 @@ def _frame(rung: "RungPlan", now_ns: int) -> str:
     )
 
 
-def _curve(rung: "RungPlan") -> str:
+def _curve(rung: RungPlan) -> str:
     if rung.fair_cents is None or rung.fair_sd_cents is None:
         return "no fair value"
     text = f"fair {rung.fair_cents:.2f} cents, variance {rung.fair_sd_cents**2:.3f}"
@@ -99,8 +95,8 @@ def _curve(rung: "RungPlan") -> str:
     )
 
 
-def _intention(each: "PlannedAction", ticker: str = "") -> str:
-    """One line of what is to become of an order. ticker: said where it is not plain."""
+def _action_text(each: PlannedAction, ticker: str = "") -> str:
+    """A line about one order. ticker: printed if the line is not under its market."""
     moved = ""
     if each.from_price is not None and (each.from_price, each.from_qty) != (each.price, each.qty):
         moved = f" (now {each.from_price} x {each.from_qty})"

@@ -1,35 +1,31 @@
-"""`bot report`: a run, or a backtest, as one HTML page; two of them side by side."""
+"""`bot report`: a run, or a backtest, as one HTML page; two of them compared."""
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 import typer
 
 from bot.cli.common import (
     EXIT_CONFIGURATION,
     EXIT_VENUE,
+    exit_on_fault,
     fail,
-    fail_unwritten,
-    faults_told,
-    places_for,
-    printed_aside,
+    require_writable,
+    stdout_to_stderr,
+    write_files,
 )
+from bot.cli.options import Html, Json, Quiet, RunConfig
 from bot.cli.progress import progress
+from bot.config.strategies import Makers
+from bot.lab.report.page import compared, pairs, plain_pair, said
+from bot.lab.report.page import report as reported
+from bot.lab.report.session import Session, dollars, filled, final_cents, findings, plain, span_text
+from bot.lab.report.sources import NoSource, ReportFault, sessions_of
 
-if TYPE_CHECKING:
-    from bot.lab.report.session import Session
-
-_EXAMPLE: Final = "Example: bot report state/demo --html report.html"
 _SOURCE: Final = "STATE_DIR|JOURNAL|RESULT"
 _SOURCE_HELP: Final = "A state directory, a segment, or a file that `bot backtest --save` wrote."
-_CONFIG_HELP: Final = "The file that the run had, for strategies in files of its folder."
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("report", epilog=_EXAMPLE)(report)
 
 
 def report(
@@ -38,109 +34,68 @@ def report(
     ] = None,
     compare: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(metavar="A B", help="Two of these beside each other, instead of one."),
+        typer.Option(metavar="A B", help="Compare two of these, instead of one."),
     ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page here.")] = None,
-    config: Annotated[Path | None, typer.Option(metavar="FILE", help=_CONFIG_HELP)] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
-    json_line: Annotated[bool, typer.Option("--json", help="One line of JSON on stdout.")] = False,
+    html: Html = None,
+    config: RunConfig = None,
+    quiet: Quiet = False,
+    json_line: Json = False,
 ) -> None:
-    """Live the newest run again and tell what it earned, held, quoted, asked and was refused.
+    """Replays the newest run and reports what it earned, held, quoted and sent, and what was
+    rejected. The page is one file without any outside address. The run may be finished or not; the
+    journal is only read. A run that cannot be replayed to its end is reported up to there.
 
-    The page is one file without any outside address. The run may be over or still going on, and is
-    not touched; one that cannot be lived to its end is told up to there.
+    Ends with 2 for a wrong option or configuration; with 3 if there is nothing to report, or if the
+    run cannot be replayed to its end.
 
-    Ends with 2 for a wrong option or configuration; with 3 when there is nothing to report of, or
-    when its run cannot be lived again to its end.
+    Example: bot report state/demo --html report.html
     """
-    from bot.config.strategies import Makers
-    from bot.lab.report.page import compared, pairs
-    from bot.lab.report.page import report as reported
-    from bot.lab.report.sources import NoSource, ReportFault, sessions_of
-
     if (source is None) == (compare is None):
         fail(EXIT_CONFIGURATION, f"{_SOURCE}, or --compare A B: one of them")
-    places_for(html, read=(source, *(compare or ()), config))
-    with faults_told(), printed_aside():
+    paths = [source] if compare is None else [*compare]
+    require_writable(html, read=(*paths, config))
+    with exit_on_fault(), stdout_to_stderr():
         try:
             makers = Makers(Path() if config is None else config.parent)
             found = []
-            for path in [source] if compare is None else compare:
+            for path in paths:
                 assert path is not None
-                with progress("events", quiet=quiet) as meter:
-                    found.append(sessions_of(path, makers, partial(meter.told, what=str(path))))
+                with progress("events", quiet=quiet) as show:
+                    found.append(sessions_of(path, makers, partial(show, what=str(path))))
             paired = pairs(found[0], found[1]) if compare is not None else []
-            if html is not None:
-                _write(html, reported(found[0]) if compare is None else compared(*found))
+            page = partial(reported, found[0]) if compare is None else partial(compared, *found)
+            write_files((html, page))
         except NoSource as fault:
             fail(EXIT_VENUE, str(fault))
         except ReportFault as fault:
             fail(EXIT_CONFIGURATION, str(fault))
-    _tell(found, paired, json_line=json_line)
-    if any(map(_cut_short, (each for sessions in found for each in sessions))):
+    if json_line:
+        line: dict[str, Any] = {"sessions": [plain(each) for each in found[0]]}
+        if paired:
+            rows = [{"pair": name} | plain_pair(one, other) for name, one, other in paired]
+            line = {"pairs": rows}
+        typer.echo(msgspec.json.encode(line).decode())
+    else:
+        for each in (session for sessions in found for session in sessions):
+            typer.echo(session_text(each))
+        for name, one, other in paired:
+            typer.echo(f"{name}: {said(one, other)}")
+    # A backtest that was ended early is whole as a file, and says so itself.
+    if any(each.damage and not each.is_backtest for sessions in found for each in sessions):
         raise typer.Exit(EXIT_VENUE)
 
 
-def _write(path: Path, page: str) -> None:
-    from bot.io.state.atomic_file import replace_named
-
-    try:
-        replace_named(path, page.encode())
-    except OSError as fault:
-        fail_unwritten(fault, path)
-
-
-def _cut_short(session: "Session") -> bool:
-    """Whether it is a run of which the end could not be told. A backtest that was broken off has
-    said so itself, and its file is whole."""
-    return not session.is_backtest and bool(session.damage)
-
-
-# --- what is said ---------------------------------------------------------------------------------
-
-
-def _tell(
-    found: "Sequence[Sequence[Session]]",
-    paired: "Sequence[tuple[str, Session, Session]]",
-    *,
-    json_line: bool,
-) -> None:
-    import msgspec
-
-    from bot.lab.report.page import plain_pair, said
-    from bot.lab.report.session import plain
-
-    if json_line:
-        line: dict[str, Any] = (
-            {"pairs": [{"pair": name} | plain_pair(one, other) for name, one, other in paired]}
-            if paired
-            else {"sessions": [plain(each) for each in found[0]]}
-        )
-        typer.echo(msgspec.json.encode(line).decode())
-        return
-    for sessions in found:
-        for each in sessions:
-            typer.echo(_text(each))
-    for name, one, other in paired:
-        typer.echo(f"{name}: {said(one, other)}")
-
-
-def _text(session: "Session") -> str:
-    from bot.lab.report.session import dollars, filled, final_cents, findings, span_text
-
+def session_text(session: Session) -> str:
+    """A run in a few lines."""
     totals = final_cents(session)
     bound = f", queue {session.bound}" if session.bound else ""
-    lines = [
-        f"{session.name}{bound}: lived {span_text(session.seconds)}, {session.events:,} events"
-    ]
+    lines = [f"{session.name}{bound}: {span_text(session.seconds)}, {session.events:,} events"]
+    profit = f"profit {dollars(session.pnl_cents)}"
     if totals:
-        parts = ", ".join(f"{name} {dollars(cents)}" for name, cents in totals.items())
-        lines.append(f"  {parts}; {filled(session)[0]} fills")
-    else:
-        profit = dollars(session.pnl_cents)
-        lines.append(f"  profit {profit}; {filled(session)[0]} fills")
+        profit = ", ".join(f"{name} {dollars(cents)}" for name, cents in totals.items())
+    lines.append(f"  {profit}; {filled(session)[0]} fills")
     sent = ", ".join(f"{row.sent} {kind}s" for kind, row in session.answers.items())
-    refused = sum(session.refused.values())
-    lines.append(f"  {sent or 'no request'}; {refused} refused")
+    rejected = sum(session.refused.values())
+    lines.append(f"  {sent or 'no request'}; {rejected} rejected")
     lines += [f"  {line}" for line in findings(session)]
     return "\n".join(lines)

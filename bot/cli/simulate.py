@@ -3,37 +3,37 @@
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from dataclasses import replace
+from typing import Annotated, NoReturn
 
+import pydantic
 import typer
 
 from bot.cli.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
-    duration_ns,
     fail,
     interruptible,
-    printed_aside,
+    stdout_to_stderr,
 )
+from bot.cli.options import Jobs, Json, duration_ns
+from bot.config.plugins import StrategyFault
+from bot.config.validation import told
+from bot.lab.progress import is_whole
+from bot.lab.sim.configured import make_strategy
+from bot.lab.sim.coverage import table
+from bot.lab.sim.run import HEAD, SeedResult, Summary, many, replay_command, rows, shrink
+from bot.lab.sim.scenario import SimScenario, draw, narrowed
 from venue.wire.instant import NS_PER_SECOND
 
-if TYPE_CHECKING:
-    from bot.lab.sim.run import SeedResult
-    from bot.lab.sim.scenario import SimScenario
-
-_EXAMPLE = "Example: bot simulate --seed 7 --events 20_000 --profile brutal"
-_ENDING = "ending: seeds that have begun are lived to their end"
+_ENDING = "ending: seeds that have begun are finished"
 _DIED = "ended early: a process died; is there enough memory for so many?"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("simulate", epilog=_EXAMPLE)(simulate)
-
-
 def simulate(
-    seed: Annotated[int | None, typer.Option(min=0, help="The one seed to live through.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="One seed.")] = None,
     seeds: Annotated[
         str | None, typer.Option(metavar="A-B", help="Seeds A to B, both included; default 0-9.")
     ] = None,
@@ -41,12 +41,12 @@ def simulate(
         str, typer.Option(help="calm, swarm, brutal, a row of the fault model, or lag.")
     ] = "swarm",
     events: Annotated[
-        str, typer.Option(metavar="N", help="Go on in each seed until so many events, 1_000_000.")
+        str, typer.Option(metavar="N", help="Events of each seed at least, such as 1_000_000.")
     ] = "0",
     for_: Annotated[
         str | None, typer.Option("--for", metavar="TIME", help="Seed after seed for 60s, 5m, 8h.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes.")] = 1,
+    jobs: Jobs = 1,
     without: Annotated[
         str, typer.Option(metavar="NAMES", help="Faults and episodes to leave out, by comma.")
     ] = "",
@@ -54,57 +54,69 @@ def simulate(
         str | None, typer.Option(metavar="TIME", help="Length of the phase with faults: 3200ms.")
     ] = None,
     rungs: Annotated[
-        str, typer.Option(metavar="N,N", help="Rungs of each event, instead of those drawn.")
+        str, typer.Option(metavar="N,N", help="Rungs of each event, instead of drawn numbers.")
     ] = "",
     strategy: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="In every seed: a name, package:Class or ./file.py."),
+        typer.Option(metavar="NAME", help="Of every seed: a name, package:Class or ./file.py."),
     ] = None,
-    shrink: Annotated[
-        bool, typer.Option(help="Make the first failure smaller before it is told.")
+    reduce: Annotated[
+        bool,
+        typer.Option("--shrink/--no-shrink", help="Reduce the first failure before printing it."),
     ] = True,
     fault_model: Annotated[
         bool,
-        typer.Option(
-            "--fault-model", help="Every row of docs/fault-model.md in a profile of its own."
-        ),
+        typer.Option("--fault-model", help="Run each row of docs/fault-model.md as a profile."),
     ] = False,
     b_seeds: Annotated[
-        int, typer.Option(min=1, help="Of so many seeds, each row of B, with --fault-model.")
+        int, typer.Option(min=1, help="With --fault-model: seeds of each row of class B.")
     ] = 200,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Tell only of seeds that fail.")] = False,
-    json_line: Annotated[
-        bool, typer.Option("--json", help="End with the summary as one line of JSON on stdout.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only seeds that fail.")] = False,
+    json_line: Json = False,
 ) -> None:
-    """Live through seeds with faults drawn from each; exit code 1 when an invariant broke.
+    """Faults are drawn from each seed. Prints each seed with its draw and its result, and at the
+    end how often each row of the failure catalogue was met. For a failure it prints the last events
+    and the command that repeats it.
 
-    Prints each seed with its draw, what it came to, and in the end how often each row of the
-    failure catalogue was met. A failure prints its last events and the command that repeats it.
-    Ctrl-C lives to its end what has begun, tells what there is, and ends with 4 if nothing broke;
-    so it ends when a process died.
+    Ends with 1 if an invariant broke. Ctrl-C finishes the seeds that have begun, prints their
+    results and ends with 4 if nothing broke, as does a process that died.
+
+    Example: bot simulate --seed 7 --events 20_000 --profile brutal
     """
     if fault_model:
-        _fault_model(seed, seeds, b_seeds, jobs, json_line=json_line)
-    from bot.lab.sim.coverage import table
-    from bot.lab.sim.run import Summary, many
-
-    draws = _draws(seed, seeds, profile, events, for_, without, until, rungs, strategy)
+        _simulate_fault_model(seed, seeds, b_seeds, jobs, json_line=json_line)
+    draws = _draws(
+        _numbers(seed, seeds, for_),
+        profile,
+        _count(events, "--events"),
+        tuple(name.strip() for name in without.split(",") if name.strip()),
+        None if until is None else duration_ns("--until", until),
+        tuple(_count(each, "--rungs") for each in rungs.split(",")) if rungs else None,
+        strategy,
+    )
     summary = Summary()
-    aside = printed_aside if json_line else nullcontext[None]
+    aside = stdout_to_stderr if json_line else nullcontext[None]
     first_broken: SimScenario | None = None
     drawn: dict[int, SimScenario] = {}
-    with interruptible(_ENDING) as wanted, aside(), _death_told() as died:
-        for outcome in many(_noted(draws, drawn, quiet=quiet, err=json_line), jobs, wanted):
+
+    def announced() -> Iterator[SimScenario]:
+        for odds in draws:
+            drawn[odds.seed] = odds
+            if not quiet:
+                typer.echo(f"seed {odds.seed}\n{odds.lines()}", err=json_line)
+            yield odds
+
+    with interruptible(_ENDING) as wanted, aside(), _process_deaths() as died:
+        for outcome in many(announced(), jobs, wanted):
             odds = drawn.pop(outcome.seed)
             summary.add_summary(outcome.summary)
-            _tell(odds, outcome, quiet=quiet, err=json_line)
+            _print_seed(odds, outcome, quiet=quiet, err=json_line)
             if outcome.summary.broken and first_broken is None:
                 first_broken = odds
     whole = wanted() and not died
-    if first_broken is not None and shrink and whole:
+    if first_broken is not None and reduce and whole:
         with aside():
-            _tell_smallest(first_broken, err=json_line)
+            _print_smallest(first_broken, err=json_line)
     if json_line:
         typer.echo(json.dumps(summary.plain()))
     else:
@@ -114,11 +126,8 @@ def simulate(
 
 
 @contextmanager
-def _death_told() -> Iterator[list[str]]:
-    """Where a process dies, that is told on stderr and what came before stands; the list is then
-    not empty."""
-    from concurrent.futures.process import BrokenProcessPool
-
+def _process_deaths() -> Iterator[list[str]]:
+    """Print that a process died and keep what came before; the list is then not empty."""
     died: list[str] = []
     try:
         yield died
@@ -127,63 +136,31 @@ def _death_told() -> Iterator[list[str]]:
         typer.echo(_DIED, err=True)
 
 
-def _noted(
-    draws: "Iterator[SimScenario]", drawn: "dict[int, SimScenario]", *, quiet: bool, err: bool
-) -> "Iterator[SimScenario]":
-    """The draws as they are taken, each kept by its seed, and told before it is lived through."""
-    for odds in draws:
-        drawn[odds.seed] = odds
-        if not quiet:
-            typer.echo(f"seed {odds.seed}\n{odds.lines()}", err=err)
-        yield odds
-
-
 def _draws(
-    seed: int | None,
-    seeds: str | None,
+    numbers: Iterator[int],
     profile: str,
-    events: str,
-    for_: str | None,
-    without: str,
-    until: str | None,
-    rungs: str,
+    events: int,
+    without: tuple[str, ...],
+    until_ns: int | None,
+    rungs: tuple[int, ...] | None,
     strategy: str | None,
-) -> "Iterator[SimScenario]":
-    """The odds asked for, one by one; ends with 2 for a wrong option."""
-    from dataclasses import replace
-
-    from bot.lab.sim.scenario import draw, narrowed
-
-    names = tuple(name.strip() for name in without.split(",") if name.strip())
-    wanted = _count(events, "--events")
-    until_ns = None if until is None else duration_ns("--until", until)
-    counts = tuple(_count(each, "--rungs") for each in rungs.split(",")) if rungs else None
-    for number in _numbers(seed, seeds, for_):
+) -> Iterator[SimScenario]:
+    """The odds of each seed; ends with 2 for a wrong option."""
+    for number in numbers:
         try:
             odds = draw(number, profile)
-            odds = narrowed(odds, without=names, until_ns=until_ns, rungs=counts)
+            odds = narrowed(odds, without=without, until_ns=until_ns, rungs=rungs)
         except ValueError as fault:
             fail(EXIT_CONFIGURATION, str(fault))
         if strategy is not None:
             odds = replace(odds, strategy=strategy)
-            _check_strategy(odds)
-        yield replace(odds, events=wanted)
-
-
-def _check_strategy(odds: "SimScenario") -> None:
-    """End with 2 when there is no such strategy, or when it cannot be made from its defaults."""
-    import pydantic
-
-    from bot.config.plugins import StrategyFault
-    from bot.config.validation import told
-    from bot.lab.sim.configured import make_strategy
-
-    try:
-        make_strategy(odds)
-    except pydantic.ValidationError as fault:
-        fail(EXIT_CONFIGURATION, f"--strategy {odds.strategy}: {told(fault)}")
-    except StrategyFault as fault:
-        fail(EXIT_CONFIGURATION, f"--strategy {odds.strategy}: {fault}")
+            try:
+                make_strategy(odds)
+            except pydantic.ValidationError as fault:
+                fail(EXIT_CONFIGURATION, f"--strategy {strategy}: {told(fault)}")
+            except StrategyFault as fault:
+                fail(EXIT_CONFIGURATION, f"--strategy {strategy}: {fault}")
+        yield replace(odds, events=events)
 
 
 def _numbers(seed: int | None, seeds: str | None, for_: str | None) -> Iterator[int]:
@@ -210,9 +187,7 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def _count(text: str, option: str) -> int:
-    """The number that an option was given; ends with 2, naming the option, for anything else."""
-    from bot.lab.progress import is_whole
-
+    """The number of an option; ends with 2, naming the option, for anything else."""
     digits = text.replace("_", "").strip()
     if not is_whole(digits):
         such = "1_000_000" if option == "--events" else "10"
@@ -220,8 +195,8 @@ def _count(text: str, option: str) -> int:
     return int(digits)
 
 
-def _tell(odds: "SimScenario", outcome: "SeedResult", *, quiet: bool, err: bool) -> None:
-    """What one seed came to; a failure with its draw, its last events and how to repeat it."""
+def _print_seed(odds: SimScenario, outcome: SeedResult, *, quiet: bool, err: bool) -> None:
+    """The result of a seed; of a failure also its draw, last events and how to repeat it."""
     done = outcome.summary
     if done.broken:
         typer.echo(f"seed {odds.seed}\n{odds.lines()}\n{outcome.last_events}", err=True)
@@ -231,32 +206,24 @@ def _tell(odds: "SimScenario", outcome: "SeedResult", *, quiet: bool, err: bool)
         typer.echo(f"seed {odds.seed} held: {held}", err=err)
 
 
-def _tell_smallest(odds: "SimScenario", *, err: bool) -> None:
+def _print_smallest(odds: SimScenario, *, err: bool) -> None:
     """The smallest odds that fail in the same way, and the command that repeats them."""
-    from bot.lab.sim.run import replay_command
-    from bot.lab.sim.run import shrink as made_smaller
-
-    smallest, broken = made_smaller(odds, lambda step: typer.echo(f"shrinking: {step}", err=err))
+    smallest, broken = shrink(odds, lambda step: typer.echo(f"shrinking: {step}", err=err))
     if broken is not None:
         typer.echo(f"smallest:\n{smallest.lines()}\nBROKEN {broken}", err=err)
         typer.echo(f"replay: {replay_command(smallest)}", err=True)
 
 
-# --- the fault model ------------------------------------------------------------------------------
-
-
-def _fault_model(
+def _simulate_fault_model(
     seed: int | None, seeds: str | None, b_seeds: int, jobs: int, *, json_line: bool
 ) -> NoReturn:
-    """Every row of the fault model as a line of a table; ends with 1 when an invariant broke."""
-    from bot.lab.sim.run import HEAD, rows
-
+    """Each row of the fault model as a line of a table; ends with 1 if an invariant broke."""
     numbers = list(_numbers(seed, seeds, None))
     stopped = range(numbers[0], numbers[0] + b_seeds)
     typer.echo(HEAD, err=json_line)
     done = []
-    aside = printed_aside if json_line else nullcontext[None]
-    with interruptible(_ENDING) as wanted, aside(), _death_told() as died:
+    aside = stdout_to_stderr if json_line else nullcontext[None]
+    with interruptible(_ENDING) as wanted, aside(), _process_deaths() as died:
         for row in rows(numbers, stopped, jobs, wanted):
             done.append(row)
             typer.echo(row.line(), err=json_line)

@@ -1,81 +1,62 @@
 """`bot status`: what a running bot is doing, as a table in the terminal."""
 
-from typing import TYPE_CHECKING, Annotated
-
+import msgspec
 import typer
+from rich.console import Console
 
-from bot.cli.asking import StateDir, StatusUrl, page_of
-from bot.cli.common import EXIT_VENUE, ConfigPath, fail, faults_told, read_where
+from bot.cli.common import EXIT_VENUE, exit_on_fault, fail, read_lenient
+from bot.cli.options import ConfigPath, Json, StateDir, StatusUrl
+from bot.cli.running_bot import require_bot
+from bot.core.report import Report
+from bot.io.run.terminal import picture
+from bot.io.status.snapshot import Snapshot
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
-if TYPE_CHECKING:
-    from bot.core.report import Report
 
-_EXAMPLE = "Example: bot status configs/demo.yaml || echo not well"
+class _Body(msgspec.Struct):
+    """What `/status.json` holds. report: None while the bot starts. unhealthy, paused, notice: why,
+    or empty."""
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("status", epilog=_EXAMPLE)(status)
+    report: Report | None
+    age_ms: int | None
+    unhealthy: str
+    paused: str
+    notice: str = ""
 
 
 def status(
-    config: ConfigPath,
-    page: StatusUrl = "",
-    state_dir: StateDir = None,
-    json_line: Annotated[
-        bool, typer.Option("--json", help="The whole picture as one line of JSON on stdout.")
-    ] = False,
+    config: ConfigPath, page: StatusUrl = "", state_dir: StateDir = None, json_line: Json = False
 ) -> None:
-    """Show what the running bot quotes, holds and believes, and whether it is well; why it is
-    paused or only flattens, and what is wrong with the newest change of its configuration.
+    """Also why it is paused or only flattens, and what is wrong with the newest change of its
+    configuration.
 
-    Ends with 0 when it quotes or was told to pause. Ends with 3 when it does not do its work, as
-    the last line then says: it starts, is latched, hears nothing, no rung can be quoted, or its
-    strategy is at fault on every event; and when no bot answers there.
+    Ends with 0 if it quotes or was asked to pause. Ends with 3 if it does not, and says why in the
+    last line: it starts, is latched, its feed is stale, no rung can be quoted, its strategy fails
+    on every event, or no bot answers.
+
+    Example: bot status configs/demo.yaml || echo not well
     """
-    with faults_told():
-        found = page_of(read_where(config), page, state_dir)
-    body = found.get("/status.json")
-    report, age_ms, unhealthy, paused, notice = _read(body, found.base)
+    with exit_on_fault():
+        found = require_bot(read_lenient(config), page, state_dir)
+    body = found.fetch_path("/status.json")
+    try:
+        shown = msgspec.json.decode(body, type=_Body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        fail(EXIT_VENUE, f"{found.base}: not the status of a bot of this version: {fault}")
     if json_line:
         typer.echo(body.decode())
-    elif report is not None:
-        _show(report, age_ms, paused, notice, found.base)
-    if unhealthy:
-        fail(EXIT_VENUE, f"not well: {unhealthy}")
+    elif shown.report is not None:
+        _print_table(shown, shown.report, found.base)
+    if shown.unhealthy:
+        fail(EXIT_VENUE, f"not well: {shown.unhealthy}")
 
 
-def _read(body: bytes, base: str) -> "tuple[Report | None, int, str, str, str]":
-    """The picture, its age in milliseconds, why the bot is not well, why it is paused, and what is
-    to be known of how it began; ends with 3 for a page of another version."""
-    import msgspec
-
-    from bot.core.report import Report
-
-    try:
-        parts = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-        report = msgspec.json.decode(parts["report"], type=Report | None)
-        age_ms = msgspec.json.decode(parts["age_ms"], type=int | None)
-        unhealthy = msgspec.json.decode(parts["unhealthy"], type=str)
-        paused = msgspec.json.decode(parts["paused"], type=str)
-        notice = msgspec.json.decode(parts.get("notice", b'""'), type=str)
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as fault:
-        fail(EXIT_VENUE, f"{base}: not the status of a bot of this version: {fault}")
-    return report, age_ms or 0, unhealthy, paused, notice
-
-
-def _show(report: "Report", age_ms: int, paused: str, notice: str, base: str) -> None:
-    from rich.console import Console
-
-    from bot.io.run.terminal import picture
-    from bot.io.status.snapshot import Snapshot
-    from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-
+def _print_table(shown: _Body, report: Report, base: str) -> None:
     seconds = max(1.0, (report.now_ns - report.started_ns) / NS_PER_SECOND)
     per_second = sum(report.counters.requests.values()) / seconds
-    now_ns = report.now_ns + age_ms * NS_PER_MS
-    shown = Snapshot(now_ns, report.now_ns, report, paused, notice)
+    now_ns = report.now_ns + (shown.age_ms or 0) * NS_PER_MS
+    snapshot = Snapshot(now_ns, report.now_ns, report, shown.paused, shown.notice)
     console = Console()
     with console.capture() as drawn:
-        console.print(picture(shown, [], base, per_second))
+        console.print(picture(snapshot, [], base, per_second))
     typer.echo(drawn.get(), nl=False)

@@ -1,119 +1,97 @@
 """`bot what-if`: a recorded session with another configuration, against the market it met."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated
 
+import msgspec
 import typer
 
-from bot.cli.common import EXIT_CONFIGURATION, fail, faults_told, option_of, printed_aside
+from bot.cli.common import EXIT_CONFIGURATION, exit_on_fault, fail, stdout_to_stderr
+from bot.cli.options import (
+    JournalPath,
+    Json,
+    QueuePower,
+    Quiet,
+    ReadLag,
+    Until,
+    parsed,
+    queue_models,
+)
 from bot.cli.progress import progress
-
-if TYPE_CHECKING:
-    from bot.lab.exchange.assumptions import Terms
-    from bot.lab.exchange.queue_model import QueueModel
-    from bot.lab.session import Run
-    from bot.lab.what_if.compare import WhatIfResult
-
-_EXAMPLE: Final = "Example: bot what-if state/demo --set strategy.params.levels=3"
-_CONFIG_HELP: Final = "Another configuration file, instead of what the session had."
-_BOUNDS: Final = {"averse": ("averse",), "likely": ("likely",), "both": ("averse", "likely")}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("what-if", epilog=_EXAMPLE)(what_if)
+from bot.cli.replay import stop_at
+from bot.config.strategies import Makers
+from bot.lab.evaluate.timeout import Stalled
+from bot.lab.exchange.assumptions import Terms, milliseconds
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.replay import replayer_of
+from bot.lab.session import Run, runs_meant
+from bot.lab.what_if.changes import Trial
+from bot.lab.what_if.compare import WhatIfResult, compare, text
 
 
 def what_if(
-    journal: Annotated[
-        Path, typer.Argument(metavar="STATE_DIR|JOURNAL", help="A state directory, or a segment.")
-    ],
+    journal: JournalPath,
     sets: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A key of the YAML; may be repeated."),
     ] = None,
-    config: Annotated[Path | None, typer.Option(metavar="FILE", help=_CONFIG_HELP)] = None,
-    bound: Annotated[
-        str, typer.Option(metavar="averse|likely|both", help="How queues are read.")
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another configuration, whole.")
+    ] = None,
+    queue_model: Annotated[
+        str, typer.Option(metavar="NAME", help="pessimistic, expected, or both.")
     ] = "both",
-    until: Annotated[
-        str, typer.Option(metavar="TIME|ENTRY", help="Up to there, as of `bot replay`.")
-    ] = "",
-    read_lag: Annotated[str, typer.Option(help="Reads show the account of so long ago.")] = "100ms",
-    power: Annotated[
-        float, typer.Option(min=0.1, max=20, help="Exponent n of the likely bound.")
-    ] = 3.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the round trips that are drawn.")] = 1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
-    json_line: Annotated[
-        bool, typer.Option("--json", help="Everything as one line of JSON on stdout.")
-    ] = False,
+    until: Until = "",
+    read_lag: ReadLag = "100ms",
+    power: QueuePower = 3.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the latencies.")] = 1,
+    quiet: Quiet = False,
+    json_line: Json = False,
 ) -> None:
-    """Trade a recorded session once more with other keys, or another file, and show what differs.
+    """Compares three results: what happened, the model with the unchanged configuration, whose
+    difference is the model error, and the model with the changed one. The journal is only read.
 
-    Beside what happened stand the model on the unchanged configuration, and so its own error, and
-    the model on the changed one. The newest run in a state directory, or the one that a segment
-    belongs to; it is not touched.
+    Ends with 2 for a key, value, file or option that cannot be used, and if the strategy does not
+    return; with 3 if there is no journal, if it is damaged, or if its run cannot be replayed.
 
-    Ends with 2 for a key, value, file or option that cannot be used, and when the strategy does not
-    come back; with 3 when there is no journal, when it is damaged, or when its run cannot be lived
-    again.
+    Example: bot what-if state/demo --set strategy.params.levels=3
     """
-    from bot.lab.evaluate.timeout import Stalled
-    from bot.lab.exchange.assumptions import Terms, milliseconds
-    from bot.lab.exchange.queue_model import QueueModel
-    from bot.lab.session import runs_meant
-
-    if bound not in _BOUNDS:
-        fail(EXIT_CONFIGURATION, f"--bound {bound}: averse, likely or both")
-    readings = [QueueModel(name) for name in _BOUNDS[bound]]
-    lag_ns = option_of("--read-lag", read_lag, milliseconds)
+    models = queue_models("pessimistic,expected" if queue_model == "both" else queue_model)
+    if QueueModel.OPTIMISTIC in models:
+        fail(EXIT_CONFIGURATION, f"--queue-model {queue_model}: pessimistic, expected or both")
+    lag_ns = parsed("--read-lag", read_lag, milliseconds)
     terms = Terms(read_lag_ns=lag_ns, power=power, seed=seed)
-    with faults_told(), printed_aside():
+    with exit_on_fault(), stdout_to_stderr():
         (run,) = runs_meant(journal, every=False)
         try:
-            found = _compared(run, sets or [], config, until, (terms, readings), quiet=quiet)
+            folder = Path() if config is None else config.parent
+            trial = Trial(sets or [], config, folder)
+            found = _compare(run, trial, Makers(folder), until, (terms, models), quiet=quiet)
         except Stalled as fault:
             fail(EXIT_CONFIGURATION, f"no result: {fault}")
-    if json_line:
-        import msgspec
-
-        typer.echo(msgspec.json.encode(found).decode())
-    else:
-        from bot.lab.what_if.compare import text
-
-        typer.echo(text(found))
+    typer.echo(msgspec.json.encode(found).decode() if json_line else text(found))
 
 
-def _compared(
-    run: "Run",
-    sets: list[str],
-    config: Path | None,
+def _compare(
+    run: Run,
+    trial: Trial,
+    makers: Makers,
     until: str,
-    how: "tuple[Terms, list[QueueModel]]",
+    how: tuple[Terms, Sequence[QueueModel]],
     *,
     quiet: bool,
-) -> "WhatIfResult":
-    import msgspec
-
-    from bot.cli.replay import until_of
-    from bot.config.strategies import Makers
-    from bot.lab.replay import replayer_of
-    from bot.lab.what_if.changes import Trial
-    from bot.lab.what_if.compare import compare
-
-    stop = until_of(until, run)
-    folder = Path() if config is None else config.parent
-    again = replayer_of(run, Makers(folder))
+) -> WhatIfResult:
+    stop = stop_at(until, run)
+    again = replayer_of(run, makers)
     had = run.started.configured
-    assert had is not None  # else it could not have been made
-    # A tape brings a series of its own, whatever the file says.
+    assert had is not None  # else it could not be replayed
+    # A tape has a series of its own, whatever the file says.
     settings = msgspec.structs.replace(had.settings, series_ticker=again.trader.series_ticker)
     had = msgspec.structs.replace(had, settings=settings)
-    trial = Trial(sets, config, folder)
-    with progress("events", quiet=quiet) as meter:
+    with progress("events", quiet=quiet) as show:
 
-        def told(what: str, done: int, of: int) -> None:
-            meter.told(done, what, of or None)
+        def through(what: str, done: int, of: int) -> None:
+            show(done, what, of or None)
 
-        return compare(run, again, had, trial, Makers(folder), *how, stop, told)
+        return compare(run, again, had, trial, makers, *how, stop, through)

@@ -1,86 +1,69 @@
-"""`bot worst-case`: what an event may lose, outcome by outcome, and the room that is left."""
+"""`bot worst-case`: what an event may lose, outcome by outcome, and how much room is left."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import msgspec
 import typer
 
-from bot.cli.asking import base_of, running
 from bot.cli.common import (
     EXIT_CONFIGURATION,
     EXIT_VENUE,
-    ConfigPath,
+    exit_on_fault,
     fail,
-    faults_told,
-    printed_aside,
-    read,
+    read_config,
+    stdout_to_stderr,
 )
-
-if TYPE_CHECKING:
-    from bot.config.bot_config import Draft
-    from bot.lab.worst_case import EventAnswer, GivenEvent
-
-_EXAMPLE = (
-    "\b\nExample: bot worst-case configs/demo.yaml --rungs 175B,200B \\\n"
-    "    --order 200B:bid:45:100"
-)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("worst-case", epilog=_EXAMPLE)(worst_case)
+from bot.cli.options import ConfigPath, Json, StatusUrl
+from bot.cli.running_bot import base_of, find_bot
+from bot.config.bot_config import Draft, finish
+from bot.lab import worst_case as lab
+from bot.page.text import dollars, text_table
 
 
 def worst_case(
     config: ConfigPath,
     file: Annotated[
         Path | None,
-        typer.Option(help="Begin from this YAML of rungs and orders, or a saved status.json."),
+        typer.Option(help="Start from this YAML of rungs and orders, or a saved status.json."),
     ] = None,
     rungs: Annotated[
-        str,
-        typer.Option(metavar="A,B,C", help="Begin from nothing: rungs, lowest first."),
+        str, typer.Option(metavar="A,B,C", help="Start from nothing: rungs, lowest first.")
     ] = "",
     hold: Annotated[
-        list[str] | None, typer.Option(metavar="RUNG=yes:10@45,no:5", help="Shares held; repeat.")
+        list[str] | None,
+        typer.Option(metavar="RUNG=yes:10@45,no:5", help="Shares held; may be repeated."),
     ] = None,
     order: Annotated[
-        list[str] | None, typer.Option(metavar="RUNG:bid:45:10", help="One more order; repeat.")
+        list[str] | None,
+        typer.Option(metavar="RUNG:bid:45:10", help="One more order; may be repeated."),
     ] = None,
     event: Annotated[
-        str,
-        typer.Option(
-            metavar="TICKER", help="Tell of this event only; a label means its rung of that name."
-        ),
+        str, typer.Option(metavar="TICKER", help="Only this event; a label then means its rung.")
     ] = "",
     at: Annotated[
         int | None,
-        typer.Option(help="YES price at which room is asked; else fair value or 50."),
+        typer.Option(help="YES price for which room is computed; else fair value or 50."),
     ] = None,
     fee_rate: Annotated[
-        str, typer.Option(help="With --rungs: the dearer of the two fee rates, such as 0.0175.")
+        str, typer.Option(help="With --rungs: the higher of the two fee rates, such as 0.0175.")
     ] = "0",
-    status: Annotated[
-        str,
-        typer.Option(metavar="URL", help="The bot's status page, if not the configured one."),
-    ] = "",
-    json_line: Annotated[
-        bool, typer.Option("--json", help="Print the answer as one line of JSON, money in cents.")
-    ] = False,
+    status: StatusUrl = "",
+    json_line: Json = False,
 ) -> None:
-    """Show what each event may lose if everything that may be live fills as badly as it can.
+    r"""The loss if every order that may be live fills as badly as it can there. Starts from the
+    running bot, from --file or from --rungs, and adds --hold and --order. Nothing is sent. The
+    limits are those of the configuration.
 
-    Begins from what the running bot holds and has live, as its status page tells it; or from --file
-    or --rungs. --hold and --order are added to that: nothing is sent. The limits are those of the
-    configuration. Ends with 3 when no bot answers there.
+    Ends with 3 if no bot answers.
+
+    Example: bot worst-case configs/demo.yaml --rungs 175B,200B \
+        --order 200B:bid:45:100
     """
     if file is not None and rungs:
-        fail(EXIT_CONFIGURATION, "--file and --rungs: one of them says where to begin")
-    with faults_told(), printed_aside():
-        draft = read(config)
-        from bot.config.bot_config import finish
-        from bot.lab import worst_case as lab
-
+        fail(EXIT_CONFIGURATION, "--file and --rungs: one of them says where to start")
+    with exit_on_fault(), stdout_to_stderr():
+        draft = read_config(config)
         risk = finish(draft).trader.risk
         try:
             events = _events(draft, file, rungs, fee_rate, status)
@@ -97,80 +80,54 @@ def worst_case(
         except lab.WhatIfFault as fault:
             fail(EXIT_CONFIGURATION, str(fault))
     if json_line:
-        import msgspec
-
         typer.echo(msgspec.json.encode({"events": found}).decode())
     else:
-        typer.echo("\n\n".join(_told(each) for each in found))
+        typer.echo("\n\n".join(map(_text, found)))
 
 
 def _events(
-    draft: "Draft", file: Path | None, rungs: str, fee_rate: str, status: str
-) -> "list[GivenEvent]":
-    """Where to begin. Raises WhatIfFault; ends with 3 when nobody answers."""
-    from bot.lab.worst_case import (
-        GivenEvent,
-        GivenRung,
-        WhatIfFault,
-        event_of_file,
-        events_of_status,
-    )
-
+    draft: Draft, file: Path | None, rungs: str, fee_rate: str, status: str
+) -> list[lab.GivenEvent]:
+    """Where to start. Raises WhatIfFault; ends with 3 if no bot answers."""
     if rungs:
         labels = [label.strip() for label in rungs.split(",")]
         if not all(labels) or len(dict.fromkeys(labels)) < len(labels):
-            raise WhatIfFault(f"--rungs {rungs}: names by comma, each once, lowest first")
-        return [GivenEvent(fee_rate=fee_rate, rungs=[GivenRung(label=each) for each in labels])]
+            raise lab.WhatIfFault(f"--rungs {rungs}: names by comma, each once, lowest first")
+        given = [lab.GivenRung(label=each) for each in labels]
+        return [lab.GivenEvent(fee_rate=fee_rate, rungs=given)]
     if file is not None and file.suffix == ".json":
         try:
-            return events_of_status(file.read_bytes(), str(file))
+            return lab.events_of_status(file.read_bytes(), str(file))
         except OSError as fault:
-            raise WhatIfFault(f"{file}: cannot be read: {fault.strerror}") from None
+            raise lab.WhatIfFault(f"{file}: cannot be read: {fault.strerror}") from None
     if file is not None:
-        return [event_of_file(file)]
-    body, where = _page(draft, status)
-    return events_of_status(body, where)
-
-
-def _page(draft: "Draft", status: str) -> tuple[bytes, str]:
-    """What the status page says, and its address; ends with 3 when it does not answer."""
-    page = running(draft, status)
+        return [lab.event_of_file(file)]
+    page = find_bot(draft, status)
     if page is None:
         fail(
             EXIT_VENUE,
             f"{base_of(draft, status)}: no bot answers there; start one, name its page with "
-            "--status, or begin from --file or --rungs",
+            "--status, or start from --file or --rungs",
         )
-    return page.get("/status.json"), page.base
+    return lab.events_of_status(page.fetch_path("/status.json"), page.base)
 
 
-def _told(answer: "EventAnswer") -> str:
-    """An answer for a person; money in dollars."""
-    widest = max(len(each.name) for each in answer.outcomes)
-    lines = [
-        f"event {answer.event}",
-        f"  {'if the outcome is':{max(widest, 17)}}  {'nothing fills':>14}  {'at worst':>12}",
-    ]
+def _text(answer: lab.EventAnswer) -> str:
+    outcomes = [("if the outcome is", "nothing fills", "at worst", "")]
     for each in answer.outcomes:
-        mark = "  <- worst" if each.worst_cents == answer.worst_cents else ""
-        lines.append(
-            f"  {each.name:{max(widest, 17)}}  {_dollars(each.nothing_fills_cents):>14}"
-            f"  {_dollars(each.worst_cents):>12}{mark}"
-        )
-    for limit in answer.limits:
-        over = "  EXCEEDED" if limit.used > limit.limit else ""
-        lines.append(f"  {limit.name}: {limit.used} of {limit.limit}{over}")
-    widest = max(4, *(len(each.label) for each in answer.rungs))
-    lines.append(f"  {'rung':{widest}}     yes      no     bid     ask   at  room bid  room ask")
+        mark = "<- worst" if each.worst_cents == answer.worst_cents else ""
+        amounts = dollars(each.nothing_fills_cents), dollars(each.worst_cents)
+        outcomes.append((each.name, *amounts, mark))
+    limits = [
+        f"  {each.name}: {each.used} of {each.limit}"
+        + ("  EXCEEDED" if each.used > each.limit else "")
+        for each in answer.limits
+    ]
+    rungs: list[tuple[object, ...]] = [
+        ("rung", "yes", "no", "bid", "ask", "at", "room bid", "room ask")
+    ]
     for rung in answer.rungs:
-        lines.append(
-            f"  {rung.label:{widest}} {rung.yes_qty:7} {rung.no_qty:7} {rung.bid_qty:7}"
-            f" {rung.ask_qty:7} {rung.at:4} {rung.bid_room_qty:9} {rung.ask_room_qty:9}"
-        )
-    return "\n".join(lines)
-
-
-def _dollars(cents: int) -> str:
-    """Cents as dollars, such as -12.05."""
-    sign = "-" if cents < 0 else ""
-    return f"{sign}{abs(cents) // 100}.{abs(cents) % 100:02d}"
+        held = rung.label, rung.yes_qty, rung.no_qty, rung.bid_qty, rung.ask_qty
+        rungs.append((*held, rung.at, rung.bid_room_qty, rung.ask_room_qty))
+    tables = [text_table(outcomes, indent="  "), *limits, text_table(rungs, indent="  ")]
+    return "\n".join([f"event {answer.event}", *tables])

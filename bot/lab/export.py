@@ -19,7 +19,7 @@ from bot.io.journal.journal import read_segment
 from bot.io.journal.records import Entry
 from bot.lab.own_orders import OwnOrders, outcome_and_side
 from bot.lab.progress import Counted, Progress, no_progress
-from bot.records.cells import cell_text
+from bot.records.output import cell_text
 from venue.wire import instant, model
 from venue.wire.money import Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId, Ticker

@@ -1,4 +1,4 @@
-"""Plots as inline SVG: an area with axes, marks within it, words beside it; colours by class.
+"""Plots as inline SVG: an area with axes, marks within it, captions next to it; colours by class.
 
 Every mark of data has the class `mark` and lies within the rectangle `area`. Colours and fonts come
 from the style sheet, so that one drawing serves light and dark. `Plot` escapes every text.
@@ -142,7 +142,7 @@ class Plot:
         self._parts.append(f"<polygon class='mark {style}' points='{' '.join(there + back)}'/>")
 
     def block(self, style: str, x1: float, y1: float, x2: float, y2: float, said: str = "") -> None:
-        """A rectangle between values. said: what it says when it is pointed at."""
+        """A rectangle between values. said: shown under the pointer."""
         left, right = sorted((self.x(x1), self.x(x2)))
         top, bottom = sorted((self.y(y1), self.y(y2)))
         self._parts.append(
@@ -169,7 +169,7 @@ class Plot:
         )
 
     def words(self, x: float, y: float, text: str, anchor: str, style: str = "") -> None:
-        """A text at a place of the drawing; anchor: which part of it stands there."""
+        """A text at a place of the drawing; anchor: which part of it is there."""
         named = f" class='{style}'" if style else ""
         self._parts.append(
             f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}'{named}>{escaped(text)}</text>"
@@ -200,7 +200,7 @@ class Plot:
             )
 
     def svg(self, said: str) -> str:
-        """The drawing. said: what a screen reader says of it."""
+        """The drawing. said: text for screen readers."""
         return (
             f"<svg viewBox='0 0 {self.width} {self.height}' role='img' "
             f"aria-label='{escaped(said)}'>{''.join(self._parts)}</svg>"

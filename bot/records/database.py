@@ -1,7 +1,7 @@
-"""The two stores that the records may stand in, behind one small door: SQLite, and PostgreSQL.
+"""The two databases that may hold the records, SQLite and PostgreSQL, with one interface.
 
-Both take the same statements, with `?` for a value. A transaction is whole or not at all, the
-definition of tables included. Everything here blocks: it is called from a thread of its own.
+Both take the same statements, with `?` for a value. A transaction is whole or not at all, also one
+that defines tables. Everything here blocks: call it from a thread of its own.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
@@ -23,10 +23,10 @@ Value = int | str | None
 Row = tuple[Any, ...]
 
 _BUSY_S: Final = 5
-_AGAIN_S: Final = 0.01
+_RETRY_S: Final = 0.01
 _STATEMENT_MS: Final = 10_000
-_MIGRATING: Final = 7_300_452
-"""PostgreSQL's number of the lock that whoever changes the tables holds."""
+_MIGRATION_LOCK: Final = 7_300_452
+"""PostgreSQL's number of the lock that a migration holds."""
 
 
 class StoreFault(OperatorError):
@@ -34,8 +34,8 @@ class StoreFault(OperatorError):
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where a PostgreSQL is. host: a name, or the folder of its socket. ca_file: what its
-    certificate is checked against; None: the machine's own list. tls: whether it must have one."""
+    """A PostgreSQL server. host: a name, or the folder of its socket. tls: True if it must present
+    a certificate. ca_file: what that is checked against; None: the machine's own list."""
 
     host: str
     port: int
@@ -48,56 +48,69 @@ class Address(msgspec.Struct, frozen=True):
         return f"postgresql://{self.user}@{self.host}:{self.port}/{self.database}"
 
 
-class Database(Protocol):
-    """What the store needs of either. is_read_only: nothing can be written to it."""
+class Database:
+    """A connection. is_read_only: nothing can be written. Every method raises StoreFault."""
 
-    is_read_only: bool
+    is_read_only = False
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """Carry out one statement; the rows that it gives. Raises StoreFault."""
-        ...
+        """Execute one statement; the rows that it returns."""
+        raise NotImplementedError
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
-        """Carry out one statement for each row of values. Raises StoreFault."""
-        ...
+        """Execute one statement for each row of values."""
+        raise NotImplementedError
 
     def define(self, statement: str) -> None:
-        """Carry out a definition of `bot.records.schema`. Raises StoreFault."""
-        ...
+        """Execute a definition of `bot.records.tables`."""
+        self.run(statement)
 
     def writing(self) -> AbstractContextManager[None]:
-        """A transaction that writes: kept whole at its end, and nothing of it when it raises."""
-        ...
+        """A transaction that is committed at its end, and rolled back if the block raises."""
+        return self._transaction("BEGIN")
 
     def reading(self) -> AbstractContextManager[None]:
-        """A transaction that only reads: all as of one instant."""
-        ...
+        """A transaction that reads everything as of one instant."""
+        return self._transaction("BEGIN")
 
     def migrating(self) -> AbstractContextManager[None]:
-        """A transaction that no other migration runs beside."""
-        ...
+        """A transaction during which no other migration runs."""
+        return self.writing()
 
     def close(self) -> None:
-        """Let go of it."""
-        ...
+        """Close the connection."""
+        raise NotImplementedError
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        self.run(begin)
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._roll_back)
+            yield
+            self.run("COMMIT")
+            undo.pop_all()
+
+    def _roll_back(self) -> None:
+        with contextlib.suppress(StoreFault):
+            self.run("ROLLBACK")
 
 
-class Sqlite:
-    """A SQLite file of ours, mode 0600, in WAL: readers never wait for the writer."""
+class Sqlite(Database):
+    """A SQLite file of ours, mode 0600, in WAL mode: readers never wait for the writer."""
 
     def __init__(self, path: Path, *, is_read_only: bool = False) -> None:
-        """Open the file, made if need be; read-only, nothing is made or written. Raises StoreFault.
+        """Open the file, and create it unless read-only.
 
-        is_read_only: for a file that nobody can write to, as on a backup that is mounted so.
+        is_read_only: nothing is created or written, as on a backup that is mounted read-only.
         """
         self._path = path
         self.is_read_only = is_read_only
         access = os.O_RDONLY if is_read_only else os.O_RDWR | os.O_CREAT
         try:
             os.close(os.open(path, access | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-            # Opened and used by one thread at a time, not always the one that opened it.
+            # Used by one thread at a time, not always the one that opened it.
             self._connection = sqlite3.connect(
-                _unwritten(path) if is_read_only else path,
+                _read_only_uri(path) if is_read_only else path,
                 timeout=_BUSY_S,
                 isolation_level=None,
                 check_same_thread=False,
@@ -106,25 +119,25 @@ class Sqlite:
         except (OSError, sqlite3.Error) as fault:
             raise StoreFault(f"{path}: {_reason(fault)}") from None
         try:
-            self._opened = self._stands()
+            self._opened = self._identity()
             if not is_read_only:
-                self._to_wal()
+                self._use_wal()
                 self.run("PRAGMA synchronous = NORMAL")
         except StoreFault:
             self._connection.close()
             raise
 
-    def _stands(self) -> tuple[int, int]:
-        """What tells the file of that name from any other. Raises StoreFault."""
+    def _identity(self) -> tuple[int, int]:
+        """Device and inode of the file at this path."""
         try:
             shown = self._path.stat()
         except OSError as fault:
             raise StoreFault(f"{self._path}: {_reason(fault)}") from None
         return shown.st_dev, shown.st_ino
 
-    def _to_wal(self) -> None:
-        """Leave SQLite's first mode. Of two that do so at once each holds what the other needs: it
-        refuses one at once, whatever the timeout, and that one asks again. Raises StoreFault."""
+    def _use_wal(self) -> None:
+        """Switch to WAL. If two processes do so at once, SQLite refuses one of them immediately,
+        whatever the timeout, and that one retries."""
         until = time.monotonic() + _BUSY_S
         while True:
             try:
@@ -134,91 +147,70 @@ class Sqlite:
                 is_busy = fault.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
                 if not is_busy or time.monotonic() >= until:
                     raise StoreFault(f"{self._path}: {_reason(fault)}") from None
-            time.sleep(_AGAIN_S)
+            time.sleep(_RETRY_S)
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """See Database."""
         try:
             return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as fault:
             raise StoreFault(f"{self._path}: {_reason(fault)}") from None
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
-        """See Database."""
         try:
             self._connection.executemany(statement, rows)
         except sqlite3.Error as fault:
             raise StoreFault(f"{self._path}: {_reason(fault)}") from None
 
     def define(self, statement: str) -> None:
-        """See Database. STRICT refuses a value of another type, as PostgreSQL does."""
+        """STRICT refuses a value of another type, as PostgreSQL does."""
         text = re.sub(r"\bBIGINT\b", "INTEGER", statement)
         self.run(f"{text} STRICT" if text.startswith("CREATE TABLE") else text)
 
     @contextmanager
-    def _within(self, begin: str) -> Iterator[None]:
-        self.run(begin)
-        with contextlib.ExitStack() as undo:
-            undo.callback(self._roll_back)
-            yield
-            self.run("COMMIT")
-            undo.pop_all()
-
-    def _roll_back(self) -> None:
-        if self._connection.in_transaction:
-            with contextlib.suppress(StoreFault):
-                self.run("ROLLBACK")
-
-    @contextmanager
     def writing(self) -> Iterator[None]:
-        """See Database. A file that was deleted or replaced under us would still take everything,
-        for nobody to read."""
-        with self._within("BEGIN IMMEDIATE"):
-            if self._stands() != self._opened:
+        """Raises StoreFault if the file was deleted or replaced: writes to it would be
+        lost."""
+        with self._transaction("BEGIN IMMEDIATE"):
+            if self._identity() != self._opened:
                 raise StoreFault(f"{self._path}: another file has taken its place")
             yield
 
-    migrating = writing
-
-    def reading(self) -> AbstractContextManager[None]:
-        """See Database."""
-        return self._within("BEGIN")
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            super()._roll_back()
 
     def close(self) -> None:
-        """See Database."""
         with contextlib.suppress(sqlite3.Error):
             self._connection.close()
 
 
-def takes_no_writes(path: Path) -> bool:
-    """Whether the file system of a file is mounted read-only. Raises OSError."""
+def is_read_only_mount(path: Path) -> bool:
+    """True if the file system of a file is mounted read-only. Raises OSError."""
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
-def _unwritten(path: Path) -> str:
-    """The address by which SQLite reads a file and makes none beside it."""
+def _read_only_uri(path: Path) -> str:
+    """The address by which SQLite reads a file without creating others."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
-    # A log beside it is left by a writer that was killed, or belongs to one that sees this place
-    # mounted otherwise; it holds the newest rows. Without one SQLite would have to make one.
+    # The log of a killed writer, or of one that has this place mounted otherwise, holds the newest
+    # rows. Without a log, SQLite would have to create one.
     log, index = (path.with_name(f"{path.name}-{part}") for part in ("wal", "shm"))
     if not log.exists() or not (log.stat().st_size or index.exists()):
         return f"{uri}&immutable=1"
-    if not index.exists() and takes_no_writes(path):
+    if not index.exists() and is_read_only_mount(path):
         raise StoreFault(
-            f"{log}: holds the newest rows, and is read only with {index.name} beside it, which is "
-            "not there and cannot be made: copy the folder to where something can be written"
+            f"{log}: holds the newest rows, and cannot be read without {index.name}, which is "
+            "missing and cannot be created here: copy the folder to a writable place"
         )
     return uri
 
 
-class Postgres:
-    """A database of a PostgreSQL server, over psycopg. Waits are bounded, so that a server that
-    hangs is a fault like any other."""
-
-    is_read_only = False
+class Postgres(Database):
+    """A database of a PostgreSQL server, over psycopg. All waits have a timeout, so that a server
+    that hangs is a fault like any other."""
 
     def __init__(self, address: Address, password: Secret | None) -> None:
-        """Connect. Raises StoreFault when psycopg is missing or the server does not let us in."""
+        """Connect. Raises StoreFault if psycopg is missing or the server refuses us."""
         self._address = address
         try:
             import psycopg
@@ -246,7 +238,6 @@ class Postgres:
             raise StoreFault(f"{address}: {_reason(fault)}") from None
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """See Database."""
         try:
             cursor = self._connection.execute(_translated(statement), values)
             return [] if cursor.description is None else cursor.fetchall()
@@ -254,7 +245,6 @@ class Postgres:
             raise StoreFault(f"{self._address}: {_reason(fault)}") from None
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
-        """See Database."""
         if not rows:
             return
         try:
@@ -263,51 +253,27 @@ class Postgres:
         except self._error as fault:
             raise StoreFault(f"{self._address}: {_reason(fault)}") from None
 
-    def define(self, statement: str) -> None:
-        """See Database."""
-        self.run(statement)
-
-    @contextmanager
-    def _within(self, begin: str) -> Iterator[None]:
-        self.run(begin)
-        with contextlib.ExitStack() as undo:
-            undo.callback(self._roll_back)
-            yield
-            self.run("COMMIT")
-            undo.pop_all()
-
-    def _roll_back(self) -> None:
-        with contextlib.suppress(StoreFault):
-            self.run("ROLLBACK")
-
-    def writing(self) -> AbstractContextManager[None]:
-        """See Database."""
-        return self._within("BEGIN")
-
     @contextmanager
     def migrating(self) -> Iterator[None]:
-        """See Database."""
         with self.writing():
-            self.run("SELECT pg_advisory_xact_lock(?)", (_MIGRATING,))
+            self.run("SELECT pg_advisory_xact_lock(?)", (_MIGRATION_LOCK,))
             yield
 
     def reading(self) -> AbstractContextManager[None]:
-        """See Database."""
-        return self._within("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def close(self) -> None:
-        """See Database."""
         with contextlib.suppress(self._error):
             self._connection.close()
 
 
 def _translated(statement: str) -> bytes:
-    """A statement as psycopg takes it: bytes are a query as good as a literal text."""
+    # psycopg's types take bytes, or a literal text alone.
     return statement.replace("?", "%s").encode()
 
 
 def _reason(fault: Exception) -> str:
-    """What went wrong in one line; never a value that was written."""
+    """What went wrong, in one line without any value that was written."""
     if isinstance(fault, OSError):
         return fault.strerror or "cannot be opened"
     return " ".join(str(fault).split("\n")[0].split()) or type(fault).__name__

@@ -1,14 +1,13 @@
-"""Follows the journal: which fills, balances, payouts and beliefs it tells of, and how far it got.
+"""Follows a bot's journal and extracts fills, balances, payouts and fair values for the records.
 
-The journal holds every event and effect in order, so whoever has read it up to a place has missed
-nothing before it, whatever happened to the store, to this program or to the bot in the meantime.
-Entries that tell nothing of the account are passed over without being decoded.
+The journal holds every event and effect in order: a reader that has read up to a position has
+missed nothing before it. Entries without anything about the account are skipped undecoded.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -32,35 +31,35 @@ from venue.wire.instant import NS_PER_SECOND, to_ns
 from venue.wire.money import PAYOUT_CENTS, FeeRate, Outcome, Qty, Side, fee_units
 from venue.wire.names import fold_ticker
 
-_TELLING: Final = tuple(
+T = TypeVar("T", bound=msgspec.Struct)
+
+_MARKERS: Final = tuple(
     name.encode()
     for name in (
         *("FillsBody", "BalanceBody", "SeriesBody", "ReadBalance", "Started"),
         *("fill_valued", "fill_marked", "rung_settled"),
     )
 )
-"""Texts of which each entry that matters here holds one, whatever else does too."""
+"""Every entry that matters here contains one of these texts."""
 
-_FILLS_REMEMBERED: Final = 2_000
-"""Fills that were shown of late, two pages of the list: the store is not asked for those again, and
-knows all others itself."""
+_RECENT_FILLS: Final = 2_000
+"""Fills read last, two pages of the list, which are not given to the store again."""
 
 _MAX: Final = 2**63 - 1
-"""The largest number of a column of 64 bits; of times, in the year 2262."""
+"""The largest number of a 64-bit column; as a time, the year 2262."""
 
-_ASKED_MAX: Final = 64
-_ODD_MAX: Final = 1_000
-_SEEN_NS: Final = 3_600 * NS_PER_SECOND
-"""A rung that has not changed is written so often, so that retention leaves it."""
+_REQUESTS_MAX: Final = 64
+_UNREADABLE_MAX: Final = 1_000
+_REFRESH_NS: Final = 3_600 * NS_PER_SECOND
+"""An unchanged market is written this often, so that retention keeps it."""
 
 BYTES_AT_ONCE: Final = 4 * 1024 * 1024
 ROWS_AT_ONCE: Final = 4_000
 
 
-class Look(msgspec.Struct, frozen=True):
-    """What one look found. cursor: where the next one begins, None while there is no journal.
-    behind: bytes of the journal that are not read yet. gap: entries were gone before they were
-    read, or are damaged."""
+class Poll(msgspec.Struct, frozen=True):
+    """What one poll found. cursor: where the next one starts, None while there is no journal.
+    behind: bytes of the journal not read yet. gap: entries were deleted unread, or are damaged."""
 
     batches: tuple[Batch, ...]
     cursor: CursorRow | None
@@ -69,8 +68,8 @@ class Look(msgspec.Struct, frozen=True):
 
 
 class Follower:
-    """Reads one bot's journal on from a cursor. Should the store not keep what a look found,
-    begin with another one."""
+    """Reads one bot's journal from a cursor on. If the store fails to write what a poll found, make
+    a new one."""
 
     def __init__(
         self,
@@ -82,51 +81,51 @@ class Follower:
         rungs: Iterable[RungRow] = (),
         *,
         series: str = "",
-        amid: AccountRow | None = None,
+        account: AccountRow | None = None,
     ) -> None:
-        """label: of what the bot trades on, where that outlives its runs. accounts, rungs: those
-        that the store knows, the rungs of the cursor's account. series: the ticker of the bot's
-        own; a bot beside other series reads theirs too. Empty: whatever is read is its own. amid:
-        whose entries come before the first start that is read; None: nobody's."""
+        """label: of an account that outlives its runs. accounts, rungs: those that the store knows,
+        the rungs of the cursor's account. series: the bot's own; a bot that trades other series too
+        reads their markets. Empty: all are its own. account: that of the entries before the first
+        start that is read; None skips them."""
         self._folder = folder
         self._book = book
         self._label = label
         self._series = fold_ticker(series)
         self._cursor = cursor
-        self._is_known = False
+        self._is_checked = False
         known = {row.account: row for row in accounts}
-        self._batch = None if amid is None else Batch(amid)
+        self._batch = None if account is None else Batch(account)
         if cursor is not None and cursor.account in known:
             self._batch = Batch(known[cursor.account])
         self._rungs: dict[str, RungRow] = {}
         self._by_ticker: dict[str, str] = {}
         self._fills: OrderedDict[str, None] = OrderedDict()
-        self._asked: OrderedDict[int, int] = OrderedDict()
+        self._requested_ns: OrderedDict[int, int] = OrderedDict()
         self._batches: list[Batch] = []
-        self._odd: set[str] = set()
-        self._as_own: set[str] = set()
+        self._unreadable: set[str] = set()
+        self._stored: set[str] = set()
         for rung in rungs:
-            self._remember(rung)
-            self._as_own.add(rung.market_id)
+            self._learn_rung(rung)
+            self._stored.add(rung.market_id)
 
     @property
     def account(self) -> AccountRow | None:
-        """The account of what was read last; None before the first start was read."""
+        """The account of the newest entry; None before the first start was read."""
         return None if self._batch is None else self._batch.account
 
     @property
     def unreadable(self) -> int:
-        """Fills that are no cash and shares, or of a market that is not known."""
-        return len(self._odd)
+        """Fills with impossible fields, or of an unknown market."""
+        return len(self._unreadable)
 
-    def _remember(self, rung: RungRow) -> None:
+    def _learn_rung(self, rung: RungRow) -> None:
         self._rungs[rung.market_id] = rung
         self._by_ticker[fold_ticker(rung.ticker)] = rung.market_id
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def look(self) -> Look:
-        """Read on, so much at once at most. Raises JournalFault when the journal cannot be read."""
+    def poll(self) -> Poll:
+        """Read at most `BYTES_AT_ONCE`. Raises JournalFault if the journal cannot be read."""
         if self._batch is not None:
             self._batch = Batch(self._batch.account)
         self._batches = [] if self._batch is None else [self._batch]
@@ -134,19 +133,19 @@ class Follower:
             paths = {number_of(path): path for path in segments(self._folder)}
         except OSError as fault:
             raise JournalFault(f"{self._folder}: {fault.strerror}") from None
-        gap = self._is_gone(paths)
+        gap = self._has_gap(paths)
         left = BYTES_AT_ONCE
         newest = max(paths, default=0)
         for number in sorted(paths):
             cursor = self._cursor
             if cursor is not None and number < cursor.segment:
                 continue
-            begun = self._begin(number, paths[number], left)
+            begun = self._read_segment(number, paths[number], left)
             if begun is None:
                 gap = gap or number != newest
                 continue
             left -= begun
-            if left <= 0 or self._is_full():
+            if left <= 0 or self._has_enough():
                 break
             unread = self._unread(paths[number])
             gap = gap or (number != newest and unread > 0)
@@ -155,35 +154,35 @@ class Follower:
             for number, path in paths.items()
             if self._cursor is None or number >= self._cursor.segment
         )
-        return Look(tuple(each for each in self._batches), self._cursor, behind, gap)
+        return Poll(tuple(self._batches), self._cursor, behind, gap)
 
-    def _is_gone(self, paths: dict[int, Path]) -> bool:
-        """Whether entries after the cursor are no longer there; then it begins with what is."""
+    def _has_gap(self, paths: dict[int, Path]) -> bool:
+        """True if entries after the cursor were deleted; reading then continues with the rest."""
         cursor = self._cursor
         if cursor is None:
             return False
         there = cursor.segment in paths
-        if (there or cursor.segment + 1 in paths) and not (there and self._is_another(paths)):
+        if (there or cursor.segment + 1 in paths) and not (there and self._is_other_journal(paths)):
             return False
         if not paths or min(paths) <= cursor.segment:
-            # Another journal: the state directory was lost, and counts from 1 again.
+            # The state directory was lost; its new journal starts at segment 1.
             self._cursor = None
             return bool(paths)
         return True
 
-    def _is_another(self, paths: dict[int, Path]) -> bool:
-        """Whether the cursor's segment has another opening than when it was read; looked at once,
-        for a journal that this follower has read on in is the one that it knows."""
-        cursor, was_looked_at = self._cursor, self._is_known
-        self._is_known = True
-        if cursor is None or was_looked_at:
+    def _is_other_journal(self, paths: dict[int, Path]) -> bool:
+        """True if the cursor's segment was opened at another time than when it was read. Checked
+        once: from then on this follower reads the same journal."""
+        cursor, was_checked = self._cursor, self._is_checked
+        self._is_checked = True
+        if cursor is None or was_checked:
             return False
         path = paths[cursor.segment]
         try:
             with opened(path) as file:
                 head = Stream(file, str(path)).head
         except OSError:
-            return False  # told where it is read
+            return False  # reading it raises
         return head is not None and head.opened_ns != cursor.opened_ns
 
     def _unread(self, path: Path) -> int:
@@ -191,8 +190,8 @@ class Follower:
         at = cursor.place if cursor is not None and cursor.segment == number_of(path) else 0
         return max(0, size_of(path) - at)
 
-    def _begin(self, number: int, path: Path, most: int) -> int | None:
-        """Read on in a segment; the bytes read, or None when it is gone or only begins."""
+    def _read_segment(self, number: int, path: Path, most: int) -> int | None:
+        """The bytes read from a segment; None if it is deleted or has no header yet."""
         try:
             with opened(path) as file:
                 stream = Stream(file, str(path))
@@ -203,78 +202,80 @@ class Follower:
                 same = cursor is not None and cursor.segment == number
                 if cursor is not None and same and cursor.opened_ns == opened_ns:
                     at = max(at, cursor.place)
-                return self._read(stream, number, opened_ns, at, most)
+                return self._read_entries(stream, number, opened_ns, at, most)
         except FileNotFoundError:
             return None
         except OSError as fault:
             raise JournalFault(f"{path}: {fault.strerror}") from None
 
-    def _read(self, stream: Stream, number: int, opened_ns: int, at: int, most: int) -> int:
+    def _read_entries(self, stream: Stream, number: int, opened_ns: int, at: int, most: int) -> int:
         begun, last_ns = at, opened_ns
         for payload, after in stream.payloads(at):
             at = after
-            if any(name in payload for name in _TELLING):
+            if any(name in payload for name in _MARKERS):
                 entry = entry_of(payload, f"journal segment {number}")
                 last_ns = entry.at_ns
-                self._take(entry)
-            if at - begun >= most or self._is_full():
+                self._on_entry(entry)
+            if at - begun >= most or self._has_enough():
                 break
         account = 0 if self.account is None else self.account.account
         if at > begun or self._cursor is None or self._cursor.segment != number:
             self._cursor = CursorRow(account, number, opened_ns, at, last_ns)
         return at - begun
 
-    def _is_full(self) -> bool:
+    def _has_enough(self) -> bool:
         return sum(len(each.fills) + len(each.marked) for each in self._batches) >= ROWS_AT_ONCE
 
-    # --- what an entry tells ----------------------------------------------------------------------
+    # --- entries ----------------------------------------------------------------------------------
 
-    def _take(self, entry: Entry) -> None:
+    def _on_entry(self, entry: Entry) -> None:
         message, at_ns = entry.message, entry.at_ns
         if isinstance(message, m.Started):
-            self._started(message, at_ns)
+            self._on_started(message, at_ns)
             return
         batch = self._batch
         if batch is None:
             return
         match message:
             case m.Send(request=m.ReadBalance()):
-                self._asked[message.request_id] = at_ns
-                while len(self._asked) > _ASKED_MAX:
-                    self._asked.popitem(last=False)
+                self._requested_ns[message.request_id] = at_ns
+                while len(self._requested_ns) > _REQUESTS_MAX:
+                    self._requested_ns.popitem(last=False)
             case m.Noted():
-                _note(batch, message, at_ns)
+                _on_note(batch, message, at_ns)
             case m.Response(answer=m.Ok(body=m.BalanceBody(balance=balance))):
-                begun_ns = self._asked.pop(message.request_id, at_ns)
+                begun_ns = self._requested_ns.pop(message.request_id, at_ns)
                 batch.balances.append(BalanceRow(begun_ns, at_ns, balance.total_cents))
             case m.Response(answer=m.Ok(body=m.SeriesBody(events=events))):
                 for event in events:
                     for market in event.markets:
-                        self._listed(batch, event, market, at_ns)
+                        self._on_market(batch, event, market, at_ns)
             case m.Response(answer=m.Ok(body=m.FillsBody(fills=fills))):
                 for fill in reversed(fills):
-                    self._filled(batch, fill)
+                    self._on_fill(batch, fill)
 
-    def _started(self, started: m.Started, at_ns: int) -> None:
-        """A run begins: on the account of before, or on one of its own."""
+    def _on_started(self, started: m.Started, at_ns: int) -> None:
+        """A run starts, on the account of the one before or on a new one."""
         label = f"run {started.boot_nonce}" if started.new_account else self._label
         row = AccountRow(account_of(self._book, label), self._book, label, at_ns)
-        self._asked.clear()
+        self._requested_ns.clear()
         if self.account is not None and row.account == self.account.account:
             return
         self._batch = Batch(row)
         self._batches.append(self._batch)
         self._rungs.clear()
         self._by_ticker.clear()
-        self._as_own.clear()
+        self._stored.clear()
         self._fills.clear()
 
-    def _listed(self, batch: Batch, event: model.Event, market: model.Market, at_ns: int) -> None:
+    def _on_market(
+        self, batch: Batch, event: model.Event, market: model.Market, at_ns: int
+    ) -> None:
         resolved = market.state is model.MarketState.RESOLVED
         known = self._rungs.get(market.market_id)
         own = self._series in ("", fold_ticker(event.series_ticker))
-        if not own and market.market_id in self._as_own:
-            self._as_own.remove(market.market_id)
+        if not own and market.market_id in self._stored:
+            self._stored.remove(market.market_id)
             batch.not_ours.append(market.market_id)
         row = RungRow(
             market_id=market.market_id,
@@ -293,34 +294,34 @@ class Follower:
                 row.taker_fee,
                 row.resolved_ns,
             )
-            if same and at_ns - known.seen_ns < _SEEN_NS:
+            if same and at_ns - known.seen_ns < _REFRESH_NS:
                 return
-        self._remember(row)
-        # Of rungs of other series only fees are wanted: nobody looks at what is held of them.
+        self._learn_rung(row)
+        # Of markets of other series only the fee rates are needed.
         names = (row.market_id, row.ticker, row.event_ticker, row.maker_fee, row.taker_fee)
-        if own and _are_kept(names):
+        if own and _are_storable(names):
             batch.rungs.append(row)
 
-    def _filled(self, batch: Batch, fill: model.Fill) -> None:
+    def _on_fill(self, batch: Batch, fill: model.Fill) -> None:
         if fill.fill_id in self._fills:
             self._fills.move_to_end(fill.fill_id)
             return
         row = self._row(fill)
         if row is None:
-            # Looked at again whenever it is shown: its market may be listed by then.
-            if len(self._odd) < _ODD_MAX:
-                self._odd.add(fill.fill_id)
+            # It is tried again whenever it is listed: its market may be known by then.
+            if len(self._unreadable) < _UNREADABLE_MAX:
+                self._unreadable.add(fill.fill_id)
             return
-        self._odd.discard(fill.fill_id)
+        self._unreadable.discard(fill.fill_id)
         self._fills[fill.fill_id] = None
-        while len(self._fills) > _FILLS_REMEMBERED:
+        while len(self._fills) > _RECENT_FILLS:
             self._fills.popitem(last=False)
         batch.fills.append(row)
 
     def _row(self, fill: model.Fill) -> FillRow | None:
-        """A fill as it is kept; None for one that is no cash and shares, or without a fee on a
-        market that was never listed, or not with its rates: the ledger books none of those either.
-        None, too, for one that no store takes: all that came with it would wait for ever."""
+        """A fill as a row. None for impossible fields, for a missing fee if the rates are unknown
+        (the ledger books none of those either), and for one that no store accepts: it would block
+        all later rows."""
         market_id = fill.market_id or self._by_ticker.get(fold_ticker(fill.ticker), "")
         try:
             outcome, side = Outcome(fill.outcome.value), Side(fill.side.value)
@@ -330,7 +331,7 @@ class Follower:
         if not market_id or not 0 <= fill.outcome_price <= PAYOUT_CENTS or fill.qty < 1:
             return None
         texts = (fill.fill_id, market_id, fill.ticker, fill.event_ticker, fill.order_id)
-        if not -_MAX <= created_ns <= _MAX or not _are_kept((*texts, fill.trade_id)):
+        if not -_MAX <= created_ns <= _MAX or not _are_storable((*texts, fill.trade_id)):
             return None
         units = None
         if fill.fee_cents is None:
@@ -355,14 +356,14 @@ class Follower:
         )
 
 
-def _are_kept(texts: Iterable[str]) -> bool:
-    """Whether every store takes these texts: a PostgreSQL takes no NUL."""
+def _are_storable(texts: Iterable[str]) -> bool:
+    """True if every store accepts these texts: PostgreSQL accepts no NUL."""
     return not any("\0" in each for each in texts)
 
 
 def _units(fill: model.Fill, rung: RungRow | None) -> int | None:
-    """The exact fee of a fill by the formula, at the rate of its role, or at the dearer one; None
-    where the rates are not known."""
+    """The exact fee of a fill at the rate of its role, or at the higher one if the role is unknown.
+    None if the rates are unknown."""
     if rung is None:
         return None
     try:
@@ -374,32 +375,21 @@ def _units(fill: model.Fill, rung: RungRow | None) -> int | None:
     return fee_units(rate, Qty(fill.qty), fill.outcome_price)
 
 
-def _note(batch: Batch, note: m.Noted, at_ns: int) -> None:
-    """What the trader noted of fills and payouts."""
-    told = note.fields
-    if not _are_kept(str(each) for each in told.values()):
+def _on_note(batch: Batch, note: m.Noted, at_ns: int) -> None:
+    fields = note.fields
+    if not _are_storable(str(each) for each in fields.values()):
         return
     match note.name:
         case "fill_valued":
-            batch.valued.append(
-                ValuedRow(
-                    str(told["fill_id"]),
-                    int(told["heard_ns"]),
-                    int(told["value"]),
-                    int(told["level"]),
-                    str(told["strategy"]),
-                    str(told["reason"]),
-                )
-            )
+            batch.valued.append(_converted(ValuedRow, fields))
         case "fill_marked":
-            batch.marked.append(
-                MarkedRow(
-                    str(told["fill_id"]),
-                    str(told["against"]),
-                    int(told["horizon_s"]),
-                    int(told["value"]),
-                    at_ns,
-                )
-            )
+            batch.marked.append(_converted(MarkedRow, {**fields, "at_ns": at_ns}))
         case "rung_settled":
-            batch.settled.append(Settled(str(told["market_id"]), str(told["winner"]), at_ns))
+            batch.settled.append(_converted(Settled, {**fields, "at_ns": at_ns}))
+
+
+def _converted(kind: type[T], fields: Mapping[str, object]) -> T:
+    """The row of a note's fields, as the types of its columns."""
+    return kind(
+        **{each.name: each.type(fields[each.name]) for each in msgspec.structs.fields(kind)}
+    )

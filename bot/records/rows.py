@@ -1,6 +1,7 @@
-"""What is kept, as plain rows: what the venue said of fills and cash, what was believed of them.
+"""The rows of the records: fills and cash from the venue, values from the trader.
 
-Values and profits are thousandths of a cent, amounts whole cents, times nanoseconds since 1970.
+Values and profits are thousandths of a cent, amounts cents, times nanoseconds since 1970. A struct
+has the columns of its table as fields, in their order, but for the account.
 """
 
 import hashlib
@@ -11,19 +12,19 @@ import msgspec
 from venue.wire.money import BookSide, Outcome, Price, Side, book_side, canonical
 
 BUCKET_S: Final = 600
-"""Of what changes all the time the first and the last of every ten minutes are kept; a divisor of
-a day, so that no stretch reaches over midnight."""
+"""Samples are thinned to the first and the last of every ten minutes. It divides a day, so that no
+bucket spans midnight."""
 
 
 def account_of(book: str, label: str) -> int:
-    """The number of an account: of a bot's name and what it trades on, 63 bits of their hash."""
+    """The number of an account: 63 bits of a hash of the bot's name and what it trades on."""
     digest = hashlib.sha256(f"{book}\0{label}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 class AccountRow(msgspec.Struct, frozen=True):
-    """One account that a bot has traded. label: the venue's address, or the run that had an
-    embedded venue to itself. begun_ns: when it was first heard of."""
+    """One account that a bot has traded. label: the venue's address, or the run on an embedded
+    venue. begun_ns: when it was first seen."""
 
     account: int
     book: str
@@ -45,8 +46,8 @@ class CursorRow(msgspec.Struct, frozen=True):
 
 
 class RungRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A rung of the series. resolved_ns: when it was first seen resolved; winner, settled_ns: once
-    the cash has told which outcome won."""
+    """A market of the series. resolved_ns: when it was first seen resolved. winner, settled_ns:
+    None until the cash has shown which outcome won."""
 
     market_id: str
     ticker: str
@@ -60,17 +61,17 @@ class RungRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def paid_ns(self) -> int | None:
-        """When its shares turned into cash, as near as is known; None before."""
+        """About when its shares turned into cash; None before."""
         if self.winner is None:
             return None
         return self.settled_ns if self.resolved_ns is None else self.resolved_ns
 
 
 class FillRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A fill of the account, of whichever series. price: cents of its own outcome.
+    """A fill of the account, of any series. price: cents of its own outcome.
 
-    fee_units: the exact fee by the formula where the venue named none; then fee_cents is what the
-    order's running sum of those is rounded up by (S16).
+    fee_units: the exact fee by the formula if the venue named none; then fee_cents is the step of
+    the order's rounded sum of those (S16).
     """
 
     fill_id: str
@@ -100,24 +101,24 @@ class FillRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signed_qty(self) -> int:
-        """Shares by which it made us longer YES."""
+        """Its change of the net position, in YES shares."""
         return self.qty if self.book_side is BookSide.BID else -self.qty
 
     @property
     def shares(self) -> tuple[int, int]:
-        """What it did to the YES and the NO shares held."""
+        """Its change of the YES and the NO shares held."""
         moved = self.qty if self.side == Side.BUY else -self.qty
         return (moved, 0) if self.outcome == Outcome.YES else (0, moved)
 
     @property
     def cash_cents(self) -> int:
-        """What it did to our cash, its fee included."""
+        """Its change of our cash, fee included."""
         sign = -1 if self.side == Side.BUY else 1
         return sign * self.price * self.qty - (self.fee_cents or 0)
 
 
 class ValuedRow(msgspec.Struct, frozen=True):
-    """What a YES share was worth when a fill could first be heard of, and why its order stood."""
+    """The fair value of a YES share when a fill could first be known, and why its order rested."""
 
     fill_id: str
     heard_ns: int
@@ -128,7 +129,7 @@ class ValuedRow(msgspec.Struct, frozen=True):
 
 
 class MarkedRow(msgspec.Struct, frozen=True):
-    """What a YES share was worth so long after a fill. against: fair, or the mid of others."""
+    """The value of a YES share some time after a fill. against: fair, or the mid of others."""
 
     fill_id: str
     against: str
@@ -138,8 +139,8 @@ class MarkedRow(msgspec.Struct, frozen=True):
 
 
 class MarkRow(msgspec.Struct, frozen=True):
-    """A rung at one instant: the value of a YES share, None while none is known, and what we held,
-    fills not booked yet included."""
+    """A market at one instant: the value of a YES share, None while unknown, and our holdings,
+    with fills not booked yet."""
 
     market_id: str
     at_ns: int
@@ -149,7 +150,7 @@ class MarkRow(msgspec.Struct, frozen=True):
 
 
 class BalanceRow(msgspec.Struct, frozen=True):
-    """The account's cash as the venue told it, in a read asked for and answered at these times."""
+    """The account's cash by a read that was requested and answered at these times."""
 
     begun_ns: int
     ended_ns: int
@@ -157,7 +158,7 @@ class BalanceRow(msgspec.Struct, frozen=True):
 
 
 class ProfitRow(msgspec.Struct, frozen=True):
-    """The run's own account of profit since it opened its books at `started_ns`."""
+    """The run's own attribution of profit since `started_ns`."""
 
     at_ns: int
     started_ns: int
@@ -171,7 +172,7 @@ class ProfitRow(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """A rung was paid: the outcome that won."""
+    """A market was paid out: the outcome that won."""
 
     market_id: str
     winner: str
@@ -180,7 +181,7 @@ class Settled(msgspec.Struct, frozen=True):
 
 class Batch(msgspec.Struct):
     """What one look at the journal found, for one account. not_ours: markets of other series that
-    earlier versions of the program kept among the bot's own rungs."""
+    earlier versions stored among the bot's own."""
 
     account: AccountRow
     rungs: list[RungRow] = []
@@ -192,8 +193,8 @@ class Batch(msgspec.Struct):
     settled: list[Settled] = []
 
 
-class Picture(msgspec.Struct, frozen=True):
-    """The trader at one instant, as far as it is kept."""
+class TraderSample(msgspec.Struct, frozen=True):
+    """The trader at one instant, as far as it is recorded."""
 
     marks: tuple[MarkRow, ...]
     profit: ProfitRow | None

@@ -1,15 +1,15 @@
 """The statement of a day: what was held, traded, paid and earned, closing to the cent.
 
-Everything is reckoned from what the venue said of fills and what a share was worth at midnight, at
-each fill and at the next midnight. Three things must agree, or the statement does not close:
+It is computed from the fills that the venue reported and from the value of a share at both
+midnights and at each fill. Three things must agree, or the statement does not close:
 
-    cash    between two balances that the venue told, the fills and payouts explain the difference
-    shares  between two pictures of the trader, the fills explain the difference, rung by rung
-    profit  cash and shares say the same profit as  spread + adverse + drift - fees  do
+    cash    the fills and payouts explain the difference of two balances of the venue
+    shares  the fills explain the difference of two samples of the trader, market by market
+    profit  cash and shares give the same profit as  spread + adverse + drift - fees
 
-A balance tells no exact instant, and may lag. So it agrees when the fills up to *some* instant
-within ten seconds of it explain it, in the venue's order of them, to the cent. One of two pictures
-may show fills within ten seconds of it in another order: the trader hears of orders one by one.
+A balance names no exact instant, and may be stale. It agrees if the fills up to some instant within
+ten seconds of it explain it to the cent, in the venue's order. A sample may show the fills within
+ten seconds of it in another order, because the trader learns of orders one by one.
 """
 
 import itertools
@@ -22,7 +22,8 @@ import msgspec
 
 from bot.core.account.markouts import HORIZONS_S, MILLI, Markouts
 from bot.core.report import Against, MarkoutReport
-from bot.records.day import AROUND_NS, Day, Holding, Move
+from bot.page.text import dollars
+from bot.records.day import AROUND_NS, Day, Holding
 from bot.records.rows import FillRow, ValuedRow
 from venue.wire.money import PAYOUT_CENTS, BookSide
 
@@ -31,10 +32,10 @@ _Amounts = tuple[int, ...]
 
 _ADVERSE_S: Final = 10
 _PAYOUTS_MAX: Final = 8
-"""Payouts around one balance that are each taken to be in it or not; more count in their order."""
+"""Up to so many payouts near a balance are each tried as in it or not; more, in their order."""
 
 _WAYS_MAX: Final = 10_000
-"""Of more holdings that a picture's fills may come to, none is looked at."""
+"""If the fills near a sample allow more holdings than this, none is tried."""
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -46,8 +47,8 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class StatementLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A rung, or all of them together. Prices and values thousandths of a cent of a YES share,
-    profits thousandths of a cent, `cash_cents` what fills and payouts did, fees within it."""
+    """A market, or all together. Values and profits: thousandths of a cent. cash_cents: of fills
+    and payouts, fees included."""
 
     name: str
     event: str
@@ -70,8 +71,8 @@ class StatementLine(msgspec.Struct, frozen=True, kw_only=True):
     markouts: tuple[MarkoutReport, ...]
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """A fill as the statement shows it: canonical, with what was believed and became of it."""
+class StatedFill(msgspec.Struct, frozen=True, kw_only=True):
+    """A fill with its fair value, adverse move and markouts, thousandths of a cent."""
 
     fill: FillRow
     valued: ValuedRow | None
@@ -80,11 +81,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """A day. cash_open_cents, cash_close_cents: the account's, None where no balance is known.
-
-    other_cents: what fills in markets of other series did to it. until_ns: the end of the day, or
-    when the records end where it is not over.
-    """
+    """A day. cash_open_cents, cash_close_cents: of the account, None if no balance is known.
+    other_cents: the change of it by fills in markets of other series."""
 
     book: str
     label: str
@@ -98,18 +96,26 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     other_fills: int
     total: StatementLine
     rungs: tuple[StatementLine, ...]
-    fills: tuple[Told, ...]
+    fills: tuple[StatedFill, ...]
     checks: tuple[Check, ...]
 
     @property
     def closes(self) -> bool:
-        """Whether everything agrees."""
+        """True if everything agrees."""
         return all(check.closes for check in self.checks)
 
 
+class _Move(msgspec.Struct, frozen=True):
+    """Cash of a fill, or of the payout of a market."""
+
+    at_ns: int
+    market_id: str
+    cents: int
+    is_payout: bool = False
+
+
 def state(day: Day) -> Statement:
-    """The statement of what is known of a day."""
-    checks: list[Check] = []
+    """The statement of a day."""
     openings: dict[str, tuple[int, int]] = {}
     differing: list[str] = []
     compared = 0
@@ -118,26 +124,18 @@ def state(day: Day) -> Statement:
         openings[holding.market_id] = opening
         compared += was_compared
         if fault:
-            differing.append(f"{holding.ticker}: {fault}")
+            differing.append(f"{holding.rung.ticker}: {fault}")
     moves = _cash_moves(day, openings)
     cash, cash_check = _cash(day, moves)
-    checks.append(cash_check)
-    checks.append(
-        Check(
-            "shares",
-            not differing,
-            "; ".join(differing[:5]) or f"{compared} of {len(day.holdings)} rungs compared",
-        )
-    )
-    told = {fill.fill_id: _told(day, fill) for fill in day.own_fills}
+    text = "; ".join(differing[:5]) or f"{compared} of {len(day.holdings)} rungs compared"
+    own_fills = [fill for fill in day.day_fills if fill.market_id in openings]
+    stated = {fill.fill_id: _stated_fill(day, fill) for fill in own_fills}
     lines = [
-        _line(day, holding, openings[holding.market_id], told)
+        _line(day, holding, openings[holding.market_id], stated)
         for holding in day.holdings
-        if holding.paid_ns is None or holding.paid_ns >= day.from_ns
+        if holding.rung.paid_ns is None or holding.rung.paid_ns >= day.from_ns
     ]
-    total = _total(lines, told.values(), day)
-    checks.append(_profit_check(lines))
-    in_day = [move for move in moves if day.from_ns <= move.at_ns < day.until_ns]
+    others = [m for m in moves if day.contains(m.at_ns) and m.market_id not in openings]
     return Statement(
         book=day.account.book,
         label=day.account.label,
@@ -147,39 +145,38 @@ def state(day: Day) -> Statement:
         is_over=day.is_over,
         cash_open_cents=None if cash is None else cash + _sum(moves, day.from_ns),
         cash_close_cents=None if cash is None else cash + _sum(moves, day.until_ns),
-        other_cents=sum(move.cents for move in in_day if move.market_id not in openings),
-        other_fills=sum(fill.market_id not in openings for fill in day.day_fills),
-        total=total,
+        other_cents=sum(move.cents for move in others),
+        other_fills=len(day.day_fills) - len(own_fills),
+        total=_total(lines, stated.values(), day),
         rungs=tuple(lines),
-        fills=tuple(told.values()),
-        checks=tuple(checks),
+        fills=tuple(stated.values()),
+        checks=(cash_check, Check("shares", not differing, text), _profit_check(lines)),
     )
 
 
 # --- cash and shares ------------------------------------------------------------------------------
 
 
-def _sum(moves: Iterable[Move], before_ns: int) -> int:
+def _sum(moves: Iterable[_Move], before_ns: int) -> int:
     return sum(move.cents for move in moves if move.at_ns < before_ns)
 
 
-def _cash_moves(day: Day, openings: dict[str, tuple[int, int]]) -> list[Move]:
-    """What moved the account's cash in the time looked at, in order: fills of all series, and the
-    payouts of ours. The payout of a rung is of all shares that its fills came to."""
-    moves = [Move(f.created_ns, f.market_id, f.cash_cents) for f in day.fills]
+def _cash_moves(day: Day, openings: dict[str, tuple[int, int]]) -> list[_Move]:
+    """All moves of the account's cash, in order: fills of all series, and the payouts of ours."""
+    moves = [_Move(f.created_ns, f.market_id, f.cash_cents) for f in day.fills]
     for holding in day.holdings:
-        if holding.paid_ns is not None:
+        paid_ns = holding.rung.paid_ns
+        if paid_ns is not None:
             yes_qty, no_qty = _held(openings[holding.market_id], holding.fills, None)
-            won = yes_qty if holding.winner == "yes" else no_qty
-            cents = PAYOUT_CENTS * won
-            moves.append(Move(holding.paid_ns, holding.market_id, cents, is_payout=True))
+            won = yes_qty if holding.rung.winner == "yes" else no_qty
+            moves.append(_Move(paid_ns, holding.market_id, PAYOUT_CENTS * won, is_payout=True))
     return sorted(moves, key=lambda move: move.at_ns)
 
 
 def _held(
     opening: tuple[int, int], fills: Iterable[FillRow], before_ns: int | None
 ) -> tuple[int, int]:
-    """Shares after the fills before an instant, or after all of them; payouts left out."""
+    """Shares after the fills before an instant, or after all if that is None; without payouts."""
     yes_qty, no_qty = opening
     for fill in fills:
         if before_ns is None or fill.created_ns < before_ns:
@@ -188,8 +185,8 @@ def _held(
     return yes_qty, no_qty
 
 
-def _cash(day: Day, moves: Sequence[Move]) -> tuple[int | None, Check]:
-    """The account's cash before all that is looked at, by the balances; and whether they agree."""
+def _cash(day: Day, moves: Sequence[_Move]) -> tuple[int | None, Check]:
+    """The account's cash before all fills of the day's data, and the check of the balances."""
     first, last = day.first_balance, day.last_balance
     if first is None or last is None:
         quiet = not day.day_fills
@@ -217,11 +214,9 @@ def _cash(day: Day, moves: Sequence[Move]) -> tuple[int | None, Check]:
     return opening, Check("cash", True, "two balances agree with the fills between them")
 
 
-def _openings(moves: Sequence[Move], begun_ns: int, ended_ns: int, cents: int) -> list[int]:
-    """What the cash may have been before all moves, if it came to `cents` within a time.
-
-    The last is by all moves up to its end: what it was if the balance is as new as can be.
-    """
+def _openings(moves: Sequence[_Move], begun_ns: int, ended_ns: int, cents: int) -> list[int]:
+    """The possible cash before all moves, given that it was `cents` at some time of a span. The
+    last one is right if the balance is not stale at all."""
     low, high = begun_ns - AROUND_NS, ended_ns + AROUND_NS
     before = sum(move.cents for move in moves if move.at_ns <= low)
     near = [move for move in moves if low < move.at_ns <= high]
@@ -231,7 +226,7 @@ def _openings(moves: Sequence[Move], begun_ns: int, ended_ns: int, cents: int) -
     fills = [move for move in near if move not in payouts]
     steps = [0, *itertools.accumulate(move.cents for move in fills)]
     upto = sum(move.at_ns <= ended_ns for move in fills)
-    # What is likeliest stands last.
+    # The likeliest last.
     steps = [*steps[:upto], *steps[upto + 1 :], steps[upto]]
     choices = itertools.product(*((0, move.cents) for move in payouts))
     sums = sorted({sum(choice) for choice in choices}, key=abs)
@@ -239,12 +234,13 @@ def _openings(moves: Sequence[Move], begun_ns: int, ended_ns: int, cents: int) -
 
 
 def _shares(day: Day, holding: Holding) -> tuple[tuple[int, int], str, bool]:
-    """A rung's shares before all that is looked at; what does not fit; whether it was compared."""
-    until_ns = holding.settled_ns
-    pictures = [m for m in holding.pictures if until_ns is None or m.at_ns < until_ns]
-    if not pictures:
+    """A market's shares before all fills of the day's data, the contradiction if there is one, and
+    True if two samples were compared."""
+    until_ns = holding.rung.settled_ns  # then the trader shows no shares any more
+    samples = [m for m in holding.samples if until_ns is None or m.at_ns < until_ns]
+    if not samples:
         return (0, 0), "", False
-    first, last = pictures[0], pictures[-1]
+    first, last = samples[0], samples[-1]
     ours = _share_openings(holding.fills, first.at_ns, (first.yes_qty, first.no_qty))
     theirs = _share_openings(holding.fills, last.at_ns, (last.yes_qty, last.no_qty))
     fitting = [opening for opening in ours if opening in theirs]
@@ -254,19 +250,17 @@ def _shares(day: Day, holding: Holding) -> tuple[tuple[int, int], str, bool]:
     if not fitting:
         by_order = _openings_by_order(holding.fills, last.at_ns, (last.yes_qty, last.no_qty))
         fitting = [opening for opening in ours if opening in by_order]
-    # Nobody is short: a picture that shows a fill late must not make it so.
+    # Nobody is short: a sample that shows a fill late must not make it so.
     fitting = [opening for opening in fitting if min(opening) >= 0] or fitting
     if fitting:
-        in_day = [f for f in holding.fills if day.from_ns <= f.created_ns < day.until_ns]
+        in_day = [f for f in holding.fills if day.contains(f.created_ns)]
         late = in_day and in_day[-1].created_ns > last.at_ns + AROUND_NS
         shares = [(fill.created_ns, fill.shares) for fill in holding.fills]
-        looks = (
-            (m.at_ns - AROUND_NS, m.at_ns + AROUND_NS, (m.yes_qty, m.no_qty)) for m in pictures
-        )
+        looks = ((m.at_ns - AROUND_NS, m.at_ns + AROUND_NS, (m.yes_qty, m.no_qty)) for m in samples)
         yes_qty, no_qty = _best_seen(fitting, shares, looks)
-        # Once it is paid there is nothing to look at: then the payout in the cash tells.
-        if late and holding.paid_ns is None:
-            return (yes_qty, no_qty), "a fill after the last look at it", True
+        # Once it is paid no sample shows it; then the payout is checked by the cash.
+        if late and holding.rung.paid_ns is None:
+            return (yes_qty, no_qty), "a fill after its last sample", True
         return (yes_qty, no_qty), "", True
     expected = _held(ours[-1], holding.fills, last.at_ns)
     text = (
@@ -279,8 +273,8 @@ def _shares(day: Day, holding: Holding) -> tuple[tuple[int, int], str, bool]:
 def _share_openings(
     fills: Sequence[FillRow], at_ns: int, held: tuple[int, int]
 ) -> list[tuple[int, int]]:
-    """What a rung's shares may have been before all fills, if they came to `held` about then; the
-    last is by the fills up to that very instant."""
+    """The possible shares before all fills, given that they were `held` about then; the last one is
+    by the fills up to that very instant."""
     yes_qty, no_qty = _held((0, 0), fills, at_ns - AROUND_NS)
     found = [(held[0] - yes_qty, held[1] - no_qty)]
     likeliest = found[0]
@@ -299,9 +293,9 @@ def _best_seen(
     moves: Sequence[tuple[int, _Amounts]],
     looks: Iterable[tuple[int, int, _Amounts]],
 ) -> _Amounts:
-    """Of openings that fit the first look and the last, where fills lie around both, the one that
-    most of the looks between fit too; the last of those. looks: what was seen, and which moves may
-    be in it or not: those from the one instant on and before the other."""
+    """Of openings that fit the first look and the last, the one that fits most of the looks between
+    too; the last of those. looks: (from_ns, until_ns, seen), where moves between the two instants
+    may be in what was seen or not."""
     if len(set(openings)) == 1:
         return openings[-1]
     times = [at_ns for at_ns, _ in moves]
@@ -320,9 +314,9 @@ def _best_seen(
 def _openings_by_order(
     fills: Sequence[FillRow], at_ns: int, held: tuple[int, int]
 ) -> set[tuple[int, int]]:
-    """What a rung's shares may have been before all fills where only those of one order are shown
-    in turn: the trader learns of an order from its own answer or read, and of another later. Empty
-    where that may be too much."""
+    """The possible shares before all fills, if a sample shows fills in turn only within each order:
+    the trader learns of one order by its response or read, and of another one later. Empty if there
+    are too many."""
     near: dict[str, list[FillRow]] = {}
     for fill in fills:
         if at_ns - AROUND_NS <= fill.created_ns < at_ns + AROUND_NS:
@@ -339,9 +333,9 @@ def _openings_by_order(
 # --- profit ---------------------------------------------------------------------------------------
 
 
-def _told(day: Day, fill: FillRow) -> Told:
-    """A fill with its adverse move: that of the ten seconds after it, or up to the end of the day
-    where those are not known."""
+def _stated_fill(day: Day, fill: FillRow) -> StatedFill:
+    """A fill with its adverse move in the ten seconds after it, or until the end of the day if that
+    is unknown."""
     valued = day.valued.get(fill.fill_id)
     marked = day.marked.get(fill.fill_id, {})
     sign = 1 if fill.book_side is BookSide.BID else -1
@@ -349,46 +343,43 @@ def _told(day: Day, fill: FillRow) -> Told:
     after = [marked.get((Against.FAIR.value, horizon_s)) for horizon_s in HORIZONS_S]
     adverse = 0
     if valued is not None:
-        ten = marked.get((Against.FAIR.value, _ADVERSE_S))
-        if ten is None:
-            ten = day.value_close(fill.market_id)
-        adverse = fill.signed_qty * ((valued.value if ten is None else ten) - valued.value)
-    return Told(
-        fill=fill,
-        valued=valued,
-        adverse=adverse,
-        markouts=tuple(None if each is None else sign * (each - price) for each in after),
-    )
+        moved = marked.get((Against.FAIR.value, _ADVERSE_S))
+        if moved is None:
+            moved = day.value_close[fill.market_id]
+        adverse = fill.signed_qty * ((valued.value if moved is None else moved) - valued.value)
+    markouts = tuple(None if each is None else sign * (each - price) for each in after)
+    return StatedFill(fill=fill, valued=valued, adverse=adverse, markouts=markouts)
 
 
 def _line(
-    day: Day, holding: Holding, opening: tuple[int, int], told: dict[str, Told]
+    day: Day, holding: Holding, opening: tuple[int, int], stated: dict[str, StatedFill]
 ) -> StatementLine:
-    fills = [f for f in holding.fills if day.from_ns <= f.created_ns < day.until_ns]
+    rung = holding.rung
+    fills = [f for f in holding.fills if day.contains(f.created_ns)]
     yes_open, no_open = _held(opening, holding.fills, day.from_ns)
     yes_close, no_close = _held((yes_open, no_open), fills, None)
-    value_open, value_close = day.value_open(holding.market_id), day.value_close(holding.market_id)
+    value_open, value_close = day.value_open[rung.market_id], day.value_close[rung.market_id]
     open_value, close_value = value_open or 0, value_close or 0
     cash_cents = sum(fill.cash_cents for fill in fills)
     paid_out = 0
     spread = adverse = inventory = 0
     for fill in fills:
-        valued = told[fill.fill_id].valued
+        valued = stated[fill.fill_id].valued
         at_fill = fill.yes_price * MILLI if valued is None else valued.value
         spread += fill.signed_qty * (at_fill - fill.yes_price * MILLI)
         inventory += fill.signed_qty * (close_value - at_fill)
-        adverse += told[fill.fill_id].adverse
+        adverse += stated[fill.fill_id].adverse
     inventory += (yes_open - no_open) * (close_value - open_value)
-    # The other way round: cash, and shares at what they are worth.
+    # The second account of the same profit: cash, and shares at their value.
     worth_open = MILLI * PAYOUT_CENTS * no_open + (yes_open - no_open) * open_value
     worth_close = MILLI * PAYOUT_CENTS * no_close + (yes_close - no_close) * close_value
-    if holding.paid_ns is not None and day.from_ns <= holding.paid_ns < day.until_ns:
-        paid_out = PAYOUT_CENTS * (yes_close if holding.winner == "yes" else no_close)
+    if rung.paid_ns is not None and day.contains(rung.paid_ns):
+        paid_out = PAYOUT_CENTS * (yes_close if rung.winner == "yes" else no_close)
         worth_close, yes_close, no_close = 0, 0, 0
     fees_cents = sum(fill.fee_cents or 0 for fill in fills)
     return StatementLine(
-        name=holding.ticker,
-        event=holding.event_ticker,
+        name=rung.ticker,
+        event=rung.event_ticker,
         fills=len(fills),
         bought_qty=sum(f.qty for f in fills if f.book_side is BookSide.BID),
         sold_qty=sum(f.qty for f in fills if f.book_side is BookSide.ASK),
@@ -405,45 +396,39 @@ def _line(
         spread=spread,
         adverse=adverse,
         drift=inventory - adverse,
-        markouts=_markouts((told[f.fill_id] for f in fills), day),
+        markouts=_markouts((stated[f.fill_id] for f in fills), day),
     )
 
 
-def _markouts(told: Iterable[Told], day: Day) -> tuple[MarkoutReport, ...]:
+def _markouts(stated: Iterable[StatedFill], day: Day) -> tuple[MarkoutReport, ...]:
     sums = Markouts()
-    known = [each for each in told if each.valued is not None]
-    for each in sorted(known, key=lambda one: one.valued.heard_ns if one.valued else 0):
-        assert each.valued is not None
-        fill, sign = each.fill, 1 if each.fill.signed_qty > 0 else -1
+    known = [(each.valued.heard_ns, each.fill) for each in stated if each.valued is not None]
+    for heard_ns, fill in sorted(known, key=lambda one: one[0]):
+        sign = 1 if fill.signed_qty > 0 else -1
         for (against, horizon_s), value in sorted(day.marked.get(fill.fill_id, {}).items()):
-            sums.add_markout(
-                Against(against),
-                HORIZONS_S.index(horizon_s),
-                sign * (value - fill.yes_price * MILLI),
-                fill.qty,
-                each.valued.heard_ns,
-            )
+            gain = sign * (value - fill.yes_price * MILLI)
+            place = HORIZONS_S.index(horizon_s)
+            sums.add_markout(Against(against), place, gain, fill.qty, heard_ns)
     return sums.rows()
 
 
-def _total(lines: Sequence[StatementLine], told: Iterable[Told], day: Day) -> StatementLine:
+def _total(lines: Sequence[StatementLine], stated: Iterable[StatedFill], day: Day) -> StatementLine:
     names = (
         *("fills", "bought_qty", "sold_qty", "yes_open", "no_open", "yes_close", "no_close"),
         *("cash_cents", "paid_out_cents", "fees_cents", "profit", "spread", "adverse", "drift"),
     )
-    sums = {name: sum(getattr(line, name) for line in lines) for name in names}
     return StatementLine(
         name="total",
         event="",
         value_open=None,
         value_close=None,
-        markouts=_markouts(told, day),
-        **sums,
+        markouts=_markouts(stated, day),
+        **{name: sum(getattr(line, name) for line in lines) for name in names},
     )
 
 
 def _profit_check(lines: Iterable[StatementLine]) -> Check:
-    """Whether the parts are the profit, on every rung."""
+    """True if the parts add up to the profit in every market."""
     wrong = [
         f"{line.name}: {rest} thousandths of a cent"
         for line in lines
@@ -451,9 +436,3 @@ def _profit_check(lines: Iterable[StatementLine]) -> Check:
     ]
     text = "; ".join(wrong[:5]) or "spread + adverse + drift - fees, to the thousandth of a cent"
     return Check("profit", not wrong, text)
-
-
-def dollars(cents: int) -> str:
-    """An amount for a person."""
-    sign = "-" if cents < 0 else ""
-    return f"{sign}${abs(cents) // 100}.{abs(cents) % 100:02d}"

@@ -1,6 +1,6 @@
-"""The plugin contract: a view of one event in, wanted quotes out; pure, canonical YES, no orders.
+"""The strategy contract: a view of one event in, wanted quotes out; pure, canonical YES, no orders.
 
-A strategy knows nothing of orders, NO, fees in flight or rate limits. It is one class with a
+A strategy knows nothing of orders, NO shares, reserves or rate limits. It is one class with a
 `Params` schema and a `quote` method:
 
     class Mine(Strategy):
@@ -11,7 +11,7 @@ A strategy knows nothing of orders, NO, fees in flight or rate limits. It is one
 
 It is found by name (`strategies/<name>.py`, the class named in its `STRATEGY`, or the entry point
 of an installed package), by dotted path (`package.module:Class`) or by file path (`./mine.py`).
-If it raises, or returns what cannot be a quote, its event is pulled and the rest goes on.
+If it raises, or its answer is invalid, the quotes of its event are cancelled and others continue.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ class Print(msgspec.Struct, frozen=True):
 
 
 class OwnFill(msgspec.Struct, frozen=True):
-    """A fill of ours: BID when it made us longer YES, at a canonical YES price."""
+    """One of our fills: BID if it made us longer YES, at a canonical YES price."""
 
     side: BookSide
     price: Price
@@ -63,8 +63,8 @@ class OwnFill(msgspec.Struct, frozen=True):
 
 
 class OwnQuote(msgspec.Struct, frozen=True):
-    """What rests of ours at one price of one side: shares left, an estimate of the shares of
-    others ahead of the first of them, and the age of the oldest order in seconds."""
+    """Our resting orders at one price of one side: shares left, the estimated shares of others
+    ahead of the first order, and the age of the oldest one in seconds."""
 
     side: BookSide
     price: Price
@@ -83,18 +83,17 @@ class Intensity(msgspec.Struct, frozen=True):
 
 
 class RungView(msgspec.Struct, frozen=True):
-    """One rung as a strategy may see it; our own resting size is taken out of the book.
+    """One market of the event; our own resting size is not in the book.
 
-    strike: the number on the label, None on a binary market. bids, asks: canonical YES, best
-    first. microprice_cents: size-weighted mid, None unless both sides are there.
-    yes_qty, no_qty: the inventory, fills not yet booked included. fair_cents (0.5..99.5) and
-    fair_sd_cents: the fitted curve at this rung, None while it cannot be known and once it is over
-    or decided.
-    quotable: whether anything quoted here can be sent now.
-    book_age_s: since the book was last confirmed. volatility_cents: cents per sqrt(second) that
-    the fair value moves. adverse_bid_cents, adverse_ask_cents: how far the fair value has moved
-    against a fill of ours on that side, learned, None while nothing is.
-    prints, fills: since the strategy was last asked, oldest first. own: what rests of ours.
+    strike: the number on the label, None for a binary market. bids, asks: canonical YES, best
+    first. microprice_cents: size-weighted mid, None if a side is empty.
+    yes_qty, no_qty: shares held, with fills not booked yet. fair_cents (0.5..99.5) and
+    fair_sd_cents: the fitted curve, None while unknown and once the market is over or decided.
+    quotable: True if a quote here can be sent now.
+    book_age_s: since the book was last confirmed. volatility_cents: of the fair value, cents per
+    sqrt(second). adverse_bid_cents, adverse_ask_cents: the learned move of the fair value against
+    our fills on that side, None until learned.
+    prints, fills: since the last call of the strategy, oldest first. own: our resting orders.
     """
 
     market_id: MarketId
@@ -121,7 +120,7 @@ class RungView(msgspec.Struct, frozen=True):
 
     @property
     def net_qty(self) -> int:
-        """The inventory, YES shares less NO shares: what the outcome is worth to us, per dollar."""
+        """YES shares less NO shares."""
         return self.yes_qty - self.no_qty
 
     @property
@@ -144,12 +143,12 @@ class ImpliedView(msgspec.Struct, frozen=True):
 
 
 class EventView(msgspec.Struct, frozen=True):
-    """One event as a strategy may see it; `rungs` in strike order, lowest first.
+    """One event; `rungs` in strike order, lowest first.
 
-    now_s: seconds since the run began; it never steps back. cash_cents: free for new orders when
-    the balance was read last, None before. loss_limit_cents: what the event may lose at worst, None
-    without a limit. intensity: how often a quote of ours would fill, pooled over the rungs; None
-    while unknown. size_part: what the sizes of the answer are divided by, 2 near the end.
+    now_s: seconds since the run began, monotonic. cash_cents: free for new orders at the last
+    balance read, None before. loss_limit_cents: the highest exposure of the event, None without a
+    limit. intensity: of fills, pooled over the markets; None while unknown. size_part: the divisor
+    of sizes in the answer, 2 near the end.
     """
 
     event_ticker: Ticker
@@ -165,11 +164,10 @@ class EventView(msgspec.Struct, frozen=True):
 
 
 class Quote(msgspec.Struct, frozen=True, cache_hash=True):
-    """A wish to have `qty` shares resting at a canonical YES price on one side.
+    """`qty` shares to rest at a canonical YES price on one side.
 
-    limit: the boldest price (highest bid, lowest ask) at which they would still be worth having:
-    an order that rests between it and `price` stays there and keeps its queue position. None is
-    `price` itself.
+    limit: the boldest acceptable price (highest bid, lowest ask). An order that rests between it
+    and `price` stays there, to keep its queue place. None means `price` itself.
     """
 
     side: BookSide
@@ -179,11 +177,11 @@ class Quote(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 class Take(msgspec.Struct, frozen=True):
-    """A wish to trade now, up to `qty` shares at a canonical YES price or better, and rest nothing.
+    """An order to trade now, up to `qty` shares at a canonical YES price or better.
 
-    side: BID buys YES (or sells NO held), ASK sells YES held (or buys NO). whole: all of it or
-    nothing (fill or kill), else what there is (immediate or cancel). A take is wished for once per
-    answer of the strategy: the same one in the next answer is a new wish.
+    side: BID buys YES (or sells held NO), ASK sells held YES (or buys NO). whole: True for fill or
+    kill, else immediate or cancel. A take is sent once per answer: the same one in the next answer
+    is a new order.
     """
 
     side: BookSide
@@ -193,14 +191,14 @@ class Take(msgspec.Struct, frozen=True):
 
 
 Quotes = Mapping[MarketId, tuple["Quote | Take", ...]]
-"""Wanted quotes and takes per rung; a rung left out is a rung with nothing wanted."""
+"""Wanted quotes and takes per market; a market that is left out has none."""
 
 Resting = Mapping[MarketId, tuple[Quote, ...]]
-"""Of an answer, what shall rest."""
+"""The quotes of an answer, without its takes."""
 
 
 class Strategy:
-    """Base of every strategy. One instance serves one event for the life of the run."""
+    """Base of every strategy. One instance serves one event for the whole run."""
 
     class Params(pydantic.BaseModel):
         """Parameters with defaults, ranges and units; unknown names are refused."""
@@ -213,24 +211,24 @@ class Strategy:
         self.params = params
 
     def quote(self, view: EventView) -> Quotes:
-        """The quotes wanted now. Must be a pure function of `view` and of earlier views."""
+        """The quotes wanted now: a pure function of `view` and of earlier views."""
         raise NotImplementedError
 
 
 class NonsenseQuotes(Exception):
-    """A strategy returned what cannot be quoted."""
+    """A strategy's answer is invalid."""
 
 
 class ValidatedQuotes(msgspec.Struct, frozen=True):
-    """An answer of a strategy, proven sane: what shall rest on each rung, and what shall be taken
-    now on those rungs where anything is."""
+    """A valid answer: the quotes of each market, and the takes of those that have any."""
 
     resting: dict[MarketId, tuple[Quote, ...]]
     takes: dict[MarketId, tuple[Take, ...]]
 
 
 def mapped(answer: object) -> Quotes:
-    """An answer of a strategy, if it is a mapping. Raises NonsenseQuotes where it is none."""
+    """The answer, if it is a mapping. Raises NonsenseQuotes if it is none."""
+    # The check for dict is fast; the one for an abstract class is not.
     if type(answer) is not dict and not isinstance(answer, Mapping):
         raise NonsenseQuotes(f"wanted a mapping of market_id to quotes, got {_kind(answer)}")
     return answer
@@ -244,16 +242,16 @@ def _kind(answer: object) -> str:
 
 
 def checked(quotes: Quotes, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
-    """What of an answer shall rest; all of it is proven. Raises as `split` does."""
+    """The quotes of an answer, all of which is validated. Raises as `split` does."""
     return split(quotes, view).resting
 
 
 def split(quotes: Quotes, view: EventView) -> ValidatedQuotes:
-    """The quotes and the takes, proven sane. Raises NonsenseQuotes naming the first thing wrong.
+    """The quotes and the takes, validated. Raises NonsenseQuotes naming the first fault.
 
-    Sane: known rungs; integer prices of 1..99; whole sizes >= 1. Of the quotes each price at most
-    once per side; of the takes at most one per side of a rung. Every bid of a rung, to rest or to
-    take, is below every ask of it: else the answer would trade with itself.
+    Valid: known markets; integer prices of 1..99; whole sizes >= 1; each price at most once per
+    side; at most one take per side of a market. Every bid of a market, to rest or to take, is below
+    every ask of it: else the answer would trade with itself.
     """
     if not quotes:
         return ValidatedQuotes({}, {})
@@ -286,7 +284,7 @@ def split(quotes: Quotes, view: EventView) -> ValidatedQuotes:
         if taken:
             takes[market_id] = tuple(taken)
         if any(type(wish) is not Quote for wish in wanted):
-            # One of a class of the strategy's own may change in place, and have no hash.
+            # A strategy's own subclass may change in place, and have no hash.
             wanted = tuple(
                 Quote(wish.side, wish.price, wish.qty, wish.limit)
                 for wish in wanted
@@ -297,8 +295,8 @@ def split(quotes: Quotes, view: EventView) -> ValidatedQuotes:
 
 
 def _check_wish(wish: Quote | Take, market_id: MarketId, view: EventView) -> None:
-    """Raise NonsenseQuotes unless it is one of the two, of a legal price and size."""
-    # A tuple, for this is hot: Python would build a union for every wish.
+    """Raise NonsenseQuotes unless it is a quote or take with a legal price and size."""
+    # A tuple, because this is hot: a union would be built at each call.
     if not isinstance(wish, (Quote, Take)):
         raise _nonsense(market_id, view, f"a {type(wish).__name__}", "quotes and takes")
     if not isinstance(wish.side, BookSide):
@@ -315,12 +313,13 @@ def _check_wish(wish: Quote | Take, market_id: MarketId, view: EventView) -> Non
 def _nonsense(
     market_id: MarketId, view: EventView, what: str, accepted: str = ""
 ) -> NonsenseQuotes:
+    """A fault in a market of the view. accepted: what would be valid."""
     ticker = next(rung.ticker for rung in view.rungs if rung.market_id == market_id)
     return NonsenseQuotes(f"{what} on {ticker}" + (f"; wanted {accepted}" if accepted else ""))
 
 
 def _is_bolder(quote: Quote) -> bool:
-    """Whether a limit is a price at or beyond the wanted one, toward the other side."""
+    """True if the limit is a price at or beyond the wanted one, toward the other side."""
     limit: object = quote.limit
     if type(limit) is not int or not is_price(limit):
         return False

@@ -1,7 +1,7 @@
-"""What a builder is shown of the project: the files that .dockerignore leaves.
+"""The build context: the files of the project that .dockerignore does not exclude.
 
 The last pattern that matches a path or a folder above it decides; one that begins with an
-exclamation mark takes back.
+exclamation mark includes again.
 
 Source: the reference of .dockerignore.
 """
@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 
 class Pattern(NamedTuple):
-    """One line. taken_back: whether it begins with an exclamation mark."""
+    """One line. includes: True if it begins with an exclamation mark."""
 
     expression: re.Pattern[str]
-    taken_back: bool
+    includes: bool
 
 
 def read_patterns(path: Path) -> tuple[Pattern, ...]:
@@ -25,12 +25,12 @@ def read_patterns(path: Path) -> tuple[Pattern, ...]:
 
 
 def is_shown(patterns: tuple[Pattern, ...], path: PurePosixPath) -> bool:
-    """Whether the builder sees a file. path: from the project's own folder."""
+    """True if a file is part of the context. path: from the project's own folder."""
     names = [str(path), *(str(above) for above in path.parents if str(above) != ".")]
     hidden = False
     for pattern in patterns:
         if any(pattern.expression.fullmatch(name) for name in names):
-            hidden = not pattern.taken_back
+            hidden = not pattern.includes
     return not hidden
 
 
@@ -43,7 +43,7 @@ def shown_files(root: Path, patterns: tuple[Pattern, ...], source: str) -> list[
 
 
 def _pattern(line: str) -> Pattern:
-    taken_back = line.startswith("!")
+    includes = line.startswith("!")
     text = line.removeprefix("!").strip("/")
     parts: list[str] = []
     for piece in re.split(r"(\*\*/|\*\*|\*|\?)", text):
@@ -58,4 +58,4 @@ def _pattern(line: str) -> Pattern:
                 parts.append("[^/]")
             case _:
                 parts.append(re.escape(piece))
-    return Pattern(re.compile("".join(parts)), taken_back)
+    return Pattern(re.compile("".join(parts)), includes)

@@ -1,6 +1,6 @@
 """A Dockerfile as data: its stages and their instructions, as far as ours uses the language.
 
-What is not understood is refused with its line: a step that was left out would make a check of the
+An unknown instruction is refused with its line: a step that was left out would make a check of the
 others worthless.
 
 Source: the reference of the Dockerfile's format.
@@ -42,7 +42,7 @@ class Step(NamedTuple):
         return shlex.split(self.text)
 
     def flag(self, name: str) -> str | None:
-        """The value of a flag that stands there at most once."""
+        """The value of a flag that is given at most once."""
         found = [value for each, value in self.flags if each == name]
         if len(found) > 1:
             raise DockerfileFault(f"line {self.line}: --{name} more than once")
@@ -57,7 +57,7 @@ class Stage(NamedTuple):
     steps: tuple[Step, ...]
 
     def last(self, name: str) -> Step | None:
-        """The instruction that counts where several of a kind stand."""
+        """The last instruction of this name, which is the one in force."""
         found = [step for step in self.steps if step.name == name]
         return found[-1] if found else None
 
@@ -106,7 +106,7 @@ def exec_form(step: Step) -> list[str]:
 
 
 def expanded(text: str, variables: dict[str, str]) -> str:
-    """Text with $NAME and ${NAME} filled in; what is not set is empty, as a builder has it."""
+    """Text with $NAME and ${NAME} filled in; an unset variable is empty, as in a builder."""
     return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), text)
 
 

@@ -1,8 +1,8 @@
 """Programs in a root file system of their own: namespaces, mounts and rights as engines give them.
 
-Two ways in. A builder's: root, the network, the host's trust in certificates, nothing kept of it. A
-container's: process 1 of its own, no capability, no new privilege, everything read-only but what
-is named, no network but its own loopback.
+Two ways in. A build step: root, the network, the host's certificates, discarded afterwards. A
+container: its own process 1, no capability, no new privilege, read-only except the named folders,
+no network except its own loopback.
 
 Source: unshare(1), nsenter(1), setpriv(1).
 """
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _HOST_FILES: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/ssl/certs")
-"""What a builder lends from the host: names, and whom to trust."""
+"""Host files that a build step sees: name resolution and certificates."""
 
 _UNSHARE: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation=private")
 _OUTPUT_MAX: Final = 4_000
@@ -90,11 +90,11 @@ class Container:
         writable: tuple[Mount, ...],
         output: Path,
         readable: tuple[Mount, ...] = (),
-        beside: "Container | None" = None,
+        network_of: "Container | None" = None,
     ) -> "Container":
-        """Start it. user: UID:GID. writable: folders that are mounted to be written to; beside them
-        only /tmp is, which is in memory and empty. readable: files that are shown as well. beside:
-        whose network it shares. output: gets what it writes."""
+        """Start it. user: UID:GID. writable: folders that are mounted to be written to; apart from
+        them only /tmp is, which is in memory and empty. readable: files that are shown as well.
+        network_of: whose network it shares. output: gets what it writes."""
         _targets(root, (*writable, *readable))
         lines = [
             "ip link set lo up",
@@ -107,8 +107,10 @@ class Container:
             f"exec chroot {_quoted(root)} {shlex.join(_as_user(user, folder, environment, words))}",
         ]
         with output.open("wb") as file:
-            shared = [] if beside is None else ["nsenter", f"--target={beside.pid}", "--net"]
-            own = ["--net"] if beside is None else []
+            shared = (
+                [] if network_of is None else ["nsenter", f"--target={network_of.pid}", "--net"]
+            )
+            own = ["--net"] if network_of is None else []
             process = subprocess.Popen(
                 [*shared, *_UNSHARE, *own, "sh", "-ec", "\n".join(lines)],
                 stdin=subprocess.DEVNULL,
@@ -175,7 +177,7 @@ def _bound(root: Path, mounts: tuple[Mount, ...]) -> list[str]:
 
 
 def _targets(root: Path, mounts: tuple[Mount, ...]) -> list[Path]:
-    """Make what is mounted upon, where it is missing; what was made, to be taken away again."""
+    """Make the missing mount points. Returns those made, to be removed afterwards."""
     made: list[Path] = []
     for mount in mounts:
         path = root / mount.target.lstrip("/")

@@ -18,7 +18,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent.parent
 SUITE: Final = "bookworm"
 PACKAGES: Final = "python3,python3-venv,ca-certificates"
 _LENT: Final = ("http_proxy", "https_proxy", "no_proxy")
-"""Variables that a builder hands to every step by itself, beside those of pip."""
+"""Variables that a builder gives to every step, apart from pip's."""
 
 
 class Trouble(Exception):
@@ -30,14 +30,14 @@ def make_base(base: Path) -> None:
 
     Raises Trouble when it cannot be had.
     """
-    told = [
+    command = [
         "apt-get",
         "indextargets",
         "--format",
         "$(CODENAME) $(REPO_URI)",
         "Created-By: Packages",
     ]
-    rows = subprocess.run(told, capture_output=True, text=True, check=True).stdout.split("\n")
+    rows = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
     mirrors = [uri for suite, _, uri in (row.partition(" ") for row in rows) if suite == SUITE]
     if not mirrors:
         raise Trouble(f"this host's apt knows no archive with {SUITE}")
@@ -104,13 +104,13 @@ def _secrets(step: Step, lent: Path) -> tuple[Mount, ...]:
     """The mounts of a RUN: the one secret there is, how this host's pip finds its packages."""
     mounts: list[Mount] = []
     for _, value in step.flags:
-        told = dict(part.partition("=")[::2] for part in value.split(","))
-        if told.get("type") != "secret" or told.get("id") != "pip":
+        fields = dict(part.partition("=")[::2] for part in value.split(","))
+        if fields.get("type") != "secret" or fields.get("id") != "pip":
             raise Trouble(f"Dockerfile, line {step.line}: a mount that is not the secret pip")
         file = lent / "pip.conf"
         with file.open("w", encoding="utf-8") as out:
             _pip_configuration().write(out)
-        mounts.append(Mount(file, told["target"]))
+        mounts.append(Mount(file, fields["target"]))
     return tuple(mounts)
 
 

@@ -76,7 +76,7 @@ class Together:
             writable=tuple(Mount(self._work / state, target) for state, _, target in states),
             readable=tuple(shown),
             output=output,
-            beside=self._running.get(holder),
+            network_of=self._running.get(holder),
         )
         return self._running[name]
 

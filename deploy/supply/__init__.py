@@ -1,1 +1,1 @@
-"""The supply chain: what is shipped as a list for machines, and what is known against it."""
+"""The supply chain: the list of shipped packages (SBOM) and their known vulnerabilities."""

@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 LOCKS: Final = ("requirements.lock", "deploy/image/postgres.lock", "deploy/image/build.lock")
-"""What is in the image, and what has built it."""
+"""The packages of the image, and those that built it."""
 
 SERVICES: Final = ("pypi", "osv")
 _FOUND: Final = 1
@@ -32,7 +32,7 @@ def audited(program: list[str], lock: Path, service: str) -> tuple[int, list[str
 
     Raises NotAsked when the service cannot be reached or has no answer for some of them.
     """
-    told = subprocess.run(
+    done = subprocess.run(
         [
             *program,
             f"--requirement={lock}",
@@ -47,9 +47,9 @@ def audited(program: list[str], lock: Path, service: str) -> tuple[int, list[str
         check=False,
     )
     try:
-        rows = json.loads(told.stdout)["dependencies"]
+        rows = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError, TypeError):
-        last = told.stderr.strip().rpartition("\n")[2]
+        last = done.stderr.strip().rpartition("\n")[2]
         raise NotAsked(f"{lock.name}: {service} cannot be reached: {last}") from None
     skipped = [row["name"] for row in rows if "skip_reason" in row]
     if skipped or not rows:
@@ -68,12 +68,12 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Ask about every lock, tell, and end with the exit code."""
     parser = argparse.ArgumentParser(prog="python -m deploy.supply.audit")
     parser.add_argument("--service", choices=SERVICES, default=SERVICES[0])
-    told = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     program = [sys.executable, "-m", "pip_audit"]
     code = 0
     for name in LOCKS:
         try:
-            count, known = audited(program, ROOT / name, told.service)
+            count, known = audited(program, ROOT / name, options.service)
         except NotAsked as fault:
             print(f"NOT AUDITED {fault}", file=sys.stderr)
             code = code or _NOT_ASKED

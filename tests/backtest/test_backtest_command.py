@@ -189,7 +189,7 @@ def broken_off(tmp_path, folder):
 
 def test_a_backtest_of_which_plays_were_not_begun_does_not_look_whole(broken_off):
     done, save, page = broken_off
-    assert re.search(r"^ended early: [12] of 3 plays had begun$", done.stdout, re.MULTILINE)
+    assert re.search(r"^ended early: [12] of 3 runs had begun$", done.stdout, re.MULTILINE)
     why = "the backtest was ended early: plays that it had not begun are missing"
     assert why in page.read_text()
     told = CliRunner().invoke(app, ["report", str(save)])
@@ -251,16 +251,16 @@ def test_a_strategy_that_ends_another_process_has_no_result(tmp_path, folder, op
         ),
         (("--latency", "lognormal:x:1"), "--latency lognormal:x:1: want whole milliseconds"),
         (("--latency", "fast"), "or empirical:FILE"),
-        (("--feed", "1s"), "--feed 1s: want whole milliseconds, 0ms to 999999ms, such as 30ms"),
+        (
+            ("--feed-latency", "1s"),
+            "--feed-latency 1s: want whole milliseconds, 0ms to 999999ms, such as 30ms",
+        ),
         (("--read-lag", "-1ms"), "--read-lag -1ms: want whole milliseconds"),
         (("--maker-fee", "7%"), "--maker-fee not a fee rate: '7%' (a decimal fraction of 0 to 1"),
         (("--taker-fee", "2"), "--taker-fee not a fee rate: '2' (a decimal fraction of 0 to 1"),
-        (
-            ("--readings", "pessimistic,bold"),
-            "pessimistic,bold: want some of pessimistic, expected, optimistic",
-        ),
-        (("--html", "nowhere/x.html"), "nowhere/x.html: no place for a file"),
-        (("--html", "x" * 300), "x: no place for a file: File name too long"),
+        (("--queue-model", "averse,bold"), "averse,bold: some of pessimistic, expected"),
+        (("--html", "nowhere/x.html"), "nowhere/x.html: no file can be written here"),
+        (("--html", "x" * 300), "x: no file can be written here: File name too long"),
     ],
 )
 def test_an_option_that_cannot_be_ends_with_2(tmp_path, folder, options, said):
@@ -329,9 +329,9 @@ STRATEGY = Raises
 
 def test_the_fees_that_were_taken_are_told(tmp_path, folder):
     config = configured(tmp_path, "fixed_spread")
-    done = ran(folder, config, "--maker-fee", "0.01", "--readings", "pessimistic")
+    done = ran(folder, config, "--maker-fee", "0.01", "--queue-model", "pessimistic")
     assert "fees as given, not as recorded: maker 0.0100, taker 0.0700" in done.stdout
-    done = ran(folder, config, "--json", "--readings", "pessimistic")
+    done = ran(folder, config, "--json", "--queue-model", "pessimistic")
     (row,) = json.loads(done.stdout)["results"]
     assert (row["maker_rate"], row["taker_rate"]) == ("0.0000", "0.0700")
 
@@ -357,7 +357,7 @@ def test_a_strategy_that_does_not_come_back_ends_with_2_and_says_where(
 
 def test_what_a_strategy_raised_first_is_told_with_file_and_line(tmp_path, folder):
     (tmp_path / "raises.py").write_text(RAISES)
-    done = ran(folder, configured(tmp_path, "./raises.py"), "--readings", "pessimistic")
+    done = ran(folder, configured(tmp_path, "./raises.py"), "--queue-model", "pessimistic")
     assert " strategy errors, the first: raises.py:9: AttributeError" in done.stdout
 
 
@@ -381,13 +381,13 @@ def test_a_sigterm_leaves_nothing_of_what_was_made_to_be_read_behind(tmp_path, f
 
 REFUSED = """
 import os, signal, time
-from bot.cli.common import tidied
+from bot.cli.common import cleanup_on_sigterm
 
 def refuses():
     raise OSError(30, "Read-only file system")
 
 try:
-    with tidied(refuses):
+    with cleanup_on_sigterm(refuses):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(30)
 except OSError:

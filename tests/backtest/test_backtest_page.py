@@ -44,7 +44,16 @@ def test_the_tape_that_is_shown_is_read_with_its_outcomes_and_its_index(folder):
 
 def test_the_tape_that_is_shown_is_played(folder, tmp_path):
     config = configured(tmp_path, "fixed_spread")
-    asked = ("--data", folder, "--config", config, "--readings", "pessimistic", "--index", "--json")
+    asked = (
+        "--data",
+        folder,
+        "--config",
+        config,
+        "--queue-model",
+        "pessimistic",
+        "--index",
+        "--json",
+    )
     done = invoke("backtest", *asked)
     assert done.exit_code == 0, done.output
     (result,) = json.loads(done.stdout)["results"]

@@ -52,14 +52,14 @@ def test_an_order_of_one_share_fills_by_one_share() -> None:
 def test_fills_that_were_seen_replace_the_guess() -> None:
     sizes = FillSizes()
     for _ in range(2_000):
-        sizes.filled(8)
+        sizes.on_own_fill(8)
     per_share = fee_cents(MAKER, Qty(8), Price(50)) / 8
     assert expected_fee(MAKER, sizes.of_order(20), 50) == pytest.approx(per_share, rel=0.05)
 
 
 def test_no_fill_is_taken_to_be_larger_than_its_order() -> None:
     sizes = FillSizes()
-    sizes.filled(500)
+    sizes.on_own_fill(500)
     assert max(size for size, _ in sizes.of_order(20)) == 20
 
 
@@ -67,7 +67,7 @@ def test_no_fill_is_taken_to_be_larger_than_its_order() -> None:
 def test_at_most_sixteen_sizes_of_fills_are_remembered(fills: list[int]) -> None:
     sizes = FillSizes()
     for qty in fills:
-        sizes.filled(qty)
+        sizes.on_own_fill(qty)
     assert len(sizes.of_order(10_000)) <= 18
 
 

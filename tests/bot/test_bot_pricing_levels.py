@@ -11,18 +11,18 @@ from bot.strategy.pricing.levels import (
     LadderSide,
     Levels,
     Pricing,
-    Terms,
-    beside,
+    SideInputs,
     in_order,
+    quoted_levels,
     reach,
+    side_at_touch,
     side_levels,
-    standing,
     stepped_back,
 )
 from venue.wire.money import Price
 
 HOW = Pricing(decay=0.6, risk_aversion=0.0, cara=None)
-EVEN = Terms(1, 50.0, 50.0, 0.03, 0.0, (0.0, 0.0, 0.0), 1, 98, (10, 15, 22), 10**9)
+EVEN = SideInputs(1, 50.0, 50.0, 0.03, 0.0, (0.0, 0.0, 0.0), 1, 98, (10, 15, 22), 10**9)
 
 
 def prices(levels: Levels) -> list[int]:
@@ -49,7 +49,7 @@ def test_what_room_there_is_moves_no_price() -> None:
         some = side_levels(replace(EVEN, room=room), 0, HOW)
         assert prices(some) == prices(whole)
         assert sum(size for _, size, _ in some) == min(room, 47)
-        assert all(size for _, size, _ in standing(some, 1, 0))
+        assert all(size for _, size, _ in quoted_levels(some, 1, 0))
 
 
 def test_a_side_without_an_edge_has_no_levels() -> None:
@@ -58,11 +58,11 @@ def test_a_side_without_an_edge_has_no_levels() -> None:
 
 
 def test_a_far_quote_stands_where_nothing_else_does_and_a_price_is_legal() -> None:
-    assert standing((), 99, 2) == ((99, 2, 99),)
-    assert standing(((40, 0, 41),), 1, 2) == ((1, 2, 1),)
-    assert standing(((40, 0, 41),), 1, 0) == ()
-    assert standing(None, 1, 2) == ()
-    assert standing(((40, 5, 41), (39, 0, 39)), 1, 2) == ((40, 5, 41),)
+    assert quoted_levels((), 99, 2) == ((99, 2, 99),)
+    assert quoted_levels(((40, 0, 41),), 1, 2) == ((1, 2, 1),)
+    assert quoted_levels(((40, 0, 41),), 1, 0) == ()
+    assert quoted_levels(None, 1, 2) == ()
+    assert quoted_levels(((40, 5, 41), (39, 0, 39)), 1, 2) == ((40, 5, 41),)
 
 
 def test_an_old_book_costs_the_first_price_a_tick_and_no_limit() -> None:
@@ -80,7 +80,7 @@ def test_an_order_may_stay_while_a_third_of_the_best_edge_is_left() -> None:
 
 
 terms = st.builds(
-    Terms,
+    SideInputs,
     sign=st.sampled_from([1, -1]),
     fair=st.integers(2, 398).map(lambda quarters: quarters / 4),
     value=st.floats(-60, 160),
@@ -103,7 +103,7 @@ ways = st.builds(
 @settings(deadline=None)
 @given(terms, st.integers(0, 1), ways)
 def test_levels_keep_a_tick_between_prices_and_between_limits_inside_the_legal_range(
-    given_terms: Terms, gap: int, how: Pricing
+    given_terms: SideInputs, gap: int, how: Pricing
 ) -> None:
     levels = side_levels(given_terms, gap, how)
     sign = given_terms.sign
@@ -119,7 +119,7 @@ def test_levels_keep_a_tick_between_prices_and_between_limits_inside_the_legal_r
 @settings(deadline=None)
 @given(terms, st.floats(0, 30), ways)
 def test_a_lower_reservation_value_raises_no_price_of_either_side(
-    given_terms: Terms, less: float, how: Pricing
+    given_terms: SideInputs, less: float, how: Pricing
 ) -> None:
     before = side_levels(given_terms, 0, how)
     after = side_levels(replace(given_terms, value=given_terms.value - less), 0, how)
@@ -133,12 +133,12 @@ def test_a_lower_reservation_value_raises_no_price_of_either_side(
 @settings(deadline=None)
 @given(terms, st.integers(1, 99), st.integers(0, 1), ways)
 def test_levels_made_as_if_alone_are_those_beside_a_touch_out_of_their_reach(
-    given_terms: Terms, touch: int, gap: int, how: Pricing
+    given_terms: SideInputs, touch: int, gap: int, how: Pricing
 ) -> None:
     sign = given_terms.sign
     alone = replace(given_terms, low=1 if sign > 0 else 2, high=98 if sign > 0 else 99)
     free = side_levels(alone, 0, how)
-    near = beside(alone, Price(touch), gap, how)
+    near = side_at_touch(alone, Price(touch), gap, how)
     if sign * (touch - reach(free, sign)) > gap:
         assert near == free
     assert (near is None) == (touch == (1 if sign > 0 else 99))
@@ -216,12 +216,12 @@ def test_a_ladder_brought_into_order_bit_by_bit_is_as_if_all_of_it_were_anew(
     for at, some in [(0, first), *later]:
         for place, side in zip(range(at, len(first)), some, strict=False):
             kept.levels[place] = side if sign > 0 else mirrored(side)
-            kept.anew.append(place)
+            kept.changed.append(place)
         ordered = kept.ordered()
         anew = stepped_back(kept.levels[::sign], sign)[::sign]
         assert ordered == anew
         assert kept.is_stepped or ordered is kept.levels
-        assert not kept.anew
+        assert not kept.changed
 
 
 def test_a_level_that_the_neighbour_ahead_has_not_is_not_taken_to_be_in_order() -> None:

@@ -109,23 +109,23 @@ def traded(qty: int, taker: BookSide) -> tuple[Print, ...]:
 
 
 def test_before_anything_is_seen_the_rates_are_the_prior() -> None:
-    assert TouchRates(BID, EXAMPLE, 60.0, 600.0).read() == EXAMPLE
+    assert TouchRates(BID, EXAMPLE, 60.0, 600.0).current() == EXAMPLE
 
 
 def test_prints_against_the_side_count_as_trades_and_others_do_not() -> None:
     bids, asks = watched(BID), watched(ASK)
     for each in (bids, asks):
-        each.saw(((Price(50), Qty(40)),), (), 0.0)
-        each.saw(((Price(50), Qty(40)),), traded(20, ASK), 10.0)
-    assert bids.read().trades_per_s == pytest.approx(2.0)
-    assert asks.read().trades_per_s == pytest.approx(0.0, abs=1e-6)
+        each.on_view(((Price(50), Qty(40)),), (), 0.0)
+        each.on_view(((Price(50), Qty(40)),), traded(20, ASK), 10.0)
+    assert bids.current().trades_per_s == pytest.approx(2.0)
+    assert asks.current().trades_per_s == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_drop_beyond_what_traded_is_a_cancel_of_the_shares_that_were_there() -> None:
     rates = watched()
-    rates.saw(((Price(50), Qty(40)),), (), 0.0)
-    rates.saw(((Price(50), Qty(10)),), traded(20, ASK), 10.0)
-    assert rates.read().cancels_per_s == pytest.approx(10 / 400)
+    rates.on_view(((Price(50), Qty(40)),), (), 0.0)
+    rates.on_view(((Price(50), Qty(10)),), traded(20, ASK), 10.0)
+    assert rates.current().cancels_per_s == pytest.approx(10 / 400)
 
 
 @pytest.mark.parametrize(
@@ -136,23 +136,23 @@ def test_a_touch_that_improves_has_left_us_and_one_that_falls_back_came_through(
     side: BookSide, later: int, away: float, through: float
 ) -> None:
     rates = watched(side)
-    rates.saw(((Price(50), Qty(40)),), (), 0.0)
-    rates.saw(((Price(later), Qty(40)),), (), 10.0)
-    assert rates.read().away_per_s == pytest.approx(away, abs=1e-6)
-    assert rates.read().through_per_s == pytest.approx(through, abs=1e-6)
+    rates.on_view(((Price(50), Qty(40)),), (), 0.0)
+    rates.on_view(((Price(later), Qty(40)),), (), 10.0)
+    assert rates.current().away_per_s == pytest.approx(away, abs=1e-6)
+    assert rates.current().through_per_s == pytest.approx(through, abs=1e-6)
 
 
 def test_an_empty_side_says_nothing() -> None:
     rates = watched()
-    rates.saw(((Price(50), Qty(40)),), (), 0.0)
-    rates.saw((), (), 10.0)
-    rates.saw(((Price(30), Qty(40)),), (), 20.0)
-    assert rates.read().through_per_s == pytest.approx(0.0, abs=1e-6)
+    rates.on_view(((Price(50), Qty(40)),), (), 0.0)
+    rates.on_view((), (), 10.0)
+    rates.on_view(((Price(30), Qty(40)),), (), 20.0)
+    assert rates.current().through_per_s == pytest.approx(0.0, abs=1e-6)
 
 
 def test_what_was_seen_fades_by_half_in_a_half_life() -> None:
     rates = TouchRates(BID, EXAMPLE, prior_s=100.0, half_life_s=10.0)
-    rates.saw(((Price(50), Qty(40)),), (), 0.0)
-    rates.saw(((Price(50), Qty(40)),), traded(1_000, ASK), 0.0)
-    rates.saw(((Price(50), Qty(40)),), (), 10.0)
-    assert rates.read().trades_per_s == pytest.approx((500 + 100) / (10 + 100))
+    rates.on_view(((Price(50), Qty(40)),), (), 0.0)
+    rates.on_view(((Price(50), Qty(40)),), traded(1_000, ASK), 0.0)
+    rates.on_view(((Price(50), Qty(40)),), (), 10.0)
+    assert rates.current().trades_per_s == pytest.approx((500 + 100) / (10 + 100))

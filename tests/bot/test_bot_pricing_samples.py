@@ -29,23 +29,23 @@ def trade(price: int, qty: int = 1, taker: BookSide = BID) -> Print:
 def test_the_volatility_is_the_root_of_the_mean_squared_move_over_the_buffer() -> None:
     buffer = TickVolatility(4, 1.0)
     for now, price in enumerate([50.0, 53.0, 53.0, 49.0]):
-        buffer.add(price, float(now))
+        buffer.add_price(price, float(now))
     assert buffer.cents_per_tick() == pytest.approx(math.sqrt((9 + 0 + 16) / 4))
 
 
 def test_a_tick_without_a_view_repeats_the_price_before_it() -> None:
     seen, sparse = TickVolatility(10, 1.0), TickVolatility(10, 1.0)
     for now, price in enumerate([50.0, 50.0, 50.0, 50.0, 54.0]):
-        seen.add(price, float(now))
-    sparse.add(50.0, 0.0)
-    sparse.add(54.0, 4.0)
+        seen.add_price(price, float(now))
+    sparse.add_price(50.0, 0.0)
+    sparse.add_price(54.0, 4.0)
     assert sparse.cents_per_tick() == seen.cents_per_tick() > 0
 
 
 def test_views_within_one_tick_are_one_sample() -> None:
     buffer = TickVolatility(10, 1.0)
     for price, now in [(50.0, 0.0), (90.0, 0.2), (50.0, 1.0)]:
-        buffer.add(price, now)
+        buffer.add_price(price, now)
     assert buffer.cents_per_tick() == 0.0
 
 
@@ -53,7 +53,7 @@ def test_the_buffer_is_full_when_it_has_its_ticks_and_forgets_the_oldest() -> No
     buffer = TickVolatility(3, 1.0)
     fullness = []
     for now, price in enumerate([10.0, 20.0, 20.0, 20.0, 21.0]):
-        buffer.add(price, float(now))
+        buffer.add_price(price, float(now))
         fullness.append(buffer.is_full)
     assert fullness == [False, False, True, True, True]
     assert buffer.cents_per_tick() == pytest.approx(math.sqrt(1 / 3))
@@ -62,10 +62,10 @@ def test_the_buffer_is_full_when_it_has_its_ticks_and_forgets_the_oldest() -> No
 def test_while_nothing_moves_the_last_volatility_stays() -> None:
     buffer = TickVolatility(2, 1.0)
     assert buffer.cents_per_tick() == 0.0
-    buffer.add(50.0, 0.0)
-    buffer.add(52.0, 1.0)
+    buffer.add_price(50.0, 0.0)
+    buffer.add_price(52.0, 1.0)
     before = buffer.cents_per_tick()
-    buffer.add(52.0, 1_000.0)
+    buffer.add_price(52.0, 1_000.0)
     assert buffer.cents_per_tick() == before > 0
 
 
@@ -108,23 +108,23 @@ def test_amounts_that_do_not_fall_off_credibly_have_no_fit(amounts: list[float])
 def test_amounts_are_summed_by_distance_whatever_the_side() -> None:
     trades = TradeDistances(100)
     for price, qty in [(51, 60), (49, 40), (52, 55), (53, 30), (47, 1)]:
-        trades.add([trade(price, qty)], 50.0)
+        trades.add_prints([trade(price, qty)], 50.0)
     expected = nearest_exponential(np.array([1.0, 2.0, 3.0]), np.array([100.0, 55.0, 31.0]))
     assert trades.fit() == expected is not None
 
 
 def test_fewer_than_three_distances_have_no_fit() -> None:
     trades = TradeDistances(100)
-    trades.add([trade(51, 9), trade(52, 3)], 50.0)
+    trades.add_prints([trade(51, 9), trade(52, 3)], 50.0)
     assert trades.fit() is None
 
 
 def test_the_oldest_tick_with_a_trade_is_forgotten() -> None:
     short, fresh = TradeDistances(3), TradeDistances(3)
-    short.add([trade(50, 1_000)], 50.0)
+    short.add_prints([trade(50, 1_000)], 50.0)
     for buffer in (short, fresh):
         for price, qty in [(51, 90), (52, 50), (53, 20)]:
-            buffer.add([trade(price, qty)], 50.0)
+            buffer.add_prints([trade(price, qty)], 50.0)
     assert short.is_full
     assert short.fit() == fresh.fit() is not None
 
@@ -136,7 +136,7 @@ def poisson_arrivals(amplitude: float, decay: float, seconds: int) -> Arrivals:
     """A world whose orders reach beyond d cents with rate A exp(-k d) a second and side."""
     rng = np.random.default_rng(5)
     arrivals = Arrivals(600, 70)
-    arrivals.add(50.0, (), 0.0)
+    arrivals.add_view(50.0, (), 0.0)
     depths = rng.exponential(1 / decay, (seconds, 2))
     hits = rng.random((seconds, 2)) < amplitude
     for now in range(seconds):
@@ -146,7 +146,7 @@ def poisson_arrivals(amplitude: float, decay: float, seconds: int) -> Arrivals:
                 # The last whole cent that the order reaches.
                 price = 50 + sign * min(49, math.floor(depths[now, column] + 0.5))
                 prints.append(trade(price, 1, taker))
-        arrivals.add(50.0, prints, now + 1.0)
+        arrivals.add_view(50.0, prints, now + 1.0)
     return arrivals
 
 
@@ -160,18 +160,18 @@ def test_the_intensity_of_a_world_is_found_again() -> None:
 def test_of_one_sweep_only_the_deepest_trade_of_a_side_counts() -> None:
     swept, deepest = Arrivals(600, 70), Arrivals(600, 70)
     for arrivals, prices in ((swept, [51, 52, 54]), (deepest, [54])):
-        arrivals.add(50.0, (), 0.0)
+        arrivals.add_view(50.0, (), 0.0)
         for now in range(1, 40):
-            arrivals.add(50.0, [trade(price) for price in prices], float(now))
+            arrivals.add_view(50.0, [trade(price) for price in prices], float(now))
     assert swept.fit(10) == deepest.fit(10)
 
 
 def test_a_trade_reaches_the_places_strictly_nearer_than_itself() -> None:
     arrivals = Arrivals(600, 70)
-    arrivals.add(50.5, (), 0.0)
+    arrivals.add_view(50.5, (), 0.0)
     # Distances 0.5, 1.5 and 3.5 above 50.5: none, one and three whole places.
     for now, price in enumerate([51, 52, 54, 54, 54, 53, 53, 52, 52, 52, 52, 52], 1):
-        arrivals.add(50.5, [trade(price)], float(now))
+        arrivals.add_view(50.5, [trade(price)], float(now))
     fit = arrivals.fit(3)
     assert fit is not None
     counts = np.array([11.0, 5.0, 3.0])
@@ -183,11 +183,11 @@ def test_a_trade_reaches_the_places_strictly_nearer_than_itself() -> None:
 def test_trades_on_the_wrong_side_of_the_value_are_no_arrivals() -> None:
     right, both = Arrivals(600, 70), Arrivals(600, 70)
     for arrivals in (right, both):
-        arrivals.add(50.0, (), 0.0)
+        arrivals.add_view(50.0, (), 0.0)
     for now in range(1, 100):
         good = [trade(51 + now % 4)]
-        right.add(50.0, good, float(now))
-        both.add(50.0, [*good, trade(40, 1, BID), trade(60, 1, ASK)], float(now))
+        right.add_view(50.0, good, float(now))
+        both.add_view(50.0, [*good, trade(40, 1, BID), trade(60, 1, ASK)], float(now))
     assert both.fit(1) == right.fit(1) is not None
 
 
@@ -198,9 +198,9 @@ def test_few_arrivals_have_no_fit() -> None:
 
 def test_what_is_older_than_the_window_is_forgotten() -> None:
     arrivals = poisson_arrivals(0.5, 0.4, 600)
-    arrivals.add(50.0, (), 601.0)
+    arrivals.add_view(50.0, (), 601.0)
     assert arrivals.fit(20) is not None
-    arrivals.add(50.0, (), 1_300.0)
+    arrivals.add_view(50.0, (), 1_300.0)
     assert arrivals.fit(1) is None
 
 
@@ -209,20 +209,20 @@ def test_the_volatility_is_per_root_of_a_second_however_often_it_is_asked() -> N
     coarse, fine = Arrivals(600, 70), Arrivals(600, 70)
     steps = 50 + np.cumsum(0.1 * rng.standard_normal(2_400))
     for index, value in enumerate(steps.tolist()):
-        fine.add(value, (), index / 4)
+        fine.add_view(value, (), index / 4)
         if index % 4 == 0:
-            coarse.add(value, (), index / 4)
+            coarse.add_view(value, (), index / 4)
     assert fine.volatility() == pytest.approx(0.2, rel=0.1)
     assert coarse.volatility() == pytest.approx(0.2, rel=0.15)
 
 
 def test_moves_older_than_the_window_are_forgotten_and_the_time_before_it_does_not_count() -> None:
     arrivals = Arrivals(600, 70)
-    arrivals.add(50.0, (), 0.0)
-    arrivals.add(60.0, (), 1.0)
-    arrivals.add(60.0, (), 2_000.0)
+    arrivals.add_view(50.0, (), 0.0)
+    arrivals.add_view(60.0, (), 1.0)
+    arrivals.add_view(60.0, (), 2_000.0)
     assert arrivals.volatility() == 0.0
-    arrivals.add(66.0, (), 2_001.0)
+    arrivals.add_view(66.0, (), 2_001.0)
     # Of the window's 600 seconds the last bucket, of ten, is one second old.
     assert arrivals.volatility() == pytest.approx(6 / math.sqrt(591))
 
@@ -230,5 +230,5 @@ def test_moves_older_than_the_window_are_forgotten_and_the_time_before_it_does_n
 def test_before_anything_is_seen_nothing_moves() -> None:
     arrivals = Arrivals(600, 70)
     assert arrivals.volatility() == 0.0
-    arrivals.add(50.0, (), 5.0)
+    arrivals.add_view(50.0, (), 5.0)
     assert arrivals.volatility() == 0.0

@@ -239,7 +239,7 @@ def test_the_shifts_are_those_of_the_matrix(
 ) -> None:
     held = held_of(data, len(chances))
     linear = Linear(rule, alpha)
-    assert linear.draw(chances)
+    assert linear.update_curve(chances)
     matrix = matrix_of(rule, chances, alpha)
     assert linear.shifts(held) == pytest.approx((matrix @ np.array(held)).tolist(), abs=1e-9)
     assert linear.diagonal == pytest.approx(matrix.diagonal().tolist())
@@ -247,10 +247,10 @@ def test_the_shifts_are_those_of_the_matrix(
 
 def test_the_matrix_is_worked_out_anew_once_a_value_has_moved_by_a_cent() -> None:
     linear = Linear(Rule.ERGODIC)
-    assert linear.draw([0.7, 0.5, 0.3])
-    assert not linear.draw([0.7, 0.5 + 0.9 * CURVE_STEP, 0.3])
-    assert linear.draw([0.7, 0.5 + 1.1 * CURVE_STEP, 0.3])
-    assert linear.draw([0.7, 0.5])
+    assert linear.update_curve([0.7, 0.5, 0.3])
+    assert not linear.update_curve([0.7, 0.5 + 0.9 * CURVE_STEP, 0.3])
+    assert linear.update_curve([0.7, 0.5 + 1.1 * CURVE_STEP, 0.3])
+    assert linear.update_curve([0.7, 0.5])
 
 
 # --- more YES -------------------------------------------------------------------------------------

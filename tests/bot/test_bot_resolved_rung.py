@@ -1,6 +1,5 @@
 """A rung of a ladder that has resolved: what the others are worth no longer hangs on it."""
 
-
 import msgspec
 import pytest
 

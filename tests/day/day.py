@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from bot.cli.sidecars import companions_of
+from bot.cli.sidecars import sidecars_of
 from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.core.trader import Trader
 from bot.io.journal.journal import Journal, segments
@@ -255,7 +255,7 @@ def _runner(
         state=state,
         watch=watch,
         configured=msgspec.structs.replace(config.configured, settings=settings),
-        companions=companions_of(config, state),
+        companions=sidecars_of(config, state),
     )
     return runner, made[0]
 

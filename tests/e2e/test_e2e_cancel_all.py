@@ -180,7 +180,7 @@ def test_ctrl_c_on_the_way_says_that_orders_may_rest(venue, tmp_path):
     finally:
         venue.operate("PUT", "venue-state", state="open")
     assert process.returncode == 130
-    assert stderr == "interrupted: orders may rest, and cancels may be under way; run it again\n"
+    assert stderr == "interrupted: orders may rest, and cancels may be in flight; run it again\n"
     assert cancel_all(venue, tmp_path).returncode == 0
 
 
@@ -230,5 +230,5 @@ def test_a_place_for_locks_that_cannot_be_used_stands_in_no_ones_way(venue, tmp_
     (tmp_path / "laddermaker").write_text("a file where the folder should be")
     done = cancel_all(venue, tmp_path, runtime=tmp_path)
     assert done.returncode == 0
-    assert "cannot see whether a bot trades this account" in done.stderr
+    assert "cannot see if a bot trades this account" in done.stderr
     assert venue.orders("resting") == []

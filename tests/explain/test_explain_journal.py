@@ -164,7 +164,7 @@ def test_of_a_run_whose_beginning_is_gone_the_life_and_its_frames_are_told(first
     done = invoke(str(config(tmp_path)), "1", "--state-dir", str(state))
     assert done.exit_code == 3
     assert f"order {FIRST}-1" in done.stdout
-    assert "no longer kept" in done.stderr
+    assert "no longer holds" in done.stderr
     later = invoke(str(config(tmp_path)), "2", "--state-dir", str(state))
     assert "create: quote" in later.stdout
     rung = invoke(str(config(tmp_path)), "--rung", "100B", "--state-dir", str(state))
@@ -263,7 +263,7 @@ def test_an_order_that_rests_is_listed_with_the_time_at_which_that_was_last_told
     answered_ns = max(each.answered_ns for each in life.deeds)
     done = invoke(str(config(tmp_path)), "--state-dir", str(state))
     (row,) = [row for row in done.stdout.splitlines() if row.startswith(f"{FIRST}-1 ")]
-    assert row.endswith(f" 0 filled, open when last told, {from_ns(answered_ns)[:19]}Z")
+    assert row.endswith(f" 0 filled, open when last seen, {from_ns(answered_ns)[:19]}Z")
 
 
 def test_an_answer_that_tells_nothing_of_an_order_is_no_time_at_which_it_was_told(tmp_path):

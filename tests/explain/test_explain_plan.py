@@ -274,8 +274,8 @@ def test_a_dry_run_says_what_the_strategy_wished_to_take():
     takes = [rung.takes for rung in plan.plan.events[0].rungs]
     assert takes == [(Take(BookSide.BID, Price(72), Qty(5)),), (), ()]
     told = dry_text(plan)
-    assert "wished to take bid 72 x 5 when it was asked last" in told
-    assert "all is as wanted" not in told
+    assert "wanted to take bid 72 x 5 in its last answer" in told
+    assert "all is on target" not in told
 
 
 def test_of_an_event_that_is_pulled_no_take_is_told():

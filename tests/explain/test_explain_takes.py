@@ -59,4 +59,4 @@ def test_what_the_limits_left_of_a_take_is_told(tmp_path, order_qty, sent):
 
 def test_no_worth_of_a_plan_is_told_of_a_take(tmp_path):
     told, _ = explained(tmp_path, order_qty=100)
-    assert "take bid 72; as the strategy wished, by no plan of quotes; nothing else" in told
+    assert "take bid 72; a take of the strategy, not of the plan of quotes; alone" in told

@@ -227,3 +227,13 @@ except SystemExit as end:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.splitlines()[-1] == "3 0 0"
+
+
+def test_an_option_and_a_value_of_the_version_before_still_work_and_say_so(tmp_path):
+    words = ("backtest", "--data", str(tmp_path / "none"), "--config", str(DEMO))
+    done = invoke(*words, "--readings", "averse")
+    assert done.exit_code == 2
+    assert "deprecated: --readings is now --queue-model" in done.stderr
+    assert "deprecated: averse is now pessimistic" in done.stderr
+    done = invoke(*words, "--queue-model=pessimistic")
+    assert "deprecated" not in done.stderr

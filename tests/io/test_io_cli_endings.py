@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import bot.__main__
 import bot.cli.main
 import venue.__main__
-from bot.cli.running import told
+from bot.cli.run import summary_text
 from bot.io.state.kill_switch_file import KillSwitchFile
 from tests.house.tree import ROOT
 from venue.cli.groups import CommandGroup
@@ -142,8 +142,8 @@ def test_that_orders_are_left_is_told_though_the_summary_cannot_be(monkeypatch):
     def refuses(text: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(bot.cli.main, "run_all", lambda *_: (4, {}))
-    monkeypatch.setattr(bot.cli.main.typer, "echo", refuses)
+    monkeypatch.setattr("bot.cli.run.run_all", lambda *_: (4, {}))
+    monkeypatch.setattr(typer, "echo", refuses)
     done = CliRunner().invoke(bot.cli.main.app, ["run", str(ROOT / "configs/demo.yaml")])
     assert done.exit_code == 4
 
@@ -301,5 +301,5 @@ def test_the_summary_for_a_person_has_no_line_without_anything_in_it():
         "first_two_sided_s": None,
         "profit": {"a": 1},
     }
-    assert told(summary) == "fills: 0"
-    assert told(summary | {"latched": "loss"}) == "fills: 0\nlatched: loss"
+    assert summary_text(summary) == "fills: 0"
+    assert summary_text(summary | {"latched": "loss"}) == "fills: 0\nlatched: loss"

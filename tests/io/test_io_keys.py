@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.sites import venue_for_a_moment
+from bot.cli.site import temporary_venue
 from bot.config import bot_config as configuration
 from bot.config.bot_config import ConfigFault, ExternalSettings, finish, read_draft
 from bot.config.secrets import KeyPlace
@@ -116,7 +116,7 @@ def test_the_embedded_venue_inherits_no_secret_that_the_configuration_names(tmp_
     own = demo.replace("embedded: venue.yaml", f"embedded: {ROOT / 'configs/venue.yaml'}")
     file.write_text(f"{own}\nnotices:\n  - url_env: HOOK_OF_THIS_TEST\n")
     monkeypatch.setenv("HOOK_OF_THIS_TEST", "https://example.com/secret-of-this-test")
-    with venue_for_a_moment(read_draft(file), "check") as embedded:
+    with temporary_venue(read_draft(file), "check") as embedded:
         assert embedded is not None
         embedded.ready()  # before that the system may not show it yet
         inherited = Path(f"/proc/{embedded._process.pid}/environ").read_bytes()

@@ -55,7 +55,7 @@ def test_a_reset_does_not_claim_that_a_bot_runs(tmp_path):
     config.write_text(CONFIG)
     done = CliRunner().invoke(app, ["reset", str(config), "--yes", "--state-dir", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert "the latch is gone: a bot that runs quotes again" in done.output
+    assert "the latch is cleared: a running bot quotes again" in done.output
 
 
 def test_the_first_reason_stands(tmp_path):
@@ -204,12 +204,12 @@ def test_a_reset_after_a_contradiction_shows_its_sentence_and_says_that_the_book
     KillSwitchFile(tmp_path / "state").set(sentence, "contradiction", WALL_NS)
     done = reset(tmp_path, "--yes")
     assert f"by contradiction: {sentence}" in done.stdout
-    assert "once its books are opened anew" in done.stdout
+    assert "once it has opened its books again" in done.stdout
 
 
 def test_a_reset_says_that_a_bot_which_was_paused_too_wants_a_resume(tmp_path):
     latched(tmp_path)
-    assert "(one that was paused, after bot resume)" in reset(tmp_path, "--yes").stdout
+    assert "(a paused one after bot resume)" in reset(tmp_path, "--yes").stdout
 
 
 def test_reset_with_nobody_to_ask_changes_nothing_and_ends_with_2(tmp_path):
@@ -222,7 +222,7 @@ def test_reset_with_nobody_to_ask_changes_nothing_and_ends_with_2(tmp_path):
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 3), ("y\n", 0)])
 def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code):
     latch = latched(tmp_path)
-    monkeypatch.setattr("bot.cli.reset._somebody_is_there", lambda: True)
+    monkeypatch.setattr("bot.cli.reset.is_interactive", lambda: True)
     done = reset(tmp_path, answer=answer)
     assert done.exit_code == code
     assert (latch.read_latch() is None) == (code == 0)
@@ -230,7 +230,7 @@ def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code)
 
 def test_reset_shows_the_reason_and_asks_beside_the_line_of_json(tmp_path, monkeypatch):
     latched(tmp_path)
-    monkeypatch.setattr("bot.cli.reset._somebody_is_there", lambda: True)
+    monkeypatch.setattr("bot.cli.reset.is_interactive", lambda: True)
     done = reset(tmp_path, "--json", answer="y\n")
     echoed, line = done.stdout.splitlines()
     assert echoed.strip() == "y"  # as a terminal shows what is typed
@@ -260,7 +260,7 @@ def test_reset_of_a_latch_that_cannot_be_seen_claims_none_and_ends_with_3(tmp_pa
     done = reset(tmp_path, "--yes")
     assert (done.exit_code, done.stdout) == (3, "")
     assert "latch.json cannot be read" in done.stderr
-    assert "cannot be told from here" in done.stderr
+    assert "so nobody can say if the bot is latched" in done.stderr
 
 
 def test_reset_tells_a_script_what_was_latched(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import app
-from bot.cli.pnl import _account
+from bot.cli.pnl import profit_text
 from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.core import messages as m
 from bot.core.report import Against, MarkoutReport, ProfitReport, ProfitRow, Report
@@ -292,8 +292,8 @@ def test_a_mean_is_rounded_once_on_its_way_to_the_table():
     moved = MarkoutReport(60, Against.FAIR, 9, 90, 1.5746, 0.0546)
     row = ProfitRow("total", 9, 90, 0, 0, 0, 0, 0, (moved,))
     account = ProfitReport(row, 0, 0, 0, 0, 0, {})
-    assert "+1.57 ±0.05" in _account(plain_profit(account))
+    assert "+1.57 ±0.05" in profit_text(plain_profit(account))
     above = msgspec.structs.replace(moved, mean_cents=1.5752, error_cents=0.0554)
     row = msgspec.structs.replace(row, markouts=(above,))
     account = msgspec.structs.replace(account, total=row)
-    assert "+1.58 ±0.06" in _account(plain_profit(account))
+    assert "+1.58 ±0.06" in profit_text(plain_profit(account))

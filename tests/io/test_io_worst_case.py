@@ -89,7 +89,7 @@ def test_a_person_gets_dollars_and_the_worst_outcome_marked():
     told = invoke(DEMO, *THREE, "--order", "200B:bid:45:10").stdout
     assert "event given" in told
     assert next(line for line in told.splitlines() if "175B to 200B" in line).split()[-3:] == [
-        "-4.50",
+        "-$4.50",
         "<-",
         "worst",
     ]

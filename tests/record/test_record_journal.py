@@ -39,13 +39,13 @@ def test_a_run_is_lived_again_from_archives_as_from_what_was_written(tmp_path):
     state = tmp_path / "state"
     recorded(brutal(16, NS_PER_SECOND), state)
     plain = replayed(state)
-    followed = Follower(state, "b", "v").look()
+    followed = Follower(state, "b", "v").poll()
     for path in segments(state):
         archive(path)
     assert all(path.suffix == ".arc" for path in segments(state))
     assert replayed(state) == plain
     assert plain[0] == 0
-    again = Follower(state, "b", "v").look()
+    again = Follower(state, "b", "v").poll()
     assert (again.cursor, again.gap, again.behind) == (followed.cursor, followed.gap, 0)
     assert again.batches == followed.batches
 

@@ -184,7 +184,7 @@ def test_it_is_exported_and_played(recorded, tmp_path):
     played = CliRunner().invoke(
         app,
         ["backtest", "--data", str(recorded.state), "--config", str(config), "--json",
-         "--readings", "pessimistic", "--records", "40"],
+         "--queue-model", "pessimistic", "--records", "40"],
     )  # fmt: skip
     assert played.exit_code in (0, 4), played.stderr
     told = json.loads(played.stdout)
@@ -231,7 +231,7 @@ async def test_a_request_that_is_no_read_would_not_leave(request_, tmp_path):
 )
 def test_its_last_words_are_those_of_a_person(monkeypatch, private, died, said):
     found = Summary(Ticker("ACME-VAL"), "there", "n", 1.5, 2, 3, 0, private, died)
-    monkeypatch.setattr(record, "_recorded", lambda *_: found)
+    monkeypatch.setattr(record, "record_series", lambda *_: found)
     done = CliRunner().invoke(app, ["record", "any.yaml"])
     assert done.exit_code == (1 if died else 0), done.output
     assert done.stdout.endswith("gaps: 0\n" + said)

@@ -9,10 +9,10 @@ from bot.records.rows import (
     FillRow,
     MarkedRow,
     MarkRow,
-    Picture,
     ProfitRow,
     RungRow,
     Settled,
+    TraderSample,
     ValuedRow,
     account_of,
 )
@@ -78,7 +78,7 @@ class Days:
             if key not in self.paid
         )
         profit = ProfitRow(self.now_ns, NIGHT_NS, self.now_s, 0, 0, self.now_s, 0, 500, 3_000)
-        self.store.write_picture(ACCOUNT.account, Picture(marks, profit))
+        self.store.write_sample(ACCOUNT.account, TraderSample(marks, profit))
 
     def trade(self) -> None:
         """A fill of a random rung, with what was believed and became of it."""

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from bot.io.secret import Secret
 from bot.records.database import Address, Database, Postgres, Sqlite
-from bot.records.migrate import migrate
-from bot.records.schema import STEPS
+from bot.records.tables import STEPS, migrate
 
 MORE = (*STEPS, ("ALTER TABLE fills ADD COLUMN note TEXT", "CREATE TABLE extra (x BIGINT)"))
 

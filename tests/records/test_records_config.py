@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import app
-from bot.cli.sidecars import companions_of
+from bot.cli.sidecars import sidecars_of
 from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.io.notices import Form, Notices, What
 from bot.io.secret import SecretFault
@@ -52,7 +52,7 @@ def faults(folder: Path, text: str) -> str:
 def test_fills_are_kept_in_the_state_directory_and_nobody_is_told_unless_it_is_asked_for(tmp_path):
     config = finish(read_draft(written(tmp_path)))
     assert (config.records.keep, config.records.file, config.records.address) == (True, None, None)
-    (recorder,) = companions_of(config, tmp_path)
+    (recorder,) = sidecars_of(config, tmp_path)
     assert isinstance(recorder, Recorder)
     assert recorder._series == "ACME-VAL"
 
@@ -61,9 +61,9 @@ def test_fills_are_kept_in_the_state_directory_and_nobody_is_told_unless_it_is_a
 def test_a_day_is_summed_up_only_where_a_receiver_wants_it(tmp_path, events, sums_up):
     (tmp_path / "hook").write_text("https://hooks.example/T0/s3cret\n")
     text = f"notices:\n  - url_file: hook\n    events: {events}\n"
-    found = companions_of(finish(read_draft(written(tmp_path, text))), tmp_path)
+    found = sidecars_of(finish(read_draft(written(tmp_path, text))), tmp_path)
     (recorder,) = [each for each in found if isinstance(each, Recorder)]
-    assert (recorder._teller is not None) == sums_up
+    assert (recorder._summary is not None) == sums_up
 
 
 def test_a_postgres_is_named_by_its_address_and_its_password_by_a_file(tmp_path, monkeypatch):
@@ -73,7 +73,7 @@ def test_a_postgres_is_named_by_its_address_and_its_password_by_a_file(tmp_path,
     config = finish(read_draft(written(tmp_path, text)))
     assert config.records.address == Address("localhost", 5432, "keeper", "books", tls=False)
     assert config.records.keep_days == 30
-    (recorder,) = companions_of(config, tmp_path)
+    (recorder,) = sidecars_of(config, tmp_path)
     assert [secret.reveal() for secret in recorder.secrets] == ["hunter2"]
     assert "hunter2" not in repr(config)
 
@@ -90,7 +90,7 @@ def test_receivers_are_named_by_a_file_or_a_variable(tmp_path, monkeypatch):
     text = "records:\n  keep: false\nnotices:\n  - url_file: hook\n    form: slack\n"
     text += "    events: [breaker, stop]\n  - url_env: PAGER_HOOK\n    per_minute: 2\n"
     config = finish(read_draft(written(tmp_path, text)))
-    (notices,) = companions_of(config, tmp_path)
+    (notices,) = sidecars_of(config, tmp_path)
     assert isinstance(notices, Notices)
     slack, pager = notices._targets
     assert (slack.form, slack.what) == (Form.SLACK, {What.BREAKER, What.STOP})
@@ -125,7 +125,7 @@ def test_an_address_that_is_none_to_send_to_is_refused_without_showing_it(tmp_pa
     (tmp_path / "hook").write_text(address)
     config = finish(read_draft(written(tmp_path, "notices:\n  - url_file: hook\n")))
     with pytest.raises(SecretFault, match="no address of a webhook") as caught:
-        companions_of(config, tmp_path)
+        sidecars_of(config, tmp_path)
     assert address not in str(caught.value)
 
 
@@ -166,7 +166,7 @@ def stated(folder: Path, *arguments: str):
 @pytest.fixture(autouse=True)
 def the_day_after(monkeypatch) -> None:
     """It is the day after the one that was lived, whatever the clock says."""
-    monkeypatch.setattr("bot.cli.statement._today", lambda: datetime.date(2026, 11, 21))
+    monkeypatch.setattr("bot.cli.statement.today", lambda: datetime.date(2026, 11, 21))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from bot.core import messages as m
 from bot.io.journal.records import JournalFault
 from bot.records.follow import Follower
 from bot.records.recorder import follower_of
-from bot.records.rows import MarkedRow, MarkRow, Picture, ValuedRow
+from bot.records.rows import MarkedRow, MarkRow, TraderSample, ValuedRow
 from bot.records.store import Store
 from tests.records.lived import NOON_NS, Journalled, event, fill, market
 from venue.wire import model
@@ -38,7 +38,7 @@ def catch_up(store: Store, journal: Journalled) -> int:
     follower = follower_of(store, journal.folder, LABEL)
     fresh = 0
     for _ in range(50):
-        found = follower.look()
+        found = follower.poll()
         fresh += store.write(found.batches, found.cursor)
         if not found.behind:
             return fresh
@@ -115,11 +115,11 @@ def test_wherever_a_look_is_cut_off_every_fill_is_kept_once(tmp_path, seed):
             journal.started(at_ns, f"{step:020d}")
         match draw.randrange(4):
             case 0:
-                found = follower.look()
+                found = follower.poll()
                 store.write(found.batches, found.cursor)
             case 1:
                 # The store refused, or the process died: what was found is gone.
-                follower.look()
+                follower.poll()
                 follower = follower_of(store, journal.folder, LABEL)
     catch_up(store, journal)
     assert sorted(kept(store)) == sorted(f"f{n}" for n in range(1, number + 1))
@@ -142,14 +142,14 @@ def test_a_frame_that_is_only_half_there_is_waited_for(store, journal):
 def test_damage_and_segments_that_are_gone_are_told_and_what_follows_is_kept(store, journal):
     live(journal)
     follower = Follower(journal.folder, BOOK, LABEL)
-    assert not follower.look().gap
+    assert not follower.poll().gap
     journal.fills(NOON_NS + 30, fill(3, NOON_NS + 3))
     damaged = bytearray(journal.path.read_bytes())
     damaged[-20] ^= 0xFF
     journal.path.write_bytes(damaged)
     journal.segment()
     journal.fills(NOON_NS + 40, fill(4, NOON_NS + 4))
-    found = follower.look()
+    found = follower.poll()
     assert found.gap
     assert [row.fill_id for batch in found.batches for row in batch.fills] == ["f4"]
     journal.segment()
@@ -158,7 +158,7 @@ def test_damage_and_segments_that_are_gone_are_told_and_what_follows_is_kept(sto
     journal.fills(NOON_NS + 50, fill(5, NOON_NS + 5))
     gone.unlink()
     (journal.folder / "journal-00000002.log").unlink()
-    found = follower.look()
+    found = follower.poll()
     assert found.gap
     assert [row.fill_id for batch in found.batches for row in batch.fills] == ["f5"]
 
@@ -210,11 +210,11 @@ def test_a_fill_without_its_market_or_its_fee_is_of_its_ticker_and_charged_by_th
     bare = msgspec.structs.replace(fill(1, NOON_NS + 1, fee_cents=None), market_id="")
     journal.fills(NOON_NS, bare)
     follower = follower_of(store, journal.folder, LABEL)
-    found = follower.look()
+    found = follower.poll()
     assert (found.batches[0].fills, follower.unreadable) == ([], 1)
     journal.series(NOON_NS + 1, market(1))
     journal.fills(NOON_NS + 2, bare)
-    found = follower.look()
+    found = follower.poll()
     store.write(found.batches, found.cursor)
     (row,) = store.fills(store.accounts()[0].account, 0, END)
     # 0.0175 * 3 * 0.4 * 0.6 dollars = 1.26 cents
@@ -238,7 +238,7 @@ def test_a_fill_that_no_store_can_hold_is_counted_and_stands_in_the_way_of_none(
     unkept = msgspec.structs.replace(fill(2, NOON_NS + 2), **odd)
     journal.fills(NOON_NS + 5, fill(1, NOON_NS + 1), unkept, fill(3, NOON_NS + 3))
     follower = follower_of(store, journal.folder, LABEL)
-    found = follower.look()
+    found = follower.poll()
     store.write(found.batches, found.cursor)
     assert kept(store) == ["f1", "f3"]
     assert follower.unreadable == 1
@@ -250,7 +250,7 @@ def test_a_fill_without_a_fee_where_no_rate_can_be_read_stands_in_the_way_of_non
     fills = fill(1, NOON_NS + 1), fill(2, NOON_NS + 2, fee_cents=None), fill(3, NOON_NS + 3)
     journal.fills(NOON_NS + 5, *fills)
     follower = follower_of(store, journal.folder, LABEL)
-    found = follower.look()
+    found = follower.poll()
     store.write(found.batches, found.cursor)
     assert kept(store) == ["f1", "f3"]
     assert follower.unreadable == 1
@@ -263,7 +263,7 @@ def test_a_name_that_no_store_can_hold_stands_in_the_way_of_nothing(store, journ
     journal.fills(NOON_NS + 5, fill(1, NOON_NS + 1))
     journal.valued(NOON_NS + 6, "f\0", 40_000)
     follower = follower_of(store, journal.folder, LABEL)
-    found = follower.look()
+    found = follower.poll()
     store.write(found.batches, found.cursor)
     assert kept(store) == ["f1"]
     assert [row.market_id for row in store.rungs(follower.account.account)] == [market(1).market_id]
@@ -276,7 +276,7 @@ def test_rungs_of_a_series_beside_it_are_none_of_its_own(store, journal):
     theirs = msgspec.structs.replace(event(market(2)), series_ticker="OTHER-VAL")
     journal.told(NOON_NS + 1, m.SeriesBody((theirs,), ""))
     journal.fills(NOON_NS + 2, fill(1, NOON_NS + 1, rung=2, fee_cents=None))
-    found = follower_of(store, journal.folder, LABEL, "acme-val").look()
+    found = follower_of(store, journal.folder, LABEL, "acme-val").poll()
     store.write(found.batches, found.cursor)
     account = store.accounts()[0].account
     assert [rung.market_id for rung in store.rungs(account)] == [market(1).market_id]
@@ -294,11 +294,11 @@ def test_rungs_of_a_series_beside_it_that_earlier_programs_kept_as_its_own_are_s
     catch_up(store, journal)
     account = store.accounts()[0].account
     held = MarkRow(market(3).market_id, NOON_NS, None, 1, 0)
-    store.write_picture(account, Picture((held,), None))
+    store.write_sample(account, TraderSample((held,), None))
     theirs = msgspec.structs.replace(event(market(2), market(3)), series_ticker="OTHER-VAL")
     journal.told(NOON_NS + 1, m.SeriesBody((theirs,), ""))
     journal.fills(NOON_NS + 2, fill(1, NOON_NS + 1, rung=2, fee_cents=None))
-    found = follower_of(store, journal.folder, LABEL, "acme-val").look()
+    found = follower_of(store, journal.folder, LABEL, "acme-val").poll()
     store.write(found.batches, found.cursor)
     ours = [market(1).market_id, market(3).market_id]
     assert sorted(rung.market_id for rung in store.rungs(account)) == ours
@@ -325,7 +325,7 @@ def test_a_long_journal_is_read_in_pieces(journal, monkeypatch):
     journal.started(NOON_NS)
     journal.noise(NOON_NS, 300)
     follower = Follower(journal.folder, BOOK, LABEL)
-    behind = [follower.look().behind for _ in range(30)]
+    behind = [follower.poll().behind for _ in range(30)]
     assert behind[0] > behind[1] > 0
     assert behind[-1] == 0
 
@@ -333,4 +333,4 @@ def test_a_long_journal_is_read_in_pieces(journal, monkeypatch):
 def test_a_journal_of_another_version_is_told(journal):
     journal.path.write_bytes(b"LMKJ\x7f and more")
     with pytest.raises(JournalFault, match="version 127"):
-        Follower(journal.folder, BOOK, LABEL).look()
+        Follower(journal.folder, BOOK, LABEL).poll()

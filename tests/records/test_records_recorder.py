@@ -14,10 +14,10 @@ from bot.core.report import Phase, ProfitReport, ProfitRow, Report
 from bot.io.run.runner import Exit
 from bot.io.secret import Secret
 from bot.records import follow
+from bot.records.daily_summary import DailySummary, StorePlace
 from bot.records.database import Postgres, Sqlite, StoreFault
-from bot.records.recorder import PICTURES_MAX, Hand, Recorder
+from bot.records.recorder import SAMPLES_MAX, DaemonThread, Recorder
 from bot.records.store import Store
-from bot.records.telling import Place, Teller
 from tests.io.fakes import FakeTrader, run, runner_of
 from tests.io.samples import RUNG, report
 from tests.records.lived import NIGHT_NS, NOON_NS, Journalled, fill, market
@@ -56,8 +56,9 @@ class Site:
         self.now_ns = NOON_NS
         self.broken = False
         self.recorder = Recorder(
-            open_store or self.store, self.journal.folder, "here", keep_days=30, look_s=0.01,
-            **({} if told is None else {"told": told, "teller": Teller(Place(BOOK, self.path))}),
+            open_store or self.store, self.journal.folder, "here", keep_days=30, poll_s=0.01,
+            notify=told or (lambda _text, _at_ns: None),
+            summary=None if told is None else DailySummary(StorePlace(BOOK, self.path)),
         )  # fmt: skip
         self.recorder.on_run_start(lambda: shown(self.now_ns), lambda: self.now_ns)
 
@@ -216,15 +217,15 @@ async def test_no_picture_is_taken_of_shares_whose_fills_were_not_read_for_ten_s
 
 async def test_pictures_wait_in_bounded_memory(tmp_path):
     site = Site(tmp_path)
-    for _ in range(2 * PICTURES_MAX):
+    for _ in range(2 * SAMPLES_MAX):
         site.now_ns += 6 * NS_PER_SECOND
-        site.recorder._draw()
-    assert len(site.recorder._pictures) == PICTURES_MAX
+        site.recorder.sample()
+    assert len(site.recorder._samples) == SAMPLES_MAX
 
 
 async def test_a_bug_in_keeping_records_is_told_and_ends_nothing(tmp_path, monkeypatch):
     site = Site(tmp_path)
-    monkeypatch.setattr(site.recorder, "_draw", lambda: 1 // 0)
+    monkeypatch.setattr(site.recorder, "sample", lambda: 1 // 0)
     with capture_logs() as logs:
         async with going(site.recorder):
             await until(lambda: site.recorder.progress.failures >= 1)
@@ -237,11 +238,11 @@ async def test_the_day_that_is_over_is_told_once(tmp_path):
     site.traded(1)
     site.journal.balance(NOON_NS - NS_PER_SECOND, 10_000)
     site.journal.balance(NOON_NS + 20 * NS_PER_SECOND, 10_000 - 121)
-    await site.recorder._once()
+    await site.recorder.poll_once()
     assert told == []
     site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 61 * NS_PER_SECOND
-    await site.recorder._once()
-    await site.recorder._once()
+    await site.recorder.poll_once()
+    await site.recorder.poll_once()
     await site.recorder.on_run_end()
     assert len(told) == 1
     assert told[0].startswith("2026-11-20: profit ")
@@ -253,10 +254,10 @@ async def test_a_run_that_begins_in_the_first_minute_of_a_day_tells_of_yesterday
     site = Site(tmp_path, told=lambda text, _: told.append(text))
     site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 30 * NS_PER_SECOND
     site.recorder.on_run_start(lambda: shown(site.now_ns), lambda: site.now_ns)
-    await site.recorder._once()
+    await site.recorder.poll_once()
     assert told == []
     site.now_ns += 31 * NS_PER_SECOND
-    await site.recorder._once()
+    await site.recorder.poll_once()
     await site.recorder.on_run_end()
     assert [text[:10] for text in told] == ["2026-11-20"]
 
@@ -268,11 +269,11 @@ async def test_a_day_is_told_once_the_journal_of_it_was_read(tmp_path, monkeypat
     site.journal.noise(NOON_NS, 8_000)
     site.traded(1)
     site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 61 * NS_PER_SECOND
-    await site.recorder._once()
+    await site.recorder.poll_once()
     assert site.recorder.progress.behind_bytes > 256 * 1024
     assert told == []
     monkeypatch.undo()
-    await site.recorder._once()
+    await site.recorder.poll_once()
     await site.recorder.on_run_end()
     assert len(told) == 1
     assert "1 fills" in told[0]
@@ -290,10 +291,10 @@ async def test_what_a_run_shows_waits_until_the_journal_of_the_runs_before_it_wa
     site.now_ns += 10
     begun = msgspec.structs.replace(shown(site.now_ns), started_ns=NOON_NS + 2)
     site.recorder.on_run_start(lambda: begun, lambda: site.now_ns)
-    await site.recorder._once()
+    await site.recorder.poll_once()
     assert site.recorder.progress.behind_bytes > 0
     monkeypatch.undo()
-    await site.recorder._once()
+    await site.recorder.poll_once()
     await site.recorder.on_run_end()
     store = site.store()
     seen = {a.label: len(store.marks(a.account, 0, site.now_ns + 1)) for a in store.accounts()}
@@ -308,24 +309,24 @@ async def test_records_that_are_lost_once_the_journal_no_longer_keeps_the_start_
     site = Site(tmp_path)
     site.recorder._is_lasting = is_lasting
     site.traded(1)
-    await site.recorder._once()
+    await site.recorder.poll_once()
     oldest = site.journal.path
     site.journal.segment()
     site.journal.series(NOON_NS + 2, market(1))
     site.traded(3)
-    await site.recorder._once()
+    await site.recorder.poll_once()
     assert site.kept() == ["f1", "f3"]
     oldest.unlink()
     site.path.unlink()
     site.now_ns += 6 * NS_PER_SECOND
-    await site.recorder._once()
+    await site.recorder.poll_once()
     assert site.recorder.progress.fault
     for _ in range(2):
-        await site.recorder._once()
+        await site.recorder.poll_once()
     # Nothing tells which run on an embedded venue it was.
     assert site.kept() == (["f3"] if is_lasting else [])
     site.traded(4)
-    await site.recorder._once()
+    await site.recorder.poll_once()
     await site.recorder.on_run_end()
     assert site.kept() == (["f3", "f4"] if is_lasting else [])
 
@@ -337,13 +338,13 @@ class Stumbling:
         self.fails = fails
         self.asked = 0
 
-    async def line(self, account: int, day: datetime.date) -> str:
+    async def summary_of(self, account: int, day: datetime.date) -> str:
         self.asked += 1
         if self.asked <= self.fails:
             raise StoreFault("no memory")
         return f"{day.isoformat()}: told"
 
-    async def end(self) -> None:
+    async def cancel(self) -> None:
         """Nothing is under way."""
 
 
@@ -353,13 +354,13 @@ async def test_a_day_that_cannot_be_stated_is_tried_again_and_given_up_after_thr
 ):
     told: list[str] = []
     site = Site(tmp_path, told=lambda text, _: told.append(text))
-    site.recorder._teller = stumbling = Stumbling(fails)
+    site.recorder._summary = stumbling = Stumbling(fails)
     site.traded(1)
-    await site.recorder._once()
+    await site.recorder.poll_once()
     site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 61 * NS_PER_SECOND
     faults = 0
     for _ in range(6):
-        await site.recorder._once()
+        await site.recorder.poll_once()
         faults += bool(site.recorder.progress.fault)
     assert stumbling.asked == asked
     assert told == (["2026-11-20: told"] if fails < 3 else [])
@@ -369,9 +370,9 @@ async def test_a_day_that_cannot_be_stated_is_tried_again_and_given_up_after_thr
 async def test_what_is_too_old_is_forgotten_as_days_go_by(tmp_path):
     site = Site(tmp_path)
     site.traded(1)
-    await site.recorder._once()
+    await site.recorder.poll_once()
     site.now_ns += 40 * 86_400 * NS_PER_SECOND
-    await site.recorder._once()
+    await site.recorder.poll_once()
     await site.recorder.on_run_end()
     assert site.kept() == []
 
@@ -380,7 +381,7 @@ async def test_a_run_trades_and_ends_well_whatever_becomes_of_its_records(tmp_pa
     def broken() -> Store:
         raise StoreFault("away")
 
-    recorder = Recorder(broken, tmp_path, "here", keep_days=30, look_s=0.01)
+    recorder = Recorder(broken, tmp_path, "here", keep_days=30, poll_s=0.01)
     trader = FakeTrader()
     runner = runner_of(trader, tmp_path, companions=(recorder,))
     ended = await run(runner)
@@ -391,10 +392,10 @@ async def test_a_run_trades_and_ends_well_whatever_becomes_of_its_records(tmp_pa
 
 
 async def test_a_hand_carries_over_what_is_raised_there():
-    hand = Hand("test")
-    assert await hand.do(lambda: 41 + 1) == 42
+    hand = DaemonThread("test")
+    assert await hand.run_call(lambda: 41 + 1) == 42
     with pytest.raises(ZeroDivisionError):
-        await hand.do(lambda: 1 // 0)
+        await hand.run_call(lambda: 1 // 0)
     assert hand.daemon
 
 

@@ -12,17 +12,16 @@ import pytest
 
 from bot.records.database import Sqlite, StoreFault
 from bot.records.day import bounds, choose, gather
-from bot.records.page import curves, page
+from bot.records.output import as_csv, as_text, cents_of, curves, page, plain, summary_line
 from bot.records.rows import (
     AccountRow,
     BalanceRow,
     Batch,
     MarkRow,
-    Picture,
     ProfitRow,
+    TraderSample,
     account_of,
 )
-from bot.records.shown import as_csv, as_text, cents_of, plain, summary_line
 from bot.records.statement import Statement, state
 from bot.records.store import Store
 from tests.records.days import ACCOUNT, BOOK, RUNGS, Days
@@ -220,7 +219,7 @@ def test_of_two_beginnings_that_fit_both_ends_of_a_day_the_one_seen_between_is_t
         if number == 0:
             held, cents = (10, 1_000_280) if late == "marks" else (3, 1_000_000)
         mark = MarkRow(key, days.now_ns, 40_000, held, 0)
-        sqlite.write_picture(ACCOUNT.account, Picture((mark,), None))
+        sqlite.write_sample(ACCOUNT.account, TraderSample((mark,), None))
         balance = BalanceRow(days.now_ns, days.now_ns + 1, cents)
         sqlite.write([Batch(ACCOUNT, balances=[balance])], None)
         days.go_on(900)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from bot.io.secret import Secret
 from bot.records.database import Postgres, Sqlite, StoreFault
-from bot.records.migrate import migrate, version_of
 from bot.records.rows import (
     AccountRow,
     BalanceRow,
@@ -23,15 +22,15 @@ from bot.records.rows import (
     FillRow,
     MarkedRow,
     MarkRow,
-    Picture,
     ProfitRow,
     RungRow,
     Settled,
+    TraderSample,
     ValuedRow,
     account_of,
 )
-from bot.records.schema import STEPS
 from bot.records.store import Store
+from bot.records.tables import STEPS, migrate, version_of
 from tests.house.tree import ROOT
 from tests.records.killed import MORE
 from tests.records.servers import PASSWORD
@@ -84,7 +83,7 @@ def whole() -> Batch:
 
 
 CURSOR = CursorRow(ACCOUNT.account, 3, 1, 4_711, 30)
-PICTURE = Picture(
+PICTURE = TraderSample(
     (MarkRow("m-1", 40, 41_600, 3, 0), MarkRow("m-2", 40, None, 0, 7)),
     ProfitRow(40, 1, -1_500, 2_000, -3_000, 500, 1, 400, 3_000),
 )
@@ -109,7 +108,7 @@ def everything(store: Store) -> list[object]:
 
 def test_what_is_written_is_read_back_exactly(store):
     assert store.write([whole()], CURSOR) == 2
-    store.write_picture(ACCOUNT.account, PICTURE)
+    store.write_sample(ACCOUNT.account, PICTURE)
     fills = [fill(1), fill(2, outcome="no", side="sell", fee_cents=0)]
     assert everything(store) == [
         CURSOR,
@@ -126,10 +125,10 @@ def test_what_is_written_is_read_back_exactly(store):
 
 def test_what_is_written_again_changes_nothing(store):
     store.write([whole()], CURSOR)
-    store.write_picture(ACCOUNT.account, PICTURE)
+    store.write_sample(ACCOUNT.account, PICTURE)
     before = everything(store)
     assert store.write([whole(), whole()], CURSOR) == 0
-    store.write_picture(ACCOUNT.account, PICTURE)
+    store.write_sample(ACCOUNT.account, PICTURE)
     assert everything(store) == before
 
 
@@ -169,7 +168,7 @@ def test_two_bots_in_one_store_do_not_see_each_other(connect, store):
 def test_of_ten_minutes_the_first_and_the_last_look_are_kept(store):
     looks = [MarkRow("m-1", at, at, 0, 0) for at in (5, 9, 7, 600 * NS_PER_SECOND)]
     for look in looks:
-        store.write_picture(ACCOUNT.account, Picture((look,), None))
+        store.write_sample(ACCOUNT.account, TraderSample((look,), None))
     kept = store.marks(ACCOUNT.account, 0, DAY_NS)
     assert [row.at_ns for row in kept] == [5, 9, 600 * NS_PER_SECOND]
 
@@ -362,7 +361,7 @@ def test_a_log_that_cannot_be_read_for_want_of_its_index_says_what_to_do(tmp_pat
     for each in (path, tmp_path / "records.sqlite3-wal"):
         shutil.copy(each, copy / each.name)
     writer.close()
-    monkeypatch.setattr("bot.records.database.takes_no_writes", lambda _path: True)
+    monkeypatch.setattr("bot.records.database.is_read_only_mount", lambda _path: True)
     with pytest.raises(StoreFault, match=r"records\.sqlite3-wal: holds the newest rows.*-shm"):
         Store(lambda: Sqlite(copy / "records.sqlite3", is_read_only=True), BOOK)
 

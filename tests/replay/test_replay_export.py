@@ -212,8 +212,8 @@ def test_on_a_full_disk_it_says_which_folder_could_not_be_written(monkeypatch, t
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("bot.lab.session.segments_meant", lambda journal: [journal])
-    monkeypatch.setattr("bot.lab.export.export", full)
+    monkeypatch.setattr("bot.cli.export.segments_meant", lambda journal: [journal])
+    monkeypatch.setattr("bot.cli.export.exported", full)
     folder = tmp_path / "tables"
     ended = CliRunner().invoke(app, ["export", str(tmp_path), "--csv", str(folder)])
     assert ended.exit_code == 2

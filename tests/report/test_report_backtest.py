@@ -45,7 +45,7 @@ def test_a_name_that_is_a_circle_of_links_is_told_whatever_it_is_named_for(ran):
     read, written = invoke("report", circle), invoke("report", ran[0], "--html", circle)
     assert (read.exit_code, written.exit_code) == (3, 2)
     assert read.stderr == f"{circle}: Too many levels of symbolic links\n"
-    assert written.stderr.startswith(f"{circle}: no place for a file: Too many levels")
+    assert written.stderr.startswith(f"{circle}: no file can be written here: Too many levels")
 
 
 def test_to_be_watched_changes_nothing(ran):
@@ -109,7 +109,16 @@ def test_a_session_of_the_records_that_were_asked_for_did_not_end_early(tmp_path
 def test_the_page_says_whether_faults_were_injected(tmp_path, rate):
     tape, page = written(tmp_path / "tape", RECORDS), tmp_path / "page.html"
     config = configured(tmp_path, "fixed_spread")
-    arguments = ("--data", tape, "--config", config, "--readings", "pessimistic", "--faults", rate)
+    arguments = (
+        "--data",
+        tape,
+        "--config",
+        config,
+        "--queue-model",
+        "pessimistic",
+        "--faults",
+        rate,
+    )
     done = invoke("backtest", *arguments, "--json", "--html", page)
     (result,) = json.loads(done.stdout)["results"]
     befallen = sum(result["faults"].values())

@@ -6,7 +6,7 @@ import re
 import msgspec
 import pytest
 
-from bot.cli.report import _text as in_words
+from bot.cli.report import session_text as in_words
 from bot.lab.report.page import differences, report
 from bot.lab.report.sampler import MOMENTS_MAX
 from bot.lab.report.session import Uptime

@@ -472,7 +472,7 @@ def test_hanging_orders_never_grow_beyond_one_a_price() -> None:
     for now in range(50):
         one.at(now)
         one.at(now + 0.5, fill(BID, 48, 10))
-    standing = one.strategy._cycles["m0"].standing  # type: ignore[attr-defined]
+    standing = one.strategy._cycles["m0"].orders  # type: ignore[attr-defined]
     assert [each for each in standing if each[3]] == [(ASK, 52, 500, True)]
 
 

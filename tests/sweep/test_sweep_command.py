@@ -142,12 +142,12 @@ def test_the_page_needs_nothing_else_and_shows_every_key(tmp_path):
         ([*keys(LOT + "=1,2"), "--objective", "sys:exit"], "sys is in no file"),
         ([*keys(LOT + "=1,2"), "--seeds", "8990-9001"], "nothing is ever tuned on them"),
         ([*keys(LOT + "=1,2"), "--seeds", "9999"], "nothing is ever tuned on them"),
-        ([*keys(LOT + "=1,2"), "--splits", "30"], "20 cases allow 10"),
+        ([*keys(LOT + "=1,2"), "--cv-blocks", "30"], "20 cases allow 10"),
         ([*keys(LOT + "=1,2"), "--trials", "1"], "the grid has 2"),
         ([*keys(LOT + "=1,2"), "--data", "x"], "exactly one of --data and --world"),
         (keys(LOT + "=0.5:3.0"), "has no grid"),
-        ([*keys(LOT + "=1,2"), "--results", "nowhere/x.jsonl"], "no place for a file"),
-        ([*keys(LOT + "=1,2"), "--results", "/proc/x.jsonl"], "no place for a file"),
+        ([*keys(LOT + "=1,2"), "--results", "nowhere/x.jsonl"], "no file can be written here"),
+        ([*keys(LOT + "=1,2"), "--results", "/proc/x.jsonl"], "no file can be written here"),
     ],
 )
 def test_what_cannot_be_used_ends_with_2_and_says_what_can(arguments, told):
@@ -213,7 +213,7 @@ def test_ctrl_c_before_anything_can_be_compared_ends_with_4_and_says_so(tmp_path
     arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-4")
     result = swept(*WORLD, *arguments)
     assert result.exit_code == 4
-    assert "before the base configuration was lived" in result.stderr
+    assert "before the configuration itself had run" in result.stderr
 
 
 def test_a_configuration_that_fails_as_it_stands_ends_with_2(tmp_path):
@@ -252,6 +252,6 @@ def test_a_weight_of_the_deviation_without_bounds_is_refused(risk):
 
 def test_a_reading_that_there_is_not_is_told_with_its_option(tmp_path):
     over = keys("strategy.params.levels=1,2")
-    result = swept("--config", CONFIG, "--data", tmp_path, *over, "--reading", "avers")
+    result = swept("--config", CONFIG, "--data", tmp_path, *over, "--queue-model", "avers")
     assert result.exit_code == 2
-    assert "--reading avers: want some of pessimistic, expected, optimistic" in result.output
+    assert "--queue-model avers: some of pessimistic, expected, optimistic" in result.output

@@ -70,7 +70,7 @@ def test_both_bounds_stand_beside_what_happened_and_the_models_error(state):
 
 def test_as_json_every_side_has_the_same_figures(state):
     told = json.loads(
-        invoke(state, "--set", "risk.order_qty=5", "--bound", "likely", "--json").stdout
+        invoke(state, "--set", "risk.order_qty=5", "--queue-model", "expected", "--json").stdout
     )
     assert [played["reading"] for played in told["played"]] == ["expected"]
     for played in told["played"]:
@@ -83,7 +83,7 @@ def test_as_json_every_side_has_the_same_figures(state):
 
 
 def test_what_happened_is_what_the_journal_holds(state, entries):
-    told = json.loads(invoke(state, "--bound", "likely", "--json").stdout)
+    told = json.loads(invoke(state, "--queue-model", "expected", "--json").stdout)
     sent = [each.message.request for each in entries if isinstance(each.message, m.Send)]
     assert told["happened"]["requests"]["create"] == sum(isinstance(s, m.Create) for s in sent)
     assert told["happened"]["requests"]["cancel"] == sum(
@@ -110,7 +110,7 @@ STRATEGY = Faulty
 def test_a_strategy_that_is_at_fault_is_told_with_what_it_did_first(state, tmp_path):
     path = tmp_path / "faulty.py"
     path.write_text(FAULTY)
-    asked = (state, "--set", f"strategy.name={path}", "--bound", "averse")
+    asked = (state, "--set", f"strategy.name={path}", "--queue-model", "pessimistic")
     assert re.search(
         r"^pessimistic, changed: \d+ strategy errors, the first: .*ValueError: no idea",
         invoke(*asked).stdout,
@@ -122,11 +122,13 @@ def test_a_strategy_that_is_at_fault_is_told_with_what_it_did_first(state, tmp_p
 
 
 def test_without_a_fault_of_a_strategy_none_is_told(state):
-    assert "strategy errors" not in invoke(state, "--bound", "averse").stdout
+    assert "strategy errors" not in invoke(state, "--queue-model", "pessimistic").stdout
 
 
 def test_a_part_of_a_session_is_told_up_to_there(state):
-    told = json.loads(invoke(state, "--until", "2s", "--bound", "averse", "--json").stdout)
+    told = json.loads(
+        invoke(state, "--until", "2s", "--queue-model", "pessimistic", "--json").stdout
+    )
     assert told["cut"] == "as asked for"
     assert (told["ended_ns"] - told["begun_ns"]) / 1e9 == pytest.approx(2, abs=0.2)
 
@@ -136,7 +138,7 @@ def test_a_part_of_a_session_is_told_up_to_there(state):
     [
         ("--set", "strategy.params.levls=3"),
         ("--set", "throttle.dwell_ms=0"),
-        ("--bound", "kind"),
+        ("--queue-model", "optimistic"),
         ("--read-lag", "5"),
         ("--until", "soon"),
         ("--config", "nowhere.yaml"),
@@ -148,7 +150,9 @@ def test_what_cannot_be_wanted_ends_with_2(state, options):
 
 def test_another_file_may_be_tried(state, tmp_path):
     (tmp_path / "other.yaml").write_text(CONFIG)
-    done = invoke(state, "--config", tmp_path / "other.yaml", "--bound", "averse", "--json")
+    done = invoke(
+        state, "--config", tmp_path / "other.yaml", "--queue-model", "pessimistic", "--json"
+    )
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["changed"]
 
@@ -212,15 +216,21 @@ def test_a_run_beside_other_series_ends_with_3(entries, tmp_path):
 def test_of_several_runs_the_newest_is_taken_or_the_one_that_is_named(entries, tmp_path):
     journal(tmp_path / "journal-00000001.log", entries)
     journal(tmp_path / "journal-00000002.log", entries)
-    newest = json.loads(invoke(tmp_path, "--bound", "averse", "--until", "1s", "--json").stdout)
+    newest = json.loads(
+        invoke(tmp_path, "--queue-model", "pessimistic", "--until", "1s", "--json").stdout
+    )
     assert newest["segments"] == ["journal-00000002.log"]
     named = tmp_path / "journal-00000001.log"
-    first = json.loads(invoke(named, "--bound", "averse", "--until", "1s", "--json").stdout)
+    first = json.loads(
+        invoke(named, "--queue-model", "pessimistic", "--until", "1s", "--json").stdout
+    )
     assert first["segments"] == ["journal-00000001.log"]
 
 
 def test_the_json_tells_what_the_model_was_told_and_no_fee_or_latency_that_nothing_had(state):
-    done = invoke(state, "--bound", "averse", "--read-lag", "5ms", "--seed", 3, "--json", "--quiet")
+    done = invoke(
+        state, "--queue-model", "pessimistic", "--read-lag", "5ms", "--seed", 3, "--json", "--quiet"
+    )
     assert json.loads(done.stdout)["terms"] == {"read_lag_ns": 5_000_000, "power": 3.0, "seed": 3}
 
 
@@ -229,5 +239,5 @@ def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_pat
     world = recorded(often(odds, ("not_connected",)), tmp_path / "state")
     summed = world.processes[-1].trader.out.counters.refused
     assert summed["not_connected"] > 0
-    done = invoke(tmp_path / "state", "--bound", "averse", "--json", "--quiet")
+    done = invoke(tmp_path / "state", "--queue-model", "pessimistic", "--json", "--quiet")
     assert json.loads(done.stdout)["happened"]["refused"] == summed

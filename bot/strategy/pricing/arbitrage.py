@@ -1,7 +1,7 @@
-"""Which prices of a ladder contradict each other: pairs of rungs that pay whatever happens.
+"""Arbitrage on a ladder: pairs of rungs whose prices pay in every outcome.
 
-Where a rung pays, every lower one pays. So a higher rung's bid above a lower one's ask is money
-given away, and where there is no such pair a curve of survival fits between all bids and asks.
+If a rung pays, every lower one pays. So a higher rung's bid above a lower one's ask is free money.
+Without such a pair, a survival curve fits between all bids and asks.
 
 Formulas: docs/pricing.md#section-1h.
 """
@@ -28,8 +28,8 @@ def arbitrages(
 ) -> tuple[Arbitrage, ...]:
     """For each rung whose bid is above a lower rung's ask, the best such pair.
 
-    None where a side is empty. A non-increasing curve inside all bid-ask intervals exists if and
-    only if there is none among different rungs, so pairs are the complete test.
+    None for an empty side. A non-increasing curve inside all bid-ask intervals exists if and only
+    if there is no such pair, so pairs are the complete test.
     """
     found: list[Arbitrage] = []
     cheapest: tuple[Price, int] | None = None

@@ -1,9 +1,8 @@
-"""Avellaneda and Stoikov's two formulas, and the two that hummingbot made of them.
+"""Avellaneda and Stoikov's two formulas, and hummingbot's two variants.
 
-A dealer who holds q values a share at the mid less a charge for the risk of q until the end, and
-asks for a spread on top that pays for that risk and for the distance flow still comes from.
-
-Pure arithmetic. A mid and a holding may be numbers or numpy arrays of one shape.
+A dealer with inventory q values a share at the mid less a charge for the risk of q until the end,
+and quotes a spread that pays for that risk and for the distance from which flow arrives. A mid and
+an inventory may be numbers or numpy arrays of one shape.
 
 Source: Avellaneda and Stoikov, High-frequency trading in a limit order book, Quantitative Finance
 8(3), 2008, equations 2.9, 2.10 and 3.18.
@@ -21,10 +20,10 @@ Real = TypeVar("Real", float, npt.NDArray[np.float64])
 def reservation_price(
     mid: Real, held: Real, risk_aversion: float, volatility: float, time_left: float
 ) -> Real:
-    """What a share is worth to someone who holds `held`: mid - q gamma sigma^2 (T - t).
+    """The worth of a share with inventory `held`: mid - q gamma sigma^2 (T - t).
 
-    mid: cents. held: signed, in the size that risk_aversion is meant for. risk_aversion: gamma, per
-    cent and per unit held. volatility: sigma, cents per root of the unit of time_left.
+    mid: cents. held: signed, in the unit of risk_aversion. risk_aversion: gamma, per cent and per
+    unit held. volatility: sigma, cents per root of the unit of time_left.
     time_left: T - t, 0 or more.
     """
     return mid - held * (risk_aversion * volatility * volatility * time_left)
@@ -43,16 +42,16 @@ def optimal_spread(
 
 
 def liquidity_spread(risk_aversion: float, decay: float) -> float:
-    """The part of the spread that is there without any risk: (2/gamma) ln(1 + gamma/k), cents."""
+    """The part of the spread without any risk: (2/gamma) ln(1 + gamma/k), cents."""
     return 2 / risk_aversion * math.log1p(risk_aversion / decay)
 
 
 def excess_fraction(base: float, cash: float, price: float, target: float) -> float | None:
-    """How much more of the base than its target is held, as a part of all that is owned.
+    """The excess of the base over its target, as a part of the whole portfolio.
 
     base: shares, signed. cash: in the unit of price times a share. price: above 0. target: the
-    part of the whole that should be base, 0..1. -1..1 where nothing is short; None where nothing
-    is owned.
+    part of the whole that should be base, 0..1. Returns -1..1 without a short side; None for an
+    empty portfolio.
     """
     whole = cash / price + base
     if whole <= 0:
@@ -66,8 +65,8 @@ def tick_reservation_price(
     """Hummingbot's reservation price: mid - q gamma vol t, in cents.
 
     Its q is a part of the portfolio (`excess_fraction`), its volatility is cents per tick and not
-    squared, and its time is the part of the session that is left, 0..1: so gamma is a pure number,
-    the share of one tick's volatility that a full portfolio moves the price by.
+    squared, and its time is the part of the session that is left, 0..1. So gamma is a number: the
+    part of one tick's volatility by which a full portfolio moves the price.
     """
     return mid - excess * risk_factor * tick_volatility * left
 

@@ -1,8 +1,8 @@
-"""What a quote must earn besides its fee: for those who know more, for cash tied up, for its own
-age, and for the room that it takes in the event's limit of loss.
+"""What a quote must earn besides its fee: for adverse selection, locked cash, staleness, and its
+use of the event's loss limit.
 
-All in cents per share. A rung's slope is 100 phi(d) cents per standard deviation, d how many of
-them it is in the money (`bot.strategy.pricing.probit.slope`).
+All in cents per share. The slope of a rung d standard deviations in the money is 100 phi(d) cents
+per standard deviation (`bot.strategy.pricing.probit.slope`).
 
 Formulas: docs/pricing.md#section-1c, #section-1f, #section-1g.
 """
@@ -16,31 +16,29 @@ from bot.strategy.pricing.probit import probit, slope
 from venue.wire.money import PAYOUT_CENTS
 
 ADVERSE_PROBIT: Final = 0.02
-"""How far a fill moves the value before anything is learned, in standard deviations of the curve
-(judgement)."""
+"""Prior of how far a fill moves the value, in standard deviations of the curve (judgement)."""
 
 PRIOR_FILLS: Final = 50.0
-"""So many fills weigh as much as what was assumed before them (specified)."""
+"""Weight of the prior, in fills (specified)."""
 
 
 def adverse_prior(slope_cents: float, adverse_probit: float = ADVERSE_PROBIT) -> float:
-    """Half of what a fill is taken to move the value by, before any is seen."""
+    """Half of the prior move of the value by a fill."""
     return 0.5 * adverse_probit * slope_cents
 
 
 def shrunk(mean_cents: float, fills: float, prior_cents: float) -> float:
-    """A mean of so many fills drawn to what was assumed before them; never below 0: who trades
-    with us for worse than nothing is no reason to quote closer than the costs."""
+    """The mean of `fills` fills shrunk to the prior; never below 0, because takers who lose to us
+    are no reason to quote closer than the costs."""
     drawn = (fills * mean_cents + PRIOR_FILLS * prior_cents) / (fills + PRIOR_FILLS)
     return max(0.0, drawn)
 
 
 def glosten_milgrom(chance: float, informed: float, sign: int) -> float:
-    """How far a quote stands from the value where a part of the takers know the outcome, cents.
+    """The distance from the value of the zero-profit quote of Glosten and Milgrom, cents.
 
-    The zero-profit quote of Glosten and Milgrom for an outcome of yes or no: the most that those
-    who know more can be worth. chance: S, 0..1. informed: their share, 0..1. sign: -1 for an ask,
-    +1 for a bid, as everywhere.
+    It is the highest cost of informed takers of a binary outcome. chance: S, 0..1. informed: their
+    share, 0..1. sign: -1 for an ask, +1 for a bid.
     """
     base = 1 - sign * informed * (2 * chance - 1)
     if base <= 0:
@@ -49,20 +47,20 @@ def glosten_milgrom(chance: float, informed: float, sign: int) -> float:
 
 
 def capital(price: float, qty: int, held_qty: int, dollar_cents: float) -> float:
-    """The charge for the cash that an order ties up until the event resolves.
+    """The charge for the cash that an order locks until the event resolves.
 
-    price: cents that one bought share of the outcome costs. held_qty: shares of the other outcome
-    held, of 0 or more: an order sells those first, and that ties up nothing. dollar_cents: what a
-    dollar tied up until then costs.
+    price: cents of one bought share of the outcome. held_qty: held shares of the other outcome, 0
+    or more, which an order sells first without locking cash. dollar_cents: cost of a dollar locked
+    until then.
     """
     bought = qty - held_qty
     return dollar_cents * (price / PAYOUT_CENTS) * (bought / qty) if bought > 0 else 0.0
 
 
 def staleness(volatility: float, age_s: float, sd_cents: float, doubt_part: float) -> float:
-    """What a quote loses by standing where the value was: its move over the quote's age, and a part
-    of what is not known of the value. volatility: cents per sqrt(second). age_s: latency and the
-    time between two looks. sd_cents: of the fair value; doubt_part: that part of it."""
+    """The cost of a stale quote: the move of the value over its age, and a part of the uncertainty
+    of the value. volatility: cents per sqrt(second). age_s: latency plus the time between
+    decisions. sd_cents: of the fair value; doubt_part: that part of it."""
     return volatility * math.sqrt(age_s) + doubt_part * sd_cents
 
 
@@ -70,32 +68,31 @@ _SLOPES: Final = tuple(slope(probit(cents)) for cents in range(PAYOUT_CENTS + 1)
 
 
 def slope_of(fair_cents: float) -> float:
-    """The slope of a rung of this fair value (0..100), cents per standard deviation, to the cent
-    of value."""
+    """The slope at this fair value (0..100) rounded to a cent, cents per standard deviation."""
     return _SLOPES[round(fair_cents)]
 
 
 # --- the limit of loss ----------------------------------------------------------------------------
 #
-# Shares at 98 cents of an outcome that is all but certain lose next to nothing on average, and 98
-# cents each at worst. So where the limit is tight a share must earn a hurdle by every dollar that
-# it adds to the worst case of what is held, and is worth that much more where it takes from it.
+# Shares at 98 cents of an outcome that is almost certain lose very little on average, and 98 cents
+# each at worst. So if the loss limit is tight, a share must earn a hurdle for every dollar that it
+# adds to the worst case, and gets the same credit for every dollar that it takes from it.
 #
-# More YES held on any rung never makes a bid cheaper, nor an ask dearer: a share of YES pays from
-# one outcome on upward, another pays from another one on, and the least over a chain of outcomes of
-# such sums has decreasing differences. Measured in docs/strategies.md.
+# More YES held in any rung never lowers the charge of a bid, nor raises that of an ask: a YES share
+# pays from one outcome upward, another from another one, and the minimum over a chain of outcomes
+# of such sums has decreasing differences. Measured in docs/strategies.md.
 
 _TIGHT: Final = 4.0
 _AMPLE: Final = 6.0
-"""Limits of loss in units of what all levels of all rungs pay out: up to the first the whole hurdle
-counts, from the second on none of it (measured at 1.1, 2.9 and 7.1)."""
+"""Loss limits in units of the payout of all levels of all rungs: up to the first the whole hurdle
+applies, from the second on none of it (measured at 1.1, 2.9 and 7.1)."""
 
 
 def tightness(limit_cents: int | None, rungs: int, full_qty: int) -> float:
-    """The part of the hurdle that counts, 0..1, in tenths.
+    """The part of the hurdle that applies, 0..1, in tenths.
 
-    limit_cents: what the event may lose, None without a limit. rungs: of the event, 1 or more.
-    full_qty: shares of all levels of one side of a rung, 1 or more.
+    limit_cents: the event's loss limit, None without one. rungs: of the event, 1 or more. full_qty:
+    shares of all levels of one side of a rung, 1 or more.
     """
     if limit_cents is None:
         return 0.0
@@ -111,15 +108,14 @@ def charges(
     lot_qty: int,
     cents_per_dollar: float,
 ) -> list[tuple[float, float]]:
-    """What a share bid for and one offered must earn, cents, of each rung in `fairs`; below 0 where
-    it takes from the worst case.
+    """What a bid share and an ask share must earn, cents, of each rung in `fairs`; below 0 if it
+    reduces the worst case.
 
-    held: YES and NO shares of every rung, the lowest strike first. fairs: of the rungs that have
-    one, their place in `held` and the fair value in cents, at which a lot of `lot_qty` shares (1 or
-    more) is taken to be bought or sold.
+    held: YES and NO shares of every rung, the lowest strike first. fairs: (place in `held`, fair
+    value in cents), at which a lot of `lot_qty` shares (1 or more) is assumed to trade.
     """
     gains = [yes - no for yes, no in held]
-    # In outcome b the b lowest rungs pay YES; what all outcomes have in common is left out.
+    # In outcome b the b lowest rungs pay YES; amounts common to all outcomes cancel.
     owned = [PAYOUT_CENTS * qty for qty in accumulate(gains, initial=0)]
     worst = min(owned)
     below = list(accumulate(owned, min))
@@ -129,7 +125,7 @@ def charges(
     out = []
     for place, fair in fairs:
         lost, won = lot_qty * fair, lot_qty * (PAYOUT_CENTS - fair)
-        # A bid loses where the rung resolves NO, in outcomes up to its place; an ask beyond it.
+        # A bid loses in outcomes up to its place, where the rung resolves NO; an ask beyond it.
         bid = worst - min(below[place] - lost, above[place + 1] + won)
         ask = worst - min(below[place] + lost, above[place + 1] - won)
         out.append((rate * bid, rate * ask))

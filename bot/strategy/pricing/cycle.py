@@ -1,11 +1,10 @@
 """Hummingbot's cycle of orders: placed together, left alone, replaced together on a clock.
 
-One `Cycle` serves one rung. It remembers which wishes stand, takes fills off them, and tells when
-new ones may be placed; what they are is the strategy's. Nothing else asks for orders in this way:
-a strategy of this house says anew at each view what it wants.
+One `Cycle` serves one market. It tracks the orders of the cycle, subtracts their fills, and decides
+when new ones may be placed; the strategy decides which. All other strategies state their quotes at
+each view instead.
 """
 
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -21,7 +20,7 @@ _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 
 
-class Wish(NamedTuple):
+class NewOrder(NamedTuple):
     """An order to be placed: a whole-cent price and shares."""
 
     side: BookSide
@@ -30,16 +29,16 @@ class Wish(NamedTuple):
 
 
 class CycleRules(msgspec.Struct, frozen=True):
-    """When orders are replaced, kept and given up. Times in seconds, the rest fractions.
+    """When orders are replaced, kept and cancelled. Times in seconds, the rest fractions.
 
-    refresh_s: how long orders stand. tolerance: how far a new price may be from the old one, as a
-    part of it, for the orders to be left; below 0 they never are. filled_delay_s: how long nothing
-    new is placed after an order filled whole. max_age_s: an order older than this is renewed in
-    full where `renews_aged`, else given up. cancels_while_waiting: whether orders whose time is up
-    go although nothing may be placed yet. hanging_away: the distance, as a part of the value, at
-    which an order that was left hanging is given up; None leaves none hanging.
-    min_spread: an order nearer to the value than this part of it is given up.
-    takes: whether a wish that crosses the book of others trades at once, tried once a turn.
+    refresh_s: the time between replacements. tolerance: orders stay if the new price is within this
+    part of the old one; below 0 they never stay. filled_delay_s: without new orders after one
+    filled whole. max_age_s: an older order is renewed in full if `renews_aged`, else cancelled.
+    cancels_while_waiting: orders are cancelled after `refresh_s` even if none may be placed yet.
+    hanging_away: the distance, as a part of the value, at which a hanging order is cancelled; None
+    means that none hangs. min_spread: an order nearer to the value than this part of it is
+    cancelled. takes: an order that crosses the book of others trades at once, tried once a
+    refresh.
     """
 
     refresh_s: float
@@ -53,9 +52,9 @@ class CycleRules(msgspec.Struct, frozen=True):
     takes: bool = False
 
 
-class _RestingWish(msgspec.Struct):
-    """A wish that stands: shares left of those placed, since when, whether it hangs, and whether
-    it has still to trade with what it crossed when it was placed."""
+class _CycleOrder(msgspec.Struct):
+    """An order of the cycle. left: of the shares placed. hangs: left over when the other side
+    filled. crosses: it has still to trade with the quotes that it crosses."""
 
     side: BookSide
     price: int
@@ -66,55 +65,51 @@ class _RestingWish(msgspec.Struct):
     crosses: bool = False
 
 
-def _price_of(standing: _RestingWish) -> int:
-    return standing.price
-
-
 def _crosses(side: BookSide, price: int, rung: RungView) -> bool:
-    """Whether an order at this price would trade with the book of others."""
+    """True if an order at this price would trade with the book of others."""
     if side is _BID:
         return rung.best_ask is not None and price >= rung.best_ask
     return rung.best_bid is not None and price <= rung.best_bid
 
 
 class Cycle:
-    """The standing wishes of one rung and the two clocks that replace them."""
+    """The orders of one market and the two clocks that replace them."""
 
     def __init__(self, rules: CycleRules) -> None:
         self._rules = rules
-        self._standing: list[_RestingWish] = []
+        self._orders: list[_CycleOrder] = []
         self._create_s = 0.0
         self._cancel_s = 0.0
         self._whole = {_BID: 0, _ASK: 0}
-        self._shown: Wanted = ()
+        self._last: Wanted = ()
 
     @property
-    def standing(self) -> tuple[tuple[BookSide, int, int, bool], ...]:
-        """(side, price, shares left, whether it hangs) of every wish that stands."""
-        return tuple((each.side, each.price, each.left, each.hangs) for each in self._standing)
+    def orders(self) -> tuple[tuple[BookSide, int, int, bool], ...]:
+        """(side, price, shares left, True if it hangs) of every order."""
+        return tuple((each.side, each.price, each.left, each.hangs) for each in self._orders)
 
     def may_create(self, now_s: float) -> bool:
-        """Whether a proposal is wanted from the strategy now."""
+        """True if new orders may be placed now."""
         return self._create_s <= now_s
 
     def filled_whole(self, side: BookSide) -> int:
-        """How many orders of a side have filled whole since both sides had filled equally often:
-        what ping-pong leaves out. Orders left hanging do not count."""
+        """How many more orders of a side have filled whole since both sides were equal, without
+        hanging ones: ping-pong leaves out as many."""
         return self._whole[side]
 
-    def clear(self) -> Wanted:
-        """Drop all wishes, as where there is no value to hold them to; new ones may follow."""
-        self._standing.clear()
+    def drop_orders(self) -> Wanted:
+        """Cancel all orders, as while there is no value; new ones may follow at once."""
+        self._orders.clear()
         self._create_s = self._cancel_s = 0.0
-        return self._show(())
+        return self._reuse(())
 
-    def book(self, fills: Iterable[OwnFill], now_s: float, part: int = 1) -> None:
-        """Take fills off the wishes they belong to: first those at the very price, then the
-        boldest of the side, for a take may fill at a better price than it was wished at. part: what
-        wishes are divided by (`EventView.size_part`): so much of a wish is all that there was."""
+    def book_fills(self, fills: Iterable[OwnFill], now_s: float, part: int = 1) -> None:
+        """Subtract fills from their orders: first those at the same price, then the boldest of the
+        side, because a take may fill at a better price. part: the divisor of sizes
+        (`EventView.size_part`)."""
         for fill in fills:
-            same = [each for each in self._standing if each.side is fill.side]
-            same.sort(key=_price_of, reverse=fill.side is _BID)
+            same = [each for each in self._orders if each.side is fill.side]
+            same.sort(key=lambda each: each.price, reverse=fill.side is _BID)
             exact = [each for each in same if each.price == fill.price]
             others = [each for each in same if each.price != fill.price]
             left = int(fill.qty) * part
@@ -124,11 +119,11 @@ class Cycle:
                 left -= used
                 if used and each.left < part:
                     each.left = 0
-                    self._completed(each, now_s)
-        self._standing = [each for each in self._standing if each.left > 0]
+                    self._on_whole_fill(each, now_s)
+        self._orders = [each for each in self._orders if each.left > 0]
 
-    def _completed(self, order: _RestingWish, now_s: float) -> None:
-        """An order filled whole: wait before the next, and leave the other side hanging."""
+    def _on_whole_fill(self, order: _CycleOrder, now_s: float) -> None:
+        """Wait before the next order, and leave the other side hanging."""
         if order.hangs:
             return
         self._create_s = now_s + self._rules.filled_delay_s
@@ -140,10 +135,10 @@ class Cycle:
             self._leave_hanging(order.side.other)
 
     def _leave_hanging(self, side: BookSide) -> None:
-        """Let the wishes of a side hang, one a price, so that there are never more than prices."""
-        at: dict[int, _RestingWish] = {}
+        """Let the orders of a side hang, merged to one a price."""
+        at: dict[int, _CycleOrder] = {}
         kept = []
-        for each in self._standing:
+        for each in self._orders:
             if each.side is not side:
                 kept.append(each)
             elif each.price in at:
@@ -153,22 +148,22 @@ class Cycle:
                 each.hangs = True
                 at[each.price] = each
                 kept.append(each)
-        self._standing = kept
+        self._orders = kept
 
     def step(
-        self, proposal: Sequence[Wish] | None, value: float, rung: RungView, now_s: float
+        self, proposal: Sequence[NewOrder] | None, value: float, rung: RungView, now_s: float
     ) -> Wanted:
-        """Give up what is due, place the proposal where nothing of the last one stands, and say
-        what is wanted. proposal: None while nothing may be placed (`may_create`)."""
-        self._give_up_due(proposal, now_s)
-        self._give_up_misplaced(value)
-        self._mind_age(now_s)
-        if proposal is not None and all(each.hangs for each in self._standing):
-            self._place(proposal, rung, now_s)
-        return self._show((*self._resting(rung), *self._takes(rung)))
+        """Cancel orders that are due, place the proposal if none of the last one is left, and
+        return the quotes. proposal: None while nothing may be placed (`may_create`)."""
+        self._cancel_due(proposal, now_s)
+        self._cancel_misplaced(value)
+        self._check_age(now_s)
+        if proposal is not None and all(each.hangs for each in self._orders):
+            self._place_orders(proposal, rung, now_s)
+        return self._reuse((*self._resting(rung), *self._takes(rung)))
 
-    def _give_up_due(self, proposal: Sequence[Wish] | None, now_s: float) -> None:
-        active = [each for each in self._standing if not each.hangs]
+    def _cancel_due(self, proposal: Sequence[NewOrder] | None, now_s: float) -> None:
+        active = [each for each in self._orders if not each.hangs]
         if not active or self._cancel_s > now_s:
             return
         if proposal is None and not self._rules.cancels_while_waiting:
@@ -178,14 +173,14 @@ class Cycle:
                 each.crosses = self._rules.takes
             self._set_clocks(now_s)
             return
-        self._standing = [each for each in self._standing if each.hangs]
+        self._orders = [each for each in self._orders if each.hangs]
 
-    def _is_near(self, active: list[_RestingWish], proposal: Sequence[Wish]) -> bool:
-        """Whether both sides have as many orders as proposed, each within the tolerance. Sizes
-        are not compared, as in the original."""
+    def _is_near(self, active: list[_CycleOrder], proposal: Sequence[NewOrder]) -> bool:
+        """True if both sides have as many orders as proposed, each within the tolerance. Sizes are
+        not compared, as in the original."""
         for side in (_BID, _ASK):
             old = sorted(each.price for each in active if each.side is side)
-            new = sorted(wish.price for wish in proposal if wish.side is side)
+            new = sorted(each.price for each in proposal if each.side is side)
             if len(old) != len(new):
                 return False
             for was, price in zip(old, new, strict=True):
@@ -193,53 +188,51 @@ class Cycle:
                     return False
         return True
 
-    def _give_up_misplaced(self, value: float) -> None:
-        """Drop hanging wishes too far from the value, and others too near to it."""
+    def _cancel_misplaced(self, value: float) -> None:
+        """Cancel hanging orders too far from the value, and others too near to it."""
         away = self._rules.hanging_away
         kept = []
-        for each in self._standing:
+        for each in self._orders:
             distance = (value - each.price if each.side is _BID else each.price - value) / value
             if each.hangs and away is not None:
                 if abs(distance) < away:
                     kept.append(each)
             elif distance >= self._rules.min_spread:
                 kept.append(each)
-        self._standing = kept
+        self._orders = kept
 
-    def _mind_age(self, now_s: float) -> None:
-        old = [e for e in self._standing if now_s - e.since_s >= self._rules.max_age_s]
+    def _check_age(self, now_s: float) -> None:
+        old = [e for e in self._orders if now_s - e.since_s >= self._rules.max_age_s]
         if self._rules.renews_aged:
             for each in old:
                 each.left, each.since_s = each.placed, now_s
         elif old:
-            self._standing = [
-                each for each in self._standing if now_s - each.since_s < self._rules.max_age_s
+            self._orders = [
+                each for each in self._orders if now_s - each.since_s < self._rules.max_age_s
             ]
 
-    def _place(self, proposal: Sequence[Wish], rung: RungView, now_s: float) -> None:
-        """Let the proposal stand, clear of what hangs."""
-        hanging_bids = [each.price for each in self._standing if each.side is _BID]
-        hanging_asks = [each.price for each in self._standing if each.side is _ASK]
+    def _place_orders(self, proposal: Sequence[NewOrder], rung: RungView, now_s: float) -> None:
+        """Place the proposal, except for orders that would cross hanging ones."""
+        hanging_bids = [each.price for each in self._orders if each.side is _BID]
+        hanging_asks = [each.price for each in self._orders if each.side is _ASK]
         placed = []
-        for wish in proposal:
-            if wish.side is _BID:
-                clear = not hanging_asks or wish.price < min(hanging_asks)
+        for side, price, qty in proposal:
+            if side is _BID:
+                clear = not hanging_asks or price < min(hanging_asks)
             else:
-                clear = not hanging_bids or wish.price > max(hanging_bids)
+                clear = not hanging_bids or price > max(hanging_bids)
             if clear:
-                crosses = self._rules.takes and _crosses(wish.side, wish.price, rung)
-                placed.append(
-                    _RestingWish(wish.side, wish.price, wish.qty, wish.qty, now_s, crosses=crosses)
-                )
+                crosses = self._rules.takes and _crosses(side, price, rung)
+                placed.append(_CycleOrder(side, price, qty, qty, now_s, crosses=crosses))
         if placed:
-            self._standing += placed
+            self._orders += placed
             self._set_clocks(now_s)
 
     def _takes(self, rung: RungView) -> list[Take]:
-        """What is to trade at once: of each side the boldest price that has not been tried."""
+        """The takes now: of each side the boldest price that has not been tried."""
         takes = []
         for side in (_BID, _ASK):
-            pending = [each for each in self._standing if each.side is side and each.crosses]
+            pending = [each for each in self._orders if each.side is side and each.crosses]
             for each in pending:
                 each.crosses = _crosses(side, each.price, rung)
             pending = [each for each in pending if each.crosses]
@@ -256,20 +249,18 @@ class Cycle:
         self._create_s = self._cancel_s = now_s + self._rules.refresh_s
 
     def _resting(self, rung: RungView) -> Iterable[Quote]:
-        """The standing wishes as quotes, one a price; those that would touch the book of others
-        wait until it has moved."""
+        """The orders as quotes, one a price, without those that would touch the book of others
+        now."""
         sums: dict[tuple[BookSide, int], int] = {}
-        for each in self._standing:
+        for each in self._orders:
             allowed = legal(each.side, rung.best_bid, rung.best_ask)
             if allowed is not None and allowed[0] <= each.price <= allowed[1]:
                 key = (each.side, each.price)
                 sums[key] = sums.get(key, 0) + each.left
-        return itertools.starmap(
-            lambda key, qty: Quote(key[0], Price(key[1]), Qty(qty)), sums.items()
-        )
+        return [Quote(side, Price(price), Qty(qty)) for (side, price), qty in sums.items()]
 
-    def _show(self, wanted: Wanted) -> Wanted:
-        """The same object as last time where nothing has changed and nothing is to be taken."""
-        if wanted != self._shown or any(isinstance(each, Take) for each in wanted):
-            self._shown = wanted
-        return self._shown
+    def _reuse(self, wanted: Wanted) -> Wanted:
+        """The object of before if nothing has changed and nothing is taken."""
+        if wanted != self._last or any(isinstance(each, Take) for each in wanted):
+            self._last = wanted
+        return self._last

@@ -1,7 +1,7 @@
-"""Gueant, Lehalle and Fernandez-Tapia's closed form: two constants and two lines in the holding.
+"""Gueant, Lehalle and Fernandez-Tapia's closed form: two constants, two lines in the inventory.
 
-Far from the end the best distances of bid and ask from fair depend on the holding alone, and
-nearly as straight lines. Fills come with the intensity A exp(-k distance), fair moves by sigma.
+Far from the end the best distances of bid and ask from fair are nearly linear in the inventory.
+Fills arrive with the intensity A exp(-k distance), fair moves by sigma.
 
 Source: Gueant, Lehalle, Fernandez-Tapia, Dealing with the inventory risk, 2013, section 4, and
 Gueant, Optimal market making, 2017, for orders of `delta`.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Coefficients(NamedTuple):
-    """c1, cents: the half spread of a dealer who fears no inventory. c2: cents by which one unit
+    """c1, cents: the half spread of a dealer without inventory risk. c2: cents by which one unit
     held moves both quotes, per unit of volatility."""
 
     c1: float
@@ -27,14 +27,14 @@ def coefficients(
     risk_aversion: gamma, per cent and share, 0 or more. amplitude: A, fills of `size` per unit of
     time at no distance, above 0. decay: k, per cent, above 0. size: delta, shares of one order,
     above 0. execution_risk: xi, per cent and share, 0 or more: gamma for the exact utility, 0 for
-    its limit, a dealer who fears only what he already holds.
+    its limit, a dealer who counts only the risk of existing inventory.
     """
     inventory = risk_aversion / (2 * amplitude * size * decay)
     ratio = execution_risk * size / decay
     if ratio <= 0:
         return Coefficients(1 / decay, math.sqrt(inventory * math.e))
     growth = math.log1p(ratio)
-    # (1 + ratio)**(1/ratio + 1), by the same logarithm: exact also where ratio is tiny.
+    # (1 + ratio)**(1/ratio + 1), by the same logarithm: exact for a tiny ratio too.
     return Coefficients(
         growth / (execution_risk * size),
         math.sqrt(inventory * math.exp(growth * (1 / ratio + 1))),
@@ -42,20 +42,20 @@ def coefficients(
 
 
 def half_spread(terms: Coefficients, volatility: float, size: float) -> float:
-    """Half the distance from bid to ask, in cents, whatever is held: c1 + delta/2 c2 sigma."""
+    """Half the distance from bid to ask, cents, for any inventory: c1 + delta/2 c2 sigma."""
     return terms.c1 + size / 2 * terms.c2 * volatility
 
 
 def skew_per_share(terms: Coefficients, volatility: float) -> float:
-    """By how many cents one more share held lowers both quotes: c2 sigma."""
+    """Cents by which one more share held lowers both quotes: c2 sigma."""
     return terms.c2 * volatility
 
 
 def bid_distance(terms: Coefficients, volatility: float, size: float, held: float) -> float:
-    """How far the bid stands below fair, in cents: c1 + (2q + delta)/2 c2 sigma."""
+    """How far the bid is below fair, cents: c1 + (2q + delta)/2 c2 sigma."""
     return half_spread(terms, volatility, size) + held * skew_per_share(terms, volatility)
 
 
 def ask_distance(terms: Coefficients, volatility: float, size: float, held: float) -> float:
-    """How far the ask stands above fair, in cents: c1 - (2q - delta)/2 c2 sigma."""
+    """How far the ask is above fair, cents: c1 - (2q - delta)/2 c2 sigma."""
     return half_spread(terms, volatility, size) - held * skew_per_share(terms, volatility)

@@ -1,5 +1,5 @@
-"""The levels of one side of a rung, each priced as if those before it had filled; and the levels of
-all rungs brought into order.
+"""The levels of one side of a market, each priced as if those before it had filled, and the order
+of the levels across a ladder.
 
 See docs/pricing.md#section-1d.
 """
@@ -18,20 +18,19 @@ _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 
 Levels = tuple[tuple[int, int, int], ...]
-"""(price, size, limit) of one side, best first; see `Quote`. Size 0: there is no room for it. It is
-priced all the same, so that what there is room for on one rung moves no price of another."""
+"""(price, size, limit) of one side, best first; see `Quote`. A level without room has size 0. It is
+priced anyway, so that the room of one market changes no price of another."""
 
 LEAST_EDGE: Final = 1 / 3
-"""The part of the best edge that an order must keep to be left where it is."""
+"""An order keeps its price and queue place while it has this part of the best edge."""
 
 
-class Terms(msgspec.Struct, frozen=True):
-    """All that the prices of one side of a rung hang on, cents of canonical YES and per share.
+class SideInputs(msgspec.Struct, frozen=True):
+    """The inputs of one side's prices, cents of canonical YES and per share.
 
-    sign: +1 bids, -1 asks. fair: where the flow is. value: the reservation value. own: what one
-    share more held moves it by. cost: all but the fee. fees: of each level. low, high: legal prices
-    (`legal`). sizes: shares of each level, 1 or more, by which it is priced. room: shares that may
-    stand on the side.
+    sign: +1 bids, -1 asks. fair: the centre of the flow. value: the reservation value. own: its
+    change per share held. cost: without the fee. fees: of each level. low, high: legal prices
+    (`legal`). sizes: shares of each level, 1 or more. room: shares allowed on the side.
     """
 
     sign: int
@@ -47,12 +46,11 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class Pricing:
-    """How prices are made of terms.
+    """The rule from inputs to prices.
 
-    decay: by how much the log of the fill rate falls per cent of distance. risk_aversion: per cent,
-    as `best_edge`. cara: the skew is that of `cara_worth`, with c of this many cents a share; None
-    where it is linear. enough: `enough_edge` of the first two, and least: the edge that an order
-    must keep to be left where it is.
+    decay: how much the log of the fill rate falls per cent of distance. risk_aversion: per cent, as
+    `best_edge`. cara: c in cents a share of the skew by `cara_worth`; None for a linear skew.
+    enough: `enough_edge` of the first two. least: see `LEAST_EDGE`, cents.
     """
 
     __slots__ = ("cara", "decay", "enough", "least", "risk_aversion")
@@ -64,15 +62,15 @@ class Pricing:
 
 
 def near_price(sign: int, fair: float, decay: float) -> int:
-    """About where a side is quoted: what does not hang on the price chosen is reckoned there."""
+    """About the price of a side's quote, for costs that depend on it only weakly."""
     return inside(round(fair - sign / decay), PRICE_MIN, PRICE_MAX)
 
 
-def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
-    """One side of a rung, best first, at least a tick between levels; those with an edge.
+def side_levels(terms: SideInputs, gap: int, how: Pricing) -> Levels:
+    """One side of a market, best first, at least a tick between levels; those with an edge.
 
-    gap: ticks to leave to the touch of others beyond `terms.low` and `terms.high`, 0 or more: what
-    stands already takes nothing by an old book, and may stay nearer.
+    gap: ticks to leave to the touch of others beyond `terms.low` and `terms.high`, 0 or more. It
+    does not apply to limits: an order that rests already takes nothing on a stale book.
     """
     sign, fair, value, own, cost = terms.sign, terms.fair, terms.value, terms.own, terms.cost
     low, high, room = terms.low, terms.high, terms.room
@@ -107,7 +105,7 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
         out.append((chosen, standing_qty, limit))
         room -= standing_qty
         before += size
-        # Limits keep a tick between them too, or an order of one level would serve the next one.
+        # Limits keep a tick between them too, or one order would match two levels.
         if is_bid:
             high, widest_high = chosen - 1, limit - 1
         else:
@@ -118,31 +116,29 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
 def reach(levels: Levels, sign: int) -> int:
     """The boldest price at which the levels of a side leave an order; of none the first legal one.
 
-    Made as if nobody else were there, they are the same beside others whose touch leaves that
-    price and the gap to it free: only the first level is ever held back by it.
+    Levels computed without any others are right if the touch of others leaves this price and the
+    gap free: only the first level is ever constrained by it.
     """
     if levels:
         return levels[0][2]
     return PRICE_MIN if sign > 0 else PRICE_MAX
 
 
-def beside(terms: Terms, touch: Price, gap: int, how: Pricing) -> Levels | None:
-    """One side of a rung, as `side_levels`, with the other side of others at `touch`; None where no
-    price is legal there."""
+def side_at_touch(terms: SideInputs, touch: Price, gap: int, how: Pricing) -> Levels | None:
+    """`side_levels` with the opposite side of others at `touch`; None if no price is legal then."""
     span = legal(_BID, None, touch) if terms.sign > 0 else legal(_ASK, touch, None)
     if span is None:
         return None
     return side_levels(msgspec.structs.replace(terms, low=span[0], high=span[1]), gap, how)
 
 
-class Priced:
-    """What a rung comes to as if nobody else were there, and how near to the other side that may
-    stand (`reach`): where others leave so much room it is the same beside them. quotes: of these
-    levels as they are, None until they are told."""
+class PricedMarket:
+    """The levels of a market without any others, and their `reach`: they are right if others leave
+    it free. quotes: of these levels, None until computed."""
 
     __slots__ = ("ask_reach", "ask_terms", "asks", "bid_reach", "bid_terms", "bids", "quotes")
 
-    def __init__(self, bid_terms: Terms, ask_terms: Terms, how: Pricing) -> None:
+    def __init__(self, bid_terms: SideInputs, ask_terms: SideInputs, how: Pricing) -> None:
         self.bid_terms, self.ask_terms = bid_terms, ask_terms
         self.bids, self.asks = side_levels(bid_terms, 0, how), side_levels(ask_terms, 0, how)
         self.bid_reach, self.ask_reach = reach(self.bids, 1), reach(self.asks, -1)
@@ -150,18 +146,17 @@ class Priced:
 
 
 def in_order(behind: Levels | None, ahead: Levels | None, sign: int) -> bool:
-    """Whether the levels of a rung need no stepping back from those of its neighbour.
+    """True if the levels of a rung need no stepping back from those of its neighbour.
 
-    `ahead` is that of the rung whose levels come first: the lower strike for bids (sign +1), the
-    higher one for asks (-1). What is in order between all neighbours is in order everywhere. None:
-    no price is legal there.
+    ahead: of the rung that comes first, the lower strike for bids (sign +1), the higher one for
+    asks (-1). Order between all neighbours is order everywhere. None: no price is legal there.
     """
     if not behind:
         return True
     if ahead is None or len(behind) > len(ahead):
         return False
     if sign * (behind[0][0] - ahead[-1][0]) <= 0:
-        return True  # mostly: no price of the one lies before any of the other
+        return True  # the usual case: their prices do not overlap
     pairs = zip(behind, ahead, strict=False)
     return all(sign * (level[0] - before[0]) <= 0 for level, before in pairs)
 
@@ -169,10 +164,10 @@ def in_order(behind: Levels | None, ahead: Levels | None, sign: int) -> bool:
 def stepped_back(sides: Sequence[Levels | None], sign: int) -> list[Levels | None]:
     """The sides with quotes stepped back until no level rises with the strike.
 
-    Bids come by rising strikes and step down; asks by falling strikes and step up (sign -1).
-    Levels keep a tick between them. One that has no price left is dropped, and so is one that a
-    rung before has no edge for: none is worth more there. A side of None binds no other. A side
-    that stays as it is comes back as the same object.
+    Bids are given by rising strikes and step down; asks by falling strikes and step up (sign -1).
+    Levels keep a tick between them. A level without a legal price is dropped, and so is one that a
+    rung before has no edge for. A side of None constrains no other. An unchanged side is returned
+    as the same object.
     """
     out: list[Levels | None] = []
     edges = [PAYOUT_CENTS] * max((len(side) for side in sides if side is not None), default=0)
@@ -194,9 +189,9 @@ def stepped_back(sides: Sequence[Levels | None], sign: int) -> list[Levels | Non
     return out
 
 
-def standing(levels: Levels | None, far_price: int, far_qty: int) -> Levels:
-    """What of a side is quoted: the levels that have room, or `far_qty` shares at `far_price` where
-    there are none; nothing where no price is legal."""
+def quoted_levels(levels: Levels | None, far_price: int, far_qty: int) -> Levels:
+    """The levels of a side that have room, or `far_qty` shares at `far_price` if none has; nothing
+    if no price is legal."""
     if levels is None:
         return ()
     if levels and not levels[-1][1]:  # room is used up by the first ones first
@@ -205,32 +200,31 @@ def standing(levels: Levels | None, far_price: int, far_qty: int) -> Levels:
 
 
 class LadderSide:
-    """One side of all rungs, the lowest strike first: as each was priced by itself, and in order.
+    """One side of all rungs, the lowest strike first: as each was priced alone, and in order.
 
-    levels: as priced; who puts another side there adds its place to `anew`, which holds all of them
-    at first. is_stepped: whether any was stepped back in `ordered` last.
+    levels: as priced. changed: the places whose levels were replaced since `ordered`; at first all.
+    is_stepped: True if `ordered` stepped any back.
     """
 
     def __init__(self, sign: int, rungs: int) -> None:
         self._sign = sign
         self.levels: list[Levels | None] = [()] * rungs
-        self.anew = list(range(rungs))
+        self.changed = list(range(rungs))
         self.is_stepped = False
-        # The places of rungs whose side has to step back for that of the next one, or that for it.
+        # The places of rungs that are out of order with the next one.
         self._out_of_order: set[int] = set()
 
     def ordered(self) -> list[Levels | None]:
-        """The levels of all rungs, stepped back where they must be; not to be changed. None is
-        anew after it."""
+        """The levels of all rungs, stepped back where needed; do not modify them."""
         levels, sign, marks = self.levels, self._sign, self._out_of_order
         last = len(levels) - 1
-        for at in self.anew:
+        for at in self.changed:
             for low in (at - 1, at):
                 if 0 <= low < last:
                     below, above = levels[low], levels[low + 1]
                     is_fine = in_order(above, below, 1) if sign > 0 else in_order(below, above, -1)
                     (marks.discard if is_fine else marks.add)(low)
-        self.anew = []
+        self.changed = []
         self.is_stepped = bool(marks)
         if not self.is_stepped:
             return levels

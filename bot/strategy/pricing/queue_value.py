@@ -1,14 +1,13 @@
-"""What an order in a queue is worth: the chance that it fills in time against being run over.
+"""The value of an order in a queue: the chance that it fills in time against being run over.
 
-A touch trades at a rate, each share before the order is cancelled at a rate, and the price leaves
-it or comes through it at rates. With Q shares before it the order is filled in time with the
-chance
+At a touch, shares trade at a rate, each share ahead is cancelled at a rate, and the price leaves
+the touch or comes through it at rates. With Q shares ahead the order fills in time with the chance
 
     a(Q) = product over j = 0..Q of (t + j c) / (t + j c + s),   s = away + through,
 
-and run over with the chance (1 - a) * through / s. What it is worth is a * edge less the second
-chance times what is lost beyond the edge. Both are the closed form of the step by step recursion;
-the product is a ratio of gamma functions.
+and is run over with the chance (1 - a) * through / s. Its value is a * edge less the second chance
+times the loss beyond the edge. Both are the closed form of the step by step recursion; the product
+is a ratio of gamma functions.
 
 Formulas: docs/pricing.md#section-1e.
 """
@@ -22,18 +21,18 @@ from bot.strategy.api import Levels, Print
 from venue.wire.money import BookSide
 
 _POWER_FROM: Final = 1e12
-"""Trades to cancels of a share, from which on the cancels count for nothing."""
+"""Ratio of trades to cancels of a share above which cancels are ignored."""
 
 _STIRLING_FROM: Final = 1e4
-"""From here on a difference of log gammas is taken by their series: of the two alone, each many
-times larger, too few digits would be left."""
+"""Above this, a difference of log gammas is computed by their series: subtracting the two, each
+many times larger, would leave too few digits."""
 
 
 class QueueRates(msgspec.Struct, frozen=True):
     """How one touch moves, events per second, each 0 or more.
 
     trades_per_s: shares that trade there. cancels_per_s: of each share resting there. away_per_s:
-    how often the price leaves it unfilled. through_per_s: how often it comes through it.
+    how often the price leaves it unfilled. through_per_s: how often the price comes through it.
     """
 
     trades_per_s: float
@@ -43,8 +42,8 @@ class QueueRates(msgspec.Struct, frozen=True):
 
 
 def fill_chance(ahead_qty: float, rates: QueueRates) -> float:
-    """The chance, 0..1, to be filled before the price moves, `ahead_qty` shares (>= 0) before it;
-    1 where the price never moves."""
+    """The chance, 0..1, to fill before the price moves, with `ahead_qty` shares (>= 0) ahead; 1 if
+    the price never moves."""
     trades, cancels = rates.trades_per_s, rates.cancels_per_s
     moves = rates.away_per_s + rates.through_per_s
     if moves <= 0:
@@ -68,10 +67,10 @@ def _log_rise(low: float, steps: float) -> float:
 
 
 def queue_value(ahead_qty: float, rates: QueueRates, edge_cents: float, loss_cents: float) -> float:
-    """Cents a share that an order is worth with `ahead_qty` shares of others before it.
+    """The value of an order in cents a share, with `ahead_qty` shares of others ahead.
 
-    edge_cents: what a fill gains. loss_cents: how far the value has moved when the price has come
-    through it. Below zero: it is better not to stand there.
+    edge_cents: the gain of a fill. loss_cents: how far the value has moved once the price has come
+    through it. Below zero the order should be cancelled.
     """
     chance = fill_chance(ahead_qty, rates)
     moves = rates.away_per_s + rates.through_per_s
@@ -80,9 +79,9 @@ def queue_value(ahead_qty: float, rates: QueueRates, edge_cents: float, loss_cen
 
 
 class TouchRates:
-    """The rates of one side's touch, learned from what is seen of it on top of a prior.
+    """The rates of one side's touch, learned from its views on top of a prior.
 
-    The prior counts as if it had been watched for `prior_s`; what was seen fades by half every
+    The prior weighs as much as `prior_s` of observation; observations fade by half every
     `half_life_s`.
     """
 
@@ -104,10 +103,10 @@ class TouchRates:
         self._size = 0
         self._now_s: float | None = None
 
-    def saw(self, levels: Levels, prints: tuple[Print, ...], now_s: float) -> None:
-        """The side of others stands like this now, best first; `prints` came since the last look.
+    def on_view(self, levels: Levels, prints: tuple[Print, ...], now_s: float) -> None:
+        """levels: of others on this side, best first. prints: since the last view.
 
-        An empty side says nothing, and the look after it starts anew.
+        An empty side gives no information, and the view after it starts again.
         """
         taker = self._side.other
         traded = sum(each.qty for each in prints if each.taker is taker)
@@ -121,26 +120,26 @@ class TouchRates:
             self._away *= kept
             self._through *= kept
             if levels:
-                self._moved(levels, traded)
+                self._on_touch(levels, traded)
         self._now_s = now_s
         self._price, self._size = levels[0] if levels else (None, 0)
 
-    def _moved(self, levels: Levels, traded: int) -> None:
+    def _on_touch(self, levels: Levels, traded: int) -> None:
         price, size = levels[0]
         before = self._price
         if before is None or price == before:
             self._cancelled += max(0, self._size - size - traded)
         elif (price > before) == (self._side is BookSide.BID):
-            # The touch improved: an order that stood at the old one is no longer at the touch.
+            # The touch improved: an order at the old price is no longer at the touch.
             self._away += 1
         else:
             self._through += 1
 
-    def read(self) -> QueueRates:
+    def current(self) -> QueueRates:
         """The rates now."""
         prior, weight = self._prior, self._prior_s
         seconds = self._seconds + weight
-        # A share watched for the time of the prior is what the prior of the cancels weighs.
+        # The prior of the cancels weighs as much as one share observed for `prior_s`.
         share_seconds = self._share_seconds + weight
         return QueueRates(
             (self._traded + prior.trades_per_s * weight) / seconds,

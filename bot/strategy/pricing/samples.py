@@ -1,6 +1,6 @@
-"""What the rules of other systems measure for themselves: moves per tick, and flow by distance.
+"""Measurements of the published rules: moves per tick, and flow by distance.
 
-Each of these serves one rung and holds a bounded number of samples. Distances are cents from the
+Each instance serves one market and holds a bounded number of samples. Distances are cents from the
 value before the trade.
 """
 
@@ -18,12 +18,12 @@ from venue.wire.money import BookSide
 _Floats = npt.NDArray[np.float64]
 DECAY_MIN: Final = 0.1
 DECAY_MAX: Final = 3.0
-"""Fits outside are not believed: the one before stands (specified)."""
+"""Fits outside are not credible: the one before stays in use (specified)."""
 
 _BUCKETS: Final = 60
 _SEARCH_STEPS: Final = 80
 _WARM_UP_S: Final = 60.0
-"""A move within the first seconds says nothing of how far a value moves in the long run."""
+"""A move within the first seconds says nothing about the volatility in the long run."""
 _GOLDEN: Final = (math.sqrt(5) - 1) / 2
 
 
@@ -35,8 +35,8 @@ class Fit(NamedTuple):
 
 
 class TickVolatility:
-    """The root of the mean squared difference of a price from tick to tick, over a fixed number
-    of ticks. A tick without a view repeats the price before it."""
+    """The root mean square of price changes per tick, over a fixed number of ticks. A tick without
+    a view repeats the price before it."""
 
     def __init__(self, ticks: int, tick_s: float) -> None:
         self._samples: deque[float] = deque(maxlen=ticks)
@@ -46,10 +46,10 @@ class TickVolatility:
 
     @property
     def is_full(self) -> bool:
-        """Whether the buffer has as many samples as it holds."""
+        """True if the buffer is full."""
         return len(self._samples) == self._samples.maxlen
 
-    def add(self, price: float, now_s: float) -> None:
+    def add_price(self, price: float, now_s: float) -> None:
         """Sample a price, at most once a tick; `now_s` never steps back."""
         if now_s < self._next_s:
             return
@@ -63,7 +63,7 @@ class TickVolatility:
         self._samples.append(price)
 
     def cents_per_tick(self) -> float:
-        """The volatility; the last one that was not zero while nothing moves, 0 before any."""
+        """The volatility; while nothing moves the last one above zero, 0 before any."""
         if len(self._samples) > 1:
             moves = np.diff(np.fromiter(self._samples, dtype=np.float64))
             now = math.sqrt(float(moves @ moves) / len(self._samples))
@@ -82,11 +82,11 @@ class TradeDistances:
 
     @property
     def is_full(self) -> bool:
-        """Whether the buffer has as many ticks as it holds."""
+        """True if the buffer is full."""
         return len(self._ticks) == self._ticks.maxlen
 
-    def add(self, prints: Iterable[Print], value: float) -> None:
-        """Take in the trades of one tick, at their distances from the value before them."""
+    def add_prints(self, prints: Iterable[Print], value: float) -> None:
+        """Add the trades of one tick, at their distances from the value before them."""
         tick: dict[float, int] = {}
         for each in prints:
             distance = abs(each.price - value)
@@ -96,8 +96,8 @@ class TradeDistances:
             self._is_fitted = False
 
     def fit(self) -> Fit | None:
-        """The exponential nearest to amount against distance by least squares, or None while there
-        are fewer than three distances or the nearest decay is noise."""
+        """The least-squares exponential of amount by distance, or None with fewer than three
+        distances or if its decay is noise."""
         if not self._is_fitted:
             self._is_fitted = True
             amounts: dict[float, int] = {}
@@ -129,7 +129,7 @@ class Arrivals:
         self._value: float | None = None
         self._places = np.arange(depth_ticks) + 0.5
 
-    def add(self, value: float, prints: Iterable[Print], now_s: float) -> None:
+    def add_view(self, value: float, prints: Iterable[Print], now_s: float) -> None:
         """One view: the value now, and the trades since the view before it."""
         row = self._advance(now_s)
         if self._value is not None:
@@ -174,8 +174,7 @@ class Arrivals:
     def fit(self, arrivals_min: int) -> Fit | None:
         """Arrivals per second and side at a distance, a straight line through their logarithms.
 
-        None with fewer than `arrivals_min` arrivals or three distances, or where the decay that
-        comes out is noise.
+        None with fewer than `arrivals_min` arrivals or three distances, or if the decay is noise.
         """
         ends = self._deepest.sum(axis=0)
         # At place j all arrivals that reached further than j places.
@@ -190,11 +189,11 @@ class Arrivals:
 
 
 def nearest_exponential(distances: _Floats, amounts: _Floats) -> Fit | None:
-    """The amplitude and decay whose exponential has the least squared error to the amounts.
+    """The least-squares exponential of the amounts.
 
-    For a given decay the best amplitude is a division, so only the decay is searched for: a grid
-    over its credible range, then golden sections around the best of it. None with fewer than
-    three distances, or where the best decay is at an end of the range.
+    For a given decay the best amplitude is a division, so only the decay is searched: on a grid
+    over its credible range, then by golden sections around its best point. None with fewer than
+    three distances, or if the best decay is at an end of the range.
     """
     if len(distances) < 3:
         return None

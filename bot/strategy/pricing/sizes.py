@@ -1,5 +1,5 @@
-"""How many shares: a base lot whose fee is not mostly rounding, less where fair is in doubt, more
-behind; and no more than is wanted or can be paid for.
+"""Order sizes: a base lot whose fee is not mostly rounding, smaller if fair is uncertain, larger at
+further levels; capped by the position limit and the cash.
 
 Formulas: docs/pricing.md#section-1d.
 """
@@ -25,27 +25,25 @@ from venue.wire.money import (
 )
 
 PLENTY: Final = 10**9
-"""Room for shares where nothing bounds them."""
+"""Room for shares without any bound."""
 
 SURE_SD_CENTS: Final = 1.5
-"""A fair value no surer than this is worth half the size (judgement)."""
-
+"""At this standard deviation of the fair value sizes are halved (judgement)."""
 
 _LEAST_MAX: Final = 100
-"""Rounding up wastes a cent an order at most: of so many shares a hundredth of a cent each, however
-small the fee is, and no larger lot is worth what it risks (judgement)."""
+"""Rounding up wastes a cent an order at most, a hundredth of a cent a share here: a larger lot is
+not worth its risk, however small the fee (judgement)."""
 
 
 def confidence(sd_cents: float) -> float:
-    """The part of a size that a fair value of this standard deviation is worth: 1 / (1 + (sd /
-    1.5)^2)."""
+    """The factor of a size for a fair value of this standard deviation: 1 / (1 + (sd / 1.5)^2)."""
     doubt = sd_cents / SURE_SD_CENTS
     return 1 / (1 + doubt * doubt)
 
 
 def level_sizes(lot_qty: float, levels: int, growth: float, sd_cents: float) -> list[int]:
-    """Shares of each level, the first one first: the lot, each next one `growth` times as large,
-    all by the `confidence` in fair; one share at least."""
+    """Shares of each level: the lot, each next one `growth` times as large, all times the
+    `confidence` in fair; one share at least."""
     scale = lot_qty * confidence(sd_cents)
     return [max(1, int(scale * growth**level)) for level in range(levels)]
 
@@ -61,12 +59,12 @@ class Lots(NamedTuple):
     near_ask: int
 
 
-class LotsOf:
-    """Makes the lots of a rung.
+class LotSizer:
+    """Computes the lots of a market.
 
-    lot_qty, levels, level_growth: as `level_sizes`. basis: what the venue rounds fees up on; on
-    fills, they hang on the sizes in which our orders fill. full_qty: shares of all levels of one
-    side, and most_qty: where they were the most so far, grown for their fees.
+    lot_qty, levels, level_growth: as `level_sizes`. basis: see `FeeBasis`; by fill, lots depend on
+    the sizes in which our orders fill. full_qty: shares of all levels of one side. most_qty: the
+    largest such sum so far, grown for its fee.
     """
 
     def __init__(
@@ -77,15 +75,15 @@ class LotsOf:
         self._by_order = basis is fees.FeeBasis.ORDER
         self._fill_sizes = fees.FillSizes()
 
-    def filled(self, qty: int) -> bool:
-        """A fill of ours, of `qty` >= 1 shares. True if lots depend on it: compute them again."""
-        self._fill_sizes.filled(qty)
+    def on_own_fill(self, qty: int) -> bool:
+        """qty: shares, 1 or more. True if lots must be computed again."""
+        self._fill_sizes.on_own_fill(qty)
         return not self._by_order
 
-    def of(self, rate: FeeRate, fair: float, sd_cents: float, decay: float) -> Lots:
-        """Those of a rung. fair, sd_cents: its value and the doubt in it, cents. decay: as in
-        `near_price`, above 0."""
-        # A lot no smaller than its fee's rounding allows, at the price about which it will stand.
+    def lots_at(self, rate: FeeRate, fair: float, sd_cents: float, decay: float) -> Lots:
+        """fair, sd_cents: value and standard deviation, cents. decay: as in `near_price`, above
+        0."""
+        # A lot no smaller than its fee's rounding allows, at about the price of the quote.
         least = fees.least_size(rate, inside(round(fair), PRICE_MIN, PRICE_MAX))
         lot = max(self._lot_qty, min(least, _LEAST_MAX))
         shares = tuple(level_sizes(lot, self._levels, self._growth, sd_cents))
@@ -101,13 +99,13 @@ class LotsOf:
         return fees.expected_fee(rate, self._fill_sizes.of_order(qty), price)
 
 
-# --- what can be paid for -------------------------------------------------------------------------
+# --- cash -----------------------------------------------------------------------------------------
 
 
 def payable(cash_cents: float, price: Price, held_qty: int, rate: FeeRate) -> int:
-    """Shares of one side that held shares and cash pay for: what is held of the other outcome is
-    sold and needs no cash, the rest is bought at `price` of its own outcome, with what the venue
-    locks for the fee of each by itself. rate: the dearer of the market's two (S17)."""
+    """Shares of one side that held shares and cash allow. Held shares of the other outcome are sold
+    without cash; the rest is bought at `price` of its own outcome, plus the fee reserve of each
+    share. rate: the higher of the market's two (S17)."""
     share_cents = reserve_cents(rate, Qty(1), price, FeeUnits(0))
     return held_qty + max(0, int(cash_cents // share_cents))
 
@@ -120,11 +118,11 @@ def rooms(
     near_bid: int,
     near_ask: int,
 ) -> tuple[int, int]:
-    """Shares that may be bid for and offered on a rung.
+    """Shares that may be bid and offered in a market.
 
-    fair: its value, cents; below edge_cents, and as near to 100, only what reduces the position.
-    cash_cents: free for new orders, None where it suffices in any case; held shares and cash bound
-    a side then, and what rests of ours is paid for. near_bid, near_ask: about where it is quoted.
+    fair: its value, cents; within edge_cents of 0 or 100, only shares that reduce the inventory.
+    cash_cents: free for new orders, None if it is ample; held shares and cash then bound each side,
+    and resting orders are paid for. near_bid, near_ask: about the prices of the quotes.
     """
     bid_room = ask_room = PLENTY
     if fair < edge_cents or fair > PAYOUT_CENTS - edge_cents:
@@ -140,10 +138,10 @@ def rooms(
 
 
 def cash_in_all(view: EventView) -> int | None:
-    """Cash in cents, what the event's own orders hold back included; None while it is unknown.
+    """Cash in cents plus the reserve of the event's own orders; None while it is unknown.
 
-    A bid sells NO that is held before it buys YES, an ask sells YES before it buys NO: what sells
-    holds no cash back. Fees that are held back, less than a cent a share, are not counted.
+    A bid sells held NO before it buys YES, an ask sells YES before it buys NO; sales reserve no
+    cash. Reserved fees, less than a cent a share, are ignored.
     """
     if view.cash_cents is None:
         return None
@@ -151,7 +149,7 @@ def cash_in_all(view: EventView) -> int | None:
 
 
 def held_back(rung: RungView) -> tuple[int, int]:
-    """The cash that the rung's own bids, and its own asks, hold back, in cents."""
+    """The cash that the venue reserves for our bids and our asks in a market, cents."""
     to_sell = {BookSide.BID: int(rung.no_qty), BookSide.ASK: int(rung.yes_qty)}
     cents = {BookSide.BID: 0, BookSide.ASK: 0}
     for own in rung.own:
@@ -163,7 +161,6 @@ def held_back(rung: RungView) -> tuple[int, int]:
 
 
 def base_and_cash(rung: RungView, cash_cents: int) -> tuple[int, int]:
-    """What is owned in the terms of a spot market whose base is YES: shares of the base, below zero
-    where NO prevails, and cash in cents. A NO share is a dollar at the end less a YES share, and
-    counted so the value of the whole is exact at every price."""
+    """Our holdings as in a spot market with base YES: net shares of the base, and cash in cents. A
+    NO share counts as a dollar less a YES share, which is exact at every price."""
     return rung.net_qty, cash_cents + PAYOUT_CENTS * rung.no_qty

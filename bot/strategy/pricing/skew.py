@@ -1,29 +1,29 @@
-"""Reservation values over the curve: how far everything held moves the worth of each rung.
+"""Reservation values over the curve: how far the whole inventory moves the worth of each rung.
 
 The payoffs of an event's rungs are tied: where a rung pays, every lower one pays. At the end a YES
 share of rung i pays 100 cents with chance S_i, and those of i <= j covary by C_ij = 10,000 S_j
 (1 - S_i) cents squared. Four rules turn that and the net holdings q (YES less NO shares) into a
 reservation value r, in cents of canonical YES:
 
-    local    r = F - c G R^(1/2) G q                        by what values move before the end
-    ergodic  r = F - c (C / 10,000)^(1/2) q                 for a maker who goes on for ever
+    local    r = F - c G R^(1/2) G q                        by moves of the value before the end
+    ergodic  r = F - c (C / 10,000)^(1/2) q                 for a maker with an infinite horizon
     quad     r = F - c C q / 10,000                         quadratic utility, exact and linear
     cara     exponential utility of the outcomes, exact: an LMSR whose b is 100 / c shares
 
 R is the correlation of the payoffs, R_ij^2 = odds of j by odds of i, and G holds the slopes of the
-rungs by that of a 50c one. A holding is mostly sold again long before the outcome; until then its
-value moves by its slope, far from 50c by much less than its payoff can. The local rule solves the
-same equation as the ergodic one, M D M = V, for V = G R G and flows D that fall with the square of
-the slope.
+rungs relative to a 50c one. Inventory is mostly sold long before the outcome; until then its value
+moves by its slope, which far from 50c is much less than its payoff. The local rule solves the same
+equation as the ergodic one, M D M = V, for V = G R G and flows D that fall with the square of the
+slope.
 
-One number sets each of them: c, cents of value per share held (`c_by_meaning`). It is what one
-share moves a rung by, per unit of the rule's matrix; for cara, for few shares held, what it is for
-quad. A pair of YES and NO carries no risk and is not in q.
+One number scales each rule: c, cents of value per share held (`c_by_meaning`), per unit of the
+rule's matrix; cara with few shares held equals quad. A pair of YES and NO carries no risk and is
+not in q.
 
-More YES held on any rung never raises a reservation value of any rung, whatever the rule: entries
-of C are at least 0; C is the inverse of a tridiagonal M-matrix, and so is R, so their roots have no
-entry below 0 either, nor has one of a mixture with the diagonal; and the tilt of cara moves weight
-to outcomes in which fewer rungs pay.
+More YES held in any rung never raises a reservation value of any rung, under every rule: entries of
+C are at least 0; C is the inverse of a tridiagonal M-matrix, and so is R, so their roots and
+mixtures with the diagonal have no entry below 0 either; and the tilt of cara moves weight to
+outcomes in which fewer rungs pay.
 
 Formulas: docs/pricing.md#section-1b. The local rule is our own, measured in docs/strategies.md.
 """
@@ -44,18 +44,18 @@ from venue.wire.money import PAYOUT_CENTS
 Matrix = npt.NDArray[np.float64]
 
 CURVE_STEP: Final = 0.01
-"""Roots are worked out anew when a chance has moved by a cent. Measured on random ladders of 3 to
-15 rungs with fifty shares or so held of each: the skew is then off by 0.05c in the middle and 0.24c
-at the 99th percentile; half a cent halves both and doubles the work."""
+"""Roots are computed again when a chance has moved by a cent. Measured on random ladders of 3 to 15
+rungs with about fifty shares of each: the skew is then off by 0.05c at the median and 0.24c at the
+99th percentile; half a cent halves both and doubles the work."""
 
 _EVEN_SLOPE_CENTS: Final = slope(0.0)
 
 _CHANCE_MIN: Final = 1e-9
-"""Chances are kept this far from none and from certain where their logarithm is taken."""
+"""Chances stay this far from 0 and 1 where their logarithm is taken."""
 
 
 class Rule(enum.StrEnum):
-    """Which reservation values are taken."""
+    """The rule of the reservation values."""
 
     LOCAL = "local"
     ERGODIC = "ergodic"
@@ -92,7 +92,7 @@ def covariance(chances: Sequence[float], alpha: float = 1.0) -> Matrix:
 
 
 def local_matrix(chances: Sequence[float], alpha: float = 1.0) -> Matrix:
-    """G R^(1/2) G, an n x n array without a unit: 1 at a 50c rung that stands by itself.
+    """G R^(1/2) G, an n x n array without a unit: 1 at a single 50c rung.
 
     chances, alpha: as `covariance`; alpha mixes the correlations with none. Values are taken inside
     0.5..99.5 cents.
@@ -129,8 +129,8 @@ def covariance_times(
 
 
 def root(matrix: Matrix) -> Matrix:
-    """The symmetric root of a symmetric matrix without negative eigenvalues; what rounding makes
-    of them is taken for 0."""
+    """The symmetric root of a positive semidefinite matrix; eigenvalues that rounding makes
+    negative count as 0."""
     values, vectors = np.linalg.eigh(matrix, UPLO="U")
     found: Matrix = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
     return found
@@ -155,11 +155,11 @@ def c_by_meaning(rule: Rule, half_spread_cents: float, lot_qty: float, half_lots
 def c_of_aversion(
     rule: Rule, risk_aversion: float, flow: float | None = None, horizon_s: float = 1.0
 ) -> float | None:
-    """c for a trader of risk aversion gamma, per cent; None where it hangs on an unknown flow.
+    """c for a trader of risk aversion gamma, per cent; None if it depends on an unknown flow.
 
-    quad and cara: 10,000 gamma. ergodic: 100 sqrt(gamma / (D T)), exact where all rungs have one
-    flow D (`flow_of`, above 0) and the covariance comes evenly over T = `horizon_s` seconds. local:
-    the slope of a 50c rung in the place of the 100, D being the flow there.
+    quad and cara: 10,000 gamma. ergodic: 100 sqrt(gamma / (D T)), exact if all rungs have one flow
+    D (`flow_of`, above 0) and the covariance arrives evenly over T = `horizon_s` seconds. local:
+    the slope of a 50c rung instead of the 100, D being the flow there.
     """
     if rule in (Rule.QUAD, Rule.CARA):
         return PAYOUT_CENTS**2 * risk_aversion
@@ -170,8 +170,8 @@ def c_of_aversion(
 
 
 def time_factor(seconds_left: float, full_s: float) -> float:
-    """min(4, sqrt(T0 / T)): how much stronger the skew is with less time left; 1 where full_s, T0,
-    is 0. seconds_left: T, 0 or more."""
+    """min(4, sqrt(T0 / T)): how much stronger the skew is with less time left; 1 if full_s, T0, is
+    0. seconds_left: T, 0 or more."""
     if full_s <= 0:
         return 1.0
     return min(4.0, math.sqrt(full_s / max(seconds_left, 1e-9)))
@@ -181,10 +181,10 @@ def time_factor(seconds_left: float, full_s: float) -> float:
 
 
 class Linear:
-    """The rules whose reservation value is linear in what is held: all but cara.
+    """The rules whose reservation value is linear in the inventory: all but cara.
 
-    The matrix is that of the curve as it stood when it was worked out; it hardly changes before a
-    value has moved by half a cent (`CURVE_STEP`).
+    The matrix is that of the curve when it was computed; it hardly changes before a value has moved
+    by half a cent (`CURVE_STEP`).
     """
 
     def __init__(self, rule: Rule, alpha: float = 1.0) -> None:
@@ -195,8 +195,8 @@ class Linear:
         self._matrix: Matrix = np.zeros((0, 0))
         self.diagonal: list[float] = []
 
-    def draw(self, chances: Sequence[float]) -> bool:
-        """The curve is now this. Whether that changed the matrix, and so the `diagonal`."""
+    def update_curve(self, chances: Sequence[float]) -> bool:
+        """True if the matrix, and so the `diagonal`, changed."""
         before = self._chances
         if len(chances) == len(before):
             moved = max(map(abs, map(sub, chances, before)), default=0.0)
@@ -215,7 +215,7 @@ class Linear:
         return True
 
     def shifts(self, held: Sequence[float]) -> list[float]:
-        """Per rung, how far its reservation value lies below its fair value, in units of c."""
+        """Per rung, how far its reservation value is below its fair value, in units of c."""
         if not any(held):
             return [0.0] * len(held)
         if self._rule is Rule.QUAD:
@@ -225,9 +225,9 @@ class Linear:
 
 
 def tilted(chances: Sequence[float], held: Sequence[float], c: float) -> list[float]:
-    """The chances as exponential utility weighs them: each outcome by exp(-gamma times what is won
-    in it), gamma = c / 10,000 per cent. Strictly between 0 and 1, never rising with the strike."""
-    # Rung i adds 100 q_i to what is won in every outcome in which it pays.
+    """The chances weighted by exponential utility: each outcome by exp(-gamma times its gain),
+    gamma = c / 10,000 per cent. Strictly between 0 and 1, never rising with the strike."""
+    # Rung i adds 100 q_i to the gain of every outcome in which it pays.
     per_share = c / PAYOUT_CENTS
     logs, won = [], 0.0
     edges = [1.0, *chances, 0.0]
@@ -246,7 +246,7 @@ def tilted(chances: Sequence[float], held: Sequence[float], c: float) -> list[fl
 
 
 def cara_worth(value: float, sign: int, c: float, before: float, size: float) -> float:
-    """What a share of an order is worth to exponential utility, on average over the order: 0..100.
+    """The average worth of a share of an order under exponential utility: 0..100.
 
     value: 100 times the tilted chance (`tilted`). sign: +1 a bid, -1 an ask. c: above 0, cents a
     share. before: shares of the same side that fill first. size: of the order, above 0.

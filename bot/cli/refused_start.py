@@ -1,10 +1,10 @@
-"""A start that is refused leaves nothing of ours resting.
+"""A start that is refused leaves none of our orders resting.
 
-A killed run leaves its orders at the venue, and the start that would take them over may be refused:
+A killed run leaves its orders at the venue, and the start that would adopt them may be refused:
 after three crashes, or for its configuration, key, address, state directory or port. Before it
-exits, it cancels what the journal knows as ours and, unless `start.unknown_orders` is `refuse`,
-whatever rests in the rungs of its series. Two lists prove that nothing is left; else it says what
-may be.
+exits, it cancels the orders that the journal knows as ours and, unless `start.unknown_orders` is
+`refuse`, all others in the markets of its series. Two lists prove that nothing is left; else the
+orders that may rest are printed.
 """
 
 import contextlib
@@ -21,9 +21,10 @@ from bot.cli.common import (
     fail,
     keep_memory_private,
     key_of,
+    log_without,
 )
 from venue.wire import instant
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
     from bot.config.bot_config import Draft, ExternalSettings
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from bot.io.journal.recovery import RecoveredState
     from bot.io.secret import Secret
     from bot.io.state.small_files import Remains
-    from venue.wire.names import Ticker
 
 DEADLINE_NS: Final = 10 * NS_PER_SECOND
 """How long cancelling and proving may take."""
@@ -39,16 +39,16 @@ DEADLINE_NS: Final = 10 * NS_PER_SECOND
 CANCEL_ADVICE: Final = "bot cancel-all CONFIG --verify cancels what rests and proves it"
 
 _REQUEST_S: Final = 4.0
-"""No request holds up the exit for longer."""
+"""Timeout of a request: none may delay the exit for longer."""
 
 _NEEDED: Final = frozenset({"name", "series", "venue", "state", "start"})
-"""The sections that must be right to know what is ours and where."""
+"""The sections that must be right to know which orders are ours, and where."""
 
 
 @contextmanager
 def nothing_left_behind(drafts: "Sequence[Draft]", state_dir: Path | None) -> Iterator[None]:
-    """Where the block refuses to start, cancel what earlier runs left, and end the process with
-    what refused it and what rests: with 4 where orders may rest, else with the fault's own code."""
+    """If the block refuses to start, cancel what earlier runs left and end the process, printing
+    the refusal and what rests: with 4 if orders may rest, else with the refusal's own code."""
     from bot.config.bot_config import ConfigFault
     from bot.io.faults import OperatorError
 
@@ -73,8 +73,8 @@ def nothing_left_behind(drafts: "Sequence[Draft]", state_dir: Path | None) -> It
 def _withdraw(
     draft: "Draft", state_dir: Path | None, alone: bool, refusal: Exception
 ) -> "Remains | None":
-    """Cancel what earlier runs of a configuration left and keep what came of it. None where nothing
-    can have been left, where its own venue is gone with it, and where a bot runs that minds it."""
+    """Cancel what earlier runs of a configuration left and store the outcome. None if nothing can
+    have been left, if its embedded venue ended with it, or if a running bot manages the orders."""
     from bot.config.bot_config import ConfigFault, ExternalSettings, spared
     from bot.core.messages import JournalFate
     from bot.io.journal.journal import left_in
@@ -98,12 +98,12 @@ def _withdraw(
                 raise StateFault(f"state directory {folder}: not there")
             held.callback(StateDirectory.open(folder).close)
             memory = left_in(folder)
-            if not (_names(memory) or memory.damage or CrashLog(folder).has_crashed):
+            if not (_order_ids(memory) or memory.damage or CrashLog(folder).has_crashed):
                 return None
         except JournalFault:
             memory = RecoveredState(JournalFate.DAMAGED)
         except (StateFault, OSError):
-            # Nobody can tell what earlier runs left, unless the folder was never there.
+            # What earlier runs left is unknown, unless the folder was never there.
             if isinstance(refusal, ConfigFault) and not folder.exists():
                 return None
             memory = RecoveredState(JournalFate.LOST)
@@ -124,11 +124,12 @@ def _cancelled(
     memory: "RecoveredState",
     held: ExitStack,
 ) -> tuple[bool, str, int] | None:
-    """Cancel what is ours. Whether two lists have shown that nothing of it rests, that in words,
-    and how many orders were cancelled. None where nothing of ours can rest, and where the account
-    is another bot's and nothing is known to be ours."""
+    """Cancel our orders: (True if two lists have shown that none rests, that in words, how many
+    were cancelled). None if none can rest, or if another bot has the account and none is known to
+    be ours."""
     import msgspec
 
+    from bot.cli.cancel_all import sweep_settings
     from bot.core.messages import JournalFate
     from bot.core.settings import Strangers
     from bot.io.faults import OperatorError
@@ -136,10 +137,10 @@ def _cancelled(
     from bot.io.state.locks import AccountFault, AccountLock
     from venue.wire.names import fold_ticker
 
-    names = _names(memory)
+    ids = _order_ids(memory)
     kept = address_kept(folder)
     if kept == EMBEDDED:
-        return None  # its venue is gone, and the orders with it
+        return None  # its venue has ended, and the orders with it
     if kept is not None and kept != venue.base_url:
         return False, f"{_may_rest(memory)} at {kept}", 0
     keys, read_key = _keys(draft, venue)
@@ -150,27 +151,28 @@ def _cancelled(
     try:
         held.callback(AccountLock.acquire(venue.base_url, keys[0], folder).close)
     except AccountFault:
-        if not names:
+        if not ids:
             return None
         known_alone, why_alone = True, "another bot trades the account"
     except OperatorError:
-        pass  # a lock that cannot stand is no reason to leave orders resting
+        pass  # without a lock, orders must still be cancelled
     # The file may name another series than the run that was killed traded.
     series = None if known_alone else fold_ticker(draft.file.series)
-    ours = names if known_alone else names | _markets(memory)
-    verdict = _swept(venue.base_url, keys, read_key, _settings(draft, series, ours))
-    verified, text = _told(verdict, memory)
+    ours = ids if known_alone else ids | _market_ids(memory)
+    wanted = sweep_settings(draft, series, DEADLINE_NS, known=ours)
+    verdict = _swept(venue.base_url, keys, read_key, wanted)
+    verified, text = _outcome(verdict, memory)
     if known_alone and memory.fate is not JournalFate.FOUND:
-        return False, f"the journal cannot tell which orders are ours ({why_alone})", 0
+        return False, f"the journal cannot show which orders are ours ({why_alone})", 0
     if verified and known_alone and memory.open_intents:
-        # A list need not show by which create an order was made.
+        # A list need not show the client order id of an unanswered create.
         return False, _may_rest(msgspec.structs.replace(memory, working=())), 0
     if verified and known_alone:
         text += f"; other orders in our rungs were left alone ({why_alone})"
     return verified, text, getattr(verdict, "cancelled", 0)
 
 
-def _names(memory: "RecoveredState") -> frozenset[str]:
+def _order_ids(memory: "RecoveredState") -> frozenset[str]:
     """Ids and client ids of the orders that a journal knows as ours."""
     found: set[str] = {each.order.client_order_id for each in memory.open_intents}
     for order in memory.working:
@@ -178,14 +180,14 @@ def _names(memory: "RecoveredState") -> frozenset[str]:
     return frozenset(found)
 
 
-def _markets(memory: "RecoveredState") -> frozenset[str]:
+def _market_ids(memory: "RecoveredState") -> frozenset[str]:
     """The markets in which a journal knows orders of ours."""
     intents = (each.order.market_id for each in memory.open_intents)
     return frozenset((*intents, *(order.market_id for order in memory.working)))
 
 
 def _keys(draft: "Draft", venue: "ExternalSettings") -> "tuple[list[Secret], Secret | None]":
-    """Every key that can cancel, the bot's own first, and that of reads."""
+    """Every key that can cancel, the bot's own first, and the one for reads."""
     from bot.io.secret import SecretFault, set_aside
 
     set_aside(draft.variables)
@@ -201,25 +203,11 @@ def _keys(draft: "Draft", venue: "ExternalSettings") -> "tuple[list[Secret], Sec
     return keys, read_key
 
 
-def _settings(draft: "Draft", series: "Ticker | None", names: frozenset[str]) -> "SweepSettings":
-    from bot.core.execution.cancel_all import SweepSettings
-    from bot.core.settings import BudgetSettings
-
-    return SweepSettings(
-        series_ticker=series,
-        known=names,
-        deadline_ns=DEADLINE_NS,
-        requests_in_flight=draft.file.throttle.requests_in_flight,
-        read_lag_ns=draft.file.staleness.read_lag_ms * NS_PER_MS,
-        budget=BudgetSettings(**draft.file.budget.model_dump()),
-    )
-
-
 def _swept(
     base_url: str, keys: "list[Secret]", read_key: "Secret | None", settings: "SweepSettings"
 ) -> "Verdict":
-    """The verdict with the first key that the venue does not refuse. Signals that stop are held
-    back until then."""
+    """The verdict with the first key that the venue accepts. SIGINT and SIGTERM are deferred until
+    then."""
     import structlog
 
     from bot.core.execution.cancel_all import KeyRefused
@@ -227,23 +215,15 @@ def _swept(
     from bot.io import loop
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
-    from bot.io.logs import SecretRedactor, configure_logs
     from bot.io.run.reaper import sweep
     from bot.io.signals import stopping
 
     keep_memory_private()
-    masker = SecretRedactor()
-    for each in (*keys, *([read_key] if read_key is not None else [])):
-        masker.learn(each)
-    configure_logs(masker)
+    log_without(*keys, *([read_key] if read_key is not None else []))
     log = structlog.stdlib.get_logger("bot")
     log.warning("start_refused", advice="cancelling what earlier runs left, for 15 s at most")
 
     async def swept() -> "Verdict":
-        with stopping(lambda number: log.warning("cancelling_first", signal=number.name)):
-            return await swept_with_any()
-
-    async def swept_with_any() -> "Verdict":
         for key in keys:
             others = {Key.READ: read_key} if read_key is not None and key is keys[0] else None
             rest = Rest(
@@ -262,11 +242,15 @@ def _swept(
                 break
         return verdict
 
-    return loop.run(swept)
+    async def undisturbed() -> "Verdict":
+        with stopping(lambda number: log.warning("cancelling_first", signal=number.name)):
+            return await swept()
+
+    return loop.run(undisturbed)
 
 
-def _told(verdict: "Verdict", memory: "RecoveredState") -> tuple[bool, str]:
-    """Whether nothing of ours rests, and that in one sentence."""
+def _outcome(verdict: "Verdict", memory: "RecoveredState") -> tuple[bool, str]:
+    """True if no order of ours rests, and that in one sentence."""
     from bot.core.execution.cancel_all import Clean, KeyRefused, Overdue
 
     clock = time.strftime("%H:%M:%S", time.gmtime())
@@ -289,7 +273,7 @@ def _told(verdict: "Verdict", memory: "RecoveredState") -> tuple[bool, str]:
 
 
 def _may_rest(memory: "RecoveredState") -> str:
-    """What may rest, by the journal alone."""
+    """The orders that may rest, by the journal alone."""
     parts = []
     if memory.working:
         ids = ", ".join(order.order_id for order in memory.working)
@@ -298,7 +282,7 @@ def _may_rest(memory: "RecoveredState") -> str:
         ids = ", ".join(intent.order.client_order_id for intent in memory.open_intents)
         number = _count(len(memory.open_intents), "create")
         parts.append(f"{number} without an answer may have made one: {ids}")
-    return "; ".join(parts) or "orders may rest that the journal does not name"
+    return "; ".join(parts) or "orders may rest that the journal does not list"
 
 
 def _count(number: int, what: str) -> str:

@@ -1,14 +1,17 @@
-"""The tables of the records, as forward steps: each takes a store from one version to the next.
+"""The tables of the records, and the migrations that bring a store to this program's version.
 
-A step that has been released is never changed; what is to be other is a new step at the end. The
-text is that of PostgreSQL, from which `bot.records.database` makes SQLite's. Amounts are whole
-cents or thousandths of a cent, times nanoseconds since 1970, all of them integers of 64 bits.
+A released step is never changed; a change is a new step at the end. The text is PostgreSQL's, from
+which `bot.records.database` makes SQLite's. Amounts are cents or thousandths of a cent, times
+nanoseconds since 1970, all of them integers of 64 bits.
 
-`account` is a number made of the bot's name and of what it trades on (see `bot.records.rows`), so
-that several bots may share a PostgreSQL and an embedded venue's fills never meet those of the next.
+`account` is a hash of the bot's name and of what it trades on (`rows.account_of`), so that several
+bots can share a PostgreSQL, and each run on an embedded venue has its own fills.
 """
 
+from collections.abc import Sequence
 from typing import Final
+
+from bot.records.database import Database, StoreFault
 
 Step = tuple[str, ...]
 
@@ -63,7 +66,7 @@ STEPS: Final[tuple[Step, ...]] = (
     ),
     ("CREATE INDEX marked_by_time ON marked (account, at_ns)",),
 )
-"""Step n makes version n + 1 of what version n was; version 0 is an empty store."""
+"""Step n leads from version n to version n + 1; version 0 is an empty store."""
 
 DATED: Final = (
     ("marked", "at_ns"),
@@ -74,4 +77,52 @@ DATED: Final = (
     ("profits", "at_ns"),
     ("rungs", "seen_ns"),
 )
-"""The tables that retention clears, each with the column that dates its rows."""
+"""The tables that retention prunes, each with the column that dates its rows."""
+
+
+# --- migrations -----------------------------------------------------------------------------------
+
+
+def version_of(database: Database) -> int:
+    """The version of the tables; 0 for an empty store. Raises StoreFault."""
+    with database.migrating():
+        return _version(database)
+
+
+def _version(database: Database) -> int:
+    database.define("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
+    return _stored_version(database)
+
+
+def _stored_version(database: Database) -> int:
+    rows = database.run("SELECT version FROM schema_version")
+    return int(rows[0][0]) if rows else 0
+
+
+def migrate(database: Database, steps: Sequence[Step] = STEPS) -> int:
+    """Take every missing step; returns the version before. A step that is cut short leaves the
+    version before it whole. Of two programs that migrate at once, one waits.
+
+    Raises StoreFault if a step fails, if the tables are newer than the program, or if they are
+    older and read-only.
+    """
+    found = _stored_version(database) if database.is_read_only else version_of(database)
+    if found > len(steps):
+        raise StoreFault(
+            f"the records are of schema {found}, and this program knows schemas up to "
+            f"{len(steps)}: run the newer program, or give this one a store of its own"
+        )
+    if found < len(steps) and database.is_read_only:
+        raise StoreFault(
+            f"the records are of schema {found}, this program reads schema {len(steps)}, and "
+            "nothing can be written there: copy them to a writable place"
+        )
+    for number in range(found, len(steps)):
+        with database.migrating():
+            if _version(database) != number:
+                continue
+            for statement in steps[number]:
+                database.define(statement)
+            database.run("DELETE FROM schema_version")
+            database.run("INSERT INTO schema_version (version) VALUES (?)", (number + 1,))
+    return found

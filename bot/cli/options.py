@@ -1,0 +1,135 @@
+"""Options that several commands share, and how their values are read."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+
+import typer
+
+from bot.cli.common import EXIT_CONFIGURATION, fail
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+
+if TYPE_CHECKING:
+    from bot.lab.exchange.queue_model import QueueModel
+
+V = TypeVar("V")
+
+_JOURNAL_HELP: Final = "A state directory (its newest run), or one journal segment."
+_MAKERS_HELP: Final = "The configuration of that run, if its strategy is a file next to it."
+
+ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML file of one series.")]
+ConfigFile = Annotated[
+    Path, typer.Option("--config", metavar="FILE", help="YAML file of one series.")
+]
+RunConfig = Annotated[Path | None, typer.Option("--config", metavar="FILE", help=_MAKERS_HELP)]
+JournalPath = Annotated[Path, typer.Argument(metavar="STATE_DIR|JOURNAL", help=_JOURNAL_HELP)]
+StateDir = Annotated[
+    Path | None,
+    typer.Option("--state-dir", metavar="DIR", help="State directory, if not ./state/<name>."),
+]
+StatusUrl = Annotated[
+    str,
+    typer.Option("--status", metavar="URL", help="The bot's status page, if not the configured."),
+]
+Reason = Annotated[
+    str, typer.Option(help="Why, in 1 to 200 characters; the bot writes it into its journal.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress on stderr.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write an HTML page here.")
+]
+Results = Annotated[
+    Path | None,
+    typer.Option("--results", metavar="FILE", help="Save each result here; rerun to continue."),
+]
+RunFor = Annotated[
+    str | None, typer.Option("--for", metavar="TIME", help="Stop after 500ms, 60s, 5m or 1h.")
+]
+VenueTape = Annotated[
+    Path | None,
+    typer.Option(
+        "--tape", metavar="DIR", help="The embedded venue replays the tape of this folder."
+    ),
+]
+VenueSeed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of the embedded venue's crowd."),
+]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, max=256, help="Processes to run in.")]
+UNTIL_HELP: Final = (
+    "90s after the start, a time such as 2026-11-21T21:38:43Z, the number of an event, or an entry "
+    "such as journal-00000003.log:1234."
+)
+Until = Annotated[str, typer.Option("--until", metavar="TIME|ENTRY", help=f"Stop at {UNTIL_HELP}")]
+Latency = Annotated[
+    str,
+    typer.Option(
+        "--latency", help="Round trip of a request: 30ms, lognormal:30ms:0.5, empirical:FILE."
+    ),
+]
+ReadLag = Annotated[
+    str, typer.Option("--read-lag", help="How stale the account is that reads show.")
+]
+MakerFee = Annotated[str, typer.Option("--maker-fee", help="Maker fee rate.")]
+TakerFee = Annotated[str, typer.Option("--taker-fee", help="Taker fee rate.")]
+WithIndex = Annotated[
+    bool, typer.Option("--index", help="Use the recorded index as the implied value of the feed.")
+]
+QueuePower = Annotated[
+    float,
+    typer.Option("--power", min=0.1, max=20, help="Exponent n of the expected queue model."),
+]
+Events = Annotated[
+    int, typer.Option("--events", min=1, help="Events of each tape, from the first.")
+]
+
+# --- values ---------------------------------------------------------------------------------------
+
+_DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h)", re.ASCII)
+_UNITS_NS: Final = {
+    "ms": NS_PER_MS,
+    "s": NS_PER_SECOND,
+    "m": 60 * NS_PER_SECOND,
+    "h": 3600 * NS_PER_SECOND,
+}
+_OLD_MODELS: Final = {"averse": "pessimistic", "likely": "expected", "kind": "optimistic"}
+
+
+def parsed(option: str, text: str, parse: Callable[[str], V]) -> V:
+    """The value of an option's text; ends with 2, naming the option, where `parse` raises."""
+    try:
+        return parse(text)
+    except ValueError as fault:
+        fail(EXIT_CONFIGURATION, f"{option} {fault}")
+
+
+def duration_ns(option: str, text: str) -> int:
+    """Nanoseconds of a text such as 60s; ends with 2, naming the option, for anything else."""
+    found = _DURATION.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        fail(EXIT_CONFIGURATION, f"{option} {text}: a number and ms, s, m or h, such as 60s")
+    return int(found[1]) * _UNITS_NS[found[2]]
+
+
+def queue_models(text: str) -> "tuple[QueueModel, ...]":
+    """The queue models that a comma-separated text names; ends with 2 for any other name.
+
+    The names of version 0.1 (averse, likely, kind) still work and print a deprecation line.
+    """
+    from bot.lab.exchange.queue_model import QueueModel
+
+    named = [part.strip() for part in text.split(",")]
+    for old in sorted(set(named) & set(_OLD_MODELS)):
+        warn_renamed(old, _OLD_MODELS[old])
+    wanted = {_OLD_MODELS.get(name, name).upper() for name in named}
+    known = ", ".join(name.lower() for name in QueueModel.__members__)
+    if not wanted <= set(QueueModel.__members__):
+        fail(EXIT_CONFIGURATION, f"--queue-model {text}: some of {known}")
+    return tuple(model for model in QueueModel if model.name in wanted)
+
+
+def warn_renamed(old: str, new: str) -> None:
+    """Print that an old spelling still works for this version."""
+    typer.echo(f"deprecated: {old} is now {new}; {old} stops working in the next version", err=True)
