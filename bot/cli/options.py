@@ -94,7 +94,6 @@ _UNITS_NS: Final = {
     "m": 60 * NS_PER_SECOND,
     "h": 3600 * NS_PER_SECOND,
 }
-_OLD_MODELS: Final = {"averse": "pessimistic", "likely": "expected", "kind": "optimistic"}
 
 
 def parsed(option: str, text: str, parse: Callable[[str], V]) -> V:
@@ -118,16 +117,17 @@ def queue_models(text: str) -> "tuple[QueueModel, ...]":
 
     The names of version 0.1 (averse, likely, kind) still work and print a deprecation line.
     """
-    from bot.lab.exchange.queue_model import QueueModel
+    from bot.lab.exchange.queue_model import OLD_QUEUE_MODELS, QueueModel
 
     named = [part.strip() for part in text.split(",")]
-    for old in sorted(set(named) & set(_OLD_MODELS)):
-        warn_renamed(old, _OLD_MODELS[old])
-    wanted = {_OLD_MODELS.get(name, name).upper() for name in named}
-    known = ", ".join(name.lower() for name in QueueModel.__members__)
-    if not wanted <= set(QueueModel.__members__):
-        fail(EXIT_CONFIGURATION, f"--queue-model {text}: some of {known}")
-    return tuple(model for model in QueueModel if model.name in wanted)
+    for old in named:
+        if old in OLD_QUEUE_MODELS:
+            warn_renamed(old, OLD_QUEUE_MODELS[old])
+    try:
+        wanted = {QueueModel(name) for name in named}
+    except ValueError:
+        fail(EXIT_CONFIGURATION, f"--queue-model {text}: some of {', '.join(QueueModel)}")
+    return tuple(model for model in QueueModel if model in wanted)
 
 
 def warn_renamed(old: str, new: str) -> None:

@@ -388,7 +388,9 @@ def test_the_answer_is_that_of_the_trader_itself(tmp_path):
     assert [each.event for each in found] == [event.event_ticker for event in report.events]
     for answer, event, ladder in zip(found, report.events, trader.quoting.ladders, strict=True):
         exposure = trader.quoting.weighing.exposure(ladder)
-        assert tuple(each.worst_cents for each in answer.outcomes) == exposure.worst_outcome_cents
+        assert tuple(each.worst_cents for each in answer.outcomes) == tuple(
+            exposure.worst_by_outcome()
+        )
         assert -answer.worst_cents == event.worst_case_cents > 0
         assert answer.limits == event.limits
         assert answer.within

@@ -11,7 +11,6 @@ from bot.lab.exchange.queue_model import (
     CAUTIOUS_MODELS,
     QueueModel,
     QueuePosition,
-    parse_queue_models,
 )
 
 BOTH = pytest.mark.parametrize("bound", CAUTIOUS_MODELS)
@@ -160,5 +159,6 @@ def test_the_likely_place_is_never_behind_the_averse_one(before, steps):
 
 
 def test_the_names_of_version_0_1_are_still_read():
-    assert parse_queue_models("kind, averse") == (QueueModel.PESSIMISTIC, QueueModel.OPTIMISTIC)
+    assert QueueModel("averse") is QueueModel.PESSIMISTIC
+    assert QueueModel("kind") is QueueModel.OPTIMISTIC
     assert QueueModel("likely") is QueueModel.EXPECTED

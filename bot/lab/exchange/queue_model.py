@@ -32,10 +32,10 @@ class QueueModel(enum.StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "QueueModel | None":
-        return _OLD_NAMES.get(value)
+        return OLD_QUEUE_MODELS.get(value)
 
 
-_OLD_NAMES: Final[dict[object, QueueModel]] = {
+OLD_QUEUE_MODELS: Final[dict[object, QueueModel]] = {
     "averse": QueueModel.PESSIMISTIC,
     "likely": QueueModel.EXPECTED,
     "kind": QueueModel.OPTIMISTIC,
@@ -44,15 +44,6 @@ _OLD_NAMES: Final[dict[object, QueueModel]] = {
 
 CAUTIOUS_MODELS: Final = (QueueModel.PESSIMISTIC, QueueModel.EXPECTED)
 """Those under which a candidate is run in the shadow: nothing is credited to it that may not be."""
-
-
-def parse_queue_models(text: str) -> tuple[QueueModel, ...]:
-    """The models that a comma-separated text names. Raises ValueError for one that is none."""
-    try:
-        named = [QueueModel(part.strip()) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"{text}: want some of {', '.join(QueueModel)}") from None
-    return tuple(each for each in QueueModel if each in named)
 
 
 class QueuePosition:
