@@ -139,7 +139,7 @@ def test_an_order_of_one_of_several_series_is_explained_with_its_token(traded):
 
 def test_what_if_plays_the_series_alone_and_says_whom_it_leaves_out(traded):
     folder, _ = traded
-    done = told("what-if", folder / "aurelia", "--bound", "pessimistic", "--json", "--quiet")
+    done = told("what-if", folder / "aurelia", "--bound", "averse", "--json", "--quiet")
     assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["beside"] == ["QUILLON-VAL"]
