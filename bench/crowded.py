@@ -115,11 +115,11 @@ class CrowdedMarket(RecordedMarket):
 
     def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
         """Apply a command: everyone else's orders are in the engine already."""
-        return exchange.apply(command, now_ns)
+        return exchange.execute(command, now_ns)
 
     def others(self, market: MarketId) -> tuple[Levels, Levels]:
         """The book of a market without our orders."""
-        whole, own = self._books[market].levels(), self.queues.sizes
+        whole, own = self._books[market].levels(), self.queues.sizes_by_price
         bids, asks = (
             tuple((price, Qty(left)) for price, size in side if (left := size - mine.get(price, 0)))
             for side, mine in zip(whole, (own(market, s) for s in BookSide), strict=True)

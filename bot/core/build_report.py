@@ -2,21 +2,28 @@
 
 from collections import Counter
 from copy import deepcopy
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import msgspec
 
 from bot.core.account.markouts import MILLI
+from bot.core.account.reconciler import AccountReconciler
+from bot.core.execution.kill_switch import KillSwitch
 from bot.core.inconsistency import kind_in
+from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.outbox import Outbox
 from bot.core.planning.actions import CreateAction
 from bot.core.planning.diff import sides_on_target
+from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
+from bot.core.reconfigure import Reconfiguration
 from bot.core.report import (
     FEED_SILENT_NS,
     BreakerReport,
     EventReport,
     OrderReport,
+    Phase,
     Report,
     RungReport,
 )
@@ -25,11 +32,27 @@ from bot.core.settings import TraderSettings
 from bot.strategy.api import Levels
 from venue.wire.money import BookSide, Cents
 
-if TYPE_CHECKING:
-    from bot.core.trader import Trader
+
+class TraderState(Protocol):
+    """What a report and a plan read of a trader."""
+
+    phase: Phase
+    started_ns: int
+    first_two_sided_ns: int | None
+    is_paper: bool
+    quoting: QuotingEngine
+    ledgers: AccountReconciler
+    desk: OrderManager
+    out: Outbox
+    guard: KillSwitch
+    reconfiguration: Reconfiguration
+
+    @property
+    def withheld(self) -> str:
+        """Why no new order may leave at all; empty if one may."""
 
 
-def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
+def draw(trader: TraderState, settings: TraderSettings, now_ns: int) -> Report:
     quoting, ledgers, desk, out = trader.quoting, trader.ledgers, trader.desk, trader.out
     profit = quoting.pnl.report()
     return Report(
@@ -83,7 +106,7 @@ def _cents(millicents: int) -> Cents:
     return Cents(round(millicents / MILLI))
 
 
-def _event(trader: "Trader", ladder: EventQuoter, now_ns: int) -> EventReport:
+def _event(trader: TraderState, ladder: EventQuoter, now_ns: int) -> EventReport:
     exposure: Exposure = trader.quoting.weighing.exposure(ladder)
     return EventReport(
         event_ticker=ladder.event.event_ticker,
@@ -113,7 +136,7 @@ def limits_used(exposure: Exposure, bounds: Bounds) -> tuple[BreakerReport, ...]
     )
 
 
-def _rung(trader: "Trader", rung: MarketQuoter, now_ns: int) -> RungReport:
+def _rung(trader: TraderState, rung: MarketQuoter, now_ns: int) -> RungReport:
     orders = trader.desk.live(rung.market_id)
     bids, asks = rung.state.without_own(orders)
     yes_qty, no_qty = trader.ledgers.holdings(rung.market_id)

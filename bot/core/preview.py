@@ -5,11 +5,12 @@ A run whose plan was read takes the same course as one whose plan was not.
 
 import enum
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
-from bot.core.build_report import limits_used
+from bot.core.build_report import TraderState, limits_used
+from bot.core.execution.executor import OrderExecutor
 from bot.core.orders.order import OwnOrder, State
 from bot.core.planning.actions import Action, CancelAction, CreateAction
 from bot.core.planning.diff import WorkingOrders
@@ -22,10 +23,6 @@ from bot.strategy.api import Levels, Quote, Take
 from venue.wire.limits import QTY_MAX
 from venue.wire.money import BookSide, Price, Qty, Side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
-
-if TYPE_CHECKING:
-    from bot.core.execution.executor import OrderExecutor
-    from bot.core.trader import Trader
 
 
 class Act(enum.StrEnum):
@@ -168,13 +165,13 @@ SHOWN_LEVELS: Final = 3
 """Of each side of a book."""
 
 
-def plan_of(trader: "Trader", sending: "OrderExecutor", reserve: int, now_ns: int) -> TraderPlan:
+def plan_of(trader: TraderState, sending: OrderExecutor, reserve: int, now_ns: int) -> TraderPlan:
     """The plan at `now_ns`; changes nothing."""
     preview = _Preview(trader, sending, now_ns)
     return TraderPlan(
         now_ns=now_ns,
         phase=trader.phase,
-        series_ticker=trader.series_ticker,
+        series_ticker=trader.reconfiguration.settings.series_ticker,
         withheld=trader.withheld,
         flattening=trader.quoting.flattening,
         tokens=trader.out.purse.tokens(now_ns),
@@ -202,7 +199,7 @@ def why_pulled(ladder: EventQuoter, now_ns: int) -> str:
 class _Preview:
     """The plan of one instant, drawn rung by rung."""
 
-    def __init__(self, trader: "Trader", sending: "OrderExecutor", now_ns: int) -> None:
+    def __init__(self, trader: TraderState, sending: OrderExecutor, now_ns: int) -> None:
         self._desk = trader.desk
         self._ledgers = trader.ledgers
         self._weighing = trader.quoting.weighing

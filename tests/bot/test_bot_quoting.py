@@ -10,7 +10,7 @@ from bot.core.orders.order import State
 from bot.core.orders.outbox import Outbox
 from bot.core.planning.diff import WorkingOrders
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.quoting.event_quoter import MarketQuoter
 from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from strategies.fixed_spread import FixedSpread

@@ -16,7 +16,7 @@ from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.orders.request_budget import Priority
 from bot.core.planning.actions import AmendAction, CancelAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.quoting.event_quoter import MarketQuoter
 from bot.core.risk.breakers import CircuitBreakers, limits_of
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.strategy.api import Levels, Strategy

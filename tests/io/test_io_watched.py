@@ -10,7 +10,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.fault_text import fault_text
-from bot.core.quoting.supervisor import StrategyHealth
+from bot.core.quoting.strategy_health import StrategyHealth
 from bot.io.journal.journal import read_journal, segments
 from bot.io.run.watchdog import Retold, StrategyStalled, StrategyWatchdog, interruptions
 from bot.strategy.api import EventView, Quote, Quotes, Strategy

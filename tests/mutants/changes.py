@@ -7,8 +7,7 @@ from msgspec import structs
 
 from bot.core.execution.pre_trade_checks import PreTradeChecks
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.event_quoter import EventQuoter
-from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.risk.exposure import Bounds
 from bot.core.settings import TraderSettings

@@ -15,7 +15,7 @@ from bot.core.orders.rejects import RejectHistory
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.planning.actions import Action
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.quoting.event_quoter import MarketQuoter
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, misread
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND

@@ -21,7 +21,7 @@ from bot.core import messages as m
 from bot.core.execution.executor import OrderExecutor
 from bot.core.execution.pre_trade_checks import HeldBack, PreTradeChecks, Verdict
 from bot.core.planning.actions import Action, CancelAction
-from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.quoting.event_quoter import MarketQuoter
 from bot.core.trader import Trader
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed

@@ -12,8 +12,7 @@ import pytest
 
 from bot.core.market_data.market_state import MarketState
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.event_quoter import EventQuoter
-from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.lab.sim.run import run
 from bot.lab.sim.scenario import draw
@@ -60,7 +59,7 @@ def no_proof(ladder: EventQuoter, *_: Any) -> None:
 def no_prices(strategy: LadderJoint, _view: Any) -> None:
     strategy._priced.clear()
     for rung in strategy._rungs:
-        rung.key, rung.stands = None, ()
+        rung.key, rung.slow = None, ()
 
 
 def no_others(state: MarketState, *_: Any) -> None:

@@ -6,7 +6,8 @@ beyond 64 bits.
 """
 
 from venue.engine.ledger import Holding, Ledger
-from venue.engine.listings import ListedMarket, Listings
+from venue.engine.listings import Listings
+from venue.engine.order import ListedMarket
 from venue.engine.orders import Orders
 from venue.wire.money import Outcome
 

@@ -16,7 +16,7 @@ from venue.engine.budget import Offer, size_for_budget
 from venue.engine.dump import dump_ledger, dump_listings, dump_orders
 from venue.engine.identity import Identity
 from venue.engine.ledger import CashAccount, Ledger
-from venue.engine.listings import ListedMarket, Listings
+from venue.engine.listings import Listings
 from venue.engine.matching import Matcher
 from venue.engine.messages import (
     Accepted,
@@ -39,7 +39,7 @@ from venue.engine.messages import (
     VenueStateChanged,
     Withdraw,
 )
-from venue.engine.order import Order
+from venue.engine.order import ListedMarket, Order
 from venue.engine.orders import Orders
 from venue.engine.snapshot import (
     EngineSnapshot,

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from venue.engine.ledger import Ledger, Shares
+from venue.engine.ledger import Ledger
 from venue.engine.messages import (
     Accepted,
     Answer,
@@ -32,8 +32,7 @@ from venue.engine.messages import (
     ResumeMarket,
     SetEventStatus,
 )
-from venue.engine.order import Order
-from venue.engine.orderbook import OrderBook
+from venue.engine.order import ListedMarket
 from venue.wire.errors import Code
 from venue.wire.model import EventStatus, MarketState
 from venue.wire.money import FeeRate, Outcome
@@ -56,24 +55,6 @@ _TICKER_LENGTH: Final = f"at most {HANDLE_LENGTH_MAX} characters"
 _SETTABLE: Final = (EventStatus.UNOPENED, EventStatus.OPEN, EventStatus.CLOSED)
 _MARKET_NOT_FOUND: Final = Refused(Code.MARKET_NOT_FOUND, "no such market")
 _MARKET_RESOLVED: Final = Refused(Code.MARKET_RESOLVED, "the market has resolved")
-
-
-class ListedMarket:
-    """One market as the engine keeps it. winner: None until it has resolved.
-
-    number: how many markets were listed before it.
-    """
-
-    __slots__ = ("book", "listing", "number", "rate_max", "shares", "state", "winner")
-
-    def __init__(self, listing: ListMarket, number: int, shares: Shares) -> None:
-        self.listing = listing
-        self.number = number
-        self.shares = shares
-        self.state = MarketState.ACTIVE
-        self.winner: Outcome | None = None
-        self.book: OrderBook[Order] = OrderBook()
-        self.rate_max = max(listing.maker_fee_rate, listing.taker_fee_rate)
 
 
 class ListedEvent(msgspec.Struct):

@@ -11,9 +11,8 @@ from typing import Final
 
 from venue.engine.identity import Identity
 from venue.engine.ledger import Ledger
-from venue.engine.listings import ListedMarket
 from venue.engine.messages import Event, FillBooked, LevelChanged, OrderChanged, TradePrinted
-from venue.engine.order import Order
+from venue.engine.order import ListedMarket, Order
 from venue.engine.orderbook import PriceQueue
 from venue.engine.orders import Orders
 from venue.wire.model import Liquidity, OrderStatus

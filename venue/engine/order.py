@@ -3,16 +3,17 @@
 While it rests an order is such an object; when it has ended, `venue.engine.orders` packs it.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from venue.engine.ledger import CashAccount
-from venue.engine.messages import OrderState
-from venue.engine.orderbook import BookEntry, HalfBook
-from venue.wire.model import OrderStatus
+from venue.engine.ledger import CashAccount, Shares
+from venue.engine.messages import ListMarket, OrderState
+from venue.engine.orderbook import BookEntry, HalfBook, OrderBook
+from venue.wire.model import MarketState, OrderStatus
 from venue.wire.money import (
     BookSide,
     Cents,
     FeeUnits,
+    Outcome,
     Price,
     Qty,
     Side,
@@ -21,9 +22,6 @@ from venue.wire.money import (
 )
 from venue.wire.names import OrderId
 from venue.wire.requests import NewOrder, QtyOrder
-
-if TYPE_CHECKING:
-    from venue.engine.listings import ListedMarket
 
 _BID: Final = BookSide.BID
 _BUY: Final = Side.BUY
@@ -145,3 +143,21 @@ class Order(BookEntry):
                 self.updated_ns,
             )
         return shown
+
+
+class ListedMarket:
+    """One market as the engine keeps it. winner: None until it has resolved.
+
+    number: how many markets were listed before it.
+    """
+
+    __slots__ = ("book", "listing", "number", "rate_max", "shares", "state", "winner")
+
+    def __init__(self, listing: ListMarket, number: int, shares: Shares) -> None:
+        self.listing = listing
+        self.number = number
+        self.shares = shares
+        self.state = MarketState.ACTIVE
+        self.winner: Outcome | None = None
+        self.book: OrderBook[Order] = OrderBook()
+        self.rate_max = max(listing.maker_fee_rate, listing.taker_fee_rate)

@@ -11,8 +11,7 @@ from typing import Final
 import msgspec
 
 from venue.engine.ledger import CashAccount
-from venue.engine.listings import ListedMarket
-from venue.engine.order import Order
+from venue.engine.order import ListedMarket, Order
 from venue.wire.model import OrderStatus
 from venue.wire.money import Cents, FeeUnits, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from venue.engine.ledger import Holding, Ledger, Shares
-from venue.engine.listings import ListedMarket, Listings
+from venue.engine.listings import Listings
 from venue.engine.messages import (
     BalanceChanged,
     CompanyArchived,
@@ -28,7 +28,7 @@ from venue.engine.messages import (
     PositionChanged,
     VenueStateChanged,
 )
-from venue.engine.order import Order
+from venue.engine.order import ListedMarket, Order
 from venue.engine.orders import Orders, Record, record
 from venue.wire.model import EventStatus, MarketState, VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Qty

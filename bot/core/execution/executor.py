@@ -21,7 +21,7 @@ from bot.core.orders.outbox import Outbox
 from bot.core.orders.request_budget import Priority
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.quoting.event_quoter import MarketQuoter
 from bot.core.quoting.takes import barred, routes
 from bot.core.report import TakeOutcome
 from bot.core.settings import TraderSettings

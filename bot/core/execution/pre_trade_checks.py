@@ -19,8 +19,8 @@ from bot.core.orders.outbox import Outbox
 from bot.core.orders.request_budget import Priority, WriteThrottle
 from bot.core.planning.actions import AmendAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
+from bot.core.quoting.event_quoter import MarketQuoter
 from bot.core.quoting.guards import WindDownStage
-from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.risk.breakers import ORDER_QTY_CAP
 from bot.core.settings import TraderSettings
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical, notional

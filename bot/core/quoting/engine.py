@@ -14,6 +14,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.account.profit import PnlTracker
 from bot.core.account.reconciler import AccountChange, AccountReconciler
+from bot.core.fault_text import fault_text
 from bot.core.market_data.market_state import VenueClock
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import UNTAGGED, OwnOrder, State
@@ -23,7 +24,7 @@ from bot.core.planning.diff import WorkingOrders
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.feed_monitor import MarketDataMonitor
 from bot.core.quoting.portfolio_risk import PortfolioRisk
-from bot.core.quoting.supervisor import StrategySupervisor, made_by
+from bot.core.quoting.strategy_health import made_by
 from bot.core.quoting.takes import leaving
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.risk.limits import lowered
@@ -36,10 +37,70 @@ from venue.wire.names import MarketId, ProjectId, fold_ticker
 
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 
+_REPORTED_MAX: Final = 3
+"""Strategies at fault that an alert names."""
+
 _FUNDS_NS: Final = 10 * NS_PER_SECOND
 _FUNDS_AGAIN_NS: Final = 60 * NS_PER_SECOND
 """After a reject for insufficient funds: by then balance and positions have been read again, and
 most of the writes in flight are over."""
+
+
+class StrategySupervisor:
+    """Counts and reports the faults of all strategies."""
+
+    def __init__(self, ladders: list[EventQuoter], out: Outbox) -> None:
+        self._ladders = ladders
+        self._out = out
+
+    def on_raise(self, ladder: EventQuoter, fault: Exception, now_ns: int) -> None:
+        """Pull its event."""
+        self._out.counters.strategy_errors += 1
+        self._out.first_fault = self._out.first_fault or fault_text(fault)
+        ladder.health.on_raise(fault, now_ns)
+        self._report_fault(ladder, "strategy_failed")
+
+    def on_sane_answer(self, ladder: EventQuoter) -> None:
+        if ladder.health.on_sane_answer():
+            self.report_faults()
+
+    def on_overrun(self, event: m.StrategyOverran, now_ns: int) -> None:
+        """Pull its event after three slow calls in a row, or an interrupted one."""
+        self._out.counters.strategy_overruns += 1
+        self._out.counters.strategy_interrupted += event.interrupted
+        for ladder in self._ladders:
+            mine = ladder.event.event_ticker == event.event_ticker
+            if mine and ladder.health.answers_for(event):
+                pulled = ladder.health.on_overrun(event, now_ns)
+                ladder.needs_decision |= pulled
+                if pulled or event.interrupted:
+                    self._report_fault(ladder, "strategy_stalled")
+
+    def end_pause(self, ladder: EventQuoter, may_quote: bool, now_ns: int) -> None:
+        """Once the pause after a fault is over, ask the strategy again; one that is not asked any
+        more loses its alert."""
+        if now_ns >= ladder.health.pulled_until_ns:
+            if may_quote and ladder.is_open and ladder.is_understood:
+                ladder.needs_decision = True
+            else:
+                self.on_sane_answer(ladder)
+
+    def _report_fault(self, ladder: EventQuoter, name: str) -> None:
+        fault = ladder.health.fault
+        self._out.note("error", name, event=ladder.event.event_ticker, fault=fault)
+        self.report_faults()
+
+    def report_faults(self) -> None:
+        """Raise, or clear, the alert about the strategies at fault."""
+        at_fault = [
+            f"{each.event.event_ticker}: {each.health.fault}"
+            for each in self._ladders
+            if each.health.fault
+        ]
+        if at_fault:
+            self._out.find("strategy_at_fault", "; ".join(at_fault[:_REPORTED_MAX]))
+        else:
+            self._out.clear("strategy_at_fault")
 
 
 class QuotingEngine:

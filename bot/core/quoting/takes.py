@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from bot.core.orders.order import OwnOrder
 from bot.core.planning.actions import CreateAction, crosses, free_shares
-from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.quoting.event_quoter import MarketQuoter
 from bot.core.report import TakeOutcome
 from bot.core.risk.limits import takable
 from bot.strategy.api import Take

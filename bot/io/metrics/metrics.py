@@ -5,6 +5,7 @@ label `series`, so that one process may trade several. Everything happens on the
 """
 
 import importlib.metadata
+import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +22,6 @@ from bot.core import messages as m
 from bot.core.orders.outbox import kind_of
 from bot.core.report import Report
 from bot.io.metrics.table import (
-    COUNTED,
     FEED,
     NOTES,
     ORDERS,
@@ -30,7 +30,11 @@ from bot.io.metrics.table import (
     RISK,
     STATE,
     Family,
+    by_name,
+    counter,
+    gauge,
     rungs,
+    seconds,
 )
 from bot.io.state.heartbeat import REAPER, HeartbeatRecord, HeartbeatWatcher, read_pulse
 from venue.wire.errors import CODES
@@ -415,3 +419,105 @@ def _code_of(answer: m.Answer) -> str:
     if not answer.status:
         return _NOT_SENT
     return answer.code if answer.code in CODES else _OTHER
+
+
+def _disk_bytes(metrics: Metrics, *, free: bool) -> float | None:
+    if metrics.state is None:
+        return None
+    try:
+        disk = os.statvfs(metrics.state)
+    except OSError:
+        return None  # the journal reports such a disk
+    return float(disk.f_frsize * (disk.f_bavail if free else disk.f_blocks))
+
+
+COUNTED: Final[tuple[Family[Metrics], ...]] = (
+    counter(
+        "notes",
+        "Things noted, by level and name.",
+        lambda t: [(note, float(count)) for note, count in sorted(t.notes.items())],
+        "level name",
+    ),
+    counter(
+        "answers",
+        "Answers to requests by kind, code and outcome: ok, rejected or unknown.",
+        lambda t: [(key, float(count)) for key, count in sorted(t.answers.items())],
+        "kind code outcome",
+    ),
+    gauge(
+        "venue_tokens",
+        "Requests that the venue said it would take at once, by key.",
+        lambda t: by_name(t.venue_tokens),
+        "key",
+    ),
+    counter(
+        "retry_after_seconds",
+        "Time that the venue asked to wait, added up.",
+        lambda t: seconds(t.retry_after_ns),
+    ),
+    gauge(
+        "rung_feed_lag_seconds",
+        "Latency of the rung's newest frame, by the venue's clock and ours.",
+        lambda t: [
+            ((rung.ticker,), t.lag_ns[rung.market_id] / NS_PER_SECOND)
+            for rung in (() if t.newest is None else rungs(t.newest))
+            if rung.market_id in t.lag_ns
+        ],
+        "rung",
+    ),
+    counter(
+        "rung_on_target_seconds",
+        "Time in which all that was wanted on a side of a rung rested there, within "
+        "throttle.tolerance_ticks and throttle.resize_pct.",
+        lambda t: [(key, ns / NS_PER_SECOND) for key, ns in sorted(t.on_target_ns.items())],
+        "rung side",
+    ),
+    counter(
+        "rung_open_seconds",
+        "Time in which the rung's market took orders.",
+        lambda t: by_name({rung: ns / NS_PER_SECOND for rung, ns in t.open_ns.items()}),
+        "rung",
+    ),
+    gauge(
+        "journal_lag_seconds",
+        "How long the disk has been writing the journal entries that it was given.",
+        lambda t: None if t.journal is None else t.journal.lag_s(),
+    ),
+    gauge(
+        "journal_waiting_bytes",
+        "Bytes of the journal that are not on disk yet.",
+        lambda t: None if t.journal is None else t.journal.waiting_bytes,
+    ),
+    counter(
+        "inbox_dropped",
+        "Events of the channel that nobody read: a book that a newer one replaced before it was "
+        "read (ordinary), a print beyond the cap, a malformed frame beyond its cap.",
+        lambda t: [] if t.dropped is None else by_name(t.dropped()),
+        "kind",
+    ),
+    gauge(
+        "state_free_bytes",
+        "Room on the disk of the state directory.",
+        lambda t: _disk_bytes(t, free=True),
+    ),
+    gauge(
+        "state_size_bytes",
+        "Size of the disk of the state directory.",
+        lambda t: _disk_bytes(t, free=False),
+    ),
+    gauge(
+        "heartbeat_failing",
+        "1 while the heartbeat cannot be written, which a reaper takes for silence.",
+        lambda t: None if t.heartbeat_fails is None else t.heartbeat_fails(),
+    ),
+    gauge(
+        "reaper_watching",
+        "1 while a reaper watches this bot; absent where none can.",
+        lambda t: t.is_reaper_watching if t.expects_reaper else None,
+    ),
+    gauge(
+        "reaper_key_works",
+        "1 while the reaper says that its key can cancel; absent where there can be no reaper.",
+        lambda t: t.does_reaper_key_work if t.expects_reaper else None,
+    ),
+)

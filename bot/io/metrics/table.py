@@ -1,12 +1,12 @@
-"""Every metric of the bot that is not a duration: one row each, and where its samples come from.
+"""Every metric of the trader that is not a duration: one row each, and where its samples come from.
 
-A new metric is one row here, or one row of `metrics.HISTOGRAMS`; docs/metrics.md is made from them.
+A new metric is one row here, or where the trader does not know it one of `metrics.COUNTED` or
+`metrics.HISTOGRAMS`; docs/metrics.md is made from them.
 Label values come from closed sets and from the rungs and events of one series, never from an order.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -29,9 +29,6 @@ from bot.io.metrics.profits import MILLI
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
-
-if TYPE_CHECKING:
-    from bot.io.metrics.metrics import Metrics
 
 Sample = tuple[tuple[str, ...], float]
 Read = Iterable[Sample] | float | None
@@ -202,16 +199,6 @@ def _rung_markouts(report: Report) -> list[Sample]:
         for each in row.markouts
         if each.against is Against.FAIR
     ]
-
-
-def _disk_bytes(metrics: "Metrics", *, free: bool) -> float | None:
-    if metrics.state is None:
-        return None
-    try:
-        disk = os.statvfs(metrics.state)
-    except OSError:
-        return None  # the journal reports such a disk
-    return float(disk.f_frsize * (disk.f_bavail if free else disk.f_blocks))
 
 
 # --- the tables -----------------------------------------------------------------------------------
@@ -615,97 +602,6 @@ PROFIT: Final[tuple[Family[Report], ...]] = (
         "Fills that a candidate would have had.",
         lambda r: [((s.name, s.bound), float(s.profit.total.fills)) for s in r.shadows],
         "shadow bound",
-    ),
-)
-
-COUNTED: "Final[tuple[Family[Metrics], ...]]" = (
-    counter(
-        "notes",
-        "Things noted, by level and name.",
-        lambda t: [(note, float(count)) for note, count in sorted(t.notes.items())],
-        "level name",
-    ),
-    counter(
-        "answers",
-        "Answers to requests by kind, code and outcome: ok, rejected or unknown.",
-        lambda t: [(key, float(count)) for key, count in sorted(t.answers.items())],
-        "kind code outcome",
-    ),
-    gauge(
-        "venue_tokens",
-        "Requests that the venue said it would take at once, by key.",
-        lambda t: by_name(t.venue_tokens),
-        "key",
-    ),
-    counter(
-        "retry_after_seconds",
-        "Time that the venue asked to wait, added up.",
-        lambda t: seconds(t.retry_after_ns),
-    ),
-    gauge(
-        "rung_feed_lag_seconds",
-        "Latency of the rung's newest frame, by the venue's clock and ours.",
-        lambda t: [
-            ((rung.ticker,), t.lag_ns[rung.market_id] / NS_PER_SECOND)
-            for rung in (() if t.newest is None else rungs(t.newest))
-            if rung.market_id in t.lag_ns
-        ],
-        "rung",
-    ),
-    counter(
-        "rung_on_target_seconds",
-        "Time in which all that was wanted on a side of a rung rested there, within "
-        "throttle.tolerance_ticks and throttle.resize_pct.",
-        lambda t: [(key, ns / NS_PER_SECOND) for key, ns in sorted(t.on_target_ns.items())],
-        "rung side",
-    ),
-    counter(
-        "rung_open_seconds",
-        "Time in which the rung's market took orders.",
-        lambda t: by_name({rung: ns / NS_PER_SECOND for rung, ns in t.open_ns.items()}),
-        "rung",
-    ),
-    gauge(
-        "journal_lag_seconds",
-        "How long the disk has been writing the journal entries that it was given.",
-        lambda t: None if t.journal is None else t.journal.lag_s(),
-    ),
-    gauge(
-        "journal_waiting_bytes",
-        "Bytes of the journal that are not on disk yet.",
-        lambda t: None if t.journal is None else t.journal.waiting_bytes,
-    ),
-    counter(
-        "inbox_dropped",
-        "Events of the channel that nobody read: a book that a newer one replaced before it was "
-        "read (ordinary), a print beyond the cap, a malformed frame beyond its cap.",
-        lambda t: [] if t.dropped is None else by_name(t.dropped()),
-        "kind",
-    ),
-    gauge(
-        "state_free_bytes",
-        "Room on the disk of the state directory.",
-        lambda t: _disk_bytes(t, free=True),
-    ),
-    gauge(
-        "state_size_bytes",
-        "Size of the disk of the state directory.",
-        lambda t: _disk_bytes(t, free=False),
-    ),
-    gauge(
-        "heartbeat_failing",
-        "1 while the heartbeat cannot be written, which a reaper takes for silence.",
-        lambda t: None if t.heartbeat_fails is None else t.heartbeat_fails(),
-    ),
-    gauge(
-        "reaper_watching",
-        "1 while a reaper watches this bot; absent where none can.",
-        lambda t: t.is_reaper_watching if t.expects_reaper else None,
-    ),
-    gauge(
-        "reaper_key_works",
-        "1 while the reaper says that its key can cancel; absent where there can be no reaper.",
-        lambda t: t.does_reaper_key_work if t.expects_reaper else None,
     ),
 )
 

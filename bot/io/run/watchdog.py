@@ -21,7 +21,7 @@ from typing import Any, Final, NoReturn
 
 from bot.core.fault_text import fault_text
 from bot.core.messages import Event, StrategyOverran
-from bot.core.quoting.supervisor import made_by
+from bot.core.quoting.strategy_health import made_by
 from bot.io.faults import is_ctrl_c
 from bot.strategy.api import EventView, Quotes, Strategy
 from venue.wire.instant import NS_PER_SECOND

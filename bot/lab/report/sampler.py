@@ -10,7 +10,7 @@ from bot.core.account.markouts import MILLI
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import kind_of
 from bot.core.planning.diff import sides_on_target
-from bot.core.quoting.market_quoter import MarketQuoter as TraderRung
+from bot.core.quoting.event_quoter import MarketQuoter as TraderRung
 from bot.core.report import Phase, Report, RungReport
 from bot.core.trader import Trader
 from bot.lab.report.session import (

@@ -2,20 +2,21 @@
 
 import random
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import GapReading
-from bot.lab.sim.scenario import SECOND
+from bot.lab.sim.coverage import EventCounts
+from bot.lab.sim.exposure_rules import Auditor
+from bot.lab.sim.process import Process
+from bot.lab.sim.scenario import SECOND, SimScenario
+from bot.lab.sim.venue import BuyingCrowd, SimulatedVenue
 from venue.engine.messages import OrderState
 from venue.wire import model
 from venue.wire.money import Cents, Outcome, Price, Qty
 from venue.wire.names import MarketId, OrderId
-
-if TYPE_CHECKING:
-    from bot.lab.sim.world import SimulatedWorld
 
 _BEGINS_S: Final = (4.0, 14.0)
 _AGAIN_NS: Final = SECOND
@@ -28,10 +29,39 @@ _APART_S: Final = (10, 40)
 _STEPPED: Final = "venue_clock_stepped"
 
 
+class Replies(Protocol):
+    foreign_replies: int
+    """So many more writes get a response about another order."""
+
+
+class World(Protocol):
+    """What the contradictor and the network use of a simulated world."""
+
+    scenario: SimScenario
+    coverage: EventCounts
+    exchange: SimulatedVenue
+    auditor: Auditor
+    crowd: BuyingCrowd
+    process: Process
+    faulty: bool
+
+    @property
+    def now_ns(self) -> int: ...
+
+    @property
+    def replies(self) -> Replies: ...
+
+    def schedule_at(self, at_ns: int, act: Callable[[], None]) -> None: ...
+
+    def schedule_after(self, delay_ns: int, act: Callable[[], None]) -> None: ...
+
+    def deliver(self, process: Process, event: m.Event) -> None: ...
+
+
 class Contradictor(GapReading):
     """Says what contradicts what was said before."""
 
-    def __init__(self, world: "SimulatedWorld") -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
         self._kind = world.scenario.contradiction
         self._rng = random.Random(f"{self._kind} {world.scenario.seed}")
@@ -148,7 +178,7 @@ class Contradictor(GapReading):
                         self._trade_with(qty)
                 return len(truth.fills) > known
             case "foreign_response":
-                world.network.foreign_replies = _REPLIES
+                world.replies.foreign_replies = _REPLIES
             case "stamps_run_backwards":
                 world.crowd.takes = False
                 self._step_back()

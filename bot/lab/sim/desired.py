@@ -16,7 +16,7 @@ from venue.wire.money import BookSide
 from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
-    from bot.core.quoting.market_quoter import MarketQuoter
+    from bot.core.quoting.event_quoter import MarketQuoter
     from bot.lab.sim.world import SimulatedWorld
 
 _PCT = 50

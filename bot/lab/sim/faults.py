@@ -5,24 +5,22 @@ stream of its own, so that leaving one out shifts no other.
 """
 
 import random
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.configured import STRATEGY_FAULTS, StrategyFaultSpan
 from bot.lab.sim.process import Process
 from bot.lab.sim.scenario import MS, SECOND, TIMED_FAULTS
+from bot.lab.sim.transport import Channel, Network, NetworkWorld
 from venue.engine import messages as v
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Side, canonical
 from venue.wire.names import MarketId, Ticker
 from venue.wire.requests import TimeInForce
-
-if TYPE_CHECKING:
-    from bot.lab.sim.world import SimulatedWorld
-
 
 Steps = Iterator[int]  # how long to wait, ns, until the next part of an episode
 _DURATIONS_S: Final = (0.1, 0.4, 2.0, 6.0)
@@ -45,10 +43,39 @@ _LEARNED_NS: Final = 12 * SECOND
 """Until a rung that was listed is quoted as the others are: the series has been read again."""
 
 
+class FaultyWorld(NetworkWorld, Protocol):
+    """What the episodes use of a simulated world."""
+
+    channel: Channel
+    network: Network
+    strategy_faults: list[StrategyFaultSpan]
+    trace: deque[tuple[int, str, object]]
+    latch: str
+    first_file: m.Configuration
+
+    @property
+    def worlds(self) -> "Sequence[FaultyWorld]":
+        """Those of all series of the account."""
+
+    def replace(
+        self, process: Process, down_ns: int, rng: random.Random | None, *, lost: bool = False
+    ) -> None:
+        """End the process of every series; the next begins after a while."""
+
+    def reload_one(self, rng: random.Random) -> None:
+        """Give the trader a configuration with one change."""
+
+    def reload(self, wanted: m.Configuration, kind: str) -> None:
+        """Give the trader this configuration."""
+
+    def pause(self, for_ns: int) -> None:
+        """Stop the clock of the process for a while."""
+
+
 class FaultSchedule:
     """The episodes of one world."""
 
-    def __init__(self, world: "SimulatedWorld") -> None:
+    def __init__(self, world: FaultyWorld) -> None:
         self._world = world
         self._rngs = {name: random.Random(f"{name} {world.scenario.seed}") for name in TIMED_FAULTS}
         self.going = 0  # how many of those begun are not over yet

@@ -31,7 +31,7 @@ _LEARNS_NS: Final = 12 * SECOND
 _UNPARK_NS: Final = 8 * SECOND
 _STILL_NS: Final = 6 * SECOND
 _ROUTES_NS: Final = 11 * SECOND
-"""Longer than a side stays on its route after a limit has cut it (`market_quoter`)."""
+"""Longer than a side stays on its route after a limit has cut it (`event_quoter`)."""
 
 _DRY_MAX_NS: Final = 10 * SECOND
 """Longer than reads of what may have filled take every token of a small budget."""

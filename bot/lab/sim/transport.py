@@ -1,7 +1,7 @@
 """Between bot and venue: the channel, requests and responses in flight, and their faults."""
 
 import random
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
@@ -9,6 +9,7 @@ from bot.core import messages as m
 from bot.io.client.answers import answer_of
 from bot.lab.exchange.assumptions import BEFALLING, FaultDraws, befall
 from bot.lab.exchange.exchange import Response, print_of, refusal
+from bot.lab.sim.contradictor import Contradictor, World
 from bot.lab.sim.process import Process
 from bot.lab.sim.scenario import FRAME_FAULTS, MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
 from venue.engine import messages as v
@@ -19,19 +20,22 @@ from venue.wire.instant import is_zero
 from venue.wire.money import Qty
 from venue.wire.names import MarketId
 
-if TYPE_CHECKING:
-    from bot.lab.sim.world import SimulatedWorld
-
 _PING_NS: Final = 5 * SECOND // 2
 _PONG_NS: Final = 5 * SECOND
 _RECONNECT_NS: Final = 250 * MS
+
+
+class NetworkWorld(World, Protocol):
+    """What the network and the channel use of a simulated world."""
+
+    contradictor: Contradictor | None
 
 
 class Channel:
     """One connection at a time; frames not delivered on it are lost. silent: rungs whose
     frames do not come, and whether their prints do."""
 
-    def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
+    def __init__(self, world: NetworkWorld, rng: random.Random) -> None:
         self._world = world
         self._rng = rng
         scenario = world.scenario
@@ -232,7 +236,7 @@ class RequestUnderWay:
 class Network:
     """Between the processes and the venue."""
 
-    def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
+    def __init__(self, world: NetworkWorld, rng: random.Random) -> None:
         self._world = world
         self._rng = rng
         scenario = world.scenario

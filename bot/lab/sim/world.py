@@ -95,6 +95,10 @@ class SimulatedWorld:
     def worlds(self) -> "tuple[SimulatedWorld, ...]":
         return self.first._worlds
 
+    @property
+    def replies(self) -> Network:
+        return self.network
+
     # --- time -------------------------------------------------------------------------------------
 
     @property

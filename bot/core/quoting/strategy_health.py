@@ -1,4 +1,4 @@
-"""Supervises the strategies of all events.
+"""The record of a strategy, and the pause after a fault of it.
 
 A strategy that raises, returns nonsense, is interrupted, or takes too long three times in a row has
 its event pulled for five seconds. The pause doubles with each further fault, up to a minute; after
@@ -6,23 +6,18 @@ a minute without a fault it starts over. The last fault is an alert until the ne
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bot.core.fault_text import fault_text
 from bot.core.messages import StrategyOverran
-from bot.core.orders.outbox import Outbox
 from bot.strategy.api import EventView, Quotes, Strategy
 from venue.wire.instant import NS_PER_SECOND
-
-if TYPE_CHECKING:
-    from bot.core.quoting.event_quoter import EventQuoter
 
 FIRST_PAUSE_NS: Final = 5 * NS_PER_SECOND
 LONGEST_PAUSE_NS: Final = 60 * NS_PER_SECOND
 FORGIVEN_NS: Final = 60 * NS_PER_SECOND
 OVERRUNS_IN_A_ROW: Final = 3
 _FAULT_MAX: Final = 300
-_REPORTED_MAX: Final = 3
 
 
 class FailedStrategy(Strategy):
@@ -103,60 +98,3 @@ class StrategyHealth:
     def _pause_text(self, fault: str, now_ns: int) -> str:
         pause_s = max(0, self.pulled_until_ns - now_ns) / NS_PER_SECOND
         return f"{self.name}: {fault[:_FAULT_MAX]}; its quotes stay away for {pause_s:g} s"
-
-
-class StrategySupervisor:
-    """Counts and reports the faults of all strategies."""
-
-    def __init__(self, ladders: "list[EventQuoter]", out: Outbox) -> None:
-        self._ladders = ladders
-        self._out = out
-
-    def on_raise(self, ladder: "EventQuoter", fault: Exception, now_ns: int) -> None:
-        """Pull its event."""
-        self._out.counters.strategy_errors += 1
-        self._out.first_fault = self._out.first_fault or fault_text(fault)
-        ladder.health.on_raise(fault, now_ns)
-        self._report_fault(ladder, "strategy_failed")
-
-    def on_sane_answer(self, ladder: "EventQuoter") -> None:
-        if ladder.health.on_sane_answer():
-            self.report_faults()
-
-    def on_overrun(self, event: StrategyOverran, now_ns: int) -> None:
-        """Pull its event after three slow calls in a row, or an interrupted one."""
-        self._out.counters.strategy_overruns += 1
-        self._out.counters.strategy_interrupted += event.interrupted
-        for ladder in self._ladders:
-            mine = ladder.event.event_ticker == event.event_ticker
-            if mine and ladder.health.answers_for(event):
-                pulled = ladder.health.on_overrun(event, now_ns)
-                ladder.needs_decision |= pulled
-                if pulled or event.interrupted:
-                    self._report_fault(ladder, "strategy_stalled")
-
-    def end_pause(self, ladder: "EventQuoter", may_quote: bool, now_ns: int) -> None:
-        """Once the pause after a fault is over, ask the strategy again; one that is not asked any
-        more loses its alert."""
-        if now_ns >= ladder.health.pulled_until_ns:
-            if may_quote and ladder.is_open and ladder.is_understood:
-                ladder.needs_decision = True
-            else:
-                self.on_sane_answer(ladder)
-
-    def _report_fault(self, ladder: "EventQuoter", name: str) -> None:
-        fault = ladder.health.fault
-        self._out.note("error", name, event=ladder.event.event_ticker, fault=fault)
-        self.report_faults()
-
-    def report_faults(self) -> None:
-        """Raise, or clear, the alert about the strategies at fault."""
-        at_fault = [
-            f"{each.event.event_ticker}: {each.health.fault}"
-            for each in self._ladders
-            if each.health.fault
-        ]
-        if at_fault:
-            self._out.find("strategy_at_fault", "; ".join(at_fault[:_REPORTED_MAX]))
-        else:
-            self._out.clear("strategy_at_fault")
