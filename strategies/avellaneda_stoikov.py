@@ -244,7 +244,7 @@ class _Ticking:
     @property
     def is_full(self) -> bool:
         """True if both buffers are full."""
-        return self.volatility.is_full and self.trades.is_full
+        return self.volatility.has_enough and self.trades.has_enough
 
     def sample(self, rung: RungView, value: float, now_s: float) -> None:
         """Sample one view of the market."""

@@ -229,7 +229,7 @@ class VenueServer:
     async def state_hash(self) -> tuple[int, str]:
         """The sequence and the hash of the engine's state after it. Takes its time, in a thread of
         its own: here we only collect the state."""
-        sequence, snapshot = self._exchange.sequence, self._exchange.engine.snapshot()
+        sequence, snapshot = self._exchange.sequence, self._exchange.engine.to_snapshot()
         return sequence, await asyncio.to_thread(digest, snapshot)
 
     @property

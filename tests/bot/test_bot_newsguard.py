@@ -98,19 +98,19 @@ def test_a_jump_of_zero_cents_asked_for_is_never_seen() -> None:
 def test_a_trade_of_four_lots_that_clears_the_touch_is_news(
     qty: int, price: int, taker: BookSide, news: bool
 ) -> None:
-    assert guard().on_trade("E-0", Price(price), Qty(qty), taker, BOOK, SECOND) is news
+    assert guard().on_market_trade("E-0", Price(price), Qty(qty), taker, BOOK, SECOND) is news
 
 
 def test_a_large_trade_that_leaves_most_of_the_touch_is_none() -> None:
     deep = (((Price(48), Qty(500)),), ((Price(52), Qty(500)),))
-    assert not guard().on_trade("E-0", Price(52), Qty(399), BID, deep, SECOND)
-    assert guard().on_trade("E-0", Price(52), Qty(400), BID, deep, SECOND)
+    assert not guard().on_market_trade("E-0", Price(52), Qty(399), BID, deep, SECOND)
+    assert guard().on_market_trade("E-0", Price(52), Qty(400), BID, deep, SECOND)
 
 
 def test_the_prints_of_one_taker_count_together() -> None:
     news = guard()
-    assert not news.on_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND)
-    assert news.on_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND + NS_PER_MS)
+    assert not news.on_market_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND)
+    assert news.on_market_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND + NS_PER_MS)
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_prints_of_other_rungs_sides_and_times_do_not(
     name: str, taker: BookSide, later_ms: int
 ) -> None:
     news = guard()
-    news.on_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND)
+    news.on_market_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND)
     price = Price(52) if taker is BID else Price(48)
     at_ns = SECOND + later_ms * NS_PER_MS
-    assert not news.on_trade(name, price, Qty(25), taker, BOOK, at_ns)
+    assert not news.on_market_trade(name, price, Qty(25), taker, BOOK, at_ns)
 
 
 def test_a_size_of_zero_asked_for_is_never_seen() -> None:
-    assert not guard(print_qty=0).on_trade("E-0", Price(52), Qty(10_000), BID, BOOK, 0)
+    assert not guard(print_qty=0).on_market_trade("E-0", Price(52), Qty(10_000), BID, BOOK, 0)
 
 
 # --- how long -------------------------------------------------------------------------------------
@@ -135,8 +135,8 @@ def test_a_size_of_zero_asked_for_is_never_seen() -> None:
 
 def test_an_event_is_pulled_for_thirty_seconds_after_its_last_news() -> None:
     news = guard()
-    assert news.on_trade("E-0", Price(52), Qty(50), BID, BOOK, SECOND)
-    assert not news.on_trade("E-0", Price(52), Qty(50), BID, BOOK, 11 * SECOND)
+    assert news.on_market_trade("E-0", Price(52), Qty(50), BID, BOOK, SECOND)
+    assert not news.on_market_trade("E-0", Price(52), Qty(50), BID, BOOK, 11 * SECOND)
     assert news.on_decision((), 41 * SECOND - 1)
     assert not news.on_decision((), 41 * SECOND)
 

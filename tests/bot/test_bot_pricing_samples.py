@@ -54,7 +54,7 @@ def test_the_buffer_is_full_when_it_has_its_ticks_and_forgets_the_oldest() -> No
     fullness = []
     for now, price in enumerate([10.0, 20.0, 20.0, 20.0, 21.0]):
         buffer.add_price(price, float(now))
-        fullness.append(buffer.is_full)
+        fullness.append(buffer.has_enough)
     assert fullness == [False, False, True, True, True]
     assert buffer.cents_per_tick() == pytest.approx(math.sqrt(1 / 3))
 
@@ -125,7 +125,7 @@ def test_the_oldest_tick_with_a_trade_is_forgotten() -> None:
     for buffer in (short, fresh):
         for price, qty in [(51, 90), (52, 50), (53, 20)]:
             buffer.add_prints([trade(price, qty)], 50.0)
-    assert short.is_full
+    assert short.has_enough
     assert short.fit() == fresh.fit() is not None
 
 

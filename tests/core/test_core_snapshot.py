@@ -29,14 +29,14 @@ def through_bytes(snapshot):
 
 def copied(engine):
     """The engine as another process would have it."""
-    return Engine.restored(KEY, through_bytes(engine.snapshot()))
+    return Engine.from_snapshot(KEY, through_bytes(engine.to_snapshot()))
 
 
 def test_a_snapshot_comes_back_from_bytes_as_it_was():
     world = World(("0.01", "0.02"))
     world.give("a", YES, 5)
     world.sell("a", YES, 60, 2)
-    snapshot = world.engine.snapshot()
+    snapshot = world.engine.to_snapshot()
     assert isinstance(snapshot, EngineSnapshot)
     assert through_bytes(snapshot) == snapshot
 
@@ -55,7 +55,7 @@ def test_a_restored_engine_goes_on_as_the_first_one_does(seed):
             assert other.apply(command, now_ns) == (answer, events), command
     assert other.state_hash() == first.state_hash()
     assert other.dump() == first.dump()
-    assert copied(other).snapshot() == first.snapshot()
+    assert copied(other).to_snapshot() == first.to_snapshot()
 
 
 def test_an_order_that_has_ended_makes_another_state():
@@ -108,7 +108,7 @@ def test_a_restored_engine_knows_whose_each_symbol_is_now():
 def test_a_snapshot_does_not_change_with_the_engine_it_was_taken_of():
     world = World()
     placed = world.buy("a", YES, 40, 10)
-    snapshot = world.engine.snapshot()
+    snapshot = world.engine.to_snapshot()
     before = through_bytes(snapshot)
     world.cancel(placed)
     world.buy("b", NO, 40, 10, IOC)
@@ -118,7 +118,7 @@ def test_a_snapshot_does_not_change_with_the_engine_it_was_taken_of():
 def test_a_restored_engine_does_not_change_with_the_first():
     world = World()
     placed = world.buy("a", YES, 40, 10)
-    other = Engine.restored(KEY, world.engine.snapshot())
+    other = Engine.from_snapshot(KEY, world.engine.to_snapshot())
     before = other.state_hash()
     world.cancel(placed)
     assert other.state_hash() == before
@@ -137,11 +137,11 @@ def test_the_places_in_a_queue_are_kept():
 @pytest.mark.parametrize("seed", range(2_000, 2_004))
 def test_what_is_refused_or_has_no_events_leaves_no_trace_in_the_state(seed):
     engine, history = Engine(KEY), History(seed, 200)
-    before, refused = engine.snapshot(), 0
+    before, refused = engine.to_snapshot(), 0
     for now_ns, command in enumerate(history):
         answer, events = engine.apply(command, now_ns)
         history.learn(events)
-        after = engine.snapshot()
+        after = engine.to_snapshot()
         if isinstance(answer, m.Refused):
             refused += 1
             assert events == []
@@ -177,7 +177,7 @@ def test_exact_fees_beyond_64_bits_survive():
 def test_another_key_gives_the_orders_of_a_snapshot_no_new_ids():
     world = World()
     placed = world.buy("a", YES, 40, 5)
-    other = Engine.restored(b"another key", world.engine.snapshot())
+    other = Engine.from_snapshot(b"another key", world.engine.to_snapshot())
     assert other.order(placed.order.order_id) == placed.order
 
 
@@ -212,10 +212,10 @@ def opened():
     """Keys of two users, one revoked, one misconfigured, and a token."""
     access = Access()
     for number, user in ((2, "ann"), (1, "bob"), (3, None), (4, "ann")):
-        access.apply(m.AddKey(hashed(number), f"pm_{number}", user, (KeyScope.READ,)), 1)
-    access.apply(m.RevokeKey(hashed(4)), 2)
+        access.apply_command(m.AddKey(hashed(number), f"pm_{number}", user, (KeyScope.READ,)), 1)
+    access.apply_command(m.RevokeKey(hashed(4)), 2)
     token = m.AddToken(hashed(9), "app", "ann", (TokenScope.MARKETS_READ,), 1_000)
-    access.apply(token, 3)
+    access.apply_command(token, 3)
     return access
 
 
@@ -232,20 +232,20 @@ def test_keys_are_listed_as_they_were_added_with_their_prefixes():
 
 def test_restored_keys_and_tokens_are_those_of_the_snapshot():
     first = opened()
-    other = Access.restored(through_bytes(first.snapshot()))
-    assert isinstance(first.snapshot(), AccessSnapshot)
+    other = Access.from_snapshot(through_bytes(first.to_snapshot()))
+    assert isinstance(first.to_snapshot(), AccessSnapshot)
     assert other.keys() == first.keys()
     for number in range(10):
         assert other.key(hashed(number)) == first.key(hashed(number))
         for now_ns in (999, 1_000):
             assert other.token(hashed(number), now_ns) == first.token(hashed(number), now_ns)
-    assert other.snapshot() == first.snapshot()
+    assert other.to_snapshot() == first.to_snapshot()
 
 
 def test_a_restored_holder_may_have_as_many_keys_as_before_and_no_more():
     first = opened()
-    other = Access.restored(through_bytes(first.snapshot()))
+    other = Access.from_snapshot(through_bytes(first.to_snapshot()))
     for number in range(ACTIVE_KEYS_PER_USER_MAX + 2):
         command = m.AddKey(hashed(100 + number), "pm", "ann", (KeyScope.READ,))
-        assert other.apply(command, 5) == first.apply(command, 5)
+        assert other.apply_command(command, 5) == first.apply_command(command, 5)
     assert other.keys() == first.keys()

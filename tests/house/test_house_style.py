@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 
 import pytest
 
@@ -35,6 +36,41 @@ def test_a_class_name_is_used_at_most_twice():
             if isinstance(node, ast.ClassDef) and node.name != "Params":
                 homes.setdefault(node.name.lstrip("_"), []).append(tree.shown(path))
     assert {name: paths for name, paths in homes.items() if len(paths) > 2} == {}
+
+
+USUAL = {"run", "close"}
+
+
+def families(classes: dict[str, set[str]]) -> dict[str, str]:
+    """For each class one name that it shares with all that it is related to by bases."""
+    head = {name: name for name in classes}
+
+    def root(name: str) -> str:
+        while head[name] != name:
+            name = head[name]
+        return name
+
+    for name, bases in classes.items():
+        for base in bases & set(classes):
+            head[root(name)] = root(base)
+    return {name: root(name) for name in classes}
+
+
+def test_no_method_name_is_used_by_more_than_five_unrelated_classes():
+    found = [
+        node
+        for path in SHIPPED_FILES
+        for node in ast.walk(tree.tree(path))
+        if isinstance(node, ast.ClassDef)
+    ]
+    bases = {each.name: {ast.unparse(base) for base in each.bases} for each in found}
+    related, users = families(bases), defaultdict(set)
+    for each in found:
+        for node in each.body:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                users[node.name].add(related[each.name])
+    usual = {name for name in users if name in USUAL or name.startswith("__")}
+    assert {n: sorted(them) for n, them in users.items() if len(them) > 5 and n not in usual} == {}
 
 
 def unexcused(path) -> list[int]:

@@ -142,13 +142,13 @@ class ScriptedDesk:
 
     def add_key(self, raw: str, user: str | None, scopes: tuple[KeyScope, ...]) -> None:
         """Let a key be known."""
-        self.access.apply(m.AddKey(sha256_hex(raw), raw[:4], user, scopes), T0)
+        self.access.apply_command(m.AddKey(sha256_hex(raw), raw[:4], user, scopes), T0)
 
     def add_token(self, raw: str, scopes: tuple[TokenScope, ...], application: str = "app") -> None:
         """Let a bearer token of anna be known for an hour."""
         expires_ns = T0 + 3600 * NS_PER_SECOND
         token = m.AddToken(sha256_hex(raw), application, "anna", scopes, expires_ns)
-        self.access.apply(token, T0)
+        self.access.apply_command(token, T0)
 
     def now_ns(self) -> int:
         """The instant the clock stands at."""

@@ -50,7 +50,7 @@ class EngineDesk:
             assert self.carry_out(command) == m.Accepted()
         for user in USERS:
             scopes = (KeyScope.READ, KeyScope.TRADE)
-            self.access.apply(m.AddKey(sha256_hex(f"{user}-key"), user, user, scopes), T0)
+            self.access.apply_command(m.AddKey(sha256_hex(f"{user}-key"), user, user, scopes), T0)
 
     def now_ns(self) -> int:
         return self.clock_ns

@@ -149,7 +149,7 @@ async def test_both_headers_conflict_whatever_they_hold(desk, key, token):
 async def test_a_revoked_key_and_an_expired_token_are_unauthenticated(desk):
     client = Client(desk)
     assert (await client.ask("GET", "/portfolio/balance")).status_code == 200
-    desk.access.apply(m.RevokeKey(sha256_hex("anna-key")), 1)
+    desk.access.apply_command(m.RevokeKey(sha256_hex("anna-key")), 1)
     assert await client.refusal("GET", "/portfolio/balance") == (401, "unauthenticated")
     token = bearer(f"{TokenScope.ACCOUNT_READ}-token")
     desk.clock_ns += 3600 * NS_PER_SECOND

@@ -241,14 +241,14 @@ def test_a_damaged_sealed_segment_stops_compacting_with_nothing_written_or_remov
 
 def test_a_snapshot_that_would_restore_to_another_state_is_not_written(sealed, monkeypatch):
     path, _ = sealed
-    real = Engine.restored
+    real = Engine.from_snapshot
 
     def forgetful(order_id_key, snapshot):
         engine = real(order_id_key, snapshot)
         engine.apply(AddUser("nobody"), 0)
         return engine
 
-    monkeypatch.setattr(Engine, "restored", forgetful)
+    monkeypatch.setattr(Engine, "from_snapshot", forgetful)
     with pytest.raises(StateFault, match="does not restore"):
         compact(path)
     assert list(path.glob("snapshot-*")) == []

@@ -109,7 +109,7 @@ class Trader(Protocol):
         """How long until the next act; None when there is none."""
 
 
-class NoiseTaker:
+class NoiseTaker(Trader):
     """Takes whatever lies inside a private view of fair value; knows nothing."""
 
     def __init__(self, world: CrowdMarket, spot: Spot, users: list[UserId]) -> None:
@@ -137,7 +137,7 @@ class NoiseTaker:
         return self._world.gap_ns(self._draws, per_minute) if per_minute > 0 else None
 
 
-class InformedTaker:
+class InformedTaker(Trader):
     """Knows the value now and takes quotes that are stale by more than fee and edge."""
 
     def __init__(
@@ -166,7 +166,7 @@ class InformedTaker:
         return self._world.gap_ns(self._draws, self._per_minute)
 
 
-class JumpSweep:
+class JumpSweep(Trader):
     """One act of an informed taker soon after a jump, and no further one."""
 
     def __init__(self, taker: InformedTaker) -> None:
@@ -181,7 +181,7 @@ class JumpSweep:
         return None
 
 
-class Maker:
+class Maker(Trader):
     """Keeps a bid and an ask around an old fair value, moves them now and then, or goes away."""
 
     def __init__(self, world: CrowdMarket, spot: Spot, user: UserId) -> None:
@@ -232,7 +232,7 @@ class Maker:
         return Price(price) if worth_it else None
 
 
-class Publisher:
+class Publisher(Trader):
     def __init__(self, world: CrowdMarket, project_id: ProjectId, name: str) -> None:
         self._world, self._project_id = world, project_id
         self._dollars_per_unit = world.view.dollars_per_unit(project_id)

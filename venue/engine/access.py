@@ -58,7 +58,7 @@ class Access:
         self._ends: list[tuple[int, str]] = []
         """A heap of when each token expires, and its hash."""
 
-    def apply(self, command: AccessCommand, now_ns: int) -> Answer:
+    def apply_command(self, command: AccessCommand, now_ns: int) -> Answer:
         """Carry a command out. Returns Accepted, or Refused with nothing changed; raises nothing.
 
         Refused(invalid_request): a malformed or known hash, an eleventh active key of a user, an
@@ -99,7 +99,7 @@ class Access:
         key, prefix = self._keys[sha256_hex], self._prefixes[sha256_hex]
         return KnownKey(sha256_hex, prefix, key.user_id, key.scopes, key.revoked)
 
-    def snapshot(self) -> AccessSnapshot:
+    def to_snapshot(self) -> AccessSnapshot:
         return AccessSnapshot(
             self.keys(),
             tuple(
@@ -109,7 +109,7 @@ class Access:
         )
 
     @classmethod
-    def restored(cls, snapshot: AccessSnapshot) -> Self:
+    def from_snapshot(cls, snapshot: AccessSnapshot) -> Self:
         access = cls()
         for key in snapshot.keys:
             access._keep(key)

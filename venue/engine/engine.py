@@ -116,7 +116,7 @@ class Engine:
             case Withdraw():
                 return self._move_cash(command.user_id, command.amount_cents, -1, now_ns)
             case _:
-                return self._listings.apply(command, now_ns)
+                return self._listings.apply_command(command, now_ns)
 
     # --- a new order --------------------------------------------------------------------------
 
@@ -335,7 +335,7 @@ class Engine:
         half = self._listings.markets[market_id].book.half(side)
         return [(level.price, Qty(level.size)) for level in half.levels()]
 
-    def snapshot(self) -> EngineSnapshot:
+    def to_snapshot(self) -> EngineSnapshot:
         return EngineSnapshot(
             self._venue_state,
             self._matcher.matches,
@@ -349,7 +349,7 @@ class Engine:
         )
 
     @classmethod
-    def restored(cls, order_id_key: bytes, snapshot: EngineSnapshot) -> Self:
+    def from_snapshot(cls, order_id_key: bytes, snapshot: EngineSnapshot) -> Self:
         """An engine in the state of a snapshot, which answers everything as that one would have.
 
         order_id_key: the key of the engine that the snapshot is of.
@@ -378,7 +378,7 @@ class Engine:
 
     def state_hash(self) -> str:
         """SHA-256, in hex, of `snapshot`: equal exactly for equal states, in any process."""
-        return digest(self.snapshot())
+        return digest(self.to_snapshot())
 
 
 def _again(existing: Order, account: CashAccount, request: NewOrder) -> Answer:

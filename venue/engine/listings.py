@@ -98,7 +98,7 @@ class Listings:
         self._series_tickers: dict[Ticker, ProjectId] = {}
         self._project_market_ids: set[str] = set()
 
-    def apply(self, command: ListingCommand, now_ns: int) -> tuple[Answer, list[Event]]:
+    def apply_command(self, command: ListingCommand, now_ns: int) -> tuple[Answer, list[Event]]:
         """Apply an operator's command. One that changes nothing is accepted without an event."""
         match command:
             case ListCompany():

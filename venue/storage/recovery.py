@@ -56,7 +56,7 @@ class RecoveredVenue(msgspec.Struct, eq=False):
         self.sequence += 1
         self.at_ns = now_ns
         if isinstance(command, _ACCESS_COMMANDS):
-            return self.access.apply(command, now_ns), []
+            return self.access.apply_command(command, now_ns), []
         answer, events = self.engine.apply(command, now_ns)
         if events and isinstance(events[0], TradePrinted):
             events = self._with_unique_print_instants(events)
@@ -149,10 +149,10 @@ def fresh(order_id_key: bytes) -> RecoveredVenue:
 def rehearsal_copy(exchange: RecoveredVenue) -> RecoveredVenue:
     """A copy on which to try an opening. It has no views and no ended orders, which no opening
     command can refer to."""
-    snapshot = msgspec.structs.replace(exchange.engine.snapshot(), ended={})
+    snapshot = msgspec.structs.replace(exchange.engine.to_snapshot(), ended={})
     return RecoveredVenue(
-        Engine.restored(b"rehearsal", snapshot),
-        Access.restored(exchange.access.snapshot()),
+        Engine.from_snapshot(b"rehearsal", snapshot),
+        Access.from_snapshot(exchange.access.to_snapshot()),
         Views(),
         exchange.sequence,
         exchange.at_ns,
@@ -184,8 +184,8 @@ def snapshot_of(exchange: RecoveredVenue) -> bytes:
     """The payload of a snapshot of an exchange whose events are all in the views."""
     payload = _Payload(
         exchange.at_ns,
-        exchange.engine.snapshot(),
-        exchange.access.snapshot(),
+        exchange.engine.to_snapshot(),
+        exchange.access.to_snapshot(),
         exchange.views.snapshot(),
     )
     return bytes([PAYLOAD_VERSION]) + _ENCODER.encode(payload)
@@ -254,8 +254,8 @@ def _restored_exchange(order_id_key: bytes, sequence: int, payload: bytes) -> Re
         raise _UnknownPayload(f"not as this program writes it ({fault})") from None
     views = Views.restored(known.views)
     return RecoveredVenue(
-        Engine.restored(order_id_key, known.engine),
-        Access.restored(known.access),
+        Engine.from_snapshot(order_id_key, known.engine),
+        Access.from_snapshot(known.access),
         views,
         sequence,
         known.at_ns,

@@ -104,8 +104,8 @@ class AccountViews:
                 kept.balance,
                 positions,
                 sorted(positions),
-                OrderTable.restored(catalog, kept.user_id, kept.orders),
-                FillTable.restored(kept.fills),
+                OrderTable.from_rows(catalog, kept.user_id, kept.orders),
+                FillTable.from_rows(kept.fills),
             )
         return views
 
@@ -116,8 +116,8 @@ class AccountViews:
                     user_id,
                     account.balance,
                     tuple(account.positions.values()),
-                    account.orders.snapshot(),
-                    account.fills.snapshot(),
+                    account.orders.to_rows(),
+                    account.fills.to_rows(),
                 )
                 for user_id, account in self._accounts.items()
             ]

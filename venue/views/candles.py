@@ -111,18 +111,18 @@ class Candles:
         }
 
     @classmethod
-    def restored(cls, snapshot: tuple[RollupSnapshot, ...]) -> "Candles":
+    def from_rows(cls, snapshot: tuple[RollupSnapshot, ...]) -> "Candles":
         candles = cls()
         for kept in snapshot:
             rollup = candles._stored[kept.interval]
-            rollup.closed = PackedRows.restored(_BUCKETS, kept.closed)
+            rollup.closed = PackedRows.from_rows(_BUCKETS, kept.closed)
             rollup.latest = kept.latest
         return candles
 
-    def snapshot(self) -> tuple[RollupSnapshot, ...]:
+    def to_rows(self) -> tuple[RollupSnapshot, ...]:
         return tuple(
             [
-                RollupSnapshot(interval, rollup.closed.snapshot(), rollup.latest)
+                RollupSnapshot(interval, rollup.closed.to_rows(), rollup.latest)
                 for interval, rollup in self._stored.items()
             ]
         )

@@ -58,15 +58,15 @@ class FillTable:
         self._places: dict[int, array[int]] = {}
 
     @classmethod
-    def restored(cls, snapshot: FillsSnapshot) -> "FillTable":
+    def from_rows(cls, snapshot: FillsSnapshot) -> "FillTable":
         table = cls()
-        table._rows = PackedRows.restored(_DECODER, snapshot.rows)
+        table._rows = PackedRows.from_rows(_DECODER, snapshot.rows)
         table._places = {n: array(PLACE_CODE, places) for n, places in snapshot.places.items()}
         return table
 
-    def snapshot(self) -> FillsSnapshot:
+    def to_rows(self) -> FillsSnapshot:
         places = {number: tuple(places) for number, places in self._places.items()}
-        return FillsSnapshot(self._rows.snapshot(), places)
+        return FillsSnapshot(self._rows.to_rows(), places)
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -70,23 +70,23 @@ class _Tape:
         self.candles = Candles()
 
     @classmethod
-    def restored(cls, snapshot: TapeSnapshot) -> "_Tape":
+    def from_rows(cls, snapshot: TapeSnapshot) -> "_Tape":
         tape = cls(snapshot.captured_ns)
         tape.bids, tape.asks = list(snapshot.bids), list(snapshot.asks)
-        tape.prints = PackedRows.restored(_PRINTS, snapshot.prints)
+        tape.prints = PackedRows.from_rows(_PRINTS, snapshot.prints)
         tape.volume_cents = snapshot.volume_cents
-        tape.candles = Candles.restored(snapshot.candles)
+        tape.candles = Candles.from_rows(snapshot.candles)
         return tape
 
-    def snapshot(self, market_id: MarketId) -> TapeSnapshot:
+    def to_rows(self, market_id: MarketId) -> TapeSnapshot:
         return TapeSnapshot(
             market_id,
             tuple(self.bids),
             tuple(self.asks),
             self.captured_ns,
             self.volume_cents,
-            self.prints.snapshot(),
-            self.candles.snapshot(),
+            self.prints.to_rows(),
+            self.candles.to_rows(),
         )
 
     def add_print(self, printed: messages.TradePrinted) -> None:
@@ -111,11 +111,11 @@ class MarketViews:
     @classmethod
     def restored(cls, catalog: Catalog, snapshot: tuple[TapeSnapshot, ...]) -> "MarketViews":
         views = cls(catalog)
-        views._tapes = {kept.market_id: _Tape.restored(kept) for kept in snapshot}
+        views._tapes = {kept.market_id: _Tape.from_rows(kept) for kept in snapshot}
         return views
 
     def snapshot(self) -> tuple[TapeSnapshot, ...]:
-        return tuple([tape.snapshot(market_id) for market_id, tape in self._tapes.items()])
+        return tuple([tape.to_rows(market_id) for market_id, tape in self._tapes.items()])
 
     def apply(self, event: messages.Event) -> None:
         take = self._takers.get(type(event))

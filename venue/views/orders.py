@@ -66,7 +66,7 @@ class OrderTable:
         self._early_fills: dict[int, int] = {}
 
     @classmethod
-    def restored(cls, catalog: Catalog, user_id: UserId, snapshot: OrdersSnapshot) -> "OrderTable":
+    def from_rows(cls, catalog: Catalog, user_id: UserId, snapshot: OrdersSnapshot) -> "OrderTable":
         """The table that gave this snapshot; the catalog is as it was then, or later."""
         table = cls(catalog, user_id)
         table._records = bytearray(snapshot.records)
@@ -76,7 +76,7 @@ class OrderTable:
             table._list(record[2], record[-1]).append(place)
         return table
 
-    def snapshot(self) -> OrdersSnapshot:
+    def to_rows(self) -> OrdersSnapshot:
         return OrdersSnapshot(bytes(self._records), dict(self._early_fills))
 
     def change(self, order: OrderState) -> None:

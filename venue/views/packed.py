@@ -42,7 +42,7 @@ class PackedRows(Generic[R]):
         self._rows = bytearray()
 
     @classmethod
-    def restored(
+    def from_rows(
         cls, decoder: "msgspec.msgpack.Decoder[R]", snapshot: PackedSnapshot
     ) -> "PackedRows[R]":
         rows = cls(decoder)
@@ -50,7 +50,7 @@ class PackedRows(Generic[R]):
         rows._rows = bytearray(snapshot.rows)
         return rows
 
-    def snapshot(self) -> PackedSnapshot:
+    def to_rows(self) -> PackedSnapshot:
         return PackedSnapshot(tuple(self._ends), bytes(self._rows))
 
     def append(self, row: R) -> None:

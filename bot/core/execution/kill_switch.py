@@ -70,7 +70,7 @@ class KillSwitch:
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Hold to other limits from here on; what is beyond the old ones by now has tripped."""
-        self.breakers.reconfigure(limits_of(settings.breakers, settings.risk), now_ns)
+        self.breakers.set_limits(limits_of(settings.breakers, settings.risk), now_ns)
 
     def hold_back_cap(self, own_side: tuple[MarketId, BookSide], fault: str, now_ns: int) -> None:
         """Count and report an order beyond a compiled cap; its side of the market pauses."""

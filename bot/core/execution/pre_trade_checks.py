@@ -88,7 +88,7 @@ class PreTradeChecks:
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Hold to other settings from here on."""
         self._settings = settings
-        self.throttle.reconfigure(settings.pace, now_ns)
+        self.throttle.set_pace(settings.pace, now_ns)
 
     def may_send(
         self, rung: MarketQuoter, action: AmendAction | CreateAction, now_ns: int

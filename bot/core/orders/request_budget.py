@@ -346,7 +346,7 @@ class WriteThrottle:
         """When one more create or amend of this market is within the pace."""
         return now_ns + max(bucket.wait_ns() for bucket in self._buckets(market_id, now_ns))
 
-    def reconfigure(self, settings: PaceSettings, now_ns: int) -> None:
+    def set_pace(self, settings: PaceSettings, now_ns: int) -> None:
         self._settings = settings
         _resize(self._all, settings.writes_per_second, settings.writes_burst, now_ns)
         rate, burst = settings.market_writes_per_second, settings.market_writes_burst

@@ -626,7 +626,7 @@ class EventQuoter:
         taker = BookSide.BID if seen.taker_bought_yes else BookSide.ASK
         self.flow.on_print(None if fair is None else fair.value_cents, seen.price, taker)
         book = (state.bids, state.asks)
-        self.jump_guard.on_trade(rung.market.ticker, seen.price, others, taker, book, now_ns)
+        self.jump_guard.on_market_trade(rung.market.ticker, seen.price, others, taker, book, now_ns)
 
     def on_own_change(self) -> None:
         """The exposure of a rung is stale: a limit may admit an action that it denied."""

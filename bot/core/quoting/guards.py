@@ -48,7 +48,7 @@ class JumpGuard:
         if not settings.jump_cents:
             self._touches.clear()  # nobody looks from here on
 
-    def on_trade(
+    def on_market_trade(
         self, name: str, price: Price, qty: Qty, taker: BookSide, book: tuple[Levels, Levels],
         now_ns: int,
     ) -> bool:  # fmt: skip

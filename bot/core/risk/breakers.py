@@ -211,7 +211,7 @@ class CircuitBreakers:
             BreakerReport("unknown_age_ns", self._unknown_ns, limits.unknown_age_ns),
         )
 
-    def reconfigure(self, limits: BreakerSettings, now_ns: int) -> None:
+    def set_limits(self, limits: BreakerSettings, now_ns: int) -> None:
         """Hold to other limits, as `limits_of` gives them. What is over a limit of before trips:
         a window that was over it no longer knows by how much."""
         if not self.tripped:

@@ -376,7 +376,7 @@ class Auditor:
 
     # --- the traffic ------------------------------------------------------------------------------
 
-    def on_sent(self, request: m.Request) -> None:
+    def audit_send(self, request: m.Request) -> None:
         """The trader has a request sent: B1, B3, B6, B11, B12 with it counted."""
         if isinstance(request, m.CancelResting | m.AmendResting):
             self.exposure.account.leaves_alone(self.exposure, request)

@@ -299,9 +299,9 @@ class Process:
 
     def _on_sent(self, effect: m.Send, now_ns: int) -> None:
         request = effect.request
-        self.traffic.on_sent(effect, now_ns)
+        self.traffic.audit_send(effect, now_ns)
         if self._inheritance is not None:
-            self._inheritance.on_sent(request)
+            self._inheritance.audit_send(request)
         first = isinstance(request, m.Create) and not request.again
         if first or isinstance(request, m.AmendResting):
             check(not self._stopping, "B13", "new exposure after a stop")
@@ -315,7 +315,7 @@ class Process:
                 side = self._auditor.truth.side_of.get(request.order_id)
                 if side is not None:
                     self._may_quote(side[0], now_ns)
-        self._auditor.on_sent(request)
+        self._auditor.audit_send(request)
         if first:
             assert isinstance(request, m.Create)
             self._reaches_no_further(side_of(request.order), request.order, request.order.price)

@@ -48,7 +48,7 @@ class Inheritance:
         kept = not effect.order_ids or self._keeps
         check(kept, "B6", f"taken over, and to be cancelled: {effect.order_ids}")
 
-    def on_sent(self, request: m.Request) -> None:
+    def audit_send(self, request: m.Request) -> None:
         if isinstance(request, m.CancelResting):
             left = request.order_id in self._alone
             check(not left, "B6", f"{request.order_id} is not known, and was to be left alone")
@@ -335,7 +335,7 @@ class Traffic:
 
     # --- out --------------------------------------------------------------------------------------
 
-    def on_sent(self, effect: m.Send, now_ns: int) -> None:
+    def audit_send(self, effect: m.Send, now_ns: int) -> None:
         """A request leaves. Raises `Broken` when it should not."""
         request, request_id = effect.request, effect.request_id
         check(request_id not in self._in_flight, "B12", "a request id used twice")

@@ -45,7 +45,7 @@ class TickVolatility:
         self._last_known = 0.0
 
     @property
-    def is_full(self) -> bool:
+    def has_enough(self) -> bool:
         """True if the buffer is full."""
         return len(self._samples) == self._samples.maxlen
 
@@ -81,7 +81,7 @@ class TradeDistances:
         self._is_fitted = True
 
     @property
-    def is_full(self) -> bool:
+    def has_enough(self) -> bool:
         """True if the buffer is full."""
         return len(self._ticks) == self._ticks.maxlen
 
