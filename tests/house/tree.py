@@ -26,7 +26,8 @@ def text_files() -> list[Path]:
         below[:] = [
             name
             for name in below
-            if name not in ("__pycache__", "state", "dist")
+            if name not in ("__pycache__", "dist")
+            and not (name == "state" and Path(folder) == ROOT)
             and (not name.startswith(".") or name in _OWN_DOT_FOLDERS)
         ]
         paths = [Path(folder, name) for name in names]

@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 
+from venue.conformance.judge import CODES, UNPROVOKED
 from venue.conformance.runner import suite
 
 HEADINGS = (
@@ -167,11 +168,6 @@ UNPROVEN = (
     ("Order status", "Transitions out of accepted", "left open; this venue never shows accepted"),
     ("Authentication", "How a bearer token is obtained", "left open; the operator mints them"),
     ("Authentication", "Keys are created in the account web app", "the operator's, not the API"),
-    (
-        "Errors",
-        "422 invalid_request: a rejection with no more specific code",
-        "every refusal a trader can meet here has a more specific one",
-    ),
     ("Errors", "400 and 422 are not to be retried unchanged", "a duty of clients"),
     ("Versioning", "Staging: same paths at another host, keys per environment", "a deployment"),
     ("Versioning", "Cursors are not persisted across versions", "a duty of clients"),
@@ -254,7 +250,12 @@ def rows() -> list[tuple[str, str, str, str]]:
             readings.update(dict.fromkeys(each.readings))
     for heading, words, test, reading in ELSEWHERE:
         found[heading, words] = ([f"`{test}`"], dict.fromkeys(filter(None, [reading])))
-    for heading, words, why in UNPROVEN:
+    unprovoked = [
+        ("Errors", f"{status} {code}", "every refusal a trader can meet here has another code")
+        for status, codes in CODES.items()
+        for code in sorted(codes & UNPROVOKED)
+    ]
+    for heading, words, why in (*UNPROVEN, *unprovoked):
         found[heading, words] = ([f"nothing: {why}"], {})
     made = [
         (words, heading, ", ".join(proofs), " ".join(readings))
