@@ -111,7 +111,7 @@ def test_the_likely_reading_lies_between_the_bounds_too(session):
     ],
 )
 def test_bracketed_means_shares_and_the_first_fill(true, within):
-    assert bracketed(true, averse=Fate(2, 30), kind=Fate(8, 10)) is within
+    assert bracketed(true, pessimistic=Fate(2, 30), optimistic=Fate(8, 10)) is within
 
 
 def test_the_whole_trader_plays_against_a_crowd_and_both_accounts_meet(tmp_path):

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from bot.cli.main import app as bot
+from tests import journeys
 from tests.house import tree
 from venue.cli.main import app as venue
 
@@ -41,6 +42,11 @@ def test_the_map_of_the_trader_names_every_file_of_its_packages_and_no_other():
         for folder in (TRADER, *TRADER.iterdir())
         if folder.is_dir() and folder.name != "__pycache__"
     }
+
+
+def test_the_figures_of_the_journeys_are_those_that_are_traced():
+    page = tree.text(tree.ROOT / "docs/architecture.md")
+    assert journeys.table() in page, "python -m tests.journeys, into docs/architecture.md"
 
 
 def every(

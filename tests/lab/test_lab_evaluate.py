@@ -433,7 +433,7 @@ def test_ctrl_c_keeps_what_was_lived_and_ends_with_four(tmp_path: Path) -> None:
     few = ("--seeds", "1-3", "--results", str(kept))
     came = evaluated(tmp_path, does, *few)
     assert came.exit_code == 4
-    assert f"1 of 3 simulations are saved in {kept}" in came.stderr
+    assert f"1 of 3 simulations ran and are saved in {kept}" in came.stderr
     assert evaluated(tmp_path, does, *few).exit_code == 0
 
 
