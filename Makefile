@@ -10,7 +10,7 @@ SUPPLY := .venv-supply
 # Else every process that a test starts compiles the whole program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run servers rewritten test quick soak day lint types layers fuzz mutation bench lock clean image-check sbom audit
+.PHONY: help setup run servers rewritten test quick soak day lint types layers fuzz mutation pages bench lock clean image-check sbom audit
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -89,6 +89,9 @@ $(MUTATION)/.installed: requirements-dev.lock tests/mutation/requirements.lock
 mutation: JOBS ?= 2
 mutation: $(MUTATION)/.installed ## whether the tests notice a change in what money hangs on: PARTS="risk spend" JOBS=2
 	@$(MUTATION)/bin/python -m tests.mutation --jobs $(JOBS) $(PARTS)
+
+pages: $(STAMP) ## remake the pages that are made from tables of the source
+	@$(BIN)/python -m tests.pages
 
 bench: $(STAMP) ## every speed claim, as a ratio measured in one run
 	@$(BIN)/python -m bench

@@ -213,7 +213,7 @@ def test_every_metric_is_on_a_dashboard_or_in_a_rule():
 
 def test_the_page_of_metrics_is_what_the_tables_say():
     written = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
-    assert written == metrics_page.page(), "python -m tests.deploy.metrics_page > docs/metrics.md"
+    assert written == metrics_page.page(), "run: make pages"
 
 
 # --- dashboards -----------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def test_the_dashboards_are_what_their_table_says():
     assert set(BOARDS) == {board.uid for board in four_boards.BOARDS}
     for board in four_boards.BOARDS:
         written = (made.FOLDER / f"{board.uid}.json").read_text(encoding="utf-8")
-        assert written == made.text_of(board), "python -m tests.deploy.boards"
+        assert written == made.text_of(board), "run: make pages"
 
 
 @pytest.mark.parametrize("name", sorted(BOARDS))

@@ -74,4 +74,4 @@ def test_every_reading_is_cited_where_it_is_followed():
 
 def test_the_page_of_readings_is_current():
     shown = (tree.ROOT / "docs/assumptions.md").read_text(encoding="utf-8")
-    assert shown == page(), "run: python -m tests.house.assumptions_page > docs/assumptions.md"
+    assert shown == page(), "run: make pages"

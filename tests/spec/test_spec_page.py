@@ -35,7 +35,7 @@ def _table() -> list[list[str]]:
 
 def test_the_page_is_current() -> None:
     text = (ROOT / "docs/venue.md").read_text(encoding="utf-8")
-    assert text == page(), "run: python -m tests.spec.venue_page > docs/venue.md"
+    assert text == page(), "run: make pages"
 
 
 @pytest.mark.parametrize("shown", CLIENT_FRAMES)
@@ -88,6 +88,8 @@ def test_every_code_has_a_row_and_a_check_or_is_marked_as_unprovoked() -> None:
         for code in re.findall(r"[a-z]+(?:_[a-z]+)+|unauthenticated", row[0]):
             proofs.setdefault(code, []).append(row[2])
     codes = set().union(*CODES.values())
-    assert codes - proofs.keys() == set(), "a check's docstring says: Errors | <status> <code>"
+    assert codes - proofs.keys() == set(), (
+        "run `make pages`; a check's docstring says: Errors | <status> <code>"
+    )
     unproven = {code for code in codes if all(text.startswith("nothing") for text in proofs[code])}
     assert unproven == UNPROVOKED, "write a check, or mark it in venue/conformance/codes.txt"
