@@ -90,7 +90,5 @@ def test_every_code_has_a_row_and_a_check_or_is_marked_as_unprovoked() -> None:
     codes = set().union(*CODES.values())
     missing = codes - proofs.keys()
     assert missing == set(), "make pages; a check says in its docstring: Errors | <status> <code>"
-        "run `make pages`; a check's docstring says: Errors | <status> <code>"
-    )
     unproven = {code for code in codes if all(text.startswith("nothing") for text in proofs[code])}
     assert unproven == UNPROVOKED, "write a check, or mark it in venue/conformance/codes.txt"
