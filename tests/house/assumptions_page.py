@@ -6,9 +6,9 @@ from venue.wire.assumptions import ASSUMPTIONS
 
 HEAD = """# What the interface leaves open, and how it is read here
 
-Generated from `venue/wire/assumptions.py` by `python -m tests.house.assumptions_page`; a test keeps
-it current. Code that follows a reading names its number. The last column names the place to change
-when the truth is learned. A dash means that no client depends on the answer.
+Generated from `venue/wire/assumptions.py` by `python -m tests.house.assumptions_page`. Code that
+follows a reading cites its number. "Change in" names the place to change when the truth is known.
+A dash: no client depends on the answer.
 
 | # | Open | The venue here | The bot also survives | Change in |
 |---|---|---|---|---|

@@ -24,76 +24,76 @@ class Assumption(msgspec.Struct, frozen=True):
 ASSUMPTIONS: Final[dict[str, Assumption]] = {
     "S1": Assumption(
         "success status of a write",
-        "201 for a create that made a new order; 200 for every other write, a re-send included",
+        "201 for a create that made a new order; 200 for every other write and for a retry",
         "any 2xx",
         "venue.rest.trade",
     ),
     "S2": Assumption(
-        "names of the filters of GET /events",
+        "filters of GET /events",
         "`series_ticker`, `project_id`, `status`",
         "",
         "venue.rest.market",
     ),
     "S3": Assumption(
-        "event filter of GET /orders, and the codes of bad filter values",
-        "`event_ticker`; a value naming nothing is invalid_parameter, a malformed one is "
-        "invalid_market_identifier",
+        "event filter of GET /orders, codes of bad filter values",
+        "`event_ticker`; unknown value: invalid_parameter; malformed: invalid_market_identifier",
         "any 400",
         "venue.rest.account",
     ),
     "S4": Assumption(
-        "query and reply of GET /portfolio/fills",
-        "`limit`, `cursor`, `ticker`, `event_ticker`, `order_id` in; `{fills, cursor}` out, newest "
-        "first, each with ids, outcome, side, both prices, qty, fee_cents, liquidity, created_at",
-        "missing or extra fields, another name for qty, ids that are numbers",
+        "GET /portfolio/fills: query and reply",
+        "`limit`, `cursor`, `ticker`, `event_ticker`, `order_id` in; `{fills, cursor}` out, "
+        "newest first, each with ids, outcome, side, both prices, qty, fee_cents, liquidity, "
+        "created_at",
+        "missing or extra fields, another name for qty, numeric ids",
         "venue.wire.model.Fill, venue.views.account",
     ),
     "S5": Assumption(
-        "query and reply of GET /portfolio/positions, and its three money fields",
-        "a position of 0 shares is not listed; cost_basis is cents paid for the shares held, fees "
-        "excluded; avg_entry_price is cost_basis / qty, half up; realized_pnl is proceeds less "
-        "cost of the shares sold less every fee of the position",
-        "any meaning: none of the three is used for a decision",
+        "GET /portfolio/positions: query, reply, three money fields",
+        "0 shares: not listed; cost_basis: cents paid for the shares held, without fees; "
+        "avg_entry_price: cost_basis / qty, half up; realized_pnl: proceeds less cost of "
+        "shares sold less all fees of the position",
+        "any meaning: no decision uses them",
         "venue.engine.ledger, venue.views.account",
     ),
     "S6": Assumption(
-        "path of the public trades",
-        "GET /markets/{market_id}/trades with `limit`, `cursor`, `from`, `to`; `{trades, cursor}`, "
-        "newest first",
+        "path of public trades",
+        "GET /markets/{market_id}/trades with `limit`, `cursor`, `from`, `to`; `{trades, "
+        "cursor}`, newest first",
         "no such endpoint",
         "venue.wire.routes.TRADES, venue.views.market",
     ),
     "S7": Assumption(
-        "candles: default interval, unit of volume, buckets without a trade",
-        "1h; shares; left out",
+        "candles: default interval, volume unit, empty buckets",
+        "1h; shares; omitted",
         "",
         "venue.views.candles, venue.rest.market",
     ),
     "S8": Assumption(
         "address of the subscription channel",
-        "`/stream` under the base URL, ws for http and wss for https",
-        "an address given by configuration",
+        "`/stream` under the base URL; ws for http, wss for https",
+        "a configured address",
         "venue.wire.routes.STREAM_PATH",
     ),
     "S9": Assumption(
         "answer to a subscribe",
-        "a `subscribed` frame with the number of targets, then at once a whole book for every "
-        "event-market target",
+        "a `subscribed` frame with the number of targets, then a whole book per event-market "
+        "target",
         "no acknowledgement, no first book",
         "venue.stream.channel, venue.wire.frames.Subscribed",
     ),
     "S10": Assumption(
-        "fields of the update frames",
-        "camelCase; `ticker`, `eventMarketId`, `ts` in each; books are whole YES and NO bid "
-        "ladders of `{price, size}`, best first, conflated per market; prints carry `tradeId` and "
-        "what maker and taker did; implied value and confidence are decimal strings",
-        "unknown frame types and fields, no ticker or symbol, levels as pairs, numbers as strings, "
-        "tradeId as a number",
+        "fields of update frames",
+        "camelCase; `ticker`, `eventMarketId`, `ts` in each; whole YES and NO bid ladders of "
+        "`{price, size}`, best first, conflated per market; prints carry `tradeId` and maker "
+        "and taker actions; implied value and confidence are decimal strings",
+        "unknown frame types and fields, no ticker or symbol, levels as pairs, numbers as "
+        "strings, numeric tradeId",
         "venue.wire.frames, venue.wire.codec.decode_frame",
     ),
     "S11": Assumption(
         "push of order and fill events",
-        "none: own fills are learned from the replies of writes and from reads",
+        "none: write responses and reads show own fills",
         "",
         "venue.wire.frames",
     ),
@@ -105,183 +105,180 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     ),
     "S13": Assumption(
         "meaning of qty in an amend",
-        "the new REMAINING size; afterwards qty is filled + remaining; below 1 is invalid_qty; "
-        "the order_id stays; a new price that crosses trades at once, as taker",
-        "another order_id after an amend; qty read as the total, seen from the reply",
+        "the new REMAINING size; then qty = filled + remaining; below 1: invalid_qty; order_id "
+        "stays; a price that crosses trades at once, as taker",
+        "another order_id after an amend; qty read as the total, seen in the reply",
         "venue.engine.engine, venue.wire.codec.parse_amend",
     ),
     "S14": Assumption(
-        "duplicate_order_id against idempotency",
-        "the same body again gives the existing order whatever its status, looked up before any "
-        "halt, balance or limit; the same id with another body is duplicate_order_id; ids are "
-        "remembered for ever",
-        "duplicate_order_id for an identical re-send: the order exists",
+        "duplicate_order_id and idempotency",
+        "same body: the existing order in any status, before any halt, balance or limit check; "
+        "same id, other body: duplicate_order_id; ids are kept for ever",
+        "duplicate_order_id for an identical retry: the order exists",
         "venue.engine.engine",
     ),
     "S15": Assumption(
         "derivation of order_id",
-        "a keyed hash of user and client_order_id, as an unsigned 64-bit decimal",
+        "keyed hash of user and client_order_id, as an unsigned 64-bit decimal",
         "any: the client never derives or compares one",
         "venue.engine.identity",
     ),
     "S16": Assumption(
-        "rounding of the fees of several fills of one order",
+        "fee rounding over several fills of an order",
         "a running sum per order: after each fill it has paid the ceiling of all exact fees so "
-        "far, each at the rate of its role; the reserve of the remainder follows the same sum, so "
-        "it always suffices",
-        "a ceiling per fill: cash is compared with the balance and a lasting difference reported",
+        "far, each at its role's rate; the reserve of the remainder follows this sum, so it "
+        "always suffices",
+        "a ceiling per fill: cash is reconciled with the balance, a lasting difference reported",
         "venue.wire.money.reserve_cents, venue.engine.ledger",
     ),
     "S17": Assumption(
-        "which fee rate a reserve uses",
-        "the larger of maker and taker at the limit price, for the check of a new order and for "
-        "its resting remainder",
+        "fee rate of a reserve",
+        "the larger of maker and taker at the limit price, for a new order's check and its "
+        "resting remainder",
         "either rate",
         "venue.wire.money.reserve_cents, venue.engine.ledger",
     ),
     "S18": Assumption(
-        "status of an ioc that was filled in part",
+        "status of a partly filled ioc",
         "canceled, with filled_qty above 0",
         "any terminal status",
         "venue.engine.engine",
     ),
     "S19": Assumption(
         "a fok that meets an own resting order",
-        "met before the fok is complete it makes it unfillable: canceled, and nothing changes on "
-        "either order",
+        "if met before the fok is complete: canceled, and neither order changes",
         "",
         "venue.engine.matching",
     ),
     "S20": Assumption(
         "course of self-trade prevention",
-        "in price-time order as met: both sides shrink by the overlap, what is left of the "
-        "incoming order goes on",
+        "in price-time order: both sides shrink by the overlap, the rest of the incoming order "
+        "goes on",
         "",
         "venue.engine.matching",
     ),
     "S21": Assumption(
-        "cause of the status expired",
+        "cause of status expired",
         "the order rested when its market resolved; its reserve is released",
         "any cause",
         "venue.engine.engine",
     ),
     "S22": Assumption(
         "settlement",
-        "a winning share pays 100 cents, a losing one nothing, without fee; positions leave the "
-        "list; open interest reads 0; the event is settled when its last rung resolves",
+        "a winning share pays 100 cents, a losing one 0, no fee; positions leave the list; "
+        "open interest is 0; the event settles when its last rung resolves",
         "positions that vanish",
         "venue.engine.ledger",
     ),
     "S23": Assumption(
-        "what a halted market still does",
-        "creates and amends are market_halted, cancels work, resting orders stay; the operator "
-        "makes it active again",
-        "refused cancels",
+        "effect of a halted market",
+        "creates and amends: market_halted; cancels work; resting orders stay; the operator "
+        "reactivates it",
+        "rejected cancels",
         "venue.engine.admission",
     ),
     "S24": Assumption(
         "extent of venue_halted",
-        "409 for every write, cancels too; reads go on",
+        "409 for every write, also cancels; reads continue",
         "",
         "venue.engine.admission",
     ),
     "S25": Assumption(
         "per-order ceilings",
-        "1,000,000 shares and 100,000,000 cents of notional; beyond them invalid_qty, for budgets "
+        "1,000,000 shares and 100,000,000 cents of notional; above: invalid_qty, for budgets "
         "invalid_budget",
-        "smaller ceilings, learned from the refusal",
+        "smaller ceilings, learned from the reject",
         "venue.wire.limits.QTY_MAX, venue.wire.limits.NOTIONAL_CENTS_MAX",
     ),
     "S26": Assumption(
-        "hostile bodies: too long, too deep, not UTF-8, a key twice, NaN, `true` or `1.0` for an "
-        "integer",
+        "hostile bodies: too long, too deep, not UTF-8, repeated key, NaN, `true` or `1.0` for "
+        "an integer",
         "invalid_request_body; at most 16 KiB and 8 deep",
         "",
         "venue.wire.codec.parse_new_order, venue.wire.limits.BODY_BYTES_MAX",
     ),
     "S27": Assumption(
         "bearer scope of each endpoint",
-        "markets:read for markets, events, books, candles, trades; account:read for orders, "
-        "portfolio, snapshot; orders:write for POST, PUT, DELETE; orders:bulk-cancel for DELETE "
-        "alone; tokens are minted by the operator",
+        "markets:read: markets, events, books, candles, trades; account:read: orders, "
+        "portfolio, snapshot; orders:write: POST, PUT, DELETE; orders:bulk-cancel: DELETE "
+        "only; the operator mints tokens",
         "",
         "venue.wire.routes.ROUTES",
     ),
     "S28": Assumption(
         "a book that never traded",
-        "REST book and snapshot report the zero instant and empty sides even while orders rest; "
-        "the channel carries the true ladders",
+        "REST book and snapshot show the zero instant and empty sides even while orders rest; "
+        "the channel shows the true ladders",
         "an empty REST book is no information, never a loss of own orders",
         "venue.views.market",
     ),
     "S29": Assumption(
-        "order of refusals",
-        "credential, bucket, scope, path, body shape, field values, idempotent re-send, venue "
+        "order of rejections",
+        "credential, bucket, scope, path, body shape, field values, idempotent retry, venue "
         "state, market state, funds",
         "any order",
         "venue.rest.app, venue.engine.admission, venue.wire.errors.PRECEDENCE",
     ),
     "S30": Assumption(
         "identity on the channel",
-        "an unrecognised UUID yields no frames; the ticker of a halted market is refused, its UUID "
-        "works",
-        "a silent target cannot be quoted after 10 s",
+        "unknown UUID: no frames; a halted market's ticker is refused, its UUID works",
+        "a silent target is not quoted after 10 s",
         "venue.views.directory, venue.stream.channel",
     ),
     "S31": Assumption(
-        "a second cancel: the text says both 0 and order_not_cancelable",
-        "an order that a cancel ended answers 200 with reduced_by 0; one that filled, expired or "
-        "was ended by ioc, fok or self-trade prevention answers order_not_cancelable",
+        "second cancel: the text says both 0 and order_not_cancelable",
+        "after a cancel: 200 with reduced_by 0; after a fill, expiry, or an end by ioc, fok or "
+        "self-trade prevention: order_not_cancelable",
         "either answer",
         "venue.engine.engine",
     ),
     "S32": Assumption(
-        "unknown fields of a create, and null for an optional one",
-        "ignored; null counts as absent",
+        "create: unknown fields, null for an optional one",
+        "ignored; null is absent",
         "",
         "venue.wire.codec.parse_new_order",
     ),
     "S33": Assumption(
         "when an event is closed",
-        "from its first resolved rung on, or by the operator",
+        "from its first resolved rung, or by the operator",
         "any time",
         "venue.engine.listings",
     ),
     "S34": Assumption(
-        'the unfiltered market list, "the full active catalog"',
-        "every market that is not resolved, halted ones included",
+        'unfiltered market list, "the full active catalog"',
+        "all markets that are not resolved, also halted ones",
         "",
         "venue.views.catalog",
     ),
     "S35": Assumption(
-        "a budget that buys not one share",
+        "a budget too small for one share",
         "budget_not_fillable",
         "any 422, or canceled with nothing filled",
         "venue.engine.budget",
     ),
     "S36": Assumption(
-        "a limit that is no integer",
-        "invalid_parameter; an integer of any size is clamped",
+        "a non-integer limit",
+        "invalid_parameter; any integer is clamped",
         "",
         "venue.rest.params",
     ),
     "S37": Assumption(
-        "what binds a cursor",
-        "user, route and filters, authenticated; it survives a restart; one from another list is "
+        "binding of a cursor",
+        "user, route, filters; authenticated; survives a restart; from another list: "
         "invalid_cursor",
         "",
         "venue.views.cursor",
     ),
     "S38": Assumption(
-        "what a search matches",
-        "a literal substring of company name, symbol and event title; a prefix of event and "
-        "market ticker; empty counts as too short",
+        "search",
+        "literal substring of company name, symbol, event title; prefix of event and market "
+        "ticker; empty is too short",
         "",
         "venue.views.catalog",
     ),
     "S39": Assumption(
         "headers of 429 engine_overloaded",
-        "Retry-After as for rate_limited; it does not say that the bucket is empty",
+        "Retry-After as for rate_limited; the bucket need not be empty",
         "no such header",
         "venue.rest.app",
     ),
@@ -298,8 +295,8 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "venue.views.market",
     ),
     "S42": Assumption(
-        "a failed authentication and the bucket",
-        "it costs no token; a 403 costs one and carries the limit headers",
+        "failed authentication and the bucket",
+        "costs no token; a 403 costs one and carries rate limit headers",
         "either",
         "venue.rest.gate",
     ),
@@ -311,81 +308,80 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     ),
     "S44": Assumption(
         "a budget order that meets an own resting order",
-        "the liquidity it may take ends there and no own order shrinks; a fok is then not fillable",
+        "its liquidity ends there, no own order shrinks; a fok is not fillable",
         "",
         "venue.engine.budget",
     ),
     "S45": Assumption(
         "case and spaces in client_order_id",
-        "case matters; the space is printable and allowed",
+        "case matters; spaces are allowed",
         "",
         "venue.wire.names.is_client_order_id",
     ),
     "S46": Assumption(
         "min_price, max_price and tick_size",
-        "1, 99 and 1 on every market",
+        "1, 99 and 1 on all markets",
         "other values, obeyed",
         "venue.views.catalog",
     ),
     "S47": Assumption(
-        "an empty target set, and a target named twice",
-        "subscribes to nothing; delivered once",
+        "empty target set; repeated target",
+        "no subscription; delivered once",
         "",
         "venue.stream.channel",
     ),
     "S48": Assumption(
-        "a client frame that cannot be parsed",
-        "an error frame with code invalid_frame, subscriptions untouched; three in a row close "
-        "the connection",
+        "an unparsable client frame",
+        "error frame invalid_frame, subscriptions stay; three in a row close the connection",
         "any",
         "venue.stream.channel, venue.wire.limits.UNPARSED_FRAMES_MAX",
     ),
     "S49": Assumption(
-        "an unknown path or method",
-        "404 with the Error shape and market_not_found, for nothing in the closed set fits better",
+        "unknown path or method",
+        "404 in the Error shape with market_not_found, the nearest code of the closed set",
         "any status and code",
         "venue.rest.app",
     ),
     "S50": Assumption(
         "amends under venue_cancel_only",
-        "every one is refused, a shrinking one too",
+        "all rejected, also shrinking ones",
         "either",
         "venue.engine.admission",
     ),
     "S51": Assumption(
-        "the unit of X-RateLimit-Reset",
-        "Unix time in whole seconds, rounded up, at which the bucket is full again",
-        "any: Retry-After is what is waited",
+        "unit of X-RateLimit-Reset",
+        "Unix seconds, rounded up, when the bucket is full again",
+        "any: the bot waits for Retry-After",
         "venue.rest.gate",
     ),
     "S52": Assumption(
-        "how many candles one answer may hold",
-        "the newest 10,000 of the window; 4h and 12h are made of the newest 10,000 hours",
+        "candles per answer",
+        "the newest 10,000 of the window; 4h and 12h from the newest 10,000 hours",
         "",
         "venue.views.candles",
     ),
     "S53": Assumption(
-        "the status of an order that self-trade prevention made smaller and that then traded out",
-        "canceled, for not all of it was traded",
+        "status of an order shrunk by self-trade prevention, then traded out",
+        "canceled: not all of it traded",
         "any terminal status",
         "venue.engine.matching",
     ),
     "S54": Assumption(
-        "which candles a window holds",
-        "those that share an instant with it, each whole; the first may begin before it",
+        "candles of a window",
+        "those that overlap it, each whole; the first may begin before it",
         "",
         "venue.views.candles",
     ),
     "S55": Assumption(
-        "a number between two integers for price or qty",
-        "invalid_price or invalid_qty, as their conditions say; in budget_cents of the wrong type",
+        "a fractional price or qty",
+        "invalid_price or invalid_qty; in budget_cents: wrong type",
         "",
         "venue.wire.jsonnumber",
     ),
     "S56": Assumption(
-        "the full affordable size of a fok budget where the book ends before its cash does",
-        "filled when no more cash could have been spent: what is left buys no further share at the "
-        "last price taken; budget_not_fillable when it does",
+        "full affordable size of a fok budget when the book ends before its cash",
+        "filled if the rest buys no further share at the last price taken; otherwise "
+        "budget_not_fillable",
         "",
         "venue.engine.budget",
     ),
