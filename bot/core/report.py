@@ -227,7 +227,7 @@ class ProfitReport(msgspec.Struct, frozen=True):
     """Where the profit since the opening comes from.
 
     realised: of shares bought and sold again, at average cost, a pair of YES and NO counted as
-    closed; settled: of shares held to their payout; open: of shares held, at fair. The three less
+    closed; settled: of inventory held to its payout; open: of inventory, at fair. The three less
     the fees are the profit too. difference: what the account of fills and the ledger differ by,
     always 0. unsampled: markouts that were left out for want of a value or of room. by: rung, side,
     level, strategy and reason; the rows of each add up to the total.

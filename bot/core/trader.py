@@ -237,7 +237,7 @@ class Trader:
             self._latch(event.latched, ours=False)
 
     def _wanted(self, phase: Phase, flattening: str) -> None:
-        """The operator's newest word: quote, only to shrink positions if `flattening`, or pause."""
+        """The operator's newest word: quote, only reduce inventory if `flattening`, or pause."""
         self._pause_wanted = phase is Phase.PAUSED
         self.quoting.flatten(flattening)
         if self.phase in _OPEN:

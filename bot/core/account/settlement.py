@@ -71,7 +71,7 @@ class Settlement:
         self.resolved_ns: dict[MarketId, int] = {}
         """When a market was first seen resolved."""
         self._gone: dict[MarketId, int] = {}  # when its position was seen gone first
-        # Held at the opening: a payout may be in its balance, until a later list shows the shares.
+        # Opening inventory: a payout may be in its balance, until a later list shows the shares.
         self._unproven: set[MarketId] = set()
         self._proven_from_ns = 0
         self._winners: Winners = {}
@@ -140,7 +140,7 @@ class Settlement:
         return [(key, self._gone[key]) for key in held if key in self._gone]
 
     def gone(self) -> list[Waiting]:
-        """The resolved rungs whose shares the books hold and the positions show no more."""
+        """The resolved rungs with inventory in the books and no position at the venue."""
         gone: list[Waiting] = []
         for market_id in self._book.held_markets():
             if market_id in self.resolved_ns and market_id in self._gone:

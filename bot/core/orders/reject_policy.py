@@ -1,7 +1,7 @@
 """What the bot does after a rejected write: one row for each `Advice` of the errors table.
 
 `venue.wire.errors` gives every code its advice, which is what a client may do. The row here is what
-this bot does: what the reject says of the order, what is never sent again, what pauses meanwhile.
+this bot does: the order event, the requests without a retry, and the pauses.
 """
 
 import enum

@@ -249,7 +249,7 @@ class MarketQuoter:
         return len(sides) == len(BookSide)
 
     def reconfigured(self) -> None:
-        """The pace of its event changed: plan again."""
+        """The throttle of its event changed: plan again."""
         self.state.queue_power = self.ladder.pace.queue_power_pct / 100
         for steady in self._steady:
             steady.set_window(self.ladder.pace.dwell_ns)
@@ -471,8 +471,8 @@ class EventQuoter:
         self._valid = {}
 
     def decision_due_ns(self, may_quote: bool, now_ns: int) -> int:
-        """When the strategy is to be asked again: now where that pulls all quotes, or may bring
-        them back; at the pace for any other change; NEVER_NS without one."""
+        """When to ask the strategy: now where that pulls all quotes, or may bring them back;
+        throttled for any other change; NEVER_NS without one."""
         if (
             self.may_quote is not may_quote
             or now_ns >= self.stage_until_ns
@@ -818,8 +818,8 @@ class EventQuoter:
         takes: Mapping[MarketId, tuple[Take, ...]],
         net_qty: Mapping[MarketId, int],
     ) -> tuple[Resting, dict[MarketId, tuple[Take, ...]]]:
-        """The quotes and takes that the stage and a flattening allow, together. net_qty: YES less
-        NO shares held of every rung."""
+        """The quotes and takes that the stage and a flattening allow, together. net_qty: inventory
+        of every rung, YES less NO shares."""
         divisor, shrinks = self._size_divisor, bool(self.flattening)
         takes = dict(allowed(takes, net_qty, self.stage, divisor=divisor, flattening=shrinks))
         left = net_after(net_qty, takes)

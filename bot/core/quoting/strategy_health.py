@@ -21,7 +21,7 @@ _FAULT_MAX: Final = 300
 
 
 class FailedStrategy(Strategy):
-    """Stands in for a strategy that could not be made, and makes it when it is asked."""
+    """Takes the place of a strategy that could not be made; each decision is a retry."""
 
     def __init__(self, make_strategy: Callable[[], Strategy]) -> None:
         super().__init__(None)

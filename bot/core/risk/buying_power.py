@@ -1,12 +1,14 @@
 """The cash that new orders may still lock: the newest balance less the writes since.
 
-A balance is seconds old, and may lag. A write that had no clear answer when the balance was asked
-for, or a lag before, may not be in it: what such writes lock is taken off besides, in full and at
-their own prices, until a later balance shows it. So the cash handed out never exceeds the free
-cash. Cash of an order whose cancel left after the balance was answered is free once the order is
+A balance is seconds old, and may be stale. A write that was in flight when the balance was
+requested, or a lag before, may not be in it: the cash that such writes lock is subtracted too, in
+full and at their own prices, until a later balance shows it. So the cash handed out never exceeds
+the free cash.
+
+Cash of an order whose cancel left after the balance was answered is free once the order is
 closed; sales, payouts, and orders that shrink are when a balance shows them.
 
-Shares held are sold without cash. Somebody else's orders on the account are seen with the next
+Inventory is sold without cash. Somebody else's orders on the account are seen with the next
 balance: until then the venue refuses what they have taken.
 
 Readings: docs/assumptions.md#S13, #S16, #S17.

@@ -192,9 +192,9 @@ class Exposure:
         holdings: Sequence[tuple[int, int]],
         lives: Iterable[OpenExposure] = (),
     ) -> None:
-        """cash_flow_cents: of the event's fills and payouts so far, fees included. holdings: YES
-        and NO shares per rung, in the order of `rungs`. Raises ValueError when those two differ
-        in length.
+        """cash_flow_cents: of the event's fills and payouts so far, fees included. holdings: the
+        inventory, YES and NO shares per rung, in the order of `rungs`. Raises ValueError when
+        those two differ in length.
         """
         if len(rungs) != len(holdings):
             raise ValueError(f"{len(rungs)} rungs with {len(holdings)} holdings")
@@ -203,7 +203,7 @@ class Exposure:
         self.index = {rung.market_id: index for index, rung in enumerate(self.rungs)}
         """The number of a rung, by market."""
         self.net = [yes - no for yes, no in holdings]
-        """YES less NO shares held, by rung: not to be changed."""
+        """Net inventory, YES less NO shares, by rung: not to be changed."""
         self._outcomes = _outcomes(cash_flow_cents, holdings)
         self._least = min(self._outcomes)
         self._cash = cash_flow_cents
@@ -224,7 +224,7 @@ class Exposure:
         self._gross = self._sunk = 0  # the sums of those, while there are any
 
     def bare(self) -> "Exposure":
-        """A copy with the same holdings and nothing live; the two share nothing that changes."""
+        """A copy with the same inventory and nothing live; the two share nothing that changes."""
         copy = Exposure.__new__(Exposure)
         copy.rungs, copy.index, copy.net = self.rungs, self.index, self.net
         copy._outcomes, copy._least, copy._cash = self._outcomes, self._least, self._cash

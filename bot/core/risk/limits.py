@@ -22,7 +22,7 @@ _NET_RUNGS: Final = 10
 _GROSS_RUNGS: Final = 20
 _GROSS_TIMES: Final = 10
 _RESTING_TIMES: Final = 10
-"""What a limit of 0 stands for, in the limits that were given: far above what a sound strategy has
+"""The value of a limit of 0: far above what a sound strategy has
 in use within those, near enough to stop one that leans on hedges between rungs."""
 
 

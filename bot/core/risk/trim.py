@@ -143,7 +143,7 @@ class QuoteTrimmer:
         quotes as last time has the same tuple; one whose quotes are all gone has none.
 
         quotes: the same mapping as last time, or another; never changed later. held: the exposure
-        of the shares held; orders in it are ignored. Raises KeyError for a market that is no
+        of the inventory; orders in it are ignored. Raises KeyError for a market that is no
         rung of the event.
         """
         if held is not self._held:
@@ -278,7 +278,7 @@ class QuoteTrimmer:
 class _LevelUnderTrim:
     """One level of every rung on its way through the bounds.
 
-    sizes: of the bids and of the asks, by rung. work: the shares held and the
+    sizes: of the bids and of the asks, by rung. work: the inventory and the
     better levels; `count` adds this one.
     """
 
