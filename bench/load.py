@@ -38,7 +38,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class _Wire(asyncio.Protocol):
-    """One connection with at most one request under way."""
+    """One connection with at most one request in flight."""
 
     def __init__(self) -> None:
         self._buffer = b""

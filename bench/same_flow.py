@@ -3,7 +3,7 @@ trader with the demo's configuration.
 
 Of each seed the crowd's session is played twice: with the trader in it, where the queue is real and
 the crowd meets its orders, and among itself. The second is recorded, and the trader is backtested
-on that recording under each reading of the queue. Loop, delays, fees and reads are the same code.
+on that recording under each reading of the queue. Loop, latency, fees and reads are the same code.
 Marked to the true fair value, which both sessions have in common; a markout is what shares gained
 by it within ten seconds of a fill. Anchor: the embedded venue. Differences are paired by seed, with
 bootstrapped 95 % intervals.

@@ -1,4 +1,4 @@
-"""A market in virtual time for the benches: the real engine, a crowd or a tape, one maker, delays.
+"""A market in virtual time for the benches: the real engine, a crowd or a tape, one maker, latency.
 
 No bench itself. Whatever happens is seen by the maker `LAG_NS` later; a request of its own takes
 `ONE_WAY_NS` each way. `Queue` keeps the true order of every queue from the engine's events alone,
@@ -87,7 +87,7 @@ def tape_plan(folder: Path, speed: float) -> TapePlan:
 
 
 class Queue:
-    """The true queues of a market: whose shares stand where, oldest first."""
+    """The true queues of a market: each order at its price, oldest first."""
 
     def __init__(self) -> None:
         self._at: dict[tuple[MarketId, BookSide, Price], dict[OrderId, v.OrderState]] = {}

@@ -5,7 +5,7 @@ above it. A band below its minimum is filled up to its average at its average ma
 maximum cancels orders. One in between is unchanged, so few requests are needed. Bands are checked
 every `sync_s`; in between quotes change only if the target is gone.
 
-The trader sells the complement held before it buys.
+The trader sells inventory of the complement before it buys.
 
 Source: Polymarket/poly-market-maker.
 """

@@ -31,7 +31,7 @@ TRY_S: Final = 10.0
 BACKOFF_MIN_S: Final = 1.0
 BACKOFF_MAX_S: Final = 60.0
 PATIENCE_MAX_S: Final = 300.0
-"""A receiver that asks for a longer wait is retried after this."""
+"""Retry of a receiver that asks for a longer wait."""
 
 GIVE_UP_S: Final = 900.0
 """A notice is given up after so long: it is no news any more."""
@@ -76,7 +76,7 @@ class Courier:
     def offer(self, notice: bytes) -> None:
         """Deliver this when it can be; returns at once."""
         if len(self._queue) >= QUEUE_MAX:
-            # Not the first of the queue: that one may be under way.
+            # Not the first of the queue: that one may be in flight.
             del self._queue[1]
             self.count("dropped")
         self._queue.append(notice)
@@ -91,7 +91,7 @@ class Courier:
             if self._under_way is None:
                 self._under_way = asyncio.ensure_future(self._deliver(self._queue[0]))
             try:
-                # A task that runs on after this was cancelled takes over the one that is under way.
+                # A task that runs on after this was cancelled takes over the notice in flight.
                 fate = await asyncio.shield(self._under_way)
             except Exception:  # noqa: BLE001 - the task's boundary: one notice is lost at most
                 self._log.exception("notice_broken")
@@ -103,7 +103,7 @@ class Courier:
                 self._empty.set()
 
     async def deliver_all(self) -> None:
-        """Return once nothing waits, without the throttle; `run` need not be running any more."""
+        """Deliver the queue without the throttle; `run` need not be running any more."""
         self._hurry.set()
         if not self._queue:
             return

@@ -36,14 +36,14 @@ from venue.wire.names import ClientOrderId, MarketId, Ticker
 
 
 class InventoryShift(msgspec.Struct, frozen=True):
-    """One quote as it was, and as it would have been without a share held on any rung. cents: how
+    """One quote as it was, and as it would have been without inventory on any rung. cents: how
     far the inventory moved it, above 0 up; None if one of the two is missing."""
 
     side: BookSide
     level: int  # its place on its side, 0 at the touch
     price: Price | None
     qty: Qty
-    free_price: Price | None  # free_price, free_qty: without anything held
+    free_price: Price | None  # free_price, free_qty: without inventory
     free_qty: Qty
     cents: int | None
 
@@ -185,7 +185,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """The token it took."""
+    """Its token of the rate limit."""
 
     key: str
     lane: str
@@ -301,7 +301,7 @@ class Explainer:
     def tickers(self) -> list[Ticker]:
         return [rung.market.ticker for rung in self._rungs.values()]
 
-    # --- on the way -------------------------------------------------------------------------------
+    # --- in flight --------------------------------------------------------------------------------
 
     def _steps(self, last: int) -> Iterator[Step]:
         for step in self._again.steps():
@@ -332,7 +332,7 @@ class Explainer:
 
     def _saw(self, seen: m.BookUpdate, placed: Placed, kind: str) -> None:
         rung = self._rungs.get(seen.market_id)
-        # One that is older than what is believed changes nothing.
+        # A book older than the present one changes nothing.
         if rung is not None and rung.state.ts_ns == seen.ts_ns:
             at_ns = placed.entry.at_ns
             self._books[seen.market_id] = Frame(
@@ -456,7 +456,7 @@ class Explainer:
         return self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked
 
     def _spent_on(self, step: Step, deed: OrderRequest) -> tuple[Token | None, Limits | None]:
-        """The token of a request: those of one key leave in the order of its tokens."""
+        """The rate limit token of a request: those of one key leave in the order of its tokens."""
         on_key = [e for e in step.effects if isinstance(e, m.Send) and e.key is m.Key.TRADE]
         for send, spent in zip(on_key, self._spent, strict=False):
             if send.request_id == deed.request_id:

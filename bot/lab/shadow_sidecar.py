@@ -38,7 +38,7 @@ _REPORTS: Final = msgspec.json.Decoder(_Reports)
 
 
 class ShadowSidecar:
-    """The candidates beside a run (`bot.io.run.runner.Sidecar`)."""
+    """The candidates of a run (`bot.io.run.runner.Sidecar`)."""
 
     name = "shadow"
     secrets: tuple[Secret, ...] = ()

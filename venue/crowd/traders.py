@@ -64,7 +64,7 @@ class CrowdMarket(msgspec.Struct):
     def order(
         self, user_id: UserId, spot: Spot, side: BookSide, price: Price, qty: int, tif: TimeInForce
     ) -> list[Command]:
-        """An order that works on `side` at a canonical price: shares held are sold first.
+        """An order that works on `side` at a canonical price: inventory is sold first.
 
         The size is cut to the shares or the cash at hand; nothing where not one share is left.
         """

@@ -121,5 +121,5 @@ def total_deposits(cents: Cents, deposited: Cents) -> Refused | None:
 
 
 def shares(needed: int, free: Qty) -> Refused | None:
-    """insufficient_shares: a sell, or what one grows by, against shares held and uncommitted."""
+    """insufficient_shares: a sell, or its growth, against free inventory."""
     return _SHARES if needed > free else None

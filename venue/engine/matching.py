@@ -50,7 +50,7 @@ class Matcher:
         self._ledger = ledger
         self._orders = orders
         self.matches = 0
-        # What the command under way has touched; empty between two commands.
+        # Touched by the present command; empty between two commands.
         self._prints: list[Event] = []
         self._touched: dict[Order, None] = {}
         self._sizes_before: dict[PriceQueue[Order], int] = {}

@@ -251,7 +251,7 @@ class Amended(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class Cancelled(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The order after the cancel, and what the engine removed; 0 on a repeated cancel (S31)."""
+    """The order after the cancel, and what the engine removed; 0 on a retry of a cancel (S31)."""
 
     order: OrderState
     reduced_by: Qty
@@ -364,7 +364,7 @@ class OrderChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class PositionChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Shares of one outcome held after a command; 0 when there are none (S5)."""
+    """Inventory of one outcome after a command; 0 when there is none (S5)."""
 
     at_ns: int
     user_id: UserId

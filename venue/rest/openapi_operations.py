@@ -48,7 +48,7 @@ CREDENTIAL_CODES: Final = (
     Code.RATE_LIMITED,
     Code.INTERNAL_ERROR,
 )
-"""What every route with a credential can refuse with; the first, what is no request as HTTP has it
+"""The errors of every route with a credential; the first, where HTTP itself finds no request
 within the size caps, whichever it was to be."""
 
 MARKET_DATA_CODES: Final = (Code.ENGINE_UNAVAILABLE,)
@@ -183,7 +183,7 @@ OPERATIONS: Final[dict[Route, Operation]] = {
         model.MarketsPage, (*_PAGE, _SEARCH, _SERIES, _PROJECT), *_PAGE_CODES,
     ),
     routes.SNAPSHOT: _read(
-        "A market with the caller's own state beside it.", model.Snapshot, (), *_MARKET_CODES
+        "A market and the caller's own state in it.", model.Snapshot, (), *_MARKET_CODES
     ),
     routes.ORDERBOOK: _read(
         "Depth in canonical YES terms, a recent view.",

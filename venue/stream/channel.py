@@ -156,7 +156,7 @@ class Channel:
     # --- what happened -------------------------------------------------------------------------
 
     def offer(self, frame: bytes, now_ns: int) -> None:
-        """Let a frame wait behind those that wait already."""
+        """Append a frame to the queue."""
         self._wake(now_ns)
         self._frames.append(frame)
         self._bytes += len(frame)

@@ -422,8 +422,8 @@ class Journal:
             os.close(folder)
 
     def close(self) -> None:
-        """Write what is left, after `run` has ended. A disk that refuses is ignored: that was
-        reported, or a quarter of a second is lost."""
+        """Write the remaining entries, after `run` has ended. A disk that refuses is ignored: that
+        was reported, or a quarter of a second is lost."""
         try:
             if not self._broken:
                 self._write(self._buffer, None)

@@ -107,7 +107,7 @@ class Intents:
         name = create.order.client_order_id
         known = self._open.get(name)
         if known is None:
-            # Sent again after a clear refusal (too fast, say) it is as good as new.
+            # A retry after a clear reject (throttled, say) is as good as new.
             doubt = create.again and name not in self._refused
             known = _Intent(m.UnconfirmedCreate(create.order, create.body), doubt)
             self._open[name] = known

@@ -187,7 +187,7 @@ def read_pulse(folder: Path, name: str = BOT) -> HeartbeatRecord | None:
 
 
 class HeartbeatWatcher:
-    """How long no new beat was seen while somebody looked.
+    """The staleness of the newest beat, while somebody looked.
 
     Counts nothing before the first new beat: the first content may be as old as the machine.
     """

@@ -1,4 +1,4 @@
-"""What a backtest assumes: latencies, fees, cash, read lag, and faults of requests.
+"""The assumptions of a backtest: latencies, fees, cash, read lag, and faults of requests.
 
 Faults have a stream of their own, so that another rate draws the same latencies.
 """

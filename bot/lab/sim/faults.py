@@ -323,7 +323,7 @@ class FaultSchedule:
 
     def _key_revoked(self, for_ns: int, _: random.Random) -> Steps:
         yield from self._on_every_network("revoked", for_ns)
-        yield 10 * SECOND  # a refused key is tried again after so long
+        yield 10 * SECOND  # retry of a refused key
 
     def _read_lag(self, for_ns: int, _: random.Random) -> Steps:
         stale = self._world.exchange.front.stale

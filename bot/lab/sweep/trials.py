@@ -59,7 +59,7 @@ _ONE: Final = threading.Lock()
 
 
 class TrialFault(Exception):
-    """Settings that the configuration cannot take; the text says which and what is accepted."""
+    """Settings that the configuration cannot take; the text names them and the accepted values."""
 
 
 class ClusterFault(Exception):
