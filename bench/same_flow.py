@@ -50,7 +50,7 @@ CROWDS: Final = {
 
 
 class Score(NamedTuple):
-    """What came of a run. Dollars, shares; markout: dollars."""
+    """The result of a run. Dollars, shares; markout: dollars."""
 
     profit: float
     fills: float
@@ -59,7 +59,7 @@ class Score(NamedTuple):
 
 
 class Fairs:
-    """What every rung of a session is truly worth at every instant."""
+    """The true value of every rung of a session at every instant."""
 
     def __init__(self, ticking: Tape, crowd: CrowdSettings) -> None:
         self._crowd = crowd
@@ -83,7 +83,7 @@ class Fairs:
         return fair_cents(self._values[max(0, place)], self._log_strikes[market], sd)
 
     def score(self, account: PaperAccount, end_ns: int) -> Score:
-        """What an account's fills came to."""
+        """The result of an account's fills."""
         gained = gained_soon = 0.0
         for fill in account.fills:
             sign = 1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1

@@ -122,7 +122,6 @@ class Queue:
         return before, total
 
     def others_at(self, at: tuple[MarketId, BookSide, Price]) -> int:
-        """Shares of others at a price."""
         return sum(
             each.remaining_qty for each in self._at.get(at, {}).values() if each.user_id != ME
         )
@@ -162,7 +161,6 @@ class Stand:
         self.do(v.Deposit(ME, Cents(100_000_000)))
 
     def do(self, command: v.Command) -> v.Answer:
-        """Carry a command out now."""
         answer, events = self.engine.apply(command, self.now_ns)
         for event in events:
             if isinstance(event, v.OrderChanged):

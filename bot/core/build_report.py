@@ -34,7 +34,7 @@ from venue.wire.money import BookSide, Cents
 
 
 class TraderState(Protocol):
-    """What a report and a plan read of a trader."""
+    """The parts of a trader that a report and a plan read."""
 
     phase: Phase
     started_ns: int

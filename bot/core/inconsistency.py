@@ -33,8 +33,6 @@ _SIGNS_SHOWN: Final = 5
 
 
 class Inconsistency(enum.StrEnum):
-    """The kinds of contradiction."""
-
     FILL_MISSING = "fill_missing"
     ORDER_ID_REUSED = "order_id_reused"
     CLOSED_ORDER_WORKING = "closed_order_working"
@@ -137,8 +135,6 @@ def kind_in(reason: str) -> Inconsistency | None:
 
 
 class _Sign(msgspec.Struct):
-    """A sign under observation."""
-
     first_ns: int
     evidence: str
     market_id: MarketId | None

@@ -1,4 +1,4 @@
-"""What goes into the trader and what comes out: events, requests, answers, effects.
+"""Input and output of the trader: events, requests, answers, effects.
 
 Events are facts; each comes with `now_ns`, the wall time at the start plus the time elapsed since.
 The shell carries effects out in order. The journal holds exactly these values, and the same events
@@ -38,7 +38,7 @@ class StrategyChoice(msgspec.Struct, frozen=True):
 
 
 class Configuration(msgspec.Struct, frozen=True):
-    """What a configuration file says, without secrets. digest: hex of its content."""
+    """The content of a configuration file, without secrets. digest: hex of its content."""
 
     settings: TraderSettings
     strategy: StrategyChoice
@@ -57,7 +57,7 @@ class Reconfigured(msgspec.Struct, frozen=True, tag=True):
 
 
 class ConfigRefused(msgspec.Struct, frozen=True, tag=True):
-    """The configuration file was changed, and nothing of it holds; what was in force stays so.
+    """The configuration file was changed, and is refused whole; the former one stays in force.
     why: every fault with its file, line and key, or the keys that only a restart can change."""
 
     why: str
@@ -93,7 +93,7 @@ class JournaledOrder(msgspec.Struct, frozen=True, gc=False):
 
 
 class JournalFate(enum.StrEnum):
-    """What became of the journal of earlier runs."""
+    """The state of the journal of earlier runs."""
 
     FOUND = "found"
     LOST = "lost"  # the state directory holds none: a first start, or it was lost
@@ -485,7 +485,7 @@ class Noted(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class DrainComplete(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The drain is over. left: what still rests. unshown: there was no time for a read that could
+    """The drain is over. left: orders that still rest. unshown: there was no time for a read to
     show it."""
 
     left: tuple[OrderId, ...]
@@ -494,7 +494,7 @@ class DrainComplete(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class LatchedBy(enum.StrEnum):
-    """What latched this run: a breaker that tripped, or books that contradict each other."""
+    """The cause of a latch by this run: a tripped breaker, or books that contradict each other."""
 
     BREAKER = "breaker"
     CONTRADICTION = "contradiction"

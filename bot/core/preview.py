@@ -166,7 +166,6 @@ SHOWN_LEVELS: Final = 3
 
 
 def plan_of(trader: TraderState, sending: OrderExecutor, reserve: int, now_ns: int) -> TraderPlan:
-    """The plan at `now_ns`; changes nothing."""
     preview = _Preview(trader, sending, now_ns)
     return TraderPlan(
         now_ns=now_ns,
@@ -221,7 +220,6 @@ class _Preview:
         return rung.foreseen(WorkingOrders(orders, yes_qty, no_qty), self._now_ns)
 
     def event(self, ladder: EventQuoter) -> EventPlan:
-        """An event with its rungs."""
         exposure, bounds = self._weighing.exposure(ladder), self._weighing.bounds(ladder)
         pulled = why_pulled(ladder, self._now_ns)
         return EventPlan(

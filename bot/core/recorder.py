@@ -32,10 +32,10 @@ _NEVER_NS: Final = 2**63 - 1
 
 
 class TapeRecorder:
-    """One series, watched. Feed it every event in order; carry out what it returns.
+    """Records one series. Feed it every event in order; carry out the effects it returns.
 
     phase: starting until a book has come, then paused, for nothing is quoted, at last stopped.
-    books, prints: frames so far. gaps: times that the channel closed. private: whether the key may
+    books, prints: frames so far. gaps: times that the channel closed. private: True if the key may
     read the account. effects: of the newest event.
     """
 

@@ -200,7 +200,7 @@ class NewsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of one trade that clear at least print_touch_pct of the touch; 0: never."""
     print_touch_pct: int = 80
     pull_ns: int = 30 * NS_PER_SECOND
-    """Nothing is quoted for so long after the last jump."""
+    """Pause of quoting after the last jump."""
 
 
 class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,8 +215,6 @@ class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraderSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_NAMES.get):
-    """All settings of the trader."""
-
     series_ticker: Ticker
     risk: RiskSettings
     pace: PaceSettings = PaceSettings()

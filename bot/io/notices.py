@@ -196,8 +196,6 @@ FINISH_S: Final = 3.0
 
 
 class What(StrEnum):
-    """What notices are about."""
-
     BREAKER = "breaker"
     LATCH = "latch"
     STOP = "stop"

@@ -50,8 +50,6 @@ happened to the run that no request of ours brought about."""
 
 
 class CandidateRun:
-    """One candidate."""
-
     def __init__(
         self,
         candidate: Candidate,

@@ -70,8 +70,6 @@ class GivenOrder(_Given):
 
 
 class GivenRung(_Given):
-    """A rung."""
-
     label: str
     yes_qty: _Shares = 0
     no_qty: _Shares = 0
@@ -273,8 +271,6 @@ class RungAnswer(msgspec.Struct, frozen=True):
 
 
 class EventAnswer(msgspec.Struct, frozen=True):
-    """One event."""
-
     event: str
     outcomes: tuple[OutcomeAnswer, ...]
     worst_cents: Cents  # over all outcomes

@@ -60,7 +60,6 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
     profits: tuple[ProfitRow, ...]
 
     def contains(self, at_ns: int) -> bool:
-        """True if an instant is in the day."""
         return self.from_ns <= at_ns < self.until_ns
 
     @property

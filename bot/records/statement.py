@@ -115,7 +115,6 @@ class _Move(msgspec.Struct, frozen=True):
 
 
 def state(day: Day) -> Statement:
-    """The statement of a day."""
     openings: dict[str, tuple[int, int]] = {}
     differing: list[str] = []
     compared = 0

@@ -108,7 +108,6 @@ class Store:
             undo.pop_all()
 
     def close(self) -> None:
-        """Close the database."""
         self._database.close()
 
     # --- writing ----------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def market_takes_orders(state: MarketState) -> Refused | None:
 
 
 def takes_orders(venue: VenueState, market: MarketState) -> Refused | None:
-    """What the venue says, then what the market says, to a create."""
+    """The venue's reject of a create by its state, then by the market's."""
     if venue is _VENUE_OPEN and market is _MARKET_ACTIVE:
         return None
     return venue_takes_orders(venue) or market_takes_orders(market)

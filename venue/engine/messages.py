@@ -1,4 +1,4 @@
-"""What goes into the exchange and what comes out: commands, outcomes, events.
+"""Input and output of the exchange: commands, outcomes, events.
 
 Commands are imperatives and go into the command log; events are past participles and are all that
 the read side ever sees. Each carries plain values, so the log can be written, read back and
@@ -269,7 +269,7 @@ class Accepted(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 Answer = Placed | Amended | Cancelled | Refused | Accepted
-"""What a command came to. Bad operator input (unknown id, amount < 1) is Refused too."""
+"""The outcome of a command. Bad operator input (unknown id, amount < 1) is Refused too."""
 
 
 class AccessKey(msgspec.Struct, frozen=True):

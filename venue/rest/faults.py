@@ -41,7 +41,7 @@ class CommandFault(enum.StrEnum):
 
     @property
     def is_after(self) -> bool:
-        """Whether the command is carried out all the same."""
+        """True if the command is carried out all the same."""
         return self in _AFTER
 
 
@@ -152,7 +152,7 @@ class _Active:
         self._random = random.Random(0 if self._share is None else self._share.seed)
 
     def strikes(self) -> bool:
-        """Whether the next request is struck; counts it if so."""
+        """True if the next request is struck; counts it if so."""
         share = self._share
         if share is not None and self._random.randrange(SHARE_SCALE) >= share.millionths:
             return False

@@ -26,7 +26,7 @@ Parameter = dict[str, Any]
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """What one route takes and answers.
+    """The input and answers of one route.
 
     query: parameter objects. body: the component schema of the request body. answers: status to
     resource. codes: what it refuses with besides the codes of every route with a credential.
@@ -52,7 +52,7 @@ CREDENTIAL_CODES: Final = (
 within the size caps, whichever it was to be."""
 
 MARKET_DATA_CODES: Final = (Code.ENGINE_UNAVAILABLE,)
-"""What reads of the market data store refuse with when there is none."""
+"""The errors of reads while the market data store is down."""
 
 _MARKET_EXAMPLE: Final = "ACME-VAL-26Q4-212.5B"
 _EVENT_EXAMPLE: Final = "ACME-VAL-26Q4"

@@ -81,7 +81,7 @@ _BY_NAME: Final[dict[str, Schema]] = {
     "cursor": {"type": "string", "description": "Opaque; empty on the last page."},
     "code": {"$ref": _REF.format(name=_ERROR_CODE)},
 }
-"""What the wider types of these fields do not say, in whichever resource they stand."""
+"""Facts about these fields that their wider types leave out, in any resource."""
 
 
 def ref(name: str) -> Schema:

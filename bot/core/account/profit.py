@@ -157,7 +157,7 @@ class _History(msgspec.Struct):
 
 
 class _Rung(msgspec.Struct, eq=False):
-    """One rung: its value, its shares at average cost, and what the ledger had of it."""
+    """One rung: its value, its inventory at average cost, and the ledger's state of it."""
 
     history: _History | None = None
     view: RungView | None = None  # the newest
@@ -298,7 +298,7 @@ class PnlTracker:
                     return found
         return None if sure is None or sure[0] > until_ns else sure[1]
 
-    # --- what the ledger did ----------------------------------------------------------------------
+    # --- changes of the ledger --------------------------------------------------------------------
 
     def on_ledger_change(self, market_id: MarketId) -> None:
         """A fill or a payout moved cash or shares of a rung, or a winner was decided."""
@@ -463,7 +463,7 @@ class PnlTracker:
                     self._wait(at_ns, at_ns, horizon, entry, against)
         if rung.payout is not None:
             self._pay_out(market_id, rung, rung.payout[1])
-        # For the records: the journal has what was believed at the fill.
+        # For the records: the journal has the fair value at the fill.
         self._out.note(
             "debug",
             "fill_valued",

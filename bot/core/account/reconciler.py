@@ -360,7 +360,7 @@ class _AuditRead(msgspec.Struct, frozen=True):
 
 
 class AccountChange(msgspec.Struct, frozen=True):
-    """What a walk of the fills changed."""
+    """The changes by a walk of the fills."""
 
     fills: tuple[model.Fill, ...] = ()  # booked now, oldest first
     markets: tuple[MarketId, ...] = ()  # those whose cash or shares changed
@@ -858,7 +858,6 @@ class AccountReconciler:
             del self._by_ticker[ticker]
 
     def is_other_series(self, market_id: MarketId) -> bool:
-        """True if a market is of another series of ours."""
         return self.settlement.is_listed(market_id) and market_id not in self._rates
 
 

@@ -41,7 +41,7 @@ from venue.wire.names import MarketId
 from venue.wire.requests import TimeInForce
 
 Ranked = tuple[float, int, MarketQuoter | None, Action | SuspectedFill]
-"""What may leave: less its value, its place among equals, its rung (None of a read), and itself."""
+"""A candidate: its negated value, its place among equals, its rung (None of a read), and itself."""
 
 
 def nearest_first(rows: Iterable[Ranked]) -> list[Ranked]:
@@ -236,7 +236,7 @@ class OrderExecutor:
         return rung.may_send and self.venue.reopens_ns is None
 
     def _no_room(self, rung: MarketQuoter, wish: CancelAction, now_ns: int) -> str:
-        """The limit that leaves no room now for what takes an order's place; empty if none."""
+        """The limit that leaves no room now for an order's replacement; empty if none."""
         if not self._throttle.admits(rung.market_id, now_ns, 2):  # the cancel counts, too
             return "pace"
         if wish.more is not None:
@@ -396,7 +396,7 @@ class OrderExecutor:
         return is_beyond and sign * canonical(own.outcome, price) < sign * own.yes_price
 
     def _send_take(self, rung: MarketQuoter, take: Take, now_ns: int) -> bool:
-        """True if an order of a take left. What cannot leave now is dropped, and counted."""
+        """True if an order of a take left. A take that cannot leave now is dropped, and counted."""
         orders = self._desk.live(rung.market_id)
         fate = barred(take, orders)
         if fate is not None:
@@ -455,8 +455,8 @@ class OrderExecutor:
         return {id(each): turn for turn, each in enumerate(leaving, 1)}
 
     def held_back(self, rung: MarketQuoter, wish: Action, now_ns: int) -> str:
-        """What keeps a wish from leaving now, in a few words; empty when nothing does. The same
-        questions as where it leaves, and nothing is changed by asking."""
+        """Why a wish may not leave now, in a few words; empty when it may. The same checks as at
+        sending; changes nothing."""
         if isinstance(wish, CancelAction):
             if self.venue.holds_cancels(now_ns):
                 return "the venue is halted"

@@ -86,7 +86,6 @@ class PreTradeChecks:
         self.venue = VenueAvailability(out.note)
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
-        """Change the settings."""
         self._settings = settings
         self.throttle.set_pace(settings.pace, now_ns)
 

@@ -134,7 +134,7 @@ class OpenOrderSync:
         if phase in (Phase.QUOTING, Phase.PAUSED):
             self._adopted_ns = -1
             self._on_foreign(unknown, begun_ns, now_ns)
-        elif Resource.SERIES in self._account.done_ns:  # before, nobody knows our rungs
+        elif Resource.SERIES in self._account.done_ns:  # before, our rungs are unknown
             if not self._desk.closed_listed:
                 self._adopted_ns = begun_ns
             if not unknown:
@@ -264,7 +264,7 @@ class OpenOrderSync:
         self._foreign = ids
 
     def _set_foreign(self, orders: Sequence[model.Order]) -> None:
-        """Somebody else has these orders in our rungs, and no others."""
+        """These are all foreign orders in our rungs."""
         self._foreign = frozenset(order.order_id for order in orders)
         self._quoting.foreign_in({order.market_id for order in orders})
         shown = ", ".join(f"{order.order_id} on {order.ticker}" for order in orders[:_SHOWN_MAX])

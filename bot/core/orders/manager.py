@@ -204,7 +204,6 @@ class OrderManager:
         return name not in ("", own.client_order_id) or ended_ns < own.placed_ns
 
     def live_order(self, order_id: OrderId) -> OwnOrder | None:
-        """The live order with this id."""
         return self._by_id.get(order_id)
 
     def has_open_ids(self) -> bool:
@@ -968,7 +967,7 @@ def _rejects_another(request: Request, answer: Rejected) -> bool:
 
 
 def is_news(own: OwnOrder, request: Request, answer: Answer) -> bool:
-    """True if an answer may change what we know of an order; a read often does not."""
+    """True if an answer may change an order's state; a read often does not."""
     if isinstance(request, ReadOrder) and isinstance(answer, Ok):
         return not isinstance(answer.body, OrderBody) or not own.is_shown_as_known(
             answer.body.order

@@ -265,7 +265,6 @@ class MarketQuoter:
         self.again_ns = 0
 
     def orders_changed(self) -> None:
-        """Our orders or inventory here changed."""
         self.ours = None
         self.again_ns = 0
         self.weighed = False
@@ -493,7 +492,6 @@ class EventQuoter:
         return min(self.stage_until_ns, self.decision_due_ns(self.may_quote, now_ns))
 
     def active_rungs(self) -> list[MarketQuoter]:
-        """Rungs that take orders."""
         return [rung for rung in self.rungs if rung.market.state is _ACTIVE]
 
     # --- reads of the series ----------------------------------------------------------------------
@@ -847,12 +845,12 @@ class EventQuoter:
                 rung.want(wanted, pulled=False)
 
     def begin_decision(self, flattening: str, now_ns: int, *, may_quote: bool) -> None:
-        """It is decided now: what the markets change from here on needs another decision."""
+        """It is decided now: later market changes need another decision."""
         self.needs_decision = self.was_trimmed = False
         self._decided_version = sum([rung.state.decision_version for rung in self.rungs])
         self.may_quote, self.flattening, self.decided_ns = may_quote, flattening, now_ns
 
 
 def _name_of(strategy: Strategy) -> str:
-    """What a strategy is called for a person."""
+    """The name of a strategy for a person."""
     return strategy.name or type(strategy).__name__

@@ -295,7 +295,7 @@ class MarketDataMonitor:
             self._request_books(now_ns)
 
     def _request_books(self, now_ns: int) -> None:
-        """Have all books sent once more, once a second at most."""
+        """Request all books again; throttled to once a second."""
         due_ns = max(now_ns, self._subscribed_ns + _RESUBSCRIBE_NS)
         self._subscribe_due_ns = min(self._subscribe_due_ns, due_ns)
 
@@ -403,7 +403,7 @@ class MarketDataMonitor:
 
     def on_clock_step(self, rung: MarketQuoter, now_ns: int) -> None:
         """The venue's clock ran backwards: begin again with the next frames. After a second time
-        within a minute nobody can rely on it, and the bot stops."""
+        within a minute it is unreliable, and the bot stops."""
         state = rung.state
         back_ns = (state.ts_ns or state.older_ns) - state.older_ns
         evidence = f"{rung.market.ticker} is stamped {back_ns // NS_PER_SECOND} s earlier"

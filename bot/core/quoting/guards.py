@@ -46,7 +46,7 @@ class JumpGuard:
         """Change the settings; a pull goes on for its time."""
         self._settings = settings
         if not settings.jump_cents:
-            self._touches.clear()  # nobody looks from here on
+            self._touches.clear()  # the guard is off
 
     def on_market_trade(
         self, name: str, price: Price, qty: Qty, taker: BookSide, book: tuple[Levels, Levels],
@@ -116,7 +116,7 @@ class WindDownStage(enum.StrEnum):
 
     OPEN = "open"  # everything
     HALVED = "halved"  # half of each size, at least a share
-    REDUCING = "reducing"  # what reduces the inventory
+    REDUCING = "reducing"  # only reductions of inventory
     ENDED = "ended"  # nothing
 
 

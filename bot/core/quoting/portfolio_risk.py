@@ -1,4 +1,4 @@
-"""The exposure of each event of the series, and what the limits leave it next to the others."""
+"""The exposure of each event of the series, and the room that the limits leave it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -42,7 +42,7 @@ class PortfolioRisk:
         """account: None where ours is the only series on it."""
         self._opened_ns: int | None = None
         self.is_together = False
-        self._awaits_others = False  # then nobody knows what they may lose
+        self._awaits_others = False  # then their exposure is unknown
         self._limits = limits_in_force(risk)
         self._desk = desk
         self._ledgers = ledgers
@@ -54,7 +54,7 @@ class PortfolioRisk:
         self.account = account or AccountRisk()
         self.member = self.account.join(lambda: self.worst_case_cents)
         self._loss_max_cents = Cents(0)
-        # By event: what the other series might lose when it was cut last.
+        # By event: the exposure of the other series at its last cut.
         self._elsewhere: dict[str, Cents] = {}
 
     def reconfigure(self, risk: RiskSettings) -> None:
@@ -69,7 +69,6 @@ class PortfolioRisk:
         self._elsewhere.pop(ladder.event.event_ticker, None)
 
     def opened(self, now_ns: int) -> None:
-        """Our books are open."""
         self._opened_ns = now_ns
         self.account.opened(self.member)
 
@@ -80,7 +79,7 @@ class PortfolioRisk:
             is_late = now_ns >= self._opened_ns + TOGETHER_NS
             self.is_together = is_late or self.account.all_opened
             if self._awaits_others and self.is_together:
-                for ladder in self._ladders:  # what was cut may be more now, on a still book, too
+                for ladder in self._ladders:  # a cut quote may be larger now, on a still book too
                     ladder.needs_decision = True
             self._awaits_others = not self.is_together
         return self._awaits_others

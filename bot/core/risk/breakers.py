@@ -33,7 +33,7 @@ before that is mad."""
 
 
 def limits_of(settings: BreakerSettings, risk: RiskSettings) -> BreakerSettings:
-    """The settings with every 0 replaced by what follows from the other limits.
+    """The settings with every 0 derived from the other limits.
 
     A second may pull, place and change all orders that may rest; a minute may place or fill them
     three times over, and create what the largest of them pay out; profit may fall below its start
@@ -96,7 +96,6 @@ class Window:
         return self._total - sum(amount for _, amount in gone)
 
     def clear(self) -> None:
-        """Forget everything."""
         self._entries.clear()
         self._total = 0
 
@@ -234,5 +233,5 @@ class CircuitBreakers:
 
 
 def notional_of(request: Create) -> Cents:
-    """What a create is worth at its limit, in cents of its own outcome."""
+    """The notional of a create at its limit, in cents of its own outcome."""
     return notional(request.order.price, request.order.qty)

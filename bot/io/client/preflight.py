@@ -142,7 +142,7 @@ def _said(answer: m.Answer) -> str:
 
 
 def _advice(answer: m.Answer, otherwise: str) -> str:
-    """What to do about an answer; `otherwise` where it will not pass by itself."""
+    """The advice about an answer; `otherwise` where a retry will not help."""
     return _PASSES if _said(answer).rpartition(" ")[2] in _PASSING else otherwise
 
 

@@ -39,7 +39,7 @@ LEAVE_S: Final = 2.0
 """A create or amend that was not sent after so long is stale and is not sent."""
 
 DRAIN_SLACK_S: Final = 0.5
-"""How much longer than one request the last of them are waited for."""
+"""The drain's timeout beyond that of one request."""
 
 DRAIN_READS_S: Final = 0.5
 """Timeout for reads in flight at the end of a run."""

@@ -189,12 +189,12 @@ def read_journal(path: Path) -> Iterator[Entry]:
 
 
 def remember(paths: Sequence[Path]) -> RecoveredState:
-    """What these segments, oldest first, mean for a new run. Raises JournalFault."""
+    """The state of these segments, oldest first, for a new run. Raises JournalFault."""
     return recall(read_segment(path) for path in reversed(paths))
 
 
 def left_in(folder: Path) -> RecoveredState:
-    """What a state directory means for a new run; it is not changed. Raises JournalFault."""
+    """The state of a state directory for a new run; changes nothing. Raises JournalFault."""
     return remember(segments(folder) if folder.is_dir() else [])
 
 

@@ -94,7 +94,7 @@ async def sweep(
 
 
 BY: Final = "reaper"
-"""Who set a latch of ours, as its record says."""
+"""The author of our latches in their record."""
 
 ACCOUNT: Final = "the account"
 """The target of a sweep that is no series alone."""

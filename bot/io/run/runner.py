@@ -226,7 +226,7 @@ def signals_to(told: Sequence[Told]) -> Iterator[None]:
 
 
 class TraderLike(Protocol):
-    """What the loop needs of a trader."""
+    """The parts of a trader that the loop uses."""
 
     phase: Phase
 
@@ -242,7 +242,7 @@ class TraderLike(Protocol):
     def plan(self, now_ns: int) -> TraderPlan: ...
 
     def left_over(self) -> m.DrainComplete:
-        """What may still be live when the drain is out of time."""
+        """Orders that may be live at the timeout of the drain."""
 
 
 class Child(msgspec.Struct, frozen=True):

@@ -197,7 +197,7 @@ class HeartbeatWatcher:
         self._looked_ns: int | None = None
         self._silent_ns = 0
         self.heard = False
-        """Whether a beat was seen to follow another."""
+        """True if a beat was seen to follow another."""
 
     def measure_silence(self, mark: str | None, now_ns: int) -> int:
         """Take in the present mark; returns the silence in ns, 0 before the first beat.
@@ -217,6 +217,5 @@ class HeartbeatWatcher:
         return self._silent_ns if self.heard else 0
 
     def await_first_beat(self) -> None:
-        """Wait for a first beat again."""
         self.heard = False
         self._silent_ns = 0

@@ -1,4 +1,4 @@
-"""What the status page, the metrics and the terminal show of one series: snapshot, history, log."""
+"""The data of the status page, metrics and terminal of one series: snapshot, history, log."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -48,7 +48,7 @@ class PageLimits(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What comes back of a request."""
+    """The answer to a request."""
 
     answer: m.Answer
     tokens: int | None  # whole ones left of its credential, None where that is not said
@@ -57,7 +57,7 @@ class Response(NamedTuple):
 
 
 class ShownBook(NamedTuple):
-    """What the channel and a read show of a market: ours included, canonical YES, best first."""
+    """A book as the channel and reads show it: ours included, canonical YES, best first."""
 
     bids: Levels
     asks: Levels
@@ -165,7 +165,7 @@ class Exchange:
         self.replica = self.stale = Replica(read_lag_ns)
         self._reads_books = stale_lag_ns is not None
         if stale_lag_ns is not None:
-            self.stale = Replica(stale_lag_ns)  # what those show that reach the stale copy
+            self.stale = Replica(stale_lag_ns)  # for reads that reach the stale copy
         self._source = source
         self._pages = pages
         self._buckets: dict[m.Key, TokenBucket] = {}

@@ -55,7 +55,7 @@ def is_looser(risk: RiskSettings, than: RiskSettings) -> bool:
 
 
 Use = dict[tuple[str, str], int]
-"""How much is in use of a limit in a place: an event, a side of a rung, or the whole series."""
+"""The use of a limit in a place: an event, a side of a rung, or the whole series."""
 
 
 class AuditedAccount:
@@ -96,7 +96,7 @@ class AuditedAccount:
 
 
 class Exposure:
-    """What one series has in use of each limit."""
+    """The use of each limit by one series."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ _LEARNED_NS: Final = 12 * SECOND
 
 
 class FaultyWorld(NetworkWorld, Protocol):
-    """What the episodes use of a simulated world."""
+    """The parts of a simulated world that the episodes use."""
 
     channel: Channel
     network: Network
@@ -73,8 +73,6 @@ class FaultyWorld(NetworkWorld, Protocol):
 
 
 class FaultSchedule:
-    """The episodes of one world."""
-
     def __init__(self, world: FaultyWorld) -> None:
         self._world = world
         self._rngs = {name: random.Random(f"{name} {world.scenario.seed}") for name in TIMED_FAULTS}

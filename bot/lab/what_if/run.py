@@ -60,7 +60,7 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run came to. Money in cents, profit in thousandths of one. strategy_errors: answers
+    """The result of a run. Money in cents, profit in thousandths of one. strategy_errors: answers
     that raised or could not be quoted, each of which pulled the event for seconds;"""
 
     hours: float
@@ -233,7 +233,7 @@ class WhatIfRun:
         with ended_when_stalled():
             run.deliver([began])
             for done, each in enumerate(market.history):
-                # What was so before the run began is so when it begins.
+                # State from before the run holds at its beginning.
                 at_ns = max(each.seen.ts_ns + market.clock_ahead_ns, market.begun_ns)
                 if at_ns > market.ended_ns:
                     break
