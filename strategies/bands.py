@@ -93,7 +93,7 @@ class Free:
         self._cash = cash_cents
 
     def size(self, need: int, held: int, cost_cents: int, least: int) -> tuple[int, int]:
-        """Shares to sell of the complement held, and to buy with cash, for `need` shares.
+        """Shares to sell of the complement's inventory, and to buy with cash, for `need` shares.
 
         cost_cents: of one share bought. Each of the two is at least `least` shares, or none.
         """

@@ -164,7 +164,7 @@ class Courier:
     async def _try(self, notice: bytes) -> tuple[str, float | None]:
         """Why it was not taken, empty if it was; and the shortest wait, None for ever."""
         if self._client is None:
-            # The body of an answer is nobody's business: it is never read.
+            # The body of an answer is never read.
             self._client = client_beside()
         headers = {"Content-Type": "application/json", "User-Agent": "laddermaker"}
         try:
@@ -371,7 +371,7 @@ class Notices:
                 tasks.create_task(courier.run())
 
     async def on_run_end(self) -> None:
-        """Deliver what waits, if that takes no longer than a few seconds."""
+        """Deliver the queue, with a timeout of a few seconds."""
         try:
             async with asyncio.timeout(FINISH_S):
                 await asyncio.gather(*(courier.deliver_all() for courier in self._couriers))

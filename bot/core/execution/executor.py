@@ -118,7 +118,7 @@ _SAID: Final[Mapping[HeldBack, str]] = {
 
 
 class OrderExecutor:
-    """Carries wishes out."""
+    """Sends the wanted actions, within every limit."""
 
     def __init__(
         self,

@@ -120,7 +120,7 @@ class Contradiction(enum.StrEnum):
 
 
 class OwnOrder:
-    """One order of ours, as a machine: give it every answer and every read about it.
+    """One order of ours, as a state machine: give it every answer and every read about it.
 
     Times are the bot's clock; `begun_ns` is when a read was sent. Nothing raises but an act that
     the table does not allow.
@@ -306,7 +306,7 @@ class OwnOrder:
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """Everywhere it may rest."""
+        """The slots at which it may rest: two while a price amend is in flight."""
         prices = [self.price]
         if self.amend is not None and self.amend.price not in (None, self.price):
             prices.append(Price(self.amend.price))

@@ -500,7 +500,7 @@ def _listed_now(
     events: Iterable[model.Event], known: Sequence[model.Event]
 ) -> Iterator[model.Event]:
     """The events of a newer read of the series, their tickers in upper case. A known event that the
-    read lacks comes without any rung, for nobody knows whether they trade; a settled event may
+    read lacks comes without any rung, for it is unknown if they trade; a settled event may
     leave the list."""
     shown = set()
     for event in map(_spelled_event, events):

@@ -453,7 +453,7 @@ def _small(segment: Path) -> tuple[int, bytes]:
 
 
 def _is_same(small: bytes, data: mmap.mmap) -> bool:
-    """True if an archive gives back what went in, compared block by block."""
+    """True if an archive gives back its input, compared block by block."""
     at = len(OPENING)
     for piece, _ in _pieces(small, len(data), data[len(MAGIC)]):
         if data[at : at + len(piece)] != piece:

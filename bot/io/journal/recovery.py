@@ -261,7 +261,7 @@ class OpenOrderIndex:
                 if known is not None:
                     self._asked[send.request_id] = send.request
                     known.waiting += 1
-                    # Nobody amends an order before an earlier doubt about it is over.
+                    # No order is amended before an earlier doubt about it is over.
                     known.doubt &= not isinstance(send.request, m.AmendResting)
 
     def _answered(self, request: m.Write | m.ReadOrder, answer: m.Answer, at_ns: int) -> None:

@@ -199,7 +199,7 @@ _ON_SIGNAL: Final[dict[signal.Signals, m.Event]] = {
 
 
 class Told(Protocol):
-    """What signals control."""
+    """The target of signals."""
 
     def tell(self, event: m.Event) -> None: ...
 
@@ -598,7 +598,7 @@ class Runner:
     def _perform(self, effect: m.Effect) -> None:
         match effect:
             case m.Send():
-                # An intent is on disk before its bytes leave; what only takes away need not wait.
+                # An intent is on disk before its bytes leave; cancels need not wait.
                 adds = isinstance(effect.request, m.Create | m.AmendResting)
                 self._rest.start(effect, self.tell, lambda: self._may_leave(effect, wait=adds))
             case m.SubscribeTo():

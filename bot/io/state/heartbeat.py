@@ -160,7 +160,7 @@ class HeartbeatWriter:
             self._writing = None
         if self.heart.is_due(now_ns):
             self._since_ns = now_ns
-            # What it logs is of this series, too.
+            # Its log lines name this series, too.
             self._writing = self._thread.submit(copy_context().run, self.heart.beat, now_ns)
 
     @property

@@ -221,7 +221,7 @@ class Overview:
 
 
 class Reader:
-    """What one reader of the stream has already."""
+    """The position of one reader of the stream."""
 
     def __init__(self, overview: Overview, history: History, tail: LogTail | None) -> None:
         self._overview = overview
