@@ -59,7 +59,7 @@ CROWDS = {
 
 
 class Fate(msgspec.Struct):
-    """What became of an order. first_ns: of its first fill, None where there was none."""
+    """The fate of an order. first_ns: of its first fill, None where there was none."""
 
     filled: int = 0
     first_ns: int | None = None
@@ -90,7 +90,6 @@ class Counter:
         self._standing: dict[tuple[MarketId, BookSide], tuple[Fate, OrderId | None]] = {}
 
     def create(self, probe: Probe) -> Fate:
-        """The order arrives."""
         fate = Fate()
         self._made += 1
         outcome = Outcome.YES if probe.side is BookSide.BID else Outcome.NO
@@ -113,7 +112,6 @@ class Counter:
         return fate
 
     def cancel(self, probe: Probe) -> None:
-        """Its cancel arrives."""
         self.book_fills()
         fate, order_id = self._standing.pop((probe.market_id, probe.side))
         if fate.filled < probe.qty and order_id is not None:

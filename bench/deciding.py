@@ -1,7 +1,7 @@
 """Deciding: own CPU of one decision in which one rung moved, ladders of twelve and of forty rungs.
 
 The books of the rungs move one at a time, by a cent or two around a value that swings slowly; a
-decision after each, at the pace that is the default, but none is put off. Timed is the beat alone,
+decision after each, with the default throttle, but none is postponed. Timed is the tick alone,
 with no decoding and no bodies encoded, and within it its parts: the view with its fair curve, the
 strategy, limits and wanted quotes, and the rest (plan, budget, guard, learning). What timing costs
 is in the parts too. The venue's answers are given at once and outside the clock. Anchor of the same

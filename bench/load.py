@@ -28,7 +28,6 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """All replies."""
         return sum(self.statuses.values())
 
     def latency_ms(self, share: float) -> float:
@@ -38,7 +37,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class _Wire(asyncio.Protocol):
-    """One connection with at most one request under way."""
+    """One connection with at most one request in flight."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -70,7 +69,6 @@ class _Wire(asyncio.Protocol):
             self._reply.set_exception(ConnectionError("the server hung up"))
 
     def close(self) -> None:
-        """Hang up."""
         assert self._transport is not None
         self._transport.close()
 

@@ -3,7 +3,7 @@ trader with the demo's configuration.
 
 Of each seed the crowd's session is played twice: with the trader in it, where the queue is real and
 the crowd meets its orders, and among itself. The second is recorded, and the trader is backtested
-on that recording under each reading of the queue. Loop, delays, fees and reads are the same code.
+on that recording under each reading of the queue. Loop, latency, fees and reads are the same code.
 Marked to the true fair value, which both sessions have in common; a markout is what shares gained
 by it within ten seconds of a fill. Anchor: the embedded venue. Differences are paired by seed, with
 bootstrapped 95 % intervals.
@@ -50,7 +50,7 @@ CROWDS: Final = {
 
 
 class Score(NamedTuple):
-    """What came of a run. Dollars, shares; markout: dollars."""
+    """The result of a run. Dollars, shares; markout: dollars."""
 
     profit: float
     fills: float
@@ -59,7 +59,7 @@ class Score(NamedTuple):
 
 
 class Fairs:
-    """What every rung of a session is truly worth at every instant."""
+    """The true value of every rung of a session at every instant."""
 
     def __init__(self, ticking: Tape, crowd: CrowdSettings) -> None:
         self._crowd = crowd
@@ -83,7 +83,7 @@ class Fairs:
         return fair_cents(self._values[max(0, place)], self._log_strikes[market], sd)
 
     def score(self, account: PaperAccount, end_ns: int) -> Score:
-        """What an account's fills came to."""
+        """The result of an account's fills."""
         gained = gained_soon = 0.0
         for fill in account.fills:
             sign = 1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1

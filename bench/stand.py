@@ -1,4 +1,4 @@
-"""A market in virtual time for the benches: the real engine, a crowd or a tape, one maker, delays.
+"""A market in virtual time for the benches: the real engine, a crowd or a tape, one maker, latency.
 
 No bench itself. Whatever happens is seen by the maker `LAG_NS` later; a request of its own takes
 `ONE_WAY_NS` each way. `Queue` keeps the true order of every queue from the engine's events alone,
@@ -87,7 +87,7 @@ def tape_plan(folder: Path, speed: float) -> TapePlan:
 
 
 class Queue:
-    """The true queues of a market: whose shares stand where, oldest first."""
+    """The true queues of a market: each order at its price, oldest first."""
 
     def __init__(self) -> None:
         self._at: dict[tuple[MarketId, BookSide, Price], dict[OrderId, v.OrderState]] = {}
@@ -122,7 +122,6 @@ class Queue:
         return before, total
 
     def others_at(self, at: tuple[MarketId, BookSide, Price]) -> int:
-        """Shares of others at a price."""
         return sum(
             each.remaining_qty for each in self._at.get(at, {}).values() if each.user_id != ME
         )
@@ -162,7 +161,6 @@ class Stand:
         self.do(v.Deposit(ME, Cents(100_000_000)))
 
     def do(self, command: v.Command) -> v.Answer:
-        """Carry a command out now."""
         answer, events = self.engine.apply(command, self.now_ns)
         for event in events:
             if isinstance(event, v.OrderChanged):

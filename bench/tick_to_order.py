@@ -1,7 +1,7 @@
 """Tick to order: frame bytes in -> order request bytes out, own CPU, a ladder of twelve rungs.
 
 The company's value swings slowly, and the books of the rungs follow one frame after the other; only
-frames that make quotes follow too are counted. Timed is what the bot does on the way: decode the
+frames that make quotes follow too are counted. The latency covers: decode the
 frame, believe it, decide (fit, strategy, limits, reconcile, budget) and encode the request bodies.
 The venue's answers are given at once and outside the clock. Anchor of the same run: a floor loop
 that decodes the frame, compares one price and encodes one body.
@@ -41,7 +41,7 @@ _HASTY = PaceSettings(
     writes_per_second=200,
     writes_burst=400,
 )
-"""A pace at which every change of a wanted quote leaves at once."""
+"""No throttle: every change of a wanted quote leaves at once."""
 
 
 def _market(index: int) -> Market:

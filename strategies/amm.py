@@ -1,6 +1,6 @@
 """Depth of a concentrated-liquidity pool around the fair value, as resting orders.
 
-Each outcome has its own pool around its value: cash below it, shares held above it. The size of a
+Each outcome has its own pool around its value: cash below it, inventory above it. The size of a
 level is the amount that moves the pool's price to the next level. Buys of YES and sales of NO are
 bids, sales of YES and buys of NO are asks; the cash is split so that the first levels of both sides
 are equally deep.
@@ -96,7 +96,7 @@ class Amm(Strategy):
     def __init__(self, params: Any) -> None:
         super().__init__(params)
         self._budget = float(params.max_collateral_cents)
-        # The newest cash, the same with what our orders reserved then, and the shares held then.
+        # The newest cash, the same with the reserves of our orders then, and the inventory then.
         self._cash_cents: int | None = None
         self._total_cents = 0
         self._held: tuple[tuple[int, int], ...] = ()

@@ -208,7 +208,7 @@ class Arb(Strategy):
         params = self.params
         risk: float = params.min_profit_cents * pair.qty * params.leg_risk
         dollar = params.kappa_cents * seconds_to_resolution / _SECONDS_A_DAY
-        # Shares held are sold first, and tie up nothing.
+        # Inventory is sold first, and ties up nothing.
         low = capital(pair.ask, pair.qty, pair.low.no_qty, dollar)
         high = capital(complement(pair.bid), pair.qty, pair.high.yes_qty, dollar)
         tied_up = pair.qty * (low + high)

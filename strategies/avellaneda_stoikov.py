@@ -243,11 +243,9 @@ class _Ticking:
 
     @property
     def is_full(self) -> bool:
-        """True if both buffers are full."""
         return self.volatility.has_enough and self.trades.has_enough
 
     def sample(self, rung: RungView, value: float, now_s: float) -> None:
-        """Sample one view of the market."""
         self.volatility.add_price(value, now_s)
         if self._value is not None and rung.prints:
             self.trades.add_prints(rung.prints, self._value)

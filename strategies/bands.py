@@ -5,7 +5,7 @@ above it. A band below its minimum is filled up to its average at its average ma
 maximum cancels orders. One in between is unchanged, so few requests are needed. Bands are checked
 every `sync_s`; in between quotes change only if the target is gone.
 
-The trader sells the complement held before it buys.
+The trader sells inventory of the complement before it buys.
 
 Source: Polymarket/poly-market-maker.
 """
@@ -93,7 +93,7 @@ class Free:
         self._cash = cash_cents
 
     def size(self, need: int, held: int, cost_cents: int, least: int) -> tuple[int, int]:
-        """Shares to sell of the complement held, and to buy with cash, for `need` shares.
+        """Shares to sell of the complement's inventory, and to buy with cash, for `need` shares.
 
         cost_cents: of one share bought. Each of the two is at least `least` shares, or none.
         """

@@ -2,7 +2,7 @@
 that is bounded in every outcome.
 
 Bucket b means that exactly the b lowest rungs pay. The rule computes its debt in each bucket, Q_b,
-from the shares held: a NO share of rung i owes if the rung pays, a YES share if it does not. A
+from the inventory: a NO share of rung i owes if the rung pays, a YES share if it does not. A
 trade costs its change of cost(Q) = B ln sum exp(Q_b / B), in shares of a dollar. At first its
 prices are the prior, the first fair curve. From then on no outcome can lose more than B ln(1 /
 prior of its bucket), fees included, as long as each fill is answered before the next one; with
@@ -252,7 +252,7 @@ class Lmsr(Strategy):
 
 
 def owed_by(rungs: Sequence[RungView]) -> list[float]:
-    """The debt of the shares held in each bucket: a pair of YES and NO owes one everywhere."""
+    """The debt of the inventory in each bucket: a pair of YES and NO owes one everywhere."""
     out = [float(sum(rung.yes_qty for rung in rungs))]
     for rung in rungs:
         out.append(out[-1] + rung.no_qty - rung.yes_qty)

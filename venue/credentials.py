@@ -116,7 +116,7 @@ def keys_place(path: Path, is_known: Callable[[str], bool]) -> Path | None:
 
 
 def has_keys(path: Path) -> bool:
-    """Whether a file of keys has any: where all keys came from elsewhere, none were generated."""
+    """True if a file of keys has any: where all keys came from elsewhere, none were generated."""
     return bool(_raw_keys(path))
 
 

@@ -23,7 +23,6 @@ class _Stderr:
     nobody reads any more, is lost, and nothing else is."""
 
     def write(self, text: str) -> int:
-        """As of any text stream."""
         rest = memoryview(text.encode("utf-8", "backslashreplace"))
         with contextlib.suppress(OSError, ValueError):
             # Past Python's own buffer: what it could not write would be tried once more at the very

@@ -37,7 +37,7 @@ Commands = tuple[Command | AccessCommand, ...]
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What the command line asks for."""
+    """The options of the command line."""
 
     config: Path
     keys_file: Path

@@ -53,8 +53,6 @@ class ControlPlan(msgspec.Struct, frozen=True):
 
 
 class ServePlan(msgspec.Struct, frozen=True):
-    """What to serve and where."""
-
     state: OpenedState
     opening: list[Command | AccessCommand]
     """Still to be applied to `state`."""
@@ -62,7 +60,7 @@ class ServePlan(msgspec.Struct, frozen=True):
     """Writes the new keys to their file and returns where it moved an existing one that had to be
     kept. None if no keys were made."""
     keys_file: Path
-    """Where keys go, and where we look for those of an earlier start."""
+    """Keys are written here, and those of an earlier start are looked up here."""
     projection_lag_ms: int
     feed_flush_ms: int
     listener: socket.socket
@@ -74,7 +72,7 @@ class ServePlan(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """Where the venue answers."""
+    """The venue's address."""
 
     base_url: str
     stream_url: str

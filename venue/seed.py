@@ -257,7 +257,7 @@ def validated(kind: type[Model], content: object, place: Place, text: SeedText) 
 
 
 def _follows(error: dict[str, Any], errors: list[dict[str, Any]]) -> bool:
-    """Whether a list only seems too short because something in it is at fault."""
+    """True if a list only seems too short because something in it is at fault."""
     loc = error["loc"]
     return error["type"] == "too_short" and any(
         len(other["loc"]) > len(loc) and other["loc"][: len(loc)] == loc for other in errors

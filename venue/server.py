@@ -239,7 +239,7 @@ class VenueServer:
 
     @property
     def writable(self) -> bool:
-        """Whether commands are taken, as far as the last one, or the try at the start, shows."""
+        """True if commands are taken, as far as the last one, or the try at the start, shows."""
         return self._log_trouble() is None and not self._closed
 
     @property

@@ -60,7 +60,7 @@ def cancel_all(
         typer.Option("--all/--series", help="The whole account, or only this file's series."),
     ] = True,
     deadline: Annotated[
-        str, typer.Option(metavar="TIME", help="Give up after 30s or 5m and list what is left.")
+        str, typer.Option(metavar="TIME", help="Timeout, as 30s or 5m: then list the orders left.")
     ] = "60s",
     reaper_key: Annotated[
         bool,

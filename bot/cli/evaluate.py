@@ -130,7 +130,7 @@ def _simulate(
     jobs: int,
     results: Path | None,
 ) -> None:
-    """Run what is missing. Ends with 2 for a strategy that cannot run, with 4 if not all ran."""
+    """Run the missing trials. Ends with 2 for a strategy that cannot run, with 4 if not all ran."""
     had = wanted - len(missing)
     typer.echo(f"{wanted} simulations, {had} of them saved before", err=True)
     done, why = 0, "ended early"

@@ -13,7 +13,6 @@ _LABEL = 10
 
 
 def row_text(life: OrderHistory) -> str:
-    """An order as a row of the list."""
     named = life.client_order_id or "-"
     venue = life.order_ids[-1] if life.order_ids else "-"
     state = life.shown or "no answer"

@@ -34,7 +34,7 @@ GROUPS: Final = {
         Row("record", "Record a series into a journal without trading."),
     ),
     "Watch and intervene": (
-        Row("status", "Show what the running bot quotes, holds, and what is wrong."),
+        Row("status", "Show the running bot's quotes, inventory and faults."),
         Row("pause", "Cancel everything and send nothing new until resumed.", "steer:pause"),
         Row("resume", "Quote again after a pause or a flatten.", "steer:resume"),
         Row("flatten", "Quote only what reduces the inventory; pause once flat.", "steer:flatten"),

@@ -19,7 +19,6 @@ class ShowProgress(Protocol):
 
 
 def is_watched() -> bool:
-    """True if stderr is a terminal."""
     return sys.stderr.isatty()
 
 

@@ -39,7 +39,7 @@ DEADLINE_NS: Final = 10 * NS_PER_SECOND
 CANCEL_ADVICE: Final = "bot cancel-all CONFIG --verify cancels what rests and proves it"
 
 _REQUEST_S: Final = 4.0
-"""Timeout of a request: none may delay the exit for longer."""
+"""Timeout of a request: none may hold up the exit for longer."""
 
 _NEEDED: Final = frozenset({"name", "series", "venue", "state", "start"})
 """The sections that must be right to know which orders are ours, and where."""

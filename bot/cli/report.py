@@ -41,7 +41,7 @@ def report(
     quiet: Quiet = False,
     json_line: Json = False,
 ) -> None:
-    """Replays the newest run and reports what it earned, held, quoted and sent, and what was
+    """Replays the newest run and reports its profit, inventory, quotes and requests, and what was
     rejected. The page is one file without any outside address. The run may be finished or not; the
     journal is only read. A run that cannot be replayed to its end is reported up to there.
 

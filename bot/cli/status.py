@@ -27,7 +27,7 @@ class _Body(msgspec.Struct):
 def status(
     config: ConfigPath, page: StatusUrl = "", state_dir: StateDir = None, json_line: Json = False
 ) -> None:
-    """Also why it is paused or only flattens, and what is wrong with the newest change of its
+    """Also why it is paused or only flattens, and the fault in the newest change of its
     configuration.
 
     Ends with 0 if it quotes or was asked to pause. Ends with 3 if it does not, and says why in the

@@ -1,4 +1,4 @@
-"""`bot worst-case`: what an event may lose, outcome by outcome, and how much room is left."""
+"""`bot worst-case`: the exposure of an event, outcome by outcome, and the room left."""
 
 from pathlib import Path
 from typing import Annotated
@@ -32,7 +32,7 @@ def worst_case(
     ] = "",
     hold: Annotated[
         list[str] | None,
-        typer.Option(metavar="RUNG=yes:10@45,no:5", help="Shares held; may be repeated."),
+        typer.Option(metavar="RUNG=yes:10@45,no:5", help="Inventory; may be repeated."),
     ] = None,
     order: Annotated[
         list[str] | None,

@@ -38,7 +38,7 @@ _LISTS: Final = (tuple, list, Sequence)
 
 
 class _Bad(Exception):
-    """A value that does not fit; the text says what is accepted."""
+    """A value that does not fit; the text lists the accepted values."""
 
 
 class _Reading:

@@ -34,7 +34,7 @@ from venue.wire.money import BookSide, Cents
 
 
 class TraderState(Protocol):
-    """What a report and a plan read of a trader."""
+    """The parts of a trader that a report and a plan read."""
 
     phase: Phase
     started_ns: int
@@ -212,7 +212,7 @@ _UNDER_WAY: Final = {
 
 
 def reason_of(own: OwnOrder, rung: MarketQuoter) -> str:
-    """Why an order rests: a write under way, a change that is wanted, or the quote it serves."""
+    """Why an order rests: a write in flight, a wanted change, or the quote it serves."""
     if own.suspicion is not None:
         return f"not trusted, {own.suspicion.finding}: {own.suspicion.why}"
     if own.state is not State.OPEN:

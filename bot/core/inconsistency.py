@@ -1,6 +1,6 @@
-"""Contradictions: what the bot does not reason about, but stops for and calls a person.
+"""Contradictions that reconciliation cannot explain: the bot stops and calls a person.
 
-A first sign may still be a lagging read. From it on nothing that adds exposure leaves for the
+A first sign may be a stale read. From it on nothing that adds exposure leaves for the
 market, or for the account where it concerns cash or history. A sign that persists over
 `PERSISTS_NS` and `READS_MIN` reads that began after it is a contradiction, and so is the first sign
 of a kind without patience. A sign that goes away leaves a line in the log and costs nothing more.
@@ -26,15 +26,13 @@ READS_MIN: Final = 3
 """So many reads that began after the first sign must still show it."""
 
 SIGNS_MAX: Final = 1_000
-"""Signs under observation at once. One more is taken for a contradiction without patience: so much
-that contradicts itself is no lag."""
+"""Signs under observation at once. One more is taken for a contradiction without patience: so many
+contradictions are no stale reads."""
 
 _SIGNS_SHOWN: Final = 5
 
 
 class Inconsistency(enum.StrEnum):
-    """The kinds of contradiction."""
-
     FILL_MISSING = "fill_missing"
     ORDER_ID_REUSED = "order_id_reused"
     CLOSED_ORDER_WORKING = "closed_order_working"
@@ -47,7 +45,7 @@ class Inconsistency(enum.StrEnum):
 
 
 class InconsistencyRow(NamedTuple):
-    """What a notice says of a kind."""
+    """The sentence of a notice about a kind."""
 
     saw: str  # for a person
     money: str  # what it means for money
@@ -75,7 +73,7 @@ INCONSISTENCIES: Final[Mapping[Inconsistency, InconsistencyRow]] = {
     ),
     Inconsistency.FILLED_QTY_FELL: InconsistencyRow(
         "an order shows fewer shares filled than it showed before",
-        "shares held may be fewer than the books say",
+        "inventory may be smaller than the books say",
         True,
     ),
     Inconsistency.FILL_CONTRADICTS_ITSELF: InconsistencyRow(
@@ -95,7 +93,7 @@ INCONSISTENCIES: Final[Mapping[Inconsistency, InconsistencyRow]] = {
     ),
     Inconsistency.FOREIGN_RESPONSE: InconsistencyRow(
         "a second response was about another order than was asked",
-        "orders may rest that no response told of",
+        "orders may rest that no response has shown",
         False,
     ),
     Inconsistency.STAMPS_RUN_BACKWARDS: InconsistencyRow(
@@ -124,7 +122,7 @@ class Contradiction(msgspec.Struct, frozen=True):
         row = INCONSISTENCIES[self.kind]
         return (
             f"{self.kind}: {row.saw} ({self.evidence}); {row.money}. All orders are cancelled and "
-            f"nothing is quoted until `bot reset`, which opens the books anew: see {RUNBOOK}."
+            f"nothing is quoted until `bot reset`, which opens the books again: see {RUNBOOK}."
         )
 
 
@@ -137,8 +135,6 @@ def kind_in(reason: str) -> Inconsistency | None:
 
 
 class _Sign(msgspec.Struct):
-    """A sign under observation."""
-
     first_ns: int
     evidence: str
     market_id: MarketId | None

@@ -1,4 +1,4 @@
-"""What goes into the trader and what comes out: events, requests, answers, effects.
+"""Input and output of the trader: events, requests, answers, effects.
 
 Events are facts; each comes with `now_ns`, the wall time at the start plus the time elapsed since.
 The shell carries effects out in order. The journal holds exactly these values, and the same events
@@ -38,7 +38,7 @@ class StrategyChoice(msgspec.Struct, frozen=True):
 
 
 class Configuration(msgspec.Struct, frozen=True):
-    """What a configuration file says, without secrets. digest: hex of its content."""
+    """The content of a configuration file, without secrets. digest: hex of its content."""
 
     settings: TraderSettings
     strategy: StrategyChoice
@@ -57,14 +57,14 @@ class Reconfigured(msgspec.Struct, frozen=True, tag=True):
 
 
 class ConfigRefused(msgspec.Struct, frozen=True, tag=True):
-    """The configuration file was changed, and nothing of it holds; what was in force stays so.
+    """The configuration file was changed, and is refused whole; the former one stays in force.
     why: every fault with its file, line and key, or the keys that only a restart can change."""
 
     why: str
 
 
 class UnconfirmedCreate(msgspec.Struct, frozen=True, gc=False):
-    """A create of an earlier run whose answer the journal does not hold: it may be live."""
+    """A create of an earlier run without an answer in the journal: it may be live."""
 
     order: QtyOrder
     body: RequestBody
@@ -93,7 +93,7 @@ class JournaledOrder(msgspec.Struct, frozen=True, gc=False):
 
 
 class JournalFate(enum.StrEnum):
-    """What became of the journal of earlier runs."""
+    """The state of the journal of earlier runs."""
 
     FOUND = "found"
     LOST = "lost"  # the state directory holds none: a first start, or it was lost
@@ -146,13 +146,13 @@ class StopRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class PauseRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Pull all quotes and stand still until resumed."""
+    """Pull all quotes until resumed."""
 
     reason: str
 
 
 class FlattenRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Only shrink positions until resumed. Once nothing is left to shrink, a pause."""
+    """Only reduce inventory until resumed. Once there is none, a pause."""
 
     reason: str
 
@@ -164,7 +164,7 @@ class ResumeRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class LatchSet(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Somebody else latched this bot (the reaper, a person): cancel everything and stand still."""
+    """The reaper or a person latched this bot: cancel everything and quote nothing."""
 
     reason: str
 
@@ -203,7 +203,7 @@ class FeedOpened(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class FeedClosed(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The channel is gone: every book it gave is no longer believed."""
+    """The channel is gone: every book from it is stale."""
 
     reason: str
 
@@ -217,7 +217,7 @@ class SubscriptionAccepted(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class SubscriptionRefused(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The venue refused a subscribe; the old set stands."""
+    """The venue refused a subscribe; the old set stays in force."""
 
     code: str
     message: str
@@ -263,7 +263,7 @@ class MalformedFrame(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class Create(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """POST /orders with exactly these bytes; `again` when they were sent before."""
+    """POST /orders with exactly these bytes; `again` on a retry."""
 
     order: QtyOrder
     body: RequestBody
@@ -271,14 +271,14 @@ class Create(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class AmendResting(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """PUT /orders/{order_id}; never sent twice."""
+    """PUT /orders/{order_id}; never retried."""
 
     order_id: OrderId
     amend: Amend
 
 
 class CancelResting(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """DELETE /orders/{order_id}; may be repeated."""
+    """DELETE /orders/{order_id}; a retry is safe."""
 
     order_id: OrderId
 
@@ -391,7 +391,7 @@ class Rejected(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class Unknown(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """It may have been carried out: no answer, a cut or unreadable one, or a code that says so."""
+    """It may be carried out: a timeout, a cut or unreadable answer, or a code that says so."""
 
     reason: str
 
@@ -400,7 +400,7 @@ Answer = Ok | Rejected | Unknown
 
 
 class Response(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The answer to a request, or what stands for one.
+    """The answer to a request, or its substitute when none came (timeout).
 
     tokens_left: X-RateLimit-Remaining, None when absent or unreadable.
     retry_after_ns: Retry-After, clamped to 0..60 s, None when absent or unreadable.
@@ -474,7 +474,7 @@ class WakeAt(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 class Noted(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Something a person or a metric should know; `level` is info, warning or error, or debug for
-    what is of interest in the journal alone.
+    the journal alone.
 
     name: lower_snake, from a small closed set per file; fields: short plain values, no secrets.
     """
@@ -485,7 +485,7 @@ class Noted(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class DrainComplete(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The drain is over. left: what still rests. unshown: there was no time for a read that could
+    """The drain is over. left: orders that still rest. unshown: there was no time for a read to
     show it."""
 
     left: tuple[OrderId, ...]
@@ -494,7 +494,7 @@ class DrainComplete(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class LatchedBy(enum.StrEnum):
-    """What latched this run: a breaker that tripped, or books that contradict each other."""
+    """The cause of a latch by this run: a tripped breaker, or books that contradict each other."""
 
     BREAKER = "breaker"
     CONTRADICTION = "contradiction"

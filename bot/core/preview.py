@@ -1,4 +1,4 @@
-"""What the trader would do next, and why. For people alone: nothing here sends.
+"""The trader's next requests, and why. For people alone: nothing here sends.
 
 A run whose plan was read takes the same course as one whose plan was not.
 """
@@ -32,7 +32,7 @@ class Act(enum.StrEnum):
     AMEND = "amend"
     CANCEL = "cancel"
     KEEP = "keep"
-    WAIT = "wait"  # a write about it is under way, or has no clear answer yet
+    WAIT = "wait"  # a write about it is in flight, or has no clear answer yet
 
 
 class Room(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 class EventPlan(msgspec.Struct, frozen=True):
     """One event. pulled: why its strategy is not asked at the moment, else empty. limits: how much
-    of each the live orders and holdings use up."""
+    of each the live orders and inventory use up."""
 
     event_ticker: Ticker
     strategy: str
@@ -104,9 +104,9 @@ class EventPlan(msgspec.Struct, frozen=True):
 
 
 class TraderPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it. withheld: why no new order may leave at all, else empty. flattening: why only what
-    shrinks a position is wanted, else empty. tokens: in the bucket of the key that trades, of which
-    `reserve` are for cancels and recovery alone."""
+    """All of it. withheld: why no new order may leave at all, else empty. flattening: why only
+    reductions of inventory are wanted, else empty. tokens: in the bucket of the trade key;
+    `reserve` of them are for cancels and recovery alone."""
 
     now_ns: int
     phase: Phase
@@ -120,7 +120,7 @@ class TraderPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def requests(self) -> list[tuple[RungPlan, PlannedAction]]:
-        """What would be sent, held back or not, in the order of its turns."""
+        """The requests wanted, held back or not, in the order of their turns."""
         rows = [
             (rung, each)
             for event in self.events
@@ -166,7 +166,6 @@ SHOWN_LEVELS: Final = 3
 
 
 def plan_of(trader: TraderState, sending: OrderExecutor, reserve: int, now_ns: int) -> TraderPlan:
-    """The plan at `now_ns`; changes nothing."""
     preview = _Preview(trader, sending, now_ns)
     return TraderPlan(
         now_ns=now_ns,
@@ -221,7 +220,6 @@ class _Preview:
         return rung.foreseen(WorkingOrders(orders, yes_qty, no_qty), self._now_ns)
 
     def event(self, ladder: EventQuoter) -> EventPlan:
-        """An event with its rungs."""
         exposure, bounds = self._weighing.exposure(ladder), self._weighing.bounds(ladder)
         pulled = why_pulled(ladder, self._now_ns)
         return EventPlan(
@@ -323,7 +321,7 @@ def _lean_cents(rung: MarketQuoter) -> float | None:
 
 
 def _left(own: OwnOrder) -> PlannedAction:
-    """An order about which nothing is wished: it stays, or something of it is under way."""
+    """An order without a wish: it stays, or a write about it is in flight."""
     rests = own.state is State.OPEN
     return PlannedAction(
         act=Act.KEEP if rests else Act.WAIT,

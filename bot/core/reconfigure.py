@@ -33,7 +33,7 @@ from venue.wire.names import Ticker
 MakeStrategy = Callable[[], Strategy]
 
 Remake = Callable[[StrategyChoice], MakeStrategy]
-"""What makes the strategies of a choice; raises whatever importing or checking one raises."""
+"""Makes the strategies of a choice; raises any exception of importing or checking one."""
 
 LIVE: Final = ("risk", "pace", "news", "curfew", "breakers")
 """The parts of the settings that may change while the trader runs."""
@@ -43,7 +43,7 @@ FIXED_PACE: Final = ("requests_in_flight", "queue_power_pct")
 learned under the second."""
 
 TIGHTER: Final = "+tighter"
-"""Ends the digest of what a rollback brought back with tighter limits than it had."""
+"""Suffix of the digest of a rollback with tighter limits than the original."""
 
 LOOK_NS: Final = 250 * NS_PER_MS
 """Between two looks at a change on trial."""
@@ -58,7 +58,7 @@ _WHY_MAX: Final = 2_000
 
 
 class _InForce(msgspec.Struct, frozen=True):
-    """A configuration with what makes its strategies."""
+    """A configuration and the maker of its strategies."""
 
     configured: Configuration
     make_strategy: MakeStrategy
@@ -151,14 +151,14 @@ class ConfigCanary:
 
 
 def _at_fault(ladders: Sequence[EventQuoter]) -> dict[Ticker, str]:
-    """What the strategies at fault did, by event."""
+    """The faults of strategies, by event."""
     return {
         ladder.event.event_ticker: ladder.health.fault for ladder in ladders if ladder.health.fault
     }
 
 
 class Reconfiguration:
-    """What configuration is in force, and how it becomes another one.
+    """The configuration in force, its trial and its rollback.
 
     trial: of the newest change, None once it has proven itself. heard: events of this kind so far.
     fault: why the newest change of the file was refused or rolled back; empty when it holds.
@@ -191,21 +191,19 @@ class Reconfiguration:
 
     @property
     def settings(self) -> TraderSettings:
-        """The settings in force."""
         return self._in_force.configured.settings
 
     @property
     def configured(self) -> Configuration:
-        """The configuration in force."""
         return self._in_force.configured
 
     @property
     def proven(self) -> Configuration:
-        """What a rollback would bring back, but for the limits that it keeps tighter."""
+        """The target of a rollback, but for the limits that it keeps tighter."""
         return self._proven.configured
 
     def began(self, configured: Configuration | None) -> None:
-        """Name what the trader was made with; None: nobody knows its name."""
+        """Name the first configuration; None: unknown."""
         if configured is not None:
             named = msgspec.structs.replace(configured, settings=self.settings)
             self._in_force = self._proven = _InForce(named, self._in_force.make_strategy)
@@ -312,7 +310,7 @@ class Reconfiguration:
         )
 
     def _fallback(self, from_: Configuration) -> Configuration:
-        """What a rollback would put in force; digests of the same content are the same."""
+        """The configuration after a rollback; digests of the same content are the same."""
         proven = self._proven.configured
         settings = no_looser(proven.settings, from_.settings)
         if settings == from_.settings and proven.strategy == from_.strategy:

@@ -17,12 +17,12 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, ProjectId
 
 RECORDING: Final = "(recording)"
-"""What stands in place of a strategy's name: a run that traded nothing. No strategy is named so."""
+"""The strategy name of a run that traded nothing. No strategy is named so."""
 
 SERIES_NS: Final = 60 * NS_PER_SECOND
 ACCOUNT_NS: Final = 30 * NS_PER_SECOND
 FAILED_NS: Final = 5 * NS_PER_SECOND
-"""A read without an answer, and a set that was refused, are asked for again so much later."""
+"""Retry a read after a timeout, and a refused subscription, so much later."""
 
 PAGES_MAX: Final = 100
 RESUBSCRIBE_NS: Final = NS_PER_SECOND
@@ -32,10 +32,10 @@ _NEVER_NS: Final = 2**63 - 1
 
 
 class TapeRecorder:
-    """One series, watched. Feed it every event in order; carry out what it returns.
+    """Records one series. Feed it every event in order; carry out the effects it returns.
 
     phase: starting until a book has come, then paused, for nothing is quoted, at last stopped.
-    books, prints: frames so far. gaps: times that the channel closed. private: whether the key may
+    books, prints: frames so far. gaps: times that the channel closed. private: True if the key may
     read the account. effects: of the newest event.
     """
 
@@ -108,7 +108,7 @@ class TapeRecorder:
         self.effects.append(m.Noted(level, name, fields))
 
     def _go_on(self, now_ns: int) -> None:
-        """Ask for what is due, one read at a time."""
+        """Send the read that is due: one in flight at a time."""
         if self.phase is Phase.STOPPED:
             return
         if self._asked is None:
@@ -137,7 +137,7 @@ class TapeRecorder:
             self.effects.append(wanted)
 
     def _is_stale(self, wanted: m.SubscribeTo, now_ns: int) -> bool:
-        """Whether a book has not been shown for too long, and was not asked for meanwhile."""
+        """True if some book is stale and was not requested meanwhile."""
         since_ns = now_ns - self._recheck_ns
         return self._subscribed_ns <= since_ns and any(
             self._seen_ns.get(each, 0) <= since_ns for each in wanted.rungs
@@ -173,7 +173,7 @@ class TapeRecorder:
             self._refused(kind, answer)
 
     def _refused(self, kind: Resource, answer: m.Rejected) -> None:
-        """A key that may not read the account does not ask for it again."""
+        """No retry of account reads on a key that may not read the account."""
         self._note("warning", "read_refused", what=str(kind), code=answer.code)
         if kind is not Resource.SERIES:
             self.private = False

@@ -83,9 +83,9 @@ class EventReport(msgspec.Struct, frozen=True):
     """One event. outcome_cents: profit in each of the n+1 outcomes if nothing more fills, lowest
     outcome first; worst_case_cents: loss (>= 0) in the worst outcome over every subset of fills
     of what may be live. limits: of the event, as the other events leave them. cuts: wanted quotes
-    that each limit makes smaller now, or leaves out. strategy_fault: what its strategy did wrong
-    last, empty once it has behaved since. implied: what the fair curve and the decided rungs say of
-    the value; None while they say nothing. alarms: what cannot be right, or is unlikely, in the
+    that each limit makes smaller now, or leaves out. strategy_fault: the last fault of its
+    strategy, empty after a later valid answer. implied: the value by the fair
+    curve and the decided rungs; None while unknown. alarms: impossible or unlikely facts in the
     prices of others and in the curve. stage: see `bot.core.quoting.guards`."""
 
     event_ticker: Ticker
@@ -112,13 +112,13 @@ class BreakerReport(msgspec.Struct, frozen=True):
 
 
 class TakeOutcome(enum.StrEnum):
-    """What became of a take, for the counters. The first three left; the others were dropped."""
+    """The outcome of a take, for the counters. The first three left; the others were dropped."""
 
     SENT = "sent"
     TRADED = "traded"  # its answer showed a fill
     EMPTY = "empty"  # its answer showed none
     UNQUOTABLE = "unquotable"  # the rung may not be quoted, or its book is in doubt
-    UNSETTLED = "unsettled"  # the book does not show yet what we have just done
+    UNSETTLED = "unsettled"  # the book is stale: it lacks our last write
     UNDECIDED = "undecided"  # another take there, or an order of its side, has no clear answer
     MEETS_OWN = "meets_own"
     HELD_BACK = "held_back"  # a limit, a cap, a breaker, or no token
@@ -205,7 +205,7 @@ class BudgetReport(msgspec.Struct, frozen=True):
 
 
 class ProfitRow(msgspec.Struct, frozen=True):
-    """What some fills have earned: spread + adverse + drift - fees, exactly.
+    """The profit of some fills: spread + adverse + drift - fees, exactly.
 
     spread: sign * (fair at the fill - price) * shares. adverse: the move of the fair value in the
     ten seconds after each fill; drift: its move since then, to the payout where the rung has
@@ -227,7 +227,7 @@ class ProfitReport(msgspec.Struct, frozen=True):
     """Where the profit since the opening comes from.
 
     realised: of shares bought and sold again, at average cost, a pair of YES and NO counted as
-    closed; settled: of shares held to their payout; open: of shares held, at fair. The three less
+    closed; settled: of inventory held to its payout; open: of inventory, at fair. The three less
     the fees are the profit too. difference: what the account of fills and the ledger differ by,
     always 0. unsampled: markouts that were left out for want of a value or of room. by: rung, side,
     level, strategy and reason; the rows of each add up to the total.
@@ -243,7 +243,7 @@ class ProfitReport(msgspec.Struct, frozen=True):
 
 
 class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a candidate would have done.
+    """The simulated result of a candidate.
 
     bound: `pessimistic` takes every cancel to be behind us, `expected` where it probably is.
     stopped: why it trades no more, else empty. same: decisions after which its best bid and ask on
@@ -290,7 +290,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     are open. transfers_cents: deposits less withdrawals of the run. unallocated_cents: settlements
     of the run that fit no outcome of their event. latched: why nothing is quoted until a person
     clears it, else empty. inconsistency: the kind of contradiction that latched it, else empty.
-    flattening: why only what shrinks a position is quoted, else empty. fills: the newest first.
+    flattening: why only reductions of inventory are quoted, else empty. fills: the newest first.
     unknown_oldest_ns: age of the oldest order without a definite answer, 0 without one.
     cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no new
     order may leave at all, else empty. fills_from_ns: when the last whole walk of the fills began,

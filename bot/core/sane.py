@@ -16,7 +16,7 @@ from venue.wire.names import is_order_id
 QTY_MAX: Final = 10**9
 """Shares of one order, fill or position. Our own venue takes a thousandth of it in one order
 (`venue.wire.limits.QTY_MAX`), but a venue may publish other ceilings, and this is not one of them:
-it only tells a number from an accident."""
+it only rules out an accident."""
 
 CASH_CENTS_MAX: Final = 10**15
 """Ten trillion dollars, either way: a float still holds every cent below it exactly."""

@@ -40,7 +40,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Hard limits; each counts everything that may be live. `event_net_qty` to `resting_cents`
+    """Hard limits on exposure; each counts all that may be live. `event_net_qty` to `resting_cents`
     follow from the others where they are 0, see `limits.limits_in_force`."""
 
     event_loss_cents: Cents = Cents(3_000)
@@ -117,11 +117,11 @@ class StalenessSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNA
     feed_silence_ns: int = 5 * NS_PER_SECOND
     """Longest silence of the channel."""
     book_ns: int = 10 * NS_PER_SECOND
-    """Age of a book's last confirmation."""
+    """A book confirmed longer ago is stale."""
     recheck_ns: int = 4 * NS_PER_SECOND
     """Age at which a confirmation is sought."""
     read_lag_ns: int = NS_PER_SECOND
-    """Reads may lag a write by so much."""
+    """Read latency: a read may miss writes so recent."""
     poll_orders_ns: int = 5 * NS_PER_SECOND
     """Between reads of resting orders and fills."""
     poll_orders_fast_ns: int = NS_PER_SECOND
@@ -133,11 +133,11 @@ class StalenessSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNA
     refused_resend_ns: int = 5 * NS_PER_SECOND
     gap_ns: int = 250 * NS_PER_MS
     lag_ns: int = 500 * NS_PER_MS
-    """How much later than its usual delay the channel may be."""
+    """Latency of the channel above its usual one, at most."""
     empty_book_grace_ns: int = 60 * NS_PER_SECOND
     """How long a book that was emptied at once counts as unknown."""
     unread_ns: int = 60 * NS_PER_SECOND
-    """How long orders, fills, positions or balance may go unread; twelve periods at least."""
+    """Orders, fills, positions or balance unread for so long are stale; twelve periods at least."""
 
 
 class Strangers(enum.StrEnum):
@@ -174,7 +174,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True):
     rejects_per_minute: int = 30
     """Invalid-request rejects."""
     unknown_age_ns: int = 900 * NS_PER_SECOND
-    """Age of the oldest write without an answer."""
+    """Age of the oldest write in flight or after a timeout."""
     order_notional_cents: int = 0
     """Price times size of one create."""
     ticks_through: int = 10
@@ -200,7 +200,7 @@ class NewsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of one trade that clear at least print_touch_pct of the touch; 0: never."""
     print_touch_pct: int = 80
     pull_ns: int = 30 * NS_PER_SECOND
-    """Nothing is quoted for so long after the last jump."""
+    """Pause of quoting after the last jump."""
 
 
 class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,14 +209,12 @@ class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
     halve_ns: int = 24 * 3_600 * NS_PER_SECOND
     """Sizes are halved."""
     reduce_ns: int = 3_600 * NS_PER_SECOND
-    """Only reductions of a position are quoted. 0: never, before the very end."""
+    """Only reductions of inventory are quoted. 0: never, before the very end."""
     stop_ns: int = 0
     """Nothing is quoted; 0: never."""
 
 
 class TraderSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_NAMES.get):
-    """All settings of the trader."""
-
     series_ticker: Ticker
     risk: RiskSettings
     pace: PaceSettings = PaceSettings()

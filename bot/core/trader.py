@@ -113,7 +113,7 @@ class Trader:
         self._contradicted = False  # latched because the books contradict each other
         self._stirred = True  # more than frames came since the last whole tick, or some of it waits
         self._due_ns = 0  # when there is a whole tick in any case
-        self._upkeep_due_ns = 0  # when what no frame changes may have something to do
+        self._upkeep_due_ns = 0  # when work that no frame triggers may be due
         self._quiet_until_ns = 0  # of that, when all but orders, fills and lists may
         self._account_due_ns = 0  # when a list of the account is to be read
         # Quoting, breakers and suspected fills learn of these before the next event:
@@ -122,7 +122,6 @@ class Trader:
 
     @property
     def series_ticker(self) -> Ticker:
-        """The series it trades."""
         return self.reconfiguration.settings.series_ticker
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
@@ -237,7 +236,7 @@ class Trader:
             self._latch(event.latched, ours=False)
 
     def _wanted(self, phase: Phase, flattening: str) -> None:
-        """The operator's newest word: quote, only to shrink positions if `flattening`, or pause."""
+        """The operator's newest word: quote, only reduce inventory if `flattening`, or pause."""
         self._pause_wanted = phase is Phase.PAUSED
         self.quoting.flatten(flattening)
         if self.phase in _OPEN:

@@ -2,7 +2,7 @@
 
 Lines go to stderr, or to a bounded file in the state directory while a live table has the terminal;
 the newest are kept for the status page. A thread writes them, so that a full pipe or a slow disk
-does not hold up the trader: lines wait in a bounded queue, and what does not fit is counted. Other
+does not hold up the trader: lines wait in a bounded queue, and overflow is counted. Other
 libraries' warnings go the same way. Fields named like a secret are masked, and so is every known
 secret in any text.
 """
@@ -124,7 +124,7 @@ class _Writer(logging.Handler):
             self.handleError(record)
 
     def close(self) -> None:
-        """Write what waits, within `CLOSE_S`, and end."""
+        """Write the waiting lines, within `CLOSE_S`, and end."""
         try:
             self._lines.put(None, timeout=CLOSE_S)
         except queue.Full:
@@ -304,7 +304,7 @@ def configure_logs(
 
 
 def log_note(level: str, name: str, fields: dict[str, str | int]) -> None:
-    """Log what the trader noted; an unknown level counts as an error."""
+    """Log a note of the trader; an unknown level counts as an error."""
     shown = {
         f"{key}_" if key in _OWN_FIELDS else key: (
             plain(value, _FIELD_MAX) if isinstance(value, str) else value

@@ -31,7 +31,7 @@ TRY_S: Final = 10.0
 BACKOFF_MIN_S: Final = 1.0
 BACKOFF_MAX_S: Final = 60.0
 PATIENCE_MAX_S: Final = 300.0
-"""A receiver that asks for a longer wait is retried after this."""
+"""Retry of a receiver that asks for a longer wait."""
 
 GIVE_UP_S: Final = 900.0
 """A notice is given up after so long: it is no news any more."""
@@ -76,7 +76,7 @@ class Courier:
     def offer(self, notice: bytes) -> None:
         """Deliver this when it can be; returns at once."""
         if len(self._queue) >= QUEUE_MAX:
-            # Not the first of the queue: that one may be under way.
+            # Not the first of the queue: that one may be in flight.
             del self._queue[1]
             self.count("dropped")
         self._queue.append(notice)
@@ -91,7 +91,7 @@ class Courier:
             if self._under_way is None:
                 self._under_way = asyncio.ensure_future(self._deliver(self._queue[0]))
             try:
-                # A task that runs on after this was cancelled takes over the one that is under way.
+                # A task that runs on after this was cancelled takes over the notice in flight.
                 fate = await asyncio.shield(self._under_way)
             except Exception:  # noqa: BLE001 - the task's boundary: one notice is lost at most
                 self._log.exception("notice_broken")
@@ -103,7 +103,7 @@ class Courier:
                 self._empty.set()
 
     async def deliver_all(self) -> None:
-        """Return once nothing waits, without the throttle; `run` need not be running any more."""
+        """Deliver the queue without the throttle; `run` need not be running any more."""
         self._hurry.set()
         if not self._queue:
             return
@@ -164,7 +164,7 @@ class Courier:
     async def _try(self, notice: bytes) -> tuple[str, float | None]:
         """Why it was not taken, empty if it was; and the shortest wait, None for ever."""
         if self._client is None:
-            # The body of an answer is nobody's business: it is never read.
+            # The body of an answer is never read.
             self._client = client_beside()
         headers = {"Content-Type": "application/json", "User-Agent": "laddermaker"}
         try:
@@ -196,8 +196,6 @@ FINISH_S: Final = 3.0
 
 
 class What(StrEnum):
-    """What notices are about."""
-
     BREAKER = "breaker"
     LATCH = "latch"
     STOP = "stop"
@@ -373,7 +371,7 @@ class Notices:
                 tasks.create_task(courier.run())
 
     async def on_run_end(self) -> None:
-        """Deliver what waits, if that takes no longer than a few seconds."""
+        """Deliver the queue, with a timeout of a few seconds."""
         try:
             async with asyncio.timeout(FINISH_S):
                 await asyncio.gather(*(courier.deliver_all() for courier in self._couriers))

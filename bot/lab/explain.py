@@ -36,14 +36,14 @@ from venue.wire.names import ClientOrderId, MarketId, Ticker
 
 
 class InventoryShift(msgspec.Struct, frozen=True):
-    """One quote as it was, and as it would have been without a share held on any rung. cents: how
+    """One quote as it was, and as it would have been without inventory on any rung. cents: how
     far the inventory moved it, above 0 up; None if one of the two is missing."""
 
     side: BookSide
     level: int  # its place on its side, 0 at the touch
     price: Price | None
     qty: Qty
-    free_price: Price | None  # free_price, free_qty: without anything held
+    free_price: Price | None  # free_price, free_qty: without inventory
     free_qty: Qty
     cents: int | None
 
@@ -153,13 +153,13 @@ class StrategyInput(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What the limits left. rooms: the largest such order that each limit by itself left, the
+    """The room of each limit. rooms: the largest such order that each limit by itself left, the
     tightest first."""
 
     wished_qty: int | None  # shares of the change that was planned
     sent_qty: int | None  # of the request
     rooms: tuple[Room, ...]
-    used: tuple[BreakerReport, ...]  # how much of each limit was used up before it
+    used: tuple[BreakerReport, ...]  # the use of each limit before it
     worst_cents: Cents  # the loss of the event at worst
 
 
@@ -170,7 +170,7 @@ class NeighbourOrder(msgspec.Struct, frozen=True):
     price: Price
     qty: Qty
     state: str
-    wish: str  # what was planned of it
+    wish: str  # the planned action
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -180,12 +180,12 @@ class Choice(msgspec.Struct, frozen=True):
     why: str
     value_cents: float
     keeps_priority: bool | None
-    place_cents: float | None  # what the order's place in its queue was worth then
+    place_cents: float | None  # the value of its queue position then
     beside: tuple[NeighbourOrder, ...]
 
 
 class Token(msgspec.Struct, frozen=True):
-    """The token it took."""
+    """Its token of the rate limit."""
 
     key: str
     lane: str
@@ -199,7 +199,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What the trader believed, wanted and was allowed when a request left, or at an instant."""
+    """The trader's beliefs, targets and limits when a request left, or at an instant."""
 
     at_ns: int
     number: int
@@ -209,7 +209,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     ticker: Ticker
     strategy: str
     decided_ns: int  # when its event was decided last
-    asked: bool  # whether the strategy was asked then; if not, `pulled` says why
+    asked: bool  # True if the strategy ran then; if not, `pulled` says why
     pulled: str
     flattening: str  # why only what shrinks a position was wanted, else empty
     frame: Frame | None
@@ -217,11 +217,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     seen: StrategyInput | None
     leans: tuple[InventoryShift, ...]
     leans_fault: str  # why the leans are not known, else empty
-    answered: tuple[Quote, ...]  # what the strategy wanted to rest on the rung
-    takes: tuple[Take, ...]  # what it wanted to trade there at once
-    wanted: tuple[Quote, ...]  # what was to rest within the limits
+    answered: tuple[Quote, ...]  # the strategy's quotes on the rung
+    takes: tuple[Take, ...]  # its takes there
+    wanted: tuple[Quote, ...]  # the quotes within the limits
     steady: tuple[Quote, ...]  # without flicker
-    cuts: tuple[Trim, ...]  # what the limits took off it
+    cuts: tuple[Trim, ...]  # the shares that limits cut off
     limits: Limits | None = None
     choice: Choice | None = None
     token: Token | None = None
@@ -235,7 +235,7 @@ class _Decided(msgspec.Struct):
 
     at_ns: int
     asked: bool
-    books: dict[MarketId, Frame]  # what had shown the books of its rungs by then
+    books: dict[MarketId, Frame]  # the newest frames of its rungs by then
 
 
 class Explainer:
@@ -277,7 +277,7 @@ class Explainer:
             self._watch_request(wanted.get(number + 1), life)
 
     def of_rung(self, ticker: str, at_ns: int) -> Decision | None:
-        """What was believed and wanted of a rung at an instant; None if it was not known yet.
+        """The beliefs and targets of a rung at an instant; None if it was not known yet.
         ticker: of the rung, or its part after a dash. Raises JournalFault as `of_deeds` does."""
         # What has arrived is taken in right before a Tick: the last one shows how far it had come.
         until = 0
@@ -301,7 +301,7 @@ class Explainer:
     def tickers(self) -> list[Ticker]:
         return [rung.market.ticker for rung in self._rungs.values()]
 
-    # --- on the way -------------------------------------------------------------------------------
+    # --- in flight --------------------------------------------------------------------------------
 
     def _steps(self, last: int) -> Iterator[Step]:
         for step in self._again.steps():
@@ -332,7 +332,7 @@ class Explainer:
 
     def _saw(self, seen: m.BookUpdate, placed: Placed, kind: str) -> None:
         rung = self._rungs.get(seen.market_id)
-        # One that is older than what is believed changes nothing.
+        # A book older than the present one changes nothing.
         if rung is not None and rung.state.ts_ns == seen.ts_ns:
             at_ns = placed.entry.at_ns
             self._books[seen.market_id] = Frame(
@@ -456,7 +456,7 @@ class Explainer:
         return self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked
 
     def _spent_on(self, step: Step, deed: OrderRequest) -> tuple[Token | None, Limits | None]:
-        """The token of a request: those of one key leave in the order of its tokens."""
+        """The rate limit token of a request: those of one key leave in the order of its tokens."""
         on_key = [e for e in step.effects if isinstance(e, m.Send) and e.key is m.Key.TRADE]
         for send, spent in zip(on_key, self._spent, strict=False):
             if send.request_id == deed.request_id:
@@ -519,7 +519,7 @@ _KINDS: Final = {CreateAction: "create", AmendAction: "amend", CancelAction: "ca
 
 
 def _is(own: OwnOrder, life: OrderHistory) -> bool:
-    """Whether an order of the trader is the one whose life this is."""
+    """True if an order of the trader is the one whose life this is."""
     if own.order_id is not None and own.order_id in life.order_ids:
         return True
     return bool(own.client_order_id) and own.client_order_id == life.client_order_id

@@ -196,7 +196,7 @@ class Exported(msgspec.Struct, frozen=True):
     prints: int
     requests: int
     fills: int
-    damage: tuple[str, ...]  # what could not be read, a line for each segment
+    damage: tuple[str, ...]  # the unreadable parts, a line for each segment
 
 
 def export(

@@ -1,4 +1,4 @@
-"""What a journal says of each order: every request about it, with its answer.
+"""The history of each order by a journal: every request about it, with its answer.
 
 It reads entries without a trader, whatever the program or configuration was. A run that adopts an
 order of an earlier one continues its history.
@@ -29,7 +29,7 @@ class OrderNotFound(Exception):
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """What showed a book."""
+    """The source of a book."""
 
     kind: str  # a frame of the channel, or a read
     place: Place
@@ -65,8 +65,6 @@ class OrderRequest(msgspec.Struct, kw_only=True):
 
 
 class OrderHistory(msgspec.Struct, kw_only=True):
-    """One order."""
-
     client_order_id: ClientOrderId
     market_id: MarketId
     side: BookSide  # side, price: canonical YES, as its create asked for

@@ -65,7 +65,7 @@ class _Showing(NamedTuple):
 
 
 class OwnOrder:
-    """What was shown of one order."""
+    """The shown state of one order."""
 
     def __init__(self, order: model.Order, outcome: Outcome, side: Side, created_ns: int) -> None:
         self.order_id = order.order_id

@@ -301,7 +301,7 @@ class PaperVenue:
         )
 
     def _log_payouts(self, events: tuple[model.Event, ...], held: set[MarketId]) -> None:
-        """Log what a resolved market of which shares were held paid: the venue names no winner."""
+        """Log the payout of a resolved market with inventory: the venue names no winner."""
         for market in (each for event in events for each in event.markets):
             if market.state is model.MarketState.RESOLVED and market.market_id in held:
                 self._log.warning(

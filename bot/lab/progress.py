@@ -9,7 +9,7 @@ _Row = TypeVar("_Row")
 
 
 def no_progress(_rows: int) -> None:
-    """Where nobody waits."""
+    """Progress without an observer."""
 
 
 class Counted:
@@ -32,5 +32,5 @@ _DIGITS_MAX: Final = 18
 
 
 def is_whole(text: str) -> bool:
-    """Whether a text is made of the digits 0 to 9, one at least and 18 at most."""
+    """True if a text is made of the digits 0 to 9, one at least and 18 at most."""
     return text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX

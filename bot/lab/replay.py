@@ -57,7 +57,7 @@ class Difference(msgspec.Struct, frozen=True):
     nth: int  # of those of its event, from 1
     then: m.Effect | None  # as the journal has it
     now: m.Effect | None  # as it is made again; None on the side that has no more
-    raised: str  # what the trader raised now, else empty
+    raised: str  # the trader's exception now, else empty
     fields: tuple[str, ...]  # the paths in which the two differ
     frame: Placed | None  # the newest that had arrived, of its market where the effect is about one
     before: tuple[Placed, ...]  # the last events, that of the effect at the end
@@ -76,7 +76,7 @@ class DifferenceFault(JournalFault):
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """What came of a run."""
+    """The result of a replay."""
 
     nonce: str
     segments: tuple[str, ...]

@@ -94,7 +94,7 @@ class Until(NamedTuple):
     place: Place | None = None  # an entry of a segment
 
     def has_passed(self, at_ns: int, number: int, place: Place) -> bool:
-        """Whether an event there is beyond it."""
+        """True if an event there is beyond it."""
         if self.place is not None:
             here, last = number_of(Path(place.segment)), number_of(Path(self.place.segment))
             if (here, place.entry) > (last, self.place.entry):
@@ -224,7 +224,7 @@ def version_of(run: Run) -> int:
 
 
 def is_recording(run: Run) -> bool:
-    """Whether an observer had the run, which trades nothing, and no trader."""
+    """True if an observer had the run, which trades nothing, and no trader."""
     configured = run.started.configured
     return configured is not None and configured.strategy.name == RECORDING
 

@@ -50,8 +50,6 @@ happened to the run that no request of ours brought about."""
 
 
 class CandidateRun:
-    """One candidate."""
-
     def __init__(
         self,
         candidate: Candidate,
@@ -61,8 +59,8 @@ class CandidateRun:
         started: m.Started,
         start_ns: int,
     ) -> None:
-        """settings: of the live trader, whose limits and pace bind the candidate. started: of the
-        run."""
+        """settings: of the live trader, whose limits and throttle bind the candidate. started: of
+        the run."""
         self.candidate = candidate
         self.queue_model = queue_model
         self.stopped = ""  # why it trades no more, else empty

@@ -38,7 +38,7 @@ _REPORTS: Final = msgspec.json.Decoder(_Reports)
 
 
 class ShadowSidecar:
-    """The candidates beside a run (`bot.io.run.runner.Sidecar`)."""
+    """The candidates of a run (`bot.io.run.runner.Sidecar`)."""
 
     name = "shadow"
     secrets: tuple[Secret, ...] = ()
@@ -169,7 +169,7 @@ def follow(config: Path, state: Path, after: int) -> None:
     shadow, tail = Shadow(whole.shadows, whole.trader), JournalTail(state, after)
     reported_s = caught_up_s = time.monotonic()
     out = sys.stdout.buffer
-    sys.stdout = sys.stderr  # what a strategy prints is no score
+    sys.stdout = sys.stderr  # a strategy's prints are no score
 
     def look_up() -> float:
         nonlocal reported_s

@@ -1,4 +1,4 @@
-"""The worst case of given inventory and orders by outcome, and the room that is left.
+"""The exposure of given inventory and orders by outcome, and the room left by the limits.
 
 The sums are those of `bot.core.risk.exposure`. Input comes from a status page, a YAML file or
 options.
@@ -53,7 +53,7 @@ _MIDDLE: Final = (PRICE_MIN + PRICE_MAX) // 2
 
 
 class WhatIfFault(Exception):
-    """A holding, an order or a file that cannot be used; the text names what is accepted."""
+    """An inventory, order or file that cannot be used; the text names the accepted form."""
 
 
 class _Given(BaseModel):
@@ -70,8 +70,6 @@ class GivenOrder(_Given):
 
 
 class GivenRung(_Given):
-    """A rung."""
-
     label: str
     yes_qty: _Shares = 0
     no_qty: _Shares = 0
@@ -273,8 +271,6 @@ class RungAnswer(msgspec.Struct, frozen=True):
 
 
 class EventAnswer(msgspec.Struct, frozen=True):
-    """One event."""
-
     event: str
     outcomes: tuple[OutcomeAnswer, ...]
     worst_cents: Cents  # over all outcomes

@@ -78,7 +78,6 @@ class Database:
         return self.writing()
 
     def close(self) -> None:
-        """Close the connection."""
         raise NotImplementedError
 
     @contextmanager

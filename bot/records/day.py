@@ -1,8 +1,8 @@
 """What the records hold of one day of one account, gathered for its statement.
 
-It begins with the last balance and samples before the day, from which cash and holdings at midnight
-follow with the fills since. If the day ends with fills after its last balance or sample, the first
-ones of the days after it are included.
+It begins with the last balance and samples before the day, from which cash and inventory at
+midnight follow with the fills since. If the day ends with fills after its last balance or sample,
+the first ones of the days after it are included.
 """
 
 import datetime
@@ -60,7 +60,6 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
     profits: tuple[ProfitRow, ...]
 
     def contains(self, at_ns: int) -> bool:
-        """True if an instant is in the day."""
         return self.from_ns <= at_ns < self.until_ns
 
     @property
@@ -180,7 +179,7 @@ def choose(store: Store, day: datetime.date, label: str = "") -> tuple[AccountRo
         )
     ]
     if not found:
-        # A day without any activity still ends with holdings.
+        # A day without any activity still ends with inventory.
         found = [row for row in named if store.balance_before(row.account, end_ns) is not None][:1]
     if not found:
         what = f"of {label!r} " if label else ""

@@ -308,7 +308,7 @@ class Follower:
             return
         row = self._row(fill)
         if row is None:
-            # It is tried again whenever it is listed: its market may be known by then.
+            # Retry whenever it is listed: its market may be known by then.
             if len(self._unreadable) < _UNREADABLE_MAX:
                 self._unreadable.add(fill.fill_id)
             return

@@ -182,7 +182,7 @@ def _cells(line: StatementLine) -> tuple[str, ...]:
 
 
 def _active(statement: Statement) -> list[StatementLine]:
-    """The markets with holdings or fills."""
+    """The markets with inventory or fills."""
     return [
         line
         for line in statement.rungs

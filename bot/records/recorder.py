@@ -1,7 +1,7 @@
 """Keeps the records of a running bot: follows its journal and stores what it finds.
 
 All that blocks happens in one thread of its own, for which no end of the bot waits. A store that
-fails or hangs is logged once, counted, and retried with growing delays; meanwhile the journal has
+fails or hangs is logged once, counted, and retried with backoff; meanwhile the journal has
 everything, and samples of the trader wait in bounded memory. Nothing here stops trading.
 """
 
@@ -37,7 +37,7 @@ POLL_S: Final = 2.0
 SAMPLE_NS: Final = 5 * NS_PER_SECOND
 FRESH_NS: Final = 8 * NS_PER_SECOND
 """No sample is taken if the fills were read longer ago, as after a pause of the process: its
-holdings are compared with the fills within `bot.records.day.AROUND_NS` of it."""
+inventory is reconciled with the fills within `bot.records.day.AROUND_NS` of it."""
 
 SAMPLES_MAX: Final = 720
 """Samples that wait for a failing store; the oldest go first."""
@@ -272,7 +272,7 @@ class Recorder:
         if now_ns - self._sampled_ns < SAMPLE_NS:
             return
         report = self._report()
-        # Before the account has been read, holdings are unknown.
+        # Before the account has been read, inventory is unknown.
         if report is None or report.profit is None or report.fills_from_ns is None:
             return
         if report.now_ns - report.fills_from_ns > FRESH_NS:

@@ -106,7 +106,7 @@ class FillRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shares(self) -> tuple[int, int]:
-        """Its change of the YES and the NO shares held."""
+        """Its change of the inventory, YES and NO shares."""
         moved = self.qty if self.side == Side.BUY else -self.qty
         return (moved, 0) if self.outcome == Outcome.YES else (0, moved)
 
@@ -139,7 +139,7 @@ class MarkedRow(msgspec.Struct, frozen=True):
 
 
 class MarkRow(msgspec.Struct, frozen=True):
-    """A market at one instant: the value of a YES share, None while unknown, and our holdings,
+    """A market at one instant: the value of a YES share, None while unknown, and our inventory,
     with fills not booked yet."""
 
     market_id: str

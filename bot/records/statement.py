@@ -1,4 +1,4 @@
-"""The statement of a day: what was held, traded, paid and earned, closing to the cent.
+"""The statement of a day: inventory, trades, payouts and profit, closing to the cent.
 
 It is computed from the fills that the venue reported and from the value of a share at both
 midnights and at each fill. Three things must agree, or the statement does not close:
@@ -35,7 +35,7 @@ _PAYOUTS_MAX: Final = 8
 """Up to so many payouts near a balance are each tried as in it or not; more, in their order."""
 
 _WAYS_MAX: Final = 10_000
-"""If the fills near a sample allow more holdings than this, none is tried."""
+"""If the fills near a sample allow more inventories than this, none is tried."""
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -115,7 +115,6 @@ class _Move(msgspec.Struct, frozen=True):
 
 
 def state(day: Day) -> Statement:
-    """The statement of a day."""
     openings: dict[str, tuple[int, int]] = {}
     differing: list[str] = []
     compared = 0

@@ -80,7 +80,7 @@ _CURSOR: Final = _insert(
 _FOREIGN: Final = """DELETE FROM rungs WHERE account = ? AND market_id = ? AND NOT EXISTS
     (SELECT 1 FROM marks WHERE marks.account = rungs.account
     AND marks.market_id = rungs.market_id)"""
-"""A market whose holdings a trader of ours has sampled was ours once, and stays."""
+"""A market whose inventory a trader of ours has sampled was ours once, and stays."""
 
 _SETTLED: Final = """UPDATE rungs SET winner = ?, settled_ns = ?
     WHERE account = ? AND market_id = ? AND winner IS NULL"""
@@ -108,7 +108,6 @@ class Store:
             undo.pop_all()
 
     def close(self) -> None:
-        """Close the database."""
         self._database.close()
 
     # --- writing ----------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ class RungView(msgspec.Struct, frozen=True):
 
     strike: the number on the label, None for a binary market. bids, asks: canonical YES, best
     first. microprice_cents: size-weighted mid, None if a side is empty.
-    yes_qty, no_qty: shares held, with fills not booked yet. fair_cents (0.5..99.5) and
+    yes_qty, no_qty: inventory, with unbooked fills. fair_cents (0.5..99.5) and
     fair_sd_cents: the fitted curve, None while unknown and once the market is over or decided.
     quotable: True if a quote here can be sent now.
     book_age_s: since the book was last confirmed. volatility_cents: of the fair value, cents per

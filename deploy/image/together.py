@@ -55,7 +55,6 @@ class Together:
             (work / name).chmod(0o444)
 
     def start(self, name: str) -> Container:
-        """Start a service."""
         service = self._told["services"][name]
         states = [each.partition(":") for each in service.get("volumes", [])]
         shown = [

@@ -83,7 +83,7 @@ def test_where_nothing_new_may_leave_no_order_gives_way(kept):
     else:
         of.sending.venue.on_reject("venue_cancel_only", T0 - 9 * SECOND)
     told = of.sending.held_back(of.rung, merged(own), T0)
-    assert told == "what is to take its place may not leave now"
+    assert told == "its replacement may not leave now"
     assert of.cancel(merged(own)) == []
     assert of.cancel(CancelAction(own, "not wanted")) == [m.CancelResting(own.order_id)]
 

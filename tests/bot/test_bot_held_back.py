@@ -67,7 +67,7 @@ def test_what_waits_after_a_refusal_is_held_back_by_no_limit_of_ours():
     thin.start()
     thin.run(20, lambda: thin.show(0, thin.now_ns), SECOND)
     (rung,) = thin.trader.plan(thin.now_ns).events[0].rungs
-    assert [each.held_back[:15] for each in rung.intentions] == ["", "refused of late"]
+    assert [each.held_back[:15] for each in rung.intentions] == ["", "refused: retry "]
     assert thin.trader.report(thin.now_ns).counters.held_back == {}
 
 

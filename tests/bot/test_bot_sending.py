@@ -219,7 +219,7 @@ def test_a_quote_to_whose_price_others_have_come_waits_until_the_strategy_was_as
     come(of, 45, 55)
     assert of.spend(quote) == []
     assert of.rung.ladder.needs_decision
-    assert "since the strategy was asked" in of.sending.held_back(of.rung, quote, T0)
+    assert "after the strategy ran" in of.sending.held_back(of.rung, quote, T0)
     asked(of, 45, 55)
     assert len(of.spend(quote)) == 1
 

@@ -219,9 +219,9 @@ def test_a_bad_catalog_is_named(tmp_path, catalog):
 @pytest.mark.parametrize(
     ("events", "said"),
     [
-        ([("K-1", [rung("A", "5")]), ("K-1", [rung("B", "6")])], "K-1: stands there 2 times"),
-        ([("K-1", [rung("A", "5")]), ("K-2", [rung("A", "5")])], "A: stands there 2 times"),
-        ([("K-1", [rung("A", "5"), rung("A", "6")])], "A: stands there 2 times"),
+        ([("K-1", [rung("A", "5")]), ("K-1", [rung("B", "6")])], "K-1: occurs 2 times"),
+        ([("K-1", [rung("A", "5")]), ("K-2", [rung("A", "5")])], "A: occurs 2 times"),
+        ([("K-1", [rung("A", "5"), rung("A", "6")])], "A: occurs 2 times"),
         ([("K-1", [rung("A", "5"), rung("B", "5.0")])], "K-1: two rungs of one strike"),
     ],
 )

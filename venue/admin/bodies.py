@@ -246,7 +246,7 @@ def read_fields(raw: bytes) -> dict[str, object]:
 
 
 def _is_utf8(value: object) -> bool:
-    """Whether it could be sent back: in JSON half a surrogate pair can be escaped."""
+    """True if it could be sent back: in JSON half a surrogate pair can be escaped."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -338,6 +338,5 @@ def rate_of(name: str, value: str) -> FeeRate:
 
 
 def millionths_of(share: str) -> int:
-    """A share of checked shape, in millionths."""
     whole, _, fraction = share.partition(".")
     return int(whole) * SHARE_SCALE + int(fraction.ljust(6, "0"))

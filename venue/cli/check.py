@@ -223,7 +223,7 @@ def _stream_of(url: str) -> str:
 
 
 def _is_channel(address: str) -> bool:
-    """Whether an address can be one of a channel: a connection to another fails whatever the venue
+    """True if an address can be one of a channel: a connection to another fails whatever the venue
     does, and would be taken for its fault."""
     try:
         parts = urlsplit(address)

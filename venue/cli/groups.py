@@ -52,7 +52,6 @@ class CommandGroup(NonBlankGroup):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
         with _exit_on_output_failure():
             return super().invoke(ctx)
 

@@ -260,7 +260,7 @@ _group("market", "Rungs and binary markets of an event.", "halt OSIER-VAL-26Q4-2
 _group("user", "Account holders and their paper cash.", "list")
 _group("key", "API keys.", "list --user anna")
 _group("token", "Bearer tokens.", "create anna --application desk --scopes svc:markets:read")
-_group("lag", "How far reads and the channel lag behind.", "set 250")
+_group("lag", "Latency of reads and the channel behind the engine.", "set 250")
 _group("fault", "Faults of the REST interface, for developing clients against.", "list")
 
 
@@ -284,7 +284,7 @@ def _state(
 
 @_command("lag set", "250", "PUT", "projection")
 def _lag_set(lag_ms: Annotated[int, typer.Argument(metavar="MS", help="Milliseconds.")]) -> None:
-    """Let reads and the channel lag this far behind the engine."""
+    """Set the latency of reads and the channel behind the engine."""
 
 
 # --- faults -------------------------------------------------------------------------------------

@@ -93,7 +93,6 @@ class Bench:
         self.trail.exchanges.clear()
 
     def close(self) -> None:
-        """Leave the venue."""
         self.close_check()
         for caller in self._forever:
             caller.close()
@@ -121,11 +120,9 @@ class Bench:
         time.sleep(seconds)
 
     def with_key(self, key: str) -> Caller:
-        """A caller with an API key."""
         return self._caller({"X-API-KEY": key})
 
     def with_token(self, token: str) -> Caller:
-        """A caller with a bearer token."""
         return self._caller({"Authorization": f"Bearer {token}"})
 
     def _caller(self, headers: dict[str, str]) -> Caller:
@@ -164,7 +161,6 @@ class Bench:
     def token(
         self, user_id: str, scopes: Sequence[str], application: str = "judge", lifetime_s: int = 600
     ) -> str:
-        """A new bearer token."""
         body = {"user_id": user_id, "application": application}
         made = self.act(
             "POST", "/tokens", {**body, "scopes": list(scopes), "lifetime_s": lifetime_s}
@@ -227,7 +223,6 @@ class Bench:
             time.sleep(0.003)
 
     def event_shown(self, event: Json) -> Json:
-        """An event as reads show it."""
         path = f"/events/{event['event_ticker']}"
         reply = eventually(
             lambda: self.reader.ask("GET", path), lambda reply: reply.status_code == 200

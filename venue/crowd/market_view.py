@@ -100,7 +100,7 @@ class CrowdView:
                     pass
 
     def is_active(self, market_id: MarketId) -> bool:
-        """Whether orders for this market would be taken."""
+        """True if this market takes orders."""
         return self.venue_open and self._active.get(market_id, False)
 
     def spots_of(self, project_id: ProjectId) -> list[Spot]:

@@ -17,7 +17,7 @@ from venue.wire.names import ClientOrderId, MarketId, OrderId, UserId
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
 NO_NEWS_NS: Final = 2 * NS_PER_SECOND
-"""After this without any event, what was sent counts as not carried out, and is done again."""
+"""Timeout of a request without any event: it counts as not carried out, and is sent again."""
 
 
 class _Lot(msgspec.Struct):

@@ -33,7 +33,7 @@ def accounts(settings: CrowdSettings) -> list[UserId]:
 
 
 def is_of_a_crowd(user_id: UserId) -> bool:
-    """Whether an account is one that a crowd trades with, however many it had."""
+    """True if an account is one that a crowd trades with, however many it had."""
     return user_id in (TAPE_MAKER, TAPE_TAKER) or _SEEDED.fullmatch(user_id) is not None
 
 

@@ -80,7 +80,7 @@ async def run_crowd(
             try:
                 await submit(command)
             except not_taken:
-                # The rest of the batch was decided on a state that is old by now.
+                # The rest of the batch was decided on a stale state.
                 await asyncio.sleep(REST_S)
                 break
         due_ns = actor.next_due_ns()

@@ -312,7 +312,7 @@ def _read_catalog(path: Path) -> _TapeCatalog:
     tickers = Counter(rung.ticker for event in catalog.events for rung in event.rungs)
     for name, count in [*events.items(), *tickers.items()]:
         if count > 1:
-            raise TapeFault(f"{path}: {name}: stands there {count} times")
+            raise TapeFault(f"{path}: {name}: occurs {count} times")
     return catalog
 
 
@@ -349,7 +349,7 @@ def _tape(
     kinds = {line.kind for line in records}
     partition = kinds == {TopRecord}
     if TopRecord in kinds and not partition:
-        raise TapeFault(f"{folder}: {event.event_ticker}: best prices beside books or executions")
+        raise TapeFault(f"{folder}: {event.event_ticker}: best prices next to books or executions")
     strikes: list[str | None]
     if partition:
         strikes = [*_boundaries([Decimal(rung.strike) for rung in ladder], folder)]

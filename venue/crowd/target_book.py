@@ -1,4 +1,4 @@
-"""What a tape shows at a moment, as the resting orders that one market maker would have.
+"""A tape's book at an instant, as the resting orders of one market maker.
 
 Three kinds of tape, one answer: `wanted(rung)` gives the bids of each outcome. A picture is fed
 records in order and knows nothing of our venue.
@@ -39,7 +39,7 @@ class TargetBook(Protocol):
         """Take the next record in; the rungs whose picture may be another now."""
 
     def wanted(self, rung: int) -> Levels:
-        """What rests on a rung now."""
+        """The resting orders of a rung now."""
 
     def survival_cents(self) -> list[float] | None:
         """The chance of each rung in cents, lowest strike first; None while it is not known."""

@@ -64,7 +64,7 @@ class CrowdMarket(msgspec.Struct):
     def order(
         self, user_id: UserId, spot: Spot, side: BookSide, price: Price, qty: int, tif: TimeInForce
     ) -> list[Command]:
-        """An order that works on `side` at a canonical price: shares held are sold first.
+        """An order that works on `side` at a canonical price: inventory is sold first.
 
         The size is cut to the shares or the cash at hand; nothing where not one share is left.
         """
@@ -103,7 +103,7 @@ class Trader(Protocol):
     """Somebody who acts at instants of their own choosing."""
 
     def act(self, now_ns: int) -> list[Command]:
-        """What to do now."""
+        """The actions of this step."""
 
     def gap_ns(self) -> int | None:
         """How long until the next act; None when there is none."""
@@ -173,7 +173,7 @@ class JumpSweep(Trader):
         self._taker = taker
 
     def act(self, now_ns: int) -> list[Command]:
-        """What the taker does now."""
+        """The taker's actions of this step."""
         return self._taker.act(now_ns)
 
     def gap_ns(self) -> int | None:
@@ -279,6 +279,6 @@ def _take(
 
 
 def _good(order: OrderState, price: Price, size: int) -> bool:
-    """Whether a resting order is near enough to what its maker wants now."""
+    """True if a resting order is near enough to what its maker wants now."""
     off = abs(canonical(order.outcome, order.price) - price)
     return off <= _KEEP_TICKS and order.remaining_qty * _KEEP_SIZE_DIVISOR >= size

@@ -99,7 +99,7 @@ def market_takes_orders(state: MarketState) -> Refused | None:
 
 
 def takes_orders(venue: VenueState, market: MarketState) -> Refused | None:
-    """What the venue says, then what the market says, to a create."""
+    """The venue's reject of a create by its state, then by the market's."""
     if venue is _VENUE_OPEN and market is _MARKET_ACTIVE:
         return None
     return venue_takes_orders(venue) or market_takes_orders(market)
@@ -121,5 +121,5 @@ def total_deposits(cents: Cents, deposited: Cents) -> Refused | None:
 
 
 def shares(needed: int, free: Qty) -> Refused | None:
-    """insufficient_shares: a sell, or what one grows by, against shares held and uncommitted."""
+    """insufficient_shares: a sell, or its growth, against free inventory."""
     return _SHARES if needed > free else None

@@ -212,7 +212,7 @@ class Engine:
     def _growth_refused(
         self, order: Order, market: ListedMarket, price: Price, remaining: Qty
     ) -> Refused | None:
-        """Whether what an amended order must lock beyond what it has locked is not there."""
+        """True if the funds that an amended order must lock in addition are missing."""
         if order.side is _BUY:
             reserve = reserve_cents(market.rate_max, remaining, price, order.fees)
             return admission.cash(Cents(reserve - order.reserved), order.account.available)

@@ -1,4 +1,4 @@
-"""Cash and shares of everybody: reserves, locks, fills, fees, settlement; conserved to the cent.
+"""Cash and inventory of all users: reserves, locks, fills, fees, settlement; conserved to the cent.
 
 Cash in accounts + 100 x open interest + fees taken = net deposits, after every call but between
 the two sides of one match. The ledger knows no orders and no book. What a call is about to change
@@ -39,7 +39,7 @@ class CashAccount:
 
 
 class Holding:
-    """Shares of one outcome of one market in one hand.
+    """One user's inventory of one outcome of one market.
 
     locked: the part that resting sells have committed, <= qty. cost_basis: cents paid for the
     shares still held, fees excluded; realized: proceeds - cost of what left - every fee (S5).
@@ -64,7 +64,7 @@ class Holding:
 class Shares:
     """All shares of one market. open_interest: pairs issued and not yet retired.
 
-    yes, no: the holdings of each outcome, in the order in which they came to be.
+    yes, no: the inventory of each user by outcome, oldest first.
     """
 
     __slots__ = ("market_id", "no", "open_interest", "yes")
@@ -121,7 +121,7 @@ class Ledger:
         assert reserved >= 0
 
     def holding(self, account: CashAccount, shares: Shares, outcome: Outcome) -> Holding:
-        """A user's shares of one outcome, made when there were never any."""
+        """A user's inventory of one outcome, made on first use."""
         holders = shares.yes if outcome is _YES else shares.no
         holding = holders.get(account.user_id)
         if holding is None:
@@ -130,7 +130,7 @@ class Ledger:
         return holding
 
     def free_shares(self, account: CashAccount, shares: Shares, outcome: Outcome) -> Qty:
-        """Shares that a user may still offer; 0 when there were never any."""
+        """Inventory that a user may still offer; 0 where there never was any."""
         holding = shares.of(outcome).get(account.user_id)
         return Qty(0) if holding is None else holding.free
 

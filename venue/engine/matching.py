@@ -50,7 +50,7 @@ class Matcher:
         self._ledger = ledger
         self._orders = orders
         self.matches = 0
-        # What the command under way has touched; empty between two commands.
+        # Touched by the present command; empty between two commands.
         self._prints: list[Event] = []
         self._touched: dict[Order, None] = {}
         self._sizes_before: dict[PriceQueue[Order], int] = {}
@@ -224,7 +224,7 @@ class Matcher:
                 order.locked = locked
 
     def _needed(self, order: Order) -> Cents:
-        """What a buy order may still cost: nothing unless it rests."""
+        """The cost that a buy order may still have: 0 unless it rests."""
         if order.level is None:
             return _NO_CENTS
         return reserve_cents(order.market.rate_max, order.remaining, order.price, order.fees)
@@ -268,7 +268,7 @@ class Matcher:
 
 
 def fills_whole(taker: Order) -> bool:
-    """Whether a fok would trade in full before it meets an own order (S19)."""
+    """True if a fok would trade in full before it meets an own order (S19)."""
     book, missing = taker.market.book, int(taker.remaining)
     half = book.asks if taker.half is book.bids else book.bids
     levels = list(half.levels_within(taker.canonical_price))

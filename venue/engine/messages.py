@@ -1,4 +1,4 @@
-"""What goes into the exchange and what comes out: commands, outcomes, events.
+"""Input and output of the exchange: commands, outcomes, events.
 
 Commands are imperatives and go into the command log; events are past participles and are all that
 the read side ever sees. Each carries plain values, so the log can be written, read back and
@@ -251,7 +251,7 @@ class Amended(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class Cancelled(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The order after the cancel, and what the engine removed; 0 on a repeated cancel (S31)."""
+    """The order after the cancel, and what the engine removed; 0 on a retry of a cancel (S31)."""
 
     order: OrderState
     reduced_by: Qty
@@ -269,7 +269,7 @@ class Accepted(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 Answer = Placed | Amended | Cancelled | Refused | Accepted
-"""What a command came to. Bad operator input (unknown id, amount < 1) is Refused too."""
+"""The outcome of a command. Bad operator input (unknown id, amount < 1) is Refused too."""
 
 
 class AccessKey(msgspec.Struct, frozen=True):
@@ -364,7 +364,7 @@ class OrderChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class PositionChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Shares of one outcome held after a command; 0 when there are none (S5)."""
+    """Inventory of one outcome after a command; 0 when there is none (S5)."""
 
     at_ns: int
     user_id: UserId

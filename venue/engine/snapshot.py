@@ -47,7 +47,7 @@ class AccountState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class HoldingState(msgspec.Struct, frozen=True, array_like=True):
-    """One holding; account: the holder's number."""
+    """One user's inventory; account: the user's number."""
 
     account: int
     qty: Qty

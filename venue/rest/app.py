@@ -64,7 +64,7 @@ LONG_ANSWERS_MAX: Final = 8
 2,500 orders that rest, and one key may ask on a thousand connections."""
 
 LONG_ANSWER_WAIT_S: Final = 10.0
-"""How long the next one waits to be made; then its connection is cut, as are those that hold it up:
+"""Timeout of the next one to be made; then its connection is cut, as are those that hold it up:
 otherwise one reader who reads nothing would keep all connections from others."""
 
 LONG_ANSWER_BYTES: Final = 128 * 1024
@@ -123,10 +123,10 @@ _LENGTH_DIGITS_MAX: Final = 18
 _PREFIX: Final = API_PREFIX.encode() + b"/"
 _METADATA: Final = METADATA_PATH.encode()
 _NOBODY: Final = ""
-"""In place of a bucket's id where no credential is needed."""
+"""The bucket id where no credential, so no rate limit, applies."""
 _MS_PER_S: Final = 1_000
 _DELAY_LOOK_S: Final = 0.05
-"""How often a reply that is held back looks whether it still is to be."""
+"""How often a reply held back by a latency fault checks that the fault is in force."""
 
 _log = structlog.get_logger(__name__)
 
@@ -189,7 +189,7 @@ class _RestApp:
         self._slots = ResponseSlots(LONG_ANSWERS_MAX)
 
     async def turn_of(self, bucket_id: str) -> None:
-        """Wait for the turn of an answer that takes no token from this bucket, if it is any."""
+        """Wait for the turn of an answer outside the rate limit of this bucket, if it is one."""
         await self._free_turns.wait_turn(bucket_id)
 
     async def answer(
@@ -256,7 +256,7 @@ class _RestApp:
         return body
 
     async def _handled(self, request: Request, sent: ExitStack) -> Response:
-        """What the route's handler says, or raises, and not before a delay in force is over."""
+        """The result of the route's handler, after the latency fault in force."""
         read = READS.get(request.route)
         faults = self._venue.faults
         delay_ms, cleared = faults.reply_delay_ms(is_write=read is None), faults.delays_cleared
@@ -275,7 +275,7 @@ class _RestApp:
         return status, body
 
     async def _held_back(self, delay_s: float, cleared: int) -> None:
-        """Wait for so long, or until the operator has taken the delay out of force. cleared: how
+        """Wait for so long, or until the operator has cleared the latency fault. cleared: how
         often that had been done before."""
         looks = math.ceil(delay_s / _DELAY_LOOK_S)
         for _ in range(looks):
@@ -297,7 +297,7 @@ class _RestApp:
         if isinstance(made, bytes) and len(made) <= LONG_ANSWER_BYTES:
             return made
         if self._slots.is_full(user_id):
-            made = b""  # what it was when it began to wait would take room all the while
+            made = b""  # free the memory of the stale answer while waiting
             await self._place(user_id)
             sent.callback(self._slots.release_slot, user_id)
             await self._turns.wait_turn(user_id)

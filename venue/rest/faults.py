@@ -1,4 +1,4 @@
-"""Faults that an operator asks for: failing writes, late replies, stores that are down.
+"""Faults that an operator injects: failing writes, reply latency, throttling, stores that are down.
 
 For developing clients: every unhappy answer of the interface on demand. Pure but for each rule's
 own seeded random numbers, so the same rules and the same requests give the same failures. Nothing
@@ -41,7 +41,7 @@ class CommandFault(enum.StrEnum):
 
     @property
     def is_after(self) -> bool:
-        """Whether the command is carried out all the same."""
+        """True if the command is carried out all the same."""
         return self in _AFTER
 
 
@@ -72,7 +72,7 @@ class Replies(enum.StrEnum):
 
 
 class PaceFault(enum.StrEnum):
-    """What the token bucket does although it is not empty. Any request is struck, reads too."""
+    """Faults of the rate limit while the bucket is not empty. They hit any request, reads too."""
 
     RATE_LIMITED = "rate_limited"
     RATE_LIMIT_LOWERED = "rate_limit_lowered"
@@ -105,7 +105,7 @@ class CommandRule(msgspec.Struct, frozen=True):
 
 
 class DelayRule(msgspec.Struct, frozen=True):
-    """Replies are held back `delay_ms`; `when` None is every one."""
+    """Reply latency of `delay_ms`; `when` None is every reply."""
 
     delay_ms: int
     on: Replies
@@ -152,7 +152,7 @@ class _Active:
         self._random = random.Random(0 if self._share is None else self._share.seed)
 
     def strikes(self) -> bool:
-        """Whether the next request is struck; counts it if so."""
+        """True if the next request is struck; counts it if so."""
         share = self._share
         if share is not None and self._random.randrange(SHARE_SCALE) >= share.millionths:
             return False
@@ -173,7 +173,7 @@ class Faults:
         self._throttle: tuple[ThrottleRule, _Active] | None = None
         self.bucket_limit = RATE_BURST
         self.delays_cleared = 0
-        """How often delays were taken out of force: a reply held back since before goes out."""
+        """How often latency faults were cleared: a reply held back since before goes out."""
 
     def set(self, rule: Rule) -> None:
         """Put a rule in force, instead of the one of its kind if there is one."""
@@ -207,7 +207,7 @@ class Faults:
         return None
 
     def reply_delay_ms(self, is_write: bool) -> int:
-        """How long the reply that is ready now is to be held back, in milliseconds."""
+        """The latency to add to the reply that is ready now, in milliseconds."""
         if self._delay is None:
             return 0
         rule, active = self._delay

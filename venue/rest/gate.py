@@ -1,4 +1,4 @@
-"""Who may pass: the credential, then its token bucket, then its scope; and the headers of each.
+"""Authentication: the credential, then its rate limit, then its scope; and the headers of each.
 
 Refusals come in that order (S29). Before a credential is known nothing is charged and there are no
 rate limit headers; from then on every answer carries the tokens left (S42). Raw keys and tokens are
@@ -55,7 +55,7 @@ class GateRefusal(Refusal):
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A caller whose credential is good: the facts and the bucket it draws from."""
+    """A caller with a good credential: its facts and its rate limit bucket."""
 
     facts: AccessKey | AccessToken
     is_bearer: bool
@@ -183,7 +183,7 @@ def authorize(caller: Caller, route: Route | None) -> UserId:
 
 
 def pace_headers(caller: Caller, now_ns: int, throttled_s: int | None = None) -> Headers:
-    """What a 429 carries besides: whole seconds to wait, at least 1 (S39 too), and the reset.
+    """Retry-After of a 429, in whole seconds, at least 1 (S39 too), and the reset.
 
     The reset is the Unix time, whole seconds rounded up, at which the bucket is full again (S51).
     """

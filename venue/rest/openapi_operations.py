@@ -26,7 +26,7 @@ Parameter = dict[str, Any]
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """What one route takes and answers.
+    """The input and answers of one route.
 
     query: parameter objects. body: the component schema of the request body. answers: status to
     resource. codes: what it refuses with besides the codes of every route with a credential.
@@ -48,11 +48,11 @@ CREDENTIAL_CODES: Final = (
     Code.RATE_LIMITED,
     Code.INTERNAL_ERROR,
 )
-"""What every route with a credential can refuse with; the first, what is no request as HTTP has it
+"""The errors of every route with a credential; the first, where HTTP itself finds no request
 within the size caps, whichever it was to be."""
 
 MARKET_DATA_CODES: Final = (Code.ENGINE_UNAVAILABLE,)
-"""What reads of the market data store refuse with when there is none."""
+"""The errors of reads while the market data store is down."""
 
 _MARKET_EXAMPLE: Final = "ACME-VAL-26Q4-212.5B"
 _EVENT_EXAMPLE: Final = "ACME-VAL-26Q4"
@@ -183,7 +183,7 @@ OPERATIONS: Final[dict[Route, Operation]] = {
         model.MarketsPage, (*_PAGE, _SEARCH, _SERIES, _PROJECT), *_PAGE_CODES,
     ),
     routes.SNAPSHOT: _read(
-        "A market with the caller's own state beside it.", model.Snapshot, (), *_MARKET_CODES
+        "A market and the caller's own state in it.", model.Snapshot, (), *_MARKET_CODES
     ),
     routes.ORDERBOOK: _read(
         "Depth in canonical YES terms, a recent view.",

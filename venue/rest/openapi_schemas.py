@@ -81,7 +81,7 @@ _BY_NAME: Final[dict[str, Schema]] = {
     "cursor": {"type": "string", "description": "Opaque; empty on the last page."},
     "code": {"$ref": _REF.format(name=_ERROR_CODE)},
 }
-"""What the wider types of these fields do not say, in whichever resource they stand."""
+"""Facts about these fields that their wider types leave out, in any resource."""
 
 
 def ref(name: str) -> Schema:
@@ -155,7 +155,7 @@ def _one_without_the_other(there: str, absent: str, **more: Schema) -> Schema:
 def _new_order() -> Schema:
     return {
         "description": "An order by size or, to buy only and never to rest, by budget. Enums in "
-        "any case. Unknown fields are ignored; null counts as absent. No key stands twice. At most "
+        "any case. Unknown fields are ignored; null counts as absent. No key occurs twice. At most "
         f"{limits.BODY_BYTES_MAX} bytes, nested at most {limits.BODY_DEPTH_MAX} deep. The notional "
         f"of an order, price x qty, is at most {limits.NOTIONAL_CENTS_MAX} cents.",
         "type": "object",
@@ -210,7 +210,7 @@ def _by_budget() -> Schema:
 
 def _amend() -> Schema:
     return {
-        "description": "A new price, a new remaining size, or both; what is left out or null stays "
+        "description": "A new price, a new remaining size, or both; a field left out or null stays "
         "as it is. Other fields are ignored.",
         "type": "object",
         "properties": {

@@ -1,4 +1,4 @@
-"""What the REST shell asks of the venue, how that can fail, and a request as handlers see it."""
+"""The REST shell's view of the venue: its calls, their failures, and a request for handlers."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol

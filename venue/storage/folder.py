@@ -111,7 +111,7 @@ class Folder:
         return sorted(name for name in names if name.startswith(prefix) and name.endswith(suffix))
 
     def exists(self, name: str) -> bool:
-        """Whether something of this name, a link included, is in it."""
+        """True if something of this name, a link included, is in it."""
         try:
             os.stat(name, dir_fd=self._handle, follow_symlinks=False)
         except FileNotFoundError:

@@ -1,7 +1,7 @@
 """The command log on disk: appends that are durable on return, in segments of bounded size.
 
 What a failed write leaves behind decides which of two words the caller gets. LogFull: the append
-was cut off again, durably, and may be tried later. LogBroken: the state on disk is unknown, and the
+was cut off again, durably; a retry may succeed. LogBroken: the state on disk is unknown, and the
 log takes nothing more; we never retry a sync, because a kernel that failed to write a page
 may forget it and call the next sync a success.
 """
@@ -255,7 +255,7 @@ class CommandLog:
         self._note_begun()
 
     def _note_begun(self) -> None:
-        # A guard only, and no append fails for it: the next segment or start tries again.
+        # A guard only, and no append fails for it: the next segment or start retries.
         with contextlib.suppress(StateFault):
             self._folder.write_whole(BEGUN_FILE, str(self._first_sequence).encode())
 

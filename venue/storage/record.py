@@ -78,7 +78,7 @@ def frame(first_sequence: int, at_ns: int, commands: Sequence[Command | AccessCo
 
 
 def is_torn_creation(data: bytes) -> bool:
-    """Whether a segment's data is what a crash leaves between making the file and its header."""
+    """True if a segment's data is what a crash leaves between making the file and its header."""
     return len(data) < HEADER_BYTES or (len(data) == HEADER_BYTES and not any(data))
 
 

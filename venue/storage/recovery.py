@@ -88,7 +88,7 @@ class OpenedState(msgspec.Struct):
     path: Path | None = None
     """None in memory."""
     notices: tuple[str, ...] = ()
-    """What recovery passed over or cut off, for people."""
+    """The parts of the log that recovery skipped or cut off, for people."""
 
     @property
     def is_new(self) -> bool:
@@ -121,7 +121,7 @@ class Compacted(msgspec.Struct, frozen=True):
     """Of the snapshot written, 0 when none was."""
     state_hash: str | None
     notices: tuple[str, ...]
-    """What was passed over, for people."""
+    """The skipped parts, for people."""
 
 
 class _Payload(msgspec.Struct, frozen=True):

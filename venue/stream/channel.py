@@ -156,7 +156,7 @@ class Channel:
     # --- what happened -------------------------------------------------------------------------
 
     def offer(self, frame: bytes, now_ns: int) -> None:
-        """Let a frame wait behind those that wait already."""
+        """Append a frame to the queue."""
         self._wake(now_ns)
         self._frames.append(frame)
         self._bytes += len(frame)
@@ -209,7 +209,7 @@ class Channel:
         return stuck or full or self.overflows(now_ns)
 
     def overflows(self, now_ns: int) -> bool:
-        """Whether more bytes wait than are kept: 1 MiB for a reader that has not taken its frame
+        """True if more bytes wait than are kept: 1 MiB for a reader that has not taken its frame
         for a second, 16 MiB for any."""
         untaken = self._in_flight and now_ns - self._moved_ns >= STUCK_NS // _UNTAKEN_PART
         return self._bytes > (UNTAKEN_BYTES_MAX if untaken else OUTBOX_BYTES_MAX)

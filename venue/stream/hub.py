@@ -65,7 +65,7 @@ class Hub:
         return len(self._connections)
 
     def has_room(self, address: str) -> bool:
-        """Whether one more connection may come from `address`: an IP address, or anything else."""
+        """True if one more connection may come from `address`: an IP address, or anything else."""
         if len(self._connections) >= CONNECTIONS_MAX:
             return False
         from_there = self._by_address.get(address, 0)
@@ -237,7 +237,7 @@ class Hub:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is of this host; a text that is no address is."""
+    """True if an address is of this host; a text that is no address is."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -1,1 +1,1 @@
-"""What the outside may see, built only from the engine's events."""
+"""Public views, built only from the engine's events."""

@@ -133,7 +133,7 @@ _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def _too_deep(body: bytes) -> bool:
-    """Whether JSON is nested deeper than may be; the reader refuses all but JSON."""
+    """True if JSON is nested deeper than may be; the reader refuses all but JSON."""
     left = _IN_QUOTES.sub(b"", body).translate(None, _NO_BRACKETS).translate(_BRACKETS_ALIKE)
     for _ in range(limits.BODY_DEPTH_MAX):
         # Each time the innermost pairs go, and those alone.

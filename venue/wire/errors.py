@@ -24,7 +24,7 @@ class Culprit(enum.StrEnum):
 
 
 class Sequenced(enum.StrEnum):
-    """What an answer says about a write that was sent once."""
+    """The fate of a write by its answer, if it was sent without a retry."""
 
     NEVER = "never"  # it never reaches the engine: safe to retry with the same bytes
     DECIDED = "decided"  # the engine or the gateway decided against it
@@ -32,7 +32,7 @@ class Sequenced(enum.StrEnum):
 
 
 class Advice(enum.StrEnum):
-    """What a client may do after an answer."""
+    """The client's options after an answer, such as a retry."""
 
     FIX = "fix"  # a bug of ours: never retry the same request
     STOP_KEY = "stop_key"  # nothing more on this credential; wake a person

@@ -83,7 +83,7 @@ def _read(text: str) -> int:
 
 
 def is_zero(text: str) -> bool:
-    """Whether `text` names the zero instant, however many decimal places it is written with."""
+    """True if `text` names the zero instant, however many decimal places it is written with."""
     try:
         return to_ns(text) == _ZERO_NS
     except ValueError:

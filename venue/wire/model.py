@@ -27,7 +27,7 @@ class _Tolerant(enum.StrEnum):
 
 
 class OrderStatus(_Tolerant):
-    """Where an order stands. `accepted` appears on reads only."""
+    """The state of an order. `accepted` appears on reads only."""
 
     ACCEPTED = "accepted"
     OPEN = "open"
@@ -75,7 +75,7 @@ class ShownTimeInForce(_Tolerant):
 
 
 class MarketState(_Tolerant):
-    """Whether a market takes orders."""
+    """The state of a market: does it take orders."""
 
     ACTIVE = "active"
     HALTED = "halted"
@@ -84,7 +84,7 @@ class MarketState(_Tolerant):
 
 
 class EventStatus(_Tolerant):
-    """Where an event stands; settled means that every rung has resolved."""
+    """The state of an event; settled means that every rung has resolved."""
 
     UNOPENED = "unopened"
     OPEN = "open"
@@ -181,7 +181,7 @@ class MarketStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Shares of one outcome held; the last three fields as S5 reads them, cents."""
+    """Inventory of one outcome, shares; the last three fields as S5 reads them, cents."""
 
     ticker: Ticker
     market_id: MarketId | None = None
@@ -288,7 +288,7 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A market with the caller's own state beside it."""
+    """A market and the caller's own state in it."""
 
     market: Market
     orderbook: Orderbook

@@ -43,7 +43,7 @@ class Outcome(enum.StrEnum):
 
 
 class Side(enum.StrEnum):
-    """What an order does with shares of its outcome."""
+    """The side of an order in its own outcome."""
 
     BUY = "buy"
     SELL = "sell"
@@ -87,7 +87,7 @@ def book_side(outcome: Outcome, side: Side) -> BookSide:
 
 
 def is_price(value: int) -> bool:
-    """Whether `value` is a legal limit price, 1..99."""
+    """True if `value` is a legal limit price, 1..99."""
     return PRICE_MIN <= value <= PRICE_MAX
 
 

@@ -43,12 +43,12 @@ _DOTS_ONLY: Final = re.compile(r"\.+", re.ASCII)
 
 
 def is_market_path(text: str) -> bool:
-    """Whether `text` may stand in a path as market_id: a ticker or a UUID by shape."""
+    """True if `text` may stand in a path as market_id: a ticker or a UUID by shape."""
     return _MARKET_PATH.fullmatch(text) is not None
 
 
 def is_uuid(text: str) -> bool:
-    """Whether `text` is a UUID in its usual 36-character form, any case."""
+    """True if `text` is a UUID in its usual 36-character form, any case."""
     return _UUID.fullmatch(text) is not None
 
 
@@ -57,13 +57,13 @@ def is_order_id(text: str) -> bool:
 
 
 def is_client_order_id(text: str) -> bool:
-    """Whether `text` is 1 to 64 printable ASCII characters; the space is one of them."""
+    """True if `text` is 1 to 64 printable ASCII characters; the space is one of them."""
     # The pattern above in half the time: printable and ASCII is space to tilde.
     return text.isascii() and text.isprintable() and 1 <= len(text) <= CLIENT_ORDER_ID_LENGTH_MAX
 
 
 def is_path_segment(text: str) -> bool:
-    """Whether a client may put `text` into a path: a market path that is no dot segment.
+    """True if a client may put `text` into a path: a market path that is no dot segment.
 
     The pattern of the interface admits `.` and `..`, which URL libraries fold away.
     """

@@ -70,7 +70,7 @@ class Amend(msgspec.Struct, frozen=True, gc=False):
 
 
 def keeps_priority(old_price: Price, old_qty: Qty, new_price: Price, new_qty: Qty) -> bool:
-    """Whether an amended order keeps its place in the queue.
+    """True if an amended order keeps its place in the queue.
 
     Only if the price is unchanged and the remaining size does not increase.
     """

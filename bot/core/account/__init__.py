@@ -1,1 +1,1 @@
-"""Cash, shares and fills: the pages that are read, and the books that are kept of them."""
+"""Cash, inventory and fills: reads of the account, our books, and how the two reconcile."""

@@ -21,7 +21,7 @@ ADVERSE: Final = 1
 """The place in `HORIZONS_S` of the move that counts as adverse selection."""
 
 LATE_MAX_NS: Final = 60 * NS_PER_SECOND
-"""A value that is not known at its horizon is looked for so long."""
+"""Timeout of a value that is not known at its horizon."""
 
 MILLI: Final = 1_000
 """Thousandths of a cent to a cent."""

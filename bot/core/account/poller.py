@@ -46,10 +46,10 @@ _FILLS_PAGES_MAX: Final = 10_000
 """A walk longer than this is a failed one. The list of fills has no bound of its own."""
 
 _PAGE_TRIES_MAX: Final = 6
-"""So many retries of a page of fills in a row; then the list is read from its first page."""
+"""Retries of a page of fills in a row; then the list is read from its first page."""
 
 _UNREAD_PERIODS: Final = 12
-"""A list counts as unread after so many of its periods at the earliest."""
+"""A list counts as stale after so many of its periods at the earliest."""
 
 
 class Resource(enum.StrEnum):
@@ -78,7 +78,7 @@ _TURNS: Final = (
     Resource.FILLS,
     Resource.RESTING,
 )
-"""Fills come two turns after the reads that they are compared with: reads may lag."""
+"""Fills come two turns after the reads that they are compared with: reads may be stale."""
 
 
 class PagedRead(msgspec.Struct):
@@ -106,7 +106,7 @@ class PagedRead(msgspec.Struct):
 
 
 class AccountPoller:
-    """Which reads are due, and the walks in flight: at most one of a kind."""
+    """The reads that are due, and the walks in flight: at most one of a kind."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class AccountPoller:
             self._schedule(kind, min(self.due_ns[kind], at_ns))
 
     def sweep_soon(self, now_ns: int) -> None:
-        """An order of ours is in doubt: orders and fills are read at the quicker pace."""
+        """An order of ours is in doubt: poll orders and fills more often."""
         for kind in _SWEPT:
             due_ns = self.done_ns.get(kind, 0) + self._staleness.poll_orders_fast_ns
             self.schedule_by(kind, max(now_ns, due_ns))
@@ -157,7 +157,7 @@ class AccountPoller:
         self.unread_due_ns = 0 if self._has_unread else self.unread_due_ns
 
     def unread(self, now_ns: int) -> tuple[Resource, ...]:
-        """The lists that could not be read to their end for too long."""
+        """The stale lists: not read to their end for too long."""
         since_ns = {kind: max(self.done_ns.get(kind, 0), self._resumed_ns) for kind in _TURNS}
         from_ns = now_ns - self._unread_after_ns
         fresh_ns = (at_ns for at_ns in since_ns.values() if at_ns >= from_ns)

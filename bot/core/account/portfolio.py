@@ -1,8 +1,8 @@
-"""The account as its fills make it: shares, cash and fees, to the cent, in any order.
+"""The account by its fills: inventory, cash and fees, to the cent, in any order.
 
 Every sum here is commutative: a fill may be read after its market has settled, and the end result
-is the same. Positions and balances that the venue shows are for comparing with, never for adding
-up; shares that no fill explains are taken over when the books open, at no cost.
+is the same. The venue's positions and balances serve to reconcile, never to add up; inventory that
+no fill explains is taken over when the books open, at no cost.
 """
 
 import math
@@ -56,7 +56,7 @@ class MarketBook(msgspec.Struct):
     yes: int = 0
     no: int = 0
     winner: Outcome | None = None  # once settled
-    taken_yes: int = 0  # shares taken over, which no fill explains; they are among those held
+    taken_yes: int = 0  # taken over without a fill; part of the inventory
     taken_no: int = 0
     cash_cents: int = 0
 
@@ -141,7 +141,7 @@ class Portfolio:
         self._cash_cents += cash_cents
 
     def _move_shares(self, market: MarketBook, outcome: Outcome, shares: int) -> None:
-        """Shares of a settled market turn into their payout at once, late fills included."""
+        """Inventory of a settled market turns into its payout at once, late fills included."""
         self.version += 1
         if market.winner is not None:
             if outcome is market.winner:
@@ -152,8 +152,8 @@ class Portfolio:
             market.no += shares
 
     def settle(self, market_id: MarketId, winner: Outcome) -> Cents:
-        """A market resolved: its shares become cash. Returns the payout; 0, and nothing changed,
-        where it is settled already or unknown."""
+        """A market resolved: its inventory becomes cash. Returns the payout; 0 where it is settled
+        already or unknown."""
         market = self.markets.get(market_id)
         if market is None or market.winner is not None:
             return Cents(0)
@@ -191,7 +191,7 @@ class Portfolio:
         return (0, 0) if market is None else (market.taken_yes, market.taken_no)
 
     def forget_event(self, event_ticker: Ticker) -> None:
-        """Drop the markets of an event, of which nothing is held; its sums stay counted."""
+        """Drop the markets of an event without inventory; its sums stay counted."""
         event = self._events.pop(fold_ticker(event_ticker), None)
         if event is not None:
             self._gone_cents += event.cash_cents if event.is_ours else 0
@@ -199,7 +199,7 @@ class Portfolio:
             self.markets = {key: market for key, market in held if market.event is not event}
 
     def trim(self, floor_ns: int, live_orders: Iterable[OrderId]) -> None:
-        """Forget fills of orders that are not among these, if they are older than the floor."""
+        """Forget fills older than the floor, but for those of these orders."""
         live = frozenset(live_orders)
         self._tallies = {
             key: tally
@@ -210,7 +210,7 @@ class Portfolio:
     # --- reading ----------------------------------------------------------------------------------
 
     def holdings(self, market_id: MarketId) -> tuple[int, int]:
-        """YES and NO shares held of a market, by the booked fills.
+        """Inventory of a market, YES and NO shares, by the booked fills.
 
         Below zero only while the purchase that an already booked sale came from is yet to be read.
         """
@@ -233,7 +233,7 @@ class Portfolio:
         return Cents(0 if market is None else market.cash_cents)
 
     def held_markets(self) -> list[MarketId]:
-        """Markets in which shares are held, in first-seen order."""
+        """Markets with inventory, in first-seen order."""
         return [key for key, market in self.markets.items() if market.yes or market.no]
 
     def event_of(self, market_id: MarketId) -> Ticker:
@@ -257,7 +257,7 @@ class Portfolio:
         return Cents(self._cash_cents)
 
     def value_cents(self, marks: Mapping[MarketId, float]) -> Cents:
-        """The value of the shares held of markets listed here, each rounded to the cent.
+        """The value of the inventory in markets listed here, each rounded to the cent.
 
         marks: YES value per share, cents 0..100. Where a mark is missing or no finite number, pairs
         of YES and NO count at the dollar that they pay for certain, and the rest at nothing.
@@ -269,7 +269,7 @@ class Portfolio:
         return Cents(worth)
 
     def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:
-        """Cash flow of the events listed here, and the value of their shares at `marks`."""
+        """Cash flow of the events listed here, and the value of their inventory at `marks`."""
         return Cents(self.own_cash_cents + self.value_cents(marks))
 
 

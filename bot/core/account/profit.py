@@ -1,4 +1,4 @@
-"""Where the profit comes from: every fill with what was believed of it, closing to the cent.
+"""Attribution of profit: every fill with the fair value at its time, closing to the cent.
 
 With F the value of a YES share, in whole thousandths of a cent, and q the YES shares less the NO
 shares of a rung, we own  cash + 100 * NO shares + q * F.  A fill of `n` shares at price p
@@ -94,7 +94,7 @@ class _Group:
         self.held[market_id] = (net + signed_qty, entered + signed_qty * value)
 
     def pay_out(self, market_id: MarketId, value: int) -> None:
-        """Close the shares of a rung at its last value."""
+        """Close the inventory of a rung at its last value."""
         net, entered = self.held.pop(market_id, (0, 0))
         self.paid_out += net * value - entered
 
@@ -157,7 +157,7 @@ class _History(msgspec.Struct):
 
 
 class _Rung(msgspec.Struct, eq=False):
-    """One rung: its value, its shares at average cost, and what the ledger had of it."""
+    """One rung: its value, its inventory at average cost, and the ledger's state of it."""
 
     history: _History | None = None
     view: RungView | None = None  # the newest
@@ -170,7 +170,7 @@ class _Rung(msgspec.Struct, eq=False):
     cost: int = 0  # thousandths of a cent, as all sums here
     realised: int = 0
     settled: int = 0
-    opened: int = 0  # value of the shares held at the opening
+    opened: int = 0  # value of the inventory at the opening
     cash_cents: int | None = None  # of the ledger, when it was taken in; None until then
     taken_over: tuple[int, int] = (0, 0)  # YES and NO shares of the ledger that no fill explains
 
@@ -226,7 +226,7 @@ class PnlTracker:
         self._is_open = False
         self._count_open = 0  # rungs that were taken in
         self._unpriced: dict[MarketId, int] = {}  # net shares of the opening without a value yet
-        self._sure_cents = 0  # of pairs held at the opening
+        self._sure_cents = 0  # of pairs in the opening inventory
         self._changed: dict[MarketId, None] = {}  # rungs whose cash or shares the ledger moved
         # Of rungs that were forgotten:
         self._gone_cents = self._gone_opened = self._gone_realised = self._gone_settled = 0
@@ -298,7 +298,7 @@ class PnlTracker:
                     return found
         return None if sure is None or sure[0] > until_ns else sure[1]
 
-    # --- what the ledger did ----------------------------------------------------------------------
+    # --- changes of the ledger --------------------------------------------------------------------
 
     def on_ledger_change(self, market_id: MarketId) -> None:
         """A fill or a payout moved cash or shares of a rung, or a winner was decided."""
@@ -338,7 +338,7 @@ class PnlTracker:
             self._open_shares(market_id, rung, yes_qty, no_qty)
 
     def _open_shares(self, market_id: MarketId, rung: _Rung, yes_qty: int, no_qty: int) -> None:
-        """So many more shares than was known were held at the opening; below zero fewer."""
+        """The opening inventory was larger than known by so many shares; below zero smaller."""
         self._sure_cents += PAYOUT_CENTS * no_qty
         if yes_qty != no_qty:
             self._unpriced[market_id] = self._unpriced.get(market_id, 0) + yes_qty - no_qty
@@ -346,7 +346,7 @@ class PnlTracker:
                 self._price_opening(market_id, rung.value_or(0))
 
     def _price_opening(self, market_id: MarketId, value: int | None) -> None:
-        """Shares held at the opening come in at the first value that is known."""
+        """Opening inventory comes in at the first value that is known."""
         if value is None or market_id not in self._unpriced:
             return
         net_qty, rung = self._unpriced.pop(market_id), self._rungs[market_id]
@@ -385,8 +385,8 @@ class PnlTracker:
         rung.net = rung.cost = 0
 
     def forget_event(self, event_ticker: Ticker, market_ids: Iterable[MarketId]) -> None:
-        """Drop the rungs of an event before the ledger does; nothing is held of them any more, and
-        what they earned stays counted."""
+        """Drop the rungs of an event before the ledger does: they have no inventory, and their
+        profit stays counted."""
         self._histories.pop(event_ticker, None)
         for market_id in market_ids:
             rung = self._rung(market_id)
@@ -408,7 +408,7 @@ class PnlTracker:
 
     def on_fill(self, fill: model.Fill, tag: Tag, lag_ns: int | None, now_ns: int) -> None:
         """A fill of a listed rung was booked, its fee in it. tag: of its order. lag_ns: the least
-        delay with which prints come; None where it is not known."""
+        latency of prints; None where it is not known."""
         assert fill.fee_cents is not None
         market_id, outcome = fill.market_id, Outcome(fill.outcome.value)
         side = book_side(outcome, Side(fill.side.value))
@@ -463,7 +463,7 @@ class PnlTracker:
                     self._wait(at_ns, at_ns, horizon, entry, against)
         if rung.payout is not None:
             self._pay_out(market_id, rung, rung.payout[1])
-        # For the records: the journal has what was believed at the fill.
+        # For the records: the journal has the fair value at the fill.
         self._out.note(
             "debug",
             "fill_valued",
@@ -476,9 +476,8 @@ class PnlTracker:
         )
 
     def _heard_ns(self, fill: model.Fill, lag_ns: int | None, now_ns: int) -> int:
-        """When a fill could first have been heard of, by our own clock: its time and the least
-        delay. Now where its time is of no use, as the zero instant (S28), which no record could
-        hold."""
+        """When a fill could first have been known, by our clock: its time and the least latency.
+        Now where its time is of no use, as the zero instant (S28)."""
         self._lag_ns = self._lag_ns if lag_ns is None else lag_ns
         if self._lag_ns is None:
             return now_ns
@@ -536,7 +535,7 @@ class PnlTracker:
     # --- reading ----------------------------------------------------------------------------------
 
     def _values(self) -> dict[MarketId, int]:
-        """The value of each rung with a position."""
+        """The value of each rung with inventory."""
         return {key: rung.value_or(0) for key, rung in self._rungs.items() if rung.has_position}
 
     def _difference(self) -> int:

@@ -1,8 +1,8 @@
-"""Reconciles our books with the venue's: fills booked once, inventory, audits of cash and shares.
+"""Reconciles our books with the venue's: fills booked once, inventory, audits of both and cash.
 
 Positions and a balance count as of reads that lie between two walks of the fills with the same
 newest fill, a read lag apart. The first such pair opens the books, each later one is an audit. In
-between, the shares of an order that are filled and not booked count at the order's limit.
+between, filled and unbooked shares of an order count into inventory at the order's limit.
 
 While an audit finds a difference, nothing leaves that adds exposure; if the difference lasts, the
 bot stops. Three differences of cash have a name and do not stop it: settlements, transfers, and
@@ -326,7 +326,7 @@ class FillBooker:
 
     def _look_for_watched(self, begun_ns: int, now_ns: int) -> None:
         """Watch the newest booked fill, which is on top of every list that does not lag. If a walk
-        beyond it does not show it, the venue took it back, or the read lagged."""
+        beyond it does not show it, the venue took it back, or the read was stale."""
         signs, kind = self._out.inconsistencies, Inconsistency.FILL_MISSING
         shown, reached = self._shows_watched, self._reaches_watched or not self._ended_early
         self._shows_watched = self._reaches_watched = False
@@ -360,7 +360,7 @@ class _AuditRead(msgspec.Struct, frozen=True):
 
 
 class AccountChange(msgspec.Struct, frozen=True):
-    """What a walk of the fills changed."""
+    """The changes by a walk of the fills."""
 
     fills: tuple[model.Fill, ...] = ()  # booked now, oldest first
     markets: tuple[MarketId, ...] = ()  # those whose cash or shares changed
@@ -410,7 +410,7 @@ class AccountReconciler:
         self._fees_unshown = 0
 
     def restore(self, started: Started) -> None:
-        """Take over what the journal knows of the account."""
+        """Take over the journal's state of the account."""
         self.settlement.add_winners(dict(started.winners))
         self.booker.restore(started.complete_fill, started.fills_since)
         for event_ticker, cents in started.event_cash:
@@ -443,7 +443,7 @@ class AccountReconciler:
         return unbooked
 
     def holdings(self, market_id: MarketId) -> tuple[Qty, Qty]:
-        """YES and NO shares held, fills not booked yet included."""
+        """Inventory, YES and NO shares, unbooked fills included."""
         market = self.book.markets.get(market_id)
         yes_qty, no_qty = (0, 0) if market is None else (market.yes, market.no)
         if self._desk.has_fills(market_id):
@@ -479,7 +479,7 @@ class AccountReconciler:
         return (*self.holdings(market_id), cents)
 
     def shrink_room(self, market_id: MarketId, side: BookSide) -> Qty:
-        """Shares by which orders on this side may shrink a rung's position, down to none.
+        """Shares by which orders on this side may reduce a rung's inventory, down to none.
 
         While our books and the venue's differ, the lesser of the two counts; 0 where they disagree
         about the sign of the position, or this side would add to it.
@@ -586,7 +586,7 @@ class AccountReconciler:
         return self.fills_from_ns >= max(balance.ended_ns, positions.ended_ns) + self._lag_ns
 
     def schedule_audit(self, account: AccountPoller, now_ns: int) -> None:
-        """Have the reads made that the next audit lacks, each as soon as it can count."""
+        """Schedule the reads that the next audit lacks, each as soon as it is not stale."""
         if self.fills_from_ns is None:
             account.schedule_by(Resource.FILLS, now_ns)  # the first was read before the series
             return
@@ -665,7 +665,7 @@ class AccountReconciler:
         awaits_series = self._awaits_series(now_ns)
         gone, may_go = self.settlement.gone(), self.settlement.may_yet_go(now_ns)
         difference = balance.total_cents - self.expected_cents
-        self.difference_cents = Cents(difference)  # until what it comes from is known
+        self.difference_cents = Cents(difference)  # until it is reconciled
         wrong = {} if awaits_series else self._wrong_shares(held)
         is_decided = self._judge_shares(wrong, held, positions.begun_ns, now_ns)
         settled: tuple[MarketId, ...] = ()
@@ -698,7 +698,7 @@ class AccountReconciler:
         )
 
     def _agreed(self) -> None:
-        """Cash and shares are what our books say."""
+        """Cash and inventory reconcile with our books."""
         self.difference_cents = Cents(0)
         self._changed = None
         self._filled_qty = self._fees_unshown = 0
@@ -720,7 +720,7 @@ class AccountReconciler:
         return awaits
 
     def _wrong_shares(self, held: Held) -> dict[MarketId, str]:
-        """The unresolved rungs of ours whose listed shares are not those that are booked."""
+        """The unresolved rungs of ours whose listed and booked inventory differ."""
         wrong: dict[MarketId, str] = {}
         for market_id in sorted(self._rates):
             booked = self.book.holdings(market_id)
@@ -833,7 +833,7 @@ class AccountReconciler:
                     self.forget_event(event)
 
     def may_forget(self, event: model.Event, now_ns: int) -> bool:
-        """True if every rung of an event resolved long enough ago, and everything held was paid."""
+        """True if every rung of an event resolved long enough ago, and all inventory was paid."""
         for market_id in self._rungs_of(event):
             resolved_ns = self.settlement.resolved_ns.get(market_id)
             if resolved_ns is None or now_ns < resolved_ns + FORGET_AFTER_NS:
@@ -848,7 +848,7 @@ class AccountReconciler:
         return {market.market_id for market in event.markets}.union(before)
 
     def forget_event(self, event: model.Event) -> None:
-        """Drop an event; nothing is held of it any more."""
+        """Drop an event without inventory."""
         gone = self._rungs_of(event)
         self.settlement.forget_event(fold_ticker(event.event_ticker))
         self.book.forget_event(event.event_ticker)
@@ -858,7 +858,6 @@ class AccountReconciler:
             del self._by_ticker[ticker]
 
     def is_other_series(self, market_id: MarketId) -> bool:
-        """True if a market is of another series of ours."""
         return self.settlement.is_listed(market_id) and market_id not in self._rates
 
 

@@ -3,7 +3,7 @@
 The venue does not publish winners. When a rung resolves its position leaves and the balance moves.
 A ladder of n rungs has n+1 outcomes, since no rung pays YES above one that pays NO. Where the cash
 fits an outcome the rungs are settled by it, and a winner counts as known if every outcome that fits
-agrees on it. Cash that fits none is an unallocated settlement: it is booked, and nobody won.
+agrees on it. Cash that fits none is an unallocated settlement: it is booked without a winner.
 """
 
 import itertools
@@ -71,7 +71,7 @@ class Settlement:
         self.resolved_ns: dict[MarketId, int] = {}
         """When a market was first seen resolved."""
         self._gone: dict[MarketId, int] = {}  # when its position was seen gone first
-        # Held at the opening: a payout may be in its balance, until a later list shows the shares.
+        # Opening inventory: a payout may be in its balance, until a later list shows the shares.
         self._unproven: set[MarketId] = set()
         self._proven_from_ns = 0
         self._winners: Winners = {}
@@ -81,7 +81,7 @@ class Settlement:
         the market has been seen resolved."""
         return self._winners.get(market_id) if market_id in self.resolved_ns else None
 
-    # --- what the series shows --------------------------------------------------------------------
+    # --- reads of the series ---------------------------------------------------------------------
 
     def list_market(self, market: model.Market, event_ticker: Ticker) -> None:
         """A market of ours, or of another series of ours on the account, is known."""
@@ -89,7 +89,6 @@ class Settlement:
         self._listed[market.market_id] = (event_ticker, strike)
 
     def is_listed(self, market_id: MarketId) -> bool:
-        """True if some series of ours lists this market."""
         return market_id in self._listed
 
     def event_of(self, market_id: MarketId) -> Ticker:
@@ -114,7 +113,7 @@ class Settlement:
         """A market has resolved; again changes nothing."""
         self.resolved_ns.setdefault(market_id, now_ns)
 
-    # --- what the account shows -------------------------------------------------------------------
+    # --- reads of the account --------------------------------------------------------------------
 
     def on_open(self, proven_from_ns: int) -> None:
         """The books are open. The balance did not contain the payout of shares that positions begun
@@ -140,7 +139,7 @@ class Settlement:
         return [(key, self._gone[key]) for key in held if key in self._gone]
 
     def gone(self) -> list[Waiting]:
-        """The resolved rungs whose shares the books hold and the positions show no more."""
+        """The resolved rungs with inventory in the books and no position at the venue."""
         gone: list[Waiting] = []
         for market_id in self._book.held_markets():
             if market_id in self.resolved_ns and market_id in self._gone:
@@ -208,7 +207,6 @@ class Settlement:
         self._winners.update(winners)
 
     def forget_event(self, event_ticker: Ticker) -> None:
-        """Drop the markets of an event."""
         for market_id in self.rungs_of(event_ticker):
             del self._listed[market_id]
             self.resolved_ns.pop(market_id, None)

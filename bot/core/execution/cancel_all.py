@@ -88,8 +88,8 @@ _LIST_BUSY_NS: Final = 2 * NS_PER_SECOND
 
 _REPEAT_FIRST_NS: Final = NS_PER_SECOND // 4
 _REPEAT_MAX_NS: Final = 5 * NS_PER_SECOND
-"""Retry a cancel without an answer after 0.25, 0.5 .. 5 s; one that the venue rejected for a reason
-of the order's own, after 5 s."""
+"""Backoff of retries of a cancel after a timeout: 0.25, 0.5 .. 5 s. One that the venue rejected for
+a reason of the order's own is retried after 5 s."""
 
 _STARVED_NS: Final = NS_PER_SECOND // 50
 """Where no token was left, retry so much later."""
@@ -347,7 +347,7 @@ class CancelAll:
         self._venue.on_accept(m.CancelResting(order_id), begun_ns)
 
     def _repeat(self, target: _Target) -> None:
-        """Retry after a pause that doubles, for ever."""
+        """Retry with a backoff that doubles; the number of retries has no bound."""
         wait_ns = min(_REPEAT_MAX_NS, _REPEAT_FIRST_NS << min(target.repeats, 8))
         target.repeats += 1
         target.due_ns = self._now_ns + wait_ns

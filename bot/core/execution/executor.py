@@ -1,8 +1,8 @@
-"""From wishes to requests: what leaves now, in which order, and what waits.
+"""From wishes to requests: which leave now, in which order, and which wait.
 
 Cancels go first. Then the candidates for a token, the most valuable first: amends, creates, and
-reads of orders that may have filled; where orders are few for what is wanted, a side without any
-before more of another. Each is admitted by every limit at the instant it leaves.
+reads of orders that may have filled. Where not all new orders fit, a side without any comes before
+more of another. Every limit of exposure, cash and throttle is checked at the instant of sending.
 Nothing is queued: a request that cannot leave is planned again once something has changed.
 """
 
@@ -41,7 +41,7 @@ from venue.wire.names import MarketId
 from venue.wire.requests import TimeInForce
 
 Ranked = tuple[float, int, MarketQuoter | None, Action | SuspectedFill]
-"""What may leave: less its value, its place among equals, its rung (None of a read), and itself."""
+"""A candidate: its negated value, its place among equals, its rung (None of a read), and itself."""
 
 
 def nearest_first(rows: Iterable[Ranked]) -> list[Ranked]:
@@ -88,8 +88,8 @@ _BID: Final = BookSide.BID
 _SHARE_CENTS: Final = PAYOUT_CENTS + 1
 """More than a share of any order locks, whatever its fee."""
 
-REFUSED_BEFORE: Final = "the venue has refused just this, and is not asked again"
-"""What keeps a create from leaving that was refused as something that cannot succeed."""
+REFUSED_BEFORE: Final = "the venue has rejected just this: no retry"
+"""Shown for a create that was rejected as one that cannot succeed: no retry."""
 
 _COUNTED: Final = (
     HeldBack.PACE,
@@ -98,7 +98,7 @@ _COUNTED: Final = (
     HeldBack.EXPOSURE,
     HeldBack.CASH,
 )
-"""What the counter `held_back` has a row for."""
+"""The rows of the counter `held_back`."""
 
 _CANCEL_INSTEAD: Final[Mapping[HeldBack | None, str]] = {
     HeldBack.SIZE: "too much here",
@@ -118,7 +118,7 @@ _SAID: Final[Mapping[HeldBack, str]] = {
 
 
 class OrderExecutor:
-    """Carries wishes out."""
+    """Sends the wanted actions, within every limit."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class OrderExecutor:
         that the strategy saw last.
 
         While a write of ours is in flight the view is stale. A quote that fills on arrival would
-        be sent again at each answer meanwhile, at a price that the strategy has not seen.
+        be sent again at each answer, at a price that the strategy has not seen.
         """
         if isinstance(wish, CreateAction):
             side, price = wish.book_side, wish.price
@@ -177,7 +177,7 @@ class OrderExecutor:
         facing = 1 if side is _BID else 0
         if not _reaches(side, price, (rung.state.bids, rung.state.asks)[facing]):
             return False
-        # What it reaches may be an order of ours that is on its way out: that it does not wait for.
+        # It may meet an order of ours whose cancel is in flight: it does not wait for that.
         others = rung.state.without_own(self._desk.live(rung.market_id))
         return _reaches(side, price, others[facing]) and not _reaches(
             side, price, rung.state.external[facing]
@@ -186,8 +186,8 @@ class OrderExecutor:
     # --- cancels ----------------------------------------------------------------------------------
 
     def pull_growth(self) -> None:
-        """Cancel orders that could grow a position where only shrinking one is allowed: while the
-        books are in doubt, or positions are to be flat. The oldest orders stay."""
+        """Cancel orders that could add exposure while only reductions of inventory are allowed:
+        while the books are in doubt, or the operator flattens. The oldest orders stay."""
         all_shrink_only, signs = self.checks.all_shrink_only, self._out.inconsistencies
         if not (all_shrink_only or signs.signs):
             return
@@ -222,7 +222,7 @@ class OrderExecutor:
         """True if an order may be cancelled for a replacement. Else it would come back as it is, or
         smaller, at the back, or late. The limit that blocks it is counted."""
         if not self._may_follow(rung):
-            # Only a write opens a venue that takes none: nothing is given up for it.
+            # The venue takes no writes but a probe: give up no order for one.
             return self._denied(rung, wish) if self.venue.reopens_ns is not None else False
         if limit := self._no_room(rung, wish, now_ns):
             if not rung.is_side_suspended(wish.order.book_side, now_ns):
@@ -236,7 +236,7 @@ class OrderExecutor:
         return rung.may_send and self.venue.reopens_ns is None
 
     def _no_room(self, rung: MarketQuoter, wish: CancelAction, now_ns: int) -> str:
-        """The limit that leaves no room now for what takes an order's place; empty if none."""
+        """The limit that leaves no room now for an order's replacement; empty if none."""
         if not self._throttle.admits(rung.market_id, now_ns, 2):  # the cancel counts, too
             return "pace"
         if wish.more is not None:
@@ -301,7 +301,7 @@ class OrderExecutor:
                 self._cancel(rung, candidate.order, why, now_ns)
 
     def _report_resting(self) -> None:
-        """Others that spend from the same budget leave tokens for the cancels of our orders."""
+        """Other traders on the same rate limit leave tokens for the cancels of our orders."""
         if (count := len(self._desk.live_orders)) != self._resting:
             self._resting = count
             self._out.rests(count)
@@ -396,7 +396,7 @@ class OrderExecutor:
         return is_beyond and sign * canonical(own.outcome, price) < sign * own.yes_price
 
     def _send_take(self, rung: MarketQuoter, take: Take, now_ns: int) -> bool:
-        """True if an order of a take left. What cannot leave now is dropped, and counted."""
+        """True if an order of a take left. A take that cannot leave now is dropped, and counted."""
         orders = self._desk.live(rung.market_id)
         fate = barred(take, orders)
         if fate is not None:
@@ -455,13 +455,13 @@ class OrderExecutor:
         return {id(each): turn for turn, each in enumerate(leaving, 1)}
 
     def held_back(self, rung: MarketQuoter, wish: Action, now_ns: int) -> str:
-        """What keeps a wish from leaving now, in a few words; empty when nothing does. The same
-        questions as where it leaves, and nothing is changed by asking."""
+        """Why a wish may not leave now, in a few words; empty when it may. The same checks as at
+        sending; changes nothing."""
         if isinstance(wish, CancelAction):
             if self.venue.holds_cancels(now_ns):
                 return "the venue is halted"
             if wish.gives_way and not self._may_follow(rung):
-                return "what is to take its place may not leave now"
+                return "its replacement may not leave now"
             if wish.gives_way and (limit := self._no_room(rung, wish, now_ns)):
                 refused = _refused_of_late(rung, wish.order.book_side, now_ns)
                 return refused or f"no room left for more: {limit}"
@@ -473,14 +473,14 @@ class OrderExecutor:
         verdict = self.checks.may_send(rung, wish, now_ns)
         reason = verdict.reason
         if reason is not HeldBack.VENUE and self._meets_unshown(rung, wish):
-            return "others have come to its price since the strategy was asked"
+            return "the market moved to this price after the strategy ran: requoting"
         if reason is None:
             return ""
         if reason is HeldBack.IN_FLIGHT:
-            return f"{self._out.writes_in_flight} requests are under way"
+            return f"{self._out.writes_in_flight} requests are in flight"
         if reason is HeldBack.PACE:
             wait_s = (self._throttle.opens_ns(rung.market_id, now_ns) - now_ns) / NS_PER_SECOND
-            return f"many writes of late: the next in {wait_s:.1f} s{instead}"
+            return f"throttled: the next write in {wait_s:.1f} s{instead}"
         if reason is HeldBack.SUSPENDED and isinstance(wish, CreateAction):
             return _refused_of_late(rung, wish.book_side, now_ns)
         if isinstance(wish, AmendAction) and reason in _CANCEL_INSTEAD:
@@ -490,8 +490,8 @@ class OrderExecutor:
         return verdict.detail or f"no room left: {reason}"
 
     def _denied(self, rung: MarketQuoter, wish: Action) -> bool:
-        """A wish is held back by a limit. Where other events have taken since what this one was
-        decided by, it is decided again: otherwise it would plan the same until something moves."""
+        """A limit holds a wish back. If other events have used up the room since this one was
+        decided, decide it again: else it plans the same until something moves."""
         rung.denied(wish)
         decided_cents = rung.ladder.loss_limit_cents
         if decided_cents is not None:
@@ -508,8 +508,8 @@ def _reaches(side: BookSide, price: Price, theirs: Levels) -> bool:
 
 
 def _refused_of_late(rung: MarketQuoter, side: BookSide, now_ns: int) -> str:
-    """Until when no new order of a side is asked for after a refusal; empty while any may be."""
+    """When to retry a new order of a side after a reject; empty while any may leave."""
     if not rung.is_side_suspended(side, now_ns):
         return ""
     left_ns = rung.side_suspended_until_ns[side] - now_ns
-    return f"refused of late: asked again in {left_ns / NS_PER_SECOND:.1f} s"
+    return f"refused: retry in {left_ns / NS_PER_SECOND:.1f} s"

@@ -63,13 +63,13 @@ class KillSwitch:
         self._out = out
         self.judge_due_ns = 0
         self._marks: dict[MarketId, float] = {}
-        self._unmarked: dict[MarketId, tuple[int, int]] = {}  # what was held of the other rungs
+        self._unmarked: dict[MarketId, tuple[int, int]] = {}  # inventory of the other rungs
         self._latched_ns = 0
         self._seen_flat = False
         self._cancel_health = CancelHealth()
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
-        """Hold to other limits from here on; what is beyond the old ones by now has tripped."""
+        """Change the limits. A breaker already beyond the old ones trips."""
         self.breakers.set_limits(limits_of(settings.breakers, settings.risk), now_ns)
 
     def hold_back_cap(self, own_side: tuple[MarketId, BookSide], fault: str, now_ns: int) -> None:
@@ -81,7 +81,7 @@ class KillSwitch:
             self._out.note("error", "beyond_caps", market_id=market_id, fault=fault)
             self._quoting.suspend_side(market_id, side, "beyond_caps", _CAPPED_PARK_NS, now_ns)
 
-    # --- what the breakers hear -------------------------------------------------------------------
+    # --- events for the breakers ------------------------------------------------------------------
 
     def cancel_answered(self, own: OwnOrder, answer: Answer, now_ns: int) -> None:
         """A cancel came back: where none works for long, nothing may be placed until one does."""
@@ -90,7 +90,7 @@ class KillSwitch:
             self._out.hold("cancels_fail", text)
 
     def on_fills(self, fresh: Sequence[model.Fill], now_ns: int) -> None:
-        """Fills were booked that had not been: what the fills breakers count."""
+        """New fills were booked: the fills breakers count them."""
         ours = [fill.qty for fill in fresh if self._quoting.is_ours(fill.market_id)]
         if ours:
             self.breakers.on_fills(len(ours), sum(ours), now_ns)
@@ -110,10 +110,10 @@ class KillSwitch:
         return self.breakers.judge(pnl_cents, self._desk.oldest_unknown_ns(now_ns), now_ns)
 
     def _pnl_cents(self) -> int:
-        """Profit of everything booked, shares at the last belief there ever was of them.
+        """Profit of everything booked, inventory at its last known fair value.
 
-        A belief that is missing for a while must not look like a loss, nor the first one of a rung
-        whose shares counted for nothing until then like a gain.
+        A stale fair value must not look like a loss, nor the first one of a rung whose inventory
+        counted for nothing until then like a gain.
         """
         marks, book = self._marks, self._ledgers.book
         known = len(marks)
@@ -141,7 +141,7 @@ class KillSwitch:
         return book.pnl_cents(marks)
 
     def forget_marks(self, rungs: Iterable[MarketId]) -> None:
-        """Nothing is held of these rungs any more, and nothing ever will be."""
+        """These rungs are over, without inventory of ours."""
         for market_id in rungs:
             self._marks.pop(market_id, None)
 
@@ -180,7 +180,7 @@ class KillSwitch:
         self._seen_flat = False
 
     def unlatch(self, *, looked: bool) -> None:
-        """The latch is gone. looked: a person has removed it, so all is counted from nothing."""
+        """The latch is gone. looked: a person removed it, so the breakers count from zero."""
         if looked and self.latched:
             self.breakers.rearm()
         self.latched = ""
@@ -188,7 +188,7 @@ class KillSwitch:
             self._out.clear(name)
 
     def verify_flat(self, custody: OpenOrderSync, now_ns: int) -> None:
-        """While latched: have it shown that nothing of ours rests, or say what does."""
+        """While latched: prove by a read that no order of ours rests, or list those that do."""
         if len(self._desk.live_orders):
             self._seen_flat = False
         if self._seen_flat:
@@ -202,7 +202,7 @@ class KillSwitch:
 
 
 def _listed(left: DrainComplete) -> str:
-    """The exact list of what may rest; empty where a read has shown that nothing does."""
+    """The exact list of possibly resting orders; empty once a read shows none."""
     if not (left.left or left.unknown or left.unshown):
         return ""
     resting = ", ".join(left.left) or "none known"

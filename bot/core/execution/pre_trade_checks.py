@@ -1,4 +1,4 @@
-"""The one door: whether an amend or a create may leave now, and if not, why.
+"""The one door: may an amend or a create leave now, and if not, why.
 
 `PreTradeChecks.may_send` asks every limit once and changes nothing. What the bot does after each
 `HeldBack` is in `executor`. Behind the door only the breakers of rates (`CircuitBreakers`) and the
@@ -30,11 +30,11 @@ _BID: Final = BookSide.BID
 _BUY: Final = Side.BUY
 
 _SHARES_DIFFER: Final = "position_differs"
-"""The finding under which nothing may grow a position, whatever the market."""
+"""The finding under which nothing may add exposure on any market."""
 
 
 class HeldBack(enum.StrEnum):
-    """Why a request may not leave now."""
+    """The reasons to hold a request back."""
 
     TOKENS = "tokens"  # one of its kind was denied a token at this instant
     VENUE = "venue"  # the venue takes no writes, but for a probe
@@ -44,7 +44,7 @@ class HeldBack(enum.StrEnum):
     RESTING_ORDERS = "resting_orders"
     TIME_TO_FLAT = "time_to_flat"
     EXPOSURE = "exposure"
-    SHRINK_ONLY = "shrink_only"  # it could grow a position
+    SHRINK_ONLY = "shrink_only"  # it could add exposure
     CASH = "cash"
     SIZE = "size"  # the venue takes an amend's size for the order's total
     FULL = "full"  # as many orders as are kept at all
@@ -54,7 +54,7 @@ class HeldBack(enum.StrEnum):
 
 
 class Verdict(NamedTuple):
-    """What the door says."""
+    """The answer of `may_send`."""
 
     reason: HeldBack | None = None  # None: it may leave
     qty: int = 0  # of a create, the shares that may leave
@@ -86,14 +86,13 @@ class PreTradeChecks:
         self.venue = VenueAvailability(out.note)
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
-        """Hold to other settings from here on."""
         self._settings = settings
         self.throttle.set_pace(settings.pace, now_ns)
 
     def may_send(
         self, rung: MarketQuoter, action: AmendAction | CreateAction, now_ns: int
     ) -> Verdict:
-        """What of an amend or a create may leave now, or why nothing may. Changes nothing."""
+        """The part of an amend or create that may leave now, or the reason why none may. Pure."""
         is_create = isinstance(action, CreateAction)
         if self._out.dry_ns.get(Priority.CREATE if is_create else Priority.AMEND) == now_ns:
             return Verdict(HeldBack.TOKENS)
@@ -202,11 +201,11 @@ class PreTradeChecks:
 
     @property
     def all_shrink_only(self) -> bool:
-        """True while no order on any market may grow a position."""
+        """True while no order on any market may add exposure."""
         return bool(self._quoting.flattening or _SHARES_DIFFER in self._out.findings)
 
     def shrinks_only(self, rung: MarketQuoter) -> bool:
-        """True if new orders on a market may only shrink a position."""
+        """True if new orders on a market may only reduce inventory."""
         signs = self._out.inconsistencies
         return (
             bool(self._quoting.flattening)
@@ -216,8 +215,8 @@ class PreTradeChecks:
         )
 
     def _shrinks(self, own: OwnOrder, amend: Amend) -> bool:
-        """True if all orders of a side still only shrink a position once this change is carried
-        out; fills may come before it."""
+        """True if all orders of a side still only reduce inventory after this change; fills may
+        come while it is in flight."""
         others = sum(
             each.max_fillable
             for each in self._desk.live(own.market_id)

@@ -1,10 +1,10 @@
 """Orders of ours that may have filled, and the cheapest reads that would show it.
 
 No fill is pushed to us (S11), but every match is printed. A print at the price of an order of ours
-may have been ours in part, one beyond it was ours in whole, and where a level shows less than we
-have there, we have lost some. Such a sign is worth a read by its shares, and that read competes
-for a token with the writes. For several orders one page of the fills and one of the open orders
-cost less. A read may lag: begun too soon after the sign it ends none.
+may have filled ours in part, one beyond it filled ours whole, and a level that shows less than we
+have there has filled some. Such a sign is worth a read by its shares, and that read competes for a
+token of the rate limit with the writes. For several orders one page of the fills and one of the
+open orders cost less. A read may be stale: begun too soon after the sign it ends none.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -47,7 +47,7 @@ class SuspectedFill(msgspec.Struct):
 
     @property
     def value(self) -> float:
-        """The value of a read, in cents: the exposure that it would show."""
+        """The value of a read, in cents: the exposure that it would reveal."""
         return RISK_CENTS * self.shares
 
     @property
@@ -144,7 +144,7 @@ class SuspectedFills:
         return is_cheaper
 
     def on_read_sent(self, fills: Iterable[SuspectedFill], now_ns: int) -> None:
-        """Reads of these were requested; should they lag, they are due once more."""
+        """Reads of these are in flight; retry those that turn out stale."""
         for fill in fills:
             fill.due_ns = max(fill.seen_ns + self._lag_ns, now_ns + RETRY_NS)
         self._refresh_due()

@@ -1,4 +1,4 @@
-"""A venue that takes no writes, or cancels alone: nothing is sent to it but a probe."""
+"""The venue's suspensions: while it takes no writes, or cancels alone, only a probe is sent."""
 
 from collections.abc import Callable
 from typing import Final
@@ -28,7 +28,7 @@ class VenueAvailability:
         return self.is_halted and self.reopens_ns is not None and now_ns < self.reopens_ns
 
     def on_probe(self, now_ns: int) -> None:
-        """A write has left while it takes none: the next one waits."""
+        """A probe is in flight: the next one waits."""
         self.reopens_ns = now_ns + _PROBE_NS
 
     def on_reject(self, code: str, now_ns: int) -> None:

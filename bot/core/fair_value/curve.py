@@ -176,7 +176,7 @@ class ProbitLine(msgspec.Struct, frozen=True):
 
 
 class _RungFit:
-    """What the curve keeps of one rung."""
+    """The curve's state of one rung."""
 
     def __init__(self, u: float) -> None:
         self.u = u  # log strike
@@ -496,7 +496,7 @@ class FairCurve:
         self._published, self.moved = tuple(fairs), moved
 
     def _forget_values(self) -> tuple[Fair | None, ...]:
-        """No source says anything: no rung has a value."""
+        """Without any source no rung has a value."""
         count = len(self._us)
         self._fairs, self.all_cents = [None] * count, [math.nan] * count
         self.drawn_cents = ()

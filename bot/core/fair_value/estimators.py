@@ -1,7 +1,7 @@
 """Estimates of one rung's fair value from its own data, and how sure they are.
 
 Values are canonical YES cents, variances cents squared, times integer nanoseconds, ages seconds.
-Constants marked (judgement) are starting points that nobody has measured.
+Constants marked (judgement) are unmeasured starting points.
 """
 
 import math

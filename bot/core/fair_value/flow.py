@@ -69,7 +69,7 @@ NO_FILLS: Final = AdverseSelection(None, None)
 
 
 class FlowModel:
-    """What one event has taught."""
+    """The flow model of one event."""
 
     def __init__(self) -> None:
         self.intensity: Intensity | None = None  # until enough was printed

@@ -1,8 +1,8 @@
 """Reconciles our open orders with the venue's: at the start, while quoting and at a stop.
 
-A read that began too soon after our last write is stale; this file schedules the reads that are
-missing. At the start a policy cancels, keeps or leaves alone the
-orders in our rungs that this run did not place, and nothing is quoted before that is done.
+A read that began too soon after our last write is stale; this file schedules the missing reads. At
+the start a policy cancels, keeps or leaves alone the orders in our rungs that this run did not
+place, and nothing is quoted before that.
 """
 
 from collections import OrderedDict
@@ -23,8 +23,8 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import OrderId, Ticker
 
 _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
-"""Orders to be kept may wait so long, and four read lags, for their books and the account; then
-they are cancelled, because nobody watches them."""
+"""Timeout, on top of four read lags, for the books and account of orders to be kept; then they are
+cancelled, because nobody watches them."""
 
 _LOGGED_MAX = 1_000
 _UNREADABLE_SHOWN = 5
@@ -101,7 +101,7 @@ class OpenOrderSync:
 
     def _merge(self, own: OwnOrder, row: model.Order, begun_ns: int, now_ns: int) -> None:
         if own.is_shown_as_known(row):
-            return  # as most are: the desk would find nothing in it either
+            return  # as most are: there is nothing to reconcile
         before = _planned_by(own)
         self._desk.on_order_row(own, row, begun_ns, now_ns)
         if before != _planned_by(own):
@@ -134,7 +134,7 @@ class OpenOrderSync:
         if phase in (Phase.QUOTING, Phase.PAUSED):
             self._adopted_ns = -1
             self._on_foreign(unknown, begun_ns, now_ns)
-        elif Resource.SERIES in self._account.done_ns:  # before, nobody knows our rungs
+        elif Resource.SERIES in self._account.done_ns:  # before, our rungs are unknown
             if not self._desk.closed_listed:
                 self._adopted_ns = begun_ns
             if not unknown:
@@ -190,8 +190,7 @@ class OpenOrderSync:
         those that the policy keeps or leaves alone, and orders of an earlier run elsewhere.
 
         An undecided create of ours may be among them: then it counts twice until both are closed.
-        To wait instead could last for ever, for the orders may lock the very cash without which
-        the re-sent create is refused.
+        Waiting could last for ever: the orders may lock the cash that its retry needs.
         """
         is_start = phase is Phase.STARTING
         refuses = self._policy is Strangers.REFUSE and (
@@ -265,7 +264,7 @@ class OpenOrderSync:
         self._foreign = ids
 
     def _set_foreign(self, orders: Sequence[model.Order]) -> None:
-        """Somebody else has these orders in our rungs, and no others."""
+        """These are all foreign orders in our rungs."""
         self._foreign = frozenset(order.order_id for order in orders)
         self._quoting.foreign_in({order.market_id for order in orders})
         shown = ", ".join(f"{order.order_id} on {order.ticker}" for order in orders[:_SHOWN_MAX])
@@ -318,7 +317,7 @@ class OpenOrderSync:
         if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
             self._cancel_kept(now_ns)
         if len(self._desk.live_orders):
-            # It may fill until it is closed: reads from before show too little.
+            # It may fill until it is closed: earlier reads are stale.
             self._live_ns = now_ns
             return False
         quiet_ns = max(self._previous_run_ns, self._desk.last_write_ns, self._live_ns)
@@ -357,7 +356,7 @@ class OpenOrderSync:
         self._out.effects.append(m.OrdersAdopted(ids))
 
     def _cancel_kept(self, now_ns: int) -> None:
-        """Keep nothing any more; a later list must not bring one of the orders back."""
+        """Keep nothing; a later list must not bring one of the orders back."""
         kept, self._kept = self._kept, {}
         for order_id in kept:
             self._journaled.pop(order_id, None)
@@ -420,7 +419,7 @@ def enforce_lowered_limits(quoting: QuotingEngine, desk: OrderManager) -> int:
     all older ones. Returns how many.
 
     An amend to a smaller size may come after fills and then adds to them, so it cannot bring an
-    order back below a limit. An order that only shrinks a position is within every limit of loss
+    order back below a limit. An order that only reduces inventory is within every limit of loss
     and position, but the number and the size of orders hold for all. Each event is looked at with
     the orders of the others live. The cancels count for no breaker: the operator wants them.
     """

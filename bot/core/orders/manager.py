@@ -1,5 +1,5 @@
-"""Every own order that may be live or has fills that are not booked: the requests about it, and
-the meaning of every answer, read and list.
+"""Own orders that may be live or have unbooked fills: requests about them, and the meaning of every
+answer, read and list.
 
 An answer becomes an event of `transitions` by the errors table. Due times become recovery requests:
 retry a create after a timeout with the same bytes, cancel and read an order whose amend timed out,
@@ -62,11 +62,11 @@ REPEAT_NS: Final = 200 * NS_PER_MS
 """The first retry of a create or cancel after a timeout."""
 
 UNKNOWN_OLD_NS: Final = 30 * NS_PER_SECOND
-"""An order unknown for so long raises an alert; it stays unknown all the same."""
+"""An order unknown for so long raises an alert; its exposure stays counted."""
 
 CANCEL_AGAIN_NS: Final = 10 * NS_PER_SECOND
 """Retry of a cancel that a halted market rejected, or of an order that nothing finds. A new state
-of the market, or a read that shows the order, comes before it."""
+of the market, or a read that shows the order, brings the retry forward."""
 
 MISSING_FOR_NS: Final = 10 * NS_PER_SECOND
 """An order that neither lists nor reads have shown for so long is cancelled: the answer is the
@@ -82,7 +82,7 @@ ENDED_IDS_MAX: Final = 20_000
 """Ids of ended orders, so that a stale list does not make our own order an unknown one. 3 MB."""
 
 ENDED_KEPT_NS: Final = 1_800 * NS_PER_SECOND
-"""Their age at most, far above the lag of a list."""
+"""Their age at most, far above the latency of a list."""
 
 STRAYS_MAX: Final = 1_000
 """Slots at which an order of ours may yet appear that no list showed."""
@@ -115,7 +115,7 @@ class OrderManager:
         self._by_id: dict[OrderId, OwnOrder] = {}
         self._attention: dict[OwnOrder, None] = {}
         self.unknown: dict[OwnOrder, int] = {}
-        """Orders with a write that has no definite answer, and suspected ones, and since when."""
+        """Orders with a write in flight or after a timeout, and suspected ones; since when."""
         self.unsettled: dict[OwnOrder, int] = {}
         """Ended orders with fills that are not all booked, and since when."""
         # When it ended, and its client_order_id; empty for an order that was found resting.
@@ -128,7 +128,7 @@ class OrderManager:
         self.amends_of_size = True
         """False once the venue took an amend's qty for the order's total."""
         self.last_write_ns = 0
-        """When any write of ours was last answered."""
+        """The last answer to any write of ours."""
         self._foreign_responses = 0
         self._filled_fell: dict[OwnOrder, int] = {}
         """Closed orders that a read showed with fewer fills, and when to read each again."""
@@ -204,7 +204,6 @@ class OrderManager:
         return name not in ("", own.client_order_id) or ended_ns < own.placed_ns
 
     def live_order(self, order_id: OrderId) -> OwnOrder | None:
-        """The live order with this id."""
         return self._by_id.get(order_id)
 
     def has_open_ids(self) -> bool:
@@ -241,7 +240,7 @@ class OrderManager:
     # --- indexes ----------------------------------------------------------------------------------
 
     def add_order(self, own: OwnOrder) -> None:
-        """Keep an order from now on. At the bound an adopted one waits for the next list."""
+        """Index an order. At the bound an adopted one waits for the next list."""
         is_adopted = own.from_previous_run and own.cancel_requested and own.order_id is not None
         if is_adopted and len(self.live_orders) >= LIVE_MAX:
             return
@@ -344,7 +343,7 @@ class OrderManager:
     # --- sending ----------------------------------------------------------------------------------
 
     def send_create(self, own: OwnOrder, request: Create, now_ns: int) -> bool:
-        """Send a first create; the order is kept if it left.
+        """Send a first create; keep the order if the request left.
 
         False, and nothing changed, without a token, at a bound, or when the same create was
         rejected before as one that cannot succeed.
@@ -387,17 +386,17 @@ class OrderManager:
         return True
 
     def on_market_change(self, market_id: MarketId, now_ns: int) -> None:
-        """The venue shows another state of a market: retry the cancels that wait there."""
+        """A market changed state: retry the cancels that wait there."""
         for own in self.live(market_id):
             if own.cancel_requested and own.can_cancel:
                 own.due_ns = min(own.due_ns, now_ns)
 
     def send_due(self, now_ns: int) -> None:
-        """Send the retries and reads that are due for orders whose state is not known.
+        """Send the retries and reads that are due for orders of unknown state.
 
         A retry may place a create at a price that is no longer wanted. It has been counted at its
-        full size since it first left, so every limit has room for it. Its cancel leaves as soon as
-        the response shows its id.
+        full exposure since it first left, so every limit has room for it. Its cancel leaves as
+        soon as the response shows its id.
         """
         for own in list(self._attention):
             if own.state is _NEW_UNKNOWN:
@@ -427,8 +426,7 @@ class OrderManager:
             own.due_ns = NEVER_NS
 
     def _hedge_cancel(self, own: OwnOrder, now_ns: int) -> None:
-        """Send a cancel once more while the first is in flight; the first answer that decides it
-        counts."""
+        """Hedge: retry a cancel while the first is in flight; the first decisive answer counts."""
         assert own.order_id is not None
         if self._out.send(
             CancelResting(own.order_id), Priority.CANCEL, "no answer yet", now_ns, own
@@ -535,7 +533,7 @@ class OrderManager:
         return row
 
     def was_refused(self, order: QtyOrder) -> bool:
-        """True if the same create was rejected before as one that cannot succeed."""
+        """True if the same create was rejected as one that cannot succeed: no retry."""
         return self.rejects.is_blocked(Create(order, RequestBody(b""), False))
 
     def _on_create_answer(
@@ -561,7 +559,7 @@ class OrderManager:
             return
         if row is not None and row.sequenced is Sequenced.DECIDED:
             denied_ns = own.mark_not_found(now_ns)
-            # Slow lists need longer to rule it out; where an equal order rests they never do.
+            # Stale lists need longer to rule it out; where an equal order rests they never do.
             wait_ns = max(self._resend_refused_ns, now_ns - denied_ns)
             own.due_ns = now_ns + min(wait_ns, self._resend_refused_max_ns)
         else:
@@ -671,7 +669,7 @@ class OrderManager:
         else:
             own.due_ns = now_ns + REPEAT_NS
         if event in (OrderEvent.TOO_LATE, OrderEvent.NOT_FOUND, OrderEvent.TIMEOUT) and own.is_live:
-            # Cancels may be retried faster than reads lag: they postpone no read that is due.
+            # Retries of cancels are faster than the latency of reads: they postpone no due read.
             own.read_due_ns = own.read_due_ns or now_ns + self._staleness.read_lag_ns
 
     def _is_hedged(self, own: OwnOrder) -> bool:
@@ -969,7 +967,7 @@ def _rejects_another(request: Request, answer: Rejected) -> bool:
 
 
 def is_news(own: OwnOrder, request: Request, answer: Answer) -> bool:
-    """True if an answer may change what we know of an order; a read often does not."""
+    """True if an answer may change an order's state; a read often does not."""
     if isinstance(request, ReadOrder) and isinstance(answer, Ok):
         return not isinstance(answer.body, OrderBody) or not own.is_shown_as_known(
             answer.body.order

@@ -56,7 +56,7 @@ Slot = tuple[MarketId, str, str, Price]
 
 
 class Tag(NamedTuple):
-    """Why an order was placed, for the account of profit."""
+    """The reason for an order, for the attribution of profit."""
 
     level: int
     """The place of its quote on its side, 0 at the touch; -1 when it is no quote of the plan."""
@@ -81,7 +81,7 @@ def tag_of(planned: Iterable[Quote], side: BookSide, price: Price, strategy: str
 
 
 class Suspicion(msgspec.Struct, frozen=True):
-    """Why an order is suspected, and since when. Only a read clears it."""
+    """A suspicion about an order: why and since when. Only a read that is not stale clears it."""
 
     finding: OrderFinding
     why: str
@@ -120,7 +120,7 @@ class Contradiction(enum.StrEnum):
 
 
 class OwnOrder:
-    """One order of ours, as a machine: give it every answer and every read about it.
+    """One order of ours, as a state machine: give it every answer and every read about it.
 
     Times are the bot's clock; `begun_ns` is when a read was sent. Nothing raises but an act that
     the table does not allow.
@@ -137,7 +137,7 @@ class OwnOrder:
         self.book_side = book_side(order.outcome, order.side)
         self.state = State.PENDING_NEW
         self.amend: Amend | None = None
-        """The change in flight, or without an answer."""
+        """The change in flight, or after a timeout."""
         self.cancel_requested = False
         """True if it is to be cancelled as soon as it can be."""
         self.from_previous_run = False
@@ -148,7 +148,7 @@ class OwnOrder:
         self.due_ns = now_ns
         """When to retry its create, or its cancel."""
         self.read_due_ns: int | None = None
-        """When to read it by its id; `NEVER_NS` while such a read is in flight."""
+        """When to reconcile it by a read of its id; `NEVER_NS` while such a read is in flight."""
         self.contradicted_ns: int | None = None
         """Since when reads contradict what we know of it."""
         self.suspicion: Suspicion | None = None
@@ -183,7 +183,7 @@ class OwnOrder:
         self.max_fillable = self.max_fillable_after(amend)
         """Shares that may yet fill, at most."""
         self.yes_prices: tuple[Price, ...] = (self.yes_price,)
-        """Every canonical price at which it may rest: two while a price amend has no answer."""
+        """Every canonical price at which it may rest: two while a price amend is in flight."""
         if amend is not None and amend.price is not None:
             self.yes_prices = (self.yes_price, canonical(self.outcome, amend.price))
 
@@ -195,7 +195,7 @@ class OwnOrder:
 
     @classmethod
     def left_behind(cls, intent: UnconfirmedCreate, now_ns: int) -> "OwnOrder":
-        """A create of an earlier run without an answer: retry it, then cancel it."""
+        """A create of an earlier run without an answer (timeout): retry it, then cancel it."""
         own = cls(intent, now_ns, "left by an earlier run")
         own.state = _NEW_UNKNOWN
         own.from_previous_run = own.cancel_requested = True
@@ -306,7 +306,7 @@ class OwnOrder:
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """Everywhere it may rest."""
+        """The slots at which it may rest: two while a price amend is in flight."""
         prices = [self.price]
         if self.amend is not None and self.amend.price not in (None, self.price):
             prices.append(Price(self.amend.price))
@@ -314,8 +314,8 @@ class OwnOrder:
         return tuple((*where, price) for price in prices)
 
     def exposure(self, amend: Amend | None) -> OpenExposure:
-        """The order as the limits count it with this change in flight: all that may fill, at the
-        worse of its possible prices.
+        """The exposure of the order with this change in flight: all that may fill, at the worse of
+        its possible prices.
 
         For one order a dearer purchase, or a cheaper sale, is worse in every outcome.
         """

@@ -41,7 +41,7 @@ NEVER_NS: Final = 2**62
 """A due time that does not come by itself."""
 
 KEY_STOP_NS: Final = 10 * NS_PER_SECOND
-"""After a 401 or 403 nothing leaves for so long; then one request asks whether the key works."""
+"""Backoff after a 401 or 403; then one request probes the key."""
 
 TOO_MANY: Final = 429
 """The status of an answer that asks to wait."""
@@ -50,7 +50,7 @@ WAIT_DEFAULT_NS: Final = NS_PER_SECOND
 """How long a 429 without a readable Retry-After asks to wait."""
 
 HANGS_NS: Final = 3 * NS_PER_SECOND // 2
-"""A request without an answer for so long hangs: others do not wait for it."""
+"""A request in flight for longer hangs: others do not wait for it."""
 
 _HUNG_MAX: Final = 8
 """So many that hang are no hindrance to others: connections to spare there are no more."""
@@ -236,7 +236,7 @@ class Outbox:
         return self.writes_in_flight - min(hang, _HUNG_MAX) >= self.writes_max
 
     def probe_key(self, now_ns: int) -> None:
-        """Ask whether a refused key works again, where nothing else is sent on it: with a cancel of
+        """Probe a refused key, where nothing else is sent on it: with a cancel of
         what cannot exist, as often as a refused key may be tried. The trade key where there are
         others; the standby key while the trade key works."""
         if len(self._credentials) == 1:
@@ -258,7 +258,7 @@ class Outbox:
         self.purse.rests(resting, self._trade.user)
 
     def foreign_tokens(self) -> int:
-        """Tokens that somebody else took from our keys, where that is a finding; else 0."""
+        """Tokens that somebody else took from our rate limits, where that is a finding; else 0."""
         found = (each.purse.foreign for each in self._credentials.values())
         return sum(foreign.missing for foreign in found if foreign.is_found)
 
@@ -299,7 +299,7 @@ class Outbox:
             self.breakers.on_reject(now_ns)
 
     def _foreign_text(self) -> str:
-        """What somebody else takes from our keys, for a person; empty where that is no finding."""
+        """Foreign use of our rate limits, for a person; empty where that is no finding."""
         return "; ".join(
             f"somebody else took {each.purse.foreign.missing} tokens of the {key} key: fewer"
             f" requests of ours a second until that is over"
@@ -322,7 +322,7 @@ class Outbox:
         if name in refused or len(refused) < _REFUSED_NAMES_MAX:
             _count(refused, name)
         if is_unfit:
-            return  # it never left, whatever the venue does: nobody else is to wait for it
+            return  # it never left: no other request waits for it
         credential = self._credentials[pending.key]
         if answer.status == 0:
             credential.purse.unserved(retry_after_ns, now_ns)

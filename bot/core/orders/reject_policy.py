@@ -1,7 +1,7 @@
-"""What the bot does after a rejected write: one row for each `Advice` of the errors table.
+"""The bot's actions after a rejected write: one row for each `Advice` of the errors table.
 
 `venue.wire.errors` gives every code its advice, which is what a client may do. The row here is what
-this bot does: what the reject says of the order, what is never sent again, what pauses meanwhile.
+this bot does: the order event, the requests without a retry, and the pauses.
 """
 
 import enum
@@ -13,7 +13,7 @@ from venue.wire.errors import Advice
 
 
 class Then(enum.StrEnum):
-    """What the trader does once the order knows."""
+    """The trader's action after the order event."""
 
     NOTHING = "nothing"  # the order's own recovery, or the budget of the key, goes on
     SUSPEND_VENUE = "suspend_venue"  # no writes but a probe every five seconds
@@ -24,8 +24,6 @@ class Then(enum.StrEnum):
 
 
 class RejectPolicy(NamedTuple):
-    """A row."""
-
     then: Then = Then.NOTHING
     of_create: OrderEvent = OrderEvent.REJECTED  # of a new order: what happened to it
     of_change: OrderEvent = OrderEvent.REJECTED  # of an amend or a cancel: likewise

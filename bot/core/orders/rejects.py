@@ -1,4 +1,4 @@
-"""What became of our writes lately: refused creates and amends, cancels that fail, and orders that
+"""Recent outcomes of our writes: rejected creates and amends, failed cancels, and orders that
 somebody else cancelled.
 """
 
@@ -20,7 +20,7 @@ from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder
 
 BLOCKED_MAX: Final = 1_000
-"""Refused writes remembered; one that is forgotten is rejected once more and blocked again."""
+"""Rejected writes kept; a forgotten one is rejected once more and blocked again."""
 
 SIDES_MAX: Final = 1_000
 OFTEN: Final = 3

@@ -34,7 +34,7 @@ RAMP_NS: Final = 10 * NS_PER_SECOND
 _RAMP_PARTS: Final = 4
 
 _HUNGRY_NS: Final = 250 * NS_PER_MS
-"""For so long tokens are left to a denied user; it asks again at each Beat if it still wants."""
+"""So long tokens are kept for a denied user; it retries at each tick while it wants one."""
 
 CLAIM_MAX: Final = 4
 """Tokens that a user which has just come to want some may have before it is even with others."""
@@ -74,7 +74,7 @@ class ForeignUsageDetector:
 
     `_alone` is the venue's bucket if only we used it, each request counted when its response
     comes. A response must show at least what that held when the request was sent, less what was in
-    flight then and what was sent since. What is missing below that, somebody else took.
+    flight then and what was sent since. Somebody else took the tokens missing below that.
 
     missing: tokens, by the newest response that counts. is_found: it stayed above `MISSING_PART`
     of the limit for `PERSISTS_NS`. One burst of somebody else has flowed in again by then.
@@ -163,7 +163,7 @@ class RequestBudget:
         return self.tokens(now_ns) >= min(self.reserve + 2, self._bucket.burst)
 
     def opens_ns(self) -> int:
-        """When a request may leave again after the venue said to wait."""
+        """When to retry after the venue throttled us."""
         return self._closed_until_ns
 
     def report(self, now_ns: int) -> BudgetReport:
@@ -268,7 +268,7 @@ class RequestBudget:
         self._backoff_ns = 0
 
     def told_to_wait(self, retry_after_ns: int | None, now_ns: int) -> None:
-        """The venue refused for pace: nothing leaves before Retry-After and our own backoff."""
+        """The venue throttles us (429): nothing leaves before Retry-After and our own backoff."""
         self._wait(retry_after_ns, BACKOFF_NS_MAX, now_ns)
 
     def unserved(self, retry_after_ns: int | None, now_ns: int) -> None:
@@ -276,7 +276,7 @@ class RequestBudget:
         self._wait(retry_after_ns, UNSERVED_NS_MAX, now_ns)
 
     def _wait(self, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int) -> None:
-        """Refusals of requests that were already on their way do not lengthen the backoff."""
+        """Refusals of requests already in flight do not lengthen the backoff."""
         if now_ns >= self._closed_until_ns:
             longer_ns = max(BACKOFF_FIRST_NS, 2 * self._backoff_ns)
             self._backoff_ns = min(backoff_ns_max, longer_ns)
@@ -343,7 +343,7 @@ class WriteThrottle:
             bucket.spend_token(now_ns)
 
     def opens_ns(self, market_id: MarketId, now_ns: int) -> int:
-        """When one more create or amend of this market is within the pace."""
+        """When the throttle admits one more create or amend of this market."""
         return now_ns + max(bucket.wait_ns() for bucket in self._buckets(market_id, now_ns))
 
     def set_pace(self, settings: PaceSettings, now_ns: int) -> None:
@@ -368,4 +368,4 @@ class WriteThrottle:
 
 
 MARKETS_MAX: Final = 4_000
-"""Markets whose pace is kept: more than any series has rungs, so that only a bug reaches it."""
+"""Markets with a throttle of their own: more than any series has rungs."""

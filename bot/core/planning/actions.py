@@ -89,7 +89,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def free_shares(yes_qty: int, no_qty: int, orders: Iterable[OwnOrder]) -> tuple[int, int]:
-    """YES and NO shares held less those that our sells may still sell; may be below zero."""
+    """YES and NO inventory less the shares that our sells may still sell; may be below zero."""
     for own in orders:
         if own.side is Side.SELL:
             if own.outcome is Outcome.YES:

@@ -8,11 +8,12 @@ Nothing here sends, counts requests or knows limits of loss. The table:
     near, not worth the priority keep: a tick on the safe side, or bolder but still with an edge
     other price, worth it        amend the price: one request, no moment without a quote
     other route, or no partner   cancel, and create once that is over
-    a pair locked for too little cancel the purchase: sell the shares held instead
+    a pair locked for too little cancel the purchase: sell the inventory instead
     many at one price and route  cancel the newest of little priority; create it larger
     would cross our own order    wait: its own side's plan moves or cancels that one first
 
-A bid is `sell no` while free NO shares are held, else `buy yes`; an ask `sell yes` before `buy no`.
+A bid is `sell no` while there is free NO inventory, else `buy yes`; an ask `sell yes` before
+`buy no`.
 Our orders at one price are one resting level. Which level serves which target is the assignment of
 least cost: requests, priority lost, edge given up. The value of priority: `queue_value`.
 
@@ -151,7 +152,7 @@ class TargetLevel(msgspec.Struct, eq=False):
     """Shares that no order of ours serves yet."""
     is_served: bool = False
     promised: int = 0
-    """Shares held that are to be sold here: no purchase for another target gives way to them."""
+    """Inventory to be sold here: no purchase for another target gives way to it."""
 
 
 class RestingLevel(msgspec.Struct, frozen=True, eq=False):
@@ -164,16 +165,16 @@ class RestingLevel(msgspec.Struct, frozen=True, eq=False):
 
 
 class WorkingOrders:
-    """Our live orders on one market, and the shares held there that none of them may be selling.
+    """Our live orders on one market, and the inventory there that none of them may be selling.
 
-    A market keeps it until an order or the holding may have changed: a change calls
+    A market keeps it until an order or the inventory may have changed: a change calls
     `QuotingEngine.orders_changed` or `fills_booked`, or `may_go` where an order is only cancelled.
     """
 
     def __init__(self, orders: Sequence[OwnOrder], yes_qty: int, no_qty: int) -> None:
         self.everyone = orders
         self.to_cancel = [own for own in orders if own.cancel_requested and own.can_cancel]
-        """They are cancelled whatever is wanted."""
+        """They are cancelled whatever the targets."""
         yes, no = free_shares(yes_qty, no_qty, orders)
         self.free = {_BID: no, _ASK: yes}
         """Shares that a side may sell; below zero while sells are undecided."""
@@ -230,11 +231,11 @@ def plan_orders(
 ) -> Plan:
     """The changes that turn our orders into the wanted quotes of each side, the best first.
 
-    An order whose last write has no answer is left alone and counted at its price. It keeps new
-    orders of its side from being made (one live-or-possible order per slot). An order whose write
-    is in flight, or whose end is still to come, keeps as many shares from being made. So does a
-    take without an answer, which serves no target: it never rests. short: sides on which a limit
-    has cut new orders: no order there is cancelled to be replaced.
+    An order after a timeout is left alone and counted at its price; its side gets no new order (one
+    live-or-possible order per slot). An order with a write in flight, or to be cancelled, keeps as
+    many shares from being made. So does a take without an answer, which serves no target: it never
+    rests. short: sides on which a limit has cut new orders: no order there is cancelled to be
+    replaced.
     """
     actions: list[Action] = []
     again: list[int] = []
@@ -272,7 +273,7 @@ class _SidePlan(msgspec.Struct, eq=False):
     economics: QuoteEconomics
     is_short: bool
     free: int
-    """Shares held that may be sold here; sales of this plan take from it."""
+    """Inventory that may be sold here; sales of this plan take from it."""
     promised: int = 0
     """Of those, the shares promised to targets."""
     spares: list[OwnOrder] = []
@@ -311,9 +312,9 @@ class _SidePlan(msgspec.Struct, eq=False):
         levels = self._changeable_levels()
         pairs = self._match(levels, [each for each in self.targets.values() if not each.is_served])
         if self.free > 0:
-            # Promise the shares held to what the targets lack beside their orders: a new order is
-            # made there in any case, so that no purchase need give way to them. The best target
-            # first, with orders or without: else they would change hands with every order.
+            # Promise inventory to the shares that targets lack besides their orders: a new order
+            # is made there anyway, so no purchase gives way to a sale. The best target first,
+            # with orders or without: else the promise would move with every order.
             serving = {target.price: level for level, target in pairs if target is not None}
             for target in self.targets.values():
                 there = serving.get(target.price)
@@ -379,8 +380,8 @@ class _SidePlan(msgspec.Struct, eq=False):
         return gain
 
     def _locks_too_much(self, target: TargetLevel, own: OwnOrder, lacks: int) -> bool:
-        """True if a purchase locks pairs with shares held that are worth more than its priority and
-        the two requests of a sale. lacks: shares missing here."""
+        """True if a purchase locks pairs with inventory worth more than its priority and the two
+        requests of a sale. lacks: shares missing here."""
         if self.is_short or own.side is not _BUY:
             return False
         left = self.free - self.promised + target.promised
@@ -394,12 +395,11 @@ class _SidePlan(msgspec.Struct, eq=False):
         kept_cents += 2 * economics.request_cents(own.remaining)
         return economics.capital_cents * own.remaining > kept_cents
 
-    # --- shares held ------------------------------------------------------------------------------
+    # --- inventory --------------------------------------------------------------------------------
 
     def _offered(self, target: TargetLevel, resting: int = 0) -> int:
-        """Shares held that may be sold at a target: not promised elsewhere, and no more than are
-        missing beside `resting` shares there. 0 for too few to be worth a request: left to the
-        other route, or left out."""
+        """Inventory that may be sold at a target: not promised elsewhere, and no more than is
+        missing there besides `resting` shares. 0 for too few to be worth a request."""
         free = self.free - self.promised + target.promised
         offered = min(free, target.missing - resting)
         return offered if self._is_off(target, offered) else 0
@@ -468,7 +468,7 @@ class _SidePlan(msgspec.Struct, eq=False):
         """Each level with the target that it shall serve, at the least cost of all.
 
         A level serves the target of its own price before anything new comes there: a new order
-        beside a level that stays there for another target would be too much, and be cancelled.
+        at a level that stays for another target would be too much, and be cancelled.
         """
         if not levels or not targets:
             return [(level, None) for level in levels]
@@ -570,7 +570,7 @@ class _SidePlan(msgspec.Struct, eq=False):
         self.spares.extend(other for other in level.orders if other is not own)
         gain = self._gain(target, (own,))
         if self.free > 0 and self._sells_instead(target, own):
-            # Its priority is lost anyway, and a sale of shares held needs no cash.
+            # Its priority is lost anyway, and a sale of inventory needs no cash.
             why = "shares held now: sold instead"
             self.actions.append(CancelAction(own, why, gain, instead=is_bolder))
             return
@@ -605,7 +605,7 @@ class _SidePlan(msgspec.Struct, eq=False):
 
     def _count_unmatched(self) -> None:
         """Take what may rest of orders that serve no target from what the targets miss, the nearest
-        first: with new orders beside them, more might rest than is wanted."""
+        first: with further new orders, more might rest than the targets want."""
         for own in self.unmatched:
             if own.state is State.CLOSED_UNCONFIRMED:
                 continue  # nothing of it works any more
@@ -617,7 +617,7 @@ class _SidePlan(msgspec.Struct, eq=False):
                 left -= counted
 
     def _fill_up(self, target: TargetLevel) -> None:
-        """One or two new orders for what is missing at a target: held shares first, then cash."""
+        """One or two new orders for the shares missing at a target: inventory first, then cash."""
         side, price, qty = self.side, target.price, target.missing
         offered = self._offered(target)
         here = self._by_route(Side.SELL if offered else _BUY, price)
@@ -648,19 +648,19 @@ class _SidePlan(msgspec.Struct, eq=False):
             )
 
     def _by_route(self, route: Side, price: Price) -> list[OwnOrder]:
-        """Our orders at a price that sell shares held, or that buy."""
+        """Our orders at a price that sell inventory, or that buy."""
         orders = self.ours.orders[self.side]
         return [own for own in orders if own.side is route and price in own.yes_prices]
 
     def _is_full(self, here: list[OwnOrder], coming: int = 0) -> bool:
-        """True if no further order may rest at a price by a route, beside these and so many that
-        are moved there: a new one would be in their way, and they would go elsewhere."""
+        """True if these orders and those moved there fill a price by a route: a new order would
+        take the place of a moved one."""
         return len(here) + coming >= self.pace.orders_per_level_max
 
     def _merge(self, here: list[OwnOrder], target: TargetLevel, qty: int) -> bool:
         """True if the newest of several orders at a price by one route is cancelled, to come back
         larger by `qty`: where its priority is worth no more than a request, or no further order may
-        rest there. By the other route more may come beside it, by this one once it is over."""
+        rest there. By the other route more may come now, by this one once it is over."""
         if any(own.state is State.PENDING_CANCEL and own.why == MERGED for own in here):
             return True
         staying = [own for own in here if not own.cancel_requested]

@@ -42,8 +42,8 @@ _REPORTED_MAX: Final = 3
 
 _FUNDS_NS: Final = 10 * NS_PER_SECOND
 _FUNDS_AGAIN_NS: Final = 60 * NS_PER_SECOND
-"""After a reject for insufficient funds: by then balance and positions have been read again, and
-most of the writes in flight are over."""
+"""Throttle after a reject for insufficient funds: by then balance and positions are read, and most
+of the writes in flight are over."""
 
 
 class StrategySupervisor:
@@ -138,7 +138,7 @@ class QuotingEngine:
         self.supervisor = StrategySupervisor(self.ladders, out)
 
     def use_settings(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
-        """Hold to other settings from the next decision on; not for those in `ladders`."""
+        """Change the settings from the next decision on; not for those in `ladders`."""
         self.settings = settings
         self._make_strategy = make_strategy
         self.weighing.reconfigure(settings.risk)
@@ -316,7 +316,7 @@ class QuotingEngine:
 
     def on_own_write(self, shown: model.Order, now_ns: int, *, may_be_old: bool = False) -> None:
         """An answer to a write of ours showed this order: the book will show the change too.
-        may_be_old: the write was a repeated one, so it may have been carried out long ago."""
+        may_be_old: the write was a retry, so it may have been carried out long ago."""
         rung = self._rungs.get(shown.market_id)
         is_take = shown.time_in_force in _NEVER_RESTS
         if is_take and not shown.filled_qty:
@@ -414,8 +414,8 @@ class QuotingEngine:
     def suspend_for_funds(
         self, own: OwnOrder, code: str, now_ns: int, *, often: bool = False
     ) -> None:
-        """A reject for insufficient funds. often: not the first recent one. The reject of a retried
-        create is about that retry alone: once its fate is known, funds may suffice."""
+        """A reject for insufficient funds. often: not the first recent one. The reject of a retry
+        concerns that retry alone: once the fate of the create is known, funds may suffice."""
         if own.state is not State.NEW_UNKNOWN:
             for_ns = _FUNDS_AGAIN_NS if often else _FUNDS_NS
             self.suspend_side(own.market_id, own.book_side, code, for_ns, now_ns)
@@ -500,7 +500,7 @@ def _listed_now(
     events: Iterable[model.Event], known: Sequence[model.Event]
 ) -> Iterator[model.Event]:
     """The events of a newer read of the series, their tickers in upper case. A known event that the
-    read lacks comes without any rung, for nobody knows whether they trade; a settled event may
+    read lacks comes without any rung, for it is unknown if they trade; a settled event may
     leave the list."""
     shown = set()
     for event in map(_spelled_event, events):

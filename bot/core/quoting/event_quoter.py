@@ -249,7 +249,7 @@ class MarketQuoter:
         return len(sides) == len(BookSide)
 
     def reconfigured(self) -> None:
-        """The pace of its event changed: plan again."""
+        """The throttle of its event changed: plan again."""
         self.state.queue_power = self.ladder.pace.queue_power_pct / 100
         for steady in self._steady:
             steady.set_window(self.ladder.pace.dwell_ns)
@@ -265,7 +265,6 @@ class MarketQuoter:
         self.again_ns = 0
 
     def orders_changed(self) -> None:
-        """Our orders or inventory here changed."""
         self.ours = None
         self.again_ns = 0
         self.weighed = False
@@ -471,8 +470,8 @@ class EventQuoter:
         self._valid = {}
 
     def decision_due_ns(self, may_quote: bool, now_ns: int) -> int:
-        """When the strategy is to be asked again: now where that pulls all quotes, or may bring
-        them back; at the pace for any other change; NEVER_NS without one."""
+        """When to ask the strategy: now where that pulls all quotes, or may bring them back;
+        throttled for any other change; NEVER_NS without one."""
         if (
             self.may_quote is not may_quote
             or now_ns >= self.stage_until_ns
@@ -493,7 +492,6 @@ class EventQuoter:
         return min(self.stage_until_ns, self.decision_due_ns(self.may_quote, now_ns))
 
     def active_rungs(self) -> list[MarketQuoter]:
-        """Rungs that take orders."""
         return [rung for rung in self.rungs if rung.market.state is _ACTIVE]
 
     # --- reads of the series ----------------------------------------------------------------------
@@ -818,8 +816,8 @@ class EventQuoter:
         takes: Mapping[MarketId, tuple[Take, ...]],
         net_qty: Mapping[MarketId, int],
     ) -> tuple[Resting, dict[MarketId, tuple[Take, ...]]]:
-        """The quotes and takes that the stage and a flattening allow, together. net_qty: YES less
-        NO shares held of every rung."""
+        """The quotes and takes that the stage and a flattening allow, together. net_qty: inventory
+        of every rung, YES less NO shares."""
         divisor, shrinks = self._size_divisor, bool(self.flattening)
         takes = dict(allowed(takes, net_qty, self.stage, divisor=divisor, flattening=shrinks))
         left = net_after(net_qty, takes)
@@ -847,12 +845,12 @@ class EventQuoter:
                 rung.want(wanted, pulled=False)
 
     def begin_decision(self, flattening: str, now_ns: int, *, may_quote: bool) -> None:
-        """It is decided now: what the markets change from here on needs another decision."""
+        """It is decided now: later market changes need another decision."""
         self.needs_decision = self.was_trimmed = False
         self._decided_version = sum([rung.state.decision_version for rung in self.rungs])
         self.may_quote, self.flattening, self.decided_ns = may_quote, flattening, now_ns
 
 
 def _name_of(strategy: Strategy) -> str:
-    """What a strategy is called for a person."""
+    """The name of a strategy for a person."""
     return strategy.name or type(strategy).__name__

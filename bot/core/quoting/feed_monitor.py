@@ -1,7 +1,7 @@
-"""The feed: whether it is alive, its latency, and which books have to be confirmed.
+"""The feed: is it alive, its latency, and the stale books to confirm.
 
-A silent or late feed and a pause of this process block every rung. A stale book is requested again,
-by a subscribe that costs no token (S9) and then by a read. Nothing is decided here.
+A silent or late feed and a pause of this process block every rung. A stale book is requested by a
+subscribe, which costs no token (S9), and then by a read. Nothing is decided here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -88,8 +88,8 @@ class FeedLatency:
 
     @property
     def least_ns(self) -> int | None:
-        """The least recent time from a print, by the venue's clock, to its arrival, by ours: add it
-        to an instant of the venue's for the soonest that we could hear of it. None before the first
+        """The least recent latency of a print: arrival by our clock less its time by the venue's.
+        Add it to a venue instant for the soonest that we could know of it. None before the first
         print. Below zero where the venue's clock is ahead."""
         if self._earliest is None or self._earliest_before is None:
             return self._earliest
@@ -136,7 +136,7 @@ class MarketDataMonitor:
         self._subscribed: tuple[tuple[MarketId, ...], tuple[ProjectId, ...]] | None = None
         self._subscribed_ns = 0
         self._set_changed_ns = 0
-        # Changes of ours that a book lacks: the venue's time of it, and when to read, by ours.
+        # Our changes that a stale book lacks: the venue's time of each, and when to read, by ours.
         self._missing: dict[MarketId, tuple[int, int]] = {}
         self._stuck_look_ns = 0
 
@@ -156,7 +156,7 @@ class MarketDataMonitor:
         self.series_changed(now_ns)
 
     def on_feed_closed(self) -> None:
-        """The feed is gone: no book is believed until it is shown again."""
+        """The feed is gone: every book is stale until it is shown again."""
         self._is_open = False
         for rung in self._rungs.values():
             rung.state.forget_book()
@@ -208,7 +208,7 @@ class MarketDataMonitor:
             self._recheck_ns = now_ns
 
     def on_subscription_refused(self, now_ns: int) -> None:
-        """Send the set once more after a while."""
+        """Retry the subscription after a while."""
         self._subscribe_due_ns = now_ns + _REFUSED_SUBSCRIBE_NS
 
     def series_changed(self, now_ns: int) -> None:
@@ -295,7 +295,7 @@ class MarketDataMonitor:
             self._request_books(now_ns)
 
     def _request_books(self, now_ns: int) -> None:
-        """Have all books sent once more, once a second at most."""
+        """Request all books again; throttled to once a second."""
         due_ns = max(now_ns, self._subscribed_ns + _RESUBSCRIBE_NS)
         self._subscribe_due_ns = min(self._subscribe_due_ns, due_ns)
 
@@ -323,7 +323,7 @@ class MarketDataMonitor:
         return min(self._stuck_look_ns, self._read_ns) if self._is_open else NEVER_NS
 
     def books_to_read(self, now_ns: int) -> list[MarketId]:
-        """Rungs whose books get stale in spite of a subscribe, a few at a time: read them."""
+        """Rungs with stale books in spite of a subscribe, a few at a time: read them."""
         if not self._is_open:
             return []
         out: list[MarketId] = []
@@ -392,7 +392,7 @@ class MarketDataMonitor:
         if rung.state.on_read(shown, now_ns, is_blocked=bool(rung.blocked)):
             return
         # Newer than ours, or ours is missing: the feed owes us a frame. Until it comes this is the
-        # best there is, once a second read shows the same; an older one only lags.
+        # best there is, once a second read shows the same; an older one is stale.
         self._request_books(now_ns)
         seen = frame_of_read(shown)
         if seen is not None:
@@ -403,7 +403,7 @@ class MarketDataMonitor:
 
     def on_clock_step(self, rung: MarketQuoter, now_ns: int) -> None:
         """The venue's clock ran backwards: begin again with the next frames. After a second time
-        within a minute nobody can rely on it, and the bot stops."""
+        within a minute it is unreliable, and the bot stops."""
         state = rung.state
         back_ns = (state.ts_ns or state.older_ns) - state.older_ns
         evidence = f"{rung.market.ticker} is stamped {back_ns // NS_PER_SECOND} s earlier"

@@ -4,7 +4,7 @@ One value drives every rung, so news about one rung is news about all. The first
 know more than our quotes, which are cancelled at once, and made again from books and feed later.
 
 Near the end of an event some traders know its outcome, and nothing bought can be sold again. So
-sizes are halved, then only positions are reduced, then nothing is quoted. That holds for every
+sizes are halved, then only inventory is reduced, then nothing is quoted. That holds for every
 strategy, and so does an operator's request to flatten, in the sizes of that stage.
 
 See docs/pricing.md#section-1c-news, #section-1c-time.
@@ -43,10 +43,10 @@ class JumpGuard:
         self.why = ""  # in a few words
 
     def use_settings(self, settings: NewsSettings) -> None:
-        """Hold to other settings from here on; a pull goes on for its time."""
+        """Change the settings; a pull goes on for its time."""
         self._settings = settings
         if not settings.jump_cents:
-            self._touches.clear()  # nobody looks from here on
+            self._touches.clear()  # the guard is off
 
     def on_market_trade(
         self, name: str, price: Price, qty: Qty, taker: BookSide, book: tuple[Levels, Levels],
@@ -116,7 +116,7 @@ class WindDownStage(enum.StrEnum):
 
     OPEN = "open"  # everything
     HALVED = "halved"  # half of each size, at least a share
-    REDUCING = "reducing"  # what reduces the inventory
+    REDUCING = "reducing"  # only reductions of inventory
     ENDED = "ended"  # nothing
 
 
@@ -148,7 +148,7 @@ def allowed(
     """The wanted quotes or takes that a stage allows; the same mapping if it allows all.
 
     net_qty: the inventory, YES less NO shares, of each rung with quotes. divisor: of sizes.
-    flattening: only what reduces a position is allowed, in any stage.
+    flattening: only reductions of inventory are allowed, in any stage.
     """
     if stage is WindDownStage.ENDED:
         return {}

@@ -1,4 +1,4 @@
-"""The exposure of each event of the series, and what the limits leave it next to the others."""
+"""The exposure of each event of the series, and the room that the limits leave it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -24,7 +24,7 @@ TOGETHER_NS: Final = 15 * NS_PER_SECOND
 
 
 class PortfolioRisk:
-    """The exposures of all events, kept and brought up to date rung by rung.
+    """The exposure of each event, updated rung by rung.
 
     account: shared with the traders of other series on it; member: ours there.
     is_together: our books are open, and for those of others is waited no more.
@@ -42,7 +42,7 @@ class PortfolioRisk:
         """account: None where ours is the only series on it."""
         self._opened_ns: int | None = None
         self.is_together = False
-        self._awaits_others = False  # then nobody knows what they may lose
+        self._awaits_others = False  # then their exposure is unknown
         self._limits = limits_in_force(risk)
         self._desk = desk
         self._ledgers = ledgers
@@ -54,7 +54,7 @@ class PortfolioRisk:
         self.account = account or AccountRisk()
         self.member = self.account.join(lambda: self.worst_case_cents)
         self._loss_max_cents = Cents(0)
-        # By event: what the other series might lose when it was cut last.
+        # By event: the exposure of the other series at its last cut.
         self._elsewhere: dict[str, Cents] = {}
 
     def reconfigure(self, risk: RiskSettings) -> None:
@@ -63,13 +63,12 @@ class PortfolioRisk:
         self._trimmers.clear()
 
     def forget(self, ladder: EventQuoter) -> None:
-        """An event of which nothing is left."""
+        """Drop an event."""
         self._exposures.pop(ladder.event.event_ticker, None)
         self._trimmers.pop(ladder.event.event_ticker, None)
         self._elsewhere.pop(ladder.event.event_ticker, None)
 
     def opened(self, now_ns: int) -> None:
-        """Our books are open."""
         self._opened_ns = now_ns
         self.account.opened(self.member)
 
@@ -80,24 +79,24 @@ class PortfolioRisk:
             is_late = now_ns >= self._opened_ns + TOGETHER_NS
             self.is_together = is_late or self.account.all_opened
             if self._awaits_others and self.is_together:
-                for ladder in self._ladders:  # what was cut may be more now, on a still book, too
+                for ladder in self._ladders:  # a cut quote may be larger now, on a still book too
                     ladder.needs_decision = True
             self._awaits_others = not self.is_together
         return self._awaits_others
 
     def anew(self, ladder: EventQuoter) -> None:
-        """Holdings changed: the exposure of the event is computed from nothing."""
+        """Inventory changed: recompute the exposure of the event."""
         self._exposures.pop(ladder.event.event_ticker, None)
         ladder.unweighed = True
 
     def _follow_books(self) -> None:
-        """Booked cash or shares changed: exposures are made from nothing."""
+        """Booked cash or inventory changed: recompute every exposure."""
         self._booked_version = self._ledgers.book.version
         for each in self._ladders:
             self.anew(each)
 
     def exposure(self, ladder: EventQuoter) -> Exposure:
-        """What an event may lose now, everything that may be live counted.
+        """The exposure of an event now, everything that may be live counted.
 
         Cached, and brought up to date market by market; not to be changed by the caller.
         """
@@ -134,12 +133,12 @@ class PortfolioRisk:
 
     @property
     def worst_case_cents(self) -> Cents:
-        """What the events may lose together now, as of everything sent so far."""
+        """The exposure of all events together, as of everything sent so far."""
         return series_loss_cents([self.worst_cents(each) for each in self._ladders])
 
     def on_sent(self) -> None:
-        """Orders have left: what the events may lose together may be more than ever. Answers and
-        fills only make it less."""
+        """Orders have left: the exposure of all events may be at a new maximum. Answers and fills
+        only lower it."""
         self._loss_max_cents = max(self._loss_max_cents, self.worst_case_cents)
 
     @property
@@ -148,7 +147,7 @@ class PortfolioRisk:
         return max(self._loss_max_cents, self.worst_case_cents)
 
     def bounds(self, ladder: EventQuoter, *, wanted: bool = False) -> Bounds:
-        """What an event may come to now next to all that is live of the other events and series.
+        """The bounds of an event, given the exposure of the other events and series.
 
         wanted: of the other events their wanted quotes count, too. Of what those may lose the worse
         of the two counts: two events that want the same room would both give it back. Of what rests
@@ -168,7 +167,7 @@ class PortfolioRisk:
         return bounds_of(self._limits, loss_cents, Cents(resting_cents))
 
     def _elsewhere_cents(self) -> Cents:
-        """What the other series of the account may lose now; all of it while that is not known."""
+        """The exposure of the account's other series; all of the account's limit while unknown."""
         elsewhere = self.account.others_loss_cents(self.member)
         if self._awaits_others:
             rest = self._limits.account_loss_cents - self.worst_case_cents
@@ -205,7 +204,7 @@ class PortfolioRisk:
         return self._trimmers[ticker].gains_by(bounds.loss_cents, bounds.resting_cents)
 
     def trims(self, ladder: EventQuoter) -> tuple[Trim, ...]:
-        """What the limits took off the quotes of an event when it was decided last."""
+        """The trims of the last decision of an event."""
         trimmer = self._trimmers.get(ladder.event.event_ticker)
         return () if trimmer is None else trimmer.trims
 
@@ -224,7 +223,7 @@ class PortfolioRisk:
         return room >= after.qty_max
 
     def _resting_wanted(self, ladder: EventQuoter) -> Cents:
-        """What the wanted quotes of an event would lose, both sides; if none, the live orders."""
+        """The exposure of an event's wanted quotes, both sides; if none, of its live orders."""
         wanted = self._wanted(ladder)
         return (self.exposure(ladder) if wanted is None else wanted).resting_cents
 
@@ -234,6 +233,6 @@ class PortfolioRisk:
         return worst if wanted is None else min(worst, wanted.worst_cents)
 
     def _wanted(self, ladder: EventQuoter) -> QuoteTrimmer | None:
-        """What trimmed the wanted quotes of an event; None where nothing is wanted."""
+        """The trimmer of the wanted quotes of an event; None without any."""
         some = any(rung.wanted for rung in ladder.rungs)
         return self._trimmers.get(ladder.event.event_ticker) if some else None

@@ -21,7 +21,7 @@ _FAULT_MAX: Final = 300
 
 
 class FailedStrategy(Strategy):
-    """Stands in for a strategy that could not be made, and makes it when it is asked."""
+    """Takes the place of a strategy that could not be made; each decision is a retry."""
 
     def __init__(self, make_strategy: Callable[[], Strategy]) -> None:
         super().__init__(None)
@@ -53,7 +53,7 @@ class StrategyHealth:
         """calls: how often another strategy of the event was asked before it."""
         self.name = name
         self.calls = self._asked_from = calls
-        self.fault = ""  # what it did wrong last; empty once it has behaved since
+        self.fault = ""  # its last fault; empty after a later valid answer
         self.pulled_until_ns = 0  # nothing of it is quoted before
         self._pauses = 0
         self._overruns = 0

@@ -37,7 +37,7 @@ def leaving(
 
 
 def barred(take: Take, orders: Sequence[OwnOrder]) -> TakeOutcome | None:
-    """Why our orders that may be live on its market bar a take; None if they do not."""
+    """Why our live orders on its market bar a take; None if they do not."""
     for own in orders:
         if own.is_take or (own.is_unknown and own.book_side is take.side):
             return TakeOutcome.UNDECIDED

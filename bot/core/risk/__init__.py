@@ -1,1 +1,1 @@
-"""What may be lost: the exact worst case, quotes cut to it, breakers, what a venue takes."""
+"""Exposure and limits: the exact worst case, quotes cut to it, breakers, buying power."""

@@ -1,4 +1,4 @@
-"""The breakers: what no strategy, however mad, can make this process do.
+"""The breakers: bounds that no strategy can make this process pass.
 
 They are independent of the strategy and of the loss limits: rates of writes, creates, notional,
 fills and rejects in exact sliding windows, money lost, and the age of unknown orders. A write that
@@ -33,7 +33,7 @@ before that is mad."""
 
 
 def limits_of(settings: BreakerSettings, risk: RiskSettings) -> BreakerSettings:
-    """The settings with every 0 replaced by what follows from the other limits.
+    """The settings with every 0 derived from the other limits.
 
     A second may pull, place and change all orders that may rest; a minute may place or fill them
     three times over, and create what the largest of them pay out; profit may fall below its start
@@ -96,7 +96,6 @@ class Window:
         return self._total - sum(amount for _, amount in gone)
 
     def clear(self) -> None:
-        """Forget everything."""
         self._entries.clear()
         self._total = 0
 
@@ -153,7 +152,7 @@ class CircuitBreakers:
         return True
 
     def on_send(self, request: Request, now_ns: int) -> None:
-        """A write has left. A re-send of a create is a write only."""
+        """A write has left. The retry of a create is a write only."""
         self._writes.add_amount(1, now_ns)
         if isinstance(request, Create) and not request.again:
             self._creates.add_amount(1, now_ns)
@@ -202,7 +201,7 @@ class CircuitBreakers:
                 break
 
     def levels(self, now_ns: int) -> tuple[BreakerReport, ...]:
-        """How much of each limit is used up."""
+        """The use of each limit."""
         limits = self.limits
         return (
             *(BreakerReport(name, w.total(now_ns), w.limit) for name, w in self._windows.items()),
@@ -212,7 +211,7 @@ class CircuitBreakers:
         )
 
     def set_limits(self, limits: BreakerSettings, now_ns: int) -> None:
-        """Hold to other limits, as `limits_of` gives them. What is over a limit of before trips:
+        """Change the limits, as `limits_of` gives them. A sum over a former limit trips:
         a window that was over it no longer knows by how much."""
         if not self.tripped:
             self._trip_over(now_ns)
@@ -221,7 +220,7 @@ class CircuitBreakers:
             window.limit = getattr(limits, name)
 
     def rearm(self) -> None:
-        """A person has looked: count from nothing, and profit from its next value."""
+        """A person has looked: count from zero, and profit from its next value."""
         self.tripped = ""
         for window in self._windows.values():
             window.clear()
@@ -234,5 +233,5 @@ class CircuitBreakers:
 
 
 def notional_of(request: Create) -> Cents:
-    """What a create is worth at its limit, in cents of its own outcome."""
+    """The notional of a create at its limit, in cents of its own outcome."""
     return notional(request.order.price, request.order.qty)

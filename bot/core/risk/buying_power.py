@@ -1,12 +1,14 @@
 """The cash that new orders may still lock: the newest balance less the writes since.
 
-A balance is seconds old, and may lag. A write that had no clear answer when the balance was asked
-for, or a lag before, may not be in it: what such writes lock is taken off besides, in full and at
-their own prices, until a later balance shows it. So the cash handed out never exceeds the free
-cash. Cash of an order whose cancel left after the balance was answered is free once the order is
+A balance is seconds old, and may be stale. A write that was in flight when the balance was
+requested, or a lag before, may not be in it: the cash that such writes lock is subtracted too, in
+full and at their own prices, until a later balance shows it. So the cash handed out never exceeds
+the free cash.
+
+Cash of an order whose cancel left after the balance was answered is free once the order is
 closed; sales, payouts, and orders that shrink are when a balance shows them.
 
-Shares held are sold without cash. Somebody else's orders on the account are seen with the next
+Inventory is sold without cash. Somebody else's orders on the account are seen with the next
 balance: until then the venue refuses what they have taken.
 
 Readings: docs/assumptions.md#S13, #S16, #S17.
@@ -90,7 +92,7 @@ class _Write(msgspec.Struct, frozen=True):
 
 
 class _Since(msgspec.Struct):
-    """What left about one order, the oldest first, and how much of it had filled before."""
+    """The writes about one order, the oldest first, and its fill before them."""
 
     filled: Qty
     writes: list[_Write]
@@ -136,7 +138,7 @@ class BuyingPower:
 
     def on_cancel(self, own: CashOrder, now_ns: int) -> None:
         """A cancel of an order has left. Of repeated cancels the first is kept: their number has no
-        bound. What an unanswered change of an order locks is not known."""
+        bound. The cash locked by a change in flight is not known."""
         if own.side is not _BUY or own.amend is not None:
             return
         since = self._since.get(own)
@@ -173,7 +175,7 @@ class BuyingPower:
         return self._shown_cents - sum(self._taken(*row) for row in self._since.items())
 
     def _taken(self, own: CashOrder, since: _Since) -> int:
-        """What an order has locked or spent more than the balance shows, at most."""
+        """Cash that an order has locked or spent beyond the balance read, at most."""
         cents = sum(write.cents for write in since.writes) + _locked_again(own, since.writes)
         if own.is_live or any(write.is_amend for write in since.writes):
             return cents  # an amend may have moved it under another id (S13)
@@ -218,10 +220,10 @@ def _unshown(own: CashOrder, writes: list[_Write], from_ns: int) -> list[_Write]
 
 
 class AccountRisk:
-    """What all series of one account may lose together, and the cash they share.
+    """The exposure of all series of one account, and the cash they share.
 
-    Losses add up and gains are not set against them. Each trader asks what the others may lose at
-    the instant it wants to send something, so that no orders of two traders fit into the same room.
+    Losses add up and gains are not set against them. Each trader reads the others' exposure at
+    the instant of sending, so that no orders of two traders fit into the same room.
     Books open only while nothing fills, so no trader quotes before all have opened theirs. Each has
     a number, the first is 0. cash: what new orders of all of them may still lock.
     """
@@ -235,18 +237,18 @@ class AccountRisk:
     def join(self, loss_cents: Callable[[], Cents]) -> int:
         """Let one more trader in. Its number.
 
-        loss_cents: what its series may lose now, >= 0; asked for by the others at any time.
+        loss_cents: the exposure of its series now, >= 0; the others read it at any time.
         """
         self._losses.append(loss_cents)
         self.traders += 1
         return self.traders - 1
 
     def others_loss_cents(self, member: int) -> Cents:
-        """What the other traders may lose now, added up."""
+        """The exposure of the other traders now, added up."""
         return Cents(sum(loss() for number, loss in enumerate(self._losses) if number != member))
 
     def loss_cents(self) -> Cents:
-        """What all of them may lose now, added up."""
+        """The exposure of all of them now, added up."""
         return Cents(sum(loss() for loss in self._losses))
 
     def opened(self, member: int) -> None:

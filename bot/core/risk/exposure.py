@@ -70,7 +70,7 @@ def live_of(market_id: MarketId, quote: Quote) -> OpenExposure:
 
 
 class RungTerms(msgspec.Struct, frozen=True):
-    """What never changes about a rung: the most that one share bought or sold there can lose.
+    """Constants of a rung: the most that one share bought or sold there can lose.
 
     bid_loss_cents[p], ask_loss_cents[p]: at canonical price p, one-share fee included; index 0 is
     no price.
@@ -92,7 +92,7 @@ class RungTerms(msgspec.Struct, frozen=True):
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What one event may come to at most, everything that may be live counted; each >= 0.
+    """The exposure of one event, everything that may be live counted; each >= 0.
 
     loss_cents: in the worst outcome. position_qty: |YES - NO| of each rung. net_qty: |YES - NO|
     of all rungs together, after every live bid, or every live ask, has filled. gross_qty: the
@@ -121,7 +121,7 @@ def series_loss_cents(worst_by_event: Iterable[Cents]) -> Cents:
 def event_limit_cents(
     limits: RiskSettings, others_loss_cents: Cents, other_series_loss_cents: Cents = _NOTHING
 ) -> Cents:
-    """What an event may lose: its own limit, or what the other events leave of the series' limit,
+    """The loss limit of an event: its own, or what the other events leave of the series' limit,
     or they and the other series of the account leave of the account's, if that is less; never
     below zero."""
     left = min(limits.event_loss_cents, limits.series_loss_cents - others_loss_cents)
@@ -135,7 +135,7 @@ def bounds_of(
     in_force: RiskSettings, loss_cents: Cents, others_resting_cents: Cents = _NOTHING
 ) -> Bounds:
     """The bounds of one event. in_force: as `limits_in_force` gives them. loss_cents: as
-    `event_limit_cents` gives it. others_resting_cents: what the other events have resting."""
+    `event_limit_cents` gives it. others_resting_cents: of the other events' resting orders."""
     return Bounds(
         loss_cents=loss_cents,
         position_qty=in_force.rung_position_qty,
@@ -158,7 +158,7 @@ class Rooms(NamedTuple):
 
 
 class Exposure:
-    """What one event may cost us. Rungs are numbered in strike order, the lowest is 0.
+    """The exposure of one event. Rungs are numbered in strike order, the lowest is 0.
 
     A bid loses its price and fee where its rung resolves NO. An ask loses the rest of the dollar
     and its fee where it resolves YES. Neither loses on the other side: the rounded fee of one share
@@ -192,9 +192,9 @@ class Exposure:
         holdings: Sequence[tuple[int, int]],
         lives: Iterable[OpenExposure] = (),
     ) -> None:
-        """cash_flow_cents: of the event's fills and payouts so far, fees included. holdings: YES
-        and NO shares per rung, in the order of `rungs`. Raises ValueError when those two differ
-        in length.
+        """cash_flow_cents: of the event's fills and payouts so far, fees included. holdings: the
+        inventory, YES and NO shares per rung, in the order of `rungs`. Raises ValueError when
+        those two differ in length.
         """
         if len(rungs) != len(holdings):
             raise ValueError(f"{len(rungs)} rungs with {len(holdings)} holdings")
@@ -203,7 +203,7 @@ class Exposure:
         self.index = {rung.market_id: index for index, rung in enumerate(self.rungs)}
         """The number of a rung, by market."""
         self.net = [yes - no for yes, no in holdings]
-        """YES less NO shares held, by rung: not to be changed."""
+        """Net inventory, YES less NO shares, by rung: not to be changed."""
         self._outcomes = _outcomes(cash_flow_cents, holdings)
         self._least = min(self._outcomes)
         self._cash = cash_flow_cents
@@ -224,7 +224,7 @@ class Exposure:
         self._gross = self._sunk = 0  # the sums of those, while there are any
 
     def bare(self) -> "Exposure":
-        """A copy with the same holdings and nothing live; the two share nothing that changes."""
+        """A copy with the same inventory and nothing live; the two share nothing that changes."""
         copy = Exposure.__new__(Exposure)
         copy.rungs, copy.index, copy.net = self.rungs, self.index, self.net
         copy._outcomes, copy._least, copy._cash = self._outcomes, self._least, self._cash
@@ -276,7 +276,7 @@ class Exposure:
 
     @property
     def resting_cents(self) -> Cents:
-        """What everything live would lose if all of it filled and lost, both sides added up."""
+        """The loss of all live orders if all filled and lost, both sides added up."""
         return Cents(self._resting)
 
     def is_within(self, bounds: Bounds) -> bool:

@@ -22,12 +22,12 @@ _NET_RUNGS: Final = 10
 _GROSS_RUNGS: Final = 20
 _GROSS_TIMES: Final = 10
 _RESTING_TIMES: Final = 10
-"""What a limit of 0 stands for, in the limits that were given: far above what a sound strategy has
-in use within those, near enough to stop one that leans on hedges between rungs."""
+"""The multiples of the other limits that replace a 0: far above the use of a sound strategy, near
+enough to stop one that leans on hedges between rungs."""
 
 
 def limits_in_force(limits: RiskSettings) -> RiskSettings:
-    """The settings with every 0 but the account's replaced by what follows from the others."""
+    """The settings with every 0 but the account's derived from the others."""
     return msgspec.structs.replace(
         limits,
         event_net_qty=limits.event_net_qty or Qty(_NET_RUNGS * limits.rung_position_qty),

@@ -1,4 +1,4 @@
-"""Cuts what a strategy wants of one event to the hard limits, before anything is planned.
+"""Cuts the wanted quotes of one event to the hard limits, before planning.
 
 Wanted quotes are held to the limits as if they were the only live orders; what may leave is checked
 once more against everything that may be live. Where not all fit, the room is shared, level by
@@ -56,7 +56,7 @@ class Trim(msgspec.Struct, frozen=True):
 
 
 class MarketLimits(msgspec.Struct):
-    """What the limits of order size and rung position leave of the quotes of one rung, by itself.
+    """The quotes of one rung within the limits of order size and rung position, by itself.
 
     The rows of `caps` and `losses` are even for bids and odd for asks, the best first; 0 where
     there is no quote.
@@ -68,7 +68,7 @@ class MarketLimits(msgspec.Struct):
     caps: list[int]  # shares that order size and rung position leave, by row
     losses: list[int]  # the most that one share can lose, by row
     full: tuple[Quote, ...]  # the quotes of these sizes
-    sizes: Sequence[int]  # by row, what was left after the last sharing
+    sizes: Sequence[int]  # by row, after the last sharing
     left: tuple[Quote, ...]  # the quotes of those sizes
 
     def resize(self, sizes: Sequence[int]) -> None:
@@ -143,7 +143,7 @@ class QuoteTrimmer:
         quotes as last time has the same tuple; one whose quotes are all gone has none.
 
         quotes: the same mapping as last time, or another; never changed later. held: the exposure
-        of the shares held; orders in it are ignored. Raises KeyError for a market that is no
+        of the inventory; orders in it are ignored. Raises KeyError for a market that is no
         rung of the event.
         """
         if held is not self._held:
@@ -209,7 +209,7 @@ class QuoteTrimmer:
 
     @property
     def resting_cents(self) -> Cents:
-        """What all quotes left by the last trim would lose, both sides added up."""
+        """The loss of all quotes left by the last trim, both sides added up."""
         return Cents(0) if self._counted is None else self._counted.resting_cents
 
     @property
@@ -219,7 +219,7 @@ class QuoteTrimmer:
 
     @property
     def trims(self) -> tuple[Trim, ...]:
-        """What the last call trimmed, and why. A quote trimmed for several reasons is listed
+        """The trims of the last call, and why. A quote trimmed for several reasons is listed
         once: with what the sharing was short of, else rung position, else order size."""
         found = []
         for market_id, market in self._markets.items():
@@ -278,7 +278,7 @@ class QuoteTrimmer:
 class _LevelUnderTrim:
     """One level of every rung on its way through the bounds.
 
-    sizes: of the bids and of the asks, by rung. work: the shares held and the
+    sizes: of the bids and of the asks, by rung. work: the inventory and the
     better levels; `count` adds this one.
     """
 
@@ -292,7 +292,7 @@ class _LevelUnderTrim:
         self._bounds = bounds
 
     def _used(self) -> tuple[list[int], list[int]]:
-        """What the bids, and the asks, of each rung can lose."""
+        """The worst loss of the bids, and of the asks, of each rung."""
         (bids, asks), (bid_losses, ask_losses) = self.sizes, self._losses
         return list(map(mul, bids, bid_losses)), list(map(mul, asks, ask_losses))
 
@@ -423,7 +423,7 @@ class _LevelUnderTrim:
             work.add_level(self.sizes, self._used())
 
     def _left(self, *, counted: bool) -> list[int]:
-        """What the loss limit leaves in each outcome with these sizes; counted: they are in
+        """The room of the loss limit in each outcome with these sizes; counted: they are in
         `work` already."""
         limit = self._bounds.loss_cents
         if counted:

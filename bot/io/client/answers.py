@@ -89,7 +89,7 @@ def is_write(request: m.Request) -> bool:
 
 
 def answer_of(request: m.Request, status: int, body: bytes, *, sane_only: bool = True) -> m.Answer:
-    """What a complete HTTP answer says about a request, by the errors table.
+    """The meaning of a complete HTTP answer for a request, by the errors table.
 
     2xx with a body of the request's kind is Ok; with any other body Unknown, for it may have been
     carried out. Else codes that the table calls unknown (500, 502, result_unknown, any 3xx, an

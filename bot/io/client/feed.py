@@ -1,6 +1,6 @@
 """The subscription channel: sockets in, events out; reconnects until cancelled.
 
-The whole subscription set is sent again on each change. A set beyond one message's limit is spread
+Each change sends the whole subscription set. A set beyond one message's limit is spread
 over several sockets that open and close together. After a reconnect the trader subscribes again.
 
 The loop yields between frames, unrequested data is dropped, and a channel flooded with useless
@@ -46,7 +46,7 @@ class FeedTimes(msgspec.Struct, frozen=True):
     """Timeouts in seconds. pong_s: until a pong is due. still_s: a pause of this process after
     which the channel is reopened, longer than the others.
 
-    The wait before a reconnect is drawn from 0 to a bound that doubles from backoff_min_s to
+    The backoff before a reconnect is drawn from 0 to a bound that doubles from backoff_min_s to
     backoff_max_s. The bound starts again after a channel that lived for `ping_s`, and is
     `reopen_max_s` at most after a shorter one.
     """

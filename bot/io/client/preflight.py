@@ -106,7 +106,7 @@ async def series_obstacle(
 
 
 async def _answered(rest: Rest, request: m.Request, key: m.Key | None = None) -> m.Answer:
-    """The answer to a request; waits out the pause that a rate limit asks for."""
+    """The answer to a request; obeys Retry-After of a rate limit."""
     reply = await rest.ask(request, key)
     if _is_refused(reply.answer, TOO_MANY):
         waits_ns = reply.retry_after_ns
@@ -115,7 +115,7 @@ async def _answered(rest: Rest, request: m.Request, key: m.Key | None = None) ->
 
 
 async def _reached(rest: Rest) -> m.Answer:
-    """A read of the balance, retried for a while if there is no answer."""
+    """A read of the balance, with retries while there is no answer."""
     answer = await _answered(rest, m.ReadBalance())
     for _ in range(REACH_TRIES - 1):
         if not _is_refused(answer, 0):
@@ -142,7 +142,7 @@ def _said(answer: m.Answer) -> str:
 
 
 def _advice(answer: m.Answer, otherwise: str) -> str:
-    """What to do about an answer; `otherwise` where it will not pass by itself."""
+    """The advice about an answer; `otherwise` where a retry will not help."""
     return _PASSES if _said(answer).rpartition(" ")[2] in _PASSING else otherwise
 
 

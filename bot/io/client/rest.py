@@ -39,10 +39,10 @@ LEAVE_S: Final = 2.0
 """A create or amend that was not sent after so long is stale and is not sent."""
 
 DRAIN_SLACK_S: Final = 0.5
-"""How much longer than one request the last of them are waited for."""
+"""The drain's timeout beyond that of one request."""
 
 DRAIN_READS_S: Final = 0.5
-"""How long reads are waited for at the end of a run."""
+"""Timeout for reads in flight at the end of a run."""
 
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 _READS_IN_FLIGHT: Final = 16
@@ -265,22 +265,22 @@ class Rest:
         return text
 
     def _holds(self, request: m.Request, key: m.Key, begun_ns: int) -> str:
-        """Why a request is not sent now; empty when it is."""
+        """Why a request is held back now; empty when it is sent."""
         if self._shut_s(key):
             return _PATIENCE
         if not isinstance(request, m.Create | m.AmendResting):
             return ""
         if isinstance(request, m.Create) and request.again:
-            return ""  # asks what became of the first one, however late
+            return ""  # a retry: it shows the fate of the first one, however late
         return _TOO_OLD if self._clock.now_ns() > begun_ns + self._leave_ns else ""
 
     def _shut_s(self, key: m.Key) -> float:
-        """For how much longer a key's rate limit lasts; 0 when it is open."""
+        """For how much longer a key's rate limit throttles us; 0 when it does not."""
         until_s = self._shut_until_s.get(key, 0.0)
         return max(0.0, until_s - asyncio.get_running_loop().time())
 
     def _held(self, key: m.Key) -> Reply | None:
-        """The answer to a request whose key has to wait; None if it need not."""
+        """The answer to a request on a throttled key; None if it is not."""
         if shut_s := self._shut_s(key):
             waits_ns = round(shut_s * NS_PER_SECOND)
             return Reply(m.Rejected(0, "", _PATIENCE), retry_after_ns=waits_ns)
@@ -338,8 +338,8 @@ class Rest:
     async def drain(self, reads_s: float | None = None) -> int:
         """Wait for every request in flight, then close the connections.
 
-        reads_s: how long reads are waited for once no write is in flight; None is as long as for
-        writes. Returns how many have no answer even so; they will not be sent any more.
+        reads_s: timeout of reads once no write is in flight; None is that of writes.
+        Returns how many have no answer even so; they will not be sent any more.
         """
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._request_s + DRAIN_SLACK_S

@@ -1,8 +1,8 @@
 """The sockets under the REST client: one deadline a request, a last check, early answers.
 
 The client's timeouts cover single reads and writes, so a head that drips in could hold a request
-for ever. Here each wait gets what is left of the request's one deadline. Before its first byte is
-sent, each request is asked whether it still may be. Each socket knows whether an answer was read
+for ever. Here each wait gets the rest of the request's one deadline. Before its first byte is
+sent, each request is checked once more. Each socket knows whether an answer was read
 after its request was sent; one that was not is the late answer to something else.
 """
 
@@ -18,7 +18,7 @@ import httpcore
 import httpx
 
 UNTIL_S: Final[ContextVar[float | None]] = ContextVar("until_s", default=None)
-"""The deadline of this task's request, on the loop's clock; None is never."""
+"""The timeout of this task's request, an instant of the loop's clock; None is never."""
 
 LAST_LOOK: Final[ContextVar["PreSendCheck | None"]] = ContextVar("last_look", default=None)
 """The check of this task's request before its first byte; None is none."""
@@ -88,7 +88,7 @@ def is_early(response: httpx.Response) -> bool:
 
 
 def _left_s(timeout_s: float | None, late: type[httpcore.TimeoutException]) -> float | None:
-    """Time left for a wait; raises `late` when the request has none."""
+    """Time left until the timeout; raises `late` when there is none."""
     until_s = UNTIL_S.get()
     if until_s is None:
         return timeout_s

@@ -88,7 +88,6 @@ class _Columns:
         self._at = [0] * len(self.parts)
 
     def next_number(self, column: int) -> int:
-        """The next number of a column."""
         part, at = self.parts[column], self._at[column]
         value = shift = 0
         while True:
@@ -210,7 +209,6 @@ def _put_book(columns: _Columns, books: _Books, seen: m.BookUpdate) -> bool:
 
 
 def _book(columns: _Columns, books: _Books) -> m.BookUpdate:
-    """The next book."""
     known = columns.next_number(_NAMES)
     if known == len(books.names):
         books.add_market(columns.next_text(_NAMES).decode())
@@ -455,7 +453,7 @@ def _small(segment: Path) -> tuple[int, bytes]:
 
 
 def _is_same(small: bytes, data: mmap.mmap) -> bool:
-    """True if an archive gives back what went in, compared block by block."""
+    """True if an archive gives back its input, compared block by block."""
     at = len(OPENING)
     for piece, _ in _pieces(small, len(data), data[len(MAGIC)]):
         if data[at : at + len(piece)] != piece:

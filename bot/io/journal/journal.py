@@ -44,7 +44,7 @@ from bot.io.secret import Secret
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 SEGMENTS_KEPT: Final = 8
 FLUSH_S: Final = 0.25
-"""Seconds between two writes if nobody waits."""
+"""Seconds between two writes without a waiter."""
 
 IN_TIME_S: Final = 1.0
 """Timeout for the disk: a decision that is journaled later is stale."""
@@ -189,12 +189,12 @@ def read_journal(path: Path) -> Iterator[Entry]:
 
 
 def remember(paths: Sequence[Path]) -> RecoveredState:
-    """What these segments, oldest first, mean for a new run. Raises JournalFault."""
+    """The state of these segments, oldest first, for a new run. Raises JournalFault."""
     return recall(read_segment(path) for path in reversed(paths))
 
 
 def left_in(folder: Path) -> RecoveredState:
-    """What a state directory means for a new run; it is not changed. Raises JournalFault."""
+    """The state of a state directory for a new run; changes nothing. Raises JournalFault."""
     return remember(segments(folder) if folder.is_dir() else [])
 
 
@@ -422,8 +422,8 @@ class Journal:
             os.close(folder)
 
     def close(self) -> None:
-        """Write what is left, after `run` has ended. A disk that refuses is ignored: that was
-        reported, or a quarter of a second is lost."""
+        """Write the remaining entries, after `run` has ended. A disk that refuses is ignored: that
+        was reported, or a quarter of a second is lost."""
         try:
             if not self._broken:
                 self._write(self._buffer, None)
@@ -486,7 +486,7 @@ class Archivist:
         self._log = structlog.stdlib.get_logger("bot")
 
     def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
-        """Remove what a killed run left half-written."""
+        """Remove the half-written files of a killed run."""
         self._tidy()
 
     def _tidy(self) -> None:
@@ -508,7 +508,7 @@ class Archivist:
             await asyncio.sleep(self._look_s)
 
     async def _archive(self, segment: Path) -> None:
-        # An end in the middle of this would leave a child of which nobody knows.
+        # An end in the middle of this would orphan a child.
         with anyio.CancelScope(shield=True):
             child = self._child = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "bot.io.journal.archive", str(segment)),

@@ -43,7 +43,7 @@ class JournalFault(OperatorError):
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True):
-    """What a new run needs of the segments before this one.
+    """The state that a new run needs from the segments before this one.
 
     opened_ns: on the bot's clock. under_way: writes in flight of the run that goes on in this
     segment. winners: as in `Started`. A head of version 1 has creates alone.

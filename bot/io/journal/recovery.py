@@ -1,4 +1,4 @@
-"""What a journal means for the next run: open creates, working orders, winners, booked fills.
+"""The state that a journal gives the next run: open creates, orders, winners, booked fills.
 
 The newest segment suffices, for its head carries what came before it. From a damaged one every
 readable entry still counts as far as it opens a create; its orders are not used, as if it were
@@ -81,7 +81,7 @@ class Intents:
             case m.Response() if message.request_id in self._asked:
                 self._answered(self._asked.pop(message.request_id), message.answer)
             case m.Started(new_account=True):
-                # What was left open was left at a venue that is gone.
+                # The open creates were sent to a venue that is gone.
                 self._open.clear()
                 self._asked.clear()
             case m.Started():
@@ -107,7 +107,7 @@ class Intents:
         name = create.order.client_order_id
         known = self._open.get(name)
         if known is None:
-            # Sent again after a clear refusal (too fast, say) it is as good as new.
+            # A retry after a clear reject (throttled, say) is as good as new.
             doubt = create.again and name not in self._refused
             known = _Intent(m.UnconfirmedCreate(create.order, create.body), doubt)
             self._open[name] = known
@@ -222,7 +222,7 @@ class OpenOrderIndex:
                     self._known.clear()
                 self._asked.clear()
                 for known in self._known.values():
-                    # What the run before still waited for may have been carried out.
+                    # Requests in flight at the end of the run before may have been carried out.
                     known.doubt = known.doubt or known.waiting > 0
                     known.waiting = 0
             case m.OrdersAdopted():
@@ -261,7 +261,7 @@ class OpenOrderIndex:
                 if known is not None:
                     self._asked[send.request_id] = send.request
                     known.waiting += 1
-                    # Nobody amends an order before an earlier doubt about it is over.
+                    # No order is amended before an earlier doubt about it is over.
                     known.doubt &= not isinstance(send.request, m.AmendResting)
 
     def _answered(self, request: m.Write | m.ReadOrder, answer: m.Answer, at_ns: int) -> None:
@@ -341,7 +341,7 @@ class OpenOrderIndex:
 
 
 class RecoveredState(msgspec.Struct, frozen=True):
-    """What a new run begins with. damage: where a damaged journal is, for a person. winners,
+    """The state at the start of a run. damage: where a damaged journal is, for a person. winners,
     complete_fill, fills_since, event_cash: as in `Started`."""
 
     fate: m.JournalFate
@@ -494,7 +494,7 @@ class RunningState:
         )
 
     def memory(self) -> RecoveredState:
-        """What the next run begins with if this one dies now."""
+        """The start state of the next run if this one dies now."""
         head = self.head(0)
         carried = {name: getattr(head, name) for name in _CARRIED}
         return RecoveredState(m.JournalFate.FOUND, head.open_intents, head.working, **carried)

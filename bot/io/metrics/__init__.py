@@ -1,1 +1,1 @@
-"""What Prometheus reads: tables of metrics, and the counts that only the shell can take."""
+"""Metrics for Prometheus: their tables, and the counts that only the shell can take."""

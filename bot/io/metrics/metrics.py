@@ -1,4 +1,4 @@
-"""What Prometheus reads of one trader: the tables of `bot.io.metrics.table`, and durations.
+"""The metrics of one trader: the tables of `bot.io.metrics.table`, and durations.
 
 The trader reads no clock, so this host's times are measured here, around it. Every sample has the
 label `series`, so that one process may trade several. Everything happens on the event loop.
@@ -227,7 +227,7 @@ class Metrics:
                 self.notes[note] = self.notes.get(note, 0) + 1
 
     def on_request_sent(self, request_id: m.RequestId, at_ns: int) -> None:
-        """The connection has the request; what had to be on disk first is there."""
+        """The connection has the request; its journal entry is on disk."""
         pending = self._pending.get(request_id)
         if pending is not None and pending.tick_ns is not None:
             self._observe("tick_to_order_seconds", at_ns - pending.tick_ns, pending.kind)
@@ -339,7 +339,7 @@ class Metrics:
         key before it began."""
         return self._is_visited if self._reaper is None else not self._reaper.plea
 
-    # --- what Prometheus reads --------------------------------------------------------------------
+    # --- for Prometheus ---------------------------------------------------------------------------
 
     def families(self) -> Iterator[Metric]:
         """Every family of this trader that can be read now."""

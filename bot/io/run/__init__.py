@@ -1,1 +1,1 @@
-"""What runs: the loop, sessions and fleets of it, the reaper, a recording, a dry run."""
+"""The processes: the loop, sessions of one or more runners, the reaper, a recording, a dry run."""

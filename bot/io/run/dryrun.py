@@ -59,7 +59,7 @@ class Withheld(msgspec.Struct, frozen=True):
 
 
 class DryPlan(msgspec.Struct, frozen=True):
-    """What a run that began now would send. first: before anything is quoted. settled: the trader
+    """The requests of a run that began now. first: before anything is quoted. settled: the trader
     came to quote every rung that can be quoted, in time."""
 
     plan: TraderPlan
@@ -172,7 +172,7 @@ async def dry_run(
     latched: str = "",
     new_account: bool = False,
 ) -> DryPlan:
-    """What a run that began now would send, once it has settled or after `longest_ns`.
+    """The requests of a run that began now, once it has settled or after `longest_ns`.
 
     trader: fresh, with `WishesOnly`. memory: what a run would begin with. Raises nothing for a
     venue that does not answer: the plan says what the trader waits for.

@@ -94,7 +94,7 @@ async def sweep(
 
 
 BY: Final = "reaper"
-"""Who set a latch of ours, as its record says."""
+"""The author of our latches in their record."""
 
 ACCOUNT: Final = "the account"
 """The target of a sweep that is no series alone."""
@@ -454,10 +454,10 @@ async def key_trouble(rest: Rest) -> m.Rejected | m.Unknown | None:
 
 
 def told(verdict: Verdict) -> dict[str, str | int]:
-    """A bad verdict as fields of a log line: what is left, and what to do."""
+    """A bad verdict as fields of a log line: the orders left, and what to do."""
     match verdict:
         case Overdue():
-            listed = "yes" if verdict.listed else "no: what is left is not known"
+            listed = "yes" if verdict.listed else "no: the orders left are not known"
             fields: dict[str, str | int] = {"listed": listed, "cancelled": verdict.cancelled}
             left = verdict.left
         case KeyRefused():

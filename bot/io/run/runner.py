@@ -199,7 +199,7 @@ _ON_SIGNAL: Final[dict[signal.Signals, m.Event]] = {
 
 
 class Told(Protocol):
-    """What signals control."""
+    """The target of signals."""
 
     def tell(self, event: m.Event) -> None: ...
 
@@ -226,7 +226,7 @@ def signals_to(told: Sequence[Told]) -> Iterator[None]:
 
 
 class TraderLike(Protocol):
-    """What the loop needs of a trader."""
+    """The parts of a trader that the loop uses."""
 
     phase: Phase
 
@@ -242,7 +242,7 @@ class TraderLike(Protocol):
     def plan(self, now_ns: int) -> TraderPlan: ...
 
     def left_over(self) -> m.DrainComplete:
-        """What may still be live when the drain is out of time."""
+        """Orders that may be live at the timeout of the drain."""
 
 
 class Child(msgspec.Struct, frozen=True):
@@ -404,11 +404,11 @@ class Runner:
             ):
                 tasks.start_soon(self._beside, child)
             overdue = await self._decide()
-            # Replies still under way belong into the journal: a create among them may be live.
+            # Replies in flight belong in the journal: a create among them may be live.
             if unanswered := await self._rest.drain(DRAIN_READS_S):
                 self._log.error("requests_unanswered", count=unanswered)
             for arrived in self._inbox.take_events(len(self._inbox)):
-                if overdue:  # too late to act on, but it changes what is left
+                if overdue:  # too late to act on, but it changes the orders left
                     self._receive(arrived.event, arrived.at_ns)
                 else:
                     self._journal_entry(arrived.at_ns, arrived.event)
@@ -530,7 +530,7 @@ class Runner:
         if isinstance(event, m.JournalFailed) and "disk" not in self._died:
             self._died.append("disk")
         self._journal_entry(at_ns, event)
-        # Asked again at the latest then, should the trader say nothing of when.
+        # The default time of the next tick, should the trader schedule none.
         self._wake_ns = at_ns + NS_PER_SECOND // 10
         began_ns = time.perf_counter_ns()
         try:
@@ -598,7 +598,7 @@ class Runner:
     def _perform(self, effect: m.Effect) -> None:
         match effect:
             case m.Send():
-                # An intent is on disk before its bytes leave; what only takes away need not wait.
+                # An intent is on disk before its bytes leave; cancels need not wait.
                 adds = isinstance(effect.request, m.Create | m.AmendResting)
                 self._rest.start(effect, self.tell, lambda: self._may_leave(effect, wait=adds))
             case m.SubscribeTo():
@@ -635,8 +635,8 @@ class Runner:
             self._vigil.plead(note.name if note.name == "key_refused" else "")
 
     def _give_up(self, *, keep: bool = False) -> None:
-        """The drain took too long: log what is left, again if late answers have changed it. keep:
-        journal it too."""
+        """Timeout of the drain: log the orders left, again if late answers change them. keep:
+        journal them too."""
         left = m.DrainComplete((), (), unshown=True)
         try:
             left = self._trader.left_over()

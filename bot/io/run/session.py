@@ -83,8 +83,6 @@ class _Shared:
 
 
 class MultiRunner:
-    """The runners of one process, by series."""
-
     def __init__(
         self,
         runners: Mapping[Ticker, Runner],

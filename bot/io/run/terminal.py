@@ -126,7 +126,7 @@ class _Board:
 def picture(
     snapshot: Snapshot, notes: list[str], address: str, per_second: float
 ) -> RenderableType:
-    """The totals, what is wrong, a table per event and the last few notes. A low terminal cuts off
+    """The totals, alerts, a table per event and the last few notes. A low terminal cuts off
     the end."""
     report = snapshot.report
     why = snapshot.unhealthy()

@@ -84,7 +84,7 @@ class StrategyWatchdog:
         self._told.append(event)
 
     def run(self, call: Callable[[], Quotes]) -> Quotes:
-        """What a call returns. Raises what it raises, and StrategyStalled if it was interrupted."""
+        """The result of a call. Raises its exception, and StrategyStalled after a timeout."""
         if not self._prepared():
             return call()
         try:

@@ -160,7 +160,7 @@ class HeartbeatWriter:
             self._writing = None
         if self.heart.is_due(now_ns):
             self._since_ns = now_ns
-            # What it logs is of this series, too.
+            # Its log lines name this series, too.
             self._writing = self._thread.submit(copy_context().run, self.heart.beat, now_ns)
 
     @property
@@ -187,7 +187,7 @@ def read_pulse(folder: Path, name: str = BOT) -> HeartbeatRecord | None:
 
 
 class HeartbeatWatcher:
-    """How long no new beat was seen while somebody looked.
+    """The staleness of the newest beat, while somebody looked.
 
     Counts nothing before the first new beat: the first content may be as old as the machine.
     """
@@ -197,7 +197,7 @@ class HeartbeatWatcher:
         self._looked_ns: int | None = None
         self._silent_ns = 0
         self.heard = False
-        """Whether a beat was seen to follow another."""
+        """True if a beat was seen to follow another."""
 
     def measure_silence(self, mark: str | None, now_ns: int) -> int:
         """Take in the present mark; returns the silence in ns, 0 before the first beat.
@@ -217,6 +217,5 @@ class HeartbeatWatcher:
         return self._silent_ns if self.heard else 0
 
     def await_first_beat(self) -> None:
-        """Wait for a first beat again."""
         self.heard = False
         self._silent_ns = 0

@@ -23,10 +23,10 @@ from venue.wire import instant
 from venue.wire.instant import NS_PER_SECOND
 
 UNSEEN: Final = "unseen"
-"""Who set a latch of which the disk does not say whether it exists."""
+"""The author of a latch whose file cannot be read."""
 
 CONTRADICTION: Final = "contradiction"
-"""Who latched where the books contradict each other: as in `LatchedBy`."""
+"""The author of a latch for a contradiction: as in `LatchedBy`."""
 
 _LATCH: Final = "latch.json"
 _REASON_MAX: Final = 2_000

@@ -27,7 +27,7 @@ REAPER_LOCK: Final = "reaper-lock"
 
 _OPEN_TO_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _OF_THE_VOLUME: Final = frozenset({"lost+found"})
-"""What a new file system contains."""
+"""The entries of a new file system."""
 
 
 class StateFault(OperatorError):
@@ -210,7 +210,7 @@ class AccountLock:
 
 
 def holder_of(base_url: str, key: Secret) -> Holder | None:
-    """None when nobody holds the account on this host."""
+    """None while the account is free on this host."""
     for path in _paths(base_url, key):
         handle = open_lock(path)
         try:

@@ -1,4 +1,4 @@
-"""What outlives a run, as the loop uses it: the latch, the crash record, the heartbeat.
+"""State that outlives a run: the latch, the crash record, the heartbeat.
 
 The loop reads the latch every second and after every gap, before it decides, and beats after each
 decision. Latch and beats are written without waiting for the disk, so that cancels are not held up.

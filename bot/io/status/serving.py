@@ -89,8 +89,6 @@ def framed(kind: str, data: object) -> bytes:
 
 
 class Streams:
-    """The readers of one server."""
-
     def __init__(self, tick_s: float = TICK_S, readers_max: int = READERS_MAX) -> None:
         self._tick_s = tick_s
         self._readers_max = readers_max
@@ -179,7 +177,7 @@ def listen(host: str, port: int, stuck_ms: int = _STUCK_MS) -> socket.socket:
 
 
 def address(listener: socket.socket) -> str:
-    """Where a browser on this machine finds the page."""
+    """The address of the page for a browser on this machine."""
     host, port = listener.getsockname()[:2]
     host = HERE.get(host, host)
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

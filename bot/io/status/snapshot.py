@@ -1,4 +1,4 @@
-"""What the status page, the metrics and the terminal show of one series: snapshot, history, log."""
+"""The data of the status page, metrics and terminal of one series: snapshot, history, log."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -221,7 +221,7 @@ class Overview:
 
 
 class Reader:
-    """What one reader of the stream has already."""
+    """The position of one reader of the stream."""
 
     def __init__(self, overview: Overview, history: History, tail: LogTail | None) -> None:
         self._overview = overview

@@ -49,8 +49,6 @@ class GuardedAnswers(msgspec.Struct, frozen=True):
 
 
 class LookaheadSign(msgspec.Struct, frozen=True):
-    """A sign of looking ahead."""
-
     event: str
     at_ns: int  # of the first quotes that are others; 0 for a file
     found: str  # in words

@@ -35,7 +35,7 @@ Progress = Callable[[int], bool]
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it. Money in cents, net in thousandths of one.
+    """The result. Money in cents, net in thousandths of one.
 
     settled: `outcome` where every rung paid what the tape says, `mid` where inventory is marked at
     the last middle, `part` where some rungs paid and those of the others are. faults: by kind, how
@@ -66,8 +66,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     ledger_difference_cents: int | None
     latched: str
     profit: ProfitRow | None  # where the trader sees it come from, None before quoting
-    events: int  # what the trader took in
-    cpu_s: float  # what all of it cost
+    events: int  # received by the trader
+    cpu_s: float  # of the whole run
     faults: dict[str, int] = msgspec.field(default_factory=dict)
     strategy_fault: str = ""  # the first of `strategy_errors`, empty without one
     asked: int | None = None  # how many records were asked for, None for all

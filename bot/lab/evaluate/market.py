@@ -173,7 +173,7 @@ class TrueValueMarket:
         return found
 
     def worst_cents(self) -> int:
-        """What the trader may lose at worst by its inventory and resting orders, in cents. Computed
+        """The trader's exposure, by inventory and resting orders, in cents. Computed
         outcome by outcome from the venue's own state; nothing of the trader's computation is used.
         """
         orders = [

@@ -161,8 +161,6 @@ def _files_of(name: str, own: str) -> Iterator[tuple[Path, str]]:
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A run."""
-
     entry: Contender
     params: dict[str, Any]
     world: Scenario

@@ -160,7 +160,7 @@ class Profit(NamedTuple):
     """By point of the path."""
 
     edges_mc: Ints  # spread less fees of the fills in it
-    held: Ints  # shares of each rung at its end
+    held: Ints  # inventory of each rung at its end
     gained_mc: Ints  # what inventory had gained when it began
     inventory_mc: int  # by the end
 

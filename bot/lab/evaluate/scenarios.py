@@ -302,7 +302,7 @@ class TruePath:
         the inventory gains until the next one. held: shares by point and rung, NO below zero.
 
         Their sum over a path has the mean of what was gained, squared: gains before and after a
-        point are uncorrelated, whatever is held and why. The covariance of two rungs is a series;
+        point are uncorrelated, whatever the inventory. The covariance of two rungs is a series;
         term n is the correlation of value and outcome that the move brings to the n-th power by n!,
         and of each rung the density and the Hermite polynomial of degree n - 1 at its distance.
         """

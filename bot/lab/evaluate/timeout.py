@@ -23,7 +23,7 @@ LOOKS = 10
 """A call that was seen is ended when so many more looks have seen it."""
 
 _CALL: Final = EventQuoter.ask_strategy.__code__
-"""What asks a strategy; what it runs is the call."""
+"""The process that calls a strategy."""
 
 
 class Stalled(Exception):

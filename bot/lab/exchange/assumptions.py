@@ -1,4 +1,4 @@
-"""What a backtest assumes: latencies, fees, cash, read lag, and faults of requests.
+"""The assumptions of a backtest: latencies, fees, cash, read lag, and faults of requests.
 
 Faults have a stream of their own, so that another rate draws the same latencies.
 """
@@ -99,7 +99,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     maker_rate: FeeRate = FeeRate(0)
     taker_rate: FeeRate = FeeRate(7_000_000)
     power: float = 3.0  # the exponent n of the likely reading, above 0
-    cash_cents: Cents = Cents(10_000_000)  # what the account begins with
+    cash_cents: Cents = Cents(10_000_000)  # at the start
     with_index: bool = False
     seed: int = 1  # of latencies and faults
     faults: float = 0.0  # the part of all requests that something befalls, 0 to 0.5
@@ -220,8 +220,6 @@ class FaultDraws:
 
 
 class Faults:
-    """The faults of one backtest."""
-
     def __init__(self, rate: float, seed: int) -> None:
         """rate: the part of all requests that something befalls, each kind as often; 0 to 0.5."""
         chances = dict.fromkeys(OF_BACKTESTS, rate / len(OF_BACKTESTS)) if rate else {}

@@ -48,7 +48,7 @@ class PageLimits(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What comes back of a request."""
+    """The answer to a request."""
 
     answer: m.Answer
     tokens: int | None  # whole ones left of its credential, None where that is not said
@@ -57,7 +57,7 @@ class Response(NamedTuple):
 
 
 class ShownBook(NamedTuple):
-    """What the channel and a read show of a market: ours included, canonical YES, best first."""
+    """A book as the channel and reads show it: ours included, canonical YES, best first."""
 
     bids: Levels
     asks: Levels
@@ -165,7 +165,7 @@ class Exchange:
         self.replica = self.stale = Replica(read_lag_ns)
         self._reads_books = stale_lag_ns is not None
         if stale_lag_ns is not None:
-            self.stale = Replica(stale_lag_ns)  # what those show that reach the stale copy
+            self.stale = Replica(stale_lag_ns)  # for reads that reach the stale copy
         self._source = source
         self._pages = pages
         self._buckets: dict[m.Key, TokenBucket] = {}
@@ -198,7 +198,7 @@ class Exchange:
         return self._reads_books or isinstance(event, _OF_CATALOGUE)
 
     def answer_request(self, send: m.Send, now_ns: int, *, stale: bool = False) -> Response:
-        """Carry out a request, or refuse it for pace. stale: a read reaches the slower copy."""
+        """Carry out a request, or throttle it. stale: a read reaches the slower copy."""
         refused = self.refused_for_pace(send.key, now_ns)
         if refused is not None:
             return refused
@@ -206,7 +206,7 @@ class Exchange:
         return Response(answer, self.tokens_left(send.key), None)
 
     def refused_for_pace(self, key: m.Key, now_ns: int) -> Response | None:
-        """Take a token of a credential; the refusal where it has none."""
+        """Take a token of a credential's rate limit; the refusal where it has none."""
         bucket = self.bucket(key, now_ns)
         if bucket.spend_token(now_ns):
             return None
@@ -226,7 +226,7 @@ class Exchange:
         return RATE_BURST if bucket is None else bucket.whole_tokens
 
     def read_all(self, now_ns: int) -> None:
-        """What happened so far is read from now on, whatever the lag of reads."""
+        """Reads see everything up to now, whatever their latency."""
         self.replica.advance(now_ns + self.replica.lag_ns)
 
     def refuse(self, code: Code) -> m.Rejected:
@@ -267,7 +267,7 @@ class Exchange:
 
     def _read_replica(self, request: m.Read, replica: Replica, now_ns: int) -> m.Answer:
         replica.advance(now_ns)
-        # On a quiet market the same reads are asked for again and again.
+        # On a quiet market the same reads come again and again.
         found = replica.answers.get(request)
         if found is None:
             found = self._counted(read(replica.views, MAKER, request, self._pages))

@@ -47,7 +47,7 @@ class MarketFeed(Protocol):
     exchange: Exchange
 
     def frames(self, now_ns: int) -> list[m.Event]:
-        """What has happened since this was asked last."""
+        """The events since the last call."""
 
     def book_frames(self, now_ns: int) -> Sequence[m.Event]:
         """The whole book of every market."""
@@ -91,8 +91,6 @@ class TermsLink:
 
 
 class TraderRun:
-    """The run of a trader."""
-
     def __init__(self, driver: Driver, market: MarketFeed, trader: Trader, link: Link) -> None:
         self.trader = trader
         self.requests: Counter[str] = Counter()  # by kind

@@ -1,1 +1,1 @@
-"""A run as one page: what it earned and from what, what it held, quoted, asked and was refused."""
+"""A run as one page: profit and its sources, inventory, quotes, requests and rejects."""

@@ -105,7 +105,7 @@ def _profit(session: Session, clock: TimeAxis, up: Span) -> str:
     plot = clock.plot(up, "$")
     rows = [(clock.position(session, each.at_ns), moment_dollars(each)) for each in session.moments]
     if session.unsettled_millicents:
-        # The end of a backtest is the last move of all that is held.
+        # The end of a backtest is the last move of all inventory.
         rows.append((rows[-1][0], {name: cents / 100 for name, cents in totals.items()}))
     for name in totals:
         plot.trace(f"ink {name}", [(at, row[name]) for at, row in rows])
@@ -129,7 +129,7 @@ def _sources(session: Session, totals: dict[str, int]) -> str:
     lines = [
         f"The account of fills and the bot's ledger differ by {found.difference_millicents} "
         "thousandths of a cent.",
-        "The venue's cash was not read while nothing was under way."
+        "The venue's cash was not read while nothing was in flight."
         if ledger is None
         else f"The venue's cash less ours, as read last: {dollars(ledger)}.",
     ]
@@ -269,7 +269,7 @@ def _worst(session: Session, clock: TimeAxis, up: Span) -> str:
     clock.lines(plot, session, lines)
     most = dollars(session.worst_max_cents)
     limits = sorted({each.limit_cents for each in session.moments})
-    # The limit may have changed on the way: what was at most is not held against the last one.
+    # The limit may have changed: the maximum is not compared with the last one.
     ends = " to ".join(dollars(each) for each in dict.fromkeys((limits[0], limits[-1])))
     said = f"At most {most} of {ends} could have been lost at any decision of the run."
     return figure("worst", title, plot.svg(f"{title}. {said}"), "", f"<p>{said}</p>")

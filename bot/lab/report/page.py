@@ -195,7 +195,7 @@ _STRETCHES_MIN: Final = 3
 
 
 class PairedDifference(msgspec.Struct, frozen=True):
-    """What the second run earned more than the first in the time that both lived."""
+    """The second run's profit less the first's, in the time that both ran."""
 
     seconds: float
     blocks: int  # equal stretches of that time, drawn again for the 95 % interval

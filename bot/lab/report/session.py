@@ -1,4 +1,4 @@
-"""What a report knows of one run, sampled while the run goes on or is replayed.
+"""The data of a report about one run, sampled while the run goes on or is replayed.
 
 Money in cents or, where named so, thousandths of one; times by the bot's clock (of a backtest the
 recorded one), nanoseconds; prices canonical YES cents; sizes shares.
@@ -74,8 +74,6 @@ class Value(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SessionFill(msgspec.Struct, kw_only=True):
-    """One booked fill."""
-
     fill_id: str
     order_id: str
     at_ns: int  # when it could first have been heard of
@@ -187,7 +185,7 @@ PARTS: Final = {
     "settlement": "the last move, to what was paid out",
     "fees": "paid",
 }
-"""Where profit comes from, and what each source is."""
+"""The sources of profit, each with its meaning."""
 
 _MINUTE_S: Final = 60
 _HOUR_S: Final = 3_600
@@ -303,7 +301,7 @@ def plain(session: Session) -> dict[str, object]:
 
 
 def findings(session: Session) -> list[str]:
-    """What a reader has to know before any figure: a session cut short, latched, or at fault."""
+    """Warnings above the figures: a session cut short, latched, or at fault."""
     errors, latched = session.strategy_errors, session.latched
     notes = [session.damage] if session.damage else []
     if not (session.ended or session.damage):

@@ -48,7 +48,7 @@ _BROKEN_OFF: Final = "the backtest was ended early: plays that it had not begun 
 
 
 class ReportFault(Exception):
-    """What was asked for cannot be shown; the text names the file or the option."""
+    """The report cannot be made; the text names the file or the option."""
 
 
 class NoSource(ReportFault):
@@ -160,7 +160,7 @@ class BacktestRun(msgspec.Struct, frozen=True):
     same: tuple[QueueModel, ...]  # the readings that it answers for
     terms: Terms
     records_max: int | None  # of its records the first so many, None for all
-    reports: bool  # whether all is kept that a report needs
+    reports: bool  # True if a report has all its data
 
     @property
     def records(self) -> int:

@@ -35,7 +35,7 @@ class Replies(Protocol):
 
 
 class World(Protocol):
-    """What the contradictor and the network use of a simulated world."""
+    """The parts of a simulated world that the contradictor and the network use."""
 
     scenario: SimScenario
     coverage: EventCounts

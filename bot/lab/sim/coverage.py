@@ -30,8 +30,6 @@ class EventCounts:
 
 
 class CatalogueRow(NamedTuple):
-    """One row."""
-
     number: int
     title: str
     marks: tuple[str, ...]  # names counted by `EventCounts`, with * for any text

@@ -1,4 +1,4 @@
-"""B2: compares what rests with what the trader wants, once the faults have stopped.
+"""B2: compares the resting orders with the trader's targets, once the faults have stopped.
 
 Resting orders are the engine's, targets the trader's. A side may miss quotes that a reject blocks
 (B12), whose price reaches too far through the best of others, or that a limit leaves no room for.

@@ -55,7 +55,7 @@ def is_looser(risk: RiskSettings, than: RiskSettings) -> bool:
 
 
 Use = dict[tuple[str, str], int]
-"""How much is in use of a limit in a place: an event, a side of a rung, or the whole series."""
+"""The use of a limit in a place: an event, a side of a rung, or the whole series."""
 
 
 class AuditedAccount:
@@ -68,7 +68,7 @@ class AuditedAccount:
         self.available_cents = self.total_cents = 0
 
     def loses_cents(self) -> int:
-        """What all series may lose together; 0 where nothing limits that."""
+        """The exposure of all series together; 0 where nothing limits it."""
         return sum(each.loses_cents() for each in self.members) if self._limit_cents else 0
 
     @property
@@ -85,7 +85,7 @@ class AuditedAccount:
         check(alone, "B6", f"{request} is about an order of another series")
 
     def within_loss(self, before_cents: int) -> None:
-        """All series together lose no more than the account's limit, whatever fills."""
+        """The exposure of all series together stays within the account's limit, whatever fills."""
         cents = self.loses_cents()
         known = cents - sum(
             _STRANGE_CENTS * len(each.truth.strange) + each.truth.unshown_cents
@@ -96,7 +96,7 @@ class AuditedAccount:
 
 
 class Exposure:
-    """What one series has in use of each limit."""
+    """The use of each limit by one series."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class Exposure:
         }
 
     def loses_cents(self) -> int:
-        """What the series may lose whatever fills, 0 or more; of events that still trade."""
+        """The exposure of the series whatever fills, 0 or more; of events that still trade."""
         return sum(max(0, self.used(event)["loss"]) for event in self._open_events())
 
     def _open_events(self) -> Iterator[Ticker]:

@@ -44,7 +44,7 @@ _LEARNED_NS: Final = 12 * SECOND
 
 
 class FaultyWorld(NetworkWorld, Protocol):
-    """What the episodes use of a simulated world."""
+    """The parts of a simulated world that the episodes use."""
 
     channel: Channel
     network: Network
@@ -73,8 +73,6 @@ class FaultyWorld(NetworkWorld, Protocol):
 
 
 class FaultSchedule:
-    """The episodes of one world."""
-
     def __init__(self, world: FaultyWorld) -> None:
         self._world = world
         self._rngs = {name: random.Random(f"{name} {world.scenario.seed}") for name in TIMED_FAULTS}
@@ -323,7 +321,7 @@ class FaultSchedule:
 
     def _key_revoked(self, for_ns: int, _: random.Random) -> Steps:
         yield from self._on_every_network("revoked", for_ns)
-        yield 10 * SECOND  # a refused key is tried again after so long
+        yield 10 * SECOND  # retry of a refused key
 
     def _read_lag(self, for_ns: int, _: random.Random) -> Steps:
         stale = self._world.exchange.front.stale

@@ -354,7 +354,7 @@ def _stay_still(world: "SimulatedWorld") -> None:
     writes a second and rung are allowed. Orders may change their route ten seconds after a limit
     cut their side, so of three looks the last has to be still."""
     if _is_dry(world):
-        # What no token was left for comes when there is one.
+        # Throttled requests come when there is a token.
         world.wait(_DRY_MAX_NS, lambda: not _is_dry(world))
     world.wait(SECOND)
     writes, bound = _looked(world)

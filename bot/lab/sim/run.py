@@ -50,7 +50,7 @@ def run(scenario: SimScenario | int, *, replays: bool | None = None) -> Simulate
 
 
 class Summary(msgspec.Struct):
-    """What came of one seed or of many.
+    """The result of one seed or of many.
 
     broken: the seeds in which an invariant did not hold. first_broken: which did not in the first
     of them, replay: the command that repeats it. own_faults: answers of the strategy that raised or
@@ -107,8 +107,6 @@ class Summary(msgspec.Struct):
 
 
 class SeedResult(NamedTuple):
-    """What came of one seed."""
-
     seed: int
     log: str  # a digest of every effect
     last_events: str  # empty unless it broke
@@ -162,7 +160,7 @@ HEAD: Final = (
 
 
 class ProfileResult(NamedTuple):
-    """What came of the seeds of one profile."""
+    """The result of the seeds of one profile."""
 
     profile: str
     is_whole: bool  # all of them were lived through

@@ -26,7 +26,7 @@ _RECONNECT_NS: Final = 250 * MS
 
 
 class NetworkWorld(World, Protocol):
-    """What the network and the channel use of a simulated world."""
+    """The parts of a simulated world that the network and the channel use."""
 
     contradictor: Contradictor | None
 
@@ -52,7 +52,7 @@ class Channel:
         self._older: dict[MarketId, m.BookUpdate] = {}
         self._kept: dict[MarketId, int] = {}
         self.silent: dict[MarketId, bool] = {}
-        self.late_ns = 0  # how much later than it is sent every frame comes
+        self.late_ns = 0  # latency of every frame
         self.refusing = False  # every subscribe is refused
 
     # --- the connection ---------------------------------------------------------------------------

@@ -163,7 +163,7 @@ class Flight:
     def __init__(self, truth: Truth, markets: Iterable[MarketId]) -> None:
         self._truth = truth
         self.bodies: dict[ClientOrderId, bytes] = {}  # what each create was sent as
-        self.order_of: dict[ClientOrderId, OrderId] = {}  # what it became
+        self.order_of: dict[ClientOrderId, OrderId] = {}
         self._landing = {market: dict[ClientOrderId, QtyOrder]() for market in markets}
         self._copies: dict[ClientOrderId, int] = {}
         self._over: set[ClientOrderId] = set()
@@ -177,7 +177,7 @@ class Flight:
         return bool(self._landing[market] or self._amending)
 
     def possible(self, market: MarketId) -> list[Possible]:
-        """What may be live on a rung; nothing on one that has resolved, which refuses all."""
+        """The possibly live orders on a rung; none on a resolved one, which rejects all."""
         if market in self._truth.resolved:
             return []
         out = []

@@ -38,7 +38,7 @@ _WANTED: Final = (
 
 
 class SpaceFault(ValueError):
-    """Keys or values that cannot be swept over; the text names the key and what is accepted."""
+    """Keys or values that cannot be swept over; the text names the key and the accepted values."""
 
 
 class Dimension(msgspec.Struct, frozen=True):

@@ -62,8 +62,6 @@ def splits_of(cases: int, wanted: int | None) -> tuple[Split, ...]:
 
 
 class Trial(msgspec.Struct, omit_defaults=True):
-    """One trial."""
-
     number: int  # from 1; 0 is the base configuration
     settings: Settings
     values: list[float] = []  # the objective, by case, empty until all are there

@@ -59,7 +59,7 @@ _ONE: Final = threading.Lock()
 
 
 class TrialFault(Exception):
-    """Settings that the configuration cannot take; the text says which and what is accepted."""
+    """Settings that the configuration cannot take; the text names them and the accepted values."""
 
 
 class ClusterFault(Exception):
@@ -289,7 +289,7 @@ class Job(msgspec.Struct, frozen=True):
     `./file.py:function`; empty for none."""
 
     setup: Setup
-    settings: Settings  # what the trial sets otherwise than the file
+    settings: Settings  # the trial's changes to the file
     case: Case
     function: str
     code: str  # names the program that made the job
@@ -306,7 +306,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class CaseResult(msgspec.Struct, frozen=True):
-    """What a life came to: numbers by name, money in dollars; or a fault, which is the trial's own.
+    """The result of a run: numbers by name, money in dollars; or a fault, which is the trial's own.
     lasting: True if the same job would come to the same again, so that it may be kept."""
 
     values: dict[str, float]

@@ -31,8 +31,6 @@ _SET_LINE: Final = 0  # keys that are set stand on a line that no file has
 
 
 class Wanted(Struct, frozen=True):
-    """A configuration to try."""
-
     configured: m.Configuration
     changed: tuple[Change, ...]  # the keys that are other than in the run
 

@@ -30,7 +30,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class ModelResult(Struct, frozen=True):
-    """What the model makes of the run under one reading."""
+    """The model's result of the run under one reading."""
 
     reading: str
     unchanged: RunFigures  # of the configuration that it had
@@ -38,7 +38,7 @@ class ModelResult(Struct, frozen=True):
 
 
 class ModelTerms(Struct, frozen=True):
-    """What the model assumes; latencies and fees are those of the run."""
+    """The model's assumptions; latencies and fees are those of the run."""
 
     read_lag_ns: int
     power: float
@@ -287,7 +287,7 @@ def _troubles(name: str, of: RunFigures | None) -> Iterator[str]:
 
 
 def _doubts(happened: RunFigures, played: ModelResult) -> Sequence[str]:
-    """Whether the difference in profit is beyond the model's own error."""
+    """True if the difference in profit is beyond the model's own error."""
     number = _profit("profit")
     then, same = number(happened), number(played.unchanged)
     other = None if played.changed is None else number(played.changed)

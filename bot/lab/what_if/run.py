@@ -60,7 +60,7 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run came to. Money in cents, profit in thousandths of one. strategy_errors: answers
+    """The result of a run. Money in cents, profit in thousandths of one. strategy_errors: answers
     that raised or could not be quoted, each of which pulled the event for seconds;"""
 
     hours: float
@@ -95,7 +95,7 @@ def figures_of(
     report = trader.report(span_ns[1])
     counters = report.counters
     begin_ns, end_ns = (at_ns - clock_ahead_ns for at_ns in span_ns)
-    # What was held at the start was bought before it; another series has fills of its own.
+    # The inventory at the start was bought before it; another series has fills of its own.
     fills = [fill for fill in own.fills() if fill.at_ns > begin_ns and fill.market_id in tickers]
     quotes = tuple(_quoted(own.changes(), fills, (begin_ns, end_ns), tickers))
     return RunFigures(
@@ -233,7 +233,7 @@ class WhatIfRun:
         with ended_when_stalled():
             run.deliver([began])
             for done, each in enumerate(market.history):
-                # What was so before the run began is so when it begins.
+                # State from before the run holds at its beginning.
                 at_ns = max(each.seen.ts_ns + market.clock_ahead_ns, market.begun_ns)
                 if at_ns > market.ended_ns:
                     break
@@ -301,7 +301,7 @@ class WhatIfMarket(LiveMarket):
     def _endow(
         self, place: int, market_id: MarketId, outcome: Outcome, qty: int, now_ns: int
     ) -> None:
-        """Shares are held, and the cash is what it was: they were bought before anything began."""
+        """Inventory without a change of cash: it was bought before anything began."""
         self.exchange.execute(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
         name = ClientOrderId(f"held-{place}")
         bought = QtyOrder(market_id, outcome, Side.BUY, _EVEN, Qty(qty), TimeInForce.GTC, name)

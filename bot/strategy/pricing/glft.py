@@ -47,7 +47,7 @@ def half_spread(terms: Coefficients, volatility: float, size: float) -> float:
 
 
 def skew_per_share(terms: Coefficients, volatility: float) -> float:
-    """Cents by which one more share held lowers both quotes: c2 sigma."""
+    """Cents by which one more share of inventory lowers both quotes: c2 sigma."""
     return terms.c2 * volatility
 
 

@@ -59,7 +59,6 @@ def gap_of(book_age_s: float) -> int:
 
 
 def inside(price: int, low: int, high: int) -> int:
-    """The price nearest to `price` in low..high."""
     if price > high:
         price = high
     return low if price < low else price

@@ -136,7 +136,6 @@ class TouchRates:
             self._through += 1
 
     def current(self) -> QueueRates:
-        """The rates now."""
         prior, weight = self._prior, self._prior_s
         seconds = self._seconds + weight
         # The prior of the cancels weighs as much as one share observed for `prior_s`.

@@ -46,7 +46,6 @@ class TickVolatility:
 
     @property
     def has_enough(self) -> bool:
-        """True if the buffer is full."""
         return len(self._samples) == self._samples.maxlen
 
     def add_price(self, price: float, now_s: float) -> None:
@@ -82,7 +81,6 @@ class TradeDistances:
 
     @property
     def has_enough(self) -> bool:
-        """True if the buffer is full."""
         return len(self._ticks) == self._ticks.maxlen
 
     def add_prints(self, prints: Iterable[Print], value: float) -> None:

@@ -103,7 +103,7 @@ class LotSizer:
 
 
 def payable(cash_cents: float, price: Price, held_qty: int, rate: FeeRate) -> int:
-    """Shares of one side that held shares and cash allow. Held shares of the other outcome are sold
+    """Shares of one side that inventory and cash allow. Inventory of the other outcome is sold
     without cash; the rest is bought at `price` of its own outcome, plus the fee reserve of each
     share. rate: the higher of the market's two (S17)."""
     share_cents = reserve_cents(rate, Qty(1), price, FeeUnits(0))
@@ -121,7 +121,7 @@ def rooms(
     """Shares that may be bid and offered in a market.
 
     fair: its value, cents; within edge_cents of 0 or 100, only shares that reduce the inventory.
-    cash_cents: free for new orders, None if it is ample; held shares and cash then bound each side,
+    cash_cents: free for new orders, None if it is ample; inventory and cash then bound each side,
     and resting orders are paid for. near_bid, near_ask: about the prices of the quotes.
     """
     bid_room = ask_room = PLENTY
@@ -161,6 +161,6 @@ def held_back(rung: RungView) -> tuple[int, int]:
 
 
 def base_and_cash(rung: RungView, cash_cents: int) -> tuple[int, int]:
-    """Our holdings as in a spot market with base YES: net shares of the base, and cash in cents. A
+    """Our inventory as in a spot market with base YES: net shares of the base, and cash in cents. A
     NO share counts as a dollar less a YES share, which is exact at every price."""
     return rung.net_qty, cash_cents + PAYOUT_CENTS * rung.no_qty

@@ -2,7 +2,7 @@
 
 The payoffs of an event's rungs are tied: where a rung pays, every lower one pays. At the end a YES
 share of rung i pays 100 cents with chance S_i, and those of i <= j covary by C_ij = 10,000 S_j
-(1 - S_i) cents squared. Four rules turn that and the net holdings q (YES less NO shares) into a
+(1 - S_i) cents squared. Four rules turn that and the net inventory q (YES less NO shares) into a
 reservation value r, in cents of canonical YES:
 
     local    r = F - c G R^(1/2) G q                        by moves of the value before the end
