@@ -5,7 +5,7 @@ Run: python -m tests.spec.venue_page > docs/venue.md
 
 import re
 import sys
-from collections import Counter
+from itertools import groupby
 
 from venue.conformance.judge import CODES, UNPROVOKED
 from venue.conformance.runner import suite
@@ -177,23 +177,23 @@ UNPROVEN = (
 INTRODUCTION = """\
 # What the venue keeps of its interface, and what proves it
 
-Every statement of the interface, in our words, beside what proves it. A name without a path is a
-check of `venue check`, which judges any address in raw JSON and imports no type of ours:
+Every statement of the interface, in our words, and its proof. A name without a path is a check of
+`venue check`, which judges any address in raw JSON and imports no type of ours:
 
 ```
 venue check --url http://127.0.0.1:8080/v1 --control http://127.0.0.1:8091
 ```
 
-A reading (S-number, see [assumptions.md](assumptions.md)) is our choice where the interface leaves
-something open; `--no-readings` judges a venue without them. The page is made by
-`python -m tests.spec.venue_page > docs/venue.md`.
+A reading (S-number, see [assumptions.md](assumptions.md)) is our choice where the interface is
+open. `--no-readings` judges a venue without them. `python -m tests.spec.venue_page > docs/venue.md`
+makes this page.
 
 ## For a client
 
-A key of `state/venue-keys.json` goes into the header `X-API-KEY`. `GET /v1/openapi.yaml` describes
-every path, query, body and answer. The channel, at `/v1/stream`, wants no credential and speaks
-JSON: the one frame that a client may send, then all kinds that it is sent (S9, S10), for a ticker
-that `GET /v1/markets` shows. After a subscribe the whole books come first.
+Send a key of `state/venue-keys.json` in the header `X-API-KEY`. `GET /v1/openapi.yaml` describes
+every path, query, body and response. The channel, at `/v1/stream`, needs no credential and speaks
+JSON. Below: the one frame that a client may send, then every kind that it receives (S9, S10), for a
+ticker of `GET /v1/markets`. After a subscribe the complete books come first.
 
 ```json
 """
@@ -229,11 +229,11 @@ SERVER_FRAMES = (
 AFTERWARDS = """\
 ```
 
-`eventMarketId` and `marketId` may stand for `ticker` and `symbol` in a subscribe. Prices are whole
-cents, sizes whole shares, `ts` nanoseconds since 1970; `no` holds bids for NO, at prices of NO.
+A subscribe may name `eventMarketId` or `marketId` instead of `ticker` or `symbol`. Prices are whole
+cents, sizes whole shares, `ts` nanoseconds since 1970. `no` holds bids for NO, at prices of NO.
 
-The proxy before a venue bounds connections, headers and the time that a request may take to arrive
-([security.md](security.md#the-venue)). A body that takes longer than 10 s is refused.
+The proxy in front of a venue limits connections, headers and the time a request takes to arrive
+([security.md](security.md#the-venue)). The venue refuses a body that takes longer than 10 s.
 
 ## Every statement
 """
@@ -275,13 +275,16 @@ def page() -> str:
     """The whole page."""
     table = rows()
     lines = [INTRODUCTION + "\n".join((*CLIENT_FRAMES, *SERVER_FRAMES)), AFTERWARDS]
-    lines += [f"{len(table)} statements, {len(suite())} checks.", ""]
-    lines += ["| statement | where | proved by | reading |", "|---|---|---|---|"]
-    seen: Counter[str] = Counter()
-    for words, heading, *rest in table:
-        seen[heading] += 1
-        cells = (anchors(heading, seen[heading]) + words, heading, *rest)
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    lines.append(f"{len(table)} statements, {len(suite())} checks; a reading follows in brackets.")
+    for heading, those in groupby(table, key=lambda row: row[1]):
+        lines += ["", f"### {heading}", "", "| statements | proved by |", "|---|---|"]
+        proved: dict[str, list[str]] = {}
+        for number, (words, _, proof, readings) in enumerate(those, 1):
+            by = f"{proof} ({readings})" if readings else proof
+            proved.setdefault(by, []).append(anchors(heading, number) + words)
+        for by, statements in proved.items():
+            cells = (each.replace("|", r"\|") for each in ("<br>".join(statements), by))
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
