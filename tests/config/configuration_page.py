@@ -38,9 +38,9 @@ kill -HUP PID                               # read the file now; the bot sees a 
 
 ## Changes while the bot runs
 
-The bot looks at its file once a second, and at once on SIGHUP. It reads a content once that was the
-same twice, half a second apart, and nobody has the file open for writing. It checks the whole file
-and loads the strategy while trading goes on. Then all of it applies between two decisions, as one
+The bot looks at its file once a second, and at once on SIGHUP. A content counts when two reads half
+a second apart agree and nobody has the file open for writing. The bot checks the whole file and
+loads the strategy while trading goes on. Then all of it applies between two decisions, as one
 journal event that holds the whole configuration: `bot pnl` and `bot explain` replay each instant
 with the configuration of that instant. Each series of a process has its own file.
 
