@@ -154,50 +154,48 @@ class Risk(LivePart):
     """Hard limits: everything that may be live counts, unknown orders at their full size."""
 
     event_loss_cents: Loss = key(
-        _RISK.event_loss_cents, "worst loss over the outcomes of one event, whatever fills"
+        _RISK.event_loss_cents, "worst loss over the outcomes of an event, whatever fills"
     )
     series_loss_cents: Loss = key(
         ..., "sum of the events' worst losses; gains of one are not set against losses of another"
     )
     account_loss_cents: LossOrNone = key(
         _RISK.account_loss_cents,
-        "the same over all series that one process trades on the account; 0: no limit but the "
-        "series' own",
+        "the same over all series of one process on the account; 0: only the series' own limits",
     )
     rung_position_qty: Shares = key(
-        ..., "inventory: YES less NO shares of one rung, either sign, after every live order filled"
+        ..., "inventory: YES less NO shares of a rung, either sign, if every live order filled"
     )
     order_qty: Shares = key(..., f"largest single order; compiled cap {ORDER_QTY_CAP:,}")
     event_net_qty: SharesOrNone = key(
         _RISK.event_net_qty,
-        "shares of YES less NO of all rungs of an event together, either sign, after every live "
-        "bid or every live ask filled; 0: ten times rung_position_qty",
+        "inventory of all rungs of an event together, either sign, if every live bid or every "
+        "live ask filled; 0: ten times rung_position_qty",
     )
     event_gross_qty: SharesOrNone = key(
         _RISK.event_gross_qty,
-        "the rungs' shares of YES less NO, each without its sign, added up; 0: twenty times "
-        "rung_position_qty",
+        "sum of the rungs' inventories without sign; 0: twenty times rung_position_qty",
     )
     event_gross_cents: LossOrNone = key(
         _RISK.event_gross_cents,
-        "exposure of an event if every rung went the worse way by itself, as if they were no "
-        "ladder; 0: ten times event_loss_cents",
+        "exposure of an event if each rung went its worse way, as if they were no ladder; 0: ten "
+        "times event_loss_cents",
     )
     resting_cents: LossOrNone = key(
         _RISK.resting_cents,
-        "what all orders of the series that may be live would lose if they filled, both sides "
-        "added up; 0: ten times series_loss_cents",
+        "loss if all live orders of the series filled, both sides added up; 0: ten times "
+        "series_loss_cents",
     )
     resting_orders: Requests = key(
         _RISK.resting_orders,
-        "orders possibly live at once; bounds the time to flat, and the breakers of writes, "
-        "creates and fills follow from it: fewer than all rungs want go to a side without any "
-        "first, and trip those sooner",
+        "orders that may be live at once; bounds the time to flat and sets the breakers of "
+        "writes, creates and fills. If too few for all rungs, a side without orders comes first, "
+        "and the breakers trip sooner",
     )
     flat_ms: Milliseconds = _ms(
         _RISK.flat_ns,
-        "no create is sent that would make cancelling everything take longer, with the tokens "
-        "there are",
+        "no create leaves that would make cancelling everything, with the present tokens, take "
+        "longer",
     )
 
 
@@ -206,19 +204,19 @@ class Throttle(LivePart):
 
     decide_ms: Milliseconds = _ms(
         _THROTTLE.decide_ns,
-        "shortest time between two decisions of an event; jumps, and that a book was emptied, are "
-        "seen at decisions alone",
+        "shortest time between two decisions of an event; jumps and emptied books are seen only "
+        "then",
     )
     dwell_ms: Milliseconds = _ms(_THROTTLE.dwell_ns, "a younger order is not moved in price")
     tolerance_ticks: int = key(
         _THROTTLE.tolerance_ticks,
-        "so far on the safe side of its target price an order keeps its place",
+        "an order this far on the safe side of its target price keeps its place",
         ge=0,
         le=20,
     )
     resize_pct: int = key(
         _THROTTLE.resize_pct,
-        "a level is topped up or shrunk when it is off by this share of its target size",
+        "a level is resized when it is off by this share of its target size",
         ge=0,
         le=100,
     )
@@ -234,22 +232,22 @@ class Throttle(LivePart):
     )
     queue_power_pct: int = key(
         _THROTTLE.queue_power_pct,
-        "a hundred times the exponent of the queue estimate: how strongly cancels fall on the "
-        "longer part of a queue",
+        "exponent of the queue estimate, times 100: how strongly cancels fall on the longer part "
+        "of a queue",
         applies=RESTART,
         ge=0,
         le=1_000,
     )
     place_horizon_ms: Milliseconds = _ms(
         _THROTTLE.place_horizon_ns,
-        "how far ahead fills are expected when a place in a queue is valued",
+        "horizon of expected fills when a queue position is valued",
     )
     move_millicents: Millicents = key(
         _THROTTLE.move_millicents,
         "thousandths of a cent per share that moving a quote must gain",
     )
     capital_millicents: Millicents = key(
-        _THROTTLE.capital_millicents, "thousandths of a cent that a dollar tied up costs a day"
+        _THROTTLE.capital_millicents, "thousandths of a cent a day that a tied-up dollar costs"
     )
     market_writes_per_second: Rate = key(
         _THROTTLE.market_writes_per_second,
@@ -282,16 +280,16 @@ class Staleness(Part):
         _STALENESS.feed_silence_ns, "longest silence of the channel", was="heard_ms"
     )
     book_ms: Milliseconds = _ms(
-        _STALENESS.book_ns, "oldest confirmation of a book that may still be quoted on"
+        _STALENESS.book_ns, "age of a book's confirmation from which it is stale"
     )
     recheck_ms: Milliseconds = _ms(_STALENESS.recheck_ns, "age at which a book is read again")
-    read_lag_ms: Milliseconds = _ms(_STALENESS.read_lag_ns, "reads may lag a write by so much")
+    read_lag_ms: Milliseconds = _ms(_STALENESS.read_lag_ns, "longest lag of a read behind a write")
     poll_orders_ms: Milliseconds = _ms(
         _STALENESS.poll_orders_ns, "between reads of resting orders and fills", was="sweep_ms"
     )
     poll_orders_fast_ms: Milliseconds = _ms(
         _STALENESS.poll_orders_fast_ns,
-        "the same while an order of ours may have filled or is unknown, or the channel is silent",
+        "the same while an order may have filled or is unknown, or the channel is silent",
         was="suspect_sweep_ms",
     )
     poll_account_ms: Milliseconds = _ms(
@@ -302,8 +300,7 @@ class Staleness(Part):
     resend_ms: Milliseconds = _ms(_STALENESS.resend_ns, "between retries of one unknown order")
     refused_resend_ms: Milliseconds = _ms(
         _STALENESS.refused_resend_ns,
-        "the same after a retry that was rejected, at least; longer each time, at most unread_ms "
-        "or four times this",
+        "the same after a rejected retry; backoff up to unread_ms or four times this",
     )
     gap_ms: Annotated[int, Field(ge=150, le=600_000)] = _ms(
         _STALENESS.gap_ns,
@@ -315,13 +312,13 @@ class Staleness(Part):
     )
     empty_book_grace_ms: Milliseconds = _ms(
         _STALENESS.empty_book_grace_ns,
-        "how long a book that was emptied at once is not used",
+        "how long an emptied book is not used",
         was="emptied_ms",
     )
     unread_ms: Milliseconds = _ms(
         _STALENESS.unread_ns,
-        "how long orders, fills, positions or balance may go unread before nothing is quoted; "
-        "twelve of their periods at least",
+        "longest time without a read of orders, fills, positions or balance before quoting stops;"
+        " at least twelve of their periods",
     )
 
 
@@ -330,9 +327,9 @@ class Start(Part):
 
     unknown_orders: Strangers = key(
         StartSettings().strangers,
-        "orders that rest in our rungs at the start: `cancel` all; `adopt` those that the journal "
-        "knows as ours, with their place, and cancel the others; `refuse` to quote if the journal "
-        "does not know one of them",
+        "resting orders in our rungs at the start: `cancel` all; `adopt` ours by the journal, "
+        "with their queue position, and cancel the others; `refuse` to quote if the journal lacks"
+        " one",
         was="strangers",
     )
 
@@ -342,16 +339,16 @@ class JumpGuard(LivePart):
 
     jump_cents: int = key(
         _JUMP_GUARD.jump_cents,
-        "both sides of the others' touch of a rung moved the same way, by so much on average "
-        "within jump_ms: all rungs of the event are pulled; 0: never",
+        "pulls all rungs of the event when both sides of the others' touch of a rung move the "
+        "same way by this on average within jump_ms; 0: never",
         ge=0,
         le=98,
     )
     jump_ms: int = _ms(_JUMP_GUARD.jump_ns, "see jump_cents", ge=1, le=_PULL_MS_MAX)
     print_qty: int = key(
         _JUMP_GUARD.print_qty,
-        "shares of one trade that clear the touch of a rung: all rungs of the event are pulled; "
-        "0: never",
+        "pulls all rungs of the event when one trade of so many shares clears a rung's touch; 0: "
+        "never",
         ge=0,
         le=QTY_MAX,
     )
@@ -360,37 +357,36 @@ class JumpGuard(LivePart):
     )
     pull_ms: int = _ms(
         _JUMP_GUARD.pull_ns,
-        "nothing is quoted on the event for so long after the last jump or large trade",
+        "no quotes on the event for so long after the last jump or large trade",
         ge=1,
         le=_PULL_MS_MAX,
     )
 
 
 class WindDown(LivePart):
-    """What is quoted near an event's end; a 0 switches its stage off."""
+    """Limits on quotes near an event's end; a 0 switches its stage off."""
 
     halve_ms: UntilEnd = _ms(
         _WIND_DOWN.halve_ns,
-        "sizes are halved from so long before an event resolves on; 0: never",
+        "sizes are halved this long before an event resolves; 0: never",
     )
     reduce_ms: UntilEnd = _ms(
         _WIND_DOWN.reduce_ns,
-        "only what reduces a position is quoted from so long before it resolves on; 0: at the "
-        "very end",
+        "only quotes that reduce inventory this long before it resolves; 0: at the very end",
     )
     stop_ms: UntilEnd = _ms(
         _WIND_DOWN.stop_ns,
-        "nothing is quoted from so long before an event resolves on; 0: never",
+        "no quotes this long before an event resolves; 0: never",
     )
 
 
 class Breakers(LivePart):
-    """What trips, and what one order may be at most; 0 is what follows from the other limits."""
+    """Circuit breakers, and the caps on one order; 0 derives a limit from the others."""
 
     writes_per_second: PerMinute = key(
         _BREAKERS.writes_per_second,
-        "creates, amends and cancels in any second, but for cancels of what earlier runs or "
-        "others left; 0: three times risk.resting_orders, at least 60",
+        "creates, amends and cancels in any second, without cancels of orders that earlier runs "
+        "or others left; 0: three times risk.resting_orders, at least 60",
     )
     creates_per_minute: PerMinute = key(
         _BREAKERS.creates_per_minute,
@@ -426,7 +422,7 @@ class Breakers(LivePart):
     )
     unknown_age_ms: int = _ms(
         _BREAKERS.unknown_age_ns,
-        "age of the oldest write without a definite answer; a finding says so from 30 s on",
+        "age of the oldest write without a definite answer; a finding from 30 s on",
         ge=1_000,
         le=_DAY_MS,
     )
@@ -452,13 +448,13 @@ class Status(Part):
     allowed_hosts: tuple[str, ...] = key((), "Host headers that are answered besides loopback's")
     control: bool = key(
         False,
-        "whether pause, resume, flatten, cancel-all and reset may be asked there, with the token "
-        "in the file control-token of the state directory",
+        "allows pause, resume, flatten, cancel-all and reset there, with the token in the state "
+        "directory's file control-token",
     )
 
 
 class State(Part):
-    """Where journal, lock and logs are, and how much of the journal is kept."""
+    """Place of journal, lock and logs, and size of the journal kept."""
 
     dir: str | None = key(None, "a path of a directory")
     journal_segment_mb: int = key(
@@ -466,17 +462,16 @@ class State(Part):
     )
     journal_segments_kept: int = key(
         8,
-        "of the journal as much is kept as so many full segments weigh; those that are closed "
-        "are archived, and weigh a fortieth",
+        "size of the journal kept, in full segments; closed ones are archived to about a fortieth",
         ge=2,
         le=1_000,
     )
 
 
 class Records(Part):
-    """The fills and the profit that are kept: in a SQLite file, or in a PostgreSQL."""
+    """Records of fills and profit, in a SQLite file or in PostgreSQL."""
 
-    keep: bool = key(True, "whether any are kept")
+    keep: bool = key(True, "false keeps none")
     file: str | None = key(
         None, "a path of a SQLite file, instead of records.sqlite3 in the state directory"
     )
@@ -487,25 +482,23 @@ class Records(Part):
     postgres_password_env: str | None = key(
         None, "the name of an environment variable that holds it"
     )
-    postgres_ca_file: str | None = key(
-        None, "a path of the certificate that the server's is checked against"
-    )
+    postgres_ca_file: str | None = key(None, "a path of the certificate that signs the server's")
     keep_days: int = key(400, "days after which records are deleted", ge=2, le=36_500)
 
 
 class NoticePart(Part):
-    """A webhook that gets notices of what happens."""
+    """A webhook for notices of events."""
 
     url_file: str | None = key(None, "a path of a file that holds the address")
     url_env: str | None = key(None, "the name of an environment variable that holds it")
-    form: Form = key(Form.JSON, "what it reads: `json`, or `slack` for Slack and its like")
+    form: Form = key(Form.JSON, "format: `json`, or `slack` for Slack and similar")
     events: tuple[What, ...] = key(tuple(What), "what it gets notices of")
     per_minute: int = key(6, "most notices a minute, in the long run; as many at once", ge=1, le=60)
     repeat_s: int = key(900, "shortest time between two notices of one thing", ge=0, le=86_400)
 
 
 class Reaper(Part):
-    """What `bot reaper` uses: a second key of the account, scopes read and trade."""
+    """The key of `bot reaper`: a second one of the account, scopes read and trade."""
 
     key_file: str | None = key(None, "a path of a file that holds the reaper's key")
     key_name: str | None = key(None, "the key's name, where key_file is JSON of keys")
@@ -525,24 +518,21 @@ class PaperQueue(enum.StrEnum):
 
 
 class Paper(Part):
-    """What `bot run --paper` trades with: no order of it reaches the venue."""
+    """Settings of `bot run --paper`, whose orders never reach the venue."""
 
-    cash_cents: Loss = key(
-        10_000_000, "cash that a paper account begins with; one that has begun keeps its own"
-    )
+    cash_cents: Loss = key(10_000_000, "starting cash of a new paper account")
     queue_model: PaperQueue = key(
         PaperQueue.PESSIMISTIC, "how a place in a queue moves up when shares are cancelled"
     )
     latency_ms: int | None = key(
         None,
-        "round trip of a paper order; without it that of the newest read at the venue",
+        "round-trip latency of a paper order; default: that of the newest read at the venue",
         ge=0,
         le=10_000,
     )
     key_file: str | None = key(
         None,
-        "a path of a file that holds a key with the scope read; without one the venue's read key "
-        "is used, or its key",
+        "a path of a file with a key of scope read; default: the venue's read key, or its key",
     )
     key_name: str | None = key(None, "the key's name, where key_file is JSON of keys")
     key_env: str | None = key(None, "the name of an environment variable")

@@ -8,10 +8,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "order-life.md"
 
 _HEAD = """# The life of an own order
 
-Drawn from the table `TRANSITIONS` of `bot/core/orders/transitions.py` by
-`python -m tests.bot.order_picture`; a test keeps the two equal. The picture
-shows the steps that a venue which keeps its word can cause; the table below it decides every
-event in every state.
+`python -m tests.bot.order_picture` draws this page from `TRANSITIONS` in
+`bot/core/orders/transitions.py`; a test keeps it current. The picture shows the steps of a correct
+venue; the table decides every event in every state.
 
 """
 
@@ -19,42 +18,42 @@ _AFTER_PICTURE = """
 ## Every state and every event
 
 - `open`: the order goes to that state, or stays in it.
-- `open` ⚠1: a promise is broken. The order goes to that state and is suspected: an alert is set,
-  the order is read back and counted in full, and no new order is made on its side of the market. A
-  read that began late enough and shows it as expected, or its end, clears the alert. The order is
-  cancelled as well, unless it is merely missing or unreadable; missing for ten seconds, it is.
-- ✕a: an act of ours that is not taken.
+- `open` ⚠1: the venue broke a promise. The order goes to that state and is suspect: an alert is
+  set, the order is read back and counted in full, and its side of the market gets no new order. A
+  late enough read that shows it as expected, or its end, clears the alert. The order is cancelled
+  too; one that is merely missing or unreadable is not, but after ten seconds missing it is.
+- ✕a: the act is not allowed.
 
-A read that takes from an open order what no write of ours did is no event yet: another market, a
-smaller size, fewer fills, or an end in a list of resting orders. The order counts as before until
-a read by its id, begun a lag later, shows the same.
+These reads of an open order, without a write of ours, are no event yet: another market, a smaller
+size, fewer fills, or its end in a list of resting orders. The order counts as before until a read
+by its id, begun a lag later, shows the same.
 
 """
 
 _MEANING = {
-    OrderEvent.RESEND: "the same bytes are sent again",
-    OrderEvent.AMEND: "an amend leaves",
-    OrderEvent.CANCEL: "a cancel leaves",
-    OrderEvent.ACK_OPEN: "a 2xx to our create or amend shows it resting",
-    OrderEvent.ACK_CLOSED: "a 2xx to our write shows it over, all shares accounted for",
-    OrderEvent.CANCEL_QTY_MISMATCH: "a 2xx to our cancel leaves shares that may have filled",
-    OrderEvent.UNKNOWN_STATUS: "a 2xx to our write shows a status that this version cannot read",
-    OrderEvent.NOT_SENT: "our write never reached the engine",
-    OrderEvent.REJECTED: "our write was decided against",
-    OrderEvent.DUPLICATE_ID: "duplicate_order_id: the create landed, its state is not shown",
-    OrderEvent.MARKET_RESOLVED: "the create's market has resolved: nothing rests there",
-    OrderEvent.TOO_LATE: "order_not_cancelable: it is over, how is not shown",
-    OrderEvent.NOT_FOUND: "404 to our write about an id that the venue gave us",
-    OrderEvent.TIMEOUT: "our write may have been carried out",
-    OrderEvent.CANCEL_INEFFECTIVE: "a cancel had no known effect, and an amend has no answer",
-    OrderEvent.QUERY_OPEN: "a read begun late enough shows it resting as we know it",
-    OrderEvent.QUERY_DIFFERS: "such a read shows an open order at another price, or larger",
-    OrderEvent.QUERY_CLOSED: "a read shows it over",
-    OrderEvent.QUERY_MOVED: "it reads cancelled, not by us, while an amend has no answer",
-    OrderEvent.QUERY_NOT_FOUND: "404 to a read of an id that the venue gave us",
-    OrderEvent.QUERY_UNKNOWN_STATUS: "a read shows a status that this version cannot read",
-    OrderEvent.LISTED: "a late enough list shows the order that it must be",
-    OrderEvent.CONFIRMED_GONE: "lists a lag apart and a read by its id show nothing like it",
+    OrderEvent.RESEND: "we retry with the same bytes",
+    OrderEvent.AMEND: "we amend",
+    OrderEvent.CANCEL: "we cancel",
+    OrderEvent.ACK_OPEN: "2xx to a create or amend: it rests",
+    OrderEvent.ACK_CLOSED: "2xx to a write: it is over, all shares accounted for",
+    OrderEvent.CANCEL_QTY_MISMATCH: "2xx to a cancel: some shares may have filled",
+    OrderEvent.UNKNOWN_STATUS: "2xx to a write with an unreadable status",
+    OrderEvent.NOT_SENT: "the write never reached the engine",
+    OrderEvent.REJECTED: "the write was rejected",
+    OrderEvent.DUPLICATE_ID: "duplicate_order_id: the create landed, state unknown",
+    OrderEvent.MARKET_RESOLVED: "the market has resolved: nothing rests",
+    OrderEvent.TOO_LATE: "order_not_cancelable: over, how is unknown",
+    OrderEvent.NOT_FOUND: "404 to a write by the venue's id",
+    OrderEvent.TIMEOUT: "the write may have been executed",
+    OrderEvent.CANCEL_INEFFECTIVE: "a cancel without known effect, an amend without answer",
+    OrderEvent.QUERY_OPEN: "a late enough read: it rests as we know it",
+    OrderEvent.QUERY_DIFFERS: "such a read: open at another price, or larger",
+    OrderEvent.QUERY_CLOSED: "a read: it is over",
+    OrderEvent.QUERY_MOVED: "a read: cancelled, not by us, while an amend has no answer",
+    OrderEvent.QUERY_NOT_FOUND: "404 to a read by the venue's id",
+    OrderEvent.QUERY_UNKNOWN_STATUS: "a read with an unreadable status",
+    OrderEvent.LISTED: "a late enough list shows it",
+    OrderEvent.CONFIRMED_GONE: "lists a lag apart and a read by id lack it",
 }
 
 
@@ -102,13 +101,9 @@ def _table() -> list[str]:
     lines += [f"| {number} | {why} | `{alerts[why]}` |" for why, number in broken.items()]
     lines += ["", "| ✕ | why the act is not taken |", "|---|---|"]
     lines += [f"| {letter} | {why} |" for why, letter in barred.items()]
-    lines += [
-        "",
-        "The journal, the status page, metrics and alerts name states and events as older",
-    ]
-    lines += ["versions did:", "", "| name | there |", "|---|---|"]
-    named = [*State, *OrderEvent]
-    return lines + [f"| {_name(it)} | `{it.value}` |" for it in named if _name(it) != it.value]
+    lines += ["", "The journal, the status page, metrics and alerts keep older names:", ""]
+    named = (it for it in (*State, *OrderEvent) if _name(it) != it.value)
+    return [*lines, ", ".join(f"{_name(it)} `{it.value}`" for it in named) + "."]
 
 
 def _cell(cell: Cell, broken: dict[str, int], barred: dict[str, str]) -> str:

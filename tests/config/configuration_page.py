@@ -1,5 +1,6 @@
 """The page docs/configuration.md, made from the sections; run as a module it prints the page."""
 
+import re
 import sys
 
 from pydantic import BaseModel
@@ -11,71 +12,79 @@ from bot.config.validation import accepted
 
 HEAD = """# The configuration file
 
-One YAML file per series. Generated from `bot/config/sections.py` by
-`python -m tests.config.configuration_page`; a test keeps it current. The same as a JSON Schema for
-editors is `configs/schema.json` (`bot config schema`); a file names it in its first line:
+One YAML file per series. `python -m tests.config.configuration_page` makes this page from
+`bot/config/sections.py`; a test keeps it current. `configs/schema.json` (`bot config schema`) is
+the JSON Schema for editors; a file names it in its first line:
 `# yaml-language-server: $schema=schema.json`.
 
-Every value is plain text: `no` is a word, 12.50 is no number of cents. An unknown key, a key that
-stands twice and a value outside its bounds are refused, and every fault is told at once with file,
-line, key, value and what is accepted. A zero switches a limit off, or has it follow from others,
-where the table says so and nowhere else. Paths start from the file's own folder, the state
-directory from where the program is started. Units stand in the keys: `_cents`, `_qty` (shares),
-`_ms`, `_pct`, `_millicents` (thousandths of a cent). A dash is no value; of a key that has to be
-there the table says that it must be given. A key that was renamed is taken under its old name for
-one version, with a warning that names file, line, old name and new name.
+- Values are plain text: `no` is a word, 12.50 is no number of cents.
+- An unknown key, a duplicate key and a value outside its bounds are refused. All faults come at
+  once, with file, line, key, value and the accepted values.
+- A range is of whole numbers. A zero switches a limit off, or derives it from others, only where
+  the table says so. A dash is no value.
+- Units are in the keys: `_cents`, `_qty` (shares), `_ms`, `_pct`, `_millicents` (thousandths of a
+  cent).
+- Paths start from the file's own folder, the state directory from where the program starts.
+- A renamed key keeps its old name for one version, with a warning that gives file, line and both
+  names.
+- Secrets are never in the file: it names files and environment variables.
 
 ```
 bot config show configs/demo.yaml           # every key: value in force, where from, live or restart
-bot config diff old.yaml new.yaml           # what is other, and whether a running bot takes it over
+bot config diff old.yaml new.yaml           # the differences; which a running bot takes over
 bot config schema                           # the JSON Schema
-kill -HUP PID                               # have the file read now; a changed one is seen anyway
+kill -HUP PID                               # read the file now; the bot sees a change anyway
 ```
 
 ## Changes while the bot runs
 
-The bot looks at its file once a second, and at once on SIGHUP, changed or not. Bytes count once
-they were read twice the same, half a second apart, and nobody has the file open for writing. They
-are checked whole, beside the trading, with the strategy they name found and made. Then all of it is
-in force from one decision to the next, by one event of the journal that holds the whole
-configuration: `bot pnl` and `bot explain` live a run again with the configuration that it had at
-each instant, not with that of the file. Of several series in one process each file is by itself.
+The bot looks at its file once a second, and at once on SIGHUP. A content counts when two reads half
+a second apart agree and nobody has the file open for writing. The bot checks the whole file and
+loads the strategy while trading goes on. Then all of it applies between two decisions, as one
+journal event that holds the whole configuration: `bot pnl` and `bot explain` replay each instant
+with the configuration of that instant. Each series of a process has its own file.
 
-**Nothing of a file is applied** when anything in it is wrong, and when it changes a key that takes
-a restart, whatever live keys it changes besides; nor when a limit of `risk` or `breakers` grows to
-more than ten times its value, or goes to 0, until `bot config confirm CONFIG --yes` has confirmed
-that content (a lower limit is in force at once). What was in force stays so; `config_refused` says
-at level error which file, line, key and value it was, and what is accepted. Once the file is
-mended, or says again what is in force, that is over. `config_applied` has each changed key with its
-old and new value; values of keys that are or name a secret are not shown. Secrets are never in the
-file: it names files and environment variables, and these keys take a restart.
+**The bot applies nothing of a file** that
 
-Where the strategy or a parameter of it changes, each event gets a fresh instance; what was learned
-of fair values, flow and fills stays. Orders stay where they are until the next decision moves them,
-each by an amend where that is possible, so no quote is missing meanwhile; but what a lowered limit
-of `risk` would not admit beside older orders is cancelled at once. The code of a strategy is loaded
-once: a changed .py file takes a restart. What is over a breaker's limit when that is lifted trips
-it first.
+- has a fault;
+- changes a key that takes a restart, whatever live keys it changes too;
+- raises a limit of `risk` or `breakers` to more than ten times its value, or to 0, until
+  `bot config confirm CONFIG --yes` confirms that content (a lower limit applies at once).
 
-**The first minute of quoting is a trial.** The configuration that was in force before comes back by
-itself, told as `config_rolled_back` at level error, when within it
+The old configuration stays in force until you correct or restore the file.
+
+| log event | says |
+|---|---|
+| `config_refused` (error) | file, line, key, value and the accepted values |
+| `config_applied` | each changed key with old and new value, but for keys of secrets |
+| `config_rolled_back` (error) | the trial failed, see below |
+
+| change | effect |
+|---|---|
+| strategy or its parameters | a new instance an event; learned fair values, flow and fills stay |
+| any | the next decision moves orders, by an amend where possible: no quote is missing |
+| a lower limit of `risk` | orders beyond it are cancelled at once |
+| a breaker's limit lifted | a count already above the limit trips first |
+| code of a strategy | takes a restart: a .py file is loaded once |
+
+**The first minute of quoting is a trial.** The old configuration comes back if, within it,
 
 - the strategy of an event raises, gives an answer that cannot be quoted, is interrupted, or is too
-  slow three times in a row, and it was not at fault when the change came; or
+  slow three times in a row, and was not at fault at the change; or
 - a breaker trips; or
-- the share of rungs with orders on both sides stays below half of what it was when the change came,
-  for ten seconds without a break. Only rungs count that could be quoted on both sides: active,
-  nothing standing in their way, more than `wind_down.reduce_ms` from the end, and not pulled by the
-  jump guard (unless `jump_guard` was changed).
+- the share of rungs with orders on both sides stays below half of its value at the change for ten
+  seconds. This counts rungs that could be quoted on both sides: active, not blocked, more
+  than `wind_down.reduce_ms` from the end, and not pulled by the jump guard (unless `jump_guard`
+  changed).
 
-Time paused, latched or flattening does not count. A second change within the minute begins it anew,
-and what would come back stays the same. No rollback loosens a limit of `risk` or `breakers`: of
-each the tighter of old and new holds, and a change that only tightens limits has no trial. The file
-still says what was rolled back: it is tried again on SIGHUP, when it changes, and at the next
-start.
+Time paused, latched or flattening does not count. A second change restarts the minute, and the
+same configuration would come back. A rollback loosens no limit of `risk` or `breakers`: the
+tighter of old and new holds. A change that only tightens limits has no trial. The rejected file is
+retried on SIGHUP, when it changes, and at the next start.
 
 """
 
+RANGE = re.compile(r"a whole number, at least (\d+), at most (\d+)")
 ROW = "| key | default | accepted | a change | meaning |\n|---|---|---|---|---|\n"
 
 
@@ -94,10 +103,14 @@ def page() -> str:
     return HEAD + "\n".join(parts)
 
 
+def _range(found: re.Match[str]) -> str:
+    return f"{found[1]} to {found[2]}"
+
+
 def _row(model: type[BaseModel], prefix: str, name: str, field: FieldInfo) -> str:
-    takes = accepted(field)
+    takes = RANGE.sub(_range, accepted(field))
     about = field.description or ""
-    meaning = "" if about == takes else about
+    meaning = "" if about == accepted(field) else about
     cells = (f"`{prefix}{name}`", default(field), takes, applies_of(model, field), meaning)
     return "| " + " | ".join(each.replace("|", "or") for each in cells) + " |\n"
 

@@ -9,31 +9,35 @@ from venue import metrics as venue_metrics
 
 HEAD = """# Metrics
 
-Generated from `bot/io/metrics/table.py`, `bot/io/metrics/metrics.py` and `venue/metrics.py` by
-`python -m tests.deploy.metrics_page`; a test keeps it current.
+`python -m tests.deploy.metrics_page` makes this page from `bot/io/metrics/table.py`,
+`bot/io/metrics/metrics.py` and `venue/metrics.py`; a test keeps it current.
 
-The bot shows them under `/metrics` of its status page, the venue under `/metrics` of its control
-listener. Names end in their unit; a counter's in `_total`. Labels come from closed sets and from
-the rungs and events of a series, never from an order: how many there are hangs on the rungs alone.
-What is counted by a closed set of names is there from the start, at nothing.
-Those of the bot have the label `series` beside the labels named here, all but
-`laddermaker_process_start_time_seconds`.
-Both programs show the usual `process_` metrics too.
+The bot serves `/metrics` on its status page, the venue on its control listener. Both also serve the
+usual `process_` metrics.
 
-`deploy/prometheus` has the scrape configuration, recording rules and alerts with their tests,
-`deploy/alertmanager` says who is told, `deploy/grafana` has four dashboards, and
-[runbooks](runbooks/README.md) a page per alert.
+- A name ends in its unit, a counter's in `_total`. Counters over closed sets start at 0.
+- Labels come from closed sets and from a series' rungs and events, never from an order: the number
+  of time series depends on the rungs alone.
+- Metrics of the bot have the label `series` as well, except
+  `laddermaker_process_start_time_seconds`.
+
+| folder | has |
+|---|---|
+| `deploy/prometheus` | scrape configuration, recording rules, alerts and their tests |
+| `deploy/alertmanager` | who gets which alert |
+| `deploy/grafana` | four dashboards |
+| [runbooks](runbooks/README.md) | a page per alert |
 """
 PARTS = (
     ("State, findings, breakers", STATE),
-    ("The channel and what is believed", FEED),
+    ("The channel and fair values", FEED),
     ("Quotes and the strategy", QUOTES),
     ("Requests, orders and the budget", ORDERS),
     ("Cash, positions, limits", RISK),
     ("Fills and profit", PROFIT),
     ("Counted on this host", metrics.COUNTED),
-    ("Records, where they are kept", RECORDS),
-    ("Notices, where they are sent", NOTICES),
+    ("Records, if kept", RECORDS),
+    ("Notices, if sent", NOTICES),
 )
 TABLE = "\n| metric | labels | meaning |\n|---|---|---|\n"
 

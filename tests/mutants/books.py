@@ -51,7 +51,7 @@ ACCOUNTS: Final = (
     Bug(
         "fill-booked-twice",
         (54,),
-        "A fill that is listed again is booked again.",
+        "A fill listed twice is booked twice.",
         ("B2", "B3", "B9", "B13", "B15", "findings"),
         (Patch(FillBooker, "is_booked", _never),),
         likely=("row_repeated",),
@@ -66,14 +66,14 @@ ACCOUNTS: Final = (
     Bug(
         "cash-forgets-fees",
         (58,),
-        "Cash is booked without the fees that were charged.",
+        "Cash is booked without fees.",
         ("B3", "B9", "B15", "findings"),
         (Patch(portfolio, "_fee_of", _no_fee),),
     ),
     Bug(
         "payout-forgotten",
         (58,),
-        "What a resolved market pays is not booked.",
+        "A payout is not booked.",
         ("B3", "B9", "B15", "findings"),
         (Patch(Portfolio, "settle", _no_payout),),
         likely=("market_resolve",),
@@ -82,7 +82,7 @@ ACCOUNTS: Final = (
     Bug(
         "winner-of-one-rung-alone",
         (58, 32),
-        "What a winner makes certain of the other rungs of its ladder is not looked at.",
+        "A winner does not decide the other rungs of its ladder.",
         ("B4",),
         (Patch(EventQuoter, "decide_by", _by_none),),
         likely=("market_resolve",),
@@ -119,14 +119,14 @@ LIMITS: Final = (
     Bug(
         "limit-on-settled-only",
         (75,),
-        "Limits count the settled position and nothing that is live.",
+        "Limits count inventory, not live orders.",
         ("B3",),
         (Patch(PortfolioRisk, "exposure", _settled_only),),
     ),
     Bug(
         "limit-forgets-unknown",
         (75, 1),
-        "A create without an answer is not counted by the limits.",
+        "Limits ignore a create without a response.",
         ("B3",),
         (_not_counted(State.NEW_UNKNOWN),),
         likely=("lost_after", "lost_before", "result_unknown_after"),
@@ -134,7 +134,7 @@ LIMITS: Final = (
     Bug(
         "events-counted-apart",
         (78,),
-        "The series has no limit of its own beside those of its events.",
+        "The series has no limit of its own.",
         ("B3",),
         (Patch(PortfolioRisk, "bounds", _one_event),),
     ),

@@ -42,7 +42,7 @@ CHANGES: Final = (
     Bug(
         "limits-of-the-first-file",
         (74,),
-        "Limits that are changed while the bot runs are told as in force, and the old ones hold.",
+        "Changed limits are reported as in force while the old ones hold.",
         ("B3", "B2", "B12"),
         (Patch(QuotingEngine, "use_settings", _old_limits),),
         likely=("reload",),
@@ -50,7 +50,7 @@ CHANGES: Final = (
     Bug(
         "any-price-leaves",
         (71,),
-        "A price leaves however far it is through the best one of others.",
+        "A price leaves at any distance through the others' best.",
         ("B3",),
         (Patch(PreTradeChecks, "_through", _any_price),),
         likely=("greed",),
@@ -59,7 +59,7 @@ CHANGES: Final = (
     Bug(
         "limits-count-twice",
         (75,),
-        "What may be lost is counted twice, and half of what could be quoted is.",
+        "Exposure is counted twice, so quotes are halved.",
         ("B2",),
         (Patch(PortfolioRisk, "trim", _half),),
     ),

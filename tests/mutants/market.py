@@ -32,7 +32,7 @@ MARKET: Final = (
     Bug(
         "reconnect-keeps-the-book",
         (42,),
-        "The book from before a disconnect is quoted on after it.",
+        "The book from before a disconnect is still quoted on.",
         ("B4",),
         (Patch(MarketState, "forget_book", _kept),),
         likely=("feed_close",),
@@ -40,7 +40,7 @@ MARKET: Final = (
     Bug(
         "own-size-is-theirs",
         (47,),
-        "Our own orders are left in the book that our quotes follow.",
+        "Our quotes follow a book that includes our orders.",
         ("B2",),
         (Patch(MarketState, "without_own", _ours_too),),
     ),

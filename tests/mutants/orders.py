@@ -39,7 +39,7 @@ CREATES: Final = (
     Bug(
         "ids-begin-anew",
         (20,),
-        "client_order_ids count from one again after a restart.",
+        "client_order_ids restart from one after a restart.",
         ("B1", "B12"),
         (handles(m.Started, _same_nonce),),
         likely=("crash",),
@@ -47,7 +47,7 @@ CREATES: Final = (
     Bug(
         "duplicate-is-a-rejection",
         (24,),
-        "duplicate_order_id is taken for a rejection, though it says that the order exists.",
+        "duplicate_order_id is taken for a rejection.",
         FORGOTTEN,
         (
             forgets(
@@ -62,7 +62,7 @@ CREATES: Final = (
     Bug(
         "unknown-closed-by-timer",
         (25,),
-        "A create without an answer is declared rejected after a few tries.",
+        "A create without a response is declared rejected after a few retries.",
         ("B7",),
         (Patch(OrderManager, "send_due", _gives_up),),
     ),
@@ -84,7 +84,7 @@ CHANGES: Final = (
     Bug(
         "amend-timeout-is-unchanged",
         (26,),
-        "An amend that is not answered is taken for one that was not carried out.",
+        "An amend without a response is taken for not executed.",
         FORGOTTEN,
         (Patch(OwnOrder, "on_answer", _unchanged),),
         likely=("lost_after", "result_unknown_after", "internal_error_after", "mad_strategy"),
@@ -92,7 +92,7 @@ CHANGES: Final = (
     Bug(
         "no-write-budget",
         (38,),
-        "A flickering book is answered with a write at every tick.",
+        "A flickering book causes a write at every tick.",
         ("B2", "B5"),
         (Patch(WriteThrottle, "admits", _always),),
         likely=("flicker", "mad_strategy"),
@@ -108,7 +108,7 @@ CROSSES: Final = (
     Bug(
         "self-cross-unchecked",
         (33,),
-        "A new order is not compared with our own on the other side.",
+        "A new order may cross our own.",
         ("B11",),
         (Patch(reconcile, "crosses", _no_care),),
         profile="calm",
@@ -132,7 +132,7 @@ READS: Final = (
     Bug(
         "first-page-is-all",
         (37,),
-        "The cursor of a list is not followed.",
+        "A list ends at its first page.",
         (*FORGOTTEN, "findings"),
         (Patch(AccountPoller, "on_answer", _one_page),),
     ),

@@ -29,7 +29,7 @@ RESTART: Final = (
     Bug(
         "intent-not-journalled",
         (59,),
-        "A create is journalled when it is answered, and not before it leaves.",
+        "A create is journalled at its response, not before it leaves.",
         FORGOTTEN,
         (Patch(Intents, "_sent", _after_the_answer),),
         likely=("crash", "crash_at_effect", "late_commit"),
@@ -37,7 +37,7 @@ RESTART: Final = (
     Bug(
         "open-intents-ignored",
         (59, 25),
-        "A restart does not look for creates that were left without an answer.",
+        "A restart does not look for creates without a response.",
         FORGOTTEN,
         (handles(m.Started, _no_intents),),
         likely=("crash", "crash_at_effect", "late_commit"),
@@ -45,7 +45,7 @@ RESTART: Final = (
     Bug(
         "disk-full-ignored",
         (61,),
-        "Orders go on being made when the journal cannot be written any more.",
+        "Creates go on when the journal cannot be written.",
         ("B13",),
         (_deaf_to(m.JournalFailed),),
         likely=("disk_fault",),
@@ -67,7 +67,7 @@ OPERATOR: Final = (
     Bug(
         "pause-ignored",
         (73,),
-        "Quoting goes on when a person has paused it.",
+        "Quoting goes on while paused.",
         ("B4",),
         (_deaf_to(m.PauseRequested),),
         likely=("operator_pause",),
@@ -75,7 +75,7 @@ OPERATOR: Final = (
     Bug(
         "stop-ignored",
         (65, 73),
-        "Orders go on being made when the process is told to stop.",
+        "Creates go on after a stop signal.",
         ("B13",),
         (_deaf_to(m.StopRequested),),
         likely=("operator_restart",),

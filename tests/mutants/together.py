@@ -26,7 +26,7 @@ TOGETHER: Final = (
     Bug(
         "tokens-of-each-series",
         (13, 17),
-        "Each series of an account spends from a request bucket of its own.",
+        "Each series of an account has its own request bucket.",
         ("B5",),
         (Patch(outbox, "_joined", _its_own),),
         likely=("flicker",),
@@ -35,7 +35,7 @@ TOGETHER: Final = (
     Bug(
         "account-limit-of-each-series",
         (78, 75),
-        "Each series may lose what the account may, whatever the others may lose.",
+        "Each series may lose the account's limit, whatever the others lose.",
         ("B3",),
         (Patch(AccountRisk, "others_loss_cents", _nothing),),
         shape=_ROOM_FOR_ONE,

@@ -47,7 +47,7 @@ TRANSPORT: Final = (
     Bug(
         "new-id-on-retry",
         (1,),
-        "A create without an answer is sent again under a new client_order_id.",
+        "A create without a response is retried under a new client_order_id.",
         ("B1", "B3"),
         (Patch(OrderManager, "_resend", _resend_as_new),),
         likely=("lost_after", "result_unknown_before", "garbled_reply"),
@@ -55,7 +55,7 @@ TRANSPORT: Final = (
     Bug(
         "timeout-is-rejected",
         (1, 25),
-        "A create that is not answered in time is taken for rejected.",
+        "A create is taken for rejected after a timeout.",
         FORGOTTEN,
         (misread(m.Create, "no answer"),),
         likely=("lost_after", "lost_before"),
@@ -63,7 +63,7 @@ TRANSPORT: Final = (
     Bug(
         "silent-feed-cancels-nothing",
         (7, 45),
-        "Where a book may not be quoted on nothing new is sent, and what rests stays.",
+        "On a stale book nothing new is sent, but resting orders stay.",
         ("B4",),
         (Patch(OrderExecutor, "cancel", _where_quoted),),
         likely=("feed_stall", "half_open", "feed_close"),
@@ -109,14 +109,14 @@ PACE: Final = (
     Bug(
         "retry-after-ignored",
         (12,),
-        "A 429 is retried at once, whatever Retry-After says.",
+        "A 429 is retried at once in spite of Retry-After.",
         ("B5",),
         (Patch(RequestBudget, "_wait", _no_wait),),
     ),
     Bug(
         "jitter-from-chance",
         (12,),
-        "The backoff draws its jitter from the process's own source of chance.",
+        "The backoff draws its jitter outside the seed.",
         ("B10",),
         (Patch(RequestBudget, "_wait", _with_jitter),),
         replays=True,
@@ -124,14 +124,14 @@ PACE: Final = (
     Bug(
         "no-reserve-for-cancels",
         (14,),
-        "New orders spend the tokens that are kept for cancels.",
+        "New orders spend the tokens reserved for cancels.",
         ("B5",),
         (Patch(RequestBudget, "spend", _no_reserve),),
     ),
     Bug(
         "refused-and-asked-again",
         (19,),
-        "A request that was refused as wrong is sent again unchanged.",
+        "A request rejected as invalid is retried unchanged.",
         ("B12",),
         (
             Patch(RejectHistory, "is_blocked", _asked_again),

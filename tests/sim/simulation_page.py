@@ -1,4 +1,4 @@
-"""Draws the page docs/simulation.md from the tables; run it to write the page anew."""
+"""Draws the page docs/simulation.md from the tables; run it to rewrite the page."""
 
 from pathlib import Path
 
@@ -13,26 +13,32 @@ _VARIANTS = ", ".join(f"`{name}`" for name in odds.VARIANTS)
 
 _HEAD = f"""# The simulator
 
-Drawn from `bot/lab/sim/coverage.py` and `tests/mutants/hunt.py` by
-`python -m tests.sim.simulation_page`; a test keeps them equal.
+`python -m tests.sim.simulation_page` makes this page from `bot/lab/sim/coverage.py` and
+`tests/mutants/hunt.py`; a test keeps it current.
 
-`bot simulate` lives through whole lives of the bot in one thread of virtual time. The trader is the
-real one, with the real journal format under it; the venue is the real engine with its real read
-side. Between them is a made-up world, all of it drawn from a seed: a network that delays, loses
-(before and after the venue has acted), duplicates and garbles; reads that lag; a channel that
-stalls, closes and reorders; a disk that tears; a host whose clock is off; a venue that halts and
-throttles, lists rungs late, gives amended orders other ids, and charges makers as it likes; an
-operator, who changes the configuration in the midst of a life, wants everything flat, and has a
-start keep or refuse what rests; a second series on the account, in one process; somebody else on
-the same account; a strategy that loses its mind; and a crowd to trade with, which at times takes
-whatever is quoted. The same seed gives the same world, to the byte, in any process and under any
-hash seed.
+`bot simulate` runs the real trader, with the real journal format, against the real venue engine and
+its reads, in one thread of virtual time. A seed draws the world; the same seed gives the same world
+to the byte, in any process and under any hash seed.
 
-An auditor judges every step of the bot with arithmetic of its own (B1-B14 of
-[failure-modes.md](failure-modes.md)); the venue's own books are audited in `tests/core` and
-`tests/laws`. A phase with faults is followed by one without, in which what rests must become
-what is wanted and stay so, and by an end, in which nothing may rest and the books must agree to the
-cent. Each eighth seed is replayed from its own log and must give the same effects (B10).
+| part | what a seed may draw |
+|---|---|
+| network | latency, loss before or after the venue acts, duplicates, garbling, stale reads |
+| channel | stalls, closes, reorders |
+| host | torn disk writes, a wrong clock, crashes |
+| venue | halts, throttling, rungs listed late, other ids for amended orders, maker fees |
+| operator | configuration changes, flatten, a start that adopts or refuses resting orders |
+| account | a second series in the same process, a foreign trader |
+| strategy | raises and nonsense |
+| crowd | counterparties, who at times take every quote |
+
+An auditor checks every step with arithmetic of its own (B1-B14 of
+[failure-modes.md](failure-modes.md)); `tests/core` and `tests/laws` audit the venue's books. After
+a phase with faults come
+
+1. a calm phase: resting orders must reach the targets and stay there;
+2. an end: nothing may rest, and the books must agree to the cent.
+
+Each eighth seed is replayed from its log and must give the same effects (B10).
 
 ## Running it
 
@@ -44,78 +50,73 @@ cent. Each eighth seed is replayed from its own log and must give the same effec
     python -m tests.mutants fill-missed           # plant one bug and find it
     python -m tests.mutants --jobs 2              # all of them, with a table
 
-Profiles: `calm` has no faults; `swarm` leaves each fault out of most seeds and makes it frequent in
-others, so that none always hides behind another; `brutal` has them all. Each row of model A in
-[fault-model.md](fault-model.md) has a profile that draws its faults alone, and often: {_PROFILES}.
-`lag` has reads that come up to 5 s late and stops nothing. Each kind of model B has one, too:
-{_KINDS}. There all is calm until the venue contradicts itself, and goes on to. Within a
-minute of virtual time from the first sign nothing may rest, and the bot must be latched with the
-sentence of that kind (B15); nothing that adds exposure leaves after the latch. In all other
-profiles such a latch breaks B15. `--fault-model` lives through all of these and prints a table:
-seeds, events, faults, how many stopped, the median and the most seconds from the first sign to the
-stop, and what broke.
+| profile | faults |
+|---|---|
+| `calm` | none |
+| `swarm` | each left out of most seeds and frequent in others, so that none hides behind another |
+| `brutal` | all |
+| {_PROFILES} | those of one row of model A in [fault-model.md](fault-model.md) alone, often |
+| `lag` | reads up to 5 s late; stops nothing |
+| {_KINDS} | one kind of model B: calm until the venue contradicts itself and goes on to |
 
-Exit code 0 means that
-every invariant held, 1 that one broke. A failure prints its seed and draw, the last 200 events and
-effects, the invariant, and a command that repeats it; then it is made smaller: faults go one by
-one, then time, then rungs. How often the strategy itself raised or answered nonsense stands in the
-last line, by no fault drawn; that is no broken invariant where it quotes again before the end.
+In a profile of model B, nothing may rest a minute of virtual time after the first sign. The bot
+must be latched with the sentence of that kind (B15), and send nothing that adds exposure after the
+latch. In all other profiles such a latch breaks B15. `--fault-model` runs all of these and prints
+seeds, events, faults, how many stopped, the median and longest seconds from the first sign to the
+stop, and broken invariants.
 
-`--without` leaves out faults, and what some worlds have besides: the variants {_VARIANTS}; nothing
-else of a world hangs on them. Where the operator wants everything flat, that is asked for once more
-when all is quiet, amid trades: positions may only shrink. Where the configuration changes, another
-change comes once all is quiet, and where a start keeps or refuses what rests, or an event ends, a
-crash does, half the time just as another event ends: after either all must become what is wanted
-once more. A limit that was lowered may be passed by what is there, which nothing that leaves may
-raise; nothing may rest beyond it for long. Trades amid a start may be in its opening, or not: in
-the end all must agree.
+Exit code 0: every invariant held; 1: one broke. A failure prints its seed and draw, the last 200
+events and effects, the invariant, and a command that repeats it. Then it is made smaller: fewer
+faults, less time, fewer rungs. The last line counts errors of the strategy that no fault drew;
+they break no invariant if it quotes again before the end.
 
-Where the account trades two series each has ladders, limits, and a judge of its own, and faults of
-one alone; crashes, outages and halts befall both. Together they may lose no more than the account's
-limit, which is drawn near; what both send keeps to one bucket; neither writes about an order of the
-other; and in the end the books of each hold the cash of both, to the cent, and its own shares. Both
-are replayed together.
+`--without` leaves out faults and these variants, which change nothing else of a world:
+{_VARIANTS}.
+
+Some worlds are checked further, when all is calm:
+
+- **flatten** is asked once more, with trades: positions may only shrink.
+- **Configuration changes**: one more change. **A start that adopts or refuses orders, or an event
+  that ends**: a crash, half the time as another event ends. The targets must be reached again.
+- **A lowered limit**: exposure above it may not grow, and no order may rest beyond it for long.
+- **Trades during a start** may or may not be in the opening balances: the end must agree.
+- **Two series** have ladders, limits, an auditor and some faults each; crashes, outages and halts
+  hit both. Together they stay within the account's loss limit, drawn near, and one request bucket.
+  Neither writes about an order of the other. At the end each one's books hold the cash of both, to
+  the cent, and its own shares. Both are replayed together.
 
 ## What the coverage table means
 
-After a run each row of the failure catalogue, groups A to H, is printed with the number of times it
-was met: how often what the row describes befell the bot or the venue. A row at 0 was not tried, and
-says nothing. In the run that belongs to the tests every row is met at least 6 times, but for
-those that cannot occur in a world that begins at the trader's events:
+Each run ends with the rows of the failure catalogue, groups A to H, and how often each befell the
+bot or the venue. A row at 0 was not tried. The run of the tests meets every row at least 6 times,
+except those that begin before the trader's events:
 
-- 3, cancelled HTTP task: the HTTP client's; tests/io and tests/shell
-- 6, ambient proxy or CA: the HTTP client's; tests/io
-- 11, a task dies: the shell's tasks; tests/io and tests/shell
-- 21, identity guessed by equal fields: the orders'; tests/bot
-- 50, nanoseconds cut: the parser's; tests/wire
-- 51, ticker case and dots: the parser's; tests/wire
-- 56, cost_basis used: the parser's; tests/silences
-- 64, host dies: the reaper's; tests/io and tests/e2e
-- 66, crash loop: the shell's latch; tests/io
-- 67, journal of another version: the journal's format; tests/io
-- 68, misspelt key: the configuration's; tests/io
-- 69, YAML 1.1: the configuration's; tests/io
-- 70, dollars for cents: the configuration's; tests/io
-- 72, wrong environment: the probe's; tests/io
-- 73, old code, reused flag: version and file in the metrics; tests/io
-- 80, skew sign: a strategy's; tests/strategies
+| rows | of | tests |
+|---|---|---|
+| 3 cancelled HTTP task; 11 a task dies | HTTP client; shell | `tests/io`, `tests/shell` |
+| 6 ambient proxy or CA | HTTP client | `tests/io` |
+| 21 identity guessed by equal fields | orders | `tests/bot` |
+| 50 nanoseconds cut; 51 ticker case and dots | parser | `tests/wire` |
+| 56 cost_basis used | parser | `tests/silences` |
+| 64 host dies | reaper | `tests/io`, `tests/e2e` |
+| 66 crash loop; 67 journal of another version | the shell's latch; journal | `tests/io` |
+| 68 misspelt key; 69 YAML 1.1; 70 dollars for cents | configuration | `tests/io` |
+| 72 wrong environment; 73 old code, reused flag | probe; metrics (version, file) | `tests/io` |
+| 80 skew sign | strategies | `tests/strategies` |
 """
 
 _BUGS = """
 ## Planted bugs
 
-A simulator that finds nothing may be blind. So {count} classic mistakes can be planted, each a
-patch of a few lines put into the process of a simulated world; they are no part of what ships.
-Each must be found within {events_max:,} simulated events, and the very world in which it is found
-must hold without it. {rotating} of them, others after every change of the trader, are hunted in
-every run of the tests; all of them by `python -m tests.mutants`, which ends with 0 only when every
-one is found. One more, `{canary}`, is planted in every run of the tests and must be found at once:
-it shows that the alarm itself works.
+{count} classic mistakes show that the simulator is not blind. Each is a patch of a few lines in the
+process of a simulated world, and never ships. Each must be found within {events_max:,} simulated
+events, and the same world must hold without it. `python -m tests.mutants` hunts all and exits with
+0 only if it finds every one; a run of the tests hunts {rotating}, others after every change of the
+trader. `{canary}`, planted in every run, must be found at once: it proves the alarm.
 
-A world in which a bug is hunted is drawn from its seed like any other, but has the faults that the
-mistake needs as often as any seed has them, where they are rare. What a bug breaks is what may be
-the first to be seen broken: one mistake often breaks several invariants. `findings` are findings
-that outlive every fault; `raises` is an exception that nobody catches.
+The world of a hunt has the faults that its mistake needs, even rare ones, as often as any seed.
+*Breaks* lists the invariants that may break first. `findings`: findings that outlive every fault;
+`raises`: an uncaught exception.
 
 | Bug | Rows | The mistake | Breaks |
 |---|---|---|---|

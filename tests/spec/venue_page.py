@@ -5,7 +5,7 @@ Run: python -m tests.spec.venue_page > docs/venue.md
 
 import re
 import sys
-from collections import Counter
+from itertools import groupby
 
 from venue.conformance.judge import CODES, UNPROVOKED
 from venue.conformance.runner import suite
@@ -62,7 +62,7 @@ HEADINGS = (
 ELSEWHERE = (
     (
         "Authentication",
-        "Of a raw key only a hash and a short prefix are stored",
+        "Stored of a raw key: hash and short prefix",
         "tests/venue/test_server_access.py::test_an_added_key_is_found_by_its_hash_with_its_scopes",
         "",
     ),
@@ -74,33 +74,33 @@ ELSEWHERE = (
     ),
     (
         "Global conventions",
-        "A cursor stays good over a restart and is bound to user, route and filters",
+        "A cursor outlives a restart; it is bound to user, route and filters",
         "tests/venue/test_read_cursor.py::test_a_cursor_survives_a_restart_with_the_same_key",
         "S37",
     ),
     (
         "MarketTrade (one print on the public tape)",
-        "Order by created_at: prints of one order and of one instant are told apart by it",
+        "created_at orders prints, also those of one order and one instant",
         "tests/venue/test_recovery_replay.py"
         "::test_every_print_has_an_instant_of_its_own_and_its_fills_have_the_same",
         "",
     ),
     (
         "GET /markets/{market_id}/candles",
-        "Candles of every length equal those counted from the prints, over days",
+        "Candles of every length equal the prints, over days",
         "tests/venue/test_read_market.py"
         "::test_candles_of_every_length_equal_those_counted_from_the_prints",
         "",
     ),
     (
         "Order",
-        "order_id stays what it was derived to be after a restart",
+        "order_id survives a restart",
         "tests/venue/test_recovery_replay.py::test_ids_are_the_same_after_a_restart",
         "S15",
     ),
     (
         "Handle rules",
-        "A symbol that was given up resolves to its new company after the refresh",
+        "A reused symbol resolves to its new company after the refresh",
         "tests/venue/test_read_catalog.py"
         "::test_a_symbol_that_was_given_up_may_go_to_another_company",
         "",
@@ -114,46 +114,46 @@ ELSEWHERE = (
     ),
     (
         "Errors",
-        "result_unknown after the reply's deadline: the command may be carried out all the same",
+        "result_unknown after the timeout: the command may still execute",
         "tests/venue/test_server_desk.py"
         "::test_an_answer_that_does_not_come_in_time_is_lost_not_refused",
         "",
     ),
     (
         "Errors",
-        "Several faults at once: the order of refusals, in every combination",
+        "Several faults: the order of refusals, every combination",
         "tests/core/test_core_precedence.py",
         "S29",
     ),
     (
         "Errors",
-        "Clients treat an unrecognised code as a generic failure of its status class",
+        "Clients treat an unrecognised code by its status class",
         "tests/wire/test_wire_errors.py"
         "::test_an_unrecognised_code_is_a_generic_failure_of_its_status_class",
         "",
     ),
     (
         "result_unknown handling",
-        "Clients never retry with a new client_order_id and never take it for a rejection",
+        "Clients never retry with a new client_order_id, nor take it for a rejection",
         "tests/bot/test_bot_desk.py::test_no_refusal_of_a_resend_ends_a_lost_create",
         "",
     ),
     (
         "result_unknown handling",
-        "Clients read an order back before amending it again",
+        "Clients read an order before amending again",
         "tests/bot/test_bot_order_desk.py"
         "::test_an_unanswered_amend_is_read_back_and_never_sent_again",
         "",
     ),
     (
         "Order",
-        "Clients read a stored value that they cannot recognise as unknown",
+        "Clients read an unrecognised stored value as unknown",
         "tests/wire/test_wire_model.py::test_an_enum_value_of_tomorrow_reads_as_unknown",
         "",
     ),
     (
         "Limits",
-        "No window of t seconds lets more than 500 + 250 t requests pass",
+        "Any t seconds pass at most 500 + 250 t requests",
         "tests/wire/test_wire_limits.py"
         "::test_no_window_of_t_seconds_lets_more_than_burst_plus_rate_x_t_through",
         "",
@@ -168,7 +168,7 @@ UNPROVEN = (
     ("Order status", "Transitions out of accepted", "left open; this venue never shows accepted"),
     ("Authentication", "How a bearer token is obtained", "left open; the operator mints them"),
     ("Authentication", "Keys are created in the account web app", "the operator's, not the API"),
-    ("Errors", "400 and 422 are not to be retried unchanged", "a duty of clients"),
+    ("Errors", "Never retry 400 and 422 unchanged", "a duty of clients"),
     ("Versioning", "Staging: same paths at another host, keys per environment", "a deployment"),
     ("Versioning", "Cursors are not persisted across versions", "a duty of clients"),
     ("Versioning", "New codes may be added within a version; texts may change", "of the future"),
@@ -177,23 +177,22 @@ UNPROVEN = (
 INTRODUCTION = """\
 # What the venue keeps of its interface, and what proves it
 
-Every statement of the interface, in our words, beside what proves it. A name without a path is a
-check of `venue check`, which judges any address in raw JSON and imports no type of ours:
+Every statement of the interface, in our words, and its proof. A name without a path belongs to
+`venue check`, which judges any address in raw JSON, without our types:
 
 ```
 venue check --url http://127.0.0.1:8080/v1 --control http://127.0.0.1:8091
 ```
 
-A reading (S-number, see [assumptions.md](assumptions.md)) is our choice where the interface leaves
-something open; `--no-readings` judges a venue without them. The page is made by
-`python -m tests.spec.venue_page > docs/venue.md`.
+A reading (S-number, [assumptions.md](assumptions.md)) is our choice where the interface is open;
+`--no-readings` leaves them out. `python -m tests.spec.venue_page > docs/venue.md` makes this page.
 
 ## For a client
 
-A key of `state/venue-keys.json` goes into the header `X-API-KEY`. `GET /v1/openapi.yaml` describes
-every path, query, body and answer. The channel, at `/v1/stream`, wants no credential and speaks
-JSON: the one frame that a client may send, then all kinds that it is sent (S9, S10), for a ticker
-that `GET /v1/markets` shows. After a subscribe the whole books come first.
+Send a key of `state/venue-keys.json` in the header `X-API-KEY`. `GET /v1/openapi.yaml` describes
+every path, query, body and response. The channel, at `/v1/stream`, needs no credential and speaks
+JSON. Below: the one frame that a client may send, then each kind that it receives (S9, S10). The
+complete books come first.
 
 ```json
 """
@@ -229,11 +228,11 @@ SERVER_FRAMES = (
 AFTERWARDS = """\
 ```
 
-`eventMarketId` and `marketId` may stand for `ticker` and `symbol` in a subscribe. Prices are whole
-cents, sizes whole shares, `ts` nanoseconds since 1970; `no` holds bids for NO, at prices of NO.
+A subscribe may name `eventMarketId` or `marketId` instead of `ticker` or `symbol`. Prices are whole
+cents, sizes whole shares, `ts` nanoseconds since 1970. `no` holds bids for NO, at prices of NO.
 
-The proxy before a venue bounds connections, headers and the time that a request may take to arrive
-([security.md](security.md#the-venue)). A body that takes longer than 10 s is refused.
+The proxy in front of a venue limits connections, headers and the time a request takes to arrive
+([security.md](security.md#the-venue)). The venue refuses a body that takes longer than 10 s.
 
 ## Every statement
 """
@@ -251,7 +250,7 @@ def rows() -> list[tuple[str, str, str, str]]:
     for heading, words, test, reading in ELSEWHERE:
         found[heading, words] = ([f"`{test}`"], dict.fromkeys(filter(None, [reading])))
     unprovoked = [
-        ("Errors", f"{status} {code}", "every refusal a trader can meet here has another code")
+        ("Errors", f"{status} {code}", "all refusals here have other codes")
         for status, codes in CODES.items()
         for code in sorted(codes & UNPROVOKED)
     ]
@@ -275,13 +274,16 @@ def page() -> str:
     """The whole page."""
     table = rows()
     lines = [INTRODUCTION + "\n".join((*CLIENT_FRAMES, *SERVER_FRAMES)), AFTERWARDS]
-    lines += [f"{len(table)} statements, {len(suite())} checks.", ""]
-    lines += ["| statement | where | proved by | reading |", "|---|---|---|---|"]
-    seen: Counter[str] = Counter()
-    for words, heading, *rest in table:
-        seen[heading] += 1
-        cells = (anchors(heading, seen[heading]) + words, heading, *rest)
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    lines.append(f"{len(table)} statements, {len(suite())} checks; a reading follows in brackets.")
+    for heading, those in groupby(table, key=lambda row: row[1]):
+        lines += ["", f"### {heading}", "", "| statements | proved by |", "|---|---|"]
+        proved: dict[str, list[str]] = {}
+        for number, (words, _, proof, readings) in enumerate(those, 1):
+            by = f"{proof} ({readings})" if readings else proof
+            proved.setdefault(by, []).append(anchors(heading, number) + words)
+        for by, statements in proved.items():
+            cells = (each.replace("|", r"\|") for each in ("<br>".join(statements), by))
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -49,7 +49,7 @@ SERIES: Final = "series"
 FAMILIES: Final[tuple[Family[Report], ...]] = (*STATE, *FEED, *QUOTES, *ORDERS, *RISK, *PROFIT)
 BUILD: Final = (
     "build_info",
-    "Always 1; the version, and a hash of the configuration that is in force.",
+    "Always 1; the version, and a hash of the configuration in force.",
 )
 STARTED: Final = ("process_start_time_seconds", "When the bot started.")
 
@@ -115,7 +115,7 @@ _TIMED: Final = (
     Timed("strategy_seconds", "One call of a strategy.", (), _CALL_S),
     Timed(
         "tick_to_order_seconds",
-        "Latency from the oldest frame that a decision had to go on to each of its writes.",
+        "Latency from the oldest frame of a decision to each of its writes.",
         ("kind",),
         _TICK_S,
         tuple((kind,) for kind in _KINDS if kind != "read"),
@@ -446,13 +446,13 @@ COUNTED: Final[tuple[Family[Metrics], ...]] = (
     ),
     gauge(
         "venue_tokens",
-        "Requests that the venue said it would take at once, by key.",
+        "Tokens left by the venue's headers, by key.",
         lambda t: by_name(t.venue_tokens),
         "key",
     ),
     counter(
         "retry_after_seconds",
-        "Time that the venue asked to wait, added up.",
+        "Sum of waits that the venue asked for.",
         lambda t: seconds(t.retry_after_ns),
     ),
     gauge(
@@ -467,20 +467,20 @@ COUNTED: Final[tuple[Family[Metrics], ...]] = (
     ),
     counter(
         "rung_on_target_seconds",
-        "Time in which all that was wanted on a side of a rung rested there, within "
-        "throttle.tolerance_ticks and throttle.resize_pct.",
+        "Time with all targets of the side resting, within throttle.tolerance_ticks and "
+        "throttle.resize_pct.",
         lambda t: [(key, ns / NS_PER_SECOND) for key, ns in sorted(t.on_target_ns.items())],
         "rung side",
     ),
     counter(
         "rung_open_seconds",
-        "Time in which the rung's market took orders.",
+        "Time in which the market took orders.",
         lambda t: by_name({rung: ns / NS_PER_SECOND for rung, ns in t.open_ns.items()}),
         "rung",
     ),
     gauge(
         "journal_lag_seconds",
-        "How long the disk has been writing the journal entries that it was given.",
+        "Time that the disk has been writing pending journal entries.",
         lambda t: None if t.journal is None else t.journal.lag_s(),
     ),
     gauge(
@@ -490,8 +490,8 @@ COUNTED: Final[tuple[Family[Metrics], ...]] = (
     ),
     counter(
         "inbox_dropped",
-        "Events of the channel that nobody read: a book that a newer one replaced before it was "
-        "read (ordinary), a print beyond the cap, a malformed frame beyond its cap.",
+        "Unread channel events: a book replaced by a newer one (ordinary), a print or malformed "
+        "frame beyond its cap.",
         lambda t: [] if t.dropped is None else by_name(t.dropped()),
         "kind",
     ),
@@ -507,17 +507,17 @@ COUNTED: Final[tuple[Family[Metrics], ...]] = (
     ),
     gauge(
         "heartbeat_failing",
-        "1 while the heartbeat cannot be written, which a reaper takes for silence.",
+        "1 while the heartbeat cannot be written; a reaper sees silence.",
         lambda t: None if t.heartbeat_fails is None else t.heartbeat_fails(),
     ),
     gauge(
         "reaper_watching",
-        "1 while a reaper watches this bot; absent where none can.",
+        "1 while a reaper watches; absent where none can.",
         lambda t: t.is_reaper_watching if t.expects_reaper else None,
     ),
     gauge(
         "reaper_key_works",
-        "1 while the reaper says that its key can cancel; absent where there can be no reaper.",
+        "1 while the reaper's key can cancel; absent where no reaper can be.",
         lambda t: t.does_reaper_key_work if t.expects_reaper else None,
     ),
 )

@@ -206,34 +206,34 @@ def _rung_markouts(report: Report) -> list[Sample]:
 STATE: Final[tuple[Family[Report], ...]] = (
     gauge(
         "phase",
-        "1 for what the trader is doing, 0 for the rest.",
+        "1 for the trader's present phase, else 0.",
         lambda r: [((phase.value,), float(r.phase is phase)) for phase in Phase],
         "phase",
     ),
     gauge(
         "paper",
-        "1 for a run on paper: its orders are on a local exchange and never reach the venue.",
+        "1 for a paper run: orders stay on a local exchange.",
         lambda r: r.paper,
     ),
     gauge(
         "flattening",
-        "1 while only orders that shrink a position are quoted.",
+        "1 while only orders that reduce inventory are quoted.",
         lambda r: bool(r.flattening),
     ),
     gauge(
         "latched",
-        "1 while nothing is quoted until a person clears the latch.",
+        "1 while latched: no quotes until a person clears it.",
         lambda r: bool(r.latched),
     ),
     gauge(
         "inconsistency",
-        "1 for the kind of contradiction that stopped the bot, until a person resets it.",
+        "1 for the kind of contradiction that latched the bot, until a person resets it.",
         lambda r: [((kind,), float(r.inconsistency == kind)) for kind in Inconsistency],
         "kind",
     ),
     counter(
         "config_changes",
-        "Changes of the configuration by outcome: applied, refused, rolled back.",
+        "Configuration changes: applied, refused, rolled back.",
         lambda r: [
             (("applied",), float(r.config.applied)),
             (("refused",), float(r.config.refused)),
@@ -243,25 +243,25 @@ STATE: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "config_at_fault",
-        "1 while the newest change of the configuration file is not in force.",
+        "1 while the newest change of the file is not in force.",
         lambda r: bool(r.config.fault),
     ),
-    gauge("findings", "Things a person should look at.", lambda r: len(r.findings)),
+    gauge("findings", "Findings: a person should look.", lambda r: len(r.findings)),
     gauge(
         "finding",
-        "1 for each thing that a person should look at, by name.",
+        "1 for each present finding.",
         lambda r: [((name,), 1.0) for name in finding_names(r)],
         "finding",
     ),
     gauge(
         "breaker_used",
-        "How much of a breaker's limit is used up, in the unit of its name.",
+        "Use of a breaker's limit, in the unit of its name.",
         lambda r: [((each.name,), float(each.used)) for each in r.breakers],
         "breaker",
     ),
     gauge(
         "breaker_limit",
-        "What trips the breaker when it is passed, in the unit of its name.",
+        "The breaker's limit, in the unit of its name.",
         lambda r: [((each.name,), float(each.limit)) for each in r.breakers],
         "breaker",
     ),
@@ -276,7 +276,7 @@ STATE: Final[tuple[Family[Report], ...]] = (
 FEED: Final[tuple[Family[Report], ...]] = (
     gauge(
         "feed_age_seconds",
-        "Since the channel last answered; absent before it has, and after each opening.",
+        "Since the channel last answered; absent until it has, and after each opening.",
         lambda r: None if r.feed_heard_ns is None else seconds(r.now_ns - r.feed_heard_ns),
     ),
     gauge(
@@ -286,7 +286,7 @@ FEED: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "rung_book_age_seconds",
-        "Since the rung's book was last confirmed; absent once its market has resolved.",
+        "Since the book was last confirmed; absent once its market resolved.",
         per_rung(lambda g: seconds(g.book_age_ns)),
         "rung",
     ),
@@ -294,13 +294,13 @@ FEED: Final[tuple[Family[Report], ...]] = (
     counter("frames_garbled", "Malformed frames.", lambda r: r.counters.frames_garbled),
     gauge(
         "rung_fair_cents",
-        "Fair value; absent once its market has resolved, or a winner has decided it.",
+        "Fair value; absent once resolved or decided by a winner.",
         per_rung(lambda g: g.fair_cents),
         "rung",
     ),
     gauge(
         "event_implied_median_dollars",
-        "The value that the fair curve takes to be as likely passed as not.",
+        "Median of the event by the fair curve.",
         per_event(lambda e: None if e.implied is None else e.implied.median),
         "event",
     ),
@@ -316,7 +316,7 @@ FEED: Final[tuple[Family[Report], ...]] = (
     ),
     counter(
         "news_pulls",
-        "Times that a jump or a large trade pulled all rungs of an event.",
+        "Times a jump or large trade pulled all rungs of an event.",
         lambda r: r.counters.news_pulls,
     ),
 )
@@ -330,8 +330,8 @@ QUOTES: Final[tuple[Family[Report], ...]] = (
     gauge("rung_resting_shares", "Shares of ours that rest.", per_side(_resting), "rung side"),
     gauge(
         "rung_on_target",
-        "1 when all that is wanted on a side of a rung rests there, within "
-        "throttle.tolerance_ticks and throttle.resize_pct.",
+        "1 when all targets of the side rest, within throttle.tolerance_ticks and "
+        "throttle.resize_pct.",
         per_side(lambda g, side: side in g.on_target),
         "rung side",
     ),
@@ -340,7 +340,7 @@ QUOTES: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "event_quotes_cut",
-        "Wanted quotes that a limit makes smaller or leaves out, by limit.",
+        "Quotes that a limit shrinks or drops.",
         lambda r: [
             ((e.event_ticker, *name), count)
             for e in r.events
@@ -360,12 +360,12 @@ QUOTES: Final[tuple[Family[Report], ...]] = (
     ),
     counter(
         "strategy_interrupted",
-        "Calls of a strategy that were ended by force.",
+        "Calls of a strategy ended by force.",
         lambda r: r.counters.strategy_interrupted,
     ),
     gauge(
         "strategy_at_fault",
-        "1 from a fault of an event's strategy until it has behaved.",
+        "1 from a fault of an event's strategy until it recovers.",
         per_event(lambda e: bool(e.strategy_fault)),
         "event",
     ),
@@ -375,7 +375,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     gauge("resting_orders", "Orders of ours that may be live.", lambda r: r.resting),
     gauge(
         "unknown_orders",
-        "Orders whose last request has no definite answer.",
+        "Orders without a definite answer to the last request.",
         lambda r: r.unknown_open,
     ),
     gauge(
@@ -393,13 +393,13 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     ),
     counter(
         "requests_denied",
-        "Requests that had to wait for a token of our own, by priority, once a decision.",
+        "Requests that waited for a token of our own, by priority, once a decision.",
         lambda r: by_name(r.counters.denied, (lane.name.lower() for lane in Priority)),
         "lane",
     ),
     counter(
         "held_back",
-        "Orders and changes that a limit held back just before they were sent, by limit.",
+        "Orders and changes that a limit held back at sending.",
         lambda r: by_name(r.counters.held_back, _SEND_LIMITS),
         "limit",
     ),
@@ -420,22 +420,22 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "closed_seconds",
-        "How long no request may be sent yet because the venue said wait.",
+        "Remaining wait that the venue asked for.",
         lambda r: None if r.budget is None else seconds(r.budget.waits_ns),
     ),
     gauge(
         "time_to_flat_seconds",
-        "How long cancelling everything would take with the tokens there are.",
+        "Time to cancel everything with the present tokens.",
         lambda r: seconds(r.flat_ns),
     ),
     gauge(
         "foreign_tokens",
-        "Tokens that somebody else took from our keys, where that is a finding.",
+        "Tokens that somebody else took from our keys, if a finding.",
         lambda r: r.foreign_tokens,
     ),
     counter(
         "amends",
-        "Amends by whether the place in the queue was kept.",
+        "Amends by kept or lost queue position.",
         lambda r: [
             (("kept",), float(r.counters.amends_kept_place)),
             (("lost",), float(r.counters.amends_lost_place)),
@@ -444,13 +444,13 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     ),
     counter(
         "beyond_caps",
-        "Creates and new prices held back by the caps on one order.",
+        "Creates and new prices stopped by the caps on one order.",
         lambda r: r.counters.beyond_caps,
     ),
     counter("self_trades", "Self-trades seen.", lambda r: r.counters.self_trades),
     counter(
         "takes",
-        "Orders that trade at once, by outcome, or by why they were dropped.",
+        "Takes by outcome, or by reason of dropping.",
         lambda r: by_name(r.counters.takes, (fate.value for fate in TakeOutcome)),
         "fate",
     ),
@@ -485,18 +485,18 @@ RISK: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "worst_case_cents",
-        "Exposure: loss in the worst outcomes over every subset of fills.",
+        "Exposure: loss in the worst outcomes, over all subsets of fills.",
         lambda r: r.worst_case_cents,
     ),
     gauge("worst_case_max_cents", "The highest so far.", lambda r: r.worst_case_max_cents),
     gauge(
         "held_worst_case_cents",
-        "Exposure of the inventory: loss in the worst outcomes if nothing more fills.",
+        "Loss of the inventory in the worst outcomes without more fills.",
         lambda r: series_loss_cents([min(e.outcome_cents) for e in r.events]),
     ),
     gauge(
         "worst_case_limit_cents",
-        "What the worst case may not pass.",
+        "Limit of the worst case.",
         lambda r: r.worst_case_limit_cents,
     ),
     gauge(
@@ -507,7 +507,7 @@ RISK: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "event_limit_used",
-        "How much of a limit of an event is used up, in the unit of its name.",
+        "Use of a limit of an event, in the unit of its name.",
         per_event_limit(lambda each: each.used),
         "event limit",
     ),
@@ -519,7 +519,7 @@ RISK: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "ledger_difference_cents",
-        "The venue's cash less ours at the newest poll; absent before the books are open.",
+        "Reconciliation: the venue's cash less ours; absent before the books open.",
         lambda r: r.ledger_difference_cents,
     ),
     gauge(
@@ -542,21 +542,21 @@ PROFIT: Final[tuple[Family[Report], ...]] = (
     gauge("fees_cents", "Fees paid.", lambda r: r.fees_cents),
     gauge(
         "profit_part_cents",
-        "Where the profit of this run comes from: spread captured, adverse drift in the ten "
-        "seconds after fills, drift of the inventory since, fees; the parts add up to it.",
+        "Sources of the run's profit: spread, adverse drift in the ten seconds after fills, later"
+        " drift, fees; they add up to it.",
         profit_parts,
         "part",
     ),
     gauge(
         "profit_stage_cents",
-        "The same profit by how sure it is: realised by selling again, settled by a payout, open "
-        "at fair, fees; the stages add up to it.",
+        "The same profit: realised by selling, settled by payouts, open at fair, fees; they add "
+        "up to it.",
         _profit_stages,
         "stage",
     ),
     gauge(
         "rung_profit_part_cents",
-        "Where the profit of this run comes from, by rung.",
+        "Sources of the run's profit, by rung.",
         lambda r: [
             ((ticker, name), value) for ticker, row in _rung_rows(r) for name, value in _parts(row)
         ],
@@ -564,7 +564,7 @@ PROFIT: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "markout_cents",
-        "How far values had moved for fills so long after them: cents a share, weighted by shares.",
+        "Move of the value for fills so long after them: cents a share, weighted by shares.",
         _side_markouts,
         "side against horizon_s",
     ),
@@ -573,7 +573,7 @@ PROFIT: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "shadow_profit_part_cents",
-        "Where the profit of a candidate would have come from.",
+        "Sources of a candidate's profit.",
         lambda r: [
             ((shadow.name, shadow.bound, name), value)
             for shadow in r.shadows
@@ -583,7 +583,7 @@ PROFIT: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "shadow_markout_cents",
-        "Markouts of the fills that a candidate would have had.",
+        "Markouts of a candidate's simulated fills.",
         lambda r: [
             ((shadow.name, shadow.bound, *labels), value)
             for shadow in r.shadows
@@ -593,13 +593,13 @@ PROFIT: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "shadow_stopped",
-        "1 for a candidate that failed and is asked no more.",
+        "1 for a candidate that failed and stopped.",
         lambda r: [((s.name, s.bound), float(bool(s.stopped))) for s in r.shadows],
         "shadow bound",
     ),
     counter(
         "shadow_fills",
-        "Fills that a candidate would have had.",
+        "Simulated fills of a candidate.",
         lambda r: [((s.name, s.bound), float(s.profit.total.fills)) for s in r.shadows],
         "shadow bound",
     ),
@@ -629,9 +629,7 @@ class NoticeProgress(Protocol):
 
 RECORDS: Final[tuple[Family[RecordsProgress], ...]] = (
     counter("records_fills", "Fills written into the records.", lambda k: k.fills),
-    counter(
-        "records_failures", "Times that the records could not be written.", lambda k: k.failures
-    ),
+    counter("records_failures", "Failed writes of the records.", lambda k: k.failures),
     gauge(
         "records_failing",
         "1 while the records cannot be written; they catch up from the journal.",
@@ -639,7 +637,7 @@ RECORDS: Final[tuple[Family[RecordsProgress], ...]] = (
     ),
     gauge(
         "records_behind_bytes",
-        "How much of the journal is not in the records yet.",
+        "Bytes of the journal not yet in the records.",
         lambda k: k.behind_bytes,
     ),
     gauge(
@@ -649,12 +647,12 @@ RECORDS: Final[tuple[Family[RecordsProgress], ...]] = (
     ),
     counter(
         "records_gaps",
-        "Times that a part of the journal was gone or damaged before it was read.",
+        "Parts of the journal gone or damaged before they were read.",
         lambda k: k.gaps,
     ),
     gauge(
         "records_unreadable_fills",
-        "Fills of the venue that are no cash and shares, or of an unknown market.",
+        "Fills of an unknown market, or without cash and shares.",
         lambda k: k.unreadable,
     ),
 )

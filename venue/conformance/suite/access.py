@@ -35,7 +35,7 @@ def check_without_a_known_credential_the_answer_is_401(bench: Bench) -> None:
     Endpoints | All endpoints require a credential.
     Errors | 401 unauthenticated.
     Limits | A 401 carries none of the rate-limit headers.
-    Authentication | WWW-Authenticate: a bearer failure carries it, an API-key failure none.
+    Authentication | WWW-Authenticate: on a bearer failure, not on an API-key failure.
     """
     bad: list[dict[str, str | bytes]] = [{}, {"X-API-KEY": ""}, {"X-API-KEY": "nobody"}]
     bad += [{"X-API-KEY": "ключ".encode()}, {"Authorization": ""}, {"Authorization": "Bearer"}]
@@ -62,7 +62,7 @@ def check_a_bearer_401_names_the_metadata_location(bench: Bench) -> None:
 
 @check()
 def check_a_key_in_the_query_string_is_no_credential(bench: Bench) -> None:
-    """Authentication | The key must not be sent in a URL or query string."""
+    """Authentication | Never send the key in a URL."""
     # Never a key that somebody uses: a URL stays in the logs of all that it passes through.
     key = bench.anna.headers["X-API-KEY"]
     for name in ("X-API-KEY", "api_key", "key"):
@@ -106,7 +106,7 @@ def check_a_key_reaches_exactly_the_routes_of_its_scopes(bench: Bench) -> None:
     Authentication | Key scopes: trade to place, amend and cancel; scopes do not nest.
     Authentication | A key with an empty scope list is rejected everywhere.
     Authentication | 403 forbidden_scope: valid credential lacking the required scope.
-    Endpoints | Reads need key scope read, order writes need key scope trade.
+    Endpoints | Reads need scope read, order writes scope trade.
     Errors | 403 forbidden_scope.
     """
     user = bench.user()
@@ -123,7 +123,7 @@ def check_a_key_reaches_exactly_the_routes_of_its_scopes(bench: Bench) -> None:
 
 @check()
 def check_a_trade_only_key_may_not_read_back_its_own_order(bench: Bench) -> None:
-    """Authentication | A trade-only key is rejected on reads, its own order included."""
+    """Authentication | A trade-only key may not read, not even its order."""
     trader = bench.with_key(bench.key(bench.user(), ["trade"])["key"])
     order = trader.placed(**buy(bench.market(), price=1, qty=1))
     reply = trader.ask("GET", f"/orders/{order['order_id']}")
@@ -176,7 +176,7 @@ def check_a_token_reaches_exactly_the_routes_of_its_scope(bench: Bench) -> None:
 
 @check()
 def check_a_revoked_key_stops_working_within_60_seconds(bench: Bench) -> None:
-    """Authentication | A revoked key stops working within 60 seconds: 401 unauthenticated.
+    """Authentication | A revoked key: 401 unauthenticated within 60 seconds.
     Limits | Key revocation delay: up to 60 seconds.
     """
     made = bench.key(bench.user())
@@ -235,7 +235,7 @@ def check_an_eleventh_active_key_is_refused(bench: Bench) -> None:
 
 @check()
 def check_a_raw_key_is_shown_once(bench: Bench) -> None:
-    """Authentication | The raw key is shown once; a hash and a short prefix are kept.
+    """Authentication | The raw key is shown once; hash and short prefix are kept.
     Authentication | Keys have an explicit scope list.
     """
     user = bench.user()
@@ -248,7 +248,7 @@ def check_a_raw_key_is_shown_once(bench: Bench) -> None:
 
 @check()
 def check_keys_of_one_user_see_one_account(bench: Bench) -> None:
-    """Authentication | Orders belong to the user, whichever of the user's credentials acts."""
+    """Authentication | Orders belong to the user, not to a credential."""
     user = bench.user()
     first = bench.with_key(bench.key(user)["key"])
     second = bench.with_key(bench.key(user)["key"])

@@ -8,7 +8,7 @@ from venue.conformance.registry import check
 
 @check(readings="S8 S10")
 def check_ladders_are_whole_and_best_first(bench: Bench) -> None:
-    """Target types | Every book frame is the whole of both ladders, best first."""
+    """Target types | A book frame has both ladders complete, best first."""
     market = bench.market()
     listener = bench.listener()
     listener.accepted(by_id(market))
@@ -21,7 +21,7 @@ def check_ladders_are_whole_and_best_first(bench: Bench) -> None:
 
 @check(readings="S8 S10")
 def check_a_level_that_grows_or_shrinks_is_told_anew(bench: Bench) -> None:
-    """Target types | A book is pushed whenever it changes, also where no price comes or goes."""
+    """Target types | A book is pushed at every change, of size alone too."""
     market = bench.market()
     listener = bench.listener()
     listener.accepted(by_id(market))

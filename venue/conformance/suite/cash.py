@@ -21,7 +21,7 @@ RATES = (("0", "0"), ("0.0100", "0.0175"), ("0.0700", "0.0700"), ("0.0001", "0.3
 @check()
 def check_the_fee_of_a_fill_is_the_formula_ceiled(bench: Bench) -> None:
     """Market | Fee: rate x qty x p x (1-p), ceiled to whole cents.
-    Market | maker_fee_rate and taker_fee_rate are decimal fractions of one market.
+    Market | maker_fee_rate and taker_fee_rate: decimal fractions, per market.
     Market | The fee is computed on the original economic price.
     """
     for maker_rate, taker_rate in RATES:
@@ -44,7 +44,7 @@ def check_the_fee_of_a_fill_is_the_formula_ceiled(bench: Bench) -> None:
 
 @check()
 def check_a_resting_order_reserves_what_it_could_cost(bench: Bench) -> None:
-    """Market | A resting order reserves what it could cost, including the fee.
+    """Market | A resting order reserves its highest cost, fee included.
     Order | reserved_cents: cash locked by this order.
     Balance | reserved_cents: cash against resting orders, price plus fee.
     Order status | create that rests: cash reserved.
@@ -66,7 +66,7 @@ def check_a_resting_order_reserves_what_it_could_cost(bench: Bench) -> None:
 
 @check(readings="S17")
 def check_a_reserve_uses_the_dearer_rate(bench: Bench) -> None:
-    """Market | The fee of a reserve is at the dearer of the two rates."""
+    """Market | A reserve's fee uses the higher of the two rates."""
     for maker_rate, taker_rate in (("0.01", "0.09"), ("0.09", "0.01")):
         market = bench.market(maker_fee_rate=maker_rate, taker_fee_rate=taker_rate)
         order = bench.anna.placed(**buy(market, "yes", 40, 10))
@@ -76,8 +76,8 @@ def check_a_reserve_uses_the_dearer_rate(bench: Bench) -> None:
 
 @check(readings="S16")
 def check_the_fees_of_several_fills_are_one_ceiled_sum(bench: Bench) -> None:
-    """Market | Ceiling once per order: after each fill it has paid the ceiled sum so far.
-    Order | The reserve of a remainder is what the ceiled sum could still grow by.
+    """Market | Ceiled once per order: each fill brings it to the ceiled sum.
+    Order | A remainder reserves the possible growth of the ceiled sum.
     """
     market = bench.market()
     order = bench.anna.placed(**buy(market, "yes", 50, 40))
@@ -97,7 +97,7 @@ def check_the_fees_of_several_fills_are_one_ceiled_sum(bench: Bench) -> None:
 
 @check()
 def check_a_sale_brings_its_price_less_the_fee(bench: Bench) -> None:
-    """Fill | Cash is reconciled against outcome_price: a sale brings price x qty less its fee."""
+    """Fill | Cash reconciles with outcome_price: a sale brings price x qty less fee."""
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 50, 10))
     bench.bruno.placed(**buy(market, "no", 50, 10))
@@ -116,10 +116,10 @@ def _budget(market: Json, price: int, cents: int, time_in_force: str) -> Json:
 
 @check()
 def check_a_budget_buys_what_it_can_fees_included(bench: Bench) -> None:
-    """POST /orders | A budget is sized against the live book including fees; it never rests.
-    POST /orders | qty and filled_qty are the executed size, spent_cents / qty its average cost.
+    """POST /orders | A budget is sized by the live book with fees; never rests.
+    POST /orders | qty = filled_qty = executed size; spent_cents / qty: average cost.
     Order | qty of a budget order is the engine-derived executed size.
-    Order | spent_cents: exact realized cash cost, only on the create response of a budget order.
+    Order | spent_cents: exact cash cost, only on a budget order's create response.
     POST /orders | fok fills the full affordable size.
     """
     for time_in_force in ("ioc", "fok"):
@@ -154,8 +154,8 @@ def check_a_budget_is_capped_at_the_available_cash(bench: Bench) -> None:
 
 @check()
 def check_a_budget_walks_the_book_within_its_bound(bench: Bench) -> None:
-    """POST /orders | The price of a budget is the worst acceptable per share; ioc executes what
-    is eligible and stops.
+    """POST /orders | A budget's price: the worst acceptable per share; ioc executes what
+    qualifies.
     """
     market = bench.market()
     for price, qty in ((40, 2), (35, 3), (20, 50)):
@@ -197,7 +197,7 @@ def check_a_budget_that_meets_nothing_is_refused(bench: Bench) -> None:
 
 @check(readings="S35")
 def check_a_budget_below_one_share_is_not_fillable(bench: Bench) -> None:
-    """POST /orders | A budget that buys not one share is 422 budget_not_fillable."""
+    """POST /orders | A budget below one share: 422 budget_not_fillable."""
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 40, 5))
     for time_in_force in ("ioc", "fok"):
@@ -207,7 +207,7 @@ def check_a_budget_below_one_share_is_not_fillable(bench: Bench) -> None:
 
 @check(readings="S44")
 def check_a_budget_ends_at_an_own_order(bench: Bench) -> None:
-    """POST /orders | What a budget may take ends where it would meet an own resting order."""
+    """POST /orders | A budget stops before an own resting order."""
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 41, 2))
     own = bench.bruno.placed(**buy(market, "yes", 40, 5))
@@ -241,9 +241,9 @@ def _trade_at_random(bench: Bench, callers: list[Caller], markets: list[Json]) -
 
 @check(readings="S4 S16")
 def check_cash_and_open_interest_account_for_every_cent(bench: Bench) -> None:
-    """Balance | Cash moved is what the fills say, fees included, to the cent.
-    MarketStats | As many YES as NO are held, as many as pairs are outstanding.
-    Market | The fee of every order of a random session is the formula's, in exact fractions.
+    """Balance | Cash moves by the fills, fees included, to the cent.
+    MarketStats | YES held = NO held = pairs outstanding.
+    Market | Every fee of a random session equals the formula, in exact fractions.
     Balance | Reserved cash is what the resting orders say.
     """
     callers, markets = [bench.anna, bench.bruno, bench.clara], bench.markets(3)
@@ -278,7 +278,7 @@ def check_cash_and_open_interest_account_for_every_cent(bench: Bench) -> None:
 
 @check()
 def check_a_price_improvement_is_given_back(bench: Bench) -> None:
-    """POST /orders | A fill below the limit costs its own price; the reserve above it is free."""
+    """POST /orders | A fill below the limit costs its own price; the excess reserve is freed."""
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 40, 10))
     order = bench.bruno.placed(**buy(market, "no", 90, 12))

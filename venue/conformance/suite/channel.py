@@ -32,7 +32,7 @@ def check_the_channel_needs_no_credential(bench: Bench) -> None:
 
 @check(readings="S8 S9 S10")
 def check_a_subscribe_is_acknowledged_and_followed_by_the_book(bench: Bench) -> None:
-    """Client frame: subscribe | An accepted subscribe is acknowledged, then the books come.
+    """Client frame: subscribe | A subscribe is acknowledged, then the books come.
     Target types | prediction-orderbook carries full YES and NO bid ladders.
     Handle rules | Units: integer cents, whole shares, ts in Unix nanoseconds.
     """
@@ -100,7 +100,7 @@ def check_prints_of_the_channel_and_of_the_tape_are_the_same(bench: Bench) -> No
 
 @check(readings="S8 S10")
 def check_the_last_book_frame_is_the_book(bench: Bench) -> None:
-    """Target types | However frames are joined together, the last one is the book."""
+    """Target types | However frames are joined, the last is the book."""
     market = bench.market()
     listener = bench.listener()
     listener.accepted(by_id(market))
@@ -119,7 +119,7 @@ def check_the_last_book_frame_is_the_book(bench: Bench) -> None:
 
 @check(readings="S8 S10")
 def check_trades_carry_nothing_of_identity(bench: Bench) -> None:
-    """Target types | maker and taker tell outcome and side, never who or which order."""
+    """Target types | maker and taker: outcome and side, never who or which order."""
     market = bench.market()
     listener = bench.listener()
     listener.accepted(by_id(market))
@@ -135,7 +135,7 @@ def check_trades_carry_nothing_of_identity(bench: Bench) -> None:
 
 @check(readings="S8 S10 S11")
 def check_order_events_are_not_pushed(bench: Bench) -> None:
-    """Events | Nothing but market data is pushed: no order events, no fills, no webhooks."""
+    """Events | Pushed: market data only; no order events, fills, webhooks."""
     market, other = bench.markets(2)
     listener = bench.listener()
     listener.accepted(by_id(other))
@@ -147,8 +147,8 @@ def check_order_events_are_not_pushed(bench: Bench) -> None:
 
 @check(readings="S8 S9 S10")
 def check_a_subscribe_replaces_the_whole_set(bench: Bench) -> None:
-    """Client frame: subscribe | subscribe replaces the entire set; it is not additive.
-    Client frame: subscribe | There is no unsubscribe frame; the set is sent without the target.
+    """Client frame: subscribe | subscribe replaces the entire set.
+    Client frame: subscribe | No unsubscribe frame: send the set without the target.
     """
     first, second, third = bench.markets(3)
     listener = bench.listener()
@@ -256,7 +256,7 @@ def check_a_handle_with_other_characters_is_rejected(bench: Bench) -> None:
 
 @check(needs=Needs.KEY, readings="S8")
 def check_what_is_no_uuid_cannot_be_resolved(bench: Bench) -> None:
-    """Client frame: subscribe | A UUID that is none cannot be resolved: unknown_target."""
+    """Client frame: subscribe | A malformed UUID: unknown_target."""
     listener = bench.listener()
     for bad in ("not-a-uuid", "", NOBODY.replace("-", "")):
         for key in (("event-market", "eventMarketId"), ("market", "marketId")):
@@ -349,7 +349,7 @@ def check_a_frame_that_does_not_parse_leaves_the_old_set(bench: Bench) -> None:
 
 @check(needs=Needs.KEY, readings="S48")
 def check_three_unparseable_frames_in_a_row_close_the_connection(bench: Bench) -> None:
-    """Server error frame | A frame that cannot be parsed is answered; the third in a row closes."""
+    """Server error frame | An unparsable frame is answered; the third in a row closes."""
     texts = ("", "hello", "[]", "{}", '{"type": "unsubscribe"}', '{"type": "subscribe"}')
     for text in (*texts, "[" * 9999):
         listener: Listener = bench.listener()
@@ -364,7 +364,7 @@ def check_three_unparseable_frames_in_a_row_close_the_connection(bench: Bench) -
 
 @check(needs=Needs.KEY, readings="S48")
 def check_an_oversize_message_closes_only_its_own_connection(bench: Bench) -> None:
-    """Server error frame | A message above a mebibyte closes the connection it came on."""
+    """Server error frame | A message above a mebibyte closes its connection."""
     good, bad = bench.listener(), bench.listener()
     bad.send_raw("x" * (2**20 + 1))
     same(bad.close_code(), 1009)
@@ -373,7 +373,7 @@ def check_an_oversize_message_closes_only_its_own_connection(bench: Bench) -> No
 
 @check(readings="S8")
 def check_a_new_market_is_unknown_by_ticker_until_the_refresh(bench: Bench) -> None:
-    """Handle rules | A new market or company resolves by handle only after the periodic refresh.
+    """Handle rules | New markets and companies resolve by handle after the periodic refresh.
     Handle rules | Handles are checked against a directory.
     """
     # The refresh may fall right between the making and the asking, but not five times.
@@ -444,8 +444,8 @@ def check_dots_in_a_handle_are_significant(bench: Bench) -> None:
 
 @check(patient=True, readings="S8")
 def check_a_series_or_event_ticker_is_rejected_with_a_pointer(bench: Bench) -> None:
-    """Handle rules | event-market resolves market tickers only; a series or event ticker is
-    rejected with a pointer to GET /events/<ticker>.
+    """Handle rules | event-market: market tickers only; a series or event ticker is
+    rejected, naming GET /events/<ticker>.
     """
     event = bench.listed_handles()["event"]
     listener = bench.listener()

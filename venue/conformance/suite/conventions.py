@@ -103,8 +103,8 @@ def check_query_enums_are_taken_in_any_case(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_a_refused_enum_of_a_create_lists_what_is_accepted(bench: Bench) -> None:
-    """Global conventions | A rejected value is 400 invalid_enum_value whose message lists every
-    accepted value.
+    """Global conventions | A rejected value: 400 invalid_enum_value, whose message lists the
+    accepted ones.
     Errors | 400 invalid_enum_value.
     """
     market = bench.some_market()
@@ -190,7 +190,7 @@ def check_a_limit_outside_its_range_is_clamped(bench: Bench) -> None:
 @check()
 def check_the_default_page_size_is_100_and_a_walk_lists_every_market_once(bench: Bench) -> None:
     """Global conventions | The default limit is 100.
-    Global conventions | The cursor is an opaque token, and the empty string on the last page.
+    Global conventions | The cursor is opaque, and empty on the last page.
     GET /markets | With no filter: the full active catalog, cursor-paged.
     """
     bench.markets(101)
@@ -205,7 +205,7 @@ def check_the_default_page_size_is_100_and_a_walk_lists_every_market_once(bench:
 
 @check(needs=Needs.KEY)
 def check_a_cursor_the_service_did_not_issue_is_refused(bench: Bench) -> None:
-    """Global conventions | A cursor the service did not issue is 400 invalid_cursor.
+    """Global conventions | A cursor not issued by the service: 400 invalid_cursor.
     Global conventions | A bad cursor never restarts from page one.
     Errors | 400 invalid_cursor.
     """
@@ -216,7 +216,7 @@ def check_a_cursor_the_service_did_not_issue_is_refused(bench: Bench) -> None:
 
 @check()
 def check_a_cursor_with_any_character_changed_is_refused(bench: Bench) -> None:
-    """Global conventions | Cursors must not be constructed: a changed one is invalid_cursor."""
+    """Global conventions | A constructed or changed cursor: invalid_cursor."""
     bench.markets(2)
     cursor = bench.anna.get("/markets", limit=1)["cursor"]
     holds(cursor, "a first page of several has a cursor")
@@ -232,7 +232,7 @@ def check_a_cursor_with_any_character_changed_is_refused(bench: Bench) -> None:
 
 @check(readings="S37")
 def check_a_cursor_is_bound_to_its_list_its_filters_and_its_user(bench: Bench) -> None:
-    """Global conventions | A cursor of another list, filter or user was not issued for this one."""
+    """Global conventions | A cursor of another list, filter or user: not issued."""
     market = bench.market()
     ids = [bench.anna.placed(**buy(market, price=1, qty=1))["order_id"] for _ in range(3)]
     bench.anna.order_read(ids[-1], status="open")
@@ -246,7 +246,7 @@ def check_a_cursor_is_bound_to_its_list_its_filters_and_its_user(bench: Bench) -
 
 @check(needs=Needs.KEY, readings="S36")
 def check_a_limit_that_is_no_integer_is_invalid(bench: Bench) -> None:
-    """Global conventions | A limit that is no integer is invalid_parameter, a huge one is clamped.
+    """Global conventions | limit: a non-integer is invalid_parameter, a huge one is clamped.
     Errors | 400 invalid_parameter.
     """
     for limit in ("ten", "1.5", "", "１０", "0x10"):
@@ -257,9 +257,9 @@ def check_a_limit_that_is_no_integer_is_invalid(bench: Bench) -> None:
 @check()
 def check_collections_without_rows_are_empty_arrays(bench: Bench) -> None:
     """Global conventions | Empty collections are always [] and never null.
-    GET /markets/{market_id}/orderbook | A market that never traded is 200 with empty sides.
+    GET /markets/{market_id}/orderbook | Never traded: 200 with empty sides.
     Candle and candle series | [] when nothing traded.
-    Snapshot | positions and resting_orders are [] when there are none.
+    Snapshot | positions and resting_orders are [] if none.
     """
     ticker = bench.market()["ticker"]
     anna = bench.anna
@@ -315,7 +315,7 @@ def check_a_query_parameter_sent_twice_is_refused(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_every_failure_has_the_error_shape(bench: Bench) -> None:
-    """Error body | code of the closed set and a free text are always there.
+    """Error body | Always: code of the closed set, and a free text.
     Errors | Every failure body has the Error shape.
     Error body | details is a string, usually absent.
     """

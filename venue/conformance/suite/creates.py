@@ -13,8 +13,8 @@ _AT_ONCE: Final = 10
 
 @check()
 def check_a_create_says_what_matching_did(bench: Bench) -> None:
-    """POST /orders | Matching is complete before the response; status is one of filled,
-    partially_filled, open, canceled.
+    """POST /orders | Matching precedes the response; status: filled, partially_filled, open
+    or canceled.
     Order status | create, nothing traded, the order rests: open.
     Order status | create, part traded, the remainder rests: partially_filled.
     Order status | create, the whole order traded: filled, nothing rests.
@@ -32,8 +32,8 @@ def check_a_create_says_what_matching_did(bench: Bench) -> None:
 
 @check(readings="S1")
 def check_a_new_order_answers_201_and_everything_else_200(bench: Bench) -> None:
-    """GET /portfolio/positions and GET /portfolio/fills | Success status: 201 for a new order,
-    200 for a re-send, an amend and a cancel.
+    """GET /portfolio/positions and GET /portfolio/fills | Success: 201 for a new order; 200
+    for re-send, amend, cancel.
     """
     body = {**buy(bench.market()), "client_order_id": fresh_id()}
     first, second = bench.anna.place(**body), bench.anna.place(**body)
@@ -45,7 +45,7 @@ def check_a_new_order_answers_201_and_everything_else_200(bench: Bench) -> None:
 
 @check()
 def check_a_re_send_returns_the_order_and_makes_no_second(bench: Bench) -> None:
-    """POST /orders | Re-sending a client_order_id returns the existing order, and recovers the id.
+    """POST /orders | Re-sending a client_order_id returns the order and its id.
     Order | order_id is derived deterministically from client_order_id.
     Order | Re-sending returns the same order with a fresh created_at.
     """
@@ -89,7 +89,7 @@ def check_two_users_may_use_one_client_order_id(bench: Bench) -> None:
 @check(readings="S14")
 def check_a_re_send_with_another_body_is_a_duplicate(bench: Bench) -> None:
     """Errors | 422 duplicate_order_id: an order derived from this client_order_id is live.
-    POST /orders | The same client_order_id with another body never makes a second order.
+    POST /orders | A client_order_id with another body: no second order.
     """
     market = bench.market()
     body = {**buy(market), "client_order_id": fresh_id()}
@@ -104,7 +104,7 @@ def check_a_re_send_with_another_body_is_a_duplicate(bench: Bench) -> None:
 
 @check(readings="S14")
 def check_a_re_send_shows_the_order_as_it_is_now(bench: Bench) -> None:
-    """POST /orders | A re-send is answered whatever became of order, cash or market.
+    """POST /orders | A re-send is answered in any state of order, cash or market.
     result_unknown handling | Re-sending the identical request is safe recovery, halts or not.
     """
     market = bench.market()
@@ -120,9 +120,9 @@ def check_a_re_send_shows_the_order_as_it_is_now(bench: Bench) -> None:
 
 @check()
 def check_writes_and_reads_of_an_order_carry_their_own_fields(bench: Bench) -> None:
-    """Order | client_order_id: only on the create response, absent from every read.
-    Order | reserved_cents: on reads only, absent from create and amend responses.
-    Order | spent_cents is absent on orders by qty and on every read.
+    """Order | client_order_id: on the create response alone.
+    Order | reserved_cents: on reads only.
+    Order | spent_cents: absent on orders by qty and on reads.
     POST /orders | The response echoes client_order_id and has no reserved_cents.
     """
     market = bench.market()
@@ -165,8 +165,8 @@ def check_time_in_force_is_gtc_unless_told(bench: Bench) -> None:
 
 @check()
 def check_orders_match_at_the_resting_price(bench: Bench) -> None:
-    """POST /orders | Fills execute at resting prices, which may be better than the limit.
-    Fill | outcome_price is the caller's price; trade_price is the tape's, in YES cents.
+    """POST /orders | Fills are at resting prices, maybe better than the limit.
+    Fill | outcome_price: the caller's; trade_price: the tape's, in YES cents.
     """
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 40, 10))
@@ -222,7 +222,7 @@ def check_a_fok_trades_all_or_nothing(bench: Bench) -> None:
 
 @check(readings="S18")
 def check_a_partly_filled_ioc_is_canceled(bench: Bench) -> None:
-    """Order status | An ioc that traded in part: canceled with filled_qty above 0."""
+    """Order status | ioc traded in part: canceled, filled_qty above 0."""
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 40, 5))
     ioc = bench.bruno.placed(**buy(market, "no", 60, 6, time_in_force="ioc"))
@@ -231,8 +231,8 @@ def check_a_partly_filled_ioc_is_canceled(bench: Bench) -> None:
 
 @check()
 def check_orders_of_one_caller_never_trade_with_each_other(bench: Bench) -> None:
-    """Order status | Self-trade prevention: both orders shrink by the overlap, no fill, no print.
-    Order status | An order entirely consumed by self-trade prevention ends canceled.
+    """Order status | Self-trade prevention: both shrink by the overlap; no fill, no print.
+    Order status | An order consumed by self-trade prevention: canceled.
     """
     market = bench.market()
     resting = bench.anna.placed(**buy(market, "yes", 40, 10))
@@ -249,7 +249,7 @@ def check_orders_of_one_caller_never_trade_with_each_other(bench: Bench) -> None
 
 @check(readings="S20")
 def check_self_trade_prevention_works_in_price_time_order(bench: Bench) -> None:
-    """Order status | Own orders are met in price-time order; the incoming remainder goes on."""
+    """Order status | Own orders meet in price-time order; the remainder goes on."""
     market = bench.market()
     ahead = bench.clara.placed(**buy(market, "yes", 41, 2))
     own = bench.anna.placed(**buy(market, "yes", 40, 3))
@@ -264,7 +264,7 @@ def check_self_trade_prevention_works_in_price_time_order(bench: Bench) -> None:
 
 @check(readings="S19")
 def check_a_fok_that_meets_an_own_order_changes_nothing(bench: Bench) -> None:
-    """Order status | A fok met by an own resting order is canceled and reduces neither."""
+    """Order status | A fok that meets an own order: canceled, reduces neither."""
     market = bench.market()
     own = bench.anna.placed(**buy(market, "yes", 40, 3))
     bench.clara.placed(**buy(market, "yes", 39, 9))
@@ -276,7 +276,7 @@ def check_a_fok_that_meets_an_own_order_changes_nothing(bench: Bench) -> None:
 @check()
 def check_a_bearish_view_is_bought_as_the_other_outcome(bench: Bench) -> None:
     """What the service does | No short positions: a bearish view buys the other outcome.
-    What the service does | A caller places, amends and cancels limit orders on yes or no.
+    What the service does | Callers place, amend and cancel limit orders on yes or no.
     Position | outcome yes or no, qty of shares held.
     """
     market = bench.market()
@@ -288,7 +288,7 @@ def check_a_bearish_view_is_bought_as_the_other_outcome(bench: Bench) -> None:
 
 @check()
 def check_one_market_can_yield_two_positions(bench: Bench) -> None:
-    """Position | One market can yield two positions at once, one yes and one no.
+    """Position | A market can yield two positions, yes and no.
     GET /portfolio/positions and GET /portfolio/fills | The caller's positions, per outcome.
     """
     market = bench.market()
@@ -304,7 +304,7 @@ def check_one_market_can_yield_two_positions(bench: Bench) -> None:
 
 @check()
 def check_a_sale_of_more_than_is_held_is_refused(bench: Bench) -> None:
-    """POST /orders | A sell of more than is held is 422 insufficient_shares.
+    """POST /orders | Selling more than held: 422 insufficient_shares.
     Errors | 422 insufficient_shares.
     """
     market = bench.market()
@@ -337,7 +337,7 @@ def check_a_buy_beyond_the_cash_is_refused(bench: Bench) -> None:
 
 @check()
 def check_the_last_cent_can_be_reserved(bench: Bench) -> None:
-    """Errors | insufficient_balance only when the reserve exceeds the cash, not when equal."""
+    """Errors | insufficient_balance only if the reserve exceeds the cash."""
     market = bench.market()
     # 10 x 40 and a fee of 0.0175 x 10 x 0.24 dollars, rounded up to 5 cents.
     exact, short = bench.trader(cents=405), bench.trader(cents=404)

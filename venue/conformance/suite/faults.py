@@ -49,7 +49,7 @@ def check_an_overloaded_engine_does_not_empty_the_bucket(bench: Bench) -> None:
 
 @check()
 def check_an_unknown_result_may_have_committed_or_not(bench: Bench) -> None:
-    """Errors | 503 result_unknown: submitted, no reply before the timeout; it may have committed.
+    """Errors | 503 result_unknown: submitted, timeout; may have committed.
     result_unknown handling | It is neither success nor failure.
     result_unknown handling | Re-sending the identical request with the same client_order_id.
     """
@@ -88,7 +88,7 @@ def check_an_amend_of_unknown_result_is_read_back(bench: Bench) -> None:
 
 @check()
 def check_a_cancel_of_unknown_result_can_be_repeated(bench: Bench) -> None:
-    """DELETE /orders/{order_id} | 503: the cancel may have been carried out; read the order."""
+    """DELETE /orders/{order_id} | 503: the cancel may have executed; read the order."""
     order = bench.anna.placed(**buy(bench.market(), "yes", 40, 9))
     with bench.fault("result_unknown_after", count=1, verbs=["cancel"]):
         same(refusal_of(bench.anna.cancel(order["order_id"])), (503, "result_unknown"))
@@ -138,8 +138,8 @@ def check_books_and_candles_need_the_market_data_store(bench: Bench) -> None:
 
 @check()
 def check_the_callers_own_state_never_degrades(bench: Bench) -> None:
-    """GET /markets/{market_id}/snapshot | Own state never degrades: if it cannot be read, the
-    whole call fails.
+    """GET /markets/{market_id}/snapshot | Own state never degrades: if unreadable, the call
+    fails.
     Errors | internal_error is safe to retry for reads.
     """
     market = bench.market()

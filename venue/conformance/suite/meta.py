@@ -62,7 +62,7 @@ def check_the_description_names_every_endpoint(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_the_version_is_in_the_path(bench: Bench) -> None:
-    """Versioning | The version is carried in the base path segment /v1."""
+    """Versioning | The version is the base path segment /v1."""
     holds(bench.base_url.endswith("/v1"), bench.base_url)
     root = bench.base_url.removesuffix("/v1")
     with httpx.Client(trust_env=False, timeout=10) as http:

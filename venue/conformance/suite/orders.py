@@ -8,9 +8,9 @@ from venue.conformance.registry import Needs, check
 
 @check()
 def check_the_order_list_filters_by_status_groups_and_statuses(bench: Bench) -> None:
-    """GET /orders | status takes group names and concrete statuses, comma-separated; default all.
-    Order status | Groups: resting = accepted, open, partially_filled; canceled = canceled and
-    expired; no order has status resting.
+    """GET /orders | status: groups and statuses, comma-separated; default all.
+    Order status | Groups: resting = accepted, open, partially_filled; canceled = canceled,
+    expired; resting is no status.
     GET /orders | Newest first.
     """
     market, gone = bench.markets(2)
@@ -70,7 +70,7 @@ def check_an_unknown_market_filter_is_400_not_an_empty_page(bench: Bench) -> Non
 @check(readings="S3")
 def check_the_order_list_filters_by_event(bench: Bench) -> None:
     """GET /orders | Event scope: every market under one event.
-    GET /orders | An unknown event is 400; with ticker it is 400 conflicting_identifiers.
+    GET /orders | An unknown event: 400; with ticker: 400 conflicting_identifiers.
     """
     markets = bench.markets(2)
     for market in [*markets, bench.market()]:
@@ -107,7 +107,7 @@ def check_a_walk_over_orders_is_stable_while_new_ones_arrive(bench: Bench) -> No
 
 @check()
 def check_a_page_of_orders_has_100_rows_by_default_and_1000_at_most(bench: Bench) -> None:
-    """Global conventions | The default limit is 100, and more than 1000 rows are never in a page.
+    """Global conventions | The default limit is 100; a page has at most 1000 rows.
     GET /orders | limit and cursor as in the conventions.
     """
     market, caller = bench.market(), bench.trader()
@@ -127,7 +127,7 @@ def check_another_users_order_looks_like_no_order(bench: Bench) -> None:
     """GET /orders/{order_id} | 404 order_not_found covers no such order and someone else's.
     Errors | 404 order_not_found.
     DELETE /orders/{order_id} | 404 order_not_found.
-    PUT /orders/{order_id} | 404 for an order that is not there or not the caller's.
+    PUT /orders/{order_id} | 404: no such order, or not the caller's.
     """
     order = bench.anna.placed(**buy(bench.some_market(), price=1, qty=1))
     bench.anna.order_read(order["order_id"], status="open")
@@ -143,8 +143,8 @@ def check_another_users_order_looks_like_no_order(bench: Bench) -> None:
 @check()
 def check_price_and_sizes_of_an_order_are_its_own_outcomes(bench: Bench) -> None:
     """Order | price: limit in cents for the order's own outcome.
-    Order | qty: original size in shares; remaining_qty and filled_qty what became of it.
-    Order | status, side, outcome and time_in_force of a read are those of the create.
+    Order | qty: original size in shares; remaining_qty and filled_qty split it.
+    Order | A read has the create's status, side, outcome, time_in_force.
     """
     market = bench.market()
     order = bench.anna.placed(**buy(market, "no", 65, 9))
@@ -158,7 +158,7 @@ def check_price_and_sizes_of_an_order_are_its_own_outcomes(bench: Bench) -> None
 @check()
 def check_an_amend_changes_price_or_size_and_leaves_the_rest(bench: Bench) -> None:
     """PUT /orders/{order_id} | Amends a resting order's price and/or remaining size.
-    PUT /orders/{order_id} | An omitted field keeps its value; other fields are ignored.
+    PUT /orders/{order_id} | Omitted fields keep their value; others are ignored.
     """
     order = bench.anna.placed(**buy(bench.market(), "yes", 40, 10))
     amended = bench.anna.amended(order["order_id"], price=41)
@@ -189,8 +189,8 @@ def check_an_amended_qty_is_the_new_remaining_size(bench: Bench) -> None:
 
 @check()
 def check_an_amend_to_a_crossing_price_says_what_matching_did(bench: Bench) -> None:
-    """PUT /orders/{order_id} | Matching has happened when an amend returns: filled_qty,
-    remaining_qty and status are the engine's.
+    """PUT /orders/{order_id} | Matching precedes an amend's response: the engine's
+    filled_qty, remaining_qty, status.
     """
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 40, 4))
@@ -202,9 +202,8 @@ def check_an_amend_to_a_crossing_price_says_what_matching_did(bench: Bench) -> N
 
 @check()
 def check_a_place_is_kept_unless_the_price_changes_or_the_size_rises(bench: Bench) -> None:
-    """PUT /orders/{order_id} | Queue priority is kept only if price is unchanged and qty does not
-    increase.
-    PUT /orders/{order_id} | Any price change or size increase goes to the back of the queue.
+    """PUT /orders/{order_id} | Queue priority is kept only at the same price without more qty.
+    PUT /orders/{order_id} | A price change or size increase goes to the back.
     """
     for changes, kept in (
         ([{"qty": 4}], True),
@@ -230,9 +229,8 @@ def check_a_place_is_kept_unless_the_price_changes_or_the_size_rises(bench: Benc
 @check()
 def check_a_cancel_reports_what_it_removed(bench: Bench) -> None:
     """DELETE /orders/{order_id} | Cancels the resting or partially filled remainder.
-    DELETE /orders/{order_id} | reduced_by is what the engine removed: less than last known after
-    a fill.
-    Order status | cancel of an order with working quantity: canceled; reserved cash released.
+    DELETE /orders/{order_id} | reduced_by: the engine's; less than last known after a fill.
+    Order status | cancel with working quantity: canceled; reserve released.
     """
     market = bench.market()
     before = bench.anna.balance()
@@ -259,7 +257,7 @@ def check_a_second_cancel_removes_nothing(bench: Bench) -> None:
 
 @check()
 def check_filled_qty_of_a_cancel_is_a_floor(bench: Bench) -> None:
-    """DELETE /orders/{order_id} | order.filled_qty comes from the projection and is a floor."""
+    """DELETE /orders/{order_id} | order.filled_qty: from the projection, a floor."""
     market = bench.market()
     order = bench.anna.placed(**buy(market, "yes", 40, 10))
     bench.anna.order_read(order["order_id"], status="open")
@@ -289,7 +287,7 @@ def check_a_filled_order_can_be_cancelled_no_more(bench: Bench) -> None:
 
 @check(readings="S43")
 def check_a_finished_order_can_be_amended_no_more(bench: Bench) -> None:
-    """PUT /orders/{order_id} | An amend of a finished order is 422 order_not_cancelable."""
+    """PUT /orders/{order_id} | An amend of a finished order: 422 order_not_cancelable."""
     market = bench.market()
     filled = bench.anna.placed(**buy(market, "yes", 40, 4))
     bench.bruno.placed(**buy(market, "no", 60, 4))
@@ -302,7 +300,7 @@ def check_a_finished_order_can_be_amended_no_more(bench: Bench) -> None:
 
 @check()
 def check_cancelling_a_sale_frees_its_shares(bench: Bench) -> None:
-    """DELETE /orders/{order_id} | What a cancelled sale had committed is free again."""
+    """DELETE /orders/{order_id} | A cancelled sale frees its committed shares."""
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 50, 3))
     bench.bruno.placed(**buy(market, "no", 50, 3))
@@ -314,8 +312,8 @@ def check_cancelling_a_sale_frees_its_shares(bench: Bench) -> None:
 
 @check()
 def check_an_amend_offers_no_more_than_is_held(bench: Bench) -> None:
-    """PUT /orders/{order_id} | A sale that would exceed the shares held is 422
-    insufficient_shares, and stays as it is.
+    """PUT /orders/{order_id} | A sale beyond the shares held: 422 insufficient_shares, order
+    unchanged.
     """
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 50, 5))

@@ -116,7 +116,7 @@ def _throttled(statuses: list[int], ask: Callable[[], httpx.Response], what: str
 def check_the_bucket_holds_500_and_refills_at_250_a_second(bench: Bench) -> None:
     """Limits | Request rate: 250 a second sustained, burst 500, one bucket per API key.
     Errors | 429 rate_limited: token bucket empty.
-    Limits | Retry-After and X-RateLimit-Reset: on a 429, seconds to wait and when it refills.
+    Limits | On a 429: Retry-After (seconds), X-RateLimit-Reset (refill).
     """
     burst = bench.trader()
     accepted, elapsed_s = _drained(burst)
@@ -141,7 +141,7 @@ def check_the_bucket_holds_500_and_refills_at_250_a_second(bench: Bench) -> None
 
 @check()
 def check_every_route_is_throttled(bench: Bench) -> None:
-    """Endpoints | Every authenticated endpoint can also return 401, 403 and 429.
+    """Endpoints | Authenticated endpoints may also return 401, 403, 429.
     Limits | The bucket covers the whole surface.
     """
     caller, ticker = bench.trader(), bench.some_market()["ticker"]
@@ -186,7 +186,7 @@ def check_what_is_throttled_changes_nothing(bench: Bench) -> None:
 
 @check()
 def check_every_answer_takes_one_token_whatever_the_route(bench: Bench) -> None:
-    """Limits | X-RateLimit-Limit and -Remaining are on every response to an authenticated request.
+    """Limits | X-RateLimit-Limit and -Remaining: on every authenticated response.
     Limits | One bucket per credential for the whole surface, not per route.
     """
     caller = bench.with_key(bench.key(bench.user())["key"])
@@ -208,7 +208,7 @@ def check_every_answer_takes_one_token_whatever_the_route(bench: Bench) -> None:
 
 @check()
 def check_one_key_out_of_tokens_does_not_slow_another(bench: Bench) -> None:
-    """Limits | The bucket is per credential: another key of the same user goes on."""
+    """Limits | Bucket per credential: another key of the user goes on."""
     user = bench.user()
     first = bench.with_key(bench.key(user)["key"])
     second = bench.with_key(bench.key(user)["key"])
@@ -240,7 +240,7 @@ def check_tokens_of_one_application_and_user_share_a_bucket(bench: Bench) -> Non
 
 @check(readings="S42")
 def check_a_forbidden_request_costs_a_token_and_a_401_none(bench: Bench) -> None:
-    """Limits | A 403 takes a token and carries the headers; failed authentication takes none."""
+    """Limits | A 403 takes a token and has the headers; failed authentication takes none."""
     caller = bench.with_key(bench.key(bench.user(), [])["key"])
     reply = caller.ask("GET", "/markets")
     same(reply.status_code, 403)
@@ -268,7 +268,7 @@ def check_a_forbidden_request_costs_a_token_and_a_401_none(bench: Bench) -> None
 
 @check(needs=Needs.KEY, readings="S42")
 def check_a_conflict_of_credentials_is_no_authenticated_request(bench: Bench) -> None:
-    """Limits | Of two credentials no bucket is known, and there are no rate limit headers."""
+    """Limits | Two credentials: no known bucket, no rate limit headers."""
     headers = {"X-API-KEY": "a", "Authorization": "Bearer b"}
     reply = bench.anna.ask("GET", "/markets", headers=headers)
     limiter = [name for name in reply.headers if name.lower().startswith("x-ratelimit")]

@@ -10,7 +10,7 @@ from venue.conformance.registry import check
 def check_a_print_of_the_channel_is_canonical_whoever_made_it(bench: Bench) -> None:
     """Target types | prediction-trade and -ticker are in canonical YES cents for all.
     Target types | maker and taker show what each did, sales too.
-    Ticker structure | A frame about a market carries ticker and UUID of that market.
+    Ticker structure | A frame about a market carries its ticker and UUID.
     """
     market, other = bench.markets(2)
     listener = bench.listener()

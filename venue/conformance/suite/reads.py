@@ -30,7 +30,7 @@ def check_the_unfiltered_list_holds_active_markets_and_no_resolved_one(bench: Be
 
 @check(readings="S34")
 def check_the_unfiltered_list_holds_halted_markets_too(bench: Bench) -> None:
-    """GET /markets | The active catalog is every market that is not resolved."""
+    """GET /markets | Active catalog: every unresolved market."""
     market = bench.market()
     bench.set_market(market, "halt")
     ids = {row["market_id"] for row in bench.anna.walk("/markets", "markets", limit=1000)}
@@ -40,7 +40,7 @@ def check_the_unfiltered_list_holds_halted_markets_too(bench: Bench) -> None:
 @check()
 def check_a_search_is_literal_and_case_insensitive(bench: Bench) -> None:
     """GET /markets | q matches company name, symbol and event title.
-    GET /markets | q matches a prefix of an event or market ticker.
+    GET /markets | q: prefix of an event or market ticker.
     GET /markets | q is literal (percent and underscore are no wildcards), case-insensitive.
     """
     company = bench.company()
@@ -167,7 +167,7 @@ def check_the_book_is_canonical_best_first_and_added_up_per_price(bench: Bench) 
 
 @check()
 def check_as_of_advances_while_trades_print(bench: Bench) -> None:
-    """Orderbook | as_of is when the depth was captured; it advances while trades print.
+    """Orderbook | as_of: capture of the depth; advances while trades print.
     What the service does | The order book and candles are recent views.
     """
     market = bench.market()
@@ -183,7 +183,7 @@ def check_as_of_advances_while_trades_print(bench: Bench) -> None:
 
 @check()
 def check_a_market_that_never_traded_reports_the_zero_instant(bench: Bench) -> None:
-    """Orderbook | A market that has never traded reports the zero instant with empty sides."""
+    """Orderbook | A never-traded market: zero instant, empty sides."""
     book = bench.anna.get(f"/markets/{bench.market()['ticker']}/orderbook")
     holds(ZERO_INSTANT.fullmatch(book["as_of"]), book["as_of"])
     same((book["bids"], book["asks"]), ([], []))
@@ -191,7 +191,7 @@ def check_a_market_that_never_traded_reports_the_zero_instant(bench: Bench) -> N
 
 @check(readings="S28")
 def check_a_market_that_never_traded_hides_its_resting_orders(bench: Bench) -> None:
-    """Orderbook | The zero instant and empty sides hold even while orders rest."""
+    """Orderbook | Zero instant and empty sides even while orders rest."""
     market = bench.market()
     order = bench.anna.placed(**buy(market, price=5, qty=1))
     bench.anna.order_read(order["order_id"], status="open")
@@ -205,9 +205,8 @@ def check_a_market_that_never_traded_hides_its_resting_orders(bench: Bench) -> N
 def check_a_market_that_never_traded_has_no_last_price(bench: Bench) -> None:
     """Market | last_price is absent when the market has never traded.
     MarketStats | last_price is absent when the market has never traded.
-    Snapshot | last_trade is absent when never traded, never a zero-valued object.
-    GET /markets/{market_id}/snapshot | A brand-new market: a well-formed object, empty arrays,
-    no last_trade.
+    Snapshot | last_trade: absent if never traded, not zero-valued.
+    GET /markets/{market_id}/snapshot | A new market: well-formed, empty arrays, no last_trade.
     """
     snapshot = bench.anna.get(f"/markets/{bench.market()['ticker']}/snapshot")
     for part in (snapshot["market"], snapshot["stats"]):
@@ -221,7 +220,7 @@ def check_a_market_that_never_traded_has_no_last_price(bench: Bench) -> None:
 @check()
 def check_a_market_carries_its_fields_and_they_change_with_it(bench: Bench) -> None:
     """Market | Every required field is there; state is active, halted or resolved.
-    Market | open_interest is the same as that of the stats.
+    Market | open_interest equals that of the stats.
     Market | created_at and updated_at are instants.
     """
     market = bench.market(name="A name", outcome_label="A label")
@@ -236,7 +235,7 @@ def check_a_market_carries_its_fields_and_they_change_with_it(bench: Bench) -> N
 
 @check()
 def check_a_market_reads_the_same_in_lists_events_and_its_snapshot(bench: Bench) -> None:
-    """Market | open_interest and last_price are those of the stats wherever a market is shown."""
+    """Market | open_interest and last_price always equal those of the stats."""
     market = bench.market()
     _trade(bench, market, 30, 2)
     stats = bench.anna.get(f"/markets/{market['ticker']}/snapshot")["stats"]
@@ -256,7 +255,7 @@ def check_a_market_reads_the_same_in_lists_events_and_its_snapshot(bench: Bench)
 
 @check(readings="S46")
 def check_prices_of_every_market_run_from_1_to_99_by_1(bench: Bench) -> None:
-    """Market | min_price, max_price and tick_size are 1, 99 and 1."""
+    """Market | min_price 1, max_price 99, tick_size 1."""
     market = bench.market()
     same([market[name] for name in ("min_price", "max_price", "tick_size")], [1, 99, 1])
 
@@ -345,8 +344,7 @@ def check_open_interest_counts_pairs_issued_and_not_retired(bench: Bench) -> Non
 @check()
 def check_candles_cover_the_last_24_hours_unless_told(bench: Bench) -> None:
     """GET /markets/{market_id}/candles | from: default 24 hours before now; to: default now.
-    GET /markets/{market_id}/candles | from and to bound the window; one without trades is an empty
-    series.
+    GET /markets/{market_id}/candles | from, to: the window; without trades an empty series.
     """
     market = bench.market()
     _trade(bench, market)
@@ -436,7 +434,7 @@ def check_a_snapshot_holds_the_callers_own_state_and_nobody_elses(bench: Bench) 
 
 @check()
 def check_a_snapshot_lists_every_resting_order(bench: Bench) -> None:
-    """Snapshot | resting_orders are all of the resting group, more than a page of a list too."""
+    """Snapshot | resting_orders: all of the resting group, beyond a page too."""
     market = bench.market()
     ids = {bench.anna.placed(**buy(market, "yes", 1, 1))["order_id"] for _ in range(105)}
     snapshot = eventually(
@@ -448,7 +446,7 @@ def check_a_snapshot_lists_every_resting_order(bench: Bench) -> None:
 
 @check()
 def check_a_sale_that_rests_commits_its_shares_in_the_snapshot(bench: Bench) -> None:
-    """Snapshot | A sell-side remaining_qty is the part of a position already committed."""
+    """Snapshot | A sell's remaining_qty: committed part of a position."""
     market = bench.market()
     _trade(bench, market, 50, 5)
     bench.anna.placed(**sell(market, "yes", 90, 3))
@@ -465,8 +463,8 @@ def check_a_sale_that_rests_commits_its_shares_in_the_snapshot(bench: Bench) -> 
 
 @check()
 def check_reads_may_lag_a_write_and_then_catch_up(bench: Bench) -> None:
-    """What the service does | Reads are projected asynchronously and may briefly lag a write.
-    What the service does | Writes are synchronous: the reply carries what matching did.
+    """What the service does | Reads are asynchronous and may briefly lag a write.
+    What the service does | Writes are synchronous: the response has the result of matching.
     GET /orders | Projected with a lag.
     Order status | accepted is visible on reads only; treat it as open.
     """

@@ -44,13 +44,13 @@ def check_a_field_of_the_wrong_type_is_a_bad_body(bench: Bench) -> None:
 
 @check(needs=Needs.KEY, readings="S26")
 def check_true_and_1_point_0_are_no_integers(bench: Bench) -> None:
-    """Errors | 400 invalid_request_body for true or 1.0 where an integer is wanted."""
+    """Errors | 400 invalid_request_body: true or 1.0 for an integer."""
     _each_refused(bench, [{"qty": True}, {"price": 40.0}, {"qty": 1e2}], "invalid_request_body")
 
 
 @check(needs=Needs.KEY)
 def check_a_required_field_left_out_is_refused(bench: Bench) -> None:
-    """POST /orders | outcome, side, price and one of qty or budget_cents are required."""
+    """POST /orders | Required: outcome, side, price, and qty or budget_cents."""
     # With which code is left open: a missing field has no wrong type.
     for name in ("outcome", "side", "price", "qty"):
         same(_create(bench, {name: WITHOUT})[0], 400, f"a create without {name}")
@@ -87,7 +87,7 @@ def check_a_qty_above_the_ceiling_is_refused(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_budgets_out_of_place_are_refused(bench: Bench) -> None:
     """POST /orders | Both qty and budget_cents are 400 invalid_budget.
-    POST /orders | A budget with gtc or a non-buy side is 400 invalid_budget.
+    POST /orders | A budget with gtc or not a buy: 400 invalid_budget.
     Errors | 400 invalid_budget: with qty, non-buy, gtc, or non-positive.
     Limits | Budget: budget_cents >= 1.
     """
@@ -140,7 +140,7 @@ def check_integers_beyond_every_bound_are_answered_not_stumbled_over(bench: Benc
 
 @check(readings="S32")
 def check_unknown_fields_are_ignored_and_null_counts_as_absent(bench: Bench) -> None:
-    """POST /orders | Unknown fields are ignored; null for an optional field is its absence."""
+    """POST /orders | Unknown fields are ignored; null means absent."""
     more: Json = {"budget_cents": None, "market_id": None, "time_in_force": None, "colour": "green"}
     same(bench.anna.placed(**buy(bench.market(), **more))["status"], "open")
     missing = bench.anna.refused(**buy(bench.market()), client_order_id=None)
@@ -149,7 +149,7 @@ def check_unknown_fields_are_ignored_and_null_counts_as_absent(bench: Bench) -> 
 
 @check()
 def check_a_malformed_amend_is_refused(bench: Bench) -> None:
-    """PUT /orders/{order_id} | At least one of price or qty is required; neither is 400.
+    """PUT /orders/{order_id} | price or qty is required; neither: 400.
     PUT /orders/{order_id} | price is an integer of 1 to 99, qty an integer.
     """
     order = bench.anna.placed(**buy(bench.market(), price=1, qty=1))

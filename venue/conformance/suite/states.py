@@ -33,8 +33,8 @@ def check_a_halt_keeps_orders_allows_cancels_and_can_end(bench: Bench) -> None:
 
 @check()
 def check_a_resolved_market_rejects_orders_for_ever_and_stays_readable(bench: Bench) -> None:
-    """Market state | A resolved market rejects orders with 422 market_resolved permanently.
-    Market state | A resolved market reads open_interest 0; its ticker stays resolvable.
+    """Market state | A resolved market rejects orders for good: 422 market_resolved.
+    Market state | Resolved: open_interest 0; the ticker still resolves.
     MarketStats | A resolved market reads 0.
     Errors | 422 market_resolved.
     """
@@ -55,7 +55,7 @@ def check_a_resolved_market_rejects_orders_for_ever_and_stays_readable(bench: Be
 
 @check()
 def check_positions_persist_until_the_market_resolves(bench: Bench) -> None:
-    """Venue state | Positions persist until the market resolves, at which point they pay out."""
+    """Venue state | Positions persist until resolution pays them out."""
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 50, 4))
     bench.bruno.placed(**buy(market, "no", 50, 4))
@@ -100,7 +100,7 @@ def check_resting_orders_of_a_resolved_market_end(bench: Bench) -> None:
 
 @check(readings="S21")
 def check_resolution_ends_resting_orders_as_expired(bench: Bench) -> None:
-    """Order status | Resting orders end expired when their market resolves, reserve released."""
+    """Order status | At resolution resting orders expire, reserve released."""
     market = bench.market()
     order = bench.anna.placed(**buy(market, "yes", 40, 4))
     bench.bruno.placed(**buy(market, "no", 60, 1))
@@ -192,7 +192,7 @@ def check_a_venue_in_cancel_only_takes_cancels_and_no_orders(bench: Bench) -> No
 
 @check(readings="S50")
 def check_amends_are_refused_in_cancel_only(bench: Bench) -> None:
-    """Venue state | Under venue_cancel_only every amend is refused, a shrinking one too."""
+    """Venue state | venue_cancel_only: every amend refused, shrinking too."""
     market = bench.market()
     order = bench.anna.placed(**buy(market, "yes", 40, 4))
     with bench.venue_state("cancel_only"):

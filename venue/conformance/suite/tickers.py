@@ -27,8 +27,8 @@ def check_tickers_nest_by_prefix(bench: Bench) -> None:
 @check()
 def check_an_event_ticker_is_its_series_and_the_quarter_it_resolves_in(bench: Bench) -> None:
     """Ticker structure | event: <series>-<YY>Q<n>, quarter-granular.
-    Event | event_ticker, series_ticker, title, category, status, mutually_exclusive,
-    resolution_date and markets are required.
+    Event | Required: event_ticker, series_ticker, title, category, status,
+    mutually_exclusive, resolution_date, markets.
     """
     quarter = this_quarter(ahead=1)
     event = bench.event(bench.scratch_company, quarter=quarter, mutually_exclusive=True)
@@ -71,8 +71,8 @@ def check_dots_in_a_ticker_are_significant(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_tickers_are_case_insensitive_and_a_uuid_does_as_well(bench: Bench) -> None:
     """Ticker structure | Tickers are case-insensitive.
-    Ticker structure | Every path that accepts market_id accepts the ticker or the UUID.
-    Endpoints | market_id of a path is a ticker or a market UUID.
+    Ticker structure | Every market_id in a path: ticker or UUID.
+    Endpoints | market_id of a path: ticker or UUID.
     """
     market = bench.some_market()
     for name in READS:
@@ -84,9 +84,9 @@ def check_tickers_are_case_insensitive_and_a_uuid_does_as_well(bench: Bench) -> 
 
 @check()
 def check_every_response_that_names_a_market_has_ticker_and_uuid(bench: Bench) -> None:
-    """Ticker structure | Every response that identifies a market carries ticker and market_id.
+    """Ticker structure | Every response about a market carries ticker and market_id.
     Ticker structure | Every order and position carries event_ticker.
-    Order | order_id, ticker, market_id, event_ticker, outcome, side and price are shown.
+    Order | Shown: order_id, ticker, market_id, event_ticker, outcome, side, price.
     """
     market = bench.market()
     names = (market["ticker"], market["market_id"], market["event_ticker"])
@@ -132,7 +132,7 @@ def check_an_unknown_market_is_not_found(bench: Bench) -> None:
 
 @check()
 def check_a_series_or_event_ticker_is_no_market(bench: Bench) -> None:
-    """Errors | 404 market_not_found where a market is wanted and an event is named."""
+    """Errors | 404 market_not_found: an event instead of a market."""
     event = bench.event(bench.scratch_company)
     bench.rung(event, "1B")
     for handle in (event["event_ticker"], event["series_ticker"]):
@@ -174,7 +174,7 @@ def check_naming_no_market_is_a_bad_body(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_a_malformed_market_in_a_create_is_refused_as_such(bench: Bench) -> None:
-    """POST /orders | 400 invalid_market_identifier for a market that is not well formed."""
+    """POST /orders | 400 invalid_market_identifier: malformed market."""
     body = {"outcome": "yes", "side": "buy", "price": 1, "qty": 1}
     for name, value in (("ticker", "a_b"), ("ticker", "-"), ("market_id", "not a uuid")):
         found = bench.anna.refused(**body, **{name: value})
@@ -185,8 +185,8 @@ def check_a_malformed_market_in_a_create_is_refused_as_such(bench: Bench) -> Non
 @check()
 def check_an_event_lists_its_rungs_in_strike_order(bench: Bench) -> None:
     """Event | markets are the rungs, in strike order.
-    What the service does | An event is a survival ladder (one market per strike) or a single
-    binary market.
+    What the service does | An event is a survival ladder (a market per strike) or one binary
+    market.
     """
     event = bench.event(bench.scratch_company)
     for label in ("100B", "20B", "3B", "21.5B", "0.5B"):
@@ -198,10 +198,8 @@ def check_an_event_lists_its_rungs_in_strike_order(bench: Bench) -> None:
 @check()
 def check_an_event_is_found_by_its_ticker_or_by_its_series(bench: Bench) -> None:
     """GET /events/{event_ticker} | Accepts an event or a series ticker, case-insensitive.
-    GET /events/{event_ticker} | The event form is a single-element page; limit and cursor are
-    ignored.
-    GET /events/{event_ticker} | The series form returns every quarter and pages; cursor is
-    honoured.
+    GET /events/{event_ticker} | Event form: a single-element page; limit and cursor ignored.
+    GET /events/{event_ticker} | Series form: every quarter, paged by cursor.
     GET /events/{event_ticker} | Always returns a page of events and a cursor.
     What the service does | A series has quarterly events.
     """
