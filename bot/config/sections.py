@@ -207,7 +207,11 @@ class Throttle(LivePart):
         "shortest time between two decisions of an event; jumps and emptied books are seen only "
         "then",
     )
-    dwell_ms: Milliseconds = _ms(_THROTTLE.dwell_ns, "a younger order is not moved in price")
+    dwell_ms: Milliseconds = _ms(
+        _THROTTLE.dwell_ns,
+        "so long after its last write an order is not moved toward the touch, and so long a bolder "
+        "quote has to last; a step back never waits for it",
+    )
     tolerance_ticks: int = key(
         _THROTTLE.tolerance_ticks,
         "an order this far on the safe side of its target price keeps its place",

@@ -73,7 +73,7 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_NAM
     decide_ns: int = 50 * NS_PER_MS
     """Shortest time between two decisions of one event."""
     dwell_ns: int = 500 * NS_PER_MS
-    """A younger order is not moved in price."""
+    """So long after its last write an order is not moved toward the touch."""
     tolerance_ticks: int = 1
     """An order this far on the safe side of its target keeps its priority."""
     resize_pct: int = 50

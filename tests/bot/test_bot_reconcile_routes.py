@@ -2,8 +2,9 @@
 
 import pytest
 
+from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.orders.order import OwnOrder, State
-from bot.core.planning.actions import MERGED, AmendAction, CancelAction, CreateAction
+from bot.core.planning.actions import AmendAction, CancelAction, CreateAction
 from tests.bot import made
 from tests.bot.planned import (
     BID,
@@ -28,8 +29,10 @@ def sells(side: BookSide, away: int, qty: int) -> OwnOrder:
 
 def merges(own: OwnOrder, value: float, qty: int) -> CancelAction:
     """The wish that an order gives way to one that is so many shares larger."""
-    more = CreateAction(own.book_side, own.yes_price, own.outcome, own.side, Qty(qty), MERGED)
-    return CancelAction(own, MERGED, value, more)
+    more = CreateAction(
+        own.book_side, own.yes_price, own.outcome, own.side, Qty(qty), CancelReason.MERGED
+    )
+    return CancelAction(own, CancelReason.MERGED, value, more)
 
 
 @BOTH

@@ -12,6 +12,7 @@ from typer.exceptions import TyperException
 
 from bot.cli.main import app
 from bot.config.sections import SETTINGS_OF, key_of_field
+from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.settings import TraderSettings
 from tests.house import tree
 from venue.seed import read_seed
@@ -128,3 +129,8 @@ def test_every_command_has_a_row_in_the_table_of_exit_codes(command):
     page = tree.text(PAGES[0]).partition("| command of `bot` |")[2].partition("\n\n")[0]
     first_cells = " ".join(line.split("|")[1] for line in page.splitlines() if "|" in line[1:])
     assert f"`{command}`" in first_cells
+
+
+def test_every_reason_of_a_cancel_is_in_the_table_of_the_page_for_operators():
+    page = tree.text(PAGES[0]).partition("## Explain")[2].partition("\n## ")[0]
+    assert [reason for reason in CancelReason if reason.value not in page] == []

@@ -16,6 +16,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.account.poller import PagedRead, Resource
 from bot.core.execution.venue_availability import VenueAvailability
+from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.orders.request_budget import Priority
@@ -30,10 +31,10 @@ from venue.wire.names import MarketId, OrderId, Ticker, is_order_id
 Order = TypeVar("Order")
 
 WHY: Final = {
-    Phase.STARTING: "nothing is quoted yet",
-    Phase.PAUSED: "paused",
-    Phase.LATCHED: "latched",
-    Phase.STOPPING: "the run ends",
+    Phase.STARTING: CancelReason.STARTING,
+    Phase.PAUSED: CancelReason.PAUSED,
+    Phase.LATCHED: CancelReason.LATCHED,
+    Phase.STOPPING: CancelReason.STOPPING,
 }
 """The phases in which nothing may rest, and why an order goes then."""
 

@@ -15,6 +15,7 @@ from bot.core.execution.kill_switch import KillSwitch
 from bot.core.execution.pre_trade_checks import HeldBack, PreTradeChecks
 from bot.core.execution.suspected_fills import SuspectedFill, SuspectedFills
 from bot.core.lifecycle.open_orders import enforce_lowered_limits
+from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.outbox import Outbox
@@ -101,9 +102,9 @@ _COUNTED: Final = (
 """The rows of the counter `held_back`."""
 
 _CANCEL_INSTEAD: Final[Mapping[HeldBack | None, str]] = {
-    HeldBack.SIZE: "too much here",
-    HeldBack.EXPOSURE: "the change could pass a limit",
-    HeldBack.SHRINK_ONLY: "the change could grow a position",
+    HeldBack.SIZE: CancelReason.AMEND_SIZE,
+    HeldBack.EXPOSURE: CancelReason.AMEND_EXPOSURE,
+    HeldBack.SHRINK_ONLY: CancelReason.AMEND_GROWS,
 }
 """An amend that is held back so is replaced by a cancel, and why."""
 
@@ -200,7 +201,7 @@ class OrderExecutor:
                 room[place] = self._ledgers.shrink_room(own.market_id, own.book_side)
             room[place] -= own.max_fillable
             if room[place] < 0 and not own.cancel_requested:
-                own.cancel_requested, own.why = True, "could grow a position"
+                own.cancel_requested, own.why = True, CancelReason.COULD_GROW
                 self._quoting.orders_changed(own.market_id)
 
     def cancel(self, wishes: Sequence[tuple[MarketQuoter, Action]], now_ns: int) -> None:
@@ -297,7 +298,7 @@ class OrderExecutor:
                     self.venue.on_probe(now_ns)
             elif isinstance(candidate, AmendAction) and self._flees(rung, candidate):
                 # It may not move, but it must not be picked off meanwhile.
-                why = "beyond the fair price, and it cannot be moved in time"
+                why = CancelReason.BEYOND_FAIR
                 self._cancel(rung, candidate.order, why, now_ns)
 
     def _report_resting(self) -> None:

@@ -12,8 +12,9 @@ from bot.core import messages as m
 from bot.core.account.poller import AccountPoller, Resource
 from bot.core.account.reconciler import AccountReconciler
 from bot.core.inconsistency import Inconsistency
+from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.orders.manager import OrderManager
-from bot.core.orders.order import BEYOND_LIMITS, OwnOrder, State
+from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import Outbox, keep_newest
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.report import Phase
@@ -433,7 +434,7 @@ def enforce_lowered_limits(quoting: QuotingEngine, desk: OrderManager) -> int:
         over_qty = own.remaining - risk.order_qty
         is_too_large = over_qty > 0 and not pace.resizes(over_qty, risk.order_qty)
         if kept >= risk.resting_orders or own in beyond or is_too_large:
-            own.cancel_requested, own.why = True, BEYOND_LIMITS
+            own.cancel_requested, own.why = True, CancelReason.BEYOND_LIMITS
             quoting.orders_changed(own.market_id)
             cancelled += 1
         else:

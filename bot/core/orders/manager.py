@@ -29,6 +29,7 @@ from bot.core.messages import (
     Request,
     Unknown,
 )
+from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.orders.order import (
     UNDONE,
     Contradiction,
@@ -90,8 +91,6 @@ STRAYS_MAX: Final = 1_000
 _BOOKED_WITHIN_NS: Final = 10 * NS_PER_SECOND
 
 _V = TypeVar("_V")
-
-_AMENDS_OFF: Final = "amends are off: one gave its order another id"
 
 
 class _Walk(NamedTuple):
@@ -362,10 +361,10 @@ class OrderManager:
         if own.order_id is None or not own.is_allowed(OrderEvent.AMEND):
             return False
         if not self.amends:
-            return self.send_cancel(own, _AMENDS_OFF, now_ns)
+            return self.send_cancel(own, CancelReason.AMENDS_OFF, now_ns)
         request = AmendResting(own.order_id, amend)
         if self.rejects.blocked and self.rejects.is_blocked(request):
-            return self.send_cancel(own, "its change was refused", now_ns)
+            return self.send_cancel(own, CancelReason.AMEND_REJECTED, now_ns)
         if not self._out.send(request, Priority.AMEND, why, now_ns, own):
             return False
         own.on_amend_sent(amend)
@@ -623,7 +622,9 @@ class OrderManager:
         more. False where that id was found resting meanwhile, and is counted there."""
         if self.amends:
             self.amends = False
-            self._out.note("warning", "amends_off", order_id=shown.order_id, why=_AMENDS_OFF)
+            self._out.note(
+                "warning", "amends_off", order_id=shown.order_id, why=CancelReason.AMENDS_OFF
+            )
         twin, before = self.live_order(shown.order_id), own.order_id
         if twin is not None and twin is not own:
             twin.previous_ids = (*own.previous_ids, *([before] if before else []))
@@ -820,7 +821,7 @@ class OrderManager:
             and begun_ns >= held.since_ns + MISSING_FOR_NS
             and not own.cancel_requested
         ):
-            own.cancel_requested, own.why, own.due_ns = True, "neither listed nor found", now_ns
+            own.cancel_requested, own.why, own.due_ns = True, CancelReason.NOT_FOUND, now_ns
             self._index(own, now_ns)
 
     def on_full_list(

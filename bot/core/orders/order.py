@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from bot.core.messages import UnconfirmedCreate
+from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.orders.snapshot import EARLIER, OrderSnapshot
 from bot.core.orders.transitions import (
     IN_FLIGHT,
@@ -47,9 +48,6 @@ _REPLACE_UNKNOWN: Final = State.REPLACE_UNKNOWN
 _PENDING_CANCEL: Final = State.PENDING_CANCEL
 _CLOSED_UNCONFIRMED: Final = State.CLOSED_UNCONFIRMED
 _CLOSED: Final = State.CLOSED
-
-BEYOND_LIMITS: Final = "beyond a limit that was lowered"
-"""The reason of a cancel when lowered limits do not admit the order."""
 
 Slot = tuple[MarketId, str, str, Price]
 """Market, outcome, side and price: they identify an order without an id."""
@@ -428,7 +426,7 @@ class OwnOrder:
             self.mark_not_found(now_ns)
         if was is State.PENDING_REPLACE:
             if self.state is _REPLACE_UNKNOWN:
-                self.cancel_requested, self.why = True, "its amend has no answer"
+                self.cancel_requested, self.why = True, CancelReason.AMEND_UNANSWERED
             else:
                 self._set_amend(None)
         if self.known.ended and self.state in (_OPEN, _CLOSED_UNCONFIRMED) and self.amend is None:

@@ -28,7 +28,8 @@ from bot.core.messages import (
     Send,
     Unknown,
 )
-from bot.core.orders.order import BEYOND_LIMITS, OwnOrder
+from bot.core.orders.cancel_reasons import CancelReason
+from bot.core.orders.order import OwnOrder
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.report import Counters
 from bot.core.risk.breakers import CircuitBreakers
@@ -220,7 +221,9 @@ class Outbox:
         if breakers is not None and kind != "read" and probed is None:
             # What an earlier run or a person left here, or what the operator wants no more, is no
             # sign of a mad strategy, however much it is.
-            is_left = own is not None and (own.from_previous_run or own.why == BEYOND_LIMITS)
+            is_left = own is not None and (
+                own.from_previous_run or own.why == CancelReason.BEYOND_LIMITS
+            )
             if not (is_left and kind == "cancel"):
                 breakers.on_send(request, now_ns)
         return True

@@ -17,9 +17,6 @@ from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
 _BID: Final = BookSide.BID
 
-MERGED: Final = "to be merged with what is missing"
-"""The reason of a cancel after which a larger order comes at the same price."""
-
 
 class CreateAction(msgspec.Struct, frozen=True):
     """Place a new order at a canonical price, by the route given."""

@@ -26,9 +26,9 @@ from typing import Final
 
 import msgspec
 
+from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.orders.order import OwnOrder, State
 from bot.core.planning.actions import (
-    MERGED,
     Action,
     AmendAction,
     CancelAction,
@@ -550,7 +550,7 @@ class _SidePlan(msgspec.Struct, eq=False):
                 self.actions.append(AmendAction(own, Amend(qty=Qty(room)), True, why, value))
             elif self._locks_too_much(target, own, lacks):
                 self.free -= min(self.free, own.remaining)
-                why, value = "shares held now: sold instead", self.economics.capital_cents
+                why, value = CancelReason.SOLD_INSTEAD, self.economics.capital_cents
                 self.actions.append(CancelAction(own, why, value * own.remaining, instead=True))
 
     def _move(self, level: RestingLevel, target: TargetLevel) -> None:
@@ -571,7 +571,7 @@ class _SidePlan(msgspec.Struct, eq=False):
         gain = self._gain(target, (own,))
         if self.free > 0 and self._sells_instead(target, own):
             # Its priority is lost anyway, and a sale of inventory needs no cash.
-            why = "shares held now: sold instead"
+            why = CancelReason.SOLD_INSTEAD
             self.actions.append(CancelAction(own, why, gain, instead=is_bolder))
             return
         is_too_large = self._is_off(target, own.remaining - target.qty)
@@ -582,8 +582,8 @@ class _SidePlan(msgspec.Struct, eq=False):
             # Promised shares that the target misses no longer are free for others.
             self._promise(target, min(target.promised, self._offered(target)))
         self.moved_to.append(price)
-        why = f"moved from {own.yes_price} to {price}"
-        self.actions.append(AmendAction(own, amend, False, why, gain))
+        moved = f"moved from {own.yes_price} to {price}"
+        self.actions.append(AmendAction(own, amend, False, moved, gain))
 
     def _place_spares(self) -> None:
         """Spare orders go to the targets without orders, both from the touch outward; the rest is
@@ -600,7 +600,7 @@ class _SidePlan(msgspec.Struct, eq=False):
         for own, target in zip(spares, empty, strict=False):
             self._move(_level_of([own]), target)
         for own in spares[len(empty) :]:
-            why = "no longer wanted"
+            why = CancelReason.NOT_WANTED
             self.actions.append(CancelAction(own, why, RISK_CENTS * own.remaining))
 
     def _count_unmatched(self) -> None:
@@ -661,7 +661,9 @@ class _SidePlan(msgspec.Struct, eq=False):
         """True if the newest of several orders at a price by one route is cancelled, to come back
         larger by `qty`: where its priority is worth no more than a request, or no further order may
         rest there. By the other route more may come now, by this one once it is over."""
-        if any(own.state is State.PENDING_CANCEL and own.why == MERGED for own in here):
+        if any(
+            own.state is State.PENDING_CANCEL and own.why == CancelReason.MERGED for own in here
+        ):
             return True
         staying = [own for own in here if not own.cancel_requested]
         if self.is_short or not staying or (len(staying) == 1 and not self._is_full(here)):
@@ -673,8 +675,10 @@ class _SidePlan(msgspec.Struct, eq=False):
         if newest.state is not _OPEN or (is_dear and not self._is_full(staying)):
             return False
         value = economics.joining(self.side, target.price, target.missing, edge)
-        more = CreateAction(self.side, target.price, newest.outcome, newest.side, Qty(qty), MERGED)
-        self.actions.append(CancelAction(newest, MERGED, value, more))
+        more = CreateAction(
+            self.side, target.price, newest.outcome, newest.side, Qty(qty), CancelReason.MERGED
+        )
+        self.actions.append(CancelAction(newest, CancelReason.MERGED, value, more))
         return True
 
 
