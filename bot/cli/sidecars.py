@@ -97,7 +97,7 @@ def _target(part: NoticePart, folder: Path) -> Target:
     check_address((), address.reveal().partition("?")[0], ("http", "https"), wrong)
     if faults:
         where = place.key_file or f"environment variable {place.key_env}"
-        raise secret.SecretFault(f"{where}: no address of a webhook: {faults[0]}")
+        raise secret.SecretFault(f"{where}: not the address of a webhook: {faults[0]}")
     return Target(address, part.form, frozenset(part.events), part.per_minute, part.repeat_s)
 
 

@@ -28,7 +28,7 @@ class Counted:
 
 
 _DIGITS_MAX: Final = 18
-"""More is no count, place or seed of anything, and thousands of them no number to Python at all."""
+"""Longer numbers are no valid count, place or seed, and Python refuses to parse thousands of digits."""
 
 
 def is_whole(text: str) -> bool:

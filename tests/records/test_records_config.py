@@ -124,7 +124,7 @@ def test_a_check_refuses_an_address_or_a_password_that_a_run_would_not_find(tmp_
 def test_an_address_that_is_none_to_send_to_is_refused_without_showing_it(tmp_path, address):
     (tmp_path / "hook").write_text(address)
     config = finish(read_draft(written(tmp_path, "notices:\n  - url_file: hook\n")))
-    with pytest.raises(SecretFault, match="no address of a webhook") as caught:
+    with pytest.raises(SecretFault, match="not the address of a webhook") as caught:
         sidecars_of(config, tmp_path)
     assert address not in str(caught.value)
 

@@ -298,7 +298,7 @@ class Bench:
 
     @property
     def scratch_company(self) -> Json:
-        """The company whose markets checks trade on."""
+        """The company whose markets the checks trade on."""
         if "company" not in self._world:
             self._world["company"] = self.company()
         company: Json = self._world["company"]

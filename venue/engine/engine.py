@@ -1,8 +1,8 @@
 """The exchange: one command in, its answer and its events out; an order's life from top to bottom.
 
 `Engine.apply` never raises for a command, never awaits, and either carries the whole command out
-or changes nothing. The refusals, in their order, are one straight column at the
-head of `_place`, `_amend` and `_cancel`.
+or changes nothing. `_place`, `_amend` and `_cancel` each begin with a flat
+list of refusal checks, in order.
 
 See docs/venue.md#post-orders, #put-orders-order-id, #delete-orders-order-id. Readings:
 docs/assumptions.md#S13, #S14, #S18, #S21, #S31, #S43.

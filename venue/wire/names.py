@@ -84,8 +84,8 @@ def fold_handle(text: str) -> str | None:
 
 
 def fold_ticker(text: str) -> Ticker:
-    """A ticker in the case that the venue writes. Only ASCII has a case here: letters beyond it
-    whose capitals are ASCII name nothing."""
+    """A ticker in the case that the venue writes. Case is folded for ASCII alone: a letter beyond
+    it whose capital is ASCII matches no name."""
     return Ticker(text.upper() if text.isascii() else text)
 
 

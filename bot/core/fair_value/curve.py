@@ -259,7 +259,7 @@ class FairCurve:
         """The fair curve now, in strike order; None for a rung of which nothing is known.
 
         rungs: one per strike; one that did not change is best passed as the same object. now_ns: on
-        the clock of the inputs' instants. On a ladder every rung is known as soon as one source of
+        the same clock as the timestamps of the inputs. On a ladder every rung is known as soon as one source of
         any rung, or the implied value, is, but for those that are over. A single binary market has
         only its own data.
         """

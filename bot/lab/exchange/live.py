@@ -438,7 +438,7 @@ def _fields_of(command: type[msgspec.Struct], shown: msgspec.Struct) -> dict[str
 
 
 def is_readable(event: model.Event) -> bool:
-    """True if the date of an event and the fees of its markets are what they have to be."""
+    """True if the date of an event and the fees of its markets can be parsed."""
     try:
         instant.to_ns(event.resolution_date)
         for market in event.markets:

@@ -166,8 +166,8 @@ def stepped_back(sides: Sequence[Levels | None], sign: int) -> list[Levels | Non
 
     Bids are given by rising strikes and step down; asks by falling strikes and step up (sign -1).
     Levels keep a tick between them. A level without a legal price is dropped, and so is one that a
-    rung before has no edge for. A side of None constrains no other. An unchanged side is returned
-    as the same object.
+    rung before has no edge for. Where a side is None, its neighbours are not constrained by it. An
+    unchanged side is returned as the same object.
     """
     out: list[Levels | None] = []
     edges = [PAYOUT_CENTS] * max((len(side) for side in sides if side is not None), default=0)
