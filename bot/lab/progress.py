@@ -28,7 +28,7 @@ class Counted:
 
 
 _DIGITS_MAX: Final = 18
-"""Longer numbers are no valid count, place or seed, and Python refuses to parse thousands of digits."""
+"""Longer numbers are no valid count, place or seed; Python refuses to parse thousands of digits."""
 
 
 def is_whole(text: str) -> bool:

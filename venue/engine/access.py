@@ -1,7 +1,7 @@
 """Keys and tokens: who may act, as a pure function of the access commands of the log.
 
-Only hashes of keys and tokens are known here. The gate asks by hash; `Access` never sees a raw credential, so nothing
-it holds can be shown or stolen.
+Only hashes of keys and tokens are known here. The gate asks by hash; `Access` never sees a raw
+credential, so nothing it holds can be shown or stolen.
 """
 
 import heapq
