@@ -261,7 +261,8 @@ class FairCurve:
         rungs: one per strike; one that did not change is best passed as the same object. now_ns: on
         the same clock as the timestamps of the inputs. On a ladder every rung is known as soon as
         one source of any rung, or the implied value, is, but for those that are over. A single
-        binary market has only its own data."""
+        binary market has only its own data.
+        """
         self.moved = ()
         left_s = seconds_to_resolution if seconds_to_resolution > 1.0 else 1.0
         again_ns = self.again_ns
