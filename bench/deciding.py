@@ -110,7 +110,7 @@ def _measure(rungs: int, decisions: int) -> tuple[_Parts, list[bytes]]:
             whole_ns = time.thread_time_ns() - begun
             if "view + curve" in parts.spent_ns:
                 parts.book(whole_ns)
-            stand.answer(effects)
+            stand.answer_all(effects)
     return parts, frames
 
 

@@ -68,7 +68,7 @@ def levels_and_queues(stream: list[Operation]) -> int:
     for kind, number, side, price, shares in stream:
         if kind == "add":
             entry = resting[number] = BookEntry(shares)
-            (bids if side is _BID else asks).add(entry, price)
+            (bids if side is _BID else asks).add_entry(entry, price)
         elif kind == "take":
             half = asks if side is _BID else bids
             missing: int = shares
@@ -91,7 +91,7 @@ def levels_and_queues(stream: list[Operation]) -> int:
                 half.shrink(entry, 1)
             else:
                 half.remove(entry)
-                half.add(entry, price)
+                half.add_entry(entry, price)
     return traded
 
 

@@ -105,6 +105,9 @@ class BuyingPower:
         self._shown_cents: Cents | None = None
         self._from_ns = self._answered_ns = -1
         self._since: dict[CashOrder, _Since] = {}
+        self._most_cents = 0
+        """No less than all orders of `_since` have taken: added up for each write that sum costs a
+        sixth of a decision (bench/tick_to_order.py)."""
 
     # --- balance and writes -----------------------------------------------------------------------
 
@@ -117,6 +120,8 @@ class BuyingPower:
             since.writes = _unshown(own, since.writes, from_ns)
             if not since.writes:
                 del self._since[own]
+        rows = self._since.items()
+        self._most_cents = sum(_most(own, each) for own, since in rows for each in since.writes)
 
     def on_create(self, own: CashOrder, rate: FeeRate, now_ns: int) -> None:
         """The create of an order has left."""
@@ -148,12 +153,15 @@ class BuyingPower:
 
     def _keep(self, own: CashOrder, write: _Write) -> None:
         self._since.setdefault(own, _Since(own.filled, [])).writes.append(write)
+        self._most_cents += _most(own, write)
 
     # --- free cash --------------------------------------------------------------------------------
 
     def suffices(self, cents: int) -> bool:
         """True if so much more may be locked now; none always may."""
-        return cents <= 0 or cents <= self.cents
+        if cents <= 0 or self._shown_cents is None:
+            return True
+        return cents <= self._shown_cents - self._most_cents or cents <= self.cents
 
     def affordable(
         self, rate: FeeRate, price: Price, qty: int, instead_of: CashOrder | None = None
@@ -161,10 +169,10 @@ class BuyingPower:
         """Shares of a purchase, up to `qty`, that the free cash pays. instead_of: an order that
         rests and that it is a change of."""
         freed = 0 if instead_of is None else _least_locked(instead_of, rate)
-        needed, cents = reserve_cents(rate, Qty(qty), price, _NO_FEES) - freed, self.cents
-        if needed <= 0 or needed <= cents:
+        needed = reserve_cents(rate, Qty(qty), price, _NO_FEES) - freed
+        if self.suffices(needed):
             return qty
-        return min(qty, qty_within(rate, price, freed + max(0, cents)))
+        return min(qty, qty_within(rate, price, freed + max(0, self.cents)))
 
     @property
     def cents(self) -> int:
@@ -187,6 +195,12 @@ class BuyingPower:
         if first.at_ns <= self._answered_ns:
             return 0
         return min(0, spent - first.freed_cents)
+
+
+def _most(own: CashOrder, write: _Write) -> int:
+    """No less than `BuyingPower._taken` counts for a write: before the next write no more can fill
+    than the order had, and what a change of size lets remain."""
+    return write.cents + (0 if write.size is None else write.share_cents * (own.qty + write.size))
 
 
 def _least_locked(own: CashOrder, rate: FeeRate) -> int:
