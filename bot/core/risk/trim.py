@@ -78,6 +78,10 @@ class MarketLimits(msgspec.Struct):
             self.left = _sized(self.quotes, self.rows, sizes)
 
 
+_KNOWN_MAX: Final = 512
+"""Quotes of rungs whose limits are kept, for one event."""
+
+
 def _limited(
     quotes: tuple[Quote, ...], index: int, held: Exposure, limits: RiskSettings
 ) -> MarketLimits:
@@ -131,6 +135,8 @@ class QuoteTrimmer:
         self._bounds: Bounds | None = None
         self._quotes: Resting | None = None
         self._markets: dict[MarketId, MarketLimits] = {}
+        self._known: dict[tuple[int, tuple[Quote, ...]], MarketLimits] = {}
+        """By rung and quotes: prices swing between a few values (bench/deciding.py)."""
         self._left: dict[MarketId, tuple[Quote, ...]] = {}
         self._is_shared = False
         self._counted: Exposure | None = None
@@ -150,6 +156,7 @@ class QuoteTrimmer:
             self._held = held
             self._bare, self._full = held.bare(), held.bare()
             self._markets = {}
+            self._known.clear()
             self._bounds = self._quotes = None
         markets = self._markets
         changed: list[MarketId] | None = []  # None: of another rung there are no quotes any more
@@ -159,8 +166,7 @@ class QuoteTrimmer:
                 market = markets.get(market_id)
                 if market is None or (market.quotes is not wanted and market.quotes != wanted):
                     index = self._bare.index[market_id]
-                    market = _limited(wanted, index, self._bare, self._limits)
-                    markets[market_id] = market
+                    market = markets[market_id] = self._market(index, wanted)
                     bids, bid_losses = market.caps[::2], market.losses[::2]
                     asks, ask_losses = market.caps[1::2], market.losses[1::2]
                     self._full.set_rung(
@@ -190,6 +196,15 @@ class QuoteTrimmer:
         else:
             self._left = {key: market.full for key, market in markets.items()}
         return self._left
+
+    def _market(self, index: int, quotes: tuple[Quote, ...]) -> MarketLimits:
+        market = self._known.get((index, quotes))
+        if market is None:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            market = _limited(quotes, index, self._bare, self._limits)
+            self._known[index, quotes] = market
+        return market
 
     def gains_by(self, loss_cents: Cents, resting_cents: Cents) -> bool:
         """True if the event loss or resting limit trimmed the last quotes, this is more of it, and
