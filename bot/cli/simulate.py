@@ -20,7 +20,7 @@ from bot.cli.common import (
 )
 from bot.cli.options import Jobs, Json, duration_ns
 from bot.config.plugins import StrategyFault
-from bot.config.validation import told
+from bot.config.validation import refusal_text
 from bot.lab.progress import is_whole
 from bot.lab.sim.configured import make_strategy
 from bot.lab.sim.coverage import table
@@ -157,7 +157,7 @@ def _draws(
             try:
                 make_strategy(odds)
             except pydantic.ValidationError as fault:
-                fail(EXIT_CONFIGURATION, f"--strategy {strategy}: {told(fault)}")
+                fail(EXIT_CONFIGURATION, f"--strategy {strategy}: {refusal_text(fault)}")
             except StrategyFault as fault:
                 fail(EXIT_CONFIGURATION, f"--strategy {strategy}: {fault}")
         yield replace(odds, events=events)

@@ -74,7 +74,7 @@ def typed(
         return None, reading.faults
 
 
-def told(refused: pydantic.ValidationError) -> str:
+def refusal_text(refused: pydantic.ValidationError) -> str:
     """Why values that are in no file were refused: one line, each with its place."""
     faults = []
     for error in refused.errors(include_url=False, include_input=False):

@@ -398,11 +398,11 @@ class Trader:
     def _series_read(self, walk: PagedRead) -> None:
         self._custody.on_series_list(walk.missed)
         others = self.reconfiguration.settings.other_series
-        beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
+        others_rows = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
         self.ledgers.on_other_series(
-            beside, walk.begun_ns - self._staleness.read_lag_ns, self._now_ns
+            others_rows, walk.begun_ns - self._staleness.read_lag_ns, self._now_ns
         )
-        ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
+        ours = [row for row in walk.rows if row not in others_rows] if others_rows else walk.rows
         self.guard.forget_marks(self.quoting.take_series(ours, walk.begun_ns, self._now_ns))
 
     # --- the tick ---------------------------------------------------------------------------------

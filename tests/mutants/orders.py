@@ -37,7 +37,7 @@ def _gives_up(self: OrderManager, now_ns: int) -> None:
 
 CREATES: Final = (
     Bug(
-        "ids-begin-anew",
+        "ids-restart",
         (20,),
         "client_order_ids restart from one after a restart.",
         ("B1", "B12"),

@@ -42,7 +42,7 @@ def no_plan(quoting: QuotingEngine, *_: Any) -> None:
 
 
 def no_exposure(weighing: PortfolioRisk, ladder: EventQuoter) -> None:
-    weighing.anew(ladder)
+    weighing.reset_exposure(ladder)
     for rung in ladder.rungs:
         rung.weighed = False
 

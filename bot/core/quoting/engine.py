@@ -175,7 +175,7 @@ class QuotingEngine:
             for rung in listed:
                 self._rungs[rung.market_id] = rung
                 rung.state.read_asked_ns = now_ns
-                self.weighing.anew(ladder)
+                self.weighing.reset_exposure(ladder)
                 self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
             for rung in ladder.rungs:
                 self._ledgers.settlement.state_shown(rung.market, believed_from_ns, now_ns)

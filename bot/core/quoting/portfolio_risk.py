@@ -84,7 +84,7 @@ class PortfolioRisk:
             self._awaits_others = not self.is_together
         return self._awaits_others
 
-    def anew(self, ladder: EventQuoter) -> None:
+    def reset_exposure(self, ladder: EventQuoter) -> None:
         """Inventory changed: recompute the exposure of the event."""
         self._exposures.pop(ladder.event.event_ticker, None)
         ladder.unweighed = True
@@ -93,7 +93,7 @@ class PortfolioRisk:
         """Booked cash or inventory changed: recompute every exposure."""
         self._booked_version = self._ledgers.book.version
         for each in self._ladders:
-            self.anew(each)
+            self.reset_exposure(each)
 
     def exposure(self, ladder: EventQuoter) -> Exposure:
         """The exposure of an event now, everything that may be live counted.

@@ -136,7 +136,8 @@ class QuoteTrimmer:
         self._quotes: Resting | None = None
         self._markets: dict[MarketId, MarketLimits] = {}
         self._known: dict[tuple[int, tuple[Quote, ...]], MarketLimits] = {}
-        """By rung and quotes: prices swing between a few values (bench/deciding.py)."""
+        """By rung and quotes, for prices swing between a few values: limits and wanted quotes took
+        2.0 times as long as the strategy without it, 1.7 with it (bench/deciding.py)."""
         self._left: dict[MarketId, tuple[Quote, ...]] = {}
         self._is_shared = False
         self._counted: Exposure | None = None

@@ -10,7 +10,7 @@ import msgspec
 import pydantic
 
 from bot.config.plugins import StrategyFault, find_strategy, made
-from bot.config.validation import told
+from bot.config.validation import refusal_text
 from bot.strategy.api import Strategy
 
 Params = Mapping[str, Any]
@@ -42,7 +42,7 @@ class Contender(msgspec.Struct, frozen=True):
             checked = found.Params.model_validate(dict(params))
             made(found, checked)
         except pydantic.ValidationError as fault:
-            raise StrategyFault(f"{self.name}: {told(fault)}") from fault
+            raise StrategyFault(f"{self.name}: {refusal_text(fault)}") from fault
         except StrategyFault as fault:
             raise StrategyFault(f"{self.name}: {fault}") from fault
         return partial(found, checked)
