@@ -25,7 +25,7 @@ from bot.core.settings import (
     Strangers,
 )
 from bot.io.notices import Form, What
-from venue.wire.instant import NS_PER_MS
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX, RATE_BURST, RATE_PER_SECOND
 from venue.wire.money import Cents, Qty
 
@@ -300,6 +300,11 @@ class Staleness(Part):
         _STALENESS.poll_account_ns,
         "between reads of positions, balance and the series",
         was="audit_ms",
+    )
+    poll_quiet_ms: Milliseconds = _ms(
+        20 * NS_PER_SECOND,
+        "between reads of all but the series while nothing of ours may have changed: no print at "
+        "our price, no shrunk level of ours, no write, no alert",
     )
     resend_ms: Milliseconds = _ms(_STALENESS.resend_ns, "between retries of one unknown order")
     refused_resend_ms: Milliseconds = _ms(

@@ -128,6 +128,9 @@ class StalenessSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNA
     """The same while one of our orders may have filled or is in doubt."""
     poll_account_ns: int = 5 * NS_PER_SECOND
     """Between reads of positions, balance and the series."""
+    poll_quiet_ns: int = 0
+    """Between reads of all but the series while nothing of ours may have changed; the normal
+    periods where those are longer."""
     resend_ns: int = NS_PER_SECOND
     """Between retries of one order."""
     refused_resend_ns: int = 5 * NS_PER_SECOND

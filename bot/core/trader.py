@@ -40,8 +40,8 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.names import MarketId, Ticker, fold_ticker
 
-_TICK_NS = 100 * NS_PER_MS
-"""A tick comes at least this often: staleness is noticed without an event."""
+_RETRY_NS = 100 * NS_PER_MS
+"""What could not be carried out is tried again at the next event, or after this."""
 
 _OVERDUE_NS = 10 * NS_PER_MS
 _SIDE_NS = 60 * NS_PER_SECOND
@@ -70,6 +70,8 @@ class Trader:
         account_risk with those on the same account; None: our own. remake: makes another
         strategy, should one be wanted; None: there will be none."""
         self._staleness = settings.staleness
+        # Ticks come so often at least that a pause of the process shows.
+        self._beat_ns = 2 * settings.staleness.gap_ns // 5
         breakers = CircuitBreakers(limits_of(settings.breakers, settings.risk))
         self.out = Outbox(
             settings.budget, settings.keys, purse, read_purse, standby_purse, breakers
@@ -113,9 +115,9 @@ class Trader:
         self._contradicted = False  # latched because the books contradict each other
         self._stirred = True  # more than frames came since the last whole tick, or some of it waits
         self._due_ns = 0  # when there is a whole tick in any case
-        self._upkeep_due_ns = 0  # when work that no frame triggers may be due
-        self._quiet_until_ns = 0  # of that, when all but orders, fills and lists may
-        self._account_due_ns = 0  # when a list of the account is to be read
+        self._upkeep_due_ns = 0  # when upkeep is due
+        self._is_pending = True  # each upkeep may be the one that decides something
+        self._plan_due_ns = 0  # when time alone asks for a decision or a plan
         # Quoting, breakers and suspected fills learn of these before the next event:
         self._booked: list[tuple[AccountChange, int]] = []  # with the time of the read
         self._cancelled: dict[MarketId, bool] = {}  # True if a cancel was sent there
@@ -138,7 +140,7 @@ class Trader:
             self.quoting.feed.on_pause(gap_ns, self._now_ns)
             self._account.on_resume(self._now_ns)
             self._stirred = True
-        if not isinstance(event, _QUIET):
+        if type(event) not in _QUIET:
             self._stirred = True
         HANDLERS[type(event)](self, event)
         contradiction = self.out.inconsistencies.contradiction
@@ -177,10 +179,10 @@ class Trader:
             return
         self._suspected.on_frame(event, self.desk.live(event.market_id), self._now_ns)
         if self._suspected.next_due_ns < NEVER_NS:
+            self._account.on_activity(self._now_ns)
             self._account.sweep_soon(self._now_ns)
-            self._account_due_ns = self._account.next_due_ns
+            self._upkeep_due_ns = min(self._upkeep_due_ns, self._suspected.next_due_ns)
             self._due_ns = min(self._due_ns, self._suspected.next_due_ns)
-            self._upkeep_due_ns = min(self._upkeep_due_ns, self._due_ns, self._account_due_ns)
 
     def _on_implied_value(self, event: m.ImpliedValueSeen) -> None:
         self.out.counters.frames += 1
@@ -285,12 +287,21 @@ class Trader:
         self.out.note("info", "stopping", reason=reason)
 
     def _on_response(self, event: m.Response) -> None:
+        """A list read again that shows what it showed before needs no upkeep."""
+        is_repeat = self._take_response(event)
+        if not is_repeat or self.out.findings or not self.ledgers.is_audited:
+            self._stirred = True
+        self._due_ns = min(self._due_ns, self._account.next_due_ns)
+
+    def _take_response(self, event: m.Response) -> bool:
+        """True if it repeats a list as it was."""
         pending = self.out.answered(event, self._now_ns)
         if pending is None:
             self.out.note("warning", "answer_without_request", request_id=event.request_id)
-            return
+            return False
         request = pending.request
         if pending.own is not None:
+            self._account.on_activity(self._now_ns)
             if isinstance(request, m.CancelResting):
                 self.guard.cancel_answered(pending.own, event.answer, self._now_ns)
             answer = self.desk.check_response(pending, event.answer)
@@ -300,9 +311,12 @@ class Trader:
         elif not isinstance(request, (m.Create, m.AmendResting, m.CancelResting)):
             walk = self._account.on_answer(request, event.answer, self._now_ns)
             if walk is not None:
+                booked = len(self._booked)
                 self._walked(walk)
-            elif isinstance(request, m.ReadResting):
+                return walk.is_repeat and len(self._booked) == booked
+            if isinstance(request, m.ReadResting):
                 self._custody.on_orders_page(event.answer, pending.begun_ns, self._now_ns)
+        return False
 
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         changes = is_news(own, pending.request, answer)
@@ -407,54 +421,89 @@ class Trader:
 
     # --- the tick ---------------------------------------------------------------------------------
 
+    def due_ns(self, now_ns: int) -> int:
+        """When the next tick has something to do; now, or later."""
+        return now_ns if self._stirred else min(self._due_ns, self.quoting.due_ns(now_ns))
+
     def _on_tick(self, _: m.Tick) -> None:
+        """Do what is due, and nothing else. A frame asks for a plan at most; time, a response or a
+        person asks for upkeep, too."""
         if not self.started_ns or self.phase is Phase.STOPPED:
             return
-        now_ns, out, quoting = self._now_ns, self.out, self.quoting
-        due_ns = 0 if self._stirred else min(self._due_ns, quoting.due_ns(now_ns))
+        now_ns, out, quoting, feed = self._now_ns, self.out, self.quoting, self.quoting.feed
+        quoting_ns = quoting.due_ns(now_ns)
+        due_ns = now_ns if self._stirred else min(self._due_ns, quoting_ns)
         if now_ns < due_ns:
-            out.effects.append(m.WakeAt(due_ns))  # most ticks follow a frame that changes nothing
+            out.effects.append(m.WakeAt(due_ns))
             return
-        needs_upkeep = self._stirred or now_ns >= self._upkeep_due_ns
-        quoting.feed.watch(now_ns)
+        needs_upkeep = (
+            self._stirred or now_ns >= self._upkeep_due_ns or bool(out.inconsistencies.signs)
+        )
+        if needs_upkeep or now_ns >= min(quoting_ns, feed.watch_due_ns):
+            feed.watch(now_ns)
+            quoting_ns = quoting.due_ns(now_ns)
+            needs_upkeep = needs_upkeep or feed.is_silent
         if needs_upkeep:
             self._before_deciding()
-        may_quote = self.may_quote
-        wishes, again_ns = self._decide(may_quote=may_quote)
+        wishes: Sequence[tuple[MarketQuoter, Action]] = ()
+        plans = needs_upkeep or now_ns >= min(self._plan_due_ns, quoting_ns)
+        if plans:
+            wishes = self._decide()
+        self._trip()
         if needs_upkeep:
             out.probe_key(now_ns)
         self._sending.cancel(wishes, now_ns)
         needs_upkeep = needs_upkeep or bool(out.findings)
         if needs_upkeep:
             self._recover_and_read()
-        in_flight = out.writes_in_flight
-        self._sending.spend(wishes if may_quote else (), now_ns, quoting.takes if may_quote else ())
-        if may_quote and self.guard.breakers.tripped:
-            self._trip()  # by a request that has just left, or was to
-            self._learn()
-        if out.writes_in_flight > in_flight:
-            quoting.weighing.on_sent()
-        if not (needs_upkeep and self._is_over(may_quote=may_quote)):
-            self._schedule_wake(again_ns)
+        elif now_ns >= min(self._account.next_due_ns, feed.reads_due_ns):
+            self._send_reads()
+        if plans:
+            self._spend(wishes)
         # What could not be carried out is tried again at the first occasion.
         self._stirred = bool(wishes or out.findings) or self.phase not in _OPEN
+        if not (needs_upkeep and self._is_over()):
+            self._schedule_wake()
 
-    def _schedule_wake(self, again_ns: int) -> None:
+    def _spend(self, wishes: Sequence[tuple[MarketQuoter, Action]]) -> None:
+        """Send what may leave now and adds or moves orders."""
+        in_flight, may_quote = self.out.writes_in_flight, self.may_quote
+        takes = self.quoting.takes if may_quote else ()
+        self._sending.spend(wishes if may_quote else (), self._now_ns, takes)
+        if may_quote and self.guard.breakers.tripped:
+            self._trip()  # by a request that has just left, or was to
+        if self.out.writes_in_flight > in_flight:
+            self.quoting.weighing.on_sent()
+
+    def _schedule_wake(self) -> None:
+        now_ns, account, quoting = self._now_ns, self._account, self.quoting
         orders_ns, fills_ns = self.desk.next_due_ns(), self._suspected.next_due_ns
-        soonest_ns = min(orders_ns, fills_ns, self._account_due_ns)
-        self._upkeep_due_ns = min(self._quiet_until_ns, soonest_ns)
-        soonest_ns = min(again_ns, soonest_ns)
+        self._upkeep_due_ns = min(orders_ns, fills_ns, account.unread_due_ns)
+        if self._is_pending or quoting.feed.is_silent:
+            self._upkeep_due_ns = min(self._upkeep_due_ns, now_ns + _RETRY_NS)
+        soonest_ns = min(
+            self._upkeep_due_ns,
+            self._plan_due_ns,
+            self.guard.judge_due_ns,
+            account.next_due_ns,
+            quoting.feed.watch_due_ns,
+            quoting.feed.reads_due_ns,
+        )
+        if self._stirred:
+            soonest_ns = min(soonest_ns, now_ns + _RETRY_NS)
         # An overdue request could not be sent just now; retrying at once would be a busy loop.
-        pause_ns = NS_PER_MS if soonest_ns > self._now_ns else _OVERDUE_NS
-        tick_ns = min(self._now_ns + _TICK_NS, soonest_ns)
-        self._due_ns = max(self._now_ns + pause_ns, tick_ns)
-        self.out.effects.append(m.WakeAt(self._due_ns))
+        pause_ns = NS_PER_MS if soonest_ns > now_ns else _OVERDUE_NS
+        self._due_ns = max(now_ns + pause_ns, min(now_ns + self._beat_ns, soonest_ns))
+        quoting_ns = quoting.due_ns(now_ns)
+        if quoting_ns <= now_ns:  # what has just been sent is planned again after its response
+            quoting_ns = now_ns + _RETRY_NS
+        self.out.effects.append(m.WakeAt(min(self._due_ns, quoting_ns)))
 
     def _before_deciding(self) -> None:
         """What only time, an answer or an operator can change, and what a decision depends on."""
+        self.guard.schedule_judgement()
         if self.phase is Phase.STARTING:
             self._start_up()
-        self._trip()
         if self.quoting.flattening and self.phase is Phase.QUOTING:
             self._rest_when_flat()
         self.quoting.weighing.await_others(self._now_ns)
@@ -471,11 +520,11 @@ class Trader:
         self._doubt()
         self._send_reads()
 
-    def _is_over(self, *, may_quote: bool) -> bool:
-        """Say what has been reached, and find out until when upkeep has nothing to do. True once
-        the run has ended."""
+    def _is_over(self) -> bool:
+        """Say what has been reached, and find out if upkeep is pending. True once the run has
+        ended."""
         now_ns, out, quoting = self._now_ns, self.out, self.quoting
-        if may_quote and self.first_two_sided_ns is None and quoting.all_two_sided():
+        if self.first_two_sided_ns is None and self.may_quote and quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
             out.note("info", "two_sided_everywhere")
         if self.phase is Phase.LATCHED:
@@ -484,34 +533,30 @@ class Trader:
             self.phase = Phase.STOPPED
             out.effects.append(self._custody.left_over())
             return True
-        self._account_due_ns = self._account.next_due_ns
-        heard_ns = quoting.feed.heard_ns
-        if (
-            heard_ns is None
-            or quoting.flattening
+        self._is_pending = bool(
+            quoting.flattening
             or not quoting.weighing.is_together
             or self.reconfiguration.trial is not None
             or self.desk.unknown
             or self.desk.unsettled
-        ):
-            self._quiet_until_ns = 0  # each tick may be the one that decides it
-        else:
-            self._quiet_until_ns = min(
-                self.guard.judge_due_ns,
-                self._account.unread_due_ns,
-                quoting.feed.reads_due_ns,
-                heard_ns + self._staleness.feed_silence_ns + 1,
-            )
+        )
         return False
 
-    def _decide(self, *, may_quote: bool) -> tuple[Sequence[tuple[MarketQuoter, Action]], int]:
-        """The actions wanted now, and when to decide again; while stopping there are none."""
+    def _decide(self) -> Sequence[tuple[MarketQuoter, Action]]:
+        """The actions wanted now; none while stopping."""
+        now_ns, quoting = self._now_ns, self.quoting
         if self.phase is Phase.STOPPING:
-            self.quoting.pnl.on_tick(self._now_ns, is_open=self.ledgers.is_open)
-            return (), self._now_ns + _TICK_NS
-        if self.out.findings or self.quoting.flattening:
+            quoting.pnl.on_tick(now_ns, is_open=self.ledgers.is_open)
+            self._plan_due_ns = now_ns + _RETRY_NS
+            return ()
+        if self.out.findings or quoting.flattening:
             self._sending.pull_growth()
-        return self.quoting.decide(may_quote, self._now_ns)
+        decisions = self.out.counters.decisions
+        wishes, again_ns = quoting.decide(self.may_quote, now_ns)
+        self._plan_due_ns = min(again_ns, quoting.pnl.due_ns)
+        if self.out.counters.decisions != decisions:
+            self.guard.schedule_judgement()  # the marks may have moved
+        return wishes
 
     def _trip(self) -> None:
         """Latch once a breaker has tripped: everything is cancelled from here on."""
@@ -520,6 +565,7 @@ class Trader:
             reason = self.guard.judge(self._now_ns, opened=self._opened)
             if reason:
                 self._latch(reason, ours=True)
+                self._learn()
 
     def _rest_when_flat(self) -> None:
         if not self.desk.live_orders and self.quoting.is_flat():
@@ -541,7 +587,10 @@ class Trader:
         silent = heard_ns is None or self._now_ns - heard_ns > self._staleness.feed_silence_ns
         is_suspected = self._suspected.next_due_ns < NEVER_NS
         if is_suspected or silent or self.out.findings or self.desk.unknown or self.desk.unsettled:
+            self._account.on_activity(self._now_ns)
             self._account.sweep_soon(self._now_ns)
+        elif self.out.writes_in_flight or self.phase not in _OPEN or not self.ledgers.is_audited:
+            self._account.on_activity(self._now_ns)
         if is_suspected and self._suspected.prefers_lists(self._now_ns):
             self._account.schedule_by(Resource.FILLS, self._now_ns)
             self._account.schedule_by(Resource.RESTING, self._now_ns)
@@ -572,8 +621,10 @@ class Trader:
         return self._custody.left_over()
 
 
-_QUIET: Final = (m.Tick, m.BookUpdate, m.Trade, m.ImpliedValueSeen, m.FeedAlive)
-"""Events after which the next tick needs no upkeep."""
+_QUIET: Final = frozenset(
+    (m.Tick, m.BookUpdate, m.Trade, m.ImpliedValueSeen, m.FeedAlive, m.Response)
+)
+"""Events after which the next tick needs no upkeep; of a response its handler decides."""
 
 HANDLERS: Final[Mapping[type[m.Event], Callable[[Trader, Any], None]]] = {
     m.Tick: Trader._on_tick,

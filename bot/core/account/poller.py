@@ -16,6 +16,7 @@ import msgspec
 from bot.core.messages import (
     Answer,
     BalanceBody,
+    Body,
     FillsBody,
     Ok,
     OrdersBody,
@@ -92,6 +93,7 @@ class PagedRead(msgspec.Struct):
     rows: list[Any] = msgspec.field(default_factory=list)
     series: int = 0  # which of the series is being read
     whole_rows: int = 0  # so many rows are of the series before it
+    is_repeat: bool = False  # it is one page, equal to the list before
     missed: tuple[Ticker, ...] = ()
     """Other series that could not be read to their end; `rows` has none of their rows."""
 
@@ -133,6 +135,10 @@ class AccountPoller:
         self._has_unread = False
         self.unread_due_ns = 0
         """`unread` returns the same until then."""
+        self._quiet_ns = staleness.poll_quiet_ns
+        self._shown_from_ns = 0  # a read begun since then shows all that may have changed
+        self._slow: set[Resource] = set()  # lists that wait for the slow period
+        self._bodies: dict[Resource, Body] = {}  # the newest last page of each list
 
     def _schedule(self, kind: Resource, at_ns: int) -> None:
         self.due_ns[kind] = at_ns
@@ -144,6 +150,14 @@ class AccountPoller:
         if kind not in self._walks:
             at_ns = max(at_ns, self.done_ns.get(kind, 0) + READ_AGAIN_NS)
             self._schedule(kind, min(self.due_ns[kind], at_ns))
+
+    def on_activity(self, now_ns: int) -> None:
+        """Something of ours may have changed: poll every list at its normal period until a read
+        has begun that shows it."""
+        self._shown_from_ns = now_ns + self._staleness.read_lag_ns
+        while self._slow:
+            kind = self._slow.pop()
+            self.schedule_by(kind, self._turn_ns(kind, now_ns))
 
     def sweep_soon(self, now_ns: int) -> None:
         """An order of ours is in doubt: poll orders and fills more often."""
@@ -218,8 +232,11 @@ class AccountPoller:
         if walk.kind is Resource.FILLS:
             rows, may_end = self._on_fills_page(rows, now_ns)
             walk.tries = 0
+        is_first = not walk.rows and not walk.cursor
         walk.rows += rows
         if may_end or not cursor:
+            walk.is_repeat = is_first and answer.body == self._bodies.get(walk.kind)
+            self._bodies[walk.kind] = answer.body
             return self._on_end(walk, now_ns)
         if not walk.turn_to(cursor):
             return self._failed(walk, now_ns)
@@ -243,12 +260,21 @@ class AccountPoller:
         del self._walks[kind]
         self.done_ns[kind] = now_ns
         self.unread_due_ns = 0 if self._has_unread else self.unread_due_ns
-        period_ns = (
-            self._staleness.poll_orders_ns if kind in _SWEPT else self._staleness.poll_account_ns
-        )
-        turn_ns = period_ns * _TURNS.index(kind) // len(_TURNS)
-        self._schedule(kind, now_ns + period_ns - (now_ns - turn_ns) % period_ns)
+        due_ns = self._turn_ns(kind, now_ns)
+        # What the venue does to the series is no doing of ours: it has no slow period.
+        if kind is not Resource.SERIES and walk.begun_ns >= self._shown_from_ns:
+            self._slow.add(kind)
+            due_ns = max(due_ns, self._turn_ns(kind, now_ns, self._quiet_ns))
+        self._schedule(kind, due_ns)
         return walk
+
+    def _turn_ns(self, kind: Resource, now_ns: int, period_ns: int = 0) -> int:
+        """The next turn of a list in a period. period_ns: 0 for its normal one."""
+        if not period_ns:
+            swept = kind in _SWEPT
+            period_ns = self._staleness.poll_orders_ns if swept else self._staleness.poll_account_ns
+        turn_ns = period_ns * _TURNS.index(kind) // len(_TURNS)
+        return now_ns + period_ns - (now_ns - turn_ns) % period_ns
 
     def _failed(self, walk: PagedRead, now_ns: int, *, goes_on: bool = False) -> PagedRead | None:
         """A page could not be read. Retry after a pause of a tenth of a second to a second: the

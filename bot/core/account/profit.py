@@ -28,7 +28,7 @@ import msgspec
 from bot.core.account.markouts import ADVERSE, HORIZONS_S, LATE_MAX_NS, MILLI, Markouts
 from bot.core.account.portfolio import Portfolio
 from bot.core.orders.order import Tag
-from bot.core.orders.outbox import Outbox
+from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.report import Against, FillReport, ProfitReport, ProfitRow
 from bot.strategy.api import EventView, RungView
 from venue.wire import instant, model
@@ -303,6 +303,11 @@ class PnlTracker:
     def on_ledger_change(self, market_id: MarketId) -> None:
         """A fill or a payout moved cash or shares of a rung, or a winner was decided."""
         self._changed[market_id] = None
+
+    @property
+    def due_ns(self) -> int:
+        """When the next markout is due."""
+        return self._waiting[0][0] if self._waiting else NEVER_NS
 
     def on_tick(self, now_ns: int, *, is_open: bool) -> None:
         """Take the markouts that are due, and compare with the ledger after its changes. is_open:

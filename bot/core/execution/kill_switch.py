@@ -20,7 +20,7 @@ from bot.core.messages import (
 )
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder
-from bot.core.orders.outbox import Outbox
+from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.orders.rejects import CancelHealth
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.risk.breakers import CircuitBreakers, limits_of
@@ -62,6 +62,7 @@ class KillSwitch:
         self._quoting = quoting
         self._out = out
         self.judge_due_ns = 0
+        self._judged_ns = 0
         self._marks: dict[MarketId, float] = {}
         self._unmarked: dict[MarketId, tuple[int, int]] = {}  # inventory of the other rungs
         self._latched_ns = 0
@@ -95,6 +96,10 @@ class KillSwitch:
         if ours:
             self.breakers.on_fills(len(ours), sum(ours), now_ns)
 
+    def schedule_judgement(self) -> None:
+        """Something that a breaker depends on has changed: judge within a tenth of a second."""
+        self.judge_due_ns = min(self.judge_due_ns, self._judged_ns + _JUDGE_NS)
+
     def judge(self, now_ns: int, *, opened: bool) -> str:
         """The name and the numbers of a trip; empty when there is none.
 
@@ -102,7 +107,9 @@ class KillSwitch:
         """
         if self.breakers.tripped or now_ns < self.judge_due_ns:
             return self.breakers.tripped
-        self.judge_due_ns = now_ns + _JUDGE_NS
+        self._judged_ns = now_ns
+        # The age of an unknown order is all that grows by itself.
+        self.judge_due_ns = now_ns + _JUDGE_NS if self._desk.unknown else NEVER_NS
         if "cancels_fail" in self._out.findings and not len(self._desk.live_orders):
             # There is nothing left that could show it.
             self._out.hold("cancels_fail", self._cancel_health.on_success())

@@ -334,6 +334,7 @@ class QuotingEngine:
             if self.clock.is_beyond(at_ns, now_ns):
                 at_ns = now_ns + (self.clock.ahead_ns or 0)
             rung.state.on_own_write(shown, at_ns, self._desk.live(shown.market_id), now_ns)
+            self.feed.on_own_write(now_ns)
 
     def on_holdings_change(self, market_id: MarketId) -> None:
         """The books have other cash or shares of a market."""
@@ -424,7 +425,12 @@ class QuotingEngine:
 
     def due_ns(self, now_ns: int) -> int:
         """When an event is due (`EventQuoter.due_ns`); now, or later."""
-        return min([ladder.due_ns(now_ns) for ladder in self.ladders], default=NEVER_NS)
+        due_ns = NEVER_NS
+        for ladder in self.ladders:
+            ladder_ns = ladder.due_ns(now_ns)
+            if ladder_ns < due_ns:
+                due_ns = ladder_ns
+        return due_ns
 
     def decide(self, may_quote: bool, now_ns: int) -> tuple[list[tuple[MarketQuoter, Action]], int]:
         """The actions wanted now, rung by rung, and when to look again.

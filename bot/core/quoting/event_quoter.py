@@ -478,7 +478,9 @@ class EventQuoter:
             or (now_ns < self.jump_guard.pulled_until_ns) is not self.jump_guard.was_pulled
         ):
             return now_ns
-        version = sum([rung.state.decision_version for rung in self.rungs])
+        version = 0
+        for rung in self.rungs:
+            version += rung.state.decision_version
         if self.needs_decision or version != self._decided_version:
             return self.decided_ns + self.pace.decide_ns
         return NEVER_NS
@@ -486,10 +488,21 @@ class EventQuoter:
     def due_ns(self, now_ns: int) -> int:
         """When it is to be judged, decided or planned though nothing but frames came since: now, or
         later. What time alone brings on a rung is not in it."""
+        version = 0
         for rung in self.rungs:
-            if not rung.state.judge_ns or not rung.again_ns:
+            state = rung.state
+            if not state.judge_ns or not rung.again_ns:
                 return now_ns
-        return min(self.stage_until_ns, self.decision_due_ns(self.may_quote, now_ns))
+            version += state.decision_version
+        due_ns, guard = self.stage_until_ns, self.jump_guard
+        is_pulled = now_ns < guard.pulled_until_ns
+        if is_pulled is not guard.was_pulled:
+            return now_ns
+        if is_pulled:
+            due_ns = min(due_ns, guard.pulled_until_ns)
+        if self.needs_decision or version != self._decided_version:
+            due_ns = min(due_ns, self.decided_ns + self.pace.decide_ns)
+        return due_ns
 
     def active_rungs(self) -> list[MarketQuoter]:
         return [rung for rung in self.rungs if rung.market.state is _ACTIVE]

@@ -20,7 +20,7 @@ from venue.wire.names import MarketId, ProjectId
 READS_PER_BEAT: Final = 2
 
 _STUCK_LOOK_NS: Final = NS_PER_SECOND // 4
-"""Between two looks for a stuck feed."""
+"""From a write to the first look for a stuck feed, and between two looks."""
 
 _LEAD_NS: Final = NS_PER_SECOND
 """A write and a book may be stamped by two clocks, which need not agree better than this."""
@@ -97,6 +97,7 @@ class FeedLatency:
 
 
 _LATE: Final = "channel late"
+_SILENT: Final = "channel silent"
 _RESUBSCRIBE_NS: Final = NS_PER_SECOND
 _REFUSED_SUBSCRIBE_NS: Final = 5 * NS_PER_SECOND
 _SILENT_NS: Final = 10 * NS_PER_SECOND
@@ -129,6 +130,8 @@ class MarketDataMonitor:
         self._stamps: dict[MarketId, int] = {}  # of the newest frame of each book
         self._stepped_ns = NEVER_NS
         self._why = ""
+        self.is_silent = False
+        """No sign of life came for too long, as of the last `watch`."""
         self._judge_ns = 0
         self._read_ns = 0
         self._recheck_ns = 0
@@ -138,7 +141,7 @@ class MarketDataMonitor:
         self._set_changed_ns = 0
         # Our changes that a stale book lacks: the venue's time of each, and when to read, by ours.
         self._missing: dict[MarketId, tuple[int, int]] = {}
-        self._stuck_look_ns = 0
+        self._stuck_look_ns = NEVER_NS
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -207,13 +210,17 @@ class MarketDataMonitor:
                 rung.state.suspect_book(now_ns)
             self._recheck_ns = now_ns
 
+    def on_own_write(self, now_ns: int) -> None:
+        """The books owe us the effect of a write: look soon if they show it."""
+        self._stuck_look_ns = min(self._stuck_look_ns, now_ns + _STUCK_LOOK_NS)
+
     def on_subscription_refused(self, now_ns: int) -> None:
         """Retry the subscription after a while."""
         self._subscribe_due_ns = now_ns + _REFUSED_SUBSCRIBE_NS
 
     def series_changed(self, now_ns: int) -> None:
         """Rungs may have come or gone: subscribe to them, if that is another set."""
-        self._judge_ns = self._read_ns = self._recheck_ns = 0
+        self._judge_ns = self._read_ns = self._recheck_ns = self._stuck_look_ns = 0
         self._stamps = {key: at for key, at in self._stamps.items() if key in self._rungs}
         if not self._is_open:
             return
@@ -242,7 +249,7 @@ class MarketDataMonitor:
     def watch(self, now_ns: int) -> None:
         """Request books where that is due, and judge the rungs whose judgement may change."""
         if self._is_open and self._subscribed is not None:
-            if now_ns >= self._recheck_ns:
+            if now_ns >= max(self._recheck_ns, self._subscribed_ns + _RESUBSCRIBE_NS):
                 self._recheck(now_ns)
             if now_ns >= self._subscribe_due_ns:
                 self._subscribe_due_ns = NEVER_NS
@@ -256,11 +263,11 @@ class MarketDataMonitor:
             or heard_ns is None
             or now_ns - heard_ns > self._staleness.feed_silence_ns
         ):
-            why = "channel silent"
+            why = _SILENT
         elif now_ns < self.latency.late_until_ns:
             why = _LATE
         everyone = why != self._why or now_ns >= self._judge_ns
-        self._why = why
+        self._why, self.is_silent = why, why is _SILENT
         if everyone:
             self._judge_ns = NEVER_NS
         for ladder in self._ladders:
@@ -268,6 +275,17 @@ class MarketDataMonitor:
                 self._judge(ladder, everyone, now_ns)
         if everyone:
             self._report_silent(now_ns)
+
+    @property
+    def watch_due_ns(self) -> int:
+        """When `watch` has something to do though no frame came."""
+        due_ns = self._judge_ns
+        if self._is_open and self._subscribed is not None:
+            recheck_ns = max(self._recheck_ns, self._subscribed_ns + _RESUBSCRIBE_NS)
+            due_ns = min(due_ns, recheck_ns, self._subscribe_due_ns)
+        if self._is_open and self.heard_ns is not None and not self.is_silent:
+            due_ns = min(due_ns, self.heard_ns + self._staleness.feed_silence_ns + 1)
+        return min(due_ns, self.latency.late_until_ns) if self._why == _LATE else due_ns
 
     def _judge(self, ladder: EventQuoter, everyone: bool, now_ns: int) -> None:
         for rung in ladder.rungs:
@@ -280,9 +298,7 @@ class MarketDataMonitor:
         ladder.some_blocked = any(rung.blocked for rung in ladder.rungs)
 
     def _recheck(self, now_ns: int) -> None:
-        """Request books before they get stale; once a second at most."""
-        if now_ns - self._subscribed_ns < _RESUBSCRIBE_NS:
-            return
+        """Request books before they get stale; called once a second at most."""
         oldest_ns = NEVER_NS  # when the book was confirmed that has waited longest
         for rung in self.active_rungs():
             if rung.state.suspect_since_ns is not None:
@@ -354,7 +370,7 @@ class MarketDataMonitor:
         each subscribe. But the venue stamps our own writes, and a book that is older than one of
         them cannot show it.
         """
-        self._stuck_look_ns = now_ns + _STUCK_LOOK_NS
+        self._stuck_look_ns = NEVER_NS
         missing: dict[MarketId, tuple[int, int]] = {}
         out: list[MarketId] = []
         for rung in [rung for each in self._ladders if each.is_open for rung in each.rungs]:
@@ -378,6 +394,8 @@ class MarketDataMonitor:
                 else:
                     self._stuck_look_ns = now_ns
             missing[rung.market_id] = (at_ns, due_ns)
+            look_ns = max(due_ns, now_ns + _STUCK_LOOK_NS)
+            self._stuck_look_ns = min(self._stuck_look_ns, look_ns)
         self._missing = missing
         return out
 

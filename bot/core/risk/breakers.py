@@ -7,7 +7,6 @@ tripped breaker stays so until `rearm`. The caps on one single create are compil
 can lift them.
 """
 
-import itertools
 from collections import deque
 from typing import Final
 
@@ -91,9 +90,12 @@ class Window:
 
         Changes nothing, so that a picture drawn between two events leaves the next one as it was.
         """
-        gone_ns = now_ns - self._span_ns
-        gone = itertools.takewhile(lambda entry: entry[0] <= gone_ns, self._entries)
-        return self._total - sum(amount for _, amount in gone)
+        gone_ns, total = now_ns - self._span_ns, self._total
+        for at_ns, amount in self._entries:
+            if at_ns > gone_ns:
+                break
+            total -= amount
+        return total
 
     def clear(self) -> None:
         self._entries.clear()
@@ -204,7 +206,7 @@ class CircuitBreakers:
         """The use of each limit."""
         limits = self.limits
         return (
-            *(BreakerReport(name, w.total(now_ns), w.limit) for name, w in self._windows.items()),
+            *[BreakerReport(name, w.total(now_ns), w.limit) for name, w in self._windows.items()],
             BreakerReport("loss_cents", self._lost_cents, limits.loss_cents),
             BreakerReport("drawdown_cents", self._drawdown_cents, limits.drawdown_cents),
             BreakerReport("unknown_age_ns", self._unknown_ns, limits.unknown_age_ns),

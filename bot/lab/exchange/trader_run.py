@@ -13,27 +13,21 @@ from typing import Final, Protocol
 import msgspec
 
 from bot.core import messages as m
+from bot.core.orders.outbox import NEVER_NS
 from bot.core.orders.outbox import kind_of as request_kind
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.exchange.assumptions import Faults, Terms
 from bot.lab.exchange.exchange import Exchange, Response
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS
 
-IDLE_NS: Final = NS_PER_SECOND
-"""Between two turns of the trader when nothing has come: it would like one each tenth of a second,
-and finds nothing to do in most of them."""
-
-_RHYTHM_NS: Final = 90 * NS_PER_MS
 _STEP_NS: Final = NS_PER_MS
 
 
 def alone(settings: TraderSettings) -> TraderSettings:
-    """Settings for a trader alone on its account. It ticks each `IDLE_NS`, so a stalled process is
-    one silent for more than two ticks."""
-    gap_ns = max(settings.staleness.gap_ns, 2 * IDLE_NS)
-    staleness = msgspec.structs.replace(settings.staleness, gap_ns=gap_ns)
+    """Settings for a trader alone on its account, whose process never pauses."""
+    staleness = msgspec.structs.replace(settings.staleness, gap_ns=NEVER_NS)
     return msgspec.structs.replace(settings, staleness=staleness, other_series=())
 
 
@@ -54,8 +48,8 @@ class MarketFeed(Protocol):
 
 
 class Link(Protocol):
-    """Between a trader and its venue. period_ns: the trader ticks exactly so often; None: whenever
-    an event arrived or it asks for a tick."""
+    """Between a trader and its venue. period_ns: the trader ticks exactly so often; None: when it
+    asks for a tick."""
 
     period_ns: int | None
 
@@ -107,8 +101,11 @@ class TraderRun:
     def deliver(self, events: Sequence[m.Event]) -> None:
         for event in events:
             self._hand(event)
-        if self._period_ns is None or self._ticks.at_ns is None:
-            self._ticks.schedule_by(self._driver.now_ns)
+        now_ns = self._driver.now_ns
+        if self._period_ns is None:
+            self._ticks.schedule_by(max(now_ns, self.trader.due_ns(now_ns)))
+        elif self._ticks.at_ns is None:
+            self._ticks.schedule_by(now_ns)
 
     def send_frames(self, events: Sequence[m.Event]) -> None:
         self._driver.schedule_at(
@@ -121,7 +118,8 @@ class TraderRun:
             self.send_frames(events)
 
     def _tick(self) -> None:
-        self._ticks.schedule(self._driver.now_ns + (self._period_ns or IDLE_NS))
+        if self._period_ns is not None:
+            self._ticks.schedule(self._driver.now_ns + self._period_ns)
         self._hand(m.Tick())
 
     def _hand(self, event: m.Event) -> None:
@@ -135,7 +133,7 @@ class TraderRun:
         for effect in effects:
             match effect:
                 case m.WakeAt():
-                    if self._period_ns is None and effect.at_ns - now_ns < _RHYTHM_NS:
+                    if self._period_ns is None:
                         self._ticks.schedule_by(max(effect.at_ns, now_ns + _STEP_NS))
                 case m.Send():
                     self.requests[request_kind(effect.request)] += 1

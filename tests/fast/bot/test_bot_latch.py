@@ -180,6 +180,7 @@ def test_a_loss_beyond_its_limit_latches_once_and_the_reason_is_kept(monkeypatch
     world.driver.run_until(world.now_ns + SECOND)
     monkeypatch.setattr(trader.ledgers.book, "pnl_cents", lambda _marks: -limit - 1)
     trader.guard.breakers.judge(0, 0, world.now_ns)
+    trader.guard.schedule_judgement()
     world.driver.now_ns += SECOND // 5
     reasons = latched_effects(world, m.Tick(), m.Tick())
     assert reasons == [f"loss_cents: {limit + 1}, at most {limit}"]

@@ -177,6 +177,7 @@ def test_a_stop_cancels_everything_though_no_plan_can_be_made(venue, monkeypatch
 
     monkeypatch.setattr(venue.trader.quoting, "decide", fail)
     monkeypatch.setattr(venue.trader.quoting.weighing, "on_sent", fail)
+    venue.trader.quoting.ladders[0].needs_decision = True
     with pytest.raises(ValueError, match="a bug"):
         venue.go(1)
     assert venue.stop() == m.DrainComplete((), ())

@@ -103,6 +103,7 @@ def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_cou
         return m.Ok(m.OrderBody(wrong(venue, row) if len(asked_ns) == 1 else row))
 
     venue.meddle = meddle
+    venue.go(3)  # no list is read in the two seconds to come
     look_at(venue, own)
     venue.go(2)
     assert asked_ns == [asked_ns[0], asked_ns[0] + venue.trader.desk._staleness.read_lag_ns]

@@ -122,7 +122,9 @@ def test_a_strategy_that_tries_to_end_the_program_raises_as_it_did_then():
 def test_what_is_read_is_all_that_was_written(entries, tmp_path):
     found = lone(tmp_path / "run.log", entries)
     events = [entry for entry in entries if isinstance(entry.message, m.Event)]
-    assert (found.events, found.effects) == (len(events), len(entries) - len(events))
+    wakes = [entry for entry in entries if isinstance(entry.message, m.WakeAt)]
+    assert found.events == len(events)
+    assert found.effects == len(entries) - len(events) - len(wakes)
     assert found.ended
     assert found.difference is None
 
@@ -174,18 +176,21 @@ def test_notes_of_candidates_in_the_shadow_are_no_difference(entries, tmp_path):
 
 # --- something differs ----------------------------------------------------------------------------
 
-_schedule_wake = Trader._schedule_wake
+_send_reads = Trader._send_reads
 _may_send = PreTradeChecks.may_send
 _cancel = OrderExecutor.cancel
 
 
-def by_the_clock(self: Trader, again_ns: int) -> None:
-    _schedule_wake(self, again_ns)
-    self._due_ns += time.perf_counter_ns() % 1_000
-    self.out.effects[-1] = m.WakeAt(self._due_ns)
+def by_the_clock(self: Trader) -> None:
+    before = len(self.out.effects)
+    _send_reads(self)
+    for place, effect in enumerate(self.out.effects[before:], before):
+        if isinstance(effect, m.Send):
+            why = f"{effect.why} {time.perf_counter_ns()}"
+            self.out.effects[place] = msgspec.structs.replace(effect, why=why)
 
 
-CLOCK = Patch(Trader, "_schedule_wake", by_the_clock)
+CLOCK = Patch(Trader, "_send_reads", by_the_clock)
 
 
 class Named(str):
@@ -233,9 +238,9 @@ def test_a_planted_bug_that_is_mended_is_caught_in_what_it_left_behind(tmp_path)
     recorded(brutal(7, NS_PER_SECOND // 2), tmp_path / "state", (CLOCK,))
     found = again(tmp_path / "state")[0].difference
     assert found is not None
-    assert isinstance(found.then, m.WakeAt)
-    assert isinstance(found.now, m.WakeAt)
-    assert found.fields == (f"at_ns: {found.then.at_ns} -> {found.now.at_ns}",)
+    assert isinstance(found.then, m.Send)
+    assert isinstance(found.now, m.Send)
+    assert found.fields == (f"why: {found.then.why!r} -> {found.now.why!r}",)
 
 
 def sent(entries: list[Entry]) -> int:
@@ -274,9 +279,9 @@ def test_an_effect_that_is_missing_now_or_was_missing_then_is_a_difference(entri
     gone = lone(tmp_path / "gone.log", [*entries[:at], *entries[at + 1 :]]).difference
     assert gone.now == entries[at].message
     last = next(n for n in range(at, len(entries)) if isinstance(entries[n].message, m.Event))
-    more = [*entries[:last], Entry(entries[at].at_ns, m.WakeAt(1)), *entries[last:]]
+    more = [*entries[:last], Entry(entries[at].at_ns, m.Latched("planted")), *entries[last:]]
     added = lone(tmp_path / "added.log", more).difference
-    assert (added.then, added.now) == (m.WakeAt(1), None)
+    assert (added.then, added.now) == (m.Latched("planted"), None)
 
 
 def test_a_trader_that_raises_now_is_told_with_what_it_raised(entries, tmp_path):

@@ -18,4 +18,4 @@ def test_a_run_recorded_before_the_renames_replays_without_a_difference(tmp_path
     replayed = json.loads(done.stdout)
     assert replayed["difference"] is None
     assert replayed["ended"]
-    assert replayed["effects"] > 500
+    assert replayed["effects"] > 200
