@@ -1,4 +1,4 @@
-"""The findings of an evaluation: Markdown tables for docs/strategies.md, and a page with plots."""
+"""The findings of an evaluation: Markdown tables, and a page with plots."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
