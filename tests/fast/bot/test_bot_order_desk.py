@@ -417,7 +417,7 @@ def test_a_broken_promise_is_a_finding_until_a_read_settles_it():
     of.add_order(own)
     answer(of, own, create(own, True), m.Unknown(""))
     assert out.findings == {
-        "impossible_fact": "order 1001: no_answer: an answer, and nothing was asked"
+        "impossible_fact": "order 1001: no_answer: a response to a write that we did not send"
     }
     assert (own.cancel_requested, own.is_unknown, len(of.unknown)) == (True, True, 1)
     assert of.next_due_ns() <= T0 + LAG_NS
