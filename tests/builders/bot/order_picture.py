@@ -12,8 +12,8 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "order-life.md"
 _HEAD = """# The life of an own order
 
 `python -m tests.builders.bot.order_picture` draws this page from `TRANSITIONS` in
-`bot/core/orders/transitions.py`; a test keeps it current. The picture shows the steps of a correct
-venue; the table decides every event in every state.
+`bot/core/orders/transitions.py`. The picture shows the steps of a correct venue; the table decides
+every event in every state.
 
 """
 
@@ -23,9 +23,9 @@ _AFTER_PICTURE = """
 | cell | meaning |
 |---|---|
 | `open` | the order goes to that state |
-| = | it stays in its state |
+| empty | it stays in its state |
 | ✕ | we may not do this now |
-| =⚠1 | the venue broke a promise, as in the list below |
+| ⚠1 | the venue broke a promise, as in the list below |
 
 A broken promise makes the order suspect: the bot sets an alert, counts the order in full, reads it
 back, cancels it, and sends no new order on its side of the market. It cancels a missing order only
@@ -52,7 +52,7 @@ _MEANING = {
     OrderEvent.MARKET_RESOLVED: "the market has resolved: nothing rests",
     OrderEvent.TOO_LATE: "order_not_cancelable: closed, fills unknown",
     OrderEvent.NOT_FOUND: "404 to a write by the venue's id",
-    OrderEvent.TIMEOUT: "timeout: the write may have been executed",
+    OrderEvent.TIMEOUT: "the write may have been executed",
     OrderEvent.CANCEL_INEFFECTIVE: "a cancel without effect while an amend is unresolved",
     OrderEvent.QUERY_OPEN: "a late enough read: open as we know it",
     OrderEvent.QUERY_DIFFERS: "a late enough read: open at another price, or larger",
@@ -115,11 +115,10 @@ def _table() -> list[str]:
 def _cell(state: State, cell: Cell, broken: dict[str, int]) -> str:
     if isinstance(cell, NotAllowed):
         return "✕"
-    to = "=" if cell.state is state else _name(cell.state)
+    parts = [] if cell.state is state else [_name(cell.state)]
     if isinstance(cell, Anomaly):
-        mark = f"⚠{broken.setdefault(cell.why, len(broken) + 1)}"
-        return to + mark if to == "=" else f"{to} {mark}"
-    return to
+        parts.append(f"⚠{broken.setdefault(cell.why, len(broken) + 1)}")
+    return " ".join(parts)
 
 
 if __name__ == "__main__":

@@ -81,21 +81,16 @@ order of the other; the books of each end with the cash of both and its own shar
 
 ## What the coverage table means
 
-Each run ends with a count per row of the failure catalogue, groups A to H; a row at 0 was not
-tried. The project's tests meet every row at least 6 times, except these, which other tests cover:
+Each run ends with a count per row of the [failure modes](failure-modes.md), groups A to H; a row at
+0 was not tried. The project's tests meet every row at least 6 times. Excepted are rows that begin
+before the trader's events, which other tests cover:
 
-| rows | part | tests |
-|---|---|---|
-| 3 cancelled HTTP task; 11 a task dies | HTTP client; shell | `tests/slow/io`, `tests/slow/shell` |
-| 6 ambient proxy or CA | HTTP client | `tests/slow/io` |
-| 21 identity guessed by equal fields | orders | `tests/fast/bot` |
-| 50 nanoseconds cut; 51 ticker case and dots | parser | `tests/fast/wire` |
-| 56 cost_basis used | parser | `tests/slow/silences` |
-| 64 host dies | reaper | `tests/slow/io`, `tests/slow/e2e` |
-| 66 crash loop; 67 journal of another version | the shell's latch; journal | `tests/slow/io` |
-| 68 misspelt key; 69 YAML 1.1; 70 dollars for cents | configuration | `tests/slow/io` |
-| 72 wrong environment; 73 old code, reused flag | probe; metrics | `tests/slow/io` |
-| 80 skew sign | strategies | `tests/slow/strategies` |
+| rows | tests |
+|---|---|
+| 3, 6, 11, 64, 66-70, 72, 73 | `tests/slow/io`, `tests/slow/shell`, `tests/slow/e2e` |
+| 21 | `tests/fast/bot` |
+| 50, 51, 56 | `tests/fast/wire`, `tests/slow/silences` |
+| 80 | `tests/slow/strategies` |
 """
 
 _BUGS = """
