@@ -228,9 +228,9 @@ SERVER_FRAMES = (
 AFTERWARDS = """\
 ```
 
-A subscribe may name `eventMarketId` or `marketId` instead of `ticker` or `symbol`. Prices are cents, sizes shares, `ts`
-nanoseconds since 1970. `no` holds bids for NO, at prices of NO. Limits of connections, headers and bodies:
-[security.md](security.md#the-venue).
+A subscribe may name `eventMarketId` or `marketId` instead of `ticker` or `symbol`. Prices are
+cents, sizes shares, `ts` nanoseconds since 1970. `no` holds bids for NO, at prices of NO. Limits of
+connections, headers and bodies: [security.md](security.md#the-venue).
 
 ## Every statement
 """
