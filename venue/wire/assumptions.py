@@ -84,9 +84,9 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     ),
     "S10": Assumption(
         "fields of update frames",
-        "camelCase; `ticker`, `eventMarketId`, `ts` in each; whole YES and NO bid ladders of "
-        "`{price, size}`, best first, conflated per market; prints carry `tradeId` and maker "
-        "and taker actions; implied value and confidence are decimal strings",
+        "camelCase; `ticker`, `eventMarketId`, `ts` in each; whole YES and NO bid ladders, best "
+        "first, conflated per market; prints with `tradeId`, maker and taker; implied value and "
+        "confidence as decimal strings",
         "unknown frame types and fields, no ticker or symbol, levels as pairs, numbers as "
         "strings, numeric tradeId",
         "venue.wire.frames, venue.wire.codec.decode_frame",
@@ -112,8 +112,8 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     ),
     "S14": Assumption(
         "duplicate_order_id and idempotency",
-        "same body: the existing order in any status, before any halt, balance or limit check; "
-        "same id, other body: duplicate_order_id; ids are kept for ever",
+        "same body: the existing order, before any halt, balance or limit check; other body: "
+        "duplicate_order_id; ids are kept for ever",
         "duplicate_order_id for an identical retry: the order exists",
         "venue.engine.engine",
     ),
@@ -125,16 +125,14 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     ),
     "S16": Assumption(
         "fee rounding over several fills of an order",
-        "a running sum per order: after each fill it has paid the ceiling of all exact fees so "
-        "far, each at its role's rate; the reserve of the remainder follows this sum, so it "
-        "always suffices",
-        "a ceiling per fill: cash is reconciled with the balance, a lasting difference reported",
+        "per order the ceiling of the sum of all exact fees so far, each at its role's rate; the "
+        "reserve of the remainder follows this sum",
+        "a ceiling per fill: reported as a lasting difference of cash",
         "venue.wire.money.reserve_cents, venue.engine.ledger",
     ),
     "S17": Assumption(
         "fee rate of a reserve",
-        "the larger of maker and taker at the limit price, for a new order's check and its "
-        "resting remainder",
+        "the larger of maker and taker, at the limit price",
         "either rate",
         "venue.wire.money.reserve_cents, venue.engine.ledger",
     ),
@@ -152,8 +150,7 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     ),
     "S20": Assumption(
         "course of self-trade prevention",
-        "in price-time order: both sides shrink by the overlap, the rest of the incoming order "
-        "goes on",
+        "in price-time order: both sides shrink by the overlap, the rest goes on",
         "",
         "venue.engine.matching",
     ),
@@ -165,15 +162,14 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     ),
     "S22": Assumption(
         "settlement",
-        "a winning share pays 100 cents, a losing one 0, no fee; positions leave the list; "
-        "open interest is 0; the event settles when its last rung resolves",
+        "a winning share pays 100 cents, no fee; positions leave the list; open interest is 0; the "
+        "event settles with its last rung",
         "positions that vanish",
         "venue.engine.ledger",
     ),
     "S23": Assumption(
         "effect of a halted market",
-        "creates and amends: market_halted; cancels work; resting orders stay; the operator "
-        "reactivates it",
+        "creates and amends: market_halted; cancels work; resting orders stay",
         "rejected cancels",
         "venue.engine.admission",
     ),
@@ -191,8 +187,7 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "venue.wire.limits.QTY_MAX, venue.wire.limits.NOTIONAL_CENTS_MAX",
     ),
     "S26": Assumption(
-        "hostile bodies: too long, too deep, not UTF-8, repeated key, NaN, `true` or `1.0` for "
-        "an integer",
+        "hostile bodies: too long, too deep, not UTF-8, repeated key, NaN, `true` or `1.0` for an int",
         "invalid_request_body; at most 16 KiB and 8 deep",
         "",
         "venue.wire.codec.parse_new_order, venue.wire.limits.BODY_BYTES_MAX",
@@ -200,16 +195,15 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     "S27": Assumption(
         "bearer scope of each endpoint",
         "markets:read: markets, events, books, candles, trades; account:read: orders, "
-        "portfolio, snapshot; orders:write: POST, PUT, DELETE; orders:bulk-cancel: DELETE "
-        "only; the operator mints tokens",
+        "portfolio, snapshot; orders:write: POST, PUT, DELETE; orders:bulk-cancel: DELETE",
         "",
         "venue.wire.routes.ROUTES",
     ),
     "S28": Assumption(
         "a book that never traded",
-        "REST book and snapshot show the zero instant and empty sides even while orders rest; "
-        "the channel shows the true ladders",
-        "an empty REST book is no information, never a loss of own orders",
+        "REST shows the zero instant and empty sides even while orders rest; the channel shows the "
+        "true ladders",
+        "an empty REST book says nothing about own orders",
         "venue.views.market",
     ),
     "S29": Assumption(
@@ -227,8 +221,7 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     ),
     "S31": Assumption(
         "second cancel: the text says both 0 and order_not_cancelable",
-        "after a cancel: 200 with reduced_by 0; after a fill, expiry, or an end by ioc, fok or "
-        "self-trade prevention: order_not_cancelable",
+        "after a cancel: 200 with reduced_by 0; after any other end: order_not_cancelable",
         "either answer",
         "venue.engine.engine",
     ),
@@ -271,8 +264,8 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     ),
     "S38": Assumption(
         "search",
-        "literal substring of company name, symbol, event title; prefix of event and market "
-        "ticker; empty is too short",
+        "literal substring of company name, symbol, event title; prefix of tickers; empty is too "
+        "short",
         "",
         "venue.views.catalog",
     ),
@@ -338,7 +331,7 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     ),
     "S49": Assumption(
         "unknown path or method",
-        "404 in the Error shape with market_not_found, the nearest code of the closed set",
+        "404 market_not_found in the Error shape",
         "any status and code",
         "venue.rest.app",
     ),
@@ -361,7 +354,7 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "venue.views.candles",
     ),
     "S53": Assumption(
-        "status of an order shrunk by self-trade prevention, then traded out",
+        "an order shrunk by self-trade prevention, then traded out",
         "canceled: not all of it traded",
         "any terminal status",
         "venue.engine.matching",
@@ -379,9 +372,8 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "venue.wire.jsonnumber",
     ),
     "S56": Assumption(
-        "full affordable size of a fok budget when the book ends before its cash",
-        "filled if the rest buys no further share at the last price taken; otherwise "
-        "budget_not_fillable",
+        "a fok budget when the book ends before its cash",
+        "filled if the rest buys no share at the last price; else budget_not_fillable",
         "",
         "venue.engine.budget",
     ),

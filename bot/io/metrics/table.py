@@ -212,7 +212,7 @@ STATE: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "paper",
-        "1 for a paper run: orders stay on a local exchange.",
+        "1 for a paper run.",
         lambda r: r.paper,
     ),
     gauge(
@@ -222,12 +222,12 @@ STATE: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "latched",
-        "1 while latched: no quotes until a person clears it.",
+        "1 while latched: no quotes until a reset.",
         lambda r: bool(r.latched),
     ),
     gauge(
         "inconsistency",
-        "1 for the kind of contradiction that latched the bot, until a person resets it.",
+        "1 for the kind of contradiction that latched the bot.",
         lambda r: [((kind,), float(r.inconsistency == kind)) for kind in Inconsistency],
         "kind",
     ),
@@ -276,7 +276,7 @@ STATE: Final[tuple[Family[Report], ...]] = (
 FEED: Final[tuple[Family[Report], ...]] = (
     gauge(
         "feed_age_seconds",
-        "Since the channel last answered; absent until it has, and after each opening.",
+        "Since the channel last answered; absent before.",
         lambda r: None if r.feed_heard_ns is None else seconds(r.now_ns - r.feed_heard_ns),
     ),
     gauge(
@@ -380,7 +380,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "unknown_oldest_seconds",
-        "Age of the oldest order without a definite answer; 0 without one.",
+        "Age of the oldest order without a definite answer; else 0.",
         lambda r: seconds(r.unknown_oldest_ns),
     ),
     gauge("requests_in_flight", "Requests without an answer yet.", lambda r: r.in_flight),
@@ -393,7 +393,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     ),
     counter(
         "requests_denied",
-        "Requests that waited for a token of our own, by priority, once a decision.",
+        "Requests that waited for a token, by priority, once a decision.",
         lambda r: by_name(r.counters.denied, (lane.name.lower() for lane in Priority)),
         "lane",
     ),
@@ -412,7 +412,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     gauge("tokens", "Requests that may be sent at once.", lambda r: r.tokens),
     gauge(
         "tokens_reserve",
-        "Tokens of those that only cancels and recovery may use.",
+        "Tokens that only cancels and recovery may use.",
         lambda r: None if r.budget is None else r.budget.reserve,
     ),
     gauge(
@@ -430,7 +430,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "foreign_tokens",
-        "Tokens that somebody else took from our keys, if a finding.",
+        "Tokens that somebody else took from our keys.",
         lambda r: r.foreign_tokens,
     ),
     counter(
@@ -485,13 +485,13 @@ RISK: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "worst_case_cents",
-        "Exposure: loss in the worst outcomes, over all subsets of fills.",
+        "Worst case: loss in the worst outcomes, over all subsets of fills.",
         lambda r: r.worst_case_cents,
     ),
-    gauge("worst_case_max_cents", "The highest so far.", lambda r: r.worst_case_max_cents),
+    gauge("worst_case_max_cents", "Highest worst case so far.", lambda r: r.worst_case_max_cents),
     gauge(
         "held_worst_case_cents",
-        "Loss of the inventory in the worst outcomes without more fills.",
+        "Loss of the inventory in the worst outcomes.",
         lambda r: series_loss_cents([min(e.outcome_cents) for e in r.events]),
     ),
     gauge(
@@ -569,7 +569,7 @@ PROFIT: Final[tuple[Family[Report], ...]] = (
         "side against horizon_s",
     ),
     gauge(
-        "rung_markout_cents", "The same against fair, by rung.", _rung_markouts, "rung horizon_s"
+        "rung_markout_cents", "Markouts against fair, by rung.", _rung_markouts, "rung horizon_s"
     ),
     gauge(
         "shadow_profit_part_cents",

@@ -45,9 +45,7 @@ def check_the_fee_of_a_fill_is_the_formula_ceiled(bench: Bench) -> None:
 @check()
 def check_a_resting_order_reserves_what_it_could_cost(bench: Bench) -> None:
     """Market | A resting order reserves its highest cost, fee included.
-    Order | reserved_cents: cash locked by this order.
     Balance | reserved_cents: cash against resting orders, price plus fee.
-    Order status | create that rests: cash reserved.
     """
     # Equal rates, so that every reading of the reserve agrees.
     market = bench.market(maker_fee_rate="0.0333", taker_fee_rate="0.0333")
@@ -76,9 +74,7 @@ def check_a_reserve_uses_the_dearer_rate(bench: Bench) -> None:
 
 @check(readings="S16")
 def check_the_fees_of_several_fills_are_one_ceiled_sum(bench: Bench) -> None:
-    """Market | Ceiled once per order: each fill brings it to the ceiled sum.
-    Order | A remainder reserves the possible growth of the ceiled sum.
-    """
+    """Market | Ceiled once per order, over the sum of its fills."""
     market = bench.market()
     order = bench.anna.placed(**buy(market, "yes", 50, 40))
     exact = exact_fee("0.0100", 50, 1)
@@ -118,7 +114,6 @@ def _budget(market: Json, price: int, cents: int, time_in_force: str) -> Json:
 def check_a_budget_buys_what_it_can_fees_included(bench: Bench) -> None:
     """POST /orders | A budget is sized by the live book with fees; never rests.
     POST /orders | qty = filled_qty = executed size; spent_cents / qty: average cost.
-    Order | qty of a budget order is the engine-derived executed size.
     Order | spent_cents: exact cash cost, only on a budget order's create response.
     POST /orders | fok fills the full affordable size.
     """
@@ -141,9 +136,7 @@ def check_a_budget_buys_what_it_can_fees_included(bench: Bench) -> None:
 
 @check()
 def check_a_budget_is_capped_at_the_available_cash(bench: Bench) -> None:
-    """POST /orders | A budget spends at most min(budget_cents, available cash).
-    Limits | budget_cents is capped at available cash.
-    """
+    """POST /orders | A budget spends at most min(budget_cents, available cash)."""
     market, poor = bench.market(), bench.trader(cents=500)
     bench.anna.placed(**buy(market, "yes", 40, 100))
     order = poor.placed(**_budget(market, 70, 90_000, "ioc"))
@@ -170,9 +163,7 @@ def check_a_budget_walks_the_book_within_its_bound(bench: Bench) -> None:
 
 @check()
 def check_a_fok_budget_beyond_the_book_trades_nothing(bench: Bench) -> None:
-    """POST /orders | fok: rejected 422 budget_not_fillable, nothing traded.
-    Errors | 422 budget_not_fillable.
-    """
+    """POST /orders | fok: rejected 422 budget_not_fillable, nothing traded."""
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 40, 5))
     before = bench.bruno.balance()
@@ -184,9 +175,7 @@ def check_a_fok_budget_beyond_the_book_trades_nothing(bench: Bench) -> None:
 
 @check()
 def check_a_budget_that_meets_nothing_is_refused(bench: Bench) -> None:
-    """POST /orders | Nothing resting within the price bound is 422 no_executable_liquidity.
-    Errors | 422 no_executable_liquidity.
-    """
+    """POST /orders | Nothing resting within the price bound is 422 no_executable_liquidity."""
     market = bench.market()
     same(bench.bruno.refused(**_budget(market, 59, 1000, "ioc")), (422, "no_executable_liquidity"))
     bench.anna.placed(**buy(market, "yes", 40, 5))

@@ -24,16 +24,13 @@ def _unheld(count: int) -> list[tuple[str, str, str]]:
 
 @check(needs=Needs.KEY, readings="S8")
 def check_the_channel_needs_no_credential(bench: Bench) -> None:
-    """Events | Market data is pushed over a subscription channel.
-    Authentication | Market-data subscriptions need no credential.
-    """
+    """Authentication | Market-data subscriptions need no credential."""
     same(bench.listener().accepted(), 0)
 
 
 @check(readings="S8 S9 S10")
 def check_a_subscribe_is_acknowledged_and_followed_by_the_book(bench: Bench) -> None:
     """Client frame: subscribe | A subscribe is acknowledged, then the books come.
-    Target types | prediction-orderbook carries full YES and NO bid ladders.
     Handle rules | Units: integer cents, whole shares, ts in Unix nanoseconds.
     """
     market = bench.market()
@@ -196,10 +193,7 @@ def check_a_market_named_twice_is_delivered_once(bench: Bench) -> None:
 
 @check(needs=Needs.KEY, readings="S8 S9")
 def check_200_targets_are_accepted_and_201_refused(bench: Bench) -> None:
-    """Client frame: subscribe | At most 200 targets a message; more is too_many_targets.
-    Limits | Subscription targets: 200 per subscribe message.
-    Server error frame | code too_many_targets.
-    """
+    """Client frame: subscribe | At most 200 targets a message; more is too_many_targets."""
     listener = bench.listener()
     same(listener.accepted(*_unheld(200)), 200)
     same(listener.refused(*_unheld(201))["code"], "too_many_targets")
@@ -293,10 +287,7 @@ def check_an_implied_value_reaches_who_subscribed_to_the_company(bench: Bench) -
 
 @check(readings="S8 S9")
 def check_a_new_market_and_a_halted_one_resolve_by_uuid_at_once(bench: Bench) -> None:
-    """Handle rules | A UUID resolves immediately.
-    Handle rules | halted market: resolves by eventMarketId.
-    Versioning | UUID keys in subscriptions are supported in v1.
-    """
+    """Handle rules | A UUID resolves immediately."""
     event = bench.event(bench.scratch_company)
     market = bench.rung(event, "1B")
     listener = bench.listener()
@@ -323,8 +314,8 @@ BAD_TARGETS: Final[tuple[Any, ...]] = (
 
 @check(needs=Needs.KEY, readings="S48")
 def check_a_target_without_exactly_one_key_of_its_own_does_not_parse(bench: Bench) -> None:
-    """Client frame: subscribe | Exactly one key per target; both or neither fails to parse.
-    Target types | event-market has ticker or eventMarketId, market has symbol or marketId.
+    """Client frame: subscribe | One key per target, else it fails to parse: ticker or
+    eventMarketId; symbol or marketId.
     """
     listener = bench.listener()
     for bad in BAD_TARGETS:
@@ -373,9 +364,7 @@ def check_an_oversize_message_closes_only_its_own_connection(bench: Bench) -> No
 
 @check(readings="S8")
 def check_a_new_market_is_unknown_by_ticker_until_the_refresh(bench: Bench) -> None:
-    """Handle rules | New markets and companies resolve by handle after the periodic refresh.
-    Handle rules | Handles are checked against a directory.
-    """
+    """Handle rules | Handles are checked against a directory."""
     # The refresh may fall right between the making and the asking, but not five times.
     for _ in range(5):
         market, company = bench.market(), bench.company()
@@ -391,10 +380,9 @@ def check_a_new_market_is_unknown_by_ticker_until_the_refresh(bench: Bench) -> N
 
 @check(patient=True, readings="S8 S9")
 def check_handles_resolve_after_the_refresh_trimmed_and_in_any_case(bench: Bench) -> None:
-    """Handle rules | Within about a minute a new market resolves by its ticker.
+    """Handle rules | A new market or company resolves by its handle within about a minute.
     Handle rules | Handles are trimmed and case-folded, then matched literally.
-    Handle rules | Open market: resolves by handle and by UUID.
-    Handle rules | Resolved market: resolves by handle and by UUID.
+    Handle rules | Open and resolved markets: by handle and by UUID.
     """
     made = bench.listed_handles()
     listener = bench.listener()

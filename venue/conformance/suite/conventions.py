@@ -14,11 +14,7 @@ NOBODY: Final = "00000000-0000-4000-8000-000000000000"
 
 @check(needs=Needs.KEY)
 def check_every_read_answers_200_in_the_shape_of_its_resource(bench: Bench) -> None:
-    """Endpoints | Reads and the snapshot succeed with 200.
-    Global conventions | Amounts are integer cents, prices whole cents of 1 to 99.
-    Balance | available_cents, reserved_cents and total_cents are integers.
-    GET /portfolio/positions and GET /portfolio/fills | Both exist.
-    """
+    """Endpoints | Reads and the snapshot succeed with 200."""
     path = f"/markets/{bench.some_market()['ticker']}"
     for name in ("", "/snapshot", "/orderbook", "/candles"):
         bench.anna.get(path + name if name else "/markets", limit=5)
@@ -54,9 +50,7 @@ def check_every_resource_keeps_the_conventions_after_a_trade(bench: Bench) -> No
 
 @check()
 def check_prices_of_1_and_99_are_accepted(bench: Bench) -> None:
-    """Global conventions | Prices are whole cents, 1 to 99.
-    Limits | Price: 1 to 99 cents.
-    """
+    """Global conventions | Prices are whole cents, 1 to 99."""
     market = bench.market()
     for price in (1, 99):
         order = bench.anna.placed(**buy(market, price=price, qty=1))
@@ -105,7 +99,6 @@ def check_query_enums_are_taken_in_any_case(bench: Bench) -> None:
 def check_a_refused_enum_of_a_create_lists_what_is_accepted(bench: Bench) -> None:
     """Global conventions | A rejected value: 400 invalid_enum_value, whose message lists the
     accepted ones.
-    Errors | 400 invalid_enum_value.
     """
     market = bench.some_market()
     sets = {"outcome": ("yes", "no"), "side": ("buy", "sell"), "time_in_force": TIMES}
@@ -130,10 +123,7 @@ def check_unknown_is_no_value_to_send(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_a_refused_query_enum_lists_what_is_accepted(bench: Bench) -> None:
-    """Global conventions | A rejected query enum names its set.
-    GET /markets/{market_id}/candles | Any other interval is 400 naming the set.
-    GET /orders | An unknown status is refused, naming groups and statuses.
-    """
+    """Global conventions | A rejected query enum names its set."""
     candles = f"/markets/{bench.some_market()['ticker']}/candles"
     groups = ("resting", "filled", "canceled", "all", "open", "partially_filled", "expired")
     for path, field, value, accepted in (
@@ -177,9 +167,7 @@ def check_instants_have_nanoseconds(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_a_limit_outside_its_range_is_clamped(bench: Bench) -> None:
-    """Global conventions | limit outside 1 to 1000 is clamped, never rejected.
-    Limits | Page size: 1 to 1000, out of range clamped.
-    """
+    """Global conventions | limit outside 1 to 1000 is clamped, never rejected."""
     for path, name in (("/markets", "markets"), ("/events", "events")):
         for limit in ("0", "-5", "1"):
             same(len(bench.anna.get(path, limit=limit)[name]), 1, f"{path} limit {limit}")
@@ -191,7 +179,7 @@ def check_a_limit_outside_its_range_is_clamped(bench: Bench) -> None:
 def check_the_default_page_size_is_100_and_a_walk_lists_every_market_once(bench: Bench) -> None:
     """Global conventions | The default limit is 100.
     Global conventions | The cursor is opaque, and empty on the last page.
-    GET /markets | With no filter: the full active catalog, cursor-paged.
+    GET /markets | Without a filter: the full active catalog, cursor-paged.
     """
     bench.markets(101)
     page = bench.anna.get("/markets")
@@ -207,7 +195,6 @@ def check_the_default_page_size_is_100_and_a_walk_lists_every_market_once(bench:
 def check_a_cursor_the_service_did_not_issue_is_refused(bench: Bench) -> None:
     """Global conventions | A cursor not issued by the service: 400 invalid_cursor.
     Global conventions | A bad cursor never restarts from page one.
-    Errors | 400 invalid_cursor.
     """
     for path in (*LISTS, "/portfolio/positions", "/portfolio/fills"):
         for cursor in ("bogus", "0", "AAAA", "%00", "é", "a" * 500):
@@ -246,9 +233,7 @@ def check_a_cursor_is_bound_to_its_list_its_filters_and_its_user(bench: Bench) -
 
 @check(needs=Needs.KEY, readings="S36")
 def check_a_limit_that_is_no_integer_is_invalid(bench: Bench) -> None:
-    """Global conventions | limit: a non-integer is invalid_parameter, a huge one is clamped.
-    Errors | 400 invalid_parameter.
-    """
+    """Global conventions | limit: a non-integer is invalid_parameter, a huge one is clamped."""
     for limit in ("ten", "1.5", "", "１０", "0x10"):
         same(bench.anna.refusal("/markets", limit=limit), (400, "invalid_parameter"), limit)
     bench.anna.get("/markets", limit="9" * 40)
@@ -256,11 +241,7 @@ def check_a_limit_that_is_no_integer_is_invalid(bench: Bench) -> None:
 
 @check()
 def check_collections_without_rows_are_empty_arrays(bench: Bench) -> None:
-    """Global conventions | Empty collections are always [] and never null.
-    GET /markets/{market_id}/orderbook | Never traded: 200 with empty sides.
-    Candle and candle series | [] when nothing traded.
-    Snapshot | positions and resting_orders are [] if none.
-    """
+    """Global conventions | Empty collections are always [] and never null."""
     ticker = bench.market()["ticker"]
     anna = bench.anna
     same(anna.get("/orders"), {"orders": [], "cursor": ""})
@@ -316,7 +297,6 @@ def check_a_query_parameter_sent_twice_is_refused(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_every_failure_has_the_error_shape(bench: Bench) -> None:
     """Error body | Always: code of the closed set, and a free text.
-    Errors | Every failure body has the Error shape.
     Error body | details is a string, usually absent.
     """
     market = bench.some_market()
@@ -335,9 +315,7 @@ def check_every_failure_has_the_error_shape(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_client_order_ids_have_1_to_64_printable_characters(bench: Bench) -> None:
-    """POST /orders | client_order_id: 1 to 64 printable ASCII characters.
-    Limits | client_order_id: 1 to 64 printable ASCII characters.
-    """
+    """POST /orders | client_order_id: 1 to 64 printable ASCII characters."""
     market = bench.some_market()
     stem = f"{bench.run_id}{fresh_id()}!~"
     longest = stem.ljust(64, "x")
@@ -363,9 +341,7 @@ def check_client_order_ids_may_have_spaces_and_case_matters(bench: Bench) -> Non
 
 @check(needs=Needs.KEY)
 def check_ids_of_markets_events_and_companies_are_uuids(bench: Bench) -> None:
-    """Market | market_id and project_market_id are UUIDs.
-    Event | project_id and project_market_id are UUIDs.
-    """
+    """Market | market_id, project_market_id and project_id are UUIDs."""
     events = bench.anna.get("/events", limit=5)["events"]
     holds(events, "no event is listed")
     for event in events:

@@ -13,11 +13,8 @@ _AT_ONCE: Final = 10
 
 @check()
 def check_a_create_says_what_matching_did(bench: Bench) -> None:
-    """POST /orders | Matching precedes the response; status: filled, partially_filled, open
-    or canceled.
-    Order status | create, nothing traded, the order rests: open.
-    Order status | create, part traded, the remainder rests: partially_filled.
-    Order status | create, the whole order traded: filled, nothing rests.
+    """POST /orders | Matching precedes the response.
+    Order status | create: open, partially_filled if part traded, filled if all traded.
     """
     market = bench.market()
 
@@ -45,9 +42,8 @@ def check_a_new_order_answers_201_and_everything_else_200(bench: Bench) -> None:
 
 @check()
 def check_a_re_send_returns_the_order_and_makes_no_second(bench: Bench) -> None:
-    """POST /orders | Re-sending a client_order_id returns the order and its id.
-    Order | order_id is derived deterministically from client_order_id.
-    Order | Re-sending returns the same order with a fresh created_at.
+    """Order | order_id is derived deterministically from client_order_id.
+    Order | A re-send returns the same order with a fresh created_at.
     """
     market = bench.market()
     body = {**buy(market), "client_order_id": fresh_id()}
@@ -74,9 +70,7 @@ def check_many_re_sends_at_once_make_one_order(bench: Bench) -> None:
 
 @check(needs=Needs.KEYS)
 def check_two_users_may_use_one_client_order_id(bench: Bench) -> None:
-    """POST /orders | The idempotency key is scoped to the user.
-    Limits | client_order_id: unique per user.
-    """
+    """POST /orders | The idempotency key is scoped to the user."""
     market = bench.some_market()
     name = fresh_id("shared")
     mine = bench.anna.placed(**buy(market, price=1, qty=1), client_order_id=name)
@@ -88,9 +82,7 @@ def check_two_users_may_use_one_client_order_id(bench: Bench) -> None:
 
 @check(readings="S14")
 def check_a_re_send_with_another_body_is_a_duplicate(bench: Bench) -> None:
-    """Errors | 422 duplicate_order_id: an order derived from this client_order_id is live.
-    POST /orders | A client_order_id with another body: no second order.
-    """
+    """POST /orders | A client_order_id with another body: 422 duplicate_order_id."""
     market = bench.market()
     body = {**buy(market), "client_order_id": fresh_id()}
     first = bench.anna.placed(**body)
@@ -104,9 +96,7 @@ def check_a_re_send_with_another_body_is_a_duplicate(bench: Bench) -> None:
 
 @check(readings="S14")
 def check_a_re_send_shows_the_order_as_it_is_now(bench: Bench) -> None:
-    """POST /orders | A re-send is answered in any state of order, cash or market.
-    result_unknown handling | Re-sending the identical request is safe recovery, halts or not.
-    """
+    """POST /orders | A re-send is answered in any state of order, cash or market."""
     market = bench.market()
     body = {**buy(market), "client_order_id": fresh_id()}
     order = bench.anna.placed(**body)
@@ -123,7 +113,6 @@ def check_writes_and_reads_of_an_order_carry_their_own_fields(bench: Bench) -> N
     """Order | client_order_id: on the create response alone.
     Order | reserved_cents: on reads only.
     Order | spent_cents: absent on orders by qty and on reads.
-    POST /orders | The response echoes client_order_id and has no reserved_cents.
     """
     market = bench.market()
     name = fresh_id()
@@ -276,7 +265,6 @@ def check_a_fok_that_meets_an_own_order_changes_nothing(bench: Bench) -> None:
 @check()
 def check_a_bearish_view_is_bought_as_the_other_outcome(bench: Bench) -> None:
     """What the service does | No short positions: a bearish view buys the other outcome.
-    What the service does | Callers place, amend and cancel limit orders on yes or no.
     Position | outcome yes or no, qty of shares held.
     """
     market = bench.market()
@@ -288,9 +276,7 @@ def check_a_bearish_view_is_bought_as_the_other_outcome(bench: Bench) -> None:
 
 @check()
 def check_one_market_can_yield_two_positions(bench: Bench) -> None:
-    """Position | A market can yield two positions, yes and no.
-    GET /portfolio/positions and GET /portfolio/fills | The caller's positions, per outcome.
-    """
+    """Position | A market can yield two positions, yes and no."""
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 40, 2))
     bench.bruno.placed(**buy(market, "no", 60, 2))
@@ -304,9 +290,7 @@ def check_one_market_can_yield_two_positions(bench: Bench) -> None:
 
 @check()
 def check_a_sale_of_more_than_is_held_is_refused(bench: Bench) -> None:
-    """POST /orders | Selling more than held: 422 insufficient_shares.
-    Errors | 422 insufficient_shares.
-    """
+    """POST /orders | Selling more than held: 422 insufficient_shares."""
     market = bench.market()
     same(bench.anna.refused(**sell(market, "yes", 90, 1)), (422, "insufficient_shares"))
     bench.anna.placed(**buy(market, "yes", 50, 3))
@@ -320,9 +304,7 @@ def check_a_sale_of_more_than_is_held_is_refused(bench: Bench) -> None:
 
 @check()
 def check_a_buy_beyond_the_cash_is_refused(bench: Bench) -> None:
-    """Errors | 422 insufficient_balance: the required reserve exceeds available cash.
-    PUT /orders/{order_id} | 422 insufficient_balance.
-    """
+    """Errors | 422 insufficient_balance: the required reserve exceeds available cash."""
     market = bench.market()
     poor = bench.trader(cents=1000)
     # 10 dollars buy 10 shares at 99 cents with their fee of a cent, not 11.
@@ -337,7 +319,7 @@ def check_a_buy_beyond_the_cash_is_refused(bench: Bench) -> None:
 
 @check()
 def check_the_last_cent_can_be_reserved(bench: Bench) -> None:
-    """Errors | insufficient_balance only if the reserve exceeds the cash."""
+    """Errors | A reserve equal to the cash is accepted."""
     market = bench.market()
     # 10 x 40 and a fee of 0.0175 x 10 x 0.24 dollars, rounded up to 5 cents.
     exact, short = bench.trader(cents=405), bench.trader(cents=404)

@@ -27,9 +27,7 @@ def check_an_unavailable_engine_sequenced_nothing(bench: Bench) -> None:
 
 @check()
 def check_an_overloaded_engine_is_429_and_safe_to_retry(bench: Bench) -> None:
-    """Errors | 429 engine_overloaded: refused before being sequenced, safe to retry.
-    Limits | Retry-After and X-RateLimit-Reset are on every 429.
-    """
+    """Errors | 429 engine_overloaded: refused before being sequenced, safe to retry."""
     body = {**buy(bench.market()), "client_order_id": fresh_id()}
     with bench.fault("engine_overloaded", count=1):
         reply = bench.anna.place(**body)
@@ -50,8 +48,7 @@ def check_an_overloaded_engine_does_not_empty_the_bucket(bench: Bench) -> None:
 @check()
 def check_an_unknown_result_may_have_committed_or_not(bench: Bench) -> None:
     """Errors | 503 result_unknown: submitted, timeout; may have committed.
-    result_unknown handling | It is neither success nor failure.
-    result_unknown handling | Re-sending the identical request with the same client_order_id.
+    result_unknown handling | Safe recovery: re-send the identical request, halted or not.
     """
     for when, there in (("before", 0), ("after", 1)):
         market = bench.market()
@@ -71,7 +68,6 @@ def check_an_unknown_result_may_have_committed_or_not(bench: Bench) -> None:
 @check()
 def check_an_amend_of_unknown_result_is_read_back(bench: Bench) -> None:
     """PUT /orders/{order_id} | No idempotency key: after 503 result_unknown, read the order back.
-    result_unknown handling | An amend has no dedup; read the order back before re-amending.
     result_unknown handling | Polling GET /orders/{order_id} is safe recovery.
     """
     order = bench.anna.placed(**buy(bench.market(), "yes", 40, 9))
@@ -112,10 +108,9 @@ def check_an_internal_error_tells_no_detail(bench: Bench) -> None:
 
 @check()
 def check_books_and_candles_need_the_market_data_store(bench: Bench) -> None:
-    """GET /markets/{market_id}/orderbook | 503 engine_unavailable without the market data store.
-    GET /markets/{market_id}/candles | 503 engine_unavailable without the market data store.
-    GET /markets/{market_id}/snapshot | Market colour degrades to an empty value; as_of shows it.
-    Errors | engine_unavailable is also returned by order book and candle reads.
+    """GET /markets/{market_id}/orderbook | Order book and candles: 503 engine_unavailable without
+    the market data store.
+    GET /markets/{market_id}/snapshot | Book and trades degrade to an empty value; as_of shows it.
     """
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 50, 4))

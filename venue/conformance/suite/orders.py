@@ -9,8 +9,7 @@ from venue.conformance.registry import Needs, check
 @check()
 def check_the_order_list_filters_by_status_groups_and_statuses(bench: Bench) -> None:
     """GET /orders | status: groups and statuses, comma-separated; default all.
-    Order status | Groups: resting = accepted, open, partially_filled; canceled = canceled,
-    expired; resting is no status.
+    Order status | Groups: resting = accepted, open, partially_filled; canceled = canceled, expired.
     GET /orders | Newest first.
     """
     market, gone = bench.markets(2)
@@ -107,9 +106,7 @@ def check_a_walk_over_orders_is_stable_while_new_ones_arrive(bench: Bench) -> No
 
 @check()
 def check_a_page_of_orders_has_100_rows_by_default_and_1000_at_most(bench: Bench) -> None:
-    """Global conventions | The default limit is 100; a page has at most 1000 rows.
-    GET /orders | limit and cursor as in the conventions.
-    """
+    """Global conventions | The default limit is 100; a page has at most 1000 rows."""
     market, caller = bench.market(), bench.trader()
     more = {"time_in_force": "ioc"}
     ids = [caller.placed(**buy(market, "yes", 1, 1, **more))["order_id"] for _ in range(1001)]
@@ -124,10 +121,8 @@ def check_a_page_of_orders_has_100_rows_by_default_and_1000_at_most(bench: Bench
 
 @check(needs=Needs.KEYS)
 def check_another_users_order_looks_like_no_order(bench: Bench) -> None:
-    """GET /orders/{order_id} | 404 order_not_found covers no such order and someone else's.
-    Errors | 404 order_not_found.
-    DELETE /orders/{order_id} | 404 order_not_found.
-    PUT /orders/{order_id} | 404: no such order, or not the caller's.
+    """GET /orders/{order_id} | 404 order_not_found (GET, PUT, DELETE): no such order, or someone
+    else's.
     """
     order = bench.anna.placed(**buy(bench.some_market(), price=1, qty=1))
     bench.anna.order_read(order["order_id"], status="open")
@@ -228,8 +223,7 @@ def check_a_place_is_kept_unless_the_price_changes_or_the_size_rises(bench: Benc
 
 @check()
 def check_a_cancel_reports_what_it_removed(bench: Bench) -> None:
-    """DELETE /orders/{order_id} | Cancels the resting or partially filled remainder.
-    DELETE /orders/{order_id} | reduced_by: the engine's; less than last known after a fill.
+    """DELETE /orders/{order_id} | reduced_by: by the engine; smaller after a fill.
     Order status | cancel with working quantity: canceled; reserve released.
     """
     market = bench.market()
@@ -272,9 +266,7 @@ def check_filled_qty_of_a_cancel_is_a_floor(bench: Bench) -> None:
 
 @check()
 def check_a_filled_order_can_be_cancelled_no_more(bench: Bench) -> None:
-    """Order status | cancel of a filled order: unchanged, 422 order_not_cancelable.
-    Errors | 422 order_not_cancelable.
-    DELETE /orders/{order_id} | 422 order_not_cancelable.
+    """Order status | cancel of a filled order: 422 order_not_cancelable.
     Order status | filled: fully traded, terminal.
     """
     market = bench.market()
@@ -402,7 +394,7 @@ def check_positions_say_what_the_shares_held_have_cost(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_a_balance_is_the_sum_of_its_parts(bench: Bench) -> None:
     """Balance | total_cents is the sum of available_cents and reserved_cents.
-    GET /portfolio/balance | Response: Balance.
+    GET /portfolio/balance | Returns a Balance.
     """
     body = bench.anna.get("/portfolio/balance")
     same(body["available_cents"] + body["reserved_cents"], body["total_cents"])

@@ -20,7 +20,7 @@ def _trade(bench: Bench, market: Json, price: int = 40, qty: int = 1) -> None:
 
 @check()
 def check_the_unfiltered_list_holds_active_markets_and_no_resolved_one(bench: Bench) -> None:
-    """GET /markets | With no filter: the full active catalog."""
+    """GET /markets | Without a filter: no resolved market."""
     active, resolved = bench.markets(2)
     bench.set_market(resolved, "resolve", winner="no")
     ids = {row["market_id"] for row in bench.anna.walk("/markets", "markets", limit=1000)}
@@ -64,10 +64,7 @@ def check_a_search_is_literal_and_case_insensitive(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_a_search_term_below_two_characters_is_refused(bench: Bench) -> None:
-    """GET /markets | q shorter than 2 characters is 400.
-    Limits | Search term: minimum 2 characters.
-    Errors | 400 invalid_parameter for a search term too short.
-    """
+    """GET /markets | q shorter than 2 characters: 400 invalid_parameter."""
     for q in ("x", "%", "é"):
         same(bench.anna.refusal("/markets", q=q), (400, "invalid_parameter"), f"q={q}")
 
@@ -167,9 +164,7 @@ def check_the_book_is_canonical_best_first_and_added_up_per_price(bench: Bench) 
 
 @check()
 def check_as_of_advances_while_trades_print(bench: Bench) -> None:
-    """Orderbook | as_of: capture of the depth; advances while trades print.
-    What the service does | The order book and candles are recent views.
-    """
+    """Orderbook | as_of: capture of the depth; advances while trades print."""
     market = bench.market()
     seen = []
     for price in (40, 41, 42):
@@ -204,9 +199,7 @@ def check_a_market_that_never_traded_hides_its_resting_orders(bench: Bench) -> N
 @check()
 def check_a_market_that_never_traded_has_no_last_price(bench: Bench) -> None:
     """Market | last_price is absent when the market has never traded.
-    MarketStats | last_price is absent when the market has never traded.
     Snapshot | last_trade: absent if never traded, not zero-valued.
-    GET /markets/{market_id}/snapshot | A new market: well-formed, empty arrays, no last_trade.
     """
     snapshot = bench.anna.get(f"/markets/{bench.market()['ticker']}/snapshot")
     for part in (snapshot["market"], snapshot["stats"]):
@@ -220,7 +213,6 @@ def check_a_market_that_never_traded_has_no_last_price(bench: Bench) -> None:
 @check()
 def check_a_market_carries_its_fields_and_they_change_with_it(bench: Bench) -> None:
     """Market | Every required field is there; state is active, halted or resolved.
-    Market | open_interest equals that of the stats.
     Market | created_at and updated_at are instants.
     """
     market = bench.market(name="A name", outcome_label="A label")
@@ -399,8 +391,8 @@ def check_candles_are_hourly_by_default_and_count_shares(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_a_bad_candle_window_is_refused(bench: Bench) -> None:
-    """GET /markets/{market_id}/candles | from after to is 400 invalid_parameter.
-    Errors | 400 invalid_parameter for an unparseable timestamp.
+    """GET /markets/{market_id}/candles | from after to, or an unparseable timestamp: 400
+    invalid_parameter.
     """
     path = f"/markets/{bench.some_market()['ticker']}/candles"
     for window in (
@@ -417,7 +409,7 @@ def check_a_bad_candle_window_is_refused(bench: Bench) -> None:
 def check_a_snapshot_holds_the_callers_own_state_and_nobody_elses(bench: Bench) -> None:
     """Snapshot | positions and resting_orders are the caller's own.
     Snapshot | market, orderbook, stats, positions and resting_orders are required.
-    GET /markets/{market_id}/snapshot | It excludes cash balance and sibling rungs.
+    GET /markets/{market_id}/snapshot | A snapshot excludes cash and sibling rungs.
     """
     market = bench.market()
     _trade(bench, market, 50, 2)
@@ -465,7 +457,6 @@ def check_a_sale_that_rests_commits_its_shares_in_the_snapshot(bench: Bench) -> 
 def check_reads_may_lag_a_write_and_then_catch_up(bench: Bench) -> None:
     """What the service does | Reads are asynchronous and may briefly lag a write.
     What the service does | Writes are synchronous: the response has the result of matching.
-    GET /orders | Projected with a lag.
     Order status | accepted is visible on reads only; treat it as open.
     """
     market = bench.market()

@@ -25,17 +25,13 @@ def _each_refused(bench: Bench, changes: list[dict[str, Any]], code: str) -> Non
 
 @check(needs=Needs.KEY)
 def check_a_create_without_its_idempotency_key_is_refused(bench: Bench) -> None:
-    """POST /orders | client_order_id missing is 400 missing_idempotency_key.
-    Errors | 400 missing_idempotency_key: a write lacks client_order_id.
-    """
+    """POST /orders | client_order_id missing is 400 missing_idempotency_key."""
     _each_refused(bench, [{"client_order_id": WITHOUT}], "missing_idempotency_key")
 
 
 @check(needs=Needs.KEY)
 def check_a_field_of_the_wrong_type_is_a_bad_body(bench: Bench) -> None:
-    """Errors | 400 invalid_request_body: a field has the wrong type.
-    POST /orders | price, qty, outcome, side and client_order_id have their JSON types.
-    """
+    """POST /orders | A field of another JSON type: 400 invalid_request_body."""
     wrong: list[dict[str, Any]]
     wrong = [{"price": "40"}, {"qty": "1"}, {"outcome": 1}, {"side": []}, {"ticker": 7}]
     wrong += [{"client_order_id": 7}, {"time_in_force": {}}, {"market_id": 7, "ticker": WITHOUT}]
@@ -58,19 +54,14 @@ def check_a_required_field_left_out_is_refused(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_a_price_outside_1_to_99_is_refused(bench: Bench) -> None:
-    """POST /orders | 400 invalid_price.
-    Errors | 400 invalid_price: not a whole number of cents from 1 to 99.
-    """
+    """Errors | 400 invalid_price: not a whole number of cents from 1 to 99."""
     wrong = (0, 100, -1, 40.5, 10**30, 10**999)
     _each_refused(bench, [{"price": price} for price in wrong], "invalid_price")
 
 
 @check(needs=Needs.KEY)
 def check_a_qty_below_one_share_is_refused(bench: Bench) -> None:
-    """POST /orders | 400 invalid_qty.
-    Errors | 400 invalid_qty: not a whole number above zero.
-    Limits | Quantity: whole shares >= 1.
-    """
+    """Errors | 400 invalid_qty: not a whole number above zero."""
     _each_refused(bench, [{"qty": 0}, {"qty": -3}], "invalid_qty")
 
 
@@ -86,11 +77,7 @@ def check_a_qty_above_the_ceiling_is_refused(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_budgets_out_of_place_are_refused(bench: Bench) -> None:
-    """POST /orders | Both qty and budget_cents are 400 invalid_budget.
-    POST /orders | A budget with gtc or not a buy: 400 invalid_budget.
-    Errors | 400 invalid_budget: with qty, non-buy, gtc, or non-positive.
-    Limits | Budget: budget_cents >= 1.
-    """
+    """Errors | 400 invalid_budget: with qty, non-buy, gtc, or non-positive."""
     budget = {"qty": WITHOUT, "budget_cents": 100, "time_in_force": "ioc"}
     _each_refused(
         bench,
@@ -180,7 +167,9 @@ def check_an_amend_to_no_shares_or_too_many_is_refused(bench: Bench) -> None:
 
 @check(readings="S29")
 def check_refusals_come_in_their_order(bench: Bench) -> None:
-    """Errors | Of several faults: credential, scope, path, body, values, venue, market, funds."""
+    """Errors | Of several faults the first: credential, scope, path, body, values, venue, market,
+    funds.
+    """
     market = bench.market()
     bench.set_market(market, "halt")
     poor = bench.trader(cents=0)

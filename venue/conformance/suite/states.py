@@ -8,9 +8,7 @@ from venue.conformance.registry import check
 
 @check()
 def check_a_halted_market_rejects_orders(bench: Bench) -> None:
-    """Market state | A halted market rejects orders with 422 market_halted.
-    Errors | 422 market_halted.
-    """
+    """Market state | A halted market rejects orders with 422 market_halted."""
     market = bench.market()
     bench.set_market(market, "halt")
     same(bench.anna.refused(**buy(market)), (422, "market_halted"))
@@ -33,10 +31,8 @@ def check_a_halt_keeps_orders_allows_cancels_and_can_end(bench: Bench) -> None:
 
 @check()
 def check_a_resolved_market_rejects_orders_for_ever_and_stays_readable(bench: Bench) -> None:
-    """Market state | A resolved market rejects orders for good: 422 market_resolved.
+    """Market state | A resolved market rejects orders for ever: 422 market_resolved.
     Market state | Resolved: open_interest 0; the ticker still resolves.
-    MarketStats | A resolved market reads 0.
-    Errors | 422 market_resolved.
     """
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 50, 4))
@@ -85,7 +81,7 @@ def check_a_winning_share_pays_100_and_a_losing_one_nothing(bench: Bench) -> Non
 @check()
 def check_resting_orders_of_a_resolved_market_end(bench: Bench) -> None:
     """Order status | expired: ended without the caller asking; terminal.
-    Order status | cancel of an expired order: unchanged, 422 order_not_cancelable.
+    Order status | cancel of an expired order: 422 order_not_cancelable.
     """
     market = bench.market()
     before = bench.anna.balance()
@@ -151,9 +147,7 @@ def check_an_event_is_closed_by_the_operator_or_its_first_resolution(bench: Benc
 
 @check()
 def check_a_halted_venue_accepts_nothing_cancels_included(bench: Bench) -> None:
-    """Venue state | venue_halted: nothing accepted, cancels included; 409.
-    Errors | 409 venue_halted.
-    """
+    """Venue state | venue_halted: nothing accepted, cancels included; 409."""
     market = bench.market()
     order = bench.anna.placed(**buy(market, "yes", 40, 4))
     with bench.venue_state("halted"):
@@ -178,9 +172,7 @@ def check_reads_go_on_while_the_venue_is_halted(bench: Bench) -> None:
 
 @check()
 def check_a_venue_in_cancel_only_takes_cancels_and_no_orders(bench: Bench) -> None:
-    """Venue state | venue_cancel_only: cancels work, new orders do not; 409.
-    Errors | 409 venue_cancel_only.
-    """
+    """Venue state | venue_cancel_only: cancels work, new orders do not; 409."""
     market = bench.market()
     order = bench.anna.placed(**buy(market, "yes", 40, 4))
     with bench.venue_state("cancel_only"):

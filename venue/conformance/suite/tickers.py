@@ -72,7 +72,6 @@ def check_dots_in_a_ticker_are_significant(bench: Bench) -> None:
 def check_tickers_are_case_insensitive_and_a_uuid_does_as_well(bench: Bench) -> None:
     """Ticker structure | Tickers are case-insensitive.
     Ticker structure | Every market_id in a path: ticker or UUID.
-    Endpoints | market_id of a path: ticker or UUID.
     """
     market = bench.some_market()
     for name in READS:
@@ -109,9 +108,7 @@ def check_every_response_that_names_a_market_has_ticker_and_uuid(bench: Bench) -
 
 @check(needs=Needs.KEY)
 def check_a_malformed_market_identifier_is_refused_as_such(bench: Bench) -> None:
-    """Endpoints | A malformed market_id is 400 invalid_market_identifier.
-    Errors | 400 invalid_market_identifier.
-    """
+    """Endpoints | A malformed market_id is 400 invalid_market_identifier."""
     for name in READS:
         for bad in ("a_b", "-a", "a-", "a b", "-", "%C5%BF", "%EF%BC%91", "a%00", "a%25b"):
             holds(not MARKET_PATH.fullmatch(bad), bad)
@@ -121,9 +118,7 @@ def check_a_malformed_market_identifier_is_refused_as_such(bench: Bench) -> None
 
 @check(needs=Needs.KEY)
 def check_an_unknown_market_is_not_found(bench: Bench) -> None:
-    """Errors | 404 market_not_found: no market, event or series with that ticker or id.
-    GET /markets/{market_id}/snapshot | 404 market_not_found.
-    """
+    """Errors | 404 market_not_found: no market, event or series of that name."""
     for name in READS:
         for handle in ("Z", "NOBODY-99Q1-1.5B", "00000000-0000-0000-0000-000000000000", ".a."):
             found = bench.anna.refusal(f"/markets/{handle}/{name}")
@@ -157,9 +152,7 @@ def check_a_market_is_named_by_ticker_in_any_case_or_by_uuid_on_create(bench: Be
 
 @check(needs=Needs.KEY)
 def check_naming_the_market_twice_conflicts(bench: Bench) -> None:
-    """POST /orders | ticker and market_id together are 400 conflicting_identifiers.
-    Errors | 400 conflicting_identifiers.
-    """
+    """POST /orders | ticker and market_id together are 400 conflicting_identifiers."""
     market = bench.some_market()
     found = bench.anna.refused(**buy(market, price=1, qty=1), market_id=market["market_id"])
     same(found, (400, "conflicting_identifiers"))
@@ -198,10 +191,8 @@ def check_an_event_lists_its_rungs_in_strike_order(bench: Bench) -> None:
 @check()
 def check_an_event_is_found_by_its_ticker_or_by_its_series(bench: Bench) -> None:
     """GET /events/{event_ticker} | Accepts an event or a series ticker, case-insensitive.
-    GET /events/{event_ticker} | Event form: a single-element page; limit and cursor ignored.
+    GET /events/{event_ticker} | Event form: one element; limit and cursor ignored.
     GET /events/{event_ticker} | Series form: every quarter, paged by cursor.
-    GET /events/{event_ticker} | Always returns a page of events and a cursor.
-    What the service does | A series has quarterly events.
     """
     series = f"{bench.symbol}-ROLL"
     quarters = [this_quarter(ahead) for ahead in range(3)]
@@ -222,7 +213,7 @@ def check_an_event_is_found_by_its_ticker_or_by_its_series(bench: Bench) -> None
 
 @check(needs=Needs.KEY)
 def check_an_unknown_event_or_series_is_not_found(bench: Bench) -> None:
-    """GET /events/{event_ticker} | 404 market_not_found for an unknown event or series."""
+    """GET /events/{event_ticker} | An unknown event or series: 404 market_not_found."""
     for handle in ("NOBODY", "NOBODY-26Q4", "N.O.B"):
         same(bench.anna.refusal(f"/events/{handle}"), (404, "market_not_found"), handle)
 
@@ -251,9 +242,7 @@ def check_a_ticker_stays_with_its_market(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_an_order_id_that_is_no_number_of_20_digits_is_malformed(bench: Bench) -> None:
-    """GET /orders/{order_id} | order_id matches ^[0-9]{1,20}$; malformed is 400 invalid_order_id.
-    Errors | 400 invalid_order_id.
-    """
+    """GET /orders/{order_id} | order_id matches ^[0-9]{1,20}$; else 400 invalid_order_id."""
     for bad in ("abc", "1" * 21, "-1", "1.0", "%EF%BC%91", "1%0A", "%201"):
         for method in ("GET", "PUT", "DELETE"):
             body = {"qty": 1} if method == "PUT" else None
