@@ -1,15 +1,15 @@
 """Between bot and venue: the channel, requests and responses in flight, and their faults."""
 
 import random
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from bot.core import messages as m
+from bot.core.orders.outbox import kind_of
 from bot.io.client.answers import answer_of
 from bot.lab.exchange.assumptions import BEFALLING, FaultDraws, befall
 from bot.lab.exchange.exchange import Response, print_of, refusal
-from bot.lab.sim.contradictor import Contradictor, World
 from bot.lab.sim.process import Process
 from bot.lab.sim.scenario import FRAME_FAULTS, MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
 from venue.engine import messages as v
@@ -20,22 +20,18 @@ from venue.wire.instant import is_zero
 from venue.wire.money import Qty
 from venue.wire.names import MarketId
 
+if TYPE_CHECKING:
+    from bot.lab.sim.world import SimulatedWorld
+
 _PING_NS: Final = 5 * SECOND // 2
 _PONG_NS: Final = 5 * SECOND
 _RECONNECT_NS: Final = 250 * MS
 
 
-class NetworkWorld(World, Protocol):
-    """The parts of a simulated world that the network and the channel use."""
-
-    contradictor: Contradictor | None
-
-
 class Channel:
-    """One connection at a time; frames not delivered on it are lost. silent: rungs whose
-    frames do not come, and whether their prints do."""
+    """One connection at a time; frames not delivered on it are lost."""
 
-    def __init__(self, world: NetworkWorld, rng: random.Random) -> None:
+    def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
         self._world = world
         self._rng = rng
         scenario = world.scenario
@@ -51,7 +47,7 @@ class Channel:
         self._last_ns = 0
         self._older: dict[MarketId, m.BookUpdate] = {}
         self._kept: dict[MarketId, int] = {}
-        self.silent: dict[MarketId, bool] = {}
+        self.silent: dict[MarketId, bool] = {}  # rungs without frames: True if prints come
         self.late_ns = 0  # latency of every frame
         self.refusing = False  # every subscribe is refused
 
@@ -211,11 +207,6 @@ class Channel:
         world.schedule_at(at_ns + extra_ns, arrive)
 
 
-_KINDS: Final[dict[type, str]] = {
-    m.Create: "create",
-    m.AmendResting: "amend",
-    m.CancelResting: "cancel",
-}
 _NOT_CONNECTED: Final = Response(m.Rejected(0, "", "connect"), None, None)
 
 
@@ -226,7 +217,7 @@ class RequestUnderWay:
         self.process = process
         self.send = send
         self.request = send.request
-        self.kind = _KINDS.get(type(send.request), "read")
+        self.kind = kind_of(send.request)
         self.is_again = isinstance(send.request, m.Create) and send.request.again
         self.sent_ns = sent_ns
         self.fault = ""
@@ -234,9 +225,7 @@ class RequestUnderWay:
 
 
 class Network:
-    """Between the processes and the venue."""
-
-    def __init__(self, world: NetworkWorld, rng: random.Random) -> None:
+    def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
         self._world = world
         self._rng = rng
         scenario = world.scenario
@@ -326,20 +315,17 @@ class Network:
             world.coverage.hit("bunched")
         self._last_arrival_ns = world.now_ns
         response = befall(fault, lambda: self._asked(call))
-        if fault in BEFALLING:
+        if fault in (*BEFALLING, "garbled_reply", "headers_odd"):
             self._note(call)
-            if response.away_ns is not None:
-                response = response._replace(away_ns=self._rng.choice((None, 0, 2 * SECOND)))
-        elif fault == "garbled_reply":
-            self._note(call)
-            response = response._replace(answer=garbled(call.request, self._rng))
-        elif fault == "headers_odd":
-            self._note(call)
-            response = response._replace(tokens=self._rng.choice((None, 10**9)))
+        if fault == "garbled_reply":
+            return response._replace(answer=garbled(call.request, self._rng))
+        if fault == "headers_odd":
+            return response._replace(tokens=self._rng.choice((None, 10**9)))
+        if fault in BEFALLING and response.away_ns is not None:
+            return response._replace(away_ns=self._rng.choice((None, 0, 2 * SECOND)))
         return response
 
     def _asked(self, call: RequestUnderWay) -> Response:
-        """The venue carries a request out, or rejects it for its own fault."""
         request, world = call.request, self._world
         instead = self._instead(call)
         if instead is not None:
@@ -384,7 +370,9 @@ class Network:
         if call.is_again and self._says_duplicate and self._world.faulty:
             coverage.fault("says_duplicate:create")
             return refusal(Code.DUPLICATE_ORDER_ID)
-        if call.fault == "duplicated" and _is_repeatable(request):
+        # A repeated amend of size after a fill would add to it (S13): no client could survive.
+        is_resize = isinstance(request, m.AmendResting) and request.amend.qty is not None
+        if call.fault == "duplicated" and not is_resize:
             self._note(call)
             self._second_copy(request)
         if call.is_again and is_new:
@@ -456,12 +444,6 @@ class Network:
         self._world.deliver(call.process, replied)
 
 
-def _is_repeatable(request: m.Write) -> bool:
-    """True if a second copy changes nothing more. A repeated amend of size after a fill would add
-    to it (S13), which no client could survive."""
-    return not isinstance(request, m.AmendResting) or request.amend.qty is None
-
-
 _GARBLED: Final = (
     *((200, text) for text in (b"", b'{"order": {"qty": 1', b"{}{", b"\xff\xfe{}")),
     (502, b"<html><body><h1>502 Bad Gateway</h1></body></html>"),
@@ -495,9 +477,8 @@ def spoiled_read(
             return m.Ok(replace(body, orders=(_odd(first, rng), *others)))
         case "odd_status", m.OrderBody() if body.order.status in model.RESTING:
             return m.Ok(m.OrderBody(_odd(body.order, rng)))
-        case (
-            "cursor_repeated",
-            m.OrdersBody() | m.FillsBody() | m.PositionsBody() | m.SeriesBody(),
+        case "cursor_repeated", (
+            m.OrdersBody() | m.FillsBody() | m.PositionsBody() | m.SeriesBody()
         ) if cursor and body.cursor:
             return m.Ok(replace(body, cursor=cursor))
     return None
