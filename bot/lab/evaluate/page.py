@@ -176,7 +176,7 @@ def page(found: Comparison) -> str:
     for world in found.worlds:
         figures.append(_frontier(found, world))
         if found.claims:
-            figures.append(_differences(found, world))
+            figures.append(_gains(found, world))
     drawn = panel("figures", "Figures", columns(figures, 2))
     return html_page(title, f"{drawn}{html_tables(markdown(found))}")
 
@@ -206,7 +206,7 @@ def _drawn(plot: Plot, line: FrontierRow, css: str) -> tuple[str, str, float, st
     return line.entry, "ink hue", points[-1].edge, css
 
 
-def _differences(found: Comparison, world: str) -> str:
+def _gains(found: Comparison, world: str) -> str:
     worst, rows = _worst_cells(found), []
     for claim in found.claims:
         if claim.world == world:
@@ -216,8 +216,8 @@ def _differences(found: Comparison, world: str) -> str:
 
 
 def gains(title: str, counted: str, rows: Sequence[tuple[str, str, Interval]]) -> str:
-    """A row for each gain as (name, text when it is pointed at, gain), with its interval. The ends
-    are infinite where there are few cases; the line then ends with the area."""
+    """rows: name, text under the pointer, gain. An infinite end of an interval is drawn to the edge
+    of the area."""
     across = span_of(end for _, _, gain in rows for end in (gain.low, gain.value, gain.high))
     plot = rows_plot(across, counted, [name for name, _, _ in rows])
     for place, (_, said, gain) in enumerate(rows):
@@ -229,7 +229,7 @@ def gains(title: str, counted: str, rows: Sequence[tuple[str, str, Interval]]) -
 
 
 def html_tables(text: str) -> str:
-    """Markdown tables, headings and lines as HTML: the same rows. One with (worst) is marked."""
+    """Markdown tables, headings and lines as HTML. A row with (worst) is marked."""
     above, *sections = f"\n{text}".split("\n### ")
     inner = [_blocks("Findings", above)]
     for place, section in enumerate(sections):

@@ -1,4 +1,4 @@
-"""Samples a trader's run for its report: a replayed journal or a backtest. It decides nothing."""
+"""Samples a trader's run for its report: a replayed journal or a backtest."""
 
 import zlib
 from collections import Counter
@@ -36,12 +36,10 @@ _PRINTS_KEPT: Final = 4_096
 
 
 class Sampler:
-    """Fills a session; see `bot.lab.report.session` for what its values say."""
-
     def __init__(
         self, trader: Trader, *, most: int | None = MOMENTS_MAX, every_s: float = 1.0
     ) -> None:
-        """most: moments, an even number, None for any; every_s: seconds between two at least."""
+        """most: moments, an even number, None for any number. every_s: seconds between them."""
         self._trader = trader
         self._most = most
         self.session = Session(every_ns=round(every_s * NS_PER_SECOND))
@@ -58,7 +56,7 @@ class Sampler:
     # --- what happens -----------------------------------------------------------------------------
 
     def on_event(self, event: m.Event, effects: Iterable[m.Effect], at_ns: int) -> None:
-        """The trader has taken an event in and asked for these effects, notes among them."""
+        """effects: with the notes."""
         session = self.session
         session.events += 1
         session.begun_ns = session.begun_ns or at_ns
@@ -94,7 +92,7 @@ class Sampler:
                     self._shown[fill.fill_id] = fill
 
     def _print(self, seen: m.Trade) -> None:
-        """Prints by the venue's time; one that is shown twice counts once."""
+        """A print that is shown twice counts once."""
         if seen.trade_id in self._printed:
             return
         self._printed[seen.trade_id] = None
@@ -141,12 +139,11 @@ class Sampler:
 
     def _rung(self, market_id: MarketId, ticker: str) -> int:
         """The place of a rung; it gets one when it is seen first."""
-        place = self._place_of.get(market_id)
-        if place is None:
-            place = self._place_of[market_id] = len(self.session.rungs)
+        if market_id not in self._place_of:
+            self._place_of[market_id] = len(self.session.rungs)
             self.session.rungs.append(SeenMarket(market_id, ticker))
             self.session.uptime.append((Uptime(), Uptime()))
-        return place
+        return self._place_of[market_id]
 
     # --- once a second ----------------------------------------------------------------------------
 
@@ -165,7 +162,7 @@ class Sampler:
                     self._worth[market] = (worth, yes_qty - no_qty)
 
     def _look_for_payouts(self) -> None:
-        """A rung that has just paid: its last move, from its worth at most a second before, is
+        """The last move of a rung that has just paid, from its worth a second before at most, is
         settlement."""
         pnl = self._trader.quoting.pnl
         for market_id in [each for each in self._worth if pnl.is_settled(each)]:
@@ -175,7 +172,7 @@ class Sampler:
             self._settlement_millicents += net_qty * (paid - worth)
 
     def _up(self, rung: TraderRung, orders: Iterable[OwnOrder], passed_ns: int) -> None:
-        """The time since the last look counts as it is now; none in which no order was taken."""
+        """The time since the last look counts as it is now."""
         place = self._rung(rung.market_id, rung.market.ticker)
         if self._trader.phase is Phase.STARTING or not rung.is_active:
             return
@@ -226,7 +223,7 @@ class Sampler:
         )
 
     def close(self) -> Session:
-        """The session with its last moment and the account at the end; once."""
+        """With the last moment and the account at the end; call it once."""
         session = self.session
         self._look(session.until_ns)
         report = self._trader.report(session.until_ns)

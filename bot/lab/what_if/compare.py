@@ -1,8 +1,5 @@
-"""A journalled run with another configuration: what happened, the model's error, the difference.
-
-Three rows per queue model: what happened; the model with the run's own configuration, which shows
-its error; the model with the other one. A difference of the last two is worth as much as the model.
-"""
+"""A journalled run with another configuration: what happened, the model with the run's own
+configuration, which shows its error, and the model with the other one."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,11 +27,9 @@ Progress = Callable[[str, int, int], None]
 
 
 class ModelResult(Struct, frozen=True):
-    """The model's result of the run under one reading."""
-
-    reading: str
-    unchanged: RunFigures  # of the configuration that it had
-    changed: RunFigures | None  # of the other one, None where none was wanted
+    reading: str  # the queue model
+    unchanged: RunFigures
+    changed: RunFigures | None  # None where no change was wanted
 
 
 class ModelTerms(Struct, frozen=True):
@@ -46,9 +41,6 @@ class ModelTerms(Struct, frozen=True):
 
 
 class WhatIfResult(Struct, frozen=True, kw_only=True):
-    """All of it. short_qty: shares of ours that books should have shown and did not: 0 where the
-    market without us is known exactly."""
-
     nonce: str
     beside: tuple[Ticker, ...]  # the other series of its process then, which are missing
     segments: tuple[str, ...]
@@ -61,7 +53,7 @@ class WhatIfResult(Struct, frozen=True, kw_only=True):
     played: tuple[ModelResult, ...]
     records: int
     given_back: int  # prints that filled us then
-    short_qty: int
+    short_qty: int  # shares of ours that books should have shown and did not
     feed_ns: int
     write_ns: int
     terms: ModelTerms
@@ -79,9 +71,8 @@ def compare(
     until: Until,
     progress: Progress = lambda _what, _done, _of: None,
 ) -> WhatIfResult:
-    """Run it as configured and otherwise. again: the run, not replayed yet. had: its configuration.
-    Raises ConfigFault, JournalFault for a run that cannot be replayed or saw no market, and
-    Stalled."""
+    """again: the run, not replayed yet. had: its configuration. Raises ConfigFault, JournalFault
+    for a run that cannot be replayed or saw no market, and Stalled."""
     began_s = time.process_time()
     wanted = None if trial.is_empty else trial.on(had)
     market = read_market(placed_entries(run.paths), beside_of(run), until, ends_at_payout=True)
@@ -287,7 +278,7 @@ def _troubles(name: str, of: RunFigures | None) -> Iterator[str]:
 
 
 def _doubts(happened: RunFigures, played: ModelResult) -> Sequence[str]:
-    """True if the difference in profit is beyond the model's own error."""
+    """A note where the difference in profit is within the model's error."""
     number = _profit("profit")
     then, same = number(happened), number(played.unchanged)
     other = None if played.changed is None else number(played.changed)
