@@ -276,8 +276,6 @@ class _Reader:
             case m.Started() as started:
                 self.end_run()
                 self._begin_run(started.boot_nonce)
-            case _:
-                pass
 
     def end_run(self) -> None:
         for row in self._asked.values():
@@ -331,8 +329,6 @@ class _Reader:
                         row["price"] = canonical(known.outcome, price)
             case m.ReadBook() as request:
                 row |= self._of(at_ns, request.market_id)
-            case _:
-                pass
         self._asked[send.request_id] = row
 
     def _replied(self, at_ns: int, replied: m.Response) -> None:
@@ -358,8 +354,6 @@ class _Reader:
             case m.Ok(body=m.FillsBody(fills=fills)):
                 for fill in reversed(fills):
                     self._filled(at_ns, fill)
-            case _:
-                pass
 
     def _filled(self, at_ns: int, fill: model.Fill) -> None:
         if fill.fill_id in self._fills:

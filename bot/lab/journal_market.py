@@ -113,8 +113,6 @@ class JournalMarket:
                     if position.market_id is not None
                     and position.outcome is not model.ShownOutcome.UNKNOWN
                 ]
-            case _:
-                pass
 
     def _listed(self, at_ns: int, event: model.Event) -> None:
         self.events.setdefault(event.event_ticker, event)

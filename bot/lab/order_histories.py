@@ -132,8 +132,6 @@ class OrderHistories:
             case m.CreateResolved(client_order_id=name, order_id=order_id) if order_id is not None:
                 if name in self._by_client:
                     self._named(self._by_client[name], order_id)
-            case _:
-                pass
 
     def _left(self, by: Head | m.Started) -> list[OrderHistory]:
         """The orders that an earlier run left."""

@@ -128,8 +128,6 @@ class OwnOrders:
             case m.FillsBody(fills=fills):
                 for fill in fills:
                     self._on_fill(fill)
-            case _:
-                pass
 
     def _on_order(self, order: model.Order) -> None:
         own = outcome_and_side(order)

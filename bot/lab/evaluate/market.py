@@ -109,8 +109,6 @@ class TrueValueMarket:
                         self.resting[event.order.order_id] = event.order
                 case v.FillBooked() if event.user_id == MAKER:
                     self.account.on_fill(event)
-                case _:
-                    pass
 
     def execute_write(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
         return exchange.execute(command, now_ns)

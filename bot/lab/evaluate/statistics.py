@@ -117,9 +117,9 @@ def _beyond_rounding(deviations: Floats, rows: Floats) -> Floats:
     return np.where(deviations > least, deviations, 0.0)
 
 
-def resamples(count: int, times: int = RESAMPLES, seed: int = _SEED) -> Ints:
+def resamples(count: int, times: int = RESAMPLES) -> Ints:
     """`times` draws of `count` places with replacement."""
-    rng = np.random.Generator(np.random.PCG64([seed, count]))
+    rng = np.random.Generator(np.random.PCG64([_SEED, count]))
     return rng.integers(0, count, (times, count))
 
 
