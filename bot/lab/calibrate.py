@@ -58,8 +58,6 @@ class Forecast(msgspec.Struct, frozen=True):
 
 
 class NextPrint(msgspec.Struct, frozen=True):
-    """How far one way was off from the rung's next trade."""
-
     way: str
     count: int
     rms_cents: float
@@ -154,7 +152,6 @@ class _Ladder:
     """One ladder; its event closes when a backtest resolves it."""
 
     def __init__(self, tape: Tape, values: Sequence[tuple[int, str]]) -> None:
-        """values: implied ones."""
         count = len(tape.rungs)
         self.prints: list[tuple[_Three, int]] = []  # forecasts before each trade, and its price
         self._tape = tape

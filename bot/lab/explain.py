@@ -126,8 +126,6 @@ class StrategyRecorder:
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """The fair value of the rung by the fitted curve."""
-
     value_cents: float
     sd_cents: float
     variance: float  # of the value, cents squared
@@ -154,8 +152,6 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class NeighbourOrder(msgspec.Struct, frozen=True):
-    """Another order of ours on that side of the rung at that time."""
-
     client_order_id: ClientOrderId
     price: Price
     qty: Qty
@@ -175,8 +171,6 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """The rate limit token of a request."""
-
     key: str
     lane: str
     before: int | None  # in the bucket
@@ -230,7 +224,7 @@ class _Decided(msgspec.Struct):
 
 class Explainer:
     def __init__(self, run: Run, remake: Remake) -> None:
-        """Raises JournalFault as `replayer_of` does."""
+        """Raises JournalFault."""
         self._askers = StrategyRecorder()
         self._again = replayer_of(run, remake, around=self._askers.around)
         self._rungs: dict[MarketId, MarketQuoter] = {}

@@ -146,8 +146,6 @@ KINDS: Final[Mapping[str, type[CsvSheet] | type[ParquetSheet]]] = {
 
 
 class Sheets:
-    """The tables of an export, each in every wanted kind of file."""
-
     def __init__(self) -> None:
         self.rows = dict.fromkeys(COLUMNS, 0)  # of each so far
         self.sheets: dict[str, list[CsvSheet | ParquetSheet]] = {name: [] for name in COLUMNS}

@@ -193,7 +193,6 @@ def _sessions(source: Source, every_s: float, config: Source | None) -> list[Ses
 
 
 def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """It changes when the journal does."""
     files = sorted(path.glob("journal-*")) if path.is_dir() else [path] if path.exists() else []
     return tuple((file.name, (at := file.stat()).st_size, at.st_mtime_ns) for file in files)
 

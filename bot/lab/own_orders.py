@@ -171,7 +171,6 @@ class OwnOrders:
         )
 
     def drop_before(self, before_ns: int) -> None:
-        """Drop orders that no longer rested at this venue time, and older fills."""
         lasts = {change.order_id: change for change in self.changes()}
         for order_id, last in lasts.items():
             if last.at_ns < before_ns and not last.qty:

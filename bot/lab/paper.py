@@ -106,7 +106,7 @@ class PaperExchange:
         self.exchange.read_all(self.clock.exchange_ns())
 
     def _go_on(self, folder: Path) -> bool:
-        """Apply the log of a folder, then append to it. True if it has commands."""
+        """True if the log of the folder has commands."""
         self._state = StateDir.open(folder)
         applied = 0
         for applied, entry in enumerate(self._state.entries(0), 1):

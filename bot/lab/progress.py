@@ -13,8 +13,6 @@ def no_progress(_rows: int) -> None:
 
 
 class Counted:
-    """Counts over any number of passes."""
-
     def __init__(self, progress: Progress = no_progress) -> None:
         self._progress = progress
         self._passed = 0

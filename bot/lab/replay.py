@@ -50,8 +50,6 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The first effect that differs."""
-
     nth: int  # of those of its event, from 1
     then: m.Effect | None  # as the journal has it
     now: m.Effect | None  # as it is made again; None on the side that has no more
@@ -92,8 +90,6 @@ class Replayed(msgspec.Struct, frozen=True):
 
 
 class Replayer:
-    """A run and the trader that gets its events again."""
-
     def __init__(
         self,
         run: Run,
@@ -160,7 +156,6 @@ class Replayer:
 
     @property
     def unwritten(self) -> int:
-        """Effects of the last event that the journal does not hold yet."""
         return len(self._made) - self._compared
 
     def steps(self, until: Until = TO_THE_END) -> Iterator[Step]:

@@ -67,8 +67,6 @@ class Placed(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One event of a replayed run."""
-
     placed: Placed
     effects: tuple[m.Effect, ...]  # notes too
 
@@ -212,7 +210,6 @@ def is_recording(run: Run) -> bool:
 
 
 def beside_of(run: Run) -> tuple[Ticker, ...]:
-    """The other series of its process."""
     configured = run.started.configured
     return () if configured is None else configured.settings.other_series
 

@@ -129,7 +129,6 @@ class CandidateRun:
         return True
 
     def stop_trading(self, why: str) -> None:
-        """Cancel its orders, keep its inventory."""
         self.stopped = why
         self._run.deliver([m.StopRequested(why)])
 
@@ -172,7 +171,6 @@ class Shadow:
     """All candidates of one run, each under the cautious queue models."""
 
     def __init__(self, candidates: Sequence[Candidate], settings: TraderSettings) -> None:
-        """settings: where the journal does not say them."""
         self._candidates = candidates
         self._settings = settings
         self._own = OwnOrders()
@@ -274,7 +272,7 @@ class Shadow:
 def shadow_reports(
     run: Run, candidates: Sequence[Candidate], settings: TraderSettings
 ) -> tuple[ShadowReport, ...]:
-    """The scores of candidates in a past run. Raises JournalFault."""
+    """Raises JournalFault."""
     shadow = Shadow(candidates, settings)
     for placed in placed_entries(run.paths):
         shadow.on_entry(placed.entry.at_ns, placed.entry.message)

@@ -337,7 +337,6 @@ def _answer(event: GivenEvent, exposure: Exposure, bounds: Bounds) -> EventAnswe
 
 
 def _outcome_names(labels: Sequence[str]) -> list[str]:
-    """Of the n + 1 outcomes, the lowest first."""
     if len(labels) == 1:
         return [f"{labels[0]}: no", f"{labels[0]}: yes"]
     between = [f"{low} to {high}" for low, high in itertools.pairwise(labels)]

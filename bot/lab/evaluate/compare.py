@@ -80,8 +80,6 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overall(msgspec.Struct, frozen=True, kw_only=True):
-    """The champion against another in all worlds."""
-
     rival: str
     gain: Interval  # as in `Claim`, on average of the worlds, the same seeds resampled in each
     above: int  # above, below: worlds in which the whole interval lies there
@@ -329,6 +327,5 @@ def _budgets(cells: dict[tuple[str, str], _Cell], places: stats.Ints) -> list[Bu
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    """0 of nothing."""
     part, whole = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
     return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)

@@ -243,7 +243,6 @@ class DrawnCrowd:
             trade(user, market, now_ns, buys=False, price=dear[0], qty=act.qty)
 
     def _visit(self, act: Visit, now_ns: int) -> None:
-        """A maker moves its two orders; it never crosses the book knowingly."""
         best_bid, best_ask = self._venue.best(self._venue.markets[act.rung])
         bid, ask = act.bid, act.ask
         if bid is not None and best_ask is not None:

@@ -64,7 +64,7 @@ class RunStore(Generic[T]):
                 self.results[row.key] = msgspec.json.decode(row.result, type=kind)
 
     def put(self, key: str, result: T) -> None:
-        """Raises NotKept where the file cannot be written."""
+        """Raises NotKept."""
         self.results[key] = result
         if self._path is not None:
             line = msgspec.json.encode({"key": key, "result": result})

@@ -97,8 +97,6 @@ STEP_NS: Final = 10 * NS_PER_SECOND
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of the grid, and the size of a run in it."""
-
     theme: bool = False
     flow: TakerMix = TakerMix.BASE
     fees: int = 1  # fees, latency: times the reference's
@@ -193,7 +191,7 @@ def seeds_named(text: str) -> range:
 
 
 def is_held_out(seeds: range) -> bool:
-    """True if any of them is."""
+    """True if any seed is."""
     return seeds.start < HOLDOUT.stop and seeds.stop > HOLDOUT.start
 
 
@@ -243,7 +241,6 @@ POINT_NS: Final = STEP_NS // GRID
 
 
 def stream(seed: int, name: str) -> np.random.Generator:
-    """The same on every machine."""
     return np.random.Generator(np.random.PCG64([seed, _STREAMS.index(name)]))
 
 
@@ -363,8 +360,6 @@ class Look(NamedTuple):
 
 
 class Published(NamedTuple):
-    """An implied value."""
-
     value_dollars: float
     confidence: float  # 0 to 1
 

@@ -44,12 +44,10 @@ class Interval(msgspec.Struct, frozen=True):
 
     @property
     def low(self) -> float:
-        """Minus infinity where there is no end."""
         return -math.inf if self.least is None else self.least
 
     @property
     def high(self) -> float:
-        """Infinity where there is no end."""
         return math.inf if self.most is None else self.most
 
 
@@ -96,7 +94,6 @@ class Sample(NamedTuple):
         return found
 
     def ratios(self) -> Floats:
-        """Mean by standard deviation, by setting; 0 where nothing varies."""
         means, sds = self.means(), self.sds()
         return np.divide(means, sds, out=np.zeros_like(means), where=sds > 0)
 
@@ -141,7 +138,6 @@ def interval(value: float, drawn: Floats, cases: int) -> Interval:
 
 
 def _wider(cases: int) -> float:
-    """The ratio of Student's 95 % interval of a mean to the bootstrap's."""
     z, free = _NORMAL.inv_cdf(0.975), cases - 1
     t = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
     t += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * free**3)
@@ -154,7 +150,6 @@ def mean_difference(first: Floats, second: Floats, places: Ints) -> Interval:
 
 
 def ratios(rows: Floats) -> Floats:
-    """Mean by standard deviation of each row; 0 where nothing varies."""
     return Sample.of_profits(rows).ratios()
 
 

@@ -40,8 +40,6 @@ Line = tuple[str, str, str, Sequence[float]]  # name (empty for none), style, CS
 
 
 class TimeAxis:
-    """One axis of time for several sessions, each from its own beginning."""
-
     def __init__(self, sessions: Sequence[Session]) -> None:
         longest = max((each.seconds for each in sessions), default=1.0) or 1.0
         self._unit, self._unit_s = "s", 1

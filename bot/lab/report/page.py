@@ -31,8 +31,6 @@ EVENTS_DRAWN_MAX: Final = 3  # events of a backtest that have figures; all of th
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Sessions side by side, each with its label."""
-
     title: str
     labels: tuple[str, ...]
     sessions: tuple[Session, ...]
@@ -58,7 +56,7 @@ def report(sessions: Sequence[Session]) -> str:
 
 
 def compared(first: Sequence[Session], second: Sequence[Session]) -> str:
-    """Two sources side by side. Raises ReportFault when nothing of theirs pairs."""
+    """Raises ReportFault when nothing pairs."""
     groups = [
         Group(name, (f"A: {one.name}", f"B: {other.name}"), (one, other), compared=True)
         for name, one, other in pairs(first, second)
@@ -343,7 +341,6 @@ def _sent(session: Session, kind: str) -> int:
 
 
 def _uptime(session: Session) -> float | None:
-    """Percent of the time on target, over all rungs and sides."""
     parts = [up.parts for pair in session.uptime for up in pair]
     whole = sum(map(sum, parts))
     return 100 * sum(on_target for on_target, _, _ in parts) / whole if whole else None

@@ -92,7 +92,6 @@ class Sampler:
                     self._shown[fill.fill_id] = fill
 
     def _print(self, seen: m.Trade) -> None:
-        """A print that is shown twice counts once."""
         if seen.trade_id in self._printed:
             return
         self._printed[seen.trade_id] = None
@@ -138,7 +137,6 @@ class Sampler:
         self.session.fills.append(made)
 
     def _rung(self, market_id: MarketId, ticker: str) -> int:
-        """The place of a rung; it gets one when it is seen first."""
         if market_id not in self._place_of:
             self._place_of[market_id] = len(self.session.rungs)
             self.session.rungs.append(SeenMarket(market_id, ticker))

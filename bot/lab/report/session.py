@@ -292,7 +292,6 @@ def plain(session: Session) -> dict[str, object]:
 
 
 def findings(session: Session) -> list[str]:
-    """Warnings above the figures."""
     errors = session.strategy_errors
     notes = [session.damage] if session.damage else []
     if not (session.ended or session.damage):

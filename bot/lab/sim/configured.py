@@ -109,7 +109,6 @@ def _made(name: str, drawn: dict[str, Any]) -> Strategy:
 
 
 def strategy_of(choice: m.StrategyChoice) -> Callable[[], Strategy]:
-    """What makes the strategies of a choice. Raises as `make_strategy` does."""
     drawn = msgspec.json.decode(choice.params_json)
     _made(choice.name, drawn)
     return lambda: _made(choice.name, drawn)

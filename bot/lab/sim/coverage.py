@@ -9,8 +9,6 @@ from bot.core.fault_text import fault_text
 
 
 class EventCounts:
-    """Faults, episodes and observations by name."""
-
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.faults = 0  # how many of them were faults

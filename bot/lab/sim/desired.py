@@ -59,7 +59,6 @@ def _place(market: MarketId, side: BookSide) -> BookPlace:
 
 
 def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
-    """Sides wanted smaller than the strategy answered although no limit is near."""
     out: list[str] = []
     if _is_long_to_flat(world):
         return out

@@ -57,8 +57,6 @@ Use = dict[tuple[str, str], int]
 
 
 class AuditedAccount:
-    """The series of one account, and its cash as the engine has it."""
-
     def __init__(self, loss_limit_cents: int) -> None:
         self._limit_cents = loss_limit_cents
         self.members: list[Exposure] = []
@@ -76,7 +74,6 @@ class AuditedAccount:
         return sum(each.flight.count() for each in self.members)
 
     def leaves_alone(self, member: "Exposure", request: m.CancelResting | m.AmendResting) -> None:
-        """B6."""
         others = (each for each in self.members if each is not member)
         alone = not any(request.order_id in each.truth.names for each in others)
         check(alone, "B6", f"{request} is about an order of another series")
@@ -332,7 +329,6 @@ class Auditor:
             self._coverage.hit("late_fill")
 
     def _cents(self, fill: v.FillBooked) -> int:
-        """The cash of a fill, below zero for a purchase."""
         sign = -1 if fill.side is Side.BUY else 1
         fee_cents = fill.fee_cents + (fill.fill_id in self._dearer)
         return sign * fill.qty * fill.outcome_price - fee_cents
@@ -413,7 +409,6 @@ class Auditor:
         check(few, "B1", f"{count} orders in the slot of {order}")
 
     def _crosses_nothing(self, market: MarketId, outcome: Outcome, side: Side, price: int) -> None:
-        """B11."""
         level = level_of(outcome, price)
         is_bid = (outcome is Outcome.YES) == (side is Side.BUY)
         for each in self.flight.possible(market):

@@ -40,7 +40,6 @@ class Inheritance:
         }
 
     def on_adopted(self, effect: m.OrdersAdopted) -> None:
-        """B6."""
         strange = [each for each in effect.order_ids if each not in self._known]
         check(not strange, "B6", f"taken over, and in no journal: {strange}")
         kept = not effect.order_ids or self._keeps
@@ -98,8 +97,6 @@ _GAP_NS: Final = 250 * MS
 
 
 class _DeliveredBook:
-    """A rung's book as it reached the bot."""
-
     def __init__(self) -> None:
         self.book: tuple[Levels, Levels] = ((), ())
         self.ts_ns: int | None = None

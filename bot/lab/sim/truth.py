@@ -62,8 +62,6 @@ def may_rest(order: QtyOrder | v.OrderState) -> bool:
 
 @dataclass
 class Truth:
-    """The maker's account."""
-
     cash: dict[Ticker, int] = field(default_factory=dict)
     paid: dict[Ticker, int] = field(default_factory=dict)  # the part of it that is payouts
     held: dict[tuple[MarketId, Outcome], int] = field(default_factory=dict)
@@ -121,14 +119,11 @@ class Fees:
         self._rate_units = round(float(rate) * _RATE_UNITS)
 
     def fee_cents(self, price: int, qty: int) -> int:
-        """The fee of a whole fill in cents, rounded up."""
         exact = self._rate_units * qty * price * (DOLLAR - price)
         return -(-exact // (_RATE_UNITS * DOLLAR))
 
 
 class Possible:
-    """One order of the bot that may be live."""
-
     __slots__ = ("is_bid", "is_buy", "levels", "outcome", "price", "qty", "rests")
 
     def __init__(self, order: QtyOrder | v.OrderState, qty: int) -> None:
@@ -154,8 +149,6 @@ class Possible:
 
 
 class Flight:
-    """The writes of every life of the bot."""
-
     def __init__(self, truth: Truth, markets: Iterable[MarketId]) -> None:
         self._truth = truth
         self.bodies: dict[ClientOrderId, bytes] = {}  # what each create was sent as

@@ -219,8 +219,6 @@ _ENDED_AMEND: Final = {
 
 
 class OtherReadings(GapReading):
-    """The readings that a seed has drawn."""
-
     def __init__(self, scenario: SimScenario, exchange: Exchange) -> None:
         self._variant = scenario.variant
         self._rates = FeeRate.parse(scenario.fee_rate), FeeRate.parse(scenario.maker_fee_rate)
@@ -343,7 +341,6 @@ class OtherReadings(GapReading):
         return event
 
     def order_of(self, order_id: OrderId) -> v.OrderState | None:
-        """The order of an id, current or earlier."""
         if order_id in self._over:
             return self._over[order_id]
         order = self._exchange.engine.order(self._engines.get(order_id, order_id))

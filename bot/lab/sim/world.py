@@ -99,7 +99,6 @@ class SimulatedWorld:
         self.driver.schedule_after(delay_ns, act)
 
     def wait(self, for_ns: int, is_done: Callable[[], bool] | None = None) -> bool:
-        """Go on for so long, or until that is done. Returns whether it is."""
         return self.driver.run_until(self.now_ns + for_ns, is_done)
 
     # --- the process ------------------------------------------------------------------------------

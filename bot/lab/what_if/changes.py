@@ -30,8 +30,6 @@ class Wanted(Struct, frozen=True):
 
 
 class Trial:
-    """Sets of keys, and perhaps a file, to be tried on a run's configuration."""
-
     def __init__(self, sets: Sequence[str], file: Path | None, folder: Path) -> None:
         """sets: texts such as `throttle.dwell_ms=200`. file: replaces the run's configuration.
         folder: where paths of strategy files start. Raises ConfigFault."""
@@ -44,7 +42,7 @@ class Trial:
         return not self._sets and self.file is None
 
     def on(self, then: m.Configuration) -> Wanted:
-        """It on a configuration. Raises ConfigFault with everything that is wrong."""
+        """Raises ConfigFault with everything that is wrong."""
         had = _finished(_source(then, self._folder))
         base = had.source if self.file is None else read_draft(self.file).source
         wanted = _finished(self._with_sets(base))

@@ -126,7 +126,6 @@ def compare(
 def _happened(
     run: Run, again: Replayer, market: JournalMarket, until: Until, progress: Progress
 ) -> RunFigures:
-    """Raises JournalFault when the run cannot be replayed."""
     upto = Until(min(market.ended_ns, until.at_ns), until.number, until.place)
     found = replay(again, upto, lambda done: progress("what happened", done, 0))
     if found.difference is not None:

@@ -37,8 +37,6 @@ _HOUR_NS: Final = 3600 * NS_PER_SECOND
 
 
 class Quoted(msgspec.Struct, frozen=True):
-    """One side of a rung over a run."""
-
     ticker: Ticker
     side: str
     present: float  # the part of the time in which anything of ours rested there, 0 to 1
@@ -296,7 +294,6 @@ class WhatIfMarket(LiveMarket):
     def _endow(
         self, place: int, market_id: MarketId, outcome: Outcome, qty: int, now_ns: int
     ) -> None:
-        """Inventory without a change of cash."""
         self.exchange.execute(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
         name = ClientOrderId(f"held-{place}")
         bought = QtyOrder(market_id, outcome, Side.BUY, _EVEN, Qty(qty), TimeInForce.GTC, name)
