@@ -25,7 +25,7 @@ from bot.core.risk.trim import Trim
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
-from bot.lab.order_histories import CHANNEL, Frame, OrderHistory, OrderRequest
+from bot.lab.order_histories import CHANNEL, Frame, OrderHistory, OrderRequest, frame_of
 from bot.lab.replay import replayer_of
 from bot.lab.session import Place, Placed, Run, Step, placed_entries
 from bot.strategy.api import EventView, Levels, Quote, Quotes, Strategy, Take, checked
@@ -296,50 +296,34 @@ class Explainer:
             yield step
 
     def _follow(self, step: Step) -> None:
-        message = step.placed.entry.message
-        if isinstance(message, m.Tick):
-            self._look_for_decisions(step)
-            return
-        if isinstance(message, m.BookUpdate):
-            self._saw(message, step.placed, CHANNEL)
-        elif isinstance(message, m.Response) and isinstance(message.answer, m.Ok):
-            body = message.answer.body
-            if isinstance(body, m.SeriesBody):
-                self._rungs = {
-                    rung.market_id: rung
-                    for ladder in self.trader.quoting.ladders
-                    for rung in ladder.rungs
-                }
-            elif isinstance(body, m.BookBody):
-                seen = frame_of_read(body.book)
-                if seen is not None:
-                    self._saw(seen, step.placed, "read of the book")
+        match step.placed.entry.message:
+            case m.Tick():
+                self._look_for_decisions()
+            case m.BookUpdate() as seen:
+                self._saw(seen, step.placed, CHANNEL)
+            case m.Response(answer=m.Ok(body=m.SeriesBody())):
+                ladders = self.trader.quoting.ladders
+                self._rungs = {rung.market_id: rung for each in ladders for rung in each.rungs}
+            case m.Response(answer=m.Ok(body=m.BookBody(book=book))):
+                read = frame_of_read(book)
+                if read is not None:
+                    self._saw(read, step.placed, "read of the book")
 
     def _saw(self, seen: m.BookUpdate, placed: Placed, kind: str) -> None:
         rung = self._rungs.get(seen.market_id)
         # A book older than the present one changes nothing.
         if rung is not None and rung.state.ts_ns == seen.ts_ns:
-            at_ns = placed.entry.at_ns
-            self._books[seen.market_id] = Frame(
-                kind, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
-            )
+            self._books[seen.market_id] = frame_of(kind, placed, seen)
 
-    def _look_for_decisions(self, step: Step) -> None:
+    def _look_for_decisions(self) -> None:
         for ladder in self.trader.quoting.ladders:
             ticker = ladder.event.event_ticker
             before = self._decided.get(ticker)
             if ladder.decided_ns and (before is None or before.at_ns != ladder.decided_ns):
                 asked = self._askers.strategy_of(ticker)
                 calls = 0 if asked is None else asked.calls
-                self._decided[ticker] = _Decided(
-                    ladder.decided_ns,
-                    calls != self._calls.get(ticker, 0),
-                    {
-                        rung.market_id: self._books[rung.market_id]
-                        for rung in ladder.rungs
-                        if rung.market_id in self._books
-                    },
-                )
+                was_asked = calls != self._calls.get(ticker, 0)
+                self._decided[ticker] = _Decided(ladder.decided_ns, was_asked, self._books.copy())
                 self._calls[ticker] = calls
 
     # --- tokens and limits at the instant ---------------------------------------------------------

@@ -35,6 +35,11 @@ class Frame(msgspec.Struct, frozen=True):
     asks: m.Levels
 
 
+def frame_of(kind: str, placed: Placed, seen: m.BookUpdate) -> Frame:
+    at_ns = placed.entry.at_ns
+    return Frame(kind, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks)
+
+
 class OrderRequest(msgspec.Struct, kw_only=True):
     """One request about an order."""
 
@@ -115,10 +120,8 @@ class OrderHistories:
     def on_entry(self, placed: Placed) -> None:
         at_ns = placed.entry.at_ns
         match placed.entry.message:
-            case m.BookUpdate(market_id=market_id) as seen:
-                self._frames[market_id] = Frame(
-                    CHANNEL, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
-                )
+            case m.BookUpdate() as seen:
+                self._frames[seen.market_id] = frame_of(CHANNEL, placed, seen)
             case m.Send() as send:
                 self._sent(send, placed)
             case m.Response(request_id=number, answer=answer):

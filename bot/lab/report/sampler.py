@@ -11,7 +11,7 @@ from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import kind_of
 from bot.core.planning.diff import sides_on_target
 from bot.core.quoting.event_quoter import MarketQuoter as TraderRung
-from bot.core.report import Phase, Report, RungReport
+from bot.core.report import Phase, ProfitRow, Report, RungReport
 from bot.core.trader import Trader
 from bot.lab.report.session import (
     Answers,
@@ -31,6 +31,7 @@ from venue.wire.names import MarketId
 MOMENTS_MAX: Final = 200
 KINDS: Final = ("create", "amend", "cancel", "read")
 STRETCH_NS: Final = 10 * NS_PER_SECOND  # prints are digested for so long together
+_NO_PROFIT: Final = ProfitRow("", 0, 0, 0, 0, 0, 0, 0, ())
 _LOOK_NS: Final = NS_PER_SECOND
 _PRINTS_KEPT: Final = 4_096
 
@@ -201,19 +202,17 @@ class Sampler:
         self._due_ns = session.moments[-1].at_ns + session.every_ns
 
     def _moment(self, report: Report, levels: tuple[MarketSample, ...]) -> SessionSample:
-        total = None if report.profit is None else report.profit.total
+        total = _NO_PROFIT if report.profit is None else report.profit.total
         sent = report.counters.requests
         return SessionSample(
             at_ns=report.now_ns,
             phase=str(report.phase),
-            profit_millicents=0 if total is None else total.profit_millicents,
-            spread_millicents=0 if total is None else total.spread_millicents,
-            adverse_millicents=0 if total is None else total.adverse_millicents,
-            drift_millicents=0
-            if total is None
-            else total.drift_millicents - self._settlement_millicents,
+            profit_millicents=total.profit_millicents,
+            spread_millicents=total.spread_millicents,
+            adverse_millicents=total.adverse_millicents,
+            drift_millicents=total.drift_millicents - self._settlement_millicents,
             settlement_millicents=self._settlement_millicents,
-            fees_cents=0 if total is None else total.fees_cents,
+            fees_cents=total.fees_cents,
             worst_cents=report.worst_case_cents,
             limit_cents=report.worst_case_limit_cents,
             requests=(sent["create"], sent["amend"], sent["cancel"], sent["read"]),

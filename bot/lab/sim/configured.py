@@ -169,6 +169,7 @@ def _valid(risk: RiskSettings, limits: Mapping[str, int]) -> RiskSettings:
 
 
 _FAT = 100_000
+_ANY_FAULT = Exception
 STRATEGY_FAULTS = ("tantrum", "fat_finger", "mad_strategy", "greed")
 
 
@@ -227,7 +228,7 @@ class FaultyStrategy(Strategy):
         """What the inner strategy wants; its own faults are counted. Raises as it does."""
         try:
             wanted = self._inner.quote(view)
-        except Exception as fault:
+        except _ANY_FAULT as fault:
             self._coverage.strategy_fault(fault)
             raise
         try:

@@ -2,20 +2,18 @@
 
 import random
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import GapReading
 from bot.lab.sim.scenario import SECOND
+from bot.lab.sim.transport import World
 from venue.engine.messages import OrderState
 from venue.wire import model
 from venue.wire.money import Cents, Outcome, Price, Qty
 from venue.wire.names import MarketId, OrderId
-
-if TYPE_CHECKING:
-    from bot.lab.sim.world import SimulatedWorld
 
 _BEGINS_S: Final = (4.0, 14.0)
 _AGAIN_NS: Final = SECOND
@@ -29,7 +27,7 @@ _STEPPED: Final = "venue_clock_stepped"
 
 
 class Contradictor(GapReading):
-    def __init__(self, world: "SimulatedWorld") -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
         self._kind = world.scenario.contradiction
         self._rng = random.Random(f"{self._kind} {world.scenario.seed}")
@@ -146,6 +144,7 @@ class Contradictor(GapReading):
                 return len(truth.fills) > known
             case "foreign_response":
                 world.network.foreign_replies = _REPLIES
+                world.network.on_foreign_reply = self.mark_first_sign
             case "stamps_run_backwards":
                 world.crowd.takes = False
                 self._step_back()

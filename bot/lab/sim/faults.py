@@ -7,21 +7,19 @@ stream of its own, so that leaving one out shifts no other.
 import random
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.configured import STRATEGY_FAULTS, StrategyFaultSpan
 from bot.lab.sim.process import Process
 from bot.lab.sim.scenario import MS, SECOND, TIMED_FAULTS
+from bot.lab.sim.transport import World
 from venue.engine import messages as v
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Side, canonical
 from venue.wire.names import MarketId, Ticker
 from venue.wire.requests import TimeInForce
-
-if TYPE_CHECKING:
-    from bot.lab.sim.world import SimulatedWorld
 
 Steps = Iterator[int]  # how long to wait, ns, until the next part of an episode
 _DURATIONS_S: Final = (0.1, 0.4, 2.0, 6.0)
@@ -46,7 +44,7 @@ _LEARNED_NS: Final = 12 * SECOND
 
 
 class FaultSchedule:
-    def __init__(self, world: "SimulatedWorld") -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
         self._rngs = {name: random.Random(f"{name} {world.scenario.seed}") for name in TIMED_FAULTS}
         self.going = 0  # how many of those begun are not over yet

@@ -8,6 +8,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder
+from bot.core.orders.outbox import kind_of
 from bot.core.orders.transitions import State
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
@@ -17,7 +18,7 @@ from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.exposure_rules import Auditor, is_looser
 from bot.lab.sim.scenario import MS
 from bot.lab.sim.traffic_rules import PULLED_NS, Decided, FeedWatch, Inheritance, Traffic
-from bot.lab.sim.truth import BookPlace, Broken, check, level_of, side_of
+from bot.lab.sim.truth import Broken, check, level_of, side_of
 from venue.engine import messages as v
 from venue.wire.money import Price
 from venue.wire.names import MarketId
@@ -268,50 +269,39 @@ class Process:
         if isinstance(request, m.ReadBook):
             self.feed.on_book_read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
-            answer = replied.answer
-            if isinstance(answer, m.Rejected):
+            if isinstance(replied.answer, m.Rejected):
                 self._auditor.flight.on_rejected(request.order)
-        elif isinstance(replied.answer, m.Unknown):
-            if isinstance(request, m.AmendResting):
-                self._coverage.hit("amend_unknown")
-            elif isinstance(request, m.CancelResting):
-                self._coverage.hit("cancel_unknown")
+        elif isinstance(replied.answer, m.Unknown) and isinstance(request, m.Write):
+            self._coverage.hit(f"{kind_of(request)}_unknown")
 
     def _on_sent(self, effect: m.Send, now_ns: int) -> None:
-        request = effect.request
+        request, truth = effect.request, self._auditor.truth
         self.traffic.audit_send(effect, now_ns)
         if self._inheritance is not None:
             self._inheritance.audit_send(request)
-        first = isinstance(request, m.Create) and not request.again
+        first = request if isinstance(request, m.Create) and not request.again else None
         if first or isinstance(request, m.AmendResting):
             check(not self._stopping, "B13", "new exposure after a stop")
             check(not self._standing, "B4", "new exposure while paused")
             check(not self.latched, "B13", "new exposure after a breaker tripped")
-            if isinstance(request, m.Create):
-                self._may_quote(request.order.market_id, now_ns)
-                if self.is_successor:
-                    self._coverage.hit("create_after_restart")
-            elif isinstance(request, m.AmendResting):
-                side = self._auditor.truth.side_of.get(request.order_id)
-                if side is not None:
-                    self._may_quote(side[0], now_ns)
+        if first:
+            self._may_quote(first.order.market_id, now_ns)
+            if self.is_successor:
+                self._coverage.hit("create_after_restart")
+        elif isinstance(request, m.AmendResting) and request.order_id in truth.side_of:
+            self._may_quote(truth.side_of[request.order_id][0], now_ns)
         self._auditor.audit_send(request)
         if first:
-            assert isinstance(request, m.Create)
-            self._reaches_no_further(side_of(request.order), request.order, request.order.price)
+            self._reaches_no_further(first.order, first.order.price)
             self._few_enough(now_ns)
-        elif isinstance(request, m.AmendResting):
-            order = self._auditor.truth.working.get(request.order_id)
-            if order is not None:
-                self._reaches_no_further(side_of(order), order, request.amend.price)
+        elif isinstance(request, m.AmendResting) and request.order_id in truth.working:
+            self._reaches_no_further(truth.working[request.order_id], request.amend.price)
 
-    def _reaches_no_further(
-        self, side: BookPlace, order: QtyOrder | v.OrderState, price: Price | None
-    ) -> None:
+    def _reaches_no_further(self, order: QtyOrder | v.OrderState, price: Price | None) -> None:
         """B3: a create, or a new price, reaches only so far through the best price of others."""
         if price is None:
             return
-        (market, is_bid), level = side, level_of(order.outcome, price)
+        (market, is_bid), level = side_of(order), level_of(order.outcome, price)
         ours = self._levels.setdefault(market, {})
         ticks = self.feed.reaches(market, is_bid, level, ours)
         ours[level] = None

@@ -1,7 +1,9 @@
 """Between bot and venue: the channel, requests and responses in flight, and their faults."""
 
 import random
-from typing import TYPE_CHECKING, Final
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
@@ -10,8 +12,20 @@ from bot.core.orders.outbox import kind_of
 from bot.io.client.answers import answer_of
 from bot.lab.exchange.assumptions import BEFALLING, FaultDraws, befall
 from bot.lab.exchange.exchange import Response, print_of, refusal
+from bot.lab.sim.configured import StrategyFaultSpan
+from bot.lab.sim.coverage import EventCounts
+from bot.lab.sim.exposure_rules import Auditor
 from bot.lab.sim.process import Process
-from bot.lab.sim.scenario import FRAME_FAULTS, MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
+from bot.lab.sim.scenario import (
+    FRAME_FAULTS,
+    MS,
+    READ_FAULTS,
+    REQUEST_FAULTS,
+    SECOND,
+    WRITE_FAULTS,
+    SimScenario,
+)
+from bot.lab.sim.venue import BuyingCrowd, SimulatedVenue
 from venue.engine import messages as v
 from venue.views.account import shown_order
 from venue.wire import model
@@ -20,18 +34,55 @@ from venue.wire.instant import is_zero
 from venue.wire.money import Qty
 from venue.wire.names import MarketId
 
-if TYPE_CHECKING:
-    from bot.lab.sim.world import SimulatedWorld
-
 _PING_NS: Final = 5 * SECOND // 2
 _PONG_NS: Final = 5 * SECOND
 _RECONNECT_NS: Final = 250 * MS
 
 
+class World(Protocol):
+    """The parts of a simulated world that its network, faults and contradictor use."""
+
+    scenario: SimScenario
+    coverage: EventCounts
+    exchange: SimulatedVenue
+    auditor: Auditor
+    crowd: BuyingCrowd
+    process: Process
+    channel: "Channel"
+    network: "Network"
+    strategy_faults: list[StrategyFaultSpan]
+    trace: deque[tuple[int, str, object]]
+    first_file: m.Configuration
+    faulty: bool
+    latch: str
+
+    @property
+    def now_ns(self) -> int: ...
+
+    @property
+    def worlds(self) -> "Sequence[World]": ...
+
+    def schedule_at(self, at_ns: int, act: Callable[[], None]) -> None: ...
+
+    def schedule_after(self, delay_ns: int, act: Callable[[], None]) -> None: ...
+
+    def deliver(self, process: Process, event: m.Event) -> None: ...
+
+    def replace(
+        self, process: Process, down_ns: int, rng: random.Random | None, *, lost: bool = False
+    ) -> None: ...
+
+    def reload_one(self, rng: random.Random) -> None: ...
+
+    def reload(self, wanted: m.Configuration, kind: str) -> None: ...
+
+    def pause(self, for_ns: int) -> None: ...
+
+
 class Channel:
     """One connection at a time; frames not delivered on it are lost."""
 
-    def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
+    def __init__(self, world: World, rng: random.Random) -> None:
         self._world = world
         self._rng = rng
         scenario = world.scenario
@@ -225,7 +276,7 @@ class RequestUnderWay:
 
 
 class Network:
-    def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
+    def __init__(self, world: World, rng: random.Random) -> None:
         self._world = world
         self._rng = rng
         scenario = world.scenario
@@ -249,6 +300,7 @@ class Network:
         self.revoked = False
         self.stubborn = False  # to every create that is retried
         self.foreign_replies = 0  # so many more writes get a response about another order
+        self.on_foreign_reply: Callable[[], None] | None = None
         self._foreign_to: object = None  # the life that had one
 
     def _one_way(self) -> int:
@@ -404,8 +456,8 @@ class Network:
         if order is None:
             return answer
         self.foreign_replies -= 1
-        if world.contradictor is not None:
-            world.contradictor.mark_first_sign()
+        if self.on_foreign_reply is not None:
+            self.on_foreign_reply()
         elif world.process is self._foreign_to:
             return answer  # a second one in a life is a contradiction
         self._foreign_to = world.process

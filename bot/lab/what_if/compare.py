@@ -81,15 +81,15 @@ def compare(
             f"{run.paths[0]}: the run saw no book of any rung: no market to trade in"
         )
     happened = _happened(run, again, market, until, progress)
+
+    def reconfigured(event: m.Reconfigured) -> m.Reconfigured | None:
+        # A file replaces the whole configuration; sets apply on top of each of its changes.
+        if trial.file is not None:
+            return None
+        return structs.replace(event, configured=trial.on(event.configured).configured)
+
     setups = {"unchanged": Setup(had, remake)}
     if wanted is not None:
-
-        def reconfigured(event: m.Reconfigured) -> m.Reconfigured | None:
-            # A file replaces the whole configuration; sets apply on top of each of its changes.
-            if trial.file is not None:
-                return None
-            return structs.replace(event, configured=trial.on(event.configured).configured)
-
         setups["changed"] = Setup(wanted.configured, remake, reconfigured)
     played = []
     for reading in readings:
@@ -262,29 +262,27 @@ def notes(result: WhatIfResult) -> list[str]:
     lines += _troubles("happened", result.happened)
     for played in result.played:
         lines += _troubles(f"{played.reading}, unchanged", played.unchanged)
-        lines += _troubles(f"{played.reading}, changed", played.changed)
+        if played.changed is not None:
+            lines += _troubles(f"{played.reading}, changed", played.changed)
         lines += _doubts(result.happened, played)
     return lines
 
 
-def _troubles(name: str, of: RunFigures | None) -> Iterator[str]:
-    if of is None:
-        return
+def _troubles(name: str, of: RunFigures) -> Iterator[str]:
     if of.latched:
         yield f"{name}: latched: {of.latched}"
     if of.strategy_errors:
         yield f"{name}: {of.strategy_errors} strategy errors, the first: {of.strategy_fault}"
 
 
-def _doubts(happened: RunFigures, played: ModelResult) -> Sequence[str]:
+def _doubts(happened: RunFigures, played: ModelResult) -> Iterator[str]:
     """A note where the difference in profit is within the model's error."""
     number = _profit("profit")
     then, same = number(happened), number(played.unchanged)
     other = None if played.changed is None else number(played.changed)
     error, difference = _less(same, then), _less(other, same)
-    if error is None or difference is None or abs(difference) > abs(error):
-        return ()
-    return (
-        f"{played.reading}: the profit differs by {difference:+.2f} $, the model is off by "
-        f"{error:+.2f} $ on the known result: that difference says nothing",
-    )
+    if error is not None and difference is not None and abs(difference) <= abs(error):
+        yield (
+            f"{played.reading}: the profit differs by {difference:+.2f} $, the model is off by "
+            f"{error:+.2f} $ on the known result: that difference says nothing"
+        )

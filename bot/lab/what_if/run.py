@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from bot.core import messages as m
 from bot.core.reconfigure import Remake
-from bot.core.report import Report
+from bot.core.report import ProfitRow
 from bot.core.trader import Trader
 from bot.lab.driver import Driver
 from bot.lab.evaluate.timeout import ended_when_stalled
@@ -101,7 +101,7 @@ def figures_of(
         maker_qty=sum(fill.qty for fill in fills if fill.maker),
         taker_qty=sum(fill.qty for fill in fills if not fill.maker),
         fees_cents=report.fees_cents,
-        profit=_sources(report),
+        profit=None if report.profit is None else _sources(report.profit.total),
         requests=dict(counters.requests),
         refused=dict(counters.refused),
         unknown=counters.unknown_answers,
@@ -114,10 +114,7 @@ def figures_of(
     )
 
 
-def _sources(report: Report) -> Sources | None:
-    if report.profit is None:
-        return None
-    row = report.profit.total
+def _sources(row: ProfitRow) -> Sources:
     return Sources(
         row.profit_millicents,
         row.spread_millicents,
