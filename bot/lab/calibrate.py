@@ -143,8 +143,6 @@ def calibrate(
     return Calibration(folder.name, events, len(forecasts), forecast_of, _next_prints(prints))
 
 
-# --- forecasting ----------------------------------------------------------------------------------
-
 _Three = tuple[float, float, float]
 
 
@@ -249,9 +247,6 @@ class _Ladder:
 
 def _side(price: int) -> Levels:
     return ((Price(price), _TOP_QTY),) if 0 < price < PAYOUT_CENTS else ()
-
-
-# --- scoring --------------------------------------------------------------------------------------
 
 
 def scores(forecasts: Sequence[Forecast]) -> tuple[Score, ...]:

@@ -246,8 +246,6 @@ class Explainer:
     def trader(self) -> Trader:
         return self._again.trader
 
-    # --- requests and instants --------------------------------------------------------------------
-
     def of_deeds(
         self, life: OrderHistory, deeds: Sequence[OrderRequest]
     ) -> Iterator[tuple[OrderRequest, Decision]]:
@@ -285,8 +283,6 @@ class Explainer:
     @property
     def tickers(self) -> list[Ticker]:
         return [rung.market.ticker for rung in self._rungs.values()]
-
-    # --- in flight --------------------------------------------------------------------------------
 
     def _steps(self, last: int) -> Iterator[Step]:
         for step in self._again.steps():
@@ -370,8 +366,6 @@ class Explainer:
         cash_qty = affordable(weighing.account.cash, rung, candidate, own)
         left = rooms(exposure, candidate, bounds, cash_qty, own)
         return Limits(None, deed.qty, left, used, worst_cents)
-
-    # --- the picture ------------------------------------------------------------------------------
 
     def _decision(
         self, step: Step, market_id: MarketId, deed: OrderRequest | None, life: OrderHistory | None

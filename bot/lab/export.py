@@ -306,8 +306,6 @@ class _Reader:
         row |= {"own_bids": others.own_bids, "own_asks": others.own_asks}
         self._add("books", row | {"own_fits": not others.missing_qty})
 
-    # --- requests ---------------------------------------------------------------------------------
-
     def _sent(self, at_ns: int, send: m.Send) -> None:
         row: Row = {"run": self._run, "at_ns": at_ns, "key": send.key.value, "why": send.why}
         row |= {"request_id": send.request_id, "request": type(send.request).__name__}

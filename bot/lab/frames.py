@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import structs
 
 from bot.lab.export import LibraryFault, columns_of
-from bot.lab.report.session import Session
+from bot.lab.report.session import Session, SessionFill
 from bot.lab.report.sources import ReportFault, sessions_of
 
 if TYPE_CHECKING:
@@ -64,9 +64,6 @@ def pandas_library() -> Any:
     except ImportError:
         raise LibraryFault("pandas is not installed: pip install laddermaker[lab]") from None
     return pandas
-
-
-# --- what the trader believed and did -------------------------------------------------------------
 
 
 def quotes(
@@ -120,45 +117,28 @@ def _quotes(session: Session) -> Iterator[Row]:
 def _curve(session: Session) -> Iterator[Row]:
     for moment in session.moments:
         for each in moment.levels:
-            yield (
-                _named(session, each.rung)
-                | structs.asdict(each)
-                | {
-                    "at_ns": moment.at_ns,
-                    "phase": moment.phase,
-                    "strike": session.rungs[each.rung].strike,
-                    "bid_cents": each.bid,
-                    "ask_cents": each.ask,
-                }
-            )
+            row = _named(session, each.rung) | structs.asdict(each)
+            row |= {"at_ns": moment.at_ns, "phase": moment.phase}
+            row |= {"bid_cents": each.bid, "ask_cents": each.ask}
+            yield row | {"strike": session.rungs[each.rung].strike}
+
+
+def _fill(session: Session, fill: SessionFill) -> Row:
+    row = _named(session, fill.rung) | structs.asdict(fill)
+    row |= {"side": fill.side.value, "price_cents": fill.price}
+    return row | {"fair_cents": fill.fair_millicents / 1000}
 
 
 def _fills(session: Session) -> Iterator[Row]:
-    for fill in session.fills:
-        yield (
-            _named(session, fill.rung)
-            | structs.asdict(fill)
-            | {
-                "side": fill.side.value,
-                "price_cents": fill.price,
-                "fair_cents": fill.fair_millicents / 1000,
-            }
-        )
+    return (_fill(session, fill) for fill in session.fills)
 
 
 def _markouts(session: Session) -> Iterator[Row]:
     for fill in session.fills:
         for value in fill.values:
-            yield (
-                _named(session, fill.rung)
-                | structs.asdict(fill)
-                | structs.asdict(value)
-                | {
-                    "side": fill.side.value,
-                    "value_cents": value.value_millicents / 1000,
-                    "markout_cents": fill.markout_cents(value),
-                }
-            )
+            row = _fill(session, fill) | structs.asdict(value)
+            row["value_cents"] = value.value_millicents / 1000
+            yield row | {"markout_cents": fill.markout_cents(value)}
 
 
 def _named(session: Session, rung: int) -> Row:

@@ -343,8 +343,6 @@ class PaperVenue:
                 self._market.on_gap(self._market.markets)
         self._emit(event)
 
-    # --- the end ----------------------------------------------------------------------------------
-
     async def drain(self, reads_s: float | None = None) -> int:
         """Wait for requests in flight, then close venue and account. reads_s: limit for reads at
         the venue. Returns how many of our own requests have no answer."""

@@ -355,9 +355,6 @@ def _known_ahead(paths: Sequence[Path]) -> tuple[dict[Ticker, frozenset[int]], T
     return interruptions(found), asked[0] if asked else None
 
 
-# --- what differs ---------------------------------------------------------------------------------
-
-
 def _market_of(effect: m.Effect | None) -> MarketId | None:
     """The market of a create or a read of a book; None of all else."""
     if isinstance(effect, m.Send):

@@ -225,9 +225,6 @@ def must_be_of_this_version(run: Run) -> None:
         )
 
 
-# --- the entries of a run -------------------------------------------------------------------------
-
-
 def entries_of(run: Run) -> int:
     return sum(sum(1 for _ in read_segment(path).payloads()) for path in run.paths)
 

@@ -93,8 +93,6 @@ class TrueValueMarket:
         ]
         return [v.ListCompany(PROJECT, "Acme", "ACME"), event, *rungs]
 
-    # --- commands ---------------------------------------------------------------------------------
-
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
         for event in events:
             match event:
@@ -142,8 +140,6 @@ class TrueValueMarket:
             self.exchange.execute(v.ResolveMarket(market, winner), now_ns)
             self.account.on_payout(market, winner)
 
-    # --- the channel ------------------------------------------------------------------------------
-
     def frames(self, now_ns: int) -> list[m.Event]:
         events: list[m.Event] = [print_of(each) for each in self.prints]
         events += [self.exchange.book_update(market, now_ns) for market in self.changed]
@@ -153,8 +149,6 @@ class TrueValueMarket:
 
     def book_frames(self, now_ns: int) -> list[m.BookUpdate]:
         return [self.exchange.book_update(market, now_ns) for market in self.markets]
-
-    # --- books ------------------------------------------------------------------------------------
 
     def best(self, market: MarketId) -> tuple[Price | None, Price | None]:
         book = self.books[market]

@@ -265,8 +265,6 @@ class _WorldRun:
                 self._near += mid - bid <= _NEAR_CENTS and ask - mid <= _NEAR_CENTS
         self._driver.schedule_after(STEP_NS, self._sample)
 
-    # --- what came of it --------------------------------------------------------------------------
-
     def metrics(self) -> RunMetrics:
         """Raises DoesNotClose where fills, true values and the venue's cash differ."""
         market, true_path, account = self._market, self._draws.true_path, self._market.account

@@ -234,9 +234,6 @@ def log_opening(
         ) from None
 
 
-# --- what happens ---------------------------------------------------------------------------------
-
-
 POINT_NS: Final = STEP_NS // GRID
 
 

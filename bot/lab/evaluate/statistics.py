@@ -195,9 +195,6 @@ def drawn_difference(
     return value, offered(first.drawn(places)) - offered(second.drawn(places))
 
 
-# --- many claims ----------------------------------------------------------------------------------
-
-
 def holm(ps: Mapping[K, float]) -> dict[K, float]:
     """Holm's corrected p of each claim, at most 1."""
     out = dict(ps)

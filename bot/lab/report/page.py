@@ -264,9 +264,6 @@ def _profit(moments: Sequence[SessionSample], at_ns: int) -> float:
     return moments[place].profit_millicents / MILLI if place >= 0 else 0.0
 
 
-# --- the comparison in words and figures ----------------------------------------------------------
-
-
 def differences(first: Session, second: Session) -> str:
     both = (first, second)
     rows = [

@@ -54,8 +54,6 @@ class Sampler:
         self._looked_ns: int | None = None
         self._due_ns = 0
 
-    # --- what happens -----------------------------------------------------------------------------
-
     def on_event(self, event: m.Event, effects: Iterable[m.Effect], at_ns: int) -> None:
         """effects: with the notes."""
         session = self.session
@@ -102,8 +100,6 @@ class Sampler:
         prints, stretch = self.session.prints, seen.ts_ns // STRETCH_NS
         prints[stretch] = prints.get(stretch, 0) ^ zlib.crc32(text.encode())
 
-    # --- fills ------------------------------------------------------------------------------------
-
     def _noted(self, note: m.Noted) -> None:
         said = note.fields
         if note.name == "fill_valued":
@@ -144,8 +140,6 @@ class Sampler:
             self.session.uptime.append((Uptime(), Uptime()))
         return self._place_of[market_id]
 
-    # --- once a second ----------------------------------------------------------------------------
-
     def _look(self, at_ns: int) -> None:
         trader = self._trader
         passed_ns = 0 if self._looked_ns is None else at_ns - self._looked_ns
@@ -184,8 +178,6 @@ class Sampler:
                 up.missing_ns += passed_ns
             else:
                 up.idle_ns += passed_ns
-
-    # --- moments ----------------------------------------------------------------------------------
 
     def _sample(self, report: Report) -> None:
         session, levels = self.session, []

@@ -252,9 +252,6 @@ def rung_names(rungs: Sequence[SeenMarket]) -> list[str]:
     return ["-".join(each[same:]) for each in words]
 
 
-# --- for programs ---------------------------------------------------------------------------------
-
-
 def plain(session: Session) -> dict[str, object]:
     """The totals of a session; `profit` as `bot pnl --json` has it."""
     profit = session.profit

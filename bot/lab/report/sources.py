@@ -109,9 +109,6 @@ def _strategy(choice: m.StrategyChoice) -> str:
     return f"{choice.name} {choice.params_json}"
 
 
-# --- files of backtests ---------------------------------------------------------------------------
-
-
 def _saved(path: Path) -> list[Session]:
     try:
         content = path.read_bytes()

@@ -98,8 +98,6 @@ class Contradictor(GapReading):
         world.deliver(world.process, m.PauseRequested("drawn"))
         world.schedule_after(_PAUSED_NS, lambda: world.deliver(world.process, m.ResumeRequested()))
 
-    # --- occasions --------------------------------------------------------------------------------
-
     def _reads_show_newest_fill(self) -> bool:
         believed_ns = self._world.now_ns - 3 * self._world.scenario.trust_lag_ns - 6 * SECOND
         return self._world.auditor.truth.fills[-1][0] <= believed_ns
@@ -184,8 +182,6 @@ class Contradictor(GapReading):
             self.mark_first_sign()
         if any(isinstance(each, m.Noted) and each.name == _STEPPED for each in effects):
             self._shown.clear()
-
-    # --- responses ------------------------------------------------------------------------------
 
     def interpret_write(self, request: m.Write) -> m.Write | m.Answer:
         """Of an id given twice, the later order, once the first has ended."""

@@ -125,8 +125,6 @@ class Exposure:
         event = self.event_of[market]
         self._gone[event] = self._gone.get(event, 0) + abs(self.truth.net(market))
 
-    # --- limits in use ----------------------------------------------------------------------------
-
     def _live(self, market: MarketId, *, bare: bool) -> list[Possible]:
         return [] if bare else self.flight.possible(market)
 
@@ -205,8 +203,6 @@ class Exposure:
             known = amount - (unknown_cents if name in _CENTS else strange)
             if 0 < self.limit(name) < known:
                 yield name, place
-
-    # --- whether that may be ----------------------------------------------------------------------
 
     def before(self, market: MarketId) -> tuple[Use, int]:
         """The use where a write to this market may change it, for `within` once it left."""

@@ -392,8 +392,6 @@ class FaultSchedule:
             yield 50 * MS
         world.crowd.unflick(market, world.now_ns)
 
-    # --- the end of it all ------------------------------------------------------------------------
-
     def heal(self) -> None:
         world = self._world
         self._apply(_OPEN)

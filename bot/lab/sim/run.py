@@ -49,9 +49,6 @@ def run(scenario: SimScenario | int, *, replays: bool | None = None) -> Simulate
     return world
 
 
-# --- many seeds -----------------------------------------------------------------------------------
-
-
 class Summary(msgspec.Struct):
     """The result of one seed or of many. own_faults: answers of the strategy that raised or were
     nonsense by no fault drawn."""
@@ -197,9 +194,6 @@ def rows(
         for outcome in islice(outcomes, len(each)):
             summary.add_summary(outcome.summary)
         yield ProfileResult(profile, summary.seeds == len(each), summary)
-
-
-# --- a failure ------------------------------------------------------------------------------------
 
 
 def last_events(world: SimulatedWorld) -> str:

@@ -317,8 +317,6 @@ class Traffic:
         self.is_kept_away = False  # the venue takes no writes, as far as the bot knows
         self._kept_away_ns = 0
 
-    # --- out --------------------------------------------------------------------------------------
-
     def audit_send(self, effect: m.Send, now_ns: int) -> None:
         request, request_id = effect.request, effect.request_id
         check(request_id not in self._in_flight, "B12", "a request id used twice")
@@ -349,8 +347,6 @@ class Traffic:
             check(where != side, "B1", f"{order} next to the unknown {name}")
         self.rates.on_write(order.market_id, now_ns)
         self.rates.on_create(now_ns)
-
-    # --- in ---------------------------------------------------------------------------------------
 
     def on_response(self, replied: m.Response, now_ns: int) -> m.Request | None:
         """The request that this answers; None when it is answered already."""

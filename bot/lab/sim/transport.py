@@ -309,8 +309,6 @@ class Network:
     def _note(self, call: RequestUnderWay) -> None:
         self._world.coverage.fault(f"{call.fault}:{call.kind}")
 
-    # --- out --------------------------------------------------------------------------------------
-
     def send_request(self, process: Process, effect: m.Send) -> None:
         world = self._world
         call = RequestUnderWay(process, effect, world.now_ns)
@@ -339,8 +337,6 @@ class Network:
         left_ns = call.sent_ns + self._timeout_ns - self._world.now_ns
         response = Response(m.Unknown("no answer in time"), None, None)
         self._world.schedule_after(max(0, left_ns), lambda: self._reply(call, response))
-
-    # --- at the venue -----------------------------------------------------------------------------
 
     def _arrive(self, call: RequestUnderWay) -> None:
         world = self._world
@@ -409,8 +405,6 @@ class Network:
             return m.Rejected(422, "invalid_request", "")
         return None
 
-    # --- writes -----------------------------------------------------------------------------------
-
     def _written(
         self, call: RequestUnderWay, request: m.Write, answer: m.Answer, *, is_new: bool
     ) -> m.Answer:
@@ -468,8 +462,6 @@ class Network:
             return m.Ok(m.CancelBody(shown, order.remaining_qty))
         return m.Ok(m.OrderBody(shown))
 
-    # --- reads ------------------------------------------------------------------------------------
-
     def _on_read_answer(self, call: RequestUnderWay, request: m.Read, answer: m.Answer) -> m.Answer:
         coverage = self._world.coverage
         if getattr(request, "cursor", ""):
@@ -484,8 +476,6 @@ class Network:
             return answer
         self._note(call)
         return spoiled
-
-    # --- back -------------------------------------------------------------------------------------
 
     def _reply(self, call: RequestUnderWay, response: Response) -> None:
         if call.answered:

@@ -183,8 +183,6 @@ class Flight:
         landing = sum(may_rest(each) for key in open_rungs for each in self._landing[key].values())
         return sum(1 for _ in self._truth.ours()) + landing
 
-    # --- in flight -------------------------------------------------------------------------------
-
     def on_create_sent(self, request: m.Create) -> None:
         """B1: one client_order_id has one body. B12: a create is retried as what it was."""
         name = request.order.client_order_id

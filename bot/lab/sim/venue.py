@@ -182,8 +182,6 @@ class SimulatedVenue:
             self.front.execute(v.Withdraw(MAKER, Cents(1)), now_ns)
         return answer
 
-    # --- the market source ------------------------------------------------------------------------
-
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
         public: list[v.Event] = [
             each for each in events if isinstance(each, v.LevelChanged | v.TradePrinted)
@@ -199,8 +197,6 @@ class SimulatedVenue:
         tapes = (series.tapes for series in self._series)
         tape = next(each[market_id] for each in tapes if market_id in each)
         return ShownBook(*tape.levels(), tape.at_ns)
-
-    # --- the channel ------------------------------------------------------------------------------
 
     def newly_shown(self, now_ns: int) -> list[v.Event]:
         visible: list[v.Event] = []
@@ -234,8 +230,6 @@ class OtherReadings(GapReading):
         self.due: list[str] = []  # those of them that are not paid for yet
         exchange.reading = self
         exchange.watchers.append(self._applied)
-
-    # --- writes -----------------------------------------------------------------------------------
 
     def interpret_write(self, request: m.Write) -> m.Write | m.Answer:
         if isinstance(request, m.Create) or (order := self.order_of(request.order_id)) is None:

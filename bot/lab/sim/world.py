@@ -86,8 +86,6 @@ class SimulatedWorld:
         if second is not None:
             SimulatedWorld(second, first=self)
 
-    # --- time -------------------------------------------------------------------------------------
-
     @property
     def now_ns(self) -> int:
         return self.driver.now_ns
@@ -355,8 +353,6 @@ class SimulatedWorld:
             self.schedule_after(place * 100_000, lambda: self.crowd.trade_once(self.now_ns))
         gap_s = rng.expovariate(scenario.crowd_per_second / scenario.burst)
         self.schedule_after(int(gap_s * SECOND), lambda: self.crowd_acts(until_ns))
-
-    # --- what came of it --------------------------------------------------------------------------
 
     def effect_log(self) -> str:
         whole = hashlib.blake2b(digest_size=16)
