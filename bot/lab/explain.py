@@ -254,10 +254,11 @@ class Explainer:
         for step in self._steps(max(wanted)):
             number = step.placed.number
             if number in wanted:
-                yield wanted[number], self._decision(step, life.market_id, wanted[number], life)
+                deed = wanted[number]
+                yield deed, self._of_request(step, self._rungs[life.market_id], deed, life)
             self._spent = []
-            deed = wanted.get(number + 1)
-            self._watched = None if deed is None else (deed, life)
+            following = wanted.get(number + 1)
+            self._watched = None if following is None else (following, life)
 
     def of_rung(self, ticker: str, at_ns: int) -> Decision | None:
         """The beliefs and targets of a rung at an instant; None if it was not known yet. ticker: of
@@ -278,7 +279,7 @@ class Explainer:
             named = ending[0]
         if last is None or named not in known:
             return None
-        return self._decision(last, known[named], None, None)
+        return self._decision(last, self._rungs[known[named]])
 
     @property
     def tickers(self) -> list[Ticker]:
@@ -367,10 +368,8 @@ class Explainer:
         left = rooms(exposure, candidate, bounds, cash_qty, own)
         return Limits(None, deed.qty, left, used, worst_cents)
 
-    def _decision(
-        self, step: Step, market_id: MarketId, deed: OrderRequest | None, life: OrderHistory | None
-    ) -> Decision:
-        rung, quoting = self._rungs[market_id], self.trader.quoting
+    def _decision(self, step: Step, rung: MarketQuoter) -> Decision:
+        market_id, quoting = rung.market_id, self.trader.quoting
         ladder = rung.ladder
         ticker = ladder.event.event_ticker
         decided = self._decided.get(ticker)
@@ -378,7 +377,6 @@ class Explainer:
         was_asked = decided is not None and decided.asked and asked is not None
         view = asked.view if asked is not None and was_asked else None
         leans, fault = asked.leans(market_id) if asked is not None and was_asked else ((), "")
-        wish = None if deed is None or life is None else _wish_of(rung, deed, life)
         return Decision(
             at_ns=step.at_ns,
             number=step.placed.number,
@@ -403,45 +401,41 @@ class Explainer:
             wanted=rung.wanted,
             steady=tuple(rung.planned),
             cuts=tuple(cut for cut in quoting.weighing.trims(ladder) if cut.market_id == market_id),
-            limits=self._limits_then(step, deed, wish),
-            choice=None if deed is None else self._choice(step, rung, deed, life, wish),
-            token=None if deed is None else self._token(step, deed),
         )
 
-    def _spent_on(self, step: Step, deed: OrderRequest) -> tuple[Token | None, Limits | None]:
+    def _of_request(
+        self, step: Step, rung: MarketQuoter, deed: OrderRequest, life: OrderHistory
+    ) -> Decision:
+        wish = _wish_of(rung, deed, life)
+        token, limits = self._spent_on(step, deed)
+        if limits is not None and wish is not None and not isinstance(wish, CancelAction):
+            wished = wish.qty if isinstance(wish, CreateAction) else wish.amend.qty
+            limits = msgspec.structs.replace(limits, wished_qty=wished)
+        return msgspec.structs.replace(
+            self._decision(step, rung),
+            limits=limits,
+            choice=self._choice(step, rung, deed, life, wish),
+            token=token,
+        )
+
+    def _spent_on(self, step: Step, deed: OrderRequest) -> tuple[Token, Limits | None]:
         """Requests of one key leave in the order of its tokens."""
-        on_key = [e for e in step.effects if isinstance(e, m.Send) and e.key is m.Key.TRADE]
-        for send, spent in zip(on_key, self._spent, strict=False):
-            if send.request_id == deed.request_id:
-                return spent
-        return None, None
-
-    def _token(self, step: Step, deed: OrderRequest) -> Token:
         sends = [each for each in step.effects if isinstance(each, m.Send)]
-        nth = 1 + [each.request_id for each in sends].index(m.RequestId(deed.request_id))
-        token, _ = self._spent_on(step, deed)
-        if token is None:
-            token = Token(deed.key, deed.kind, None, self._settings.budget.reserve)
-        return msgspec.structs.replace(token, nth=nth, of=len(sends))
-
-    def _limits_then(
-        self, step: Step, deed: OrderRequest | None, wish: Action | None
-    ) -> Limits | None:
-        _, limits = (None, None) if deed is None else self._spent_on(step, deed)
-        if limits is None or wish is None or isinstance(wish, CancelAction):
-            return limits
-        wished = wish.qty if isinstance(wish, CreateAction) else wish.amend.qty
-        return msgspec.structs.replace(limits, wished_qty=wished)
+        on_key = [each.request_id for each in sends if each.key is m.Key.TRADE]
+        unwatched = Token(deed.key, deed.kind, None, self._settings.budget.reserve), None
+        number = m.RequestId(deed.request_id)
+        token, limits = dict(zip(on_key, self._spent, strict=False)).get(number, unwatched)
+        nth = 1 + [each.request_id for each in sends].index(number)
+        return msgspec.structs.replace(token, nth=nth, of=len(sends)), limits
 
     def _choice(
         self,
         step: Step,
         rung: MarketQuoter,
         deed: OrderRequest,
-        life: OrderHistory | None,
+        life: OrderHistory,
         wish: Action | None,
     ) -> Choice:
-        assert life is not None
         about = {id(w.order): w for w in rung.wishes if not isinstance(w, CreateAction)}
         neighbours = tuple(
             NeighbourOrder(

@@ -62,14 +62,13 @@ class _Showing(NamedTuple):
     whole: int
 
 
-class OwnOrder:
-    def __init__(self, order: model.Order, outcome: Outcome, side: Side, created_ns: int) -> None:
-        self.order_id = order.order_id
-        self.market_id = order.market_id
-        self.outcome = outcome
-        self.side = side
-        self.created_ns = created_ns
-        self.shown: dict[int, _Showing] = {}  # by the venue's time
+class OwnOrder(msgspec.Struct):
+    order_id: OrderId
+    market_id: MarketId
+    outcome: Outcome
+    side: Side
+    created_ns: int
+    shown: dict[int, _Showing] = {}  # by the venue's time
 
     def changes(self, fills: list[OwnFill]) -> Iterator[RestingChange]:
         """Every change of what rests, the oldest first; at one instant fills come last."""
@@ -139,7 +138,8 @@ class OwnOrders:
             return
         known = self._orders.get(order.order_id)
         if known is None:
-            known = self._orders[order.order_id] = OwnOrder(order, *own, created_ns)
+            known = OwnOrder(order.order_id, order.market_id, *own, created_ns)
+            self._orders[order.order_id] = known
         # A create that is retried is answered with a fresh instant: the first one counts.
         known.created_ns = min(known.created_ns, created_ns)
         rests = order.remaining_qty if order.status in model.RESTING else 0

@@ -192,18 +192,17 @@ def _frontier(found: Comparison, world: str) -> str:
     )
     plot.marks_across(None, "sd over seeds, $")
     plot.marks_up("edge, $")
-    plot.names(_drawn(plot, line, hue_css(n, len(lines))) for n, line in enumerate(lines))
+    ends = []
+    for place, line in enumerate(lines):
+        css, points = hue_css(place, len(lines)), sorted(line.points, key=lambda point: point.sd)
+        plot.trace("ink hue", [(p.sd, p.edge) for p in points], css=css)
+        for p in points:
+            ring, radius = (" ring", 5.0) if p.chosen else ("", 2.5)
+            plot.dot(f"ink hue{ring}", p.sd, p.edge, radius, line.entry, css)
+        ends.append((line.entry, "ink hue", points[-1].edge, css))
+    plot.names(ends)
     title = f"Frontiers: {world}"
     return figure("frontier", title, plot.svg(title), "")
-
-
-def _drawn(plot: Plot, line: FrontierRow, css: str) -> tuple[str, str, float, str]:
-    points = sorted(line.points, key=lambda point: point.sd)
-    plot.trace("ink hue", [(p.sd, p.edge) for p in points], css=css)
-    for p in points:
-        ring, radius = (" ring", 5.0) if p.chosen else ("", 2.5)
-        plot.dot(f"ink hue{ring}", p.sd, p.edge, radius, line.entry, css)
-    return line.entry, "ink hue", points[-1].edge, css
 
 
 def _gains(found: Comparison, world: str) -> str:

@@ -277,10 +277,7 @@ def _flatten(world: "SimulatedWorld") -> None:
     world.deliver(world.process, m.FlattenRequested("all is quiet"))
     world.wait(SECOND + 2 * world.scenario.trust_lag_ns)
     before = {market: truth.net(market) for market in world.exchange.all_markets()}
-    # A breaker drawn low would trip during trades, and rightly.
-    if not world.process.settings.breakers.creates_per_minute:
-        until_ns = world.now_ns + _TRADES_NS
-        world.schedule_after(0, lambda: world.crowd_acts(until_ns))
+    _trade_unless_breaker(world, _TRADES_NS)
     world.wait(_TRADES_NS)
     for market, net in before.items():
         now = truth.net(market)
@@ -300,10 +297,8 @@ def _restart(world: "SimulatedWorld") -> None:
     rng = random.Random(f"quiet restart {world.scenario.seed} {world.driver.steps}")
     down_ns = rng.choice((SECOND // 20, 2 * SECOND))
     lost = rng.random() < 0.3
-    # A breaker drawn low would trip during trades, and rightly.
-    if rng.random() < 0.5 and not world.process.settings.breakers.creates_per_minute:
-        until_ns = world.now_ns + 3 * SECOND
-        world.schedule_after(0, lambda: world.crowd_acts(until_ns))
+    if rng.random() < 0.5:
+        _trade_unless_breaker(world, 3 * SECOND)
     if lost:
         down_ns += world.scenario.timeout_ns + world.scenario.late_ns
     world.coverage.fault("quiet_restart")
@@ -318,6 +313,12 @@ def _restart(world: "SimulatedWorld") -> None:
     for each in world.worlds:
         _converge(each)
         _stay_still(each)
+
+
+def _trade_unless_breaker(world: "SimulatedWorld", for_ns: int) -> None:
+    """A breaker drawn low would trip during trades, and rightly."""
+    if not world.process.settings.breakers.creates_per_minute:
+        world.schedule_after(0, partial(world.crowd_acts, world.now_ns + for_ns))
 
 
 def _parked(world: "SimulatedWorld") -> bool:
@@ -371,14 +372,13 @@ def _stop(world: "SimulatedWorld") -> None:
     def resting() -> list[v.OrderState]:
         return [order for each in together for order in each.auditor.truth.resting()]
 
+    def unfinished() -> list["SimulatedWorld"]:
+        return [each for each in together if each.process.finished is None]
+
     world.wait(_STOP_NS, lambda: not resting())
     check(not resting(), "B13", f"still resting: {resting()}")
-    world.wait(
-        _STOP_NS + 5 * world.scenario.trust_lag_ns,
-        lambda: all(each.process.finished is not None for each in together),
-    )
-    for each in together:
-        check(each.process.finished is not None, "B13", f"not finished: {why_not(each)}")
+    world.wait(_STOP_NS + 5 * world.scenario.trust_lag_ns, lambda: not unfinished())
+    check(not unfinished(), "B13", f"not finished: {[*map(why_not, unfinished())]}")
     check(not resting(), "B13", f"finished while resting: {resting()}")
     for each in together:
         _books_agree(each)

@@ -6,7 +6,7 @@ bursts: most acts move a level and few trade, so most frames are books.
 
 import random
 from collections import deque
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -397,8 +397,7 @@ class BuyingCrowd:
                 self._floor(market, now_ns)
 
     def _floor(self, market: MarketId, now_ns: int) -> None:
-        for order_id in self._floors.pop(market, []):
-            self._exchange.execute(v.CancelOrder(FLOOR, order_id), now_ns)
+        self._cancel(FLOOR, self._floors.pop(market, []), now_ns)
         value, width = self.value[market], self._rng.choice((2, 4, 7))
         below, above = round(value - width), round(complement(Price(round(value))) - width)
         orders = (
@@ -417,7 +416,7 @@ class BuyingCrowd:
         if drawn < 0.80:
             # A small quote comes, or the oldest one goes, or changes its size.
             if len(patient) >= _PATIENT_MAX or (patient and drawn < 0.30):
-                self._exchange.execute(v.CancelOrder(TAKERS[0], patient.popleft()), now_ns)
+                self._cancel(TAKERS[0], [patient.popleft()], now_ns)
             elif patient and drawn < 0.55:
                 amend = Amend(qty=Qty(rng.randint(1, 12)))
                 self._exchange.execute(v.AmendOrder(TAKERS[0], patient[-1], amend), now_ns)
@@ -445,11 +444,13 @@ class BuyingCrowd:
             return
         self._left[market] = None
         self.unflick(market, now_ns)
-        for order_id in self._floors.pop(market, []):
-            self._exchange.execute(v.CancelOrder(FLOOR, order_id), now_ns)
-        for order_id in self._patient[market]:
-            self._exchange.execute(v.CancelOrder(TAKERS[0], order_id), now_ns)
+        self._cancel(FLOOR, self._floors.pop(market, []), now_ns)
+        self._cancel(TAKERS[0], self._patient[market], now_ns)
         self._patient[market].clear()
+
+    def _cancel(self, user: UserId, order_ids: Iterable[OrderId], now_ns: int) -> None:
+        for order_id in order_ids:
+            self._exchange.execute(v.CancelOrder(user, order_id), now_ns)
 
     def rest(self) -> None:
         self._left.update(dict.fromkeys(self._markets))
@@ -498,9 +499,8 @@ class BuyingCrowd:
             self._flickers[market] = order_id
 
     def unflick(self, market: MarketId, now_ns: int) -> None:
-        order_id = self._flickers.pop(market, None)
-        if order_id is not None:
-            self._exchange.execute(v.CancelOrder(FLICKERER, order_id), now_ns)
+        if market in self._flickers:
+            self._cancel(FLICKERER, [self._flickers.pop(market)], now_ns)
 
     def buy(
         self,
