@@ -86,7 +86,7 @@ class Sample(NamedTuple):
         """The covariance of the edge and what inventory gains, by setting.
 
         A part of the edge can share something only with the gains before it. The edge of the other
-        seeds, as if it came steadily, is the control variate: it halves the variance.
+        seeds, as if it came steadily, is the control variate: it nearly halves the variance.
         """
         count = self.edges.shape[-1]
         of_others = (self.edges.sum(axis=-1, keepdims=True) - self.edges) / (count - 1)
