@@ -81,12 +81,7 @@ ENTRIES: Final = (
     _joint("no_skew", "lot_qty", _LOTS, skew_half_spread_cents=0.0, is_baseline=True),
     _joint("per_rung", alpha=0.0, is_baseline=True),
     Contender(
-        "queue_touch",
-        "queue_touch",
-        {"lot_qty": 10},
-        "grid",
-        (3, 10, 30, 100),
-        is_baseline=True,
+        "queue_touch", "queue_touch", {"lot_qty": 10}, "grid", (3, 10, 30, 100), is_baseline=True
     ),
     Contender("glft", "glft", {"lot_qty": 10}, "risk_aversion", (0.002, 0.01, 0.05, 0.2)),
     Contender(

@@ -262,7 +262,7 @@ class Auditor:
         account: AuditedAccount,
     ) -> None:
         self.truth = Truth()
-        self._coverage = coverage
+        self.coverage = coverage
         self._dearer = exchange.readings.dearer
         markets = exchange.markets
         self.flight = Flight(self.truth, (each for its in markets.values() for each in its))
@@ -307,7 +307,7 @@ class Auditor:
         if name not in self.flight.bodies:
             self.truth.foreign[order_id] = None
         if int(order_id) > 2**53:
-            self._coverage.hit("order_id_beyond_2_53")
+            self.coverage.hit("order_id_beyond_2_53")
 
     def _amended(self, before: OrderId, order_id: OrderId) -> None:
         if order_id != before and before in self.truth.names:
@@ -320,9 +320,9 @@ class Auditor:
         self.truth.unshown_cents += fill.fill_id in self._dearer
         if fill.order_id in self.truth.foreign:
             self.truth.strange[fill.fill_id] = fill.order_id
-        self._coverage.hit("fill_with_fee" if fill.fee_cents else "fill")
+        self.coverage.hit("fill_with_fee" if fill.fee_cents else "fill")
         if fill.liquidity is Liquidity.MAKER:
-            self._coverage.hit("late_fill")
+            self.coverage.hit("late_fill")
 
     def _cents(self, fill: v.FillBooked) -> int:
         sign = -1 if fill.side is Side.BUY else 1
@@ -410,7 +410,7 @@ class Auditor:
         for each in self.flight.possible(market):
             if each.is_bid is is_bid:
                 continue
-            self._coverage.hit("cross_checked")
+            self.coverage.hit("cross_checked")
             meets = min(each.levels) <= level if is_bid else max(each.levels) >= level
             text = f"{side} {outcome} {price} on {market} meets our {each.levels}"
             check(not meets, "B11", text)
@@ -420,9 +420,9 @@ class Auditor:
         """B3 before and after something is counted."""
         before = self.exposure.before(market)
         yield
-        self._coverage.hit("limit_checked")
+        self.coverage.hit("limit_checked")
         if self.flight.is_under_way(market):
-            self._coverage.hit("limit_with_flight")
+            self.coverage.hit("limit_with_flight")
         if len(self.exposure.ladder_of(market)) > 1:
-            self._coverage.hit("limit_on_ladder")
+            self.coverage.hit("limit_on_ladder")
         self.exposure.within(market, before)

@@ -14,7 +14,6 @@ from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 from bot.io.journal.recovery import RecoveredState, RunningState, recall
-from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.exposure_rules import Auditor, is_looser
 from bot.lab.sim.scenario import MS
 from bot.lab.sim.traffic_rules import PULLED_NS, Decided, FeedWatch, Inheritance, Traffic
@@ -119,7 +118,6 @@ class Process:
         configured: m.Configuration,
         remake: Remake,
         auditor: Auditor,
-        coverage: EventCounts,
         clock: HostClock,
         now_ns: int,
         first: "Process | None" = None,
@@ -151,10 +149,12 @@ class Process:
         self.unsent: dict[m.RequestId, m.Request] = {}  # writes that wait for their record
         self.digest = hashlib.blake2b(digest_size=16)  # of every effect so far
         self._auditor = auditor
-        self._coverage = coverage
+        self._coverage = auditor.coverage
         bucket = None if first is None else first.traffic.bucket
         began_ns = clock.to_host_ns(now_ns)
-        self.traffic: Traffic = Traffic(self.settings, auditor.truth, coverage, began_ns, bucket)
+        self.traffic: Traffic = Traffic(
+            self.settings, auditor.truth, auditor.coverage, began_ns, bucket
+        )
         self.feed = FeedWatch()
         self.decided = Decided(auditor.truth, auditor.exposure)
         self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest

@@ -110,15 +110,7 @@ class SimulatedWorld:
             make = strategy_of(choice)
             return lambda: FaultyStrategy(make(), self.strategy_faults, START_NS, skew_ns, coverage)
 
-        process = Process(
-            self.file,
-            remake,
-            self.auditor,
-            coverage,
-            clock,
-            self.now_ns,
-            first=process_of_first,
-        )
+        process = Process(self.file, remake, self.auditor, clock, self.now_ns, process_of_first)
         self._ticks = TickTimer(self.driver, partial(self._tick, process), rank=0)
         process.is_successor = bool(self.processes)
         self.processes.append(process)
