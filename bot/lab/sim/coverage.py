@@ -9,12 +9,10 @@ from bot.core.fault_text import fault_text
 
 
 class EventCounts:
-    """Faults, episodes and observations by name. faults: how many of them were faults. own_faults:
-    answers of the strategy that raised or were nonsense of themselves;"""
-
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.faults = self.own_faults = 0
+        self.faults = 0  # how many of them were faults
+        self.own_faults = 0  # answers of the strategy that raised or were nonsense undrawn
         self.own_fault = ""  # the first
 
     def hit(self, name: str, times: int = 1) -> None:

@@ -27,14 +27,14 @@ def test_a_row_met_too_seldom_is_missed():
 def test_the_seeds_draw_every_fault_there_is_and_some_draw_none():
     drawn = [draw(seed) for seed in range(150)]
     for name in RANGES:
-        assert any(name in odds.faults() for odds in drawn)
-        assert any(name not in odds.faults() for odds in drawn)
+        assert any(name in odds.rates for odds in drawn)
+        assert any(name not in odds.rates for odds in drawn)
     assert any(not odds.has_faults() for odds in drawn)
 
 
 def test_the_calm_profile_has_no_fault_and_the_brutal_one_every_fault():
     assert not draw(3, "calm").has_faults()
-    assert sorted(draw(3, "brutal").faults()) == sorted(RANGES)
+    assert sorted(draw(3, "brutal").rates) == sorted(RANGES)
 
 
 def test_the_seeds_draw_every_value_of_every_variant_and_some_draw_none():
