@@ -240,7 +240,6 @@ Row = tuple[Probe, Fate, dict[QueueModel, Fate]]
 
 
 def fates(name: str, seed: int, seconds: float) -> dict[str, list[Row]]:
-    """Of each order of a session: the truth and every model, by recording."""
     session = Session(CROWDS[name], seed, seconds)
     tapes = {
         "heard": session.tape,
@@ -297,7 +296,6 @@ def _errors(rows: list[Row]) -> str:
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    """Rows of (figure, text). quick: two seeds of twenty minutes, not ten of forty."""
     out = []
     for name in CROWDS:
         rows: dict[str, list[Row]] = {}

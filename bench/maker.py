@@ -22,7 +22,6 @@ RENEW_NS = NS_PER_SECOND
 
 
 def settings(stand: Stand) -> TraderSettings:
-    """The trader's numbers: limits that do not bind, all else as it comes."""
     risk = RiskSettings(
         event_loss_cents=Cents(50_000_000),
         series_loss_cents=Cents(50_000_000),
@@ -38,7 +37,6 @@ def traded(
     seconds: float,
     each_beat: Callable[[Trader], None],
 ) -> Trader:
-    """Run the trader on a stand, with every event in its order."""
     trader = Trader(settings(stand), make_strategy)
 
     def give(event: m.Event) -> None:
@@ -135,7 +133,6 @@ def renewed(
 
 
 def _without_ours(stand: Stand, seen: m.BookUpdate) -> m.BookUpdate:
-    """A book without the maker's own shares, as it would have to see it."""
     ours: dict[tuple[BookSide, Price], int] = {}
     for order in stand.queue.mine():
         market_id, side, price = slot(order)

@@ -83,7 +83,6 @@ class Fairs:
         return fair_cents(self._values[max(0, place)], self._log_strikes[market], sd)
 
     def score(self, account: PaperAccount, end_ns: int) -> Score:
-        """The result of an account's fills."""
         gained = gained_soon = 0.0
         for fill in account.fills:
             sign = 1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1
@@ -140,7 +139,6 @@ def _rows(name: str, found: Sequence[dict[str, Score]]) -> list[tuple[str, str]]
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    """Rows of (figure, text). quick: two seeds of two minutes, not eight of five."""
     config = finish(read_draft(_CONFIG))
     rows = []
     for name, crowd in CROWDS.items():

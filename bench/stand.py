@@ -46,7 +46,6 @@ _PAGE = 100
 
 
 def crowd_plan(seed: int) -> SeededPlan:
-    """A ladder of five rungs with the usual crowd."""
     event = Ticker("BENCH-27Q1")
     commands: list[v.Command] = [
         v.ListCompany(_PROJECT, "Bench", "BENCH"),
@@ -87,14 +86,11 @@ def tape_plan(folder: Path, speed: float) -> TapePlan:
 
 
 class Queue:
-    """The true queues of a market: each order at its price, oldest first."""
-
     def __init__(self) -> None:
         self._at: dict[tuple[MarketId, BookSide, Price], dict[OrderId, v.OrderState]] = {}
         self._orders: dict[OrderId, v.OrderState] = {}
 
     def changed(self, order: v.OrderState) -> None:
-        """The engine says that an order is now this."""
         before = self._orders.pop(order.order_id, None)
         works = order.status in model.RESTING
         if before is not None:
@@ -127,12 +123,10 @@ class Queue:
         )
 
     def mine(self) -> list[v.OrderState]:
-        """The maker's resting orders."""
         return [order for order in self._orders.values() if order.user_id == ME]
 
 
 def slot(order: v.OrderState) -> tuple[MarketId, BookSide, Price]:
-    """Market, canonical side and price of an order."""
     side = book_side(order.outcome, order.side)
     return order.market_id, side, canonical(order.outcome, order.price)
 
@@ -171,7 +165,6 @@ class Stand:
         return answer
 
     def run(self, seconds: float, each_beat: Callable[[], None]) -> None:
-        """Let time pass; `each_beat` is called after everything of a moment has been heard."""
         end_ns = self.now_ns + int(seconds * NS_PER_SECOND)
         while self.now_ns < end_ns:
             self.now_ns += BEAT_NS
@@ -209,7 +202,6 @@ class Stand:
             self.hears(self.book(market_id))
 
     def book(self, market_id: MarketId) -> m.BookUpdate:
-        """The whole book of a market as the channel shows it now."""
         ladders = self.views.views.market.ladders(market_id)
         bids = tuple((level.price, level.size) for level in ladders.yes)
         asks = tuple((complement(level.price), level.size) for level in ladders.no)
@@ -218,7 +210,6 @@ class Stand:
     # --- the maker's requests ---------------------------------------------------------------------
 
     def send(self, request: m.Request, answered: Callable[[m.Answer], None]) -> None:
-        """A request leaves the maker; `answered` is called when the reply is back."""
         self.requests += not isinstance(request, m.Read)
 
         def arrive() -> None:

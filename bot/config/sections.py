@@ -1,8 +1,5 @@
 """Every key of the configuration file: one row with default, bounds, meaning, and when it applies.
-
-docs/configuration.md, configs/schema.json, validation, `bot config show` and live reload are made
-from these rows. Defaults of the trader's numbers come from `bot.core.settings`.
-"""
+docs/configuration.md, configs/schema.json and validation are made from these rows."""
 
 import enum
 from typing import Annotated, Any, ClassVar, Final
@@ -66,7 +63,6 @@ def _extra(field: FieldInfo, name: str) -> str:
 
 
 def applies_of(model: type[BaseModel], field: FieldInfo) -> str:
-    """When a change of a key takes effect: LIVE or RESTART."""
     return _extra(field, "applies") or str(getattr(model, "applies", RESTART))
 
 
@@ -76,7 +72,6 @@ def former_name(field: FieldInfo) -> str:
 
 
 def section_of(field: FieldInfo) -> type[BaseModel] | None:
-    """The model of a key that is a section or a list of sections."""
     for each in (field.annotation, *getattr(field.annotation, "__args__", ())):
         if isinstance(each, type) and issubclass(each, BaseModel):
             return each
@@ -122,11 +117,6 @@ class Venue(Part):
         None, "a file with a key for cancels, if the venue refuses the first"
     )
     standby_key_name: str | None = key(None, "its name in a file of several")
-
-    @property
-    def names_read_key(self) -> bool:
-        """True if reads use a key of their own."""
-        return not (self.read_key_file is self.read_key_name is self.read_key_env is None)
 
 
 class StrategyPart(LivePart):
@@ -508,11 +498,6 @@ class Paper(Part):
     key_name: str | None = key(None, "its name in a JSON file of several")
     key_env: str | None = key(None, "an environment variable that holds it")
 
-    @property
-    def names_key(self) -> bool:
-        """True if a paper run reads the venue by a key of its own."""
-        return not (self.key_file is self.key_name is self.key_env is None)
-
 
 class File(Part):
     """The whole file."""
@@ -559,7 +544,6 @@ def field_of(key: str) -> str:
 
 
 def key_of_field(field: str) -> str:
-    """The inverse of `field_of`."""
     if field == "strangers":
         return "unknown_orders"
     return f"{field[:-3]}_ms" if field.endswith("_ns") else field

@@ -1,12 +1,11 @@
 """Every metric of the trader that is not a duration: one row each, and where its samples come from.
 
-A new metric is one row here, or where the trader does not know it one of `metrics.COUNTED` or
-`metrics.HISTOGRAMS`; docs/metrics.md is made from them.
-Label values come from closed sets and from the rungs and events of one series, never from an order.
+docs/metrics.md is made from these rows, `metrics.COUNTED` and `metrics.TIMED`. Label values come
+from closed sets and from the rungs and events of one series, never from an order.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -78,14 +77,13 @@ def rungs(report: Report) -> Iterator[RungReport]:
     return (rung for event in report.events for rung in event.rungs)
 
 
+def _known(found: Iterable[tuple[str, float | None]]) -> list[Sample]:
+    return [((ticker,), float(value)) for ticker, value in found if value is not None]
+
+
 def per_rung(value: Callable[[RungReport], float | None]) -> Callable[[Report], list[Sample]]:
     """A sample for each rung where the value is known."""
-
-    def read(report: Report) -> list[Sample]:
-        found = [(rung.ticker, value(rung)) for rung in rungs(report)]
-        return [((ticker,), float(each)) for ticker, each in found if each is not None]
-
-    return read
+    return lambda report: _known((rung.ticker, value(rung)) for rung in rungs(report))
 
 
 def per_side(value: Callable[[RungReport, BookSide], float]) -> Callable[[Report], list[Sample]]:
@@ -97,13 +95,7 @@ def per_side(value: Callable[[RungReport, BookSide], float]) -> Callable[[Report
 
 
 def per_event(value: Callable[[EventReport], float | None]) -> Callable[[Report], list[Sample]]:
-    """A sample for each event where the value is known."""
-
-    def read(report: Report) -> list[Sample]:
-        found = [(event.event_ticker, value(event)) for event in report.events]
-        return [((ticker,), float(each)) for ticker, each in found if each is not None]
-
-    return read
+    return lambda report: _known((event.event_ticker, value(event)) for event in report.events)
 
 
 def per_event_limit(of: Callable[[BreakerReport], int]) -> Callable[[Report], list[Sample]]:
@@ -147,7 +139,6 @@ def _markouts(row: ProfitRow) -> Iterator[Sample]:
 
 
 def profit_parts(report: Report) -> list[Sample]:
-    """The parts of the profit; they add up to it."""
     return [] if report.profit is None else [((n,), v) for n, v in _parts(report.profit.total)]
 
 
@@ -606,28 +597,7 @@ PROFIT: Final[tuple[Family[Report], ...]] = (
 )
 
 
-class RecordsProgress(Protocol):
-    """See `bot.records.recorder.Progress`."""
-
-    fills: int
-    failures: int
-    gaps: int
-    unreadable: int
-    behind_bytes: int
-    fault: str
-
-    @property
-    def age_ns(self) -> int | None: ...
-
-
-class NoticeProgress(Protocol):
-    """See `bot.io.notices.Counts`."""
-
-    fates: dict[str, int]
-    waiting: int
-
-
-RECORDS: Final[tuple[Family[RecordsProgress], ...]] = (
+RECORDS: Final[tuple[Family[Any], ...]] = (
     counter("records_fills", "Fills written into the records.", lambda k: k.fills),
     counter("records_failures", "Failed writes of the records.", lambda k: k.failures),
     gauge(
@@ -657,7 +627,7 @@ RECORDS: Final[tuple[Family[RecordsProgress], ...]] = (
     ),
 )
 
-NOTICES: Final[tuple[Family[NoticeProgress], ...]] = (
+NOTICES: Final[tuple[Family[Any], ...]] = (
     counter(
         "notices",
         "Notices by outcome: sent, repeated, dropped, lost.",
