@@ -1,4 +1,4 @@
-"""Claims about where orders are found, what needs attention, and the bounds of every map."""
+"""Where orders are found, which need attention, and the bounds of every map."""
 
 import pytest
 
@@ -8,22 +8,31 @@ from bot.core.orders.order import OrderEvent, OwnOrder, State
 from bot.core.orders.outbox import NEVER_NS
 from bot.core.orders.transitions import OrderFinding
 from tests.builders.bot import made
-from tests.builders.bot.desks import answer, create, desk, sent, unlisted
+from tests.builders.bot.desks import (
+    answer,
+    create,
+    desk,
+    query,
+    rejected,
+    respond_to_create,
+    sent,
+    unlisted,
+    with_order,
+)
 from tests.builders.bot.made import LAG_NS, T0
 from venue.wire import model
-from venue.wire.money import Qty
 from venue.wire.names import MarketId, OrderId
 from venue.wire.requests import Amend
 
 OTHER = MarketId("bbbbbbbb-0000-4000-8000-000000000002")
 
 
-def over(of, own: OwnOrder, filled: int = 0) -> None:
-    """A read shows the order over."""
-    of.on_order_row(own, made.over(own, model.OrderStatus.CANCELED, filled), T0, T0, by_id=True)
+def close(of, own: OwnOrder, filled: int = 0, at_ns: int = T0) -> None:
+    """A read by id shows the order cancelled."""
+    query(of, own, made.over(own, model.OrderStatus.CANCELED, filled), at_ns)
 
 
-def test_orders_are_found_by_market_in_the_order_they_came():
+def test_live_orders_of_a_market_come_in_the_order_of_their_creates():
     of, _ = desk()
     orders = [made.own(number=number) for number in (3, 1, 2)]
     for own in orders:
@@ -35,44 +44,40 @@ def test_orders_are_found_by_market_in_the_order_they_came():
     assert of.live(OTHER) == [stray]
     assert list(of.live_orders) == [*orders, stray]
     assert len(of.live_orders) == 4
-    over(of, orders[0])
+    close(of, orders[0])
     assert of.live(made.MARKET) == orders[1:]
-    over(of, stray)
+    close(of, stray)
     assert of.live(OTHER) == []
 
 
-def test_an_ended_order_is_known_by_its_id_and_no_longer_found():
-    of, _ = desk()
-    own = made.own()
-    of.add_order(own)
+def test_a_closed_order_is_known_by_its_id_and_no_longer_live():
+    of, _, own = with_order()
     assert of.live_order(own.order_id) is own
     assert of.live_ids() == [own.order_id]
-    over(of, own)
+    close(of, own)
     assert of.live_order(own.order_id) is None
     assert of.is_known(own.order_id)
     assert not of.is_known(OrderId("9"))
     assert of.live_ids() == []
 
 
-def test_of_a_list_what_is_of_no_live_order_comes_in_its_order():
+def test_rows_of_a_list_without_a_live_order_keep_their_order():
     of, _ = desk()
     live, ended = made.own(number=1), made.own(number=2)
     for own in (live, ended):
         of.add_order(own)
-    over(of, ended)
+    close(of, ended)
     listed = {OrderId("9"): "z", live.order_id: "a", ended.order_id: "b", OrderId("8"): "y"}
     assert of.rows_not_live(listed) == ["z", "b", "y"]
     assert of.rows_not_live({live.order_id: "a"}) == of.rows_not_live({}) == []
 
 
-def test_an_order_that_filled_stays_until_its_fills_are_booked():
-    of, out = desk()
-    own = made.own()
-    of.add_order(own)
+def test_a_filled_order_stays_until_its_fills_are_booked():
+    of, out, own = with_order()
     assert not of.has_fills(made.MARKET)
     of.on_order_row(own, made.shown(own, filled=4, remaining=6), T0, T0)
     assert list(of.with_fills(made.MARKET)) == [own]
-    over(of, own, 4)
+    close(of, own, 4)
     assert of.has_fills(OTHER)
     assert list(of.with_fills(OTHER)) == []
     assert of.live_ids() == [own.order_id]
@@ -85,32 +90,26 @@ def test_an_order_that_filled_stays_until_its_fills_are_booked():
     assert (of.unsettled, out.findings) == ({}, {})
 
 
-def test_the_fills_of_an_order_that_rested_for_long_have_as_long_to_be_booked_as_any():
-    of, out = desk()
-    own = made.own()
-    of.add_order(own)
+def test_fills_have_ten_seconds_from_the_end_of_the_order_to_be_booked():
+    of, out, own = with_order()
     ended_ns = T0 + 3_600 * LAG_NS
-    of.on_order_row(
-        own, made.over(own, model.OrderStatus.FILLED, 10), ended_ns, ended_ns, by_id=True
-    )
+    query(of, own, made.over(own, model.OrderStatus.FILLED, 10), ended_ns)
     of.drop_booked(lambda each: 0, ended_ns + 10 * LAG_NS)
     assert out.findings == {}
     of.drop_booked(lambda each: 0, ended_ns + 10 * LAG_NS + 1)
     assert "fills_missing" in out.findings
 
 
-def test_a_late_answer_that_shows_more_fills_brings_an_ended_order_back_for_its_booking():
-    of, _ = desk()
-    own = made.own()
-    of.add_order(own)
-    over(of, own)
+def test_a_late_response_with_more_fills_brings_a_closed_order_back_for_booking():
+    of, _, own = with_order()
+    close(of, own)
     assert list(of.unsettled) == []
-    over(of, own, 4)
+    close(of, own, 4)
     assert list(of.unsettled) == [own]
     assert len(of.live_orders) == 0
 
 
-def test_an_open_order_needs_no_attention_and_nothing_is_due():
+def test_nothing_is_due_for_open_orders():
     of, out = desk()
     for number in range(5):
         of.add_order(made.own(number=number))
@@ -119,21 +118,8 @@ def test_an_open_order_needs_no_attention_and_nothing_is_due():
     assert sent(out) == []
 
 
-def test_a_quiet_beat_does_not_walk_the_open_orders():
-    of, _ = desk()
-    of.add_order(made.own(number=1))
-    quiet = made.own(number=2)
-    of.add_order(quiet)
-    quiet.read_due_ns = T0  # set behind the desk's back, and never filed
-    assert of.next_due_ns() == NEVER_NS
-    of.on_not_listed(quiet, T0 + LAG_NS, T0 + LAG_NS)
-    assert of.next_due_ns() == T0
-
-
-def test_a_list_that_shows_an_order_as_it_is_known_changes_nothing_of_it():
-    of, _ = desk()
-    own = made.own()
-    of.add_order(own)
+def test_a_list_that_shows_an_order_as_known_changes_nothing():
+    of, _, own = with_order()
     own.mark_suspect(OrderFinding.IMPOSSIBLE, "seen elsewhere", T0)
     assert not own.is_shown_as_known(made.shown(own))  # it is in doubt: the list may settle it
     own.suspicion = None
@@ -144,7 +130,7 @@ def test_a_list_that_shows_an_order_as_it_is_known_changes_nothing_of_it():
         assert not own.is_shown_as_known(news)
 
 
-def test_a_doomed_order_is_due_when_its_cancel_is():
+def test_an_order_to_be_cancelled_is_due_when_its_cancel_is():
     of, _ = desk()
     own = made.own()
     own.cancel_requested, own.due_ns = True, T0 + 7
@@ -152,52 +138,44 @@ def test_a_doomed_order_is_due_when_its_cancel_is():
     assert of.next_due_ns() == T0 + 7
 
 
-def test_the_unknown_are_counted_with_the_suspected():
+def test_suspect_orders_count_as_unknown():
     of, _ = desk()
-    lost, blurred, suspected = (
-        made.own(State.NEW_UNKNOWN, number=1),
-        made.own(number=2),
-        made.own(number=3),
-    )
-    blurred.on_amend_sent(Amend(price=45))
-    blurred.on_answer(OrderEvent.TIMEOUT, T0)
-    suspected.on_not_found(T0, T0, LAG_NS)
-    for own in (lost, blurred, suspected, made.own(number=4)):
+    lost = made.own(State.NEW_UNKNOWN, number=1)
+    amended, suspect = (made.own(number=number) for number in (2, 3))
+    amended.on_amend_sent(Amend(price=45))
+    amended.on_answer(OrderEvent.TIMEOUT, T0)
+    suspect.on_not_found(T0, T0, LAG_NS)
+    for own in (lost, amended, suspect, made.own(number=4)):
         of.add_order(own)
     assert len(of.unknown) == 3
     assert of.oldest_unknown_ns(T0 + 5) == 5
 
 
 @pytest.mark.parametrize(("state", "undecided"), [(State.PENDING_NEW, True), (State.OPEN, False)])
-def test_a_create_without_an_id_is_undecided(state, undecided):
+def test_only_a_create_without_an_id_leaves_open_ids(state, undecided):
     of, _ = desk()
     of.add_order(made.own(state))
     assert of.has_open_ids() is undecided
 
 
-def test_fills_are_awaited_once_a_list_lacks_an_order_that_no_answer_has_told_of():
-    of, _ = desk()
-    own = made.own(State.NEW_UNKNOWN)
-    of.add_order(own)
+def test_fills_are_awaited_once_a_list_lacks_an_unknown_create():
+    of, _, own = with_order(State.NEW_UNKNOWN)
     assert not of.is_awaiting_fills()
     own.note_evidence(unlisted_ns=T0)
     of.add_order(own)
     assert of.is_awaiting_fills()
 
 
-def test_a_finding_names_five_orders_at_most():
+def test_an_alert_names_five_orders_at_most():
     of, out = desk()
     for number in range(6):
         own = made.own(number=number)
         of.add_order(own)
-        answer(of, own, m.ReadOrder(own.order_id), m.Rejected(404, "order_not_found", ""))
+        answer(of, own, m.ReadOrder(own.order_id), rejected("order_not_found"))
     assert out.findings[OrderFinding.MISSING].count("order 100") == 5
 
 
-# --- bounds (B14) ---------------------------------------------------------------------------------
-
-
-def test_beyond_its_bound_the_desk_makes_no_order_and_takes_no_stranger(monkeypatch):
+def test_at_the_limit_of_live_orders_none_is_created_or_adopted(monkeypatch):
     monkeypatch.setattr(manager, "LIVE_MAX", 3)
     of, out = desk()
     for number in range(3):
@@ -210,7 +188,7 @@ def test_beyond_its_bound_the_desk_makes_no_order_and_takes_no_stranger(monkeypa
     assert (len(of.live_orders), of.is_known(OrderId("55")), sent(out)) == (3, False, [])
 
 
-def test_beyond_its_bound_the_desk_still_keeps_what_may_be_live(monkeypatch):
+def test_past_the_limit_of_live_orders_an_unconfirmed_create_is_still_kept(monkeypatch):
     monkeypatch.setattr(manager, "LIVE_MAX", 1)
     of, _ = desk()
     of.add_order(made.own(number=1))
@@ -219,59 +197,39 @@ def test_beyond_its_bound_the_desk_still_keeps_what_may_be_live(monkeypatch):
     assert len(of.live_orders) == 2
 
 
-def test_too_many_ended_orders_without_booked_fills_stop_new_ones(monkeypatch):
+def test_too_many_closed_orders_with_unbooked_fills_stop_new_ones(monkeypatch):
     monkeypatch.setattr(manager, "UNSETTLED_MAX", 1)
-    of, _ = desk()
-    own = made.own()
-    of.add_order(own)
+    of, _, own = with_order()
     assert not of.is_full()
-    over(of, own, 4)
+    close(of, own, 4)
     assert of.is_full()
 
 
-def test_the_id_of_an_ended_order_is_known_for_half_an_hour():
+def test_the_id_of_a_closed_order_is_known_for_half_an_hour():
     of, _ = desk()
-    first, second = (made.own(number=number) for number in range(2))
-    for own, at_ns in ((first, T0), (second, T0 + manager.ENDED_KEPT_NS + 1)):
+    orders = [made.own(number=number) for number in range(3)]
+    for own in orders:
         of.add_order(own)
-        of.on_order_row(
-            own, made.over(own, model.OrderStatus.CANCELED, 0), at_ns, at_ns, by_id=True
-        )
-    assert [of.is_known(own.order_id) for own in (first, second)] == [False, True]
-    again = made.own(number=3)
-    of.add_order(again)
-    of.on_order_row(
-        again,
-        made.over(again, model.OrderStatus.CANCELED, 0),
-        T0 + 2 * manager.ENDED_KEPT_NS + 1,
-        T0 + 2 * manager.ENDED_KEPT_NS + 1,
-        by_id=True,
-    )
-    assert of.is_known(second.order_id)
+    close(of, orders[0])
+    close(of, orders[1], at_ns=T0 + manager.ENDED_KEPT_NS + 1)
+    assert [of.is_known(own.order_id) for own in orders[:2]] == [False, True]
+    close(of, orders[2], at_ns=T0 + 2 * manager.ENDED_KEPT_NS + 1)
+    assert of.is_known(orders[1].order_id)
 
 
-def test_the_oldest_ended_id_and_stray_place_are_forgotten_beyond_their_bounds(monkeypatch):
+def test_the_oldest_closed_ids_and_places_are_forgotten_beyond_their_bounds(monkeypatch):
     monkeypatch.setattr(manager, "ENDED_IDS_MAX", 2)
     monkeypatch.setattr(manager, "STRAYS_MAX", 2)
     of, _ = desk()
     orders = [made.own(number=number) for number in range(3)]
     for own in orders:
         of.add_order(own)
-        over(of, own)
+        close(of, own)
     assert [of.is_known(own.order_id) for own in orders] == [False, True, True]
     lost = [made.own(State.NEW_UNKNOWN, number=number, price=50 + number) for number in range(3)]
     for own in lost:
         of.add_order(own)
-        answer(of, own, create(own, True), m.Rejected(422, "insufficient_shares", ""))
+        respond_to_create(of, own, rejected("insufficient_shares"))
     unlisted(of, T0 + 10 * LAG_NS)
     seen = [of.is_late_arrival(made.shown(own, order_id="7")) for own in lost]
     assert seen == [False, True, True]
-
-
-def test_an_amended_order_may_appear_at_either_of_its_prices():
-    own = made.own()
-    assert len(own.slots) == 1
-    own.on_amend_sent(Amend(price=45))
-    assert [slot[3] for slot in own.slots] == [40, 45]
-    own.amend = Amend(qty=Qty(4))
-    assert [slot[3] for slot in own.slots] == [40]
