@@ -8,9 +8,9 @@ from bot.core.orders.order import State
 from bot.core.planning.diff import sides_on_target
 from bot.core.settings import PaceSettings
 from bot.strategy.api import Quote
+from tests.builders.bot.planned import ASK, BID
 from venue.wire.money import BookSide, Price, Qty
 
-BID, ASK = BookSide.BID, BookSide.ASK
 PACE = PaceSettings(tolerance_ticks=1, resize_pct=50)
 
 
@@ -28,16 +28,16 @@ def on_target(
     return sides_on_target(quotes, orders, pace)
 
 
-def test_a_side_where_nothing_is_wanted_is_not_on_target():
+def test_a_side_without_quotes_is_not_on_target():
     assert on_target([(BID, 40, 10)], Resting(BID, 40, 10), Resting(ASK, 45, 10)) == (BID,)
 
 
 @pytest.mark.parametrize(("qty", "is_enough"), [(10, True), (5, True), (4, False), (0, False)])
-def test_a_quote_rests_if_no_resize_would_be_sent_for_what_is_missing(qty, is_enough):
+def test_a_side_is_on_target_if_no_resize_would_be_sent(qty, is_enough):
     assert on_target([(ASK, 45, 10)], Resting(ASK, 45, qty)) == ((ASK,) if is_enough else ())
 
 
-def test_nothing_at_all_is_no_quote_however_late_sizes_are_mended():
+def test_a_side_without_any_order_is_never_on_target():
     late = PaceSettings(resize_pct=100)
     assert on_target([(BID, 40, 10)], pace=late) == ()
     assert on_target([(BID, 40, 10)], Resting(BID, 40, 1), pace=late) == (BID,)
@@ -50,14 +50,12 @@ def test_nothing_at_all_is_no_quote_however_late_sizes_are_mended():
         *((ASK, 45, 1), (ASK, 46, 1), (ASK, 47, 0), (ASK, 44, 0)),
     ],
 )
-def test_an_order_counts_up_to_the_tolerance_on_the_safe_side_and_never_beyond_its_price(
-    side, level, counts
-):
+def test_an_order_counts_up_to_the_tolerance_behind_its_price(side, level, counts):
     price = 40 if side is BID else 45
     assert bool(on_target([(side, price, 10)], Resting(side, level, 10))) == bool(counts)
 
 
-def test_every_level_wants_shares_of_its_own():
+def test_every_level_needs_shares_of_its_own():
     wanted = [(BID, 40, 10), (BID, 39, 10)]
     assert on_target(wanted, Resting(BID, 39, 5)) == ()
     assert on_target(wanted, Resting(BID, 39, 10)) == (BID,)  # five of them stand for each level
@@ -67,9 +65,9 @@ def test_every_level_wants_shares_of_its_own():
 @pytest.mark.parametrize(
     "state", [State.PENDING_NEW, State.NEW_UNKNOWN, State.PENDING_CANCEL, State.REPLACE_UNKNOWN]
 )
-def test_what_may_not_rest_does_not_count(state):
+def test_an_order_that_may_not_rest_does_not_count(state):
     assert on_target([(BID, 40, 10)], Resting(BID, 40, 10, state)) == ()
 
 
-def test_an_order_whose_price_is_being_changed_still_counts_where_it_stands():
+def test_an_order_with_an_amend_in_flight_counts_at_its_old_price():
     assert on_target([(BID, 40, 10)], Resting(BID, 40, 10, State.PENDING_REPLACE)) == (BID,)

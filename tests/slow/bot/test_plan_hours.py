@@ -1,5 +1,5 @@
-"""Claims about an hour of the whole trader: what a still book, a flickering one and one that drifts
-cost in writes, and how much of what rests keeps its place."""
+"""Hours of the whole trader: writes on a still, a flickering and a drifting book, and how much of
+what rests keeps its queue position."""
 
 import math
 import random
@@ -20,7 +20,7 @@ MINUTE_NS = 60 * NS_PER_SECOND
 
 
 def by_rung(thin: Thin, since_ns: int) -> list[list[int]]:
-    """When each rung had its creates, amends and cancels, from an instant on."""
+    """Instants of the creates, amends and cancels of each rung, from an instant on."""
     at: dict[str, list[int]] = {market.market_id: [] for market in thin.markets}
     home: dict[str, str] = {}
     made = 0
@@ -39,7 +39,6 @@ def by_rung(thin: Thin, since_ns: int) -> list[list[int]]:
 
 
 def most_within(times: list[int], span_ns: int) -> int:
-    """The most instants that lie within one span."""
     return max(
         (
             sum(start <= at < start + span_ns for at in times[place : place + 1_000])
@@ -49,9 +48,8 @@ def most_within(times: list[int], span_ns: int) -> int:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_an_hour_of_a_still_book_costs_at_most_a_write_a_minute_on_each_rung(name):
+def test_a_still_book_costs_at_most_a_write_a_minute_on_each_rung(name):
     thin = Thin([70, 40], STRATEGIES[name])
     thin.start()
     since_ns = thin.now_ns
@@ -78,7 +76,7 @@ class Shown(Thin):
 
 
 @pytest.mark.parametrize("each_ms", [900, 1_500, 3_000])
-def test_quotes_do_not_follow_themselves_where_the_channel_shows_a_book_now_and_then(each_ms):
+def test_quotes_do_not_follow_themselves_on_a_channel_that_shows_few_books(each_ms):
     """Between two of them our orders move, and the book shows them where they were."""
     rng = random.Random(1)
     values = [80, 60, 40, 30]
@@ -107,7 +105,7 @@ def test_quotes_do_not_follow_themselves_where_the_channel_shows_a_book_now_and_
         assert most_within(times, MINUTE_NS) <= 1
 
 
-def test_a_ladder_that_contradicts_itself_is_quoted_still_once_its_books_are_however_wild_it_was():
+def test_quotes_of_an_inconsistent_ladder_come_to_rest_once_its_books_do():
     """Our own writes show a book anew: that must not move the value that the next ones follow."""
     rng = random.Random(1)
     values = [86, 24, 54, 59, 11]
@@ -131,9 +129,8 @@ def test_a_ladder_that_contradicts_itself_is_quoted_still_once_its_books_are_how
         assert most_within(times, MINUTE_NS) <= 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_an_hour_of_flicker_by_a_tick_at_20_hz_stays_within_the_budget_of_each_market(name):
+def test_a_book_flickering_by_a_tick_at_20_hz_stays_within_the_budget_of_each_market(name):
     """Row 38: two writes a second and a burst of six, in every window."""
     thin = Thin([70, 40], STRATEGIES[name])
     thin.start()
@@ -159,8 +156,7 @@ def test_an_hour_of_flicker_by_a_tick_at_20_hz_stays_within_the_budget_of_each_m
     assert thin.orders
 
 
-@pytest.mark.slow
-def test_while_the_wanted_price_holds_nearly_all_that_rests_keeps_its_place():
+def test_nearly_all_size_at_an_unchanged_wanted_price_keeps_its_queue_position():
     """A middle that swings slowly: size-time at wanted prices, and what of it was put there by a
     write made while that price was wanted already."""
     thin = Thin([60], STRATEGIES["fixed_spread"])

@@ -1,6 +1,5 @@
-"""Claims about what plans keep of our orders: it is what they would find anew."""
+"""The working orders that a rung keeps between plans equal what it would compute again."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,11 +15,10 @@ from bot.lab.sim.run import run
 from bot.strategy.api import Quote
 from tests.builders.bot import made
 from tests.builders.bot.made import T0
+from tests.builders.bot.planned import ASK, BID, LATER
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 
-BID, ASK = BookSide.BID, BookSide.ASK
 PACE = PaceSettings()
-LATER = T0 + 10**12
 ROUTES = [{}, {"outcome": Outcome.NO, "side": Side.BUY}, {"side": Side.SELL}]
 
 levels = st.lists(
@@ -28,6 +26,7 @@ levels = st.lists(
     max_size=3,
     unique_by=lambda t: t[0],
 )
+
 orders_of_a_rung = st.lists(
     st.tuples(
         st.sampled_from(ROUTES),
@@ -55,7 +54,6 @@ def worth(now_ns: int) -> QuoteEconomics:
     )
 
 
-@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     orders_of_a_rung,
@@ -63,7 +61,7 @@ def worth(now_ns: int) -> QuoteEconomics:
     st.integers(0, 12),
     st.sampled_from([(), (BID,)]),
 )
-def test_a_plan_from_what_was_kept_is_the_plan_of_what_is_there(drawn, wishes, held, short):
+def test_a_plan_from_kept_working_orders_equals_one_from_new_ones(drawn, wishes, held, short):
     orders = []
     for number, (route, off, qty, state) in enumerate(drawn):
         is_bid = not route
@@ -81,7 +79,7 @@ def test_a_plan_from_what_was_kept_is_the_plan_of_what_is_there(drawn, wishes, h
         assert plan_orders(*wanted, kept, *rest) == plan_orders(*wanted, ours(), *rest)
 
 
-def test_an_order_that_stays_bolder_is_moved_once_the_other_side_is_wanted_where_it_stands():
+def test_a_bolder_order_moves_once_the_other_side_is_wanted_at_its_price():
     order = made.own(price=50, qty=10)
     kept, bids = WorkingOrders([order], 0, 0), quotes(BID, [(1, 10, 2)])
     rest = (PACE, LATER, worth(LATER), ())
@@ -106,8 +104,7 @@ def _seen(ours: WorkingOrders) -> tuple[object, ...]:
     return ours.free, found, changing, ours.to_cancel, stands
 
 
-@pytest.mark.slow
-def test_whatever_happens_what_a_rung_keeps_of_our_orders_is_as_they_are(monkeypatch):
+def test_the_kept_working_orders_of_a_rung_equal_its_orders_throughout_a_run(monkeypatch):
     receive, looked = Trader.receive, 0
 
     def looking(self: Trader, event, now_ns):

@@ -1,4 +1,4 @@
-"""Plans where several orders stand at one price, or two routes lead there."""
+"""Plans with several orders at one price, or two routes to it: selling held shares and buying."""
 
 import pytest
 
@@ -6,16 +6,7 @@ from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.orders.order import OwnOrder, State
 from bot.core.planning.actions import AmendAction, CancelAction, CreateAction
 from tests.builders.bot import made
-from tests.builders.bot.planned import (
-    BID,
-    BOTH,
-    Ruler,
-    order,
-    pace,
-    plan,
-    quote,
-    siblings,
-)
+from tests.builders.bot.planned import BID, BOTH, Ruler, order, pace, plan, quote, siblings
 from venue.wire.money import BookSide, Outcome, Qty, Side
 
 SOLD = "shares held now: sold instead"
@@ -27,7 +18,7 @@ def sells(side: BookSide, away: int, qty: int) -> OwnOrder:
     return made.own(side=Side.SELL, outcome=outcome, price=50 + away, qty=qty)
 
 
-def merges(own: OwnOrder, value: float, qty: int) -> CancelAction:
+def merge_of(own: OwnOrder, value: float, qty: int) -> CancelAction:
     """The wish that an order gives way to one that is so many shares larger."""
     more = CreateAction(
         own.book_side, own.yes_price, own.outcome, own.side, Qty(qty), CancelReason.MERGED
@@ -37,16 +28,18 @@ def merges(own: OwnOrder, value: float, qty: int) -> CancelAction:
 
 @BOTH
 @pytest.mark.parametrize(("place", "gives_way"), [(0.2, True), (0.21, False)])
-def test_the_newest_of_two_gives_way_while_its_place_is_worth_no_more_than_a_request(
+def test_the_newest_of_two_orders_is_merged_if_its_place_is_worth_no_more_than_a_request(
     side, place, gives_way
 ):
     orders = siblings(side, 2)
     here = Ruler(move=0.1, places={orders[1].client_order_id: place})
     (wish,) = plan([quote(side, 10)], orders, pace=pace(resize=50), worth=here).actions
     if gives_way:
-        assert wish == merges(orders[1], 30.0, 6)
+        assert wish == merge_of(orders[1], 30.0, 6)
     else:
         assert isinstance(wish, CreateAction)
+    short = plan([quote(side, 10)], orders, pace=pace(resize=50), worth=here, short=(side,)).actions
+    assert [type(wish) for wish in short] == [CreateAction]
 
 
 @BOTH
@@ -60,7 +53,7 @@ def test_the_newest_of_two_gives_way_while_its_place_is_worth_no_more_than_a_req
         (4, 5, 5, False),
     ],
 )
-def test_a_purchase_that_must_move_is_cancelled_only_where_no_purchase_takes_its_place(
+def test_a_purchase_that_must_move_is_cancelled_only_if_no_purchase_replaces_it(
     side, held, left, wanted, is_cancelled
 ):
     own = order(side, 15, left)
@@ -69,8 +62,8 @@ def test_a_purchase_that_must_move_is_cancelled_only_where_no_purchase_takes_its
     assert isinstance(wishes[0], CancelAction) is is_cancelled
     if is_cancelled:
         assert len(wishes) == 1
-        made_anew = plan([quote(side, 10, wanted)], [], yes, no, pace=pace(resize=50)).actions
-        assert [wish.side for wish in made_anew] == [Side.SELL]
+        created = plan([quote(side, 10, wanted)], [], yes, no, pace=pace(resize=50)).actions
+        assert [wish.side for wish in created] == [Side.SELL]
 
 
 @BOTH
@@ -81,7 +74,9 @@ def test_a_purchase_that_must_move_is_cancelled_only_where_no_purchase_takes_its
         ((15, 15), (18,), 2),  # both of one stand give way to the one sale
     ],
 )
-def test_what_is_held_is_sold_instead_of_one_purchase_that_must_move(side, aways, wanted, cancels):
+def test_held_shares_replace_only_as_many_purchases_that_must_move_as_they_cover(
+    side, aways, wanted, cancels
+):
     orders = [order(side, away, 5, number=number) for number, away in enumerate(aways, 1)]
     yes, no = (0, 5) if side is BID else (5, 0)
     quotes = [quote(side, away, 5) for away in wanted]
@@ -90,12 +85,12 @@ def test_what_is_held_is_sold_instead_of_one_purchase_that_must_move(side, aways
     assert len(gone) == cancels
     assert not any(isinstance(wish, CreateAction) for wish in wishes)
     left = [order(side, wanted[-1], 5, number=own) for own in range(len(orders) - cancels)]
-    made_anew = plan(quotes, left, yes, no).actions
-    assert [wish.side for wish in made_anew] == [Side.SELL]
+    created = plan(quotes, left, yes, no).actions
+    assert [wish.side for wish in created] == [Side.SELL]
 
 
 @BOTH
-def test_a_purchase_that_must_move_is_moved_where_a_limit_has_cut_what_would_be_made_anew(side):
+def test_a_purchase_that_must_move_is_moved_where_a_limit_has_cut_what_would_be_created(side):
     """The sale might not be admitted either, and nothing would stand there."""
     own = order(side, 15, 5)
     yes, no = (0, 5) if side is BID else (5, 0)
@@ -107,7 +102,7 @@ def test_a_purchase_that_must_move_is_moved_where_a_limit_has_cut_what_would_be_
 @pytest.mark.parametrize(
     "state", [State.PENDING_CANCEL, State.REPLACE_UNKNOWN, State.CLOSED_UNCONFIRMED]
 )
-def test_until_a_purchase_that_gave_way_is_over_nothing_is_made_for_its_shares(side, state):
+def test_no_sale_is_created_until_the_purchase_it_replaces_is_closed(side, state):
     """Its cancel may be lost: both would rest for seconds, and both might fill."""
     own = order(side, 15, 5)
     yes, no = (0, 5) if side is BID else (5, 0)
@@ -115,12 +110,12 @@ def test_until_a_purchase_that_gave_way_is_over_nothing_is_made_for_its_shares(s
     assert isinstance(wish, CancelAction)
     own.state, own.cancel_requested = state, True
     wishes = plan([quote(side, 18, 5)], [own], yes, no).actions
-    made_anew = [wish for wish in wishes if isinstance(wish, CreateAction)]
-    assert bool(made_anew) is (state is State.CLOSED_UNCONFIRMED)  # nothing of it works any more
+    created = [wish for wish in wishes if isinstance(wish, CreateAction)]
+    assert bool(created) is (state is State.CLOSED_UNCONFIRMED)  # nothing of it works any more
 
 
 @BOTH
-def test_shares_held_go_to_a_price_without_an_order_before_a_purchase_gives_way_to_them(side):
+def test_held_shares_are_sold_at_an_empty_price_before_they_replace_a_purchase(side):
     """Else the one is cancelled to be sold instead, and the other is bought: for nothing."""
     own, here = order(side, 12, 5), Ruler(capital=1.0)
     yes, no = (0, 5) if side is BID else (5, 0)
@@ -129,7 +124,7 @@ def test_shares_held_go_to_a_price_without_an_order_before_a_purchase_gives_way_
 
 
 @BOTH
-def test_of_two_purchases_beside_shares_for_one_a_single_one_gives_way(side):
+def test_shares_for_one_purchase_replace_only_one_of_two(side):
     """While its cancel is on its way, and once it is over, the shares are its own still."""
     gives_way, stays = order(side, 10, 5), order(side, 12, 5, 2)
     wanted, here = [quote(side, 10, 5), quote(side, 12, 5)], Ruler(capital=1.0)
@@ -144,7 +139,7 @@ def test_of_two_purchases_beside_shares_for_one_a_single_one_gives_way(side):
 
 @BOTH
 @pytest.mark.parametrize("to", [12, 14])
-def test_no_purchase_gives_way_to_shares_that_another_price_lacks_beside_its_order(side, to):
+def test_held_shares_that_another_price_lacks_replace_no_purchase(side, to):
     """Else the one price would be bought at and the other would lack as many, by turns for ever."""
     lacks, other = order(side, 10, 3), order(side, 12, 2, 2)
     wanted, here = [quote(side, 10, 5), quote(side, to, 2)], Ruler(capital=1.0)
@@ -159,7 +154,7 @@ def test_no_purchase_gives_way_to_shares_that_another_price_lacks_beside_its_ord
 
 
 @BOTH
-def test_shares_held_are_promised_alike_whether_a_price_is_bought_at_already_or_not(side):
+def test_held_shares_go_to_the_same_prices_whether_one_has_a_purchase_or_not(side):
     """Else what was bought first lacks them, and comes back in a larger order, for ever."""
     yes, no = (0, 6) if side is BID else (6, 0)
     wanted = [quote(side, 10, 5), quote(side, 12, 10), quote(side, 15, 5)]
@@ -173,7 +168,7 @@ def test_shares_held_are_promised_alike_whether_a_price_is_bought_at_already_or_
 
 
 @BOTH
-def test_shares_to_which_a_purchase_gives_way_are_sold_at_its_price_and_at_no_other(side):
+def test_shares_that_replace_a_purchase_are_sold_at_its_price_only(side):
     own = order(side, 15, 5)
     yes, no = (0, 5) if side is BID else (5, 0)
     quotes = [quote(side, away, qty) for away, qty in ((10, 10), (18, 5))]
@@ -188,28 +183,28 @@ def test_shares_to_which_a_purchase_gives_way_are_sold_at_its_price_and_at_no_ot
 
 
 @BOTH
-def test_no_more_than_the_siblings_allowed_stand_at_a_price_without_one_giving_way(side):
+def test_at_the_limit_of_orders_per_level_the_newest_is_merged(side):
     orders = siblings(side, 3)
     here = Ruler(places={own.client_order_id: 99.0 for own in orders})
     (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=3), worth=here).actions
-    assert wish == merges(orders[2], 20.0, 4)
+    assert wish == merge_of(orders[2], 20.0, 4)
     (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=4), worth=here).actions
     assert isinstance(wish, CreateAction)
     assert plan([quote(side, 10)], orders, pace=pace(siblings=3), short=(side,)).actions == ()
 
 
 @BOTH
-def test_a_single_order_gives_way_only_where_no_second_may_stand(side):
+def test_a_single_order_is_merged_only_if_no_second_is_allowed(side):
     (own,) = siblings(side, 1)
     assert isinstance(
         plan([quote(side, 10)], [own], pace=pace(siblings=2)).actions[0], CreateAction
     )
     (wish,) = plan([quote(side, 10)], [own], pace=pace(siblings=1), worth=Ruler()).actions
-    assert wish == merges(own, 40.0, 8)
+    assert wish == merge_of(own, 40.0, 8)
 
 
 @BOTH
-def test_where_one_order_may_stand_nothing_is_made_before_the_one_that_moves_there_has_come(side):
+def test_with_one_order_per_level_nothing_is_created_where_another_is_moving_to(side):
     """Else what is made serves that price, the other goes elsewhere, and both by turns for ever."""
     comes, wanted = order(side, 10, 1), [quote(side, 7)]
     (moves,) = plan(wanted, [comes], pace=pace(siblings=1)).actions
@@ -220,15 +215,7 @@ def test_where_one_order_may_stand_nothing_is_made_before_the_one_that_moves_the
 
 
 @BOTH
-def test_an_order_on_its_way_out_is_no_sibling_to_merge_with(side):
-    going, stays = siblings(side, 2)
-    going.state, going.cancel_requested = State.PENDING_CANCEL, True
-    (wish,) = plan([quote(side, 10)], [going, stays], pace=pace(siblings=3)).actions
-    assert isinstance(wish, CreateAction)
-
-
-@BOTH
-def test_nothing_is_made_beside_an_order_that_is_to_come_back_larger_or_that_would_go_next(side):
+def test_nothing_is_created_until_a_merged_order_is_cancelled(side):
     stays, goes = order(side, 10, 5), order(side, 10, 3, 2)
     goes.placed_ns += 1
     (wish,) = plan([quote(side, 10)], [stays, goes], worth=Ruler(move=0.1)).actions
@@ -241,7 +228,7 @@ def test_nothing_is_made_beside_an_order_that_is_to_come_back_larger_or_that_wou
 
 
 @BOTH
-def test_while_a_sale_is_being_cancelled_nothing_is_bought_in_its_stead(side):
+def test_while_a_sale_is_being_cancelled_nothing_is_bought_instead(side):
     sale = sells(side, 10, 6)
     sale.state, sale.cancel_requested = State.PENDING_CANCEL, True
     (wish,) = plan([quote(side, 10)], [sale], 10, 10).actions
@@ -260,7 +247,7 @@ def test_while_a_sale_is_being_cancelled_nothing_is_bought_in_its_stead(side):
         (2.2, 10, 1.0, True),
     ],
 )
-def test_a_purchase_gives_way_where_the_pairs_it_locks_cost_more_than_place_and_requests(
+def test_a_purchase_is_replaced_if_its_capital_costs_more_than_its_place_and_the_requests(
     side, capital, held, place, gives_way
 ):
     own = order(side, 10)
@@ -277,9 +264,7 @@ def test_a_purchase_gives_way_where_the_pairs_it_locks_cost_more_than_place_and_
 
 @BOTH
 @pytest.mark.parametrize(("held", "gives_way"), [(4, False), (9, False), (10, True)])
-def test_shares_held_are_sold_beside_a_purchase_that_is_too_small_before_it_gives_way(
-    side, held, gives_way
-):
+def test_held_shares_fill_up_a_level_before_they_replace_its_purchase(side, held, gives_way):
     """It would be bought again at once, and where a limit has no room for the sale for ever."""
     own = order(side, 10, qty=6)
     wishes = plan([quote(side, 10)], [own], held, held, worth=Ruler(capital=9.0)).actions
@@ -289,7 +274,7 @@ def test_shares_held_are_sold_beside_a_purchase_that_is_too_small_before_it_give
 
 
 @BOTH
-def test_a_purchase_gives_way_where_what_it_lacks_is_not_worth_a_request(side):
+def test_a_purchase_is_replaced_if_its_missing_size_is_not_worth_a_request(side):
     own = order(side, 10, qty=10)
     resizes = pace(resize=50)
     wishes = plan(
@@ -300,9 +285,7 @@ def test_a_purchase_gives_way_where_what_it_lacks_is_not_worth_a_request(side):
 
 @BOTH
 @pytest.mark.parametrize(("held", "gives_way"), [(9, False), (10, True)])
-def test_a_purchase_does_not_give_way_where_so_few_could_be_sold_that_they_are_bought_again(
-    side, held, gives_way
-):
+def test_a_purchase_is_not_replaced_by_a_sale_too_small_for_a_request(side, held, gives_way):
     """A share bought beside five that are sold, of ten: a limit may have left no more of it."""
     sale, own = sells(side, 10, 5), order(side, 10, qty=1, number=2)
     here, resizes = Ruler(capital=9.0), pace(resize=50)
@@ -311,7 +294,7 @@ def test_a_purchase_does_not_give_way_where_so_few_could_be_sold_that_they_are_b
 
 
 @BOTH
-def test_shares_that_one_purchase_gave_way_to_are_spoken_for(side):
+def test_shares_replace_a_second_purchase_only_if_they_cover_both(side):
     first, second = order(side, 10, number=1), order(side, 9, number=2)
     here = Ruler(capital=1.0)
     wanted = [quote(side, 10), quote(side, 9)]
@@ -324,16 +307,22 @@ def test_shares_that_one_purchase_gave_way_to_are_spoken_for(side):
     ("held", "routes"),
     [(0, [10]), (4, [10]), (5, [5, 5]), (6, [6]), (10, [10]), (99, [10])],
 )
-def test_a_part_too_small_for_a_request_of_its_own_is_left_to_the_other_route(side, held, routes):
+def test_a_part_too_small_for_a_request_is_left_to_the_other_route(side, held, routes):
     wishes = plan([quote(side, 10)], [], held, held, pace=pace(resize=50)).actions
     assert [wish.qty for wish in wishes] == routes
 
 
 @BOTH
-def test_shares_promised_to_a_level_that_an_order_moves_to_are_sold_for_another(side):
+def test_held_shares_are_sold_at_another_price_if_an_order_moves_to_the_first(side):
     orders = [order(side, 14, 10, 1), order(side, 14, 15, 2)]
     wanted = [quote(side, 4, 15), quote(side, 5, 10), quote(side, 11, 15)]
     yes, no = (0, 8) if side is BID else (8, 0)
     wishes = plan(wanted, orders, yes, no, pace=pace(resize=50)).actions
     made_new = [wish for wish in wishes if isinstance(wish, CreateAction)]
     assert [(wish.side, wish.qty) for wish in made_new] == [(Side.SELL, 8)]
+
+
+@BOTH
+def test_a_sale_at_its_price_is_left_there_whatever_is_held(side):
+    sale = sells(side, 10, 10)
+    assert plan([quote(side, 10)], [sale], 20, 20, worth=Ruler(capital=9.0)).actions == ()

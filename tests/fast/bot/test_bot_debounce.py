@@ -1,4 +1,4 @@
-"""Claims about the flicker of wanted quotes: steps back at once, forward when it has lasted."""
+"""Debounced quotes: steps back apply at once, bolder prices after they have lasted a while."""
 
 import pytest
 from hypothesis import given
@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from bot.core.planning.diff import QuoteDebouncer, by_side
 from bot.strategy.api import Quote
+from tests.builders.bot.planned import ASK, BID
 from venue.wire.money import BookSide, Price, Qty
 
-BID, ASK = BookSide.BID, BookSide.ASK
 WINDOW = 500
 
 
@@ -16,8 +16,8 @@ def quote(price: int, qty: int = 10, side: BookSide = BID, limit: int | None = N
     return Quote(side, Price(price), Qty(qty), None if limit is None else Price(limit))
 
 
-def told(*wishes: tuple[int, list[Quote]], side: BookSide = BID) -> list[Quote]:
-    """What is steady after the last of these wishes, each made at its time."""
+def debounced(*wishes: tuple[int, list[Quote]], side: BookSide = BID) -> list[Quote]:
+    """The debounced quotes after the last of these wishes, each made at its time."""
     steady = QuoteDebouncer(side, WINDOW)
     out: list[Quote] = []
     for at, wanted in wishes:
@@ -25,62 +25,62 @@ def told(*wishes: tuple[int, list[Quote]], side: BookSide = BID) -> list[Quote]:
     return out
 
 
-def test_a_first_wish_is_taken_as_it_is():
-    assert told((0, [quote(40)])) == [quote(40)]
-
-
 @pytest.mark.parametrize(("side", "from_", "to"), [(BID, 41, 40), (ASK, 59, 60)])
-def test_a_step_back_is_taken_at_once(side, from_, to):
-    steady = told((0, [quote(from_, side=side)]), (9, [quote(to, side=side)]), side=side)
+def test_a_step_back_applies_at_once(side, from_, to):
+    steady = debounced((0, [quote(from_, side=side)]), (9, [quote(to, side=side)]), side=side)
     assert steady == [quote(to, side=side)]
 
 
 @pytest.mark.parametrize(("side", "from_", "to"), [(BID, 40, 41), (ASK, 60, 59)])
-def test_a_bolder_price_waits_and_is_the_limit_meanwhile(side, from_, to):
+def test_a_bolder_price_waits_and_is_the_price_limit_meanwhile(side, from_, to):
     first, bolder = (0, [quote(from_, side=side)]), [quote(to, side=side)]
-    early = told(first, (2_000, bolder), (2_000 + WINDOW - 1, bolder), side=side)
+    early = debounced(first, (2_000, bolder), (2_000 + WINDOW - 1, bolder), side=side)
     assert early == [quote(from_, side=side, limit=to)]
-    assert told(first, (2_000, bolder), (2_000 + WINDOW, bolder), side=side) == bolder
+    assert debounced(first, (2_000, bolder), (2_000 + WINDOW, bolder), side=side) == bolder
 
 
-def test_it_says_when_a_wish_that_waits_may_come_into_force():
+def test_the_debouncer_returns_when_a_waiting_quote_may_apply():
     steady = QuoteDebouncer(BID, WINDOW)
     assert steady.debounce([quote(40)], 0)[1] is None
     assert steady.debounce([quote(41)], 2_000)[1] == 2_000 + WINDOW
 
 
-def test_a_limit_of_the_wish_stays_its_limit():
-    assert told((0, [quote(40)]), (9, [quote(41, limit=43)])) == [quote(40, limit=43)]
+@pytest.mark.parametrize(
+    ("first", "then", "out"),
+    [
+        (quote(40), quote(41, limit=43), quote(40, limit=43)),
+        (quote(40, 10), quote(40, 20), quote(40, 10, limit=40)),
+        (quote(40, 10), quote(40, 4), quote(40, 4)),
+    ],
+    ids=["a price limit applies at once", "a larger size waits", "a smaller size does not"],
+)
+def test_only_a_bolder_price_or_a_larger_size_waits(first, then, out):
+    assert debounced((0, [first]), (9, [then])) == [out]
 
 
-def test_a_larger_size_waits_and_a_smaller_does_not():
-    assert told((0, [quote(40, 10)]), (9, [quote(40, 20)])) == [quote(40, 10, limit=40)]
-    assert told((0, [quote(40, 10)]), (9, [quote(40, 4)])) == [quote(40, 4)]
+def test_a_level_that_comes_back_waits():
+    assert debounced((0, [quote(40)]), (9, []), (18, [quote(40)])) == []
 
 
-def test_a_level_that_comes_back_waits_too():
-    assert told((0, [quote(40)]), (9, []), (18, [quote(40)])) == []
-
-
-def test_after_a_pull_the_next_wish_is_taken_as_it_is():
+def test_after_a_reset_the_next_quotes_apply_at_once():
     steady = QuoteDebouncer(BID, WINDOW)
     steady.debounce([quote(40)], 0)
     steady.reset()
     assert steady.debounce([quote(45)], 1)[0] == [quote(45)]
 
 
-def test_without_a_window_everything_is_taken_as_it_is():
+def test_without_a_window_all_quotes_apply_at_once():
     steady = QuoteDebouncer(BID, 0)
     steady.debounce([quote(40)], 0)
     assert steady.debounce([quote(45), quote(44)], 1) == ([quote(45), quote(44)], None)
 
 
-def test_the_sides_are_told_apart_and_the_best_of_each_comes_first():
+def test_quotes_are_split_by_side_with_the_best_price_first():
     bids, asks = [quote(41), quote(40)], [quote(60, side=ASK), quote(61, side=ASK)]
     assert by_side([asks[1], bids[1], asks[0], bids[0]]) == (bids, asks)
 
 
-def test_a_wish_that_is_repeated_is_held_back_as_before():
+def test_repeated_quotes_wait_as_before():
     steady, wanted = QuoteDebouncer(BID, WINDOW), [quote(45), quote(41)]
     steady.debounce([quote(40)], 0)
     first, _ = steady.debounce(wanted, 1)
@@ -89,7 +89,7 @@ def test_a_wish_that_is_repeated_is_held_back_as_before():
     assert again == first
 
 
-def test_twenty_swings_a_second_leave_the_safer_price():
+def test_a_price_that_swings_twenty_times_a_second_stays_at_the_safer_one():
     steady = QuoteDebouncer(BID, WINDOW)
     for swing in range(200):
         out, _ = steady.debounce([quote(40 + swing % 2)], 50 * swing)
@@ -108,7 +108,7 @@ wishes = st.lists(
 
 
 @given(wishes)
-def test_what_is_steady_is_never_bolder_or_larger_than_the_wish_and_is_it_after_two_windows(drawn):
+def test_debounced_quotes_are_never_bolder_or_larger_than_wanted_and_equal_after_two_windows(drawn):
     steady, now = QuoteDebouncer(BID, WINDOW), 0
     wanted: list[Quote] = []
     for gap, pairs in drawn:
