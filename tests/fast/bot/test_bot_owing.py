@@ -35,7 +35,7 @@ class Behind(Thin):
             index: self.book(index, self.now_ns - ago_ns) for index in range(len(self.mids))
         }
 
-    def told(self, effect: m.Effect) -> None:
+    def on_effect(self, effect: m.Effect) -> None:
         if isinstance(effect, m.Noted):
             self.noted.append(effect.name)
 

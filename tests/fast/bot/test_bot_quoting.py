@@ -428,7 +428,7 @@ def test_a_write_that_lost_a_race_parks_no_side_whose_funds_were_short_before():
                 return m.Rejected(422, "order_not_cancelable", "")
             return super().answer(request)
 
-        def told(self, effect: m.Effect) -> None:
+        def on_effect(self, effect: m.Effect) -> None:
             if isinstance(effect, m.Noted) and effect.name == "side_parked":
                 self.parked = (*self.parked, effect.fields["code"])
 

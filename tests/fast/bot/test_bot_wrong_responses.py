@@ -1,4 +1,4 @@
-"""Claims about answers that show another order, and about orders that come back from their end."""
+"""Responses that show another order, and closed orders that rest again."""
 
 from collections.abc import Callable
 
@@ -7,21 +7,15 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.inconsistency import Inconsistency
-from bot.core.orders.order import OwnOrder, State
-from tests.builders.bot.meddled import Held, Meddled, over, quoted
+from bot.io.journal.recovery import Intents
+from tests.builders.bot.meddled import Held, Meddled, named, over
 from venue.wire import model
-from venue.wire.money import Qty
+from venue.wire.money import Price, Qty
 from venue.wire.names import OrderId
 from venue.wire.requests import Amend
 
 
-@pytest.fixture
-def venue() -> Meddled:
-    """A venue on which the bot quotes two rungs."""
-    return quoted(Meddled())
-
-
-def once(of: type, answer: Callable[[m.Request], m.Answer]) -> Callable[[m.Request], m.Answer]:
+def once_for(of: type, answer: Callable[[m.Request], m.Answer]) -> Callable[[m.Request], m.Answer]:
     """Meddle with the first request of a kind alone."""
     met: list[m.Request] = []
 
@@ -38,18 +32,17 @@ def creates_of(venue: Meddled, since: int) -> list[m.Create]:
     return [one for one in venue.writes()[since:] if isinstance(one, m.Create)]
 
 
-def ends_and_is_made_by_two_sendings(venue: Meddled, since: int) -> None:
-    """An order ends; the create in its stead is sent again as it was, and every order is known."""
+def created_by_a_resend(venue: Meddled, since: int) -> bool:
+    """An order ends; True if the create that replaces it was resent with the same bytes."""
     venue.end_one()
     venue.go(15)
-    made = creates_of(venue, since)
-    assert [one.again for one in made] == [False, True]
-    assert made[0].body == made[1].body
-    assert {own.order_id for own in venue.trader.desk.live_orders} == set(venue.orders)
+    creates = creates_of(venue, since)
+    assert creates[0].body == creates[1].body
+    return [one.again for one in creates] == [False, True]
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["first answer", "answer to the re-send"])
-def test_a_create_that_is_answered_with_another_order_is_sent_again_as_it_was(venue, lost):
+def test_a_create_answered_with_another_order_is_resent(venue, lost):
     other = list(venue.orders.values())[-1]
     answers = [m.Unknown("lost")] * lost + [m.Ok(m.OrderBody(other))]
     before = len(venue.writes())
@@ -67,34 +60,27 @@ def test_a_create_that_is_answered_with_another_order_is_sent_again_as_it_was(ve
     assert not answers
     assert len(made) == 2 + lost
     assert {one.body for one in made} == {made[0].body}
-    known = {own.order_id for own in venue.trader.desk.live_orders}
-    assert known == set(venue.orders)
-    assert venue.stop() == m.DrainComplete((), ())
-    assert not venue.orders
+    assert venue.knows_its_orders()
+    assert venue.stops_clean()
 
 
-def test_a_create_that_is_answered_by_its_name_and_the_id_of_another_order_is_a_contradiction(
-    venue,
-):
+def test_a_create_answered_with_the_id_of_another_live_order_is_a_contradiction(venue):
     living = list(venue.orders)[-1]
 
     def under_another_id(request: m.Create) -> m.Answer:
         answer = venue.answer(request)  # it is carried out
-        assert isinstance(answer, m.Ok)
-        assert isinstance(answer.body, m.OrderBody)
         name = request.order.client_order_id
         shown = msgspec.structs.replace(answer.body.order, order_id=living, client_order_id=name)
         return m.Ok(m.OrderBody(shown))
 
-    venue.meddle = once(m.Create, under_another_id)
+    venue.meddle = once_for(m.Create, under_another_id)
     venue.end_one()
     venue.go(10)
     found = venue.trader.out.inconsistencies.contradiction
-    assert found is not None
     assert found.kind is Inconsistency.ORDER_ID_REUSED
 
 
-def test_a_second_answer_that_shows_another_order_is_a_contradiction(venue):
+def test_a_second_response_about_another_order_is_a_contradiction(venue):
     other = list(venue.orders.values())[-1]
     answers = [m.Ok(m.OrderBody(other))] * 2
 
@@ -110,69 +96,41 @@ def test_a_second_answer_that_shows_another_order_is_a_contradiction(venue):
     assert venue.trader.out.inconsistencies.contradiction is None
     venue.go_until(lambda: not answers)
     found = venue.trader.out.inconsistencies.contradiction
-    assert found is not None
     assert found.kind is Inconsistency.FOREIGN_RESPONSE
 
 
-def test_a_cancel_that_is_answered_with_another_order_is_sent_again(venue):
+def test_a_cancel_answered_with_another_order_is_resent(venue):
     def another(request: m.CancelResting) -> m.Answer:
         other = next(one for one in venue.orders.values() if one.order_id != request.order_id)
         return m.Ok(m.CancelBody(over(other), Qty(10)))
 
-    venue.meddle = once(m.CancelResting, another)
-    assert venue.stop() == m.DrainComplete((), ())
-    assert not venue.orders
+    venue.meddle = once_for(m.CancelResting, another)
+    assert venue.stops_clean()
     assert "answer_not_credible" in venue.notes
 
 
-@pytest.mark.parametrize("change", ["id of a living order", "another rung", "another name"])
-def test_an_amend_is_not_carried_on_under_the_id_of_another_order(venue, change):
+@pytest.mark.parametrize(
+    "change", ["id of a live order", "id of a closed order", "another rung", "another name"]
+)
+def test_a_response_to_an_amend_that_shows_another_order_counts_as_unknown(venue, change):
     desk = venue.trader.desk
-    own, other = list(desk.live_orders)[:2]
-    assert own.order_id is not None
-    shown = venue.orders[other.order_id]
-    if change == "another rung":
-        shown = msgspec.structs.replace(
-            venue.orders[own.order_id], order_id="77", market_id=venue.markets[1].market_id
-        )
-        assert own.market_id == venue.markets[0].market_id
-    elif change == "another name":  # a create that nobody has seen answered
-        shown = msgspec.structs.replace(
-            venue.orders[own.order_id], order_id="77", client_order_id="another"
-        )
-    amend = Amend(price=own.price)
-    assert desk.send_amend(own, amend, "a test", venue.now_ns)
-    pending = list(venue.trader.out.pending.values())[-1]
-    answer = desk.check_response(pending, m.Ok(m.OrderBody(shown)))
-    assert isinstance(answer, m.Unknown)
-    right = m.Ok(m.OrderBody(venue.orders[own.order_id]))
-    assert desk.check_response(pending, right) is right
-
-
-def test_an_amend_is_not_carried_on_under_the_id_of_an_order_that_is_over(venue):
-    desk = venue.trader.desk
-    ended = over(next(iter(venue.orders.values())))
+    closed = over(next(iter(venue.orders.values())))
     venue.end_one()
-
-    def in_its_stead() -> list[OwnOrder]:
-        slot = (ended.market_id, ended.outcome.value)
-        return [
-            each
-            for each in desk.live_orders
-            if (each.market_id, each.outcome.value) == slot and each.state is State.OPEN
-        ]
-
-    venue.go_until(lambda: desk.live_order(ended.order_id) is None and in_its_stead())
-    [own] = in_its_stead()
-    venue.meddle = once(m.AmendResting, lambda _request: m.Ok(m.OrderBody(ended)))
-    venue.trader.out.effects = []
+    venue.go(15)
+    own, other = list(desk.live_orders)[:2]
+    shown = venue.orders[own.order_id]
+    elsewhere = next(each.market_id for each in venue.markets if each.market_id != own.market_id)
+    changed = {
+        "id of a live order": venue.orders[other.order_id],
+        "id of a closed order": closed,
+        "another rung": msgspec.structs.replace(shown, order_id="77", market_id=elsewhere),
+        "another name": msgspec.structs.replace(shown, order_id="77", client_order_id="another"),
+    }
     assert desk.send_amend(own, Amend(price=own.price), "a test", venue.now_ns)
-    venue.ask(venue.trader.out.effects[-1])
-    venue.go(3)
-    assert {each.order_id for each in desk.live_orders} >= set(venue.orders)
-    assert "answer_not_credible" in venue.notes
-    assert venue.stop() == m.DrainComplete((), ())
-    assert not venue.orders
+    pending = list(venue.trader.out.pending.values())[-1]
+    assert isinstance(desk.check_response(pending, m.Ok(m.OrderBody(changed[change]))), m.Unknown)
+    right = m.Ok(m.OrderBody(shown))
+    assert desk.check_response(pending, right) is right
 
 
 def lost_amend(venue, *, ends: bool) -> tuple[OrderId, list[OrderId]]:
@@ -212,7 +170,7 @@ def lost_amend(venue, *, ends: bool) -> tuple[OrderId, list[OrderId]]:
 
 
 @pytest.mark.parametrize("ends", [False, True], ids=["it rests on", "it ended meanwhile"])
-def test_what_a_lost_amend_made_under_another_id_is_found_by_its_old_one(venue, ends):
+def test_an_order_that_a_lost_amend_gave_another_id_is_found_by_its_old_id(venue, ends):
     old, new = lost_amend(venue, ends=ends)
     venue.go(10)
     assert new
@@ -220,13 +178,12 @@ def test_what_a_lost_amend_made_under_another_id_is_found_by_its_old_one(venue, 
     assert desk.live_order(old) is None
     assert "amends_off" in venue.notes
     assert len(venue.orders) == 4
-    assert {each.order_id for each in desk.live_orders} == set(venue.orders)
+    assert venue.knows_its_orders()
     assert not venue.trader.out.findings
-    assert venue.stop() == m.DrainComplete((), ())
-    assert not venue.orders
+    assert venue.stops_clean()
 
 
-def test_a_stop_cancels_under_its_old_id_what_a_lost_amend_made_under_another(venue):
+def test_a_stop_cancels_an_order_under_its_old_id_after_a_lost_amend(venue):
     _, new = lost_amend(venue, ends=False)
     assert venue.stop() == m.DrainComplete((), ())
     assert new
@@ -234,7 +191,7 @@ def test_a_stop_cancels_under_its_old_id_what_a_lost_amend_made_under_another(ve
     assert "answer_not_credible" not in venue.notes
 
 
-def test_a_create_that_a_list_showed_before_its_answer_is_counted_once_to_the_end(venue):
+def test_a_create_that_a_list_shows_before_its_response_counts_once(venue):
     made: list[m.Answer] = []
 
     def hold(request: m.Request) -> m.Answer | None:
@@ -258,36 +215,26 @@ def test_a_create_that_a_list_showed_before_its_answer_is_counted_once_to_the_en
 
 
 def _id(answer: m.Answer) -> str:
-    assert isinstance(answer, m.Ok)
-    assert isinstance(answer.body, m.OrderBody)
     return answer.body.order.order_id
 
 
-# --- back from their end --------------------------------------------------------------------------
-
-
-def test_an_order_that_rests_after_its_end_is_cancelled_and_told(venue):
+@pytest.mark.parametrize("stops", [False, True], ids=["paused", "stopping"])
+def test_an_order_that_rests_after_its_end_is_cancelled(venue, stops):
     order = next(iter(venue.orders.values()))
     venue.give(m.PauseRequested("asked"))
     venue.go(5)
     assert not venue.orders
     venue.orders[order.order_id] = order
+    if stops:
+        assert venue.stops_clean()
+        return
     venue.go(15)
     assert not venue.orders
     assert "closed_order_listed" in venue.notes
     assert not venue.trader.out.inconsistencies.signs, "it is listed no more"
 
 
-def test_a_drain_does_not_end_while_an_order_rests_after_its_end(venue):
-    order = next(iter(venue.orders.values()))
-    venue.give(m.PauseRequested("asked"))
-    venue.go(5)
-    venue.orders[order.order_id] = order
-    assert venue.stop() == m.DrainComplete((), ())
-    assert not venue.orders
-
-
-def haunted(venue: Meddled, lists: int) -> OrderId:
+def show_closed_order(venue: Meddled, lists: int) -> OrderId:
     """Pause; so many lists show an order that is over, and that nothing else shows to rest."""
     ghost = next(iter(venue.orders.values()))
     left = [lists]
@@ -306,8 +253,8 @@ def haunted(venue: Meddled, lists: int) -> OrderId:
     return ghost.order_id
 
 
-def test_one_list_of_a_stale_replica_brings_nothing_back(venue):
-    haunted(venue, 1)
+def test_one_stale_list_does_not_revive_a_closed_order(venue):
+    show_closed_order(venue, 1)
     writes = len(venue.writes())
     venue.go(60)
     assert len(venue.writes()) == writes + 1, "a cancel that changes nothing"
@@ -315,20 +262,19 @@ def test_one_list_of_a_stale_replica_brings_nothing_back(venue):
     assert not venue.trader.out.inconsistencies.signs
 
 
-def test_an_order_that_lists_go_on_to_show_after_its_end_is_a_contradiction(venue):
-    ghost = haunted(venue, 1_000)
+def test_a_closed_order_that_lists_keep_showing_is_a_contradiction(venue):
+    ghost = show_closed_order(venue, 1_000)
     writes = len(venue.writes())
     venue.go_until(lambda: "closed_order_listed" in venue.notes)
     assert venue.trader.out.inconsistencies.blocks(venue.markets[0].market_id)
     venue.go(30)
     assert len(venue.writes()) == writes + 1, "the venue has answered that it is over"
     found = venue.trader.out.inconsistencies.contradiction
-    assert found is not None
     assert found.kind is Inconsistency.CLOSED_ORDER_WORKING
     assert ghost in found.evidence
 
 
-def lied_about(order: model.Order, times: int) -> Callable[[m.Request], m.Answer | None]:
+def ignore_cancels(order: model.Order, times: int) -> Callable[[m.Request], m.Answer | None]:
     """So many cancels of an order are said to be done, and are not."""
     left = [times]
 
@@ -341,18 +287,18 @@ def lied_about(order: model.Order, times: int) -> Callable[[m.Request], m.Answer
     return meddle
 
 
-def test_an_order_whose_cancels_are_said_to_be_done_is_cancelled_until_one_is(venue):
+def test_an_order_that_still_rests_is_cancelled_again_though_the_venue_confirmed_the_cancel(venue):
     order = next(iter(venue.orders.values()))
-    venue.meddle = lied_about(order, 5)
+    venue.meddle = ignore_cancels(order, 5)
     venue.give(m.PauseRequested("asked"))
     venue.go(60)
     assert not venue.orders
     assert venue.stop() == m.DrainComplete((), ())
 
 
-def test_a_drain_does_not_end_well_while_an_order_is_said_to_be_cancelled_and_rests(venue):
+def test_a_stop_names_an_order_that_rests_though_the_venue_confirmed_its_cancel(venue):
     order = next(iter(venue.orders.values()))
-    venue.meddle = lied_about(order, 1_000)
+    venue.meddle = ignore_cancels(order, 1_000)
     venue.give(m.PauseRequested("asked"))
     venue.go(60)
     assert venue.stop() is None
@@ -361,12 +307,7 @@ def test_a_drain_does_not_end_well_while_an_order_is_said_to_be_cancelled_and_re
         assert venue.trader.left_over().left == (order.order_id,)
 
 
-# --- placed by somebody else ----------------------------------------------------------------------
-
-
-def test_an_order_placed_by_hand_is_cancelled_at_the_end_of_a_run_that_wrote_nothing(
-    venue, monkeypatch
-):
+def test_a_stop_cancels_an_order_placed_by_hand_though_the_run_wrote_nothing(venue, monkeypatch):
     monkeypatch.setattr("tests.builders.bot.meddled.TwoSided.quote", lambda _self, _view: {})
     quiet = Meddled()
     quiet.start()
@@ -379,18 +320,19 @@ def test_an_order_placed_by_hand_is_cancelled_at_the_end_of_a_run_that_wrote_not
 
 
 @pytest.mark.parametrize("code", ["order_not_cancelable", "order_not_found"])
-def test_a_create_that_is_answered_with_the_refusal_of_another_write_is_sent_again(venue, code):
+def test_a_create_answered_with_the_rejection_of_another_write_is_resent(venue, code):
     def mixed_up(request: m.Create) -> m.Answer:
         venue.answer(request)  # it is carried out
         return m.Rejected(422, code, "")
 
     before = len(venue.writes())
-    venue.meddle = once(m.Create, mixed_up)
-    ends_and_is_made_by_two_sendings(venue, before)
+    venue.meddle = once_for(m.Create, mixed_up)
+    assert created_by_a_resend(venue, before)
+    assert venue.knows_its_orders()
     assert "answer_not_credible" in venue.notes
 
 
-def test_an_amend_that_is_answered_with_the_refusal_of_a_create_is_undecided(venue):
+def test_an_amend_answered_with_the_rejection_of_a_create_counts_as_unknown(venue):
     desk = venue.trader.desk
     own = next(iter(desk.live_orders))
     assert desk.send_amend(own, Amend(price=own.price), "a test", venue.now_ns)
@@ -399,3 +341,86 @@ def test_an_amend_that_is_answered_with_the_refusal_of_a_create_is_undecided(ven
     assert isinstance(desk.check_response(pending, mixed_up), m.Unknown)
     of_its_own = m.Rejected(422, "order_not_cancelable", "")
     assert desk.check_response(pending, of_its_own) is of_its_own
+
+
+def test_a_response_with_an_empty_client_order_id_confirms_its_create(venue):
+    before = len(venue.writes())
+
+    def unnamed(request: m.Request) -> m.Answer | None:
+        return named(venue.answer(request), "") if isinstance(request, m.Create) else None
+
+    venue.meddle = unnamed
+    venue.end_one()
+    venue.go(15)
+    assert len(creates_of(venue, before)) == 1
+    assert venue.knows_its_orders()
+
+
+@pytest.mark.parametrize(
+    "shown", ["another rung's", "one that is over", "one that is over, at its slot"]
+)
+def test_a_create_answered_with_another_order_without_a_client_order_id_is_resent(venue, shown):
+    ended = over(next(iter(venue.orders.values())))
+    venue.end_one()
+    venue.go(15)
+    assert venue.trader.desk.live_order(ended.order_id) is None
+    before = len(venue.writes())
+    met: list[m.Request] = []
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        if not isinstance(request, m.Create) or met:
+            return None
+        met.append(request)
+        made = venue.answer(request)  # it is carried out
+        other = msgspec.structs.replace(ended, price=Price(ended.price + 5))
+        if shown == "one that is over, at its slot":
+            other = msgspec.structs.replace(
+                over(made.body.order), order_id=ended.order_id, qty=ended.qty
+            )
+        elif shown != "one that is over":
+            elsewhere = next(
+                each.market_id
+                for each in venue.markets
+                if each.market_id != made.body.order.market_id
+            )
+            other = msgspec.structs.replace(made.body.order, order_id="77", market_id=elsewhere)
+        return named(m.Ok(m.OrderBody(other)), "")
+
+    venue.meddle = meddle
+    venue.end_one()
+    venue.go(15)
+    assert len(creates_of(venue, before)) == 2
+    assert len({one.body for one in creates_of(venue, before)}) == 1
+    assert "answer_not_credible" in venue.notes
+    assert venue.knows_its_orders()
+    assert venue.stops_clean()
+
+
+@pytest.mark.parametrize(
+    ("name", "price_off", "is_elsewhere", "confirms"),
+    [
+        ("somebody-else", 0, False, False),
+        ("own", 0, False, True),
+        ("", 0, False, True),
+        (None, 0, False, True),
+        (None, 0, True, False),
+        (None, -1, False, False),
+    ],
+)
+def test_a_create_is_confirmed_in_the_journal_only_by_a_response_about_its_own_order(
+    venue, name, price_off, is_elsewhere, confirms
+):
+    create = next(one for one in venue.writes() if isinstance(one, m.Create))
+    shown = next(
+        each
+        for each in venue.orders.values()
+        if (each.market_id != create.order.market_id) is is_elsewhere
+    )
+    name = create.order.client_order_id if name == "own" else name
+    shown = msgspec.structs.replace(
+        shown, client_order_id=name, price=Price(shown.price + price_off)
+    )
+    intents = Intents()
+    intents.follow(m.Send(m.RequestId(1), create, "a test"))
+    intents.follow(m.Response(m.RequestId(1), m.Ok(m.OrderBody(shown)), None))
+    assert [each.order for each in intents.open_creates()] == ([] if confirms else [create.order])

@@ -1,4 +1,4 @@
-"""Claims about the end of a run at a venue of which one answer never comes."""
+"""Stops at a venue that is slow, or that never answers one request."""
 
 import pytest
 
@@ -7,7 +7,6 @@ from bot.core.report import Phase
 from bot.core.settings import PaceSettings
 from bot.io.client.rest import TIMEOUTS
 from bot.io.run.runner import DRAIN_NS
-from strategies.fixed_spread import FixedSpread
 from tests.builders.bot.thin import Thin
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
@@ -17,9 +16,9 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
     [m.ReadResting, m.ReadFills, m.ReadBalance, m.ReadPositions],
     ids=lambda kind: kind.__name__,
 )
-def test_one_list_that_hangs_leaves_a_stop_the_time_to_prove_itself(kind):
+def test_a_stop_proves_that_nothing_rests_though_one_list_times_out(kind):
     class Hung(Thin):
-        """The first list of a kind that is asked for at the end is answered by a timeout."""
+        """The first list of a kind during the stop times out."""
 
         is_armed = False
         hung: m.Send | None = None
@@ -30,7 +29,7 @@ def test_one_list_that_hangs_leaves_a_stop_the_time_to_prove_itself(kind):
             else:
                 super().ask(send)
 
-    thin = Hung([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin = Hung([50])
     thin.start()
     thin.is_armed = True
     thin.give(m.StopRequested("the end"))
@@ -41,10 +40,10 @@ def test_one_list_that_hangs_leaves_a_stop_the_time_to_prove_itself(kind):
     assert thin.trader.phase is Phase.STOPPED
 
 
-@pytest.mark.parametrize("told", [None, m.Unknown("late")], ids=["never", "late"])
-def test_one_cancel_that_hangs_does_not_take_the_time_of_a_stop(told):
+@pytest.mark.parametrize("reply", [None, m.Unknown("late")], ids=["never", "late"])
+def test_a_stop_resends_a_cancel_that_hangs(reply):
     class Hung(Thin):
-        """The first cancel is not told, or when all is over."""
+        """The first cancel is never answered, or after the end."""
 
         hung: m.Send | None = None
 
@@ -56,11 +55,11 @@ def test_one_cancel_that_hangs_does_not_take_the_time_of_a_stop(told):
 
         def answer(self, request: m.Request) -> m.Answer:
             is_its = self.hung is not None and request == self.hung.request
-            if is_its and told is not None:
-                self.give(m.Response(self.hung.request_id, told, 500))
+            if is_its and reply is not None:
+                self.give(m.Response(self.hung.request_id, reply, 500))
             return super().answer(request)
 
-    thin = Hung([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin = Hung([50])
     thin.start()
     thin.give(m.StopRequested("the end"))
     thin.run(4)
@@ -73,56 +72,55 @@ def test_one_cancel_that_hangs_does_not_take_the_time_of_a_stop(told):
 
 
 class Slow(Thin):
-    """From a moment on every cancel is carried out when it comes, and told so long after."""
+    """Cancels are carried out at once and answered `late_ns` later."""
 
     late_ns = 0
 
     def __init__(self, pace: PaceSettings | None = None, mids: tuple[int, ...] = (50, 40)) -> None:
-        super().__init__([*mids], lambda: FixedSpread(FixedSpread.Params()), pace)
-        self.on_its_way: list[tuple[int, m.Response]] = []
+        super().__init__([*mids], pace=pace)
+        self.in_flight: list[tuple[int, m.Response]] = []
 
     def ask(self, send: m.Send) -> None:
         if self.late_ns and isinstance(send.request, m.CancelResting):
-            reply = m.Response(send.request_id, self.said(send.request), 500)
-            self.on_its_way.append((self.now_ns + self.late_ns, reply))
+            reply = m.Response(send.request_id, self.response(send.request), 500)
+            self.in_flight.append((self.now_ns + self.late_ns, reply))
         else:
             super().ask(send)
 
-    def said(self, request: m.CancelResting) -> m.Answer:
-        """As the venue says it: of an order that is over, that it is."""
+    def response(self, request: m.CancelResting) -> m.Answer:
+        """The venue's response, for a closed order too."""
         if request.order_id not in self.orders:
             return m.Rejected(422, "order_not_cancelable", "over")
         return self.answer(request)
 
-    def stop(self, seconds: int) -> None:
-        """Ask for the end, and run on for so long."""
+    def stop(self, seconds: int) -> Phase:
         self.give(m.StopRequested("the end"))
         for _ in range(seconds * 10):
-            due = [reply for at_ns, reply in self.on_its_way if at_ns <= self.now_ns]
-            self.on_its_way = [row for row in self.on_its_way if row[1] not in due]
+            due = [reply for at_ns, reply in self.in_flight if at_ns <= self.now_ns]
+            self.in_flight = [row for row in self.in_flight if row[1] not in due]
             for reply in due:
                 self.give(reply)
             self.run(0.1)
+        return self.trader.phase
 
 
 @pytest.mark.parametrize("late_ms", [1_600, 2_900, 3_100, 4_500])
-def test_a_venue_that_is_slow_with_every_cancel_is_believed_when_it_answers(late_ms):
+def test_a_stop_waits_for_late_responses_to_its_cancels(late_ms):
     slow = Slow()
     slow.start()
     slow.late_ns = late_ms * NS_PER_MS
     assert len(slow.orders) > 2
-    slow.stop(8)
-    assert slow.trader.phase is Phase.STOPPED
+    assert slow.stop(8) is Phase.STOPPED
     assert slow.trader.left_over().left == ()
     assert slow.trader.out.findings == {}
 
 
 @pytest.mark.parametrize("answer", [m.Unknown("lost"), m.Rejected(422, "invalid_request", "no")])
-def test_however_slow_a_venue_is_no_cancel_is_under_way_more_than_twice(answer):
+def test_a_cancel_is_in_flight_at_most_twice(answer):
     slow = Slow()
     slow.start()
     slow.late_ns = 4_000 * NS_PER_MS
-    slow.said = lambda request: answer
+    slow.response = lambda request: answer
     slow.stop(8)
     for order_id in slow.orders:
         sent = [at for at, each in slow.sent if each == m.CancelResting(order_id)]
@@ -131,7 +129,7 @@ def test_however_slow_a_venue_is_no_cancel_is_under_way_more_than_twice(answer):
             assert third >= first + slow.late_ns
 
 
-def test_no_more_cancels_are_under_way_than_may_be_and_the_next_leave_as_answers_come():
+def test_cancels_in_flight_stay_within_their_limit_and_the_next_follow_the_responses():
     thin = Slow(pace=PaceSettings(requests_in_flight=2))
     thin.start()
     thin.late_ns = 400 * NS_PER_MS
@@ -145,7 +143,7 @@ def test_no_more_cancels_are_under_way_than_may_be_and_the_next_leave_as_answers
     assert thin.trader.phase is Phase.STOPPED
 
 
-def test_writes_that_hang_keep_no_cancel_waiting():
+def test_cancels_that_hang_keep_no_other_cancel_waiting():
     thin = Slow(pace=PaceSettings(requests_in_flight=2))
     thin.start()
     thin.late_ns = 60_000 * NS_PER_MS
@@ -154,7 +152,7 @@ def test_writes_that_hang_keep_no_cancel_waiting():
     assert len(asked) == 4
 
 
-def test_where_everything_hangs_no_line_of_requests_grows():
+def test_cancels_that_hang_do_not_pile_up():
     thin = Slow(PaceSettings(requests_in_flight=2), mids=tuple(range(36, 52, 2)))
     thin.start()
     assert len(thin.orders) == 16

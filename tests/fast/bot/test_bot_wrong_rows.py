@@ -1,4 +1,4 @@
-"""Claims about one row of a list that takes an order of ours away: it is looked at again, by id."""
+"""One wrong row about an order of ours: the order is read again by its id and still counts."""
 
 from collections.abc import Callable
 
@@ -7,18 +7,11 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder, State
-from tests.builders.bot.meddled import Meddled, over, quoted
+from tests.builders.bot.meddled import Meddled, over
 from venue.wire import model
 from venue.wire.money import Price, Qty
 from venue.wire.names import OrderId
 from venue.wire.requests import Amend
-
-
-@pytest.fixture
-def venue() -> Meddled:
-    """A venue on which the bot quotes two rungs."""
-    return quoted(Meddled())
-
 
 Wrong = Callable[[Meddled, model.Order], model.Order]
 
@@ -52,7 +45,7 @@ def shrunk(_venue: Meddled, row: model.Order) -> model.Order:
 
 
 def wrong_rows(venue: Meddled, wrong: Wrong, times: int) -> list[m.Request]:
-    """Have the first row of so many lists be wrong. Those lists, as they are read."""
+    """The first row of so many lists is wrong; those lists as they are read."""
     read: list[m.Request] = []
 
     def meddle(request: m.Request) -> m.Answer | None:
@@ -70,7 +63,7 @@ def wrong_rows(venue: Meddled, wrong: Wrong, times: int) -> list[m.Request]:
     "wrong",
     [on_another_market, of_another_outcome, of_another_side, cancelled, filled, shrunk],
 )
-def test_an_order_that_one_list_shows_to_be_gone_is_read_by_its_id_and_counts_on(venue, wrong):
+def test_an_order_that_one_list_shows_wrongly_is_read_by_its_id_and_still_counts(venue, wrong):
     first, *_ = venue.orders
     own = venue.trader.desk.live_order(first)
     before = len(venue.writes())
@@ -87,9 +80,7 @@ def test_an_order_that_one_list_shows_to_be_gone_is_read_by_its_id_and_counts_on
 
 
 @pytest.mark.parametrize("wrong", [on_another_market, of_another_side, shrunk])
-def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_counts_on(
-    venue, wrong
-):
+def test_an_order_that_one_read_shows_wrongly_is_read_again_and_still_counts(venue, wrong):
     first, *_ = venue.orders
     own = venue.trader.desk.live_order(first)
     before = len(venue.writes())
@@ -103,9 +94,9 @@ def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_cou
         return m.Ok(m.OrderBody(wrong(venue, row) if len(asked_ns) == 1 else row))
 
     venue.meddle = meddle
-    look_at(venue, own)
+    read_by_id(venue, own)
     venue.go(2)
-    assert asked_ns == [asked_ns[0], asked_ns[0] + venue.trader.desk._staleness.read_lag_ns]
+    assert asked_ns == [asked_ns[0], asked_ns[0] + venue.settings.staleness.read_lag_ns]
     assert own.max_fillable == 10
     venue.go(15)
     assert venue.writes()[before:] == []
@@ -113,23 +104,22 @@ def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_cou
     assert not venue.trader.out.findings
 
 
-def look_at(venue: Meddled, own: OwnOrder) -> None:
-    """Have an order read by its id."""
-    own.read_due_ns = venue.now_ns
-    venue.trader.desk._index(own, venue.now_ns)
+def read_by_id(venue: Meddled, own: OwnOrder) -> None:
+    """A list lacks an order, so that the trader reads it by its id."""
+    venue.trader.desk.on_not_listed(own, venue.now_ns, venue.now_ns)
 
 
-def test_an_order_that_a_read_by_its_id_shows_to_be_over_is_over(venue):
+def test_an_order_that_a_read_by_its_id_shows_cancelled_is_closed(venue):
     first, *_ = venue.orders
     own = venue.trader.desk.live_order(first)
     gone = over(venue.orders.pop(first))
     is_its = m.ReadOrder(first)
     venue.meddle = lambda request: m.Ok(m.OrderBody(gone)) if request == is_its else None
-    look_at(venue, own)
+    read_by_id(venue, own)
     venue.go_until(lambda: not own.is_live)
 
 
-def test_an_order_that_one_list_shows_to_be_over_amid_its_amend_is_not(venue):
+def test_a_list_that_shows_an_order_cancelled_during_its_amend_does_not_close_it(venue):
     first, *_ = venue.orders
     desk = venue.trader.desk
     own = desk.live_order(first)
@@ -144,8 +134,7 @@ def test_an_order_that_one_list_shows_to_be_over_amid_its_amend_is_not(venue):
 
 
 @pytest.mark.parametrize("lost", [True, False])
-def test_an_order_that_an_amend_gave_another_id_is_no_foreign_one_until_that_is_known(venue, lost):
-    """lost: its answer is, and lists say so; else the answer comes late."""
+def test_an_order_that_an_amend_gave_another_id_is_not_taken_for_a_foreign_one(venue, lost):
     first, *_ = venue.orders
     desk = venue.trader.desk
     own = desk.live_order(first)
@@ -170,4 +159,4 @@ def test_an_order_that_an_amend_gave_another_id_is_no_foreign_one_until_that_is_
     assert "amends_off" in venue.notes
     assert "foreign_orders" not in venue.notes
     assert not venue.trader.out.findings
-    assert {each.order_id for each in desk.live_orders} == set(venue.orders)
+    assert venue.knows_its_orders()

@@ -1,4 +1,4 @@
-"""Claims about what rests before and after us: cancelled, kept or refused at the start; foreign."""
+"""Orders that rest before a start or after a stop: cancelled, kept or refused; and foreign ones."""
 
 from dataclasses import replace
 
@@ -11,7 +11,6 @@ from bot.core.settings import Strangers
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.scenario import MS, SECOND
 from bot.lab.sim.venue import CROWD, market_id
-from strategies.fixed_spread import FixedSpread
 from tests.builders.bot.thin import Thin
 from tests.builders.io.crash_boundaries import places
 from tests.builders.io.crash_world import RUNG, START_NS, Photograph, World
@@ -22,7 +21,6 @@ from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
 BLANK = Photograph("nowhere", START_NS + 100 * MS, 0, (), (), {"all": ()}, frozenset(), frozenset())
 """An account without a past."""
-
 WITHIN_NS = 4 * SECOND
 
 
@@ -41,14 +39,12 @@ def after(past: Photograph, *commands: v.Command) -> Photograph:
 
 
 def noted(world: World) -> list[str]:
-    """Names of everything noted so far."""
     return [
         entry.message.name for entry in world.disk.entries() if isinstance(entry.message, m.Noted)
     ]
 
 
 def quoting(world: World) -> World:
-    """The world as soon as its trader quotes."""
     assert world.run_until(world.now_ns + WITHIN_NS, lambda: world.trader.phase is Phase.QUOTING), (
         world.trader.out.findings
     )
@@ -76,11 +72,8 @@ def a_past_with_orders() -> Photograph:
 PAST = a_past_with_orders()
 
 
-# --- a journal that is gone -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("part", range(4))
-def test_after_a_lost_journal_nothing_foreign_rests_at_the_first_quote(part):
+def test_after_a_lost_journal_no_unknown_order_rests_at_the_first_quote(part):
     """Row 62: a hundred boots beside up to 40 orders, and one beside 200."""
     for boot in range(part, 100, 4):
         count = 200 if boot == 50 else 1 + 7 * boot % 40
@@ -94,16 +87,15 @@ def test_after_a_lost_journal_nothing_foreign_rests_at_the_first_quote(part):
         assert not world.truth.broken
 
 
-def test_that_there_is_no_journal_is_told_and_is_no_warning():
+def test_a_start_without_a_journal_notes_it_as_information():
     world = World(BLANK)
     world.run_until(world.now_ns + MS)
     messages = [entry.message for entry in world.disk.entries()]
-    (told,) = [each for each in messages if isinstance(each, m.Noted) and each.name == "no_journal"]
-    assert told.level == "info"
-    assert told.fields["text"] == "no journal here: a first start, or one that is lost"
+    (note,) = [each for each in messages if isinstance(each, m.Noted) and each.name == "no_journal"]
+    assert note.level == "info"
 
 
-def test_a_damaged_journal_keeps_no_order_and_is_told():
+def test_a_start_with_a_damaged_journal_keeps_no_order_and_notes_it():
     [*sealed, last] = PAST.disks["all"]
     hurt = bytearray(last)
     hurt[len(hurt) // 2] ^= 1
@@ -117,10 +109,7 @@ def test_a_damaged_journal_keeps_no_order_and_is_told():
     assert world.kept == 0
 
 
-# --- keeping --------------------------------------------------------------------------------------
-
-
-def test_orders_that_the_journal_knows_keep_their_place_under_adopt():
+def test_journaled_orders_keep_their_queue_position_under_adopt():
     world = World(PAST, strangers=Strangers.ADOPT)
     resting = world.truth.resting()
     assert len(resting) == 2
@@ -139,7 +128,7 @@ def test_orders_that_the_journal_knows_keep_their_place_under_adopt():
     assert not any(isinstance(each, m.CancelResting) for each in writes)
 
 
-def test_a_kept_order_shows_price_and_size_as_the_list_does():
+def test_a_kept_order_has_the_price_and_size_that_the_list_shows():
     resting = World(PAST).truth.resting()
     amended = after(PAST, v.AmendOrder(MAKER, resting[0], Amend(qty=Qty(3))))
     world = quoting(World(amended, strangers=Strangers.ADOPT))
@@ -148,7 +137,7 @@ def test_a_kept_order_shows_price_and_size_as_the_list_does():
     assert own.remaining == world.truth.orders[resting[0]].remaining_qty == 3
 
 
-def test_a_stranger_beside_orders_to_be_kept_is_cancelled_before_the_first_quote():
+def test_an_unknown_order_is_cancelled_before_the_first_quote_under_adopt():
     past = after(PAST, theirs(1))
     world = World(past, strangers=Strangers.ADOPT)
     stranger = world.truth.id_of[ClientOrderId("theirs-1")]
@@ -179,7 +168,7 @@ class NoBooks(World):
         super()._reply(request_id, m.Unknown("cut") if is_book and is_early else answer)
 
 
-def test_orders_whose_books_do_not_come_are_cancelled_in_time():
+def test_kept_orders_without_a_book_are_cancelled():
     world = NoBooks(PAST, strangers=Strangers.ADOPT)
     world._show_book = lambda: None
     resting = world.truth.resting()
@@ -191,7 +180,7 @@ def test_orders_whose_books_do_not_come_are_cancelled_in_time():
     assert "orders_not_kept" in noted(world)
 
 
-def test_a_stop_during_the_start_cancels_what_was_to_be_kept():
+def test_a_stop_during_the_start_cancels_orders_to_be_kept():
     world = World(PAST, strangers=Strangers.ADOPT)
     world._show_book = lambda: None
     world.run_until(world.now_ns + SECOND)
@@ -199,17 +188,6 @@ def test_a_stop_during_the_start_cancels_what_was_to_be_kept():
     assert len(world.truth.resting()) == 2
     assert stopped(world).finished == m.DrainComplete((), ())
     assert world.truth.resting() == []
-
-
-@pytest.mark.slow
-def test_a_start_that_is_stopped_at_once_ends_with_nothing_resting_however_reads_lag():
-    for place, past in places(10**6):
-        if place % 3 == 1:
-            world = World(past, strangers=Strangers.CANCEL)
-            world.run_until(world.now_ns + 5 * MS)
-            stopped(world)
-            assert world.finished == m.DrainComplete((), ()), place
-            assert not world.truth.resting(), place
 
 
 class Deaf(World):
@@ -222,48 +200,31 @@ class Deaf(World):
             super()._depart(effect)
 
 
-@pytest.mark.parametrize("unheard", [m.ReadPositions, m.ReadFills, m.ReadBalance])
-def test_a_stop_without_a_read_of_what_is_held_knows_all_the_same_that_nothing_rests(unheard):
+@pytest.mark.parametrize("unheard", [m.ReadPositions, m.ReadFills, m.ReadBalance, m.ReadResting])
+def test_a_stop_needs_only_a_list_of_resting_orders_to_know_that_nothing_rests(unheard):
     world = quoting(Deaf(PAST))
     world.unheard = (unheard,)
     world.deliver(m.StopRequested("the end"))
     world.run_until(world.now_ns + 8 * SECOND)
     assert world.finished is None
-    assert world.trader.left_over() == m.DrainComplete((), ())
+    left = world.trader.left_over()
+    assert left == m.DrainComplete((), (), unshown=unheard is m.ReadResting)
     assert world.truth.resting() == []
 
 
 @pytest.mark.parametrize(
-    ("unheard", "told"),
+    ("unheard", "raises"),
     [(m.ReadPositions, False), (m.ReadResting, True)],
 )
-def test_a_latched_trader_is_told_not_flat_only_while_no_list_shows_that_nothing_rests(
-    unheard, told
-):
+def test_a_latched_bot_reports_not_flat_only_without_a_list_of_resting_orders(unheard, raises):
     world = quoting(Deaf(PAST))
     world.unheard = (unheard,)
     world.deliver(m.LatchSet("reaper"))
     world.run_until(world.now_ns + 10 * SECOND)
-    assert ("latched_not_flat" in world.trader.out.findings) is told
+    assert ("latched_not_flat" in world.trader.out.findings) is raises
 
 
-def test_a_stop_without_a_list_of_what_rests_says_that_none_has_shown_it():
-    world = quoting(Deaf(PAST))
-    world.unheard = (m.ReadResting,)
-    world.deliver(m.StopRequested("the end"))
-    world.run_until(world.now_ns + 8 * SECOND)
-    assert world.trader.left_over() == m.DrainComplete((), (), unshown=True)
-
-
-def test_a_start_that_keeps_nothing_says_so_in_the_journal():
-    world = quoting(World(PAST))
-    assert m.OrdersAdopted(()) in [entry.message for entry in world.disk.entries()]
-
-
-# --- refusing -------------------------------------------------------------------------------------
-
-
-def test_a_stranger_stops_a_start_that_refuses_and_is_left_alone_and_named():
+def test_an_unknown_order_stops_a_refusing_start_and_is_left_resting():
     past = after(PAST, theirs(1), theirs(2))
     world = World(past, strangers=Strangers.REFUSE)
     strangers = [world.truth.id_of[ClientOrderId(f"theirs-{n}")] for n in (1, 2)]
@@ -275,25 +236,21 @@ def test_a_stranger_stops_a_start_that_refuses_and_is_left_alone_and_named():
     assert world.trader.out.counters.requests["create"] == 0
 
 
-def test_a_start_that_refuses_and_is_stopped_at_once_leaves_strangers_alone_and_names_them():
+def test_a_refusing_start_that_is_stopped_at_once_names_the_unknown_orders():
     world = World(after(BLANK, theirs(1), theirs(2)), strangers=Strangers.REFUSE)
     resting = world.truth.resting()
-    assert sorted(stopped(world).truth.resting()) == sorted(resting)
-    assert sorted(world.finished.left) == sorted(resting)
+    assert sorted(stopped(world).truth.resting()) == sorted(resting) == sorted(world.finished.left)
 
 
-def test_a_start_that_refuses_cancels_what_the_journal_knows_and_quotes():
+def test_a_refusing_start_cancels_journaled_orders_and_quotes():
     world = World(PAST, strangers=Strangers.REFUSE)
     resting = world.truth.resting()
     quoting(world)
     assert not set(resting) & set(world.truth.resting())
 
 
-# --- what happened meanwhile ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("strangers", [Strangers.CANCEL, Strangers.ADOPT])
-def test_fills_of_the_time_between_two_runs_are_booked(strangers):
+def test_fills_between_two_runs_are_booked(strangers):
     before = World(PAST).truth
     [bid] = [each for each in before.resting() if before.orders[each].outcome is Outcome.YES]
     price = 100 - before.orders[bid].price
@@ -306,10 +263,7 @@ def test_fills_of_the_time_between_two_runs_are_booked(strangers):
     assert stopped(world).trader.report(world.now_ns).ledger_difference_cents == 0
 
 
-# --- somebody else --------------------------------------------------------------------------------
-
-
-def test_an_order_of_somebody_else_stops_creates_and_clears_when_it_is_gone():
+def test_a_foreign_order_stops_creates_until_it_is_gone():
     world = quoting(World(PAST))
     world.exchange.execute(theirs(1), world.now_ns)
     began_ns = world.now_ns
@@ -327,7 +281,7 @@ def test_an_order_of_somebody_else_stops_creates_and_clears_when_it_is_gone():
     assert world.run_until(world.now_ns + 10 * SECOND, lambda: "foreign_orders" not in findings)
 
 
-def test_what_somebody_else_left_is_cancelled_at_the_stop_and_is_no_finding_any_more():
+def test_a_stop_cancels_foreign_orders_and_clears_the_alert():
     world = quoting(World(PAST))
     world.exchange.execute(theirs(1), world.now_ns)
     findings = world.trader.out.findings
@@ -355,7 +309,7 @@ def elsewhere(world: World) -> None:
     reading.reword_answer = shown
 
 
-def test_orders_in_markets_of_other_series_are_told_once_and_not_touched():
+def test_orders_of_another_series_are_noted_once_and_left_alone():
     world = World(PAST)
     elsewhere(world)
     quoting(world)
@@ -386,7 +340,7 @@ class Reissued(World):
 
 @pytest.mark.parametrize("strangers", Strangers)
 @pytest.mark.parametrize("stops", [False, True])
-def test_what_an_earlier_run_left_in_a_rung_that_is_listed_no_more_is_cancelled(strangers, stops):
+def test_orders_of_an_earlier_run_on_an_unlisted_rung_are_cancelled(strangers, stops):
     world = Reissued(PAST, strangers=strangers)
     assert len(world.truth.resting()) == 2
     if stops:
@@ -397,9 +351,9 @@ def test_what_an_earlier_run_left_in_a_rung_that_is_listed_no_more_is_cancelled(
     assert "order_of_another_series" not in noted(world)
 
 
-def test_a_read_that_is_always_under_way_does_not_hold_up_a_stop():
+def test_a_read_that_is_never_answered_does_not_hold_up_a_stop():
     class NeverTold(Thin):
-        """The series is asked for and never told again."""
+        """Reads of the series are never answered again."""
 
         silent = False
 
@@ -407,7 +361,7 @@ def test_a_read_that_is_always_under_way_does_not_hold_up_a_stop():
             if not (self.silent and isinstance(send.request, m.ReadSeries)):
                 super().ask(send)
 
-    thin = NeverTold([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin = NeverTold([50])
     thin.start()
     thin.silent = True
     thin.run(6)

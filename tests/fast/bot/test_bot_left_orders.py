@@ -1,4 +1,4 @@
-"""Claims about clearing what others left, and about a venue that takes cancels only."""
+"""Orders that a start or a stop finds, and a venue in cancel-only."""
 
 from collections.abc import Callable
 
@@ -7,30 +7,19 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Phase
-from bot.core.settings import RiskSettings, TraderSettings
-from bot.core.trader import Trader
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
-from tests.builders.bot.thin import EVENT, SERIES, Thin
+from tests.builders.bot.thin import EVENT, FAR_LIMITS, Thin
 from venue.wire import codec, instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import QtyOrder, TimeInForce
-
-RISK = RiskSettings(
-    event_loss_cents=Cents(10_000_000),
-    series_loss_cents=Cents(10_000_000),
-    rung_position_qty=Qty(100_000),
-    order_qty=Qty(1_000),
-    resting_orders=20,
-)
 
 
 class Both(Strategy):
     """Three quotes on either side of the middle, ten shares each."""
 
     def quote(self, view: EventView) -> Quotes:
-        """A function of the touch alone."""
         out = {}
         for rung in view.rungs:
             if rung.best_bid is not None and rung.best_ask is not None:
@@ -42,37 +31,30 @@ class Both(Strategy):
 
 
 class Venue(Thin):
-    """Keeps what the trader says, and answers writes as a claim has it."""
+    """Records how runs end, and answers requests as `says` does."""
 
     def __init__(self) -> None:
-        super().__init__([30, 50, 70], lambda: Both(None))
-        settings = TraderSettings(series_ticker=SERIES, risk=RISK)
-        self.trader = Trader(settings, lambda: Both(None))
+        risk = msgspec.structs.replace(FAR_LIMITS, resting_orders=20)
+        super().__init__([30, 50, 70], lambda: Both(None), risk=risk)
         self.says: Callable[[m.Request], m.Answer | None] = lambda _: None
         self.finished: list[m.DrainComplete] = []
-        self.unlike: list[model.Order] = []
+        self.unreadable: list[model.Order] = []
 
-    def told(self, effect: m.Effect) -> None:
-        """Keep how it ended."""
+    def on_effect(self, effect: m.Effect) -> None:
         if isinstance(effect, m.DrainComplete):
             self.finished.append(effect)
 
     def answer(self, request: m.Request) -> m.Answer:
-        """What the claim says, else what the thin venue does."""
         said = self.says(request) or super().answer(request)
         if isinstance(request, m.ReadResting) and isinstance(said.body, m.OrdersBody):
-            return m.Ok(m.OrdersBody((*said.body.orders, *self.unlike), ""))
+            return m.Ok(m.OrdersBody((*said.body.orders, *self.unreadable), ""))
         return said
 
-    def begin(self, *intents: m.UnconfirmedCreate) -> None:
-        """A start on an account with a past, and eight seconds of it."""
-        self.give(m.Started("0" * 20, intents))
-        self.give(m.FeedOpened())
-        for index in range(len(self.mids)):
-            self.show(index)
-        self.run(8)
+    def begin_with(self, *intents: m.UnconfirmedCreate) -> None:
+        """Start on an account with a past and run for eight seconds."""
+        self.begin(8, m.Started("0" * 20, intents))
 
-    def stranger(self, number: int, **other: object) -> model.Order:
+    def unknown_order(self, number: int, **other: object) -> model.Order:
         """An order in the first rung that this run did not place."""
         at = instant.from_ns(self.now_ns)
         order = model.Order(
@@ -95,68 +77,68 @@ class Venue(Thin):
 
 
 @pytest.mark.parametrize("count", [60, 61, 300])
-def test_however_many_orders_were_left_they_are_cancelled_and_no_breaker_trips(count):
+def test_a_start_cancels_any_number_of_unknown_orders_without_tripping_a_breaker(count):
     venue = Venue()
     for number in range(count):
-        order = venue.stranger(number)
+        order = venue.unknown_order(number)
         venue.orders[order.order_id] = order
-    venue.begin()
+    venue.begin_with()
     assert (venue.trader.guard.latched, venue.trader.phase) == ("", Phase.QUOTING)
     assert len(venue.orders) == 18, "our own alone, three on each side of three rungs"
 
 
-def test_a_create_left_in_a_market_that_is_none_of_our_rungs_is_cancelled_and_the_start_goes_on():
+def test_an_unconfirmed_create_in_an_unlisted_market_does_not_hold_up_the_start():
     venue = Venue()
     elsewhere = MarketId("bbbbbbbb-0000-4000-8000-000000000001")
     name = ClientOrderId("1" * 20 + "-1")
     order = QtyOrder(elsewhere, Outcome.YES, Side.BUY, Price(40), Qty(5), TimeInForce.GTC, name)
-    venue.begin(m.UnconfirmedCreate(order, codec.encode_new_order(order)))
+    venue.begin_with(m.UnconfirmedCreate(order, codec.encode_new_order(order)))
     assert all(each.market_id != elsewhere for each in venue.orders.values())
     assert venue.trader.phase is Phase.QUOTING
 
 
 @pytest.mark.parametrize("code", ["insufficient_balance", "insufficient_shares"])
-def test_a_create_of_before_that_is_refused_for_want_of_funds_keeps_no_side_from_being_quoted(code):
+def test_an_unconfirmed_create_rejected_for_lack_of_funds_suspends_no_side(code):
     venue = Venue()
     venue.says = lambda request: (
         m.Rejected(422, code, "") if isinstance(request, m.Create) and request.again else None
     )
     first, name = venue.markets[0].market_id, ClientOrderId("1" * 20 + "-1")
     order = QtyOrder(first, Outcome.NO, Side.SELL, Price(60), Qty(5), TimeInForce.GTC, name)
-    venue.begin(m.UnconfirmedCreate(order, codec.encode_new_order(order)))
+    venue.begin_with(m.UnconfirmedCreate(order, codec.encode_new_order(order)))
     venue.run(8)
     assert venue.trader.phase is Phase.QUOTING
     assert len(venue.orders) == 18
 
 
-UNLIKE = [{"outcome": model.ShownOutcome.UNKNOWN}, {"side": model.ShownSide.UNKNOWN}]
+UNREADABLE = [{"outcome": model.ShownOutcome.UNKNOWN}, {"side": model.ShownSide.UNKNOWN}]
 
 
-@pytest.mark.parametrize("field", UNLIKE)
-def test_an_order_that_cannot_be_read_is_among_what_a_stopped_run_left(field):
+@pytest.mark.parametrize("field", UNREADABLE)
+def test_a_stop_names_an_unreadable_order_as_left(field):
     venue = Venue()
     venue.start()
-    venue.unlike = [venue.stranger(1, **field)]
+    venue.unreadable = [venue.unknown_order(1, **field)]
     venue.give(m.StopRequested("SIGTERM"))
     venue.run(8)
     assert [each.left for each in venue.finished] == [("9001",)]
 
 
-def test_a_latched_run_is_not_flat_while_an_order_rests_that_cannot_be_read():
+def test_a_latched_bot_reports_an_unreadable_order_as_resting():
     venue = Venue()
     venue.start()
-    venue.unlike = [venue.stranger(1, **UNLIKE[0])]
+    venue.unreadable = [venue.unknown_order(1, **UNREADABLE[0])]
     venue.give(m.LatchSet("a person"))
     venue.run(12)
     findings = venue.trader.out.findings
     assert "9001" in findings["latched_not_flat"]
     assert "9001" in findings["order_unreadable"]
-    venue.unlike = []
+    venue.unreadable = []
     venue.run(12)
     assert list(findings) == ["latched"]
 
 
-def test_a_stop_after_a_latch_was_cleared_cancels_what_others_placed_since():
+def test_a_stop_cancels_orders_that_others_placed_after_a_latch_was_cleared():
     venue = Venue()
     venue.start()
     venue.give(m.LatchSet("a person"))
@@ -164,7 +146,7 @@ def test_a_stop_after_a_latch_was_cleared_cancels_what_others_placed_since():
     venue.give(m.PauseRequested("not yet"))
     venue.give(m.LatchCleared("looked"))
     venue.run(8)
-    stranger = venue.stranger(1)
+    stranger = venue.unknown_order(1)
     venue.orders[stranger.order_id] = stranger
     venue.give(m.StopRequested("SIGTERM"))
     venue.run(8)
@@ -172,7 +154,7 @@ def test_a_stop_after_a_latch_was_cleared_cancels_what_others_placed_since():
     assert not venue.orders
 
 
-def test_a_cancel_carried_out_opens_no_venue_that_takes_cancels_only():
+def test_a_successful_cancel_does_not_end_cancel_only():
     venue = Venue()
     venue.start()
     refused = m.Rejected(409, "venue_cancel_only", "")
@@ -180,7 +162,6 @@ def test_a_cancel_carried_out_opens_no_venue_that_takes_cancels_only():
     venue.says = lambda request: refused if isinstance(request, adds) else None
 
     def step() -> None:
-        """Every book moves, and one more order is to go."""
         for index, mid in enumerate(venue.mids):
             venue.mids[index] = mid + (4 if venue.now_ns // NS_PER_SECOND % 2 else -4)
             venue.show(index)
