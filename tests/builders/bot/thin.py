@@ -77,7 +77,7 @@ class FixedQuotes(Strategy):
 
 
 class Thin:
-        """Let time pass, with ticks as the trader asks, at least `least_ns` apart; `step` is called
+    """The venue and one trader. `mids`: the middles of other traders' books, by rung; each has 100
     shares two cents away, on either side, and more behind. settings: of the trader."""
 
     def __init__(
