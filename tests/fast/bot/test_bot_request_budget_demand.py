@@ -1,7 +1,6 @@
-"""Claims about a purse whose users want ten times too much, against a naive venue in virtual time.
+"""A request budget whose users want ten times too much, against a naive venue in virtual time.
 
-Every request and every answer takes 0 to 200 ms, so that they bunch and overtake each other.
-"""
+Every request and response takes 0 to 200 ms, so that they bunch and overtake each other."""
 
 from collections.abc import Callable
 
@@ -15,7 +14,7 @@ BEAT_NS = 10 * MS
 
 
 class Client:
-    """A purse whose owner sends whatever it lets through."""
+    """A request budget whose owner sends all that it allows."""
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
@@ -54,7 +53,7 @@ class Client:
         self.wire.at(self.wire.now_ns, beat)
 
 
-def wants_all(client: Client) -> Callable[[], None]:
+def demand_all(client: Client) -> Callable[[], None]:
     """Two thousand requests a second of all that the reserve is not for."""
 
     def act() -> None:
@@ -66,7 +65,7 @@ def wants_all(client: Client) -> Callable[[], None]:
     return act
 
 
-def wants_some(client: Client, per_second: float) -> Callable[[], None]:
+def demand_some(client: Client, per_second: float) -> Callable[[], None]:
     """So many requests a second on average, at random."""
 
     def act() -> None:
@@ -76,21 +75,21 @@ def wants_some(client: Client, per_second: float) -> Callable[[], None]:
     return act
 
 
-def test_ten_times_the_demand_under_jitter_is_never_throttled():
+def test_ten_times_the_budget_wanted_under_jitter_is_never_rate_limited():
     """An hour of it, 720,300 requests, gave no 429 either."""
     wire = Wire(1, 200 * MS)
     client = Client(wire)
-    client.beats(wants_all(client))
+    client.beats(demand_all(client))
     wire.run_until(120 * SECOND)
     assert wire.venue.throttled == 0
     assert wire.venue.let_in > 24_000
 
 
 @pytest.mark.parametrize("per_second", [5, 50, 150])
-def test_a_cancel_under_ten_times_the_demand_waits_a_quarter_of_a_second_at_the_longest(per_second):
+def test_a_cancel_waits_at_most_a_quarter_of_a_second_under_ten_times_the_demand(per_second):
     wire = Wire(2, 200 * MS)
     client = Client(wire)
-    others = wants_all(client)
+    others = demand_all(client)
     waiting: list[int] = []
     waits_ns: list[int] = []
 
@@ -108,10 +107,10 @@ def test_a_cancel_under_ten_times_the_demand_waits_a_quarter_of_a_second_at_the_
 
 
 @pytest.mark.parametrize("resting", [60, 200, 460])
-def test_a_panic_cancel_is_over_within_the_time_published(resting):
+def test_cancelling_everything_takes_no_longer_than_the_published_time_to_flat(resting):
     wire = Wire(3, 200 * MS)
     client = Client(wire)
-    others = wants_all(client)
+    others = demand_all(client)
     left = resting
     wire.run_until(5 * SECOND)
     panics = False
@@ -134,7 +133,7 @@ def test_a_panic_cancel_is_over_within_the_time_published(resting):
     assert wire.venue.throttled == 0
 
 
-def test_two_hundred_markets_are_all_back_after_an_outage_of_a_minute():
+def test_two_hundred_markets_are_quoted_again_within_15_s_of_an_outage():
     """Four orders a market, recovery reads first; the venue refuses nothing for pace."""
     wire = Wire(4, 100 * MS)
     client = Client(wire)
@@ -159,10 +158,7 @@ def test_two_hundred_markets_are_all_back_after_an_outage_of_a_minute():
     assert wire.venue.throttled == 0
 
 
-# --- somebody else on our key ---------------------------------------------------------------------
-
-
-def shares(client: Client, per_second: int, from_ns: int, until_ns: int = 10**12) -> None:
+def add_client(client: Client, per_second: int, from_ns: int, until_ns: int = 10**12) -> None:
     """A second client that sends at random times, so many requests a second on average."""
     wire = client.wire
 
@@ -176,45 +172,45 @@ def shares(client: Client, per_second: int, from_ns: int, until_ns: int = 10**12
 
 @pytest.mark.parametrize("jitter_ns", [10 * MS, 200 * MS])
 @pytest.mark.parametrize("per_second", [200, 300])
-def test_a_second_client_that_leaves_us_too_little_is_found_and_forgotten(per_second, jitter_ns):
+def test_foreign_usage_that_leaves_too_little_is_found_and_forgotten(per_second, jitter_ns):
     for seed in range(4):
         wire = Wire(seed, jitter_ns)
         client = Client(wire)
-        client.beats(wants_all(client))
-        shares(client, per_second, 8 * SECOND, 28 * SECOND)
+        client.beats(demand_all(client))
+        add_client(client, per_second, 8 * SECOND, 28 * SECOND)
         assert wire.run_until(14 * SECOND, lambda client=client: client.found_ns is not None)
         assert client.found_ns is not None
         assert client.found_ns > 8 * SECOND
         wire.run_until(28 * SECOND)
-        calm = lambda client=client: not client.purse.foreign.is_found  # noqa: E731
-        assert wire.run_until(32 * SECOND, calm)
+        is_clear = lambda client=client: not client.purse.foreign.is_found  # noqa: E731
+        assert wire.run_until(32 * SECOND, is_clear)
 
 
 @pytest.mark.parametrize("jitter_ns", [5 * MS, 50 * MS, 200 * MS])
 @pytest.mark.parametrize("wanted", [1, 8, 40, 100, 2_000])
-def test_our_own_requests_however_delayed_are_never_taken_for_another_client(wanted, jitter_ns):
+def test_delayed_requests_of_our_own_are_never_taken_for_foreign_usage(wanted, jitter_ns):
     wire = Wire(wanted, jitter_ns)
     client = Client(wire)
-    client.beats(wants_all(client) if wanted > 100 else wants_some(client, wanted))
+    client.beats(demand_all(client) if wanted > 100 else demand_some(client, wanted))
     wire.run_until(20 * SECOND)
     assert client.found_ns is None
 
 
-def test_a_bucket_that_an_earlier_client_left_empty_is_no_finding():
+def test_a_bucket_left_empty_by_an_earlier_client_is_no_foreign_usage():
     wire = Wire(5, 50 * MS)
     wire.venue.credit_ns = 0
     wire.venue.at_ns = 0
     wire.run_until(SECOND // 10)
     client = Client(wire)
-    client.beats(wants_some(client, 20))
+    client.beats(demand_some(client, 20))
     wire.run_until(10 * SECOND)
     assert client.found_ns is None
 
 
-def test_a_few_requests_of_an_operator_are_no_finding():
+def test_a_few_requests_of_an_operator_are_no_foreign_usage():
     wire = Wire(6, 10 * MS)
     client = Client(wire)
-    client.beats(wants_some(client, 8))
-    shares(client, 8, SECOND, 30 * SECOND)
+    client.beats(demand_some(client, 8))
+    add_client(client, 8, SECOND, 30 * SECOND)
     wire.run_until(40 * SECOND)
     assert client.found_ns is None

@@ -1,11 +1,7 @@
-"""Claims about the free cash: whatever is under way, no more is ever handed out than there is."""
+"""A naive venue for free cash: orders, fills, responses and balances that take their time."""
 
 import random
 from dataclasses import dataclass, field
-
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bot.core.risk.buying_power import BuyingPower
 from venue.wire.money import FeeRate, FeeUnits, Price, Qty, Side, fill_fee, reserve_cents
@@ -17,13 +13,13 @@ NONE = FeeUnits(0)
 
 
 def cost(qty, price, fees=NONE):
-    """What so many shares may cost at a price."""
+    """Cents that so many shares may cost at a price."""
     return reserve_cents(RATE, Qty(qty), Price(price), fees)
 
 
 @dataclass(eq=False)
 class Order:
-    """A purchase as we know it, and as the venue has it."""
+    """A purchase as the trader and as the venue knows it."""
 
     qty: int
     price: int
@@ -180,8 +176,8 @@ class World:
         return self.available - locked
 
 
-def lived(seed, after_each):
-    """Some hundreds of acts, drawn from a seed."""
+def run_of(seed, after_each):
+    """A world after three hundred acts drawn from a seed."""
     draw = random.Random(seed)
     world = World(draw.choice((300, 1_000, 4_000)))
     for _ in range(300):
@@ -219,118 +215,3 @@ ACTS, WEIGHTS = zip(
     }.items(),
     strict=True,
 )
-
-
-@pytest.mark.slow
-@settings(max_examples=300, deadline=None)
-@given(st.integers(0, 2**32))
-def test_no_more_is_ever_free_than_there_is_once_all_that_is_under_way_has_arrived(seed):
-    def after_each(world):
-        assert world.cash.cents <= max(0, world.truth())
-
-    world = lived(seed, after_each)
-    for at in range(len(world.orders)):
-        world.land(at)
-
-
-def test_of_what_is_free_most_is_handed_out():
-    told = [(0, 0)]
-
-    def after_each(world):
-        told.append((told[-1][0] + max(0, world.cash.cents), told[-1][1] + max(0, world.truth())))
-
-    for seed in range(40):
-        lived(seed, after_each)
-    free, there = told[-1]
-    assert free > there / 2
-
-
-def resting(cash, qty, price, at):
-    """An order whose create was answered by `at`."""
-    own = Order(qty, price, pending="", last_write_ns=at)
-    cash.on_create(own, RATE, at)
-    return own
-
-
-def test_without_any_balance_nothing_is_bounded():
-    assert BuyingPower().suffices(10**12)
-
-
-def test_what_sells_needs_no_cash_even_where_less_than_none_is_free():
-    cash = BuyingPower()
-    cash.on_balance(-5, 0, 1)
-    assert cash.suffices(0)
-    assert not cash.suffices(1)
-
-
-def test_a_balance_shows_an_order_that_was_answered_before_it_was_asked_for_and_no_younger_one():
-    cash = BuyingPower()
-    cash.on_balance(1_000, 0, 1)
-    resting(cash, 10, 40, 100)
-    resting(cash, 10, 30, 101)
-    cash.on_balance(600, 100, 150)
-    assert cash.cents == 600 - cost(10, 30)
-
-
-def test_a_refused_create_locks_nothing_at_once():
-    cash = BuyingPower()
-    cash.on_balance(1_000, 0, 1)
-    own = resting(cash, 10, 40, 100)
-    own.is_live = False
-    assert cash.cents == 1_000
-
-
-def test_of_an_order_that_is_over_what_it_bought_is_spent_and_no_more():
-    cash = BuyingPower()
-    cash.on_balance(1_000, 0, 1)
-    own = resting(cash, 10, 40, 100)
-    own.is_live, own.filled = False, 3
-    assert 1_000 - cash.cents == 3 * 40 + cost(10, 40) - 400
-
-
-def test_what_a_cancel_lets_go_is_free_where_it_left_after_the_balance_was_answered():
-    cash = BuyingPower()
-    cash.on_balance(1_000, 0, 100)
-    own = Order(10, 40, pending="cancel", remaining=10)
-    cash.on_cancel(own, 101)
-    assert cash.cents == 1_000
-    own.is_live, own.pending = False, ""
-    assert cash.cents == 1_400
-    cash.on_balance(1_200, 50, 150)
-    assert cash.cents == 1_200  # it may be in that one, or not
-
-
-def test_what_filled_before_a_change_of_size_is_locked_again_and_counted_from_when_it_is_known():
-    """Ten at 40 rest and are to become five: four fill first, of six that remain five do."""
-    cash = BuyingPower()
-    own = Order(10, 40)
-    own.pending, own.remaining = "", 10
-    cash.on_balance(600, 100, 150)
-    own.last_write_ns, own.pending = 200, "amend"
-    cash.on_amend(own, FREE, Amend(qty=Qty(5)), 200)
-    assert cash.suffices(600)
-    own.filled, own.remaining = 4, 6  # told before the answer: it may have come first
-    assert (cash.cents, cash.suffices(600)) == (600 - 4 * 40, False)
-    own.remaining, own.pending, own.last_write_ns = 5, "", 210
-    assert cash.cents == 600 - 4 * 40
-    cash.on_balance(800, 300, 350)
-    assert cash.cents == 800
-
-
-def test_what_fills_after_a_change_of_size_or_beside_a_refused_one_locks_nothing_more():
-    for remaining, filled in ((5, 0), (3, 2), (10, 0), (8, 2)):
-        cash = BuyingPower()
-        own = Order(10, 40)
-        own.pending, own.remaining = "", 10
-        cash.on_balance(600, 100, 150)
-        cash.on_amend(own, FREE, Amend(qty=Qty(5)), 200)
-        own.remaining, own.filled, own.last_write_ns = remaining, filled, 210
-        refused_cents = 2 * 40 if remaining == 8 else 0  # nobody tells it from one that filled
-        assert cash.cents == 600 - refused_cents
-
-
-def test_a_balance_begun_before_the_newest_one_is_not_taken():
-    cash = BuyingPower()
-    cash.on_balance(1_000, 100, 200)
-    cash.on_balance(5_000, 99, 300)
-    assert cash.cents == 1_000
