@@ -18,15 +18,14 @@ from bot.core.risk.breakers import CircuitBreakers, limits_of
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.strategy.api import Levels, Strategy
 from tests.builders.bot import made
-from tests.builders.bot.made import INSTANT, T0
+from tests.builders.bot.engines import SERIES, event
+from tests.builders.bot.made import T0
 from venue.wire import model
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
-from venue.wire.names import ProjectId, Ticker
 from venue.wire.requests import Amend
 
 SECOND = 1_000_000_000
 MS = 1_000_000
-SERIES = Ticker("ACME-VAL")
 
 
 def noting(denied: list[object]) -> type[MarketQuoter]:
@@ -72,7 +71,7 @@ class Account:
             self.settings, self.desk, self.ledgers, self.quoting, self.hints, kill_switch, self.out
         )
         self.sending.nonce = "boot"
-        self.quoting.take_series([event()], T0, T0)
+        self.quoting.take_series([event(1, rate="0", taker="0")], T0, T0)
         self.rung = self.quoting.ladders[0].rungs[0]
         self.rung.blocked, self.rung.state.judge_ns = "", NEVER_NS
         self.denied: list[object] = []
@@ -110,40 +109,6 @@ class Account:
         before = len(self.out.effects)
         self.sending.cancel([(self.rung, wish) for wish in wishes], now_ns)
         return [each.request for each in self.out.effects[before:] if isinstance(each, m.Send)]
-
-
-def event() -> model.Event:
-    """One binary market."""
-    ticker = Ticker(f"{SERIES}-27Q1")
-    market = model.Market(
-        ticker=Ticker(f"{ticker}-YES"),
-        market_id=made.MARKET,
-        event_ticker=ticker,
-        project_market_id="p",
-        name="n",
-        outcome_label="yes",
-        state=model.MarketState.ACTIVE,
-        min_price=Price(1),
-        max_price=Price(99),
-        tick_size=1,
-        maker_fee_rate="0",
-        taker_fee_rate="0",
-        open_interest=Qty(0),
-        created_at=INSTANT,
-        updated_at=INSTANT,
-    )
-    return model.Event(
-        event_ticker=ticker,
-        series_ticker=SERIES,
-        project_market_id="p",
-        project_id=ProjectId("q"),
-        title="t",
-        category="c",
-        status=model.EventStatus.OPEN,
-        mutually_exclusive=False,
-        resolution_date=INSTANT,
-        markets=(market,),
-    )
 
 
 def create(price: int = 40, qty: int = 10, value: float = 1.0) -> CreateAction:

@@ -6,7 +6,7 @@ from bot.core import messages as m
 from bot.core.account.poller import READ_AGAIN_NS, AccountPoller, Resource
 from bot.core.settings import StalenessSettings
 from tests.builders.bot import made
-from tests.fast.bot.test_bot_quoting import event
+from tests.builders.bot.engines import event
 from venue.wire import model
 from venue.wire.money import Cents
 from venue.wire.names import Ticker
@@ -263,9 +263,6 @@ def test_the_pages_of_one_series_are_not_counted_for_the_next():
             walk = of.on_answer(ask(of, Resource.SERIES, now_ns), events(cursor, 1), now_ns)
     assert walk is not None
     assert (walk.missed, len(walk.rows)) == ((), 1_201)
-
-
-# --- fills, which are without number --------------------------------------------------------------
 
 
 def fills_page(cursor: str, *numbers: int) -> m.Ok:

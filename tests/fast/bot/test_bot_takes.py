@@ -15,8 +15,9 @@ from bot.core.risk.limits import takable
 from bot.core.settings import PaceSettings
 from bot.strategy.api import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
 from tests.builders.bot import made
-from tests.builders.bot.account import Account, create, event
+from tests.builders.bot.account import Account, create
 from tests.builders.bot.desks import listed
+from tests.builders.bot.engines import event
 from tests.builders.bot.made import T0
 from tests.builders.bot.planned import ASK, BID, plan
 from tests.builders.bot.thin import Thin
@@ -103,7 +104,7 @@ def test_a_quote_may_rest_at_the_price_of_a_take_of_its_side():
     ],
 )
 def test_a_take_is_rounded_to_the_grid_and_size_of_its_market(wish, ceiling, taken):
-    market = event().markets[0]
+    market = event(1).markets[0]
     if wish.price in (53, 3):
         market = msgspec.structs.replace(market, tick_size=5, min_price=Price(6))
     assert takable(wish, market, ceiling) == taken

@@ -1,4 +1,4 @@
-"""Claims about events and series that share a limit which leaves none of them all that it wants."""
+"""Events and series that share a limit which leaves them less than they want."""
 
 import random
 
@@ -6,30 +6,17 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.account.reconciler import AccountReconciler
-from bot.core.orders.manager import OrderManager
 from bot.core.orders.outbox import Outbox
-from bot.core.quoting.engine import QuotingEngine
 from bot.core.risk.buying_power import AccountRisk
-from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TraderSettings
+from bot.core.settings import PaceSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
+from tests.builders.bot.engines import RISK, Engine, event
 from tests.builders.bot.made import T0
 from tests.builders.bot.thin import Thin
-from tests.fast.bot.test_bot_quoting import RISK, SERIES, event
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Price, Qty
 from venue.wire.names import MarketId, Ticker
-
-
-def quoting(
-    risk: RiskSettings, strategy: type[Strategy], account: AccountRisk | None = None
-) -> tuple[QuotingEngine, Outbox]:
-    settings = TraderSettings(series_ticker=SERIES, risk=risk)
-    out = Outbox(BudgetSettings())
-    desk = OrderManager(settings.staleness, out)
-    ledgers = AccountReconciler(settings.staleness, desk, out)
-    return QuotingEngine(settings, lambda: strategy(None), desk, ledgers, out, account), out
 
 
 class TenAtSixty(Strategy):
@@ -42,20 +29,20 @@ class TenAtSixty(Strategy):
 TIGHT = [{"series_loss_cents": 1_000}, {"series_loss_cents": 9_000, "resting_cents": 1_000}]
 
 
-def two_tight(limits: dict[str, int]) -> tuple[QuotingEngine, Outbox]:
+def two_tight(limits: dict[str, int]) -> tuple[Engine, Outbox]:
     """Two events that were just decided: the second was cut to what the first leaves it."""
-    series, out = quoting(msgspec.structs.replace(RISK, **limits), TenAtSixty)
-    series.take_series([event(1), event(2)], T0, T0)
+    series = Engine(TenAtSixty, msgspec.structs.replace(RISK, **limits))
+    series.read(T0, event(1), event(2))
     for ladder in series.ladders:
         ladder.rungs[0].blocked = ""
     series.decide(True, T0)
     wanted = [sum(each.qty for each in ladder.rungs[0].wanted) for ladder in series.ladders]
     assert wanted == [10, 6]
-    return series, out
+    return series, series.out
 
 
 @pytest.mark.parametrize("limits", TIGHT)
-def test_an_event_is_decided_anew_once_others_leave_it_more_of_what_it_was_cut_to(limits):
+def test_a_trimmed_event_is_decided_again_once_others_leave_it_more_of_the_limit(limits):
     series, out = two_tight(limits)
     first, cut = series.ladders
     later_ns = T0 + NS_PER_SECOND
@@ -69,30 +56,16 @@ def test_an_event_is_decided_anew_once_others_leave_it_more_of_what_it_was_cut_t
 
 
 @pytest.mark.parametrize("limits", TIGHT)
-def test_an_event_that_wants_nothing_is_not_asked_for_what_others_leave_it(limits):
+def test_an_event_without_quotes_is_not_decided_again_for_more_of_the_limit(limits):
     series, out = two_tight(limits)
     for beat in range(1, 5):
         series.decide(False, T0 + beat * NS_PER_SECOND)
     assert out.counters.decisions == 4, "once each, as they may not quote any more"
 
 
-def test_an_event_that_was_cut_is_left_as_it_is_where_it_would_be_short_of_another_limit():
-    limits = {"series_loss_cents": 1_000, "resting_cents": 1_000}
-    series, _ = two_tight(limits)
-    cutter = series.weighing._trimmers[series.ladders[1].event.event_ticker]
-    bounds, gains = cutter._bounds, cutter.gains_by
-    assert bounds is not None
-    loss, resting = bounds.loss_cents, bounds.resting_cents
-    assert gains(Cents(loss + 1), resting)
-    assert gains(loss, Cents(resting + 1))
-    assert not gains(Cents(loss + 1), Cents(resting - 1))
-    assert not gains(Cents(loss - 1), Cents(resting + 1))
-    assert gains(Cents(loss + 900), Cents(610)), "all of it fits there"
-
-
-def test_what_a_venue_takes_no_order_of_leaves_its_room_to_others():
-    series, _ = quoting(msgspec.structs.replace(RISK, series_loss_cents=Cents(1_000)), TenAtSixty)
-    series.take_series([event(1), event(2)], T0, T0)
+def test_size_above_the_venues_order_limit_leaves_its_room_to_other_events():
+    series = Engine(TenAtSixty, msgspec.structs.replace(RISK, series_loss_cents=Cents(1_000)))
+    series.read(T0, event(1), event(2))
     for ladder in series.ladders:
         ladder.rungs[0].blocked = ""
     series.limit_order_qty(series.ladders[0].rungs[0].market_id, Qty(5))
@@ -101,26 +74,23 @@ def test_what_a_venue_takes_no_order_of_leaves_its_room_to_others():
     assert wanted == [2, 10]
 
 
-def test_what_another_series_gives_back_counts_once_an_event_is_decided_for_another_reason():
+def test_room_that_another_series_frees_counts_at_the_next_decision():
     """Else each of two series would follow every order that the other replaces, for ever."""
     account, at_risk = AccountRisk(), [Cents(400)]
     account.join(lambda: at_risk[0])
     risk = msgspec.structs.replace(RISK, account_loss_cents=Cents(1_000))
-    series, out = quoting(risk, TenAtSixty, account)
-    series.take_series([event(1), event(2)], T0, T0)
+    series = Engine(TenAtSixty, risk, account)
+    series.read(T0, event(1), event(2))
     series.ladders[0].rungs[0].blocked = ""
     series.decide(True, T0)
     cut = series.ladders[0]
     assert [each.qty for each in cut.rungs[0].wanted] == [8]
     at_risk[0] = Cents(0)
     series.decide(True, T0 + NS_PER_SECOND)
-    assert out.counters.decisions == 2
+    assert series.out.counters.decisions == 2
     cut.needs_decision = True
     series.decide(True, T0 + NS_PER_SECOND)
     assert [each.qty for each in cut.rungs[0].wanted] == [10]
-
-
-# --- a still market -------------------------------------------------------------------------------
 
 
 class Table(Strategy):
@@ -216,7 +186,7 @@ class Several(Thin):
         return answer
 
 
-def live(worlds: list[Several], seconds: int) -> int:
+def writes_within(worlds: list[Several], seconds: int) -> int:
     """Let time pass for all of them by turns. How many writes left."""
     begun_ns = worlds[0].now_ns
     for beat in range(1, seconds * 50 + 1):
@@ -229,7 +199,7 @@ def live(worlds: list[Several], seconds: int) -> int:
 
 @pytest.mark.parametrize("several_series", [False, True])
 @pytest.mark.parametrize("seed", range(5, 13))
-def test_on_a_still_market_nothing_is_written_however_tight_the_limits_that_events_share(
+def test_on_a_still_market_nothing_is_written_though_events_share_tight_limits(
     seed, several_series
 ):
     drawn = random.Random(seed)
@@ -250,12 +220,12 @@ def test_on_a_still_market_nothing_is_written_however_tight_the_limits_that_even
         world.give(m.FeedOpened())
         for index in range(len(world.mids)):
             world.show(index)
-    assert live(worlds, 6)
+    assert writes_within(worlds, 6)
     for _ in range(3):
         world = drawn.choice(worlds)
         world.draw(drawn, drawn.randrange(len(world.events)))
-        live(worlds, 12)
+        writes_within(worlds, 12)
         decisions = sum(each.trader.out.counters.decisions for each in worlds)
-        assert live(worlds, 3) == 0
+        assert writes_within(worlds, 3) == 0
         asked = sum(each.trader.out.counters.decisions for each in worlds) - decisions
         assert asked <= 3 * sum(len(each.events) for each in worlds), "nothing else calls for it"
