@@ -43,7 +43,7 @@ def noting(denied: list[object]) -> type[MarketQuoter]:
 class Account:
     """The executor of one rung that may be quoted, with what it denies in `denied`."""
 
-    def __init__(self, risk=None, pace=None) -> None:
+    def __init__(self, risk=None, pace=None, **other) -> None:
         limits = {
             "event_loss_cents": 100_000,
             "series_loss_cents": 100_000,
@@ -55,6 +55,7 @@ class Account:
             series_ticker=SERIES,
             risk=RiskSettings(**{**limits, **(risk or {})}),
             pace=PaceSettings(**{"market_writes_burst": 400, "writes_burst": 400, **(pace or {})}),
+            **other,
         )
         breakers = CircuitBreakers(limits_of(self.settings.breakers, self.settings.risk))
         self.out = Outbox(BudgetSettings())

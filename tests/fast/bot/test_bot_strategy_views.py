@@ -127,11 +127,18 @@ NONSENSE = (Quote(BookSide.BID, 50.0, Qty(10)),)  # type: ignore[arg-type]
     "answers",
     [
         [{0: SANE}, {}, {0: SANE}, {0: NONSENSE}],
+        [{0: SANE, 1: SANE}, {0: SANE, 2: SANE}, {0: SANE}, {}, {0: NONSENSE}],
         [{0: SANE}, {"elsewhere": SANE}],
         [{}, {1: None}],
         [{}, {"elsewhere": None}],
     ],
-    ids=["equal but nonsense", "for an unknown market", "None", "None for an unknown market"],
+    ids=[
+        "equal but nonsense",
+        "after markets were left out",
+        "for an unknown market",
+        "None",
+        "None for an unknown market",
+    ],
 )
 def test_validated_quotes_are_not_reused_for_an_invalid_answer(answers):
     thin, _ = recording([80, 60, 40])

@@ -1,4 +1,4 @@
-"""Claims about the end of an event: halved sizes, then only what reduces a position."""
+"""The wind-down of an event: halved sizes, then only reductions, then nothing."""
 
 from collections.abc import Callable
 
@@ -10,40 +10,33 @@ from hypothesis import strategies as st
 from bot.core import messages as m
 from bot.core.quoting.guards import WindDownStage, allowed, stage_of
 from bot.core.settings import CurfewSettings
-from bot.core.trader import Trader
 from bot.strategy.api import EventView, Quote, Quotes, Strategy, Take
-from strategies.fixed_spread import FixedSpread
+from tests.builders.bot.planned import ASK, BID
 from tests.builders.bot.thin import Thin
 from venue.wire import model
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, Price, Qty
+from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import MarketId
 
-BID, ASK = BookSide.BID, BookSide.ASK
 RUNG = MarketId("m0")
 HOUR_NS = 3_600 * NS_PER_SECOND
 
 
 @pytest.mark.parametrize(
-    ("hours", "stage"),
+    ("hours", "settings", "stage"),
     [
-        (24.01, WindDownStage.OPEN),
-        (24, WindDownStage.HALVED),
-        (1.01, WindDownStage.HALVED),
-        (1, WindDownStage.REDUCING),
-        (0, WindDownStage.REDUCING),
+        (24.01, {}, WindDownStage.OPEN),
+        (24, {}, WindDownStage.HALVED),
+        (1.01, {}, WindDownStage.HALVED),
+        (1, {}, WindDownStage.REDUCING),
+        (0, {}, WindDownStage.REDUCING),
+        (0.001, {"halve_ns": 0, "reduce_ns": 0}, WindDownStage.OPEN),
+        (0.25, {"stop_ns": HOUR_NS // 4}, WindDownStage.ENDED),
     ],
 )
-def test_the_last_day_is_halved_and_the_last_hour_only_reduces(
-    hours: float, stage: WindDownStage
-) -> None:
-    assert stage_of(CurfewSettings(), int(hours * HOUR_NS))[0] is stage
-
-
-def test_both_can_be_switched_off() -> None:
-    off = CurfewSettings(halve_ns=0, reduce_ns=0)
-    assert stage_of(off, 1)[0] is WindDownStage.OPEN
+def test_the_stage_of_wind_down_follows_the_hours_left(hours, settings, stage):
+    assert stage_of(CurfewSettings(**settings), int(hours * HOUR_NS))[0] is stage
 
 
 def quotes(*levels: tuple[BookSide, int, int]) -> dict[MarketId, tuple[Quote, ...]]:
@@ -54,33 +47,34 @@ def sizes(wanted, net: int, stage: WindDownStage) -> list[tuple[BookSide, int, i
     return [(q.side, q.price, q.qty) for q in allowed(wanted, {RUNG: net}, stage, divisor=2)[RUNG]]
 
 
-def test_before_that_the_very_quotes_stand() -> None:
-    wanted = quotes((BID, 48, 10))
-    assert allowed(wanted, {}, WindDownStage.OPEN, divisor=1) is wanted
+BOTH_SIDES = [(BID, 47, 10), (BID, 48, 10), (ASK, 53, 20), (ASK, 52, 20)]
 
 
-def test_sizes_are_halved_and_a_share_is_left() -> None:
-    wanted = quotes((BID, 48, 10), (BID, 47, 15), (ASK, 52, 1))
-    assert sizes(wanted, 0, WindDownStage.HALVED) == [(BID, 48, 5), (BID, 47, 7), (ASK, 52, 1)]
-
-
-def test_only_what_reduces_stands_at_last_the_boldest_first() -> None:
-    wanted = quotes((BID, 47, 10), (BID, 48, 10), (ASK, 53, 20), (ASK, 52, 20))
-    assert sizes(wanted, 13, WindDownStage.REDUCING) == [(ASK, 52, 10), (ASK, 53, 3)]
-    assert sizes(wanted, -3, WindDownStage.REDUCING) == [(BID, 48, 3)]
-    assert sizes(wanted, 0, WindDownStage.REDUCING) == []
+@pytest.mark.parametrize(
+    ("wanted", "net", "stage", "left"),
+    [
+        (
+            [(BID, 48, 10), (BID, 47, 15), (ASK, 52, 1)],
+            0,
+            WindDownStage.HALVED,
+            [(BID, 48, 5), (BID, 47, 7), (ASK, 52, 1)],
+        ),
+        (BOTH_SIDES, 13, WindDownStage.REDUCING, [(ASK, 52, 10), (ASK, 53, 3)]),
+        (BOTH_SIDES, -3, WindDownStage.REDUCING, [(BID, 48, 3)]),
+        (BOTH_SIDES, 0, WindDownStage.REDUCING, []),
+    ],
+)
+def test_sizes_are_halved_and_then_only_reductions_left_boldest_first(wanted, net, stage, left):
+    assert sizes(quotes(*wanted), net, stage) == left
 
 
 @pytest.mark.parametrize(("halve_ns", "shares"), [(HOUR_NS, 5), (HOUR_NS // 4, 10), (0, 10)])
-def test_what_reduces_is_halved_no_sooner_than_halve_ms_says(halve_ns: int, shares: int) -> None:
-    thin = Thin([70], lambda: FixedSpread(FixedSpread.Params()))
+def test_reductions_are_halved_from_halve_ms_on(halve_ns: int, shares: int) -> None:
+    thin = Thin([70])
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
     ladder.use_settings(
-        msgspec.structs.replace(
-            thin.trader.reconfiguration.settings, curfew=CurfewSettings(halve_ns=halve_ns)
-        ),
-        None,
+        msgspec.structs.replace(thin.settings, curfew=CurfewSettings(halve_ns=halve_ns)), None
     )
     thin.ends_ns = thin.now_ns + HOUR_NS // 2
     thin.run(8)
@@ -92,10 +86,10 @@ def test_what_reduces_is_halved_no_sooner_than_halve_ms_says(halve_ns: int, shar
     assert [quote.qty for quote in left[at]] == [shares]
 
 
-def test_another_curfew_holds_from_the_next_beat_on() -> None:
-    thin = Thin([70], lambda: FixedSpread(FixedSpread.Params()))
+def test_changed_wind_down_settings_apply_at_the_next_tick() -> None:
+    thin = Thin([70])
     thin.start()
-    ladder, settings = thin.trader.quoting.ladders[0], thin.trader.reconfiguration.settings
+    ladder, settings = thin.trader.quoting.ladders[0], thin.settings
     for stop_ns, stage in ((90 * 24 * HOUR_NS, WindDownStage.ENDED), (HOUR_NS, WindDownStage.OPEN)):
         curfew = CurfewSettings(halve_ns=stop_ns, reduce_ns=stop_ns, stop_ns=stop_ns)
         ladder.use_settings(msgspec.structs.replace(settings, curfew=curfew), None)
@@ -104,7 +98,7 @@ def test_another_curfew_holds_from_the_next_beat_on() -> None:
         assert bool(ladder.rungs[0].wanted) is (stage is WindDownStage.OPEN)
 
 
-def test_takes_are_held_to_the_same() -> None:
+def test_takes_are_halved_and_reduced_too() -> None:
     takes = {RUNG: (Take(BID, Price(52), Qty(8), whole=True),)}
     assert allowed(takes, {RUNG: 0}, WindDownStage.HALVED, divisor=2) == {
         RUNG: (Take(BID, Price(52), Qty(4), whole=True),)
@@ -113,8 +107,10 @@ def test_takes_are_held_to_the_same() -> None:
 
 
 @pytest.mark.parametrize(("net", "resting"), [(30, 22), (8, 0), (5, 0)])
-def test_what_a_take_shrinks_is_not_shrunk_by_a_quote_beside_it_too(net: int, resting: int) -> None:
-    thin = Thin([70], lambda: FixedSpread(FixedSpread.Params()))
+def test_a_take_and_a_quote_together_do_not_reduce_more_than_the_position(
+    net: int, resting: int
+) -> None:
+    thin = Thin([70])
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
     ladder.flattening = "asked for"
@@ -133,9 +129,7 @@ levels = st.lists(
 
 
 @given(levels, st.integers(-60, 60))
-def test_no_fill_of_what_stands_at_last_grows_a_position(
-    wanted: list[tuple[BookSide, int, int]], net: int
-) -> None:
+def test_no_fill_while_reducing_enlarges_a_position(wanted, net) -> None:
     standing = sizes(quotes(*wanted), net, WindDownStage.REDUCING)
     bids = sum(qty for side, _, qty in standing if side is BID)
     asks = sum(qty for side, _, qty in standing if side is ASK)
@@ -144,8 +138,8 @@ def test_no_fill_of_what_stands_at_last_grows_a_position(
     assert {(side, price) for side, price, _ in standing} <= {level[:2] for level in wanted}
 
 
-def test_in_the_last_hour_the_trader_keeps_only_what_reduces_what_it_holds() -> None:
-    thin = Thin([70, 40], lambda: FixedSpread(FixedSpread.Params()))
+def test_in_the_last_hour_a_flat_trader_cancels_its_quotes() -> None:
+    thin = Thin([70, 40])
     thin.start()
     assert len(thin.orders) == 4
     thin.ends_ns = thin.now_ns + HOUR_NS // 2
@@ -153,14 +147,9 @@ def test_in_the_last_hour_the_trader_keeps_only_what_reduces_what_it_holds() -> 
     assert not thin.orders
 
 
-def test_past_the_very_end_only_what_reduces_stands_though_no_curfew_is_set_and_nothing_moves() -> (
-    None
-):
-    thin = Thin([70, 40], lambda: FixedSpread(FixedSpread.Params()))
+def test_past_the_resolution_date_only_reductions_are_left_even_without_a_wind_down():
+    thin = Thin([70, 40], curfew=CurfewSettings(halve_ns=0, reduce_ns=0))
     thin.ends_ns = thin.now_ns + 30 * NS_PER_SECOND
-    off = CurfewSettings(halve_ns=0, reduce_ns=0)
-    settings = msgspec.structs.replace(thin.trader.reconfiguration.settings, curfew=off)
-    thin.trader = Trader(settings, lambda: FixedSpread(FixedSpread.Params()))
     thin.start()
     thin.run(24)
     assert len(thin.orders) == 4
@@ -168,25 +157,19 @@ def test_past_the_very_end_only_what_reduces_stands_though_no_curfew_is_set_and_
     assert not thin.orders
 
 
-def test_at_the_stop_nothing_stands_and_0_never_stops() -> None:
-    stops = CurfewSettings(stop_ns=HOUR_NS // 4)
-    assert stage_of(stops, HOUR_NS // 4)[0] is WindDownStage.ENDED
-    assert stage_of(CurfewSettings(), 0)[0] is WindDownStage.REDUCING
-    assert allowed(quotes((ASK, 52, 10)), {RUNG: 13}, WindDownStage.ENDED, divisor=2) == {}
+def test_no_quote_is_allowed_after_the_end():
+    wanted = quotes((ASK, 52, 10))
+    assert allowed(wanted, {RUNG: 13}, WindDownStage.ENDED, divisor=2) == {}
 
 
 class Held(Thin):
-    """Its account holds ten YES shares of the first rung."""
+    """The account holds ten YES shares of the first rung."""
 
-    def __init__(
-        self, make: Callable[[], Strategy] = lambda: FixedSpread(FixedSpread.Params())
-    ) -> None:
-        super().__init__([70], make)
+    def __init__(self, make: Callable[[], Strategy] | None = None, **settings: object) -> None:
+        super().__init__([70], make, **settings)
 
     def start(self) -> None:
-        self.give(m.Started("0" * 20, ()))
-        self.give(m.FeedOpened())
-        self.show(0)
+        self.begin(0.1, m.Started("0" * 20, ()))
         self.run(20, lambda: self.show(0), NS_PER_SECOND)
 
     def answer(self, request: m.Request) -> m.Answer:
@@ -198,16 +181,13 @@ class Held(Thin):
                 event_ticker=here.event_ticker,
                 outcome=model.ShownOutcome.YES,
                 qty=Qty(10),
-                cost_basis=Cents(0),
-                avg_entry_price=Cents(0),
-                realized_pnl=Cents(0),
             )
             return m.Ok(m.PositionsBody((held,), ""))
         return super().answer(request)
 
 
-class Untold(Held):
-    """What its orders have come to cannot be read: that they have ended is all it says."""
+class Unreadable(Held):
+    """Amends come too late, and no read shows how an order ended."""
 
     def answer(self, request: m.Request) -> m.Answer:
         if isinstance(request, m.AmendResting):
@@ -217,13 +197,10 @@ class Untold(Held):
         return super().answer(request)
 
 
-def test_nothing_is_made_beside_an_order_that_may_have_shrunk_all_there_was_at_last() -> None:
+def test_nothing_is_created_while_a_closed_order_may_have_reduced_the_position() -> None:
     """Of an order that has ended nobody may know for a while whether it traded."""
-    thin = Untold()
+    thin = Unreadable(curfew=CurfewSettings(halve_ns=0))
     thin.start()
-    off = CurfewSettings(halve_ns=0)
-    settings = msgspec.structs.replace(thin.trader.reconfiguration.settings, curfew=off)
-    thin.trader.quoting.ladders[0].use_settings(settings, None)
     thin.ends_ns = thin.now_ns + HOUR_NS // 2
     thin.run(8, lambda: thin.show(0), NS_PER_SECOND)
     assert thin.trader.quoting.ladders[0].stage is WindDownStage.REDUCING
@@ -245,7 +222,9 @@ class Offers(Strategy):
         return {view.rungs[0].market_id: (Quote(ASK, Price(72), self.qty),)}
 
 
-def test_while_everything_is_to_be_flat_no_amend_can_sell_more_than_is_held(monkeypatch) -> None:
+def test_while_flattening_a_smaller_sale_replaces_an_order_instead_of_amending_it(
+    monkeypatch,
+) -> None:
     """All but one share may trade before an amend, and then it sets what remains (S13)."""
     thin = Held(lambda: Offers(Offers.Params()))
     thin.start()

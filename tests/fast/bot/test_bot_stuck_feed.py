@@ -1,22 +1,20 @@
-"""Claims about books that do not show what we have changed there: a channel that stands still."""
+"""A stuck channel: books that do not show our own writes."""
 
 from collections import Counter
 
 from bot.core import messages as m
-from strategies.fixed_spread import FixedSpread
 from tests.builders.bot.thin import Thin
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Price, Qty
 
 S = NS_PER_SECOND
 
 
 class Behind(Thin):
-    """A venue whose channel may stand still, or date its books by a clock that is behind."""
+    """A venue whose channel may be stuck, or stamp its books by a clock that is behind."""
 
     def __init__(self, mids: list[int]) -> None:
-        super().__init__(mids, lambda: FixedSpread(FixedSpread.Params()))
+        super().__init__(mids)
         self.frozen: dict[int, m.BookUpdate] | None = None
         self.behind_ns = 0
         self.reads = True
@@ -30,7 +28,7 @@ class Behind(Thin):
             self.give(self.book(index, self.now_ns - self.behind_ns if ts_ns is None else ts_ns))
 
     def freeze(self, ago_ns: int) -> None:
-        """From now on the channel shows the books as they were, a while ago, at each subscribe."""
+        """From now on the channel shows the books of a while ago at each subscribe."""
         self.frozen = {
             index: self.book(index, self.now_ns - ago_ns) for index in range(len(self.mids))
         }
@@ -48,30 +46,27 @@ class Behind(Thin):
         index = [each.market_id for each in self.markets].index(request.market_id)
         seen = self.book(index)
         at = instant.from_ns(self.now_ns - self.behind_ns)
-        bids, asks = (tuple(model.Level(*level) for level in side) for side in seen_sides(seen))
+        bids, asks = (
+            tuple(model.Level(*level) for level in side) for side in (seen.bids, seen.asks)
+        )
         ticker = self.markets[index].ticker
         return m.Ok(m.BookBody(model.Orderbook(ticker, request.market_id, at, bids, asks)))
 
 
-def seen_sides(seen: m.BookUpdate) -> tuple[tuple[tuple[Price, Qty], ...], ...]:
-    return seen.bids, seen.asks
-
-
 def quoting(behind_ns: int = 0) -> Behind:
-    """Both sides of three rungs rest, and the channel has shown them."""
+    """Both sides of three rungs rest and are shown."""
     thin = Behind([75, 65, 55])
     thin.behind_ns = behind_ns
     thin.start()
     assert len(thin.orders) == 6
-    for index in range(3):
-        thin.show(index)
+    thin.show_all()
     thin.run(2)
     thin.read_ns.clear()
     return thin
 
 
 def reconnect(thin: Behind) -> None:
-    """To a far end that stood still ten seconds ago, when the books lay elsewhere."""
+    """Reconnect to a channel stuck ten seconds ago, when the books were elsewhere."""
     thin.mids = [mid - 6 for mid in thin.mids]
     thin.freeze(10 * S)
     thin.mids = [mid + 12 for mid in thin.mids]
@@ -80,7 +75,7 @@ def reconnect(thin: Behind) -> None:
     thin.give(m.FeedOpened())
 
 
-def test_quotes_on_books_that_never_show_our_own_orders_are_pulled_within_seconds():
+def test_quotes_on_books_that_lack_our_own_orders_are_pulled_within_seconds():
     thin = quoting()
     reconnect(thin)
     thin.run(4)
@@ -90,7 +85,7 @@ def test_quotes_on_books_that_never_show_our_own_orders_are_pulled_within_second
     assert thin.noted.count("channel_behind") == 3
 
 
-def test_what_a_channel_that_stands_still_sends_again_and_again_is_not_quoted_on():
+def test_a_stuck_channel_does_not_set_books_back():
     thin = quoting()
     reconnect(thin)
     thin.run(4)
@@ -104,36 +99,33 @@ def test_what_a_channel_that_stands_still_sends_again_and_again_is_not_quoted_on
             assert (held.state.ts_ns or 0) > old[index].ts_ns
 
 
-def test_a_channel_that_shows_our_changes_has_no_book_read_for_them():
+def test_a_channel_that_shows_our_writes_needs_no_book_reads():
     thin = quoting()
     for turn in range(20):
         thin.mids = [mid + (3 if turn % 2 else -3) for mid in thin.mids]
-        for index in range(3):
-            thin.show(index)
+        thin.show_all()
         thin.run(0.1)
-        for index in range(3):
-            thin.show(index)
+        thin.show_all()
         thin.run(1.5)
     assert thin.writes()
     assert not thin.read_ns
     assert "channel_behind" not in thin.noted
 
 
-def moved(thin: Behind) -> None:
-    """The market moves, our orders follow, and the channel shows it all, by its own clock."""
+def move_market(thin: Behind) -> None:
+    """The market moves, our orders follow, and the channel shows both."""
     thin.mids = [mid + 4 for mid in thin.mids]
     written = len(thin.writes())
     for _ in range(10):
-        for index in range(3):
-            thin.show(index)
+        thin.show_all()
         thin.run(0.2)
     assert len(thin.writes()) > written
     assert all(thin.rung(index).state.ts_ns < thin.now_ns - 2 * S for index in range(3))
 
 
-def test_where_books_are_dated_by_a_clock_that_is_behind_an_equal_read_is_enough():
+def test_with_a_venue_clock_behind_an_equal_read_confirms_a_book():
     thin = quoting(behind_ns=3 * S)
-    moved(thin)
+    move_market(thin)
     thin.run(2)
     thin.read_ns.clear()
     thin.run(30)
@@ -142,17 +134,17 @@ def test_where_books_are_dated_by_a_clock_that_is_behind_an_equal_read_is_enough
     assert "channel_behind" not in thin.noted
 
 
-def test_a_venue_that_refuses_reads_of_books_is_asked_every_few_seconds_and_quoted_on():
+def test_rejected_book_reads_are_retried_every_few_seconds_while_quoting():
     thin = quoting(behind_ns=3 * S)
     thin.reads = False
-    moved(thin)
+    move_market(thin)
     thin.read_ns.clear()
     thin.run(30)
     assert 3 * 6 <= len(thin.read_ns) <= 3 * 8
     assert len(thin.orders) == 6
 
 
-def test_of_many_rungs_that_lack_something_a_few_are_read_at_a_time():
+def test_books_of_many_rungs_are_read_a_few_at_a_time():
     thin = Behind([95 - 2 * place for place in range(40)])
     thin.start()
     reconnect(thin)

@@ -1,4 +1,4 @@
-"""Claims about what an event teaches: how often fills come, and what they cost."""
+"""The flow model of an event: how often fills come, and what they cost."""
 
 import math
 
@@ -26,7 +26,7 @@ BID, ASK = BookSide.BID, BookSide.ASK
 A, B = MarketId("a"), MarketId("b")
 
 
-def watched(learner: FlowModel, seconds: int, rungs: int = 1, since_ns: int = 0) -> int:
+def decide_for(learner: FlowModel, seconds: int, rungs: int = 1, since_ns: int = 0) -> int:
     """Decide once a second for so long; the time it is then."""
     fairs = dict.fromkeys(map(MarketId, map(str, range(rungs))), 50.0)
     for second in range(seconds + 1):
@@ -34,11 +34,8 @@ def watched(learner: FlowModel, seconds: int, rungs: int = 1, since_ns: int = 0)
     return since_ns + seconds * NS_PER_SECOND
 
 
-# --- intensity ------------------------------------------------------------------------------------
-
-
 @given(st.floats(0.2, 1.5), st.floats(50, 5_000))
-def test_an_exponential_is_found_again(decay: float, amplitude: float) -> None:
+def test_the_fit_recovers_an_exponential(decay: float, amplitude: float) -> None:
     counts = [amplitude * math.exp(-decay * distance) for distance in DISTANCES_CENTS]
     enough = sum(count >= 1 for count in counts) >= 4
     found = fit(counts, 1_000.0)
@@ -50,64 +47,59 @@ def test_an_exponential_is_found_again(decay: float, amplitude: float) -> None:
 
 
 @pytest.mark.parametrize("decay", [0.05, 3.5])
-def test_a_decay_outside_its_bounds_is_not_believed(decay: float) -> None:
+def test_a_decay_outside_its_bounds_is_rejected(decay: float) -> None:
     assert not DECAY_MIN <= decay <= DECAY_MAX
     counts = [1e9 * math.exp(-decay * distance) for distance in DISTANCES_CENTS]
     assert fit(counts, 1_000.0) is None
 
 
-def test_prints_are_counted_by_how_far_their_taker_reached() -> None:
+def test_trades_count_by_their_distance_from_fair() -> None:
     learner = FlowModel()
     # Of every half a cent further there are half as many, buyers and sellers alike.
     for step in range(12):
         for _ in range(2 ** (12 - step)):
             learner.on_print(49.999 - 0.5 * step, Price(50), BID)
             learner.on_print(50.001 + 0.5 * step, Price(50), ASK)
-    watched(learner, REFIT_NS // NS_PER_SECOND + 1)
+    decide_for(learner, REFIT_NS // NS_PER_SECOND + 1)
     assert learner.intensity is not None
     assert learner.intensity.decay_per_cent == pytest.approx(2 * math.log(2), rel=0.1)
 
 
-def test_nothing_is_fitted_before_ten_minutes_or_from_a_few_prints() -> None:
+def test_nothing_is_fitted_before_ten_minutes_or_from_few_trades() -> None:
     learner = FlowModel()
     for distance in range(1, 7):
         learner.on_print(50.0, Price(50 + distance), BID)
-    watched(learner, REFIT_NS // NS_PER_SECOND - 1)
+    decide_for(learner, REFIT_NS // NS_PER_SECOND - 1)
     assert learner.intensity is None
-    watched(learner, 5, since_ns=REFIT_NS)
+    decide_for(learner, 5, since_ns=REFIT_NS)
     assert learner.intensity is None
 
 
-def test_the_rate_is_that_of_one_rung_and_side() -> None:
+def test_the_trade_rate_is_per_rung_and_side() -> None:
     def amplitude(rungs: int) -> float:
         learner = FlowModel()
         for distance in (1, 1, 2, 3, 4) * 20:
             learner.on_print(50.0, Price(50 + distance), BID)
-        watched(learner, REFIT_NS // NS_PER_SECOND + 1, rungs)
+        decide_for(learner, REFIT_NS // NS_PER_SECOND + 1, rungs)
         assert learner.intensity is not None
         return learner.intensity.amplitude_per_s
 
     assert amplitude(5) == pytest.approx(amplitude(1) / 5)
 
 
-def test_a_print_on_a_rung_without_a_fair_value_teaches_nothing() -> None:
+def test_a_trade_without_a_fair_value_changes_no_intensity() -> None:
     one, other = FlowModel(), FlowModel()
     for learner in (one, other):
         for distance in (1, 1, 2, 3, 4) * 20:
             learner.on_print(50.0, Price(50 + distance), BID)
     other.on_print(None, Price(99), BID)
     for learner in (one, other):
-        watched(learner, REFIT_NS // NS_PER_SECOND + 1)
+        decide_for(learner, REFIT_NS // NS_PER_SECOND + 1)
     assert one.intensity == other.intensity
 
 
-# --- adverse selection ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("side", "fair", "against"), [(BID, 47.0, 3.0), (ASK, 53.0, 3.0)])
-def test_a_fill_is_judged_by_the_fair_value_ten_seconds_later(
-    side: BookSide, fair: float, against: float
-) -> None:
+def test_adverse_selection_is_measured_ten_seconds_after_a_fill(side, fair, against) -> None:
     learner = FlowModel()
     learner.on_own_fill(A, 50.0, side, 0)
     assert not learner.on_decision({A: fair}, MARKOUT_NS - 1)
@@ -123,7 +115,7 @@ def test_a_fill_is_judged_by_the_fair_value_ten_seconds_later(
     assert B not in learner.adverse
 
 
-def test_many_fills_outweigh_what_was_assumed() -> None:
+def test_many_fills_outweigh_the_prior() -> None:
     learner = FlowModel()
     for number in range(2_000):
         learner.on_own_fill(A, 50.0, BID, number)
@@ -134,7 +126,7 @@ def test_many_fills_outweigh_what_was_assumed() -> None:
     assert 1.3 < cents < 2.0
 
 
-def test_a_fill_on_a_rung_without_a_fair_value_teaches_nothing() -> None:
+def test_a_fill_without_a_fair_value_changes_no_adverse_selection() -> None:
     learner = FlowModel()
     learner.on_own_fill(A, None, BID, 0)
     assert not learner.on_decision({A: 50.0}, MARKOUT_NS)
@@ -143,7 +135,7 @@ def test_a_fill_on_a_rung_without_a_fair_value_teaches_nothing() -> None:
     assert not learner.adverse
 
 
-def test_the_trader_tells_its_strategy_what_prints_have_taught() -> None:
+def test_the_strategy_sees_intensity_and_adverse_selection() -> None:
     seen = []
 
     class Listening(FixedSpread):
