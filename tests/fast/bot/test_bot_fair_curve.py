@@ -1,4 +1,4 @@
-"""The fair curve over all rungs, its repair, and what it implies."""
+"""The fair curve over all rungs, its monotone repair, and what it implies."""
 
 import itertools
 import math
@@ -45,25 +45,28 @@ def known(curve: tuple[Fair | None, ...]) -> list[Fair]:
     return fairs
 
 
-# --- the curve ------------------------------------------------------------------------------------
-
-
-def test_nothing_known_gives_no_fair_value_anywhere() -> None:
+def test_without_data_there_is_no_fair_value() -> None:
     curve = FairCurve(STRIKES).update([EMPTY] * 7, None, QUARTER_S, 0)
     assert curve == (None,) * 7
 
 
-def test_a_lognormal_ladder_is_found_again_to_half_a_cent() -> None:
-    truth = survival(130.0, 0.25)
-    fairs = known(FairCurve(STRIKES).update([around(v) for v in truth], None, QUARTER_S, 0))
+@pytest.mark.parametrize(
+    ("strikes", "median", "log_sd", "left_s", "off"),
+    [
+        (STRIKES, 130.0, 0.25, QUARTER_S, 0.5),
+        ([6_900.0 + 15 * index for index in range(7)], 6_945.0, 0.005, 20_000.0, 0.7),
+    ],
+    ids=["a quarter", "a day"],
+)
+def test_the_curve_recovers_a_lognormal_ladder(strikes, median, log_sd, left_s, off):
+    truth = survival(median, log_sd, strikes)
+    fairs = known(FairCurve(strikes).update([around(v) for v in truth], None, left_s, 0))
     for fair, value in zip(fairs, truth, strict=True):
-        assert fair.value_cents == pytest.approx(value, abs=0.5)
+        assert fair.value_cents == pytest.approx(value, abs=off)
 
 
 @pytest.mark.parametrize(("led_cents", "led_qty", "moves"), [(75, 1, False), (75, 5, True)])
-def test_only_as_many_shares_as_speak_hold_a_value_where_a_book_has_one_side(
-    led_cents: int, led_qty: int, moves: bool
-) -> None:
+def test_few_shares_on_a_one_sided_book_do_not_move_the_value(led_cents, led_qty, moves) -> None:
     strikes = STRIKES[:3]
     stands = ((Price(40), Qty(50)),)
     led = ((Price(led_cents), Qty(led_qty)), *stands)
@@ -80,7 +83,7 @@ def test_only_as_many_shares_as_speak_hold_a_value_where_a_book_has_one_side(
     assert (values[0] != values[1]) is moves
 
 
-def test_the_fit_beats_the_raw_middles_on_noisy_books() -> None:
+def test_the_curve_beats_the_mids_on_noisy_books() -> None:
     rng = random.Random(11)
     raw_error = fit_error = 0.0
     for trial in range(60):
@@ -93,15 +96,7 @@ def test_the_fit_beats_the_raw_middles_on_noisy_books() -> None:
     assert fit_error < 0.6 * raw_error
 
 
-def test_a_ladder_of_a_day_is_fitted_as_well_as_one_of_a_quarter() -> None:
-    strikes = [6_900.0 + 15 * index for index in range(7)]
-    truth = survival(6_945.0, 0.005, strikes)
-    fairs = known(FairCurve(strikes).update([around(v) for v in truth], None, 20_000.0, 0))
-    for fair, value in zip(fairs, truth, strict=True):
-        assert fair.value_cents == pytest.approx(value, abs=0.7)
-
-
-def test_a_curve_that_is_not_lognormal_is_followed_once_the_line_has_proved_wrong() -> None:
+def test_the_curve_follows_a_lasting_shape_that_is_not_lognormal() -> None:
     bent = [90.0, 88.0, 86.0, 50.0, 14.0, 12.0, 10.0]
     curve = FairCurve(STRIKES)
     inputs = [around(value, 1) for value in bent]
@@ -116,7 +111,7 @@ def test_a_curve_that_is_not_lognormal_is_followed_once_the_line_has_proved_wron
     assert off(later) < 1.0 < off(first)
 
 
-def test_an_empty_rung_is_filled_in_from_its_neighbours_and_is_less_sure() -> None:
+def test_an_empty_rung_is_interpolated_with_a_larger_error() -> None:
     truth = survival(130.0, 0.25)
     inputs = [around(v) for v in truth]
     inputs[3] = EMPTY
@@ -125,7 +120,7 @@ def test_an_empty_rung_is_filled_in_from_its_neighbours_and_is_less_sure() -> No
     assert fairs[3].sd_cents > fairs[2].sd_cents
 
 
-def test_the_feed_alone_gives_a_curve_around_its_value() -> None:
+def test_the_feed_alone_gives_a_curve() -> None:
     fairs = known(
         FairCurve(STRIKES).update([EMPTY] * 7, ImpliedView(STRIKES[3], 1.0, 0.0), QUARTER_S, 0)
     )
@@ -136,7 +131,7 @@ def test_the_feed_alone_gives_a_curve_around_its_value() -> None:
 
 
 @pytest.mark.parametrize("age_s", [0.0, 40 * 86_400.0])
-def test_the_feed_pulls_less_the_older_it_is_and_the_less_sure(age_s: float) -> None:
+def test_an_older_or_less_certain_feed_pulls_less(age_s: float) -> None:
     inputs = [around(v) for v in survival(130.0, 0.25)]
 
     def middle(implied: ImpliedView | None) -> float:
@@ -149,7 +144,7 @@ def test_the_feed_pulls_less_the_older_it_is_and_the_less_sure(age_s: float) -> 
     assert age_s == 0.0 or sure - plain < 0.5 * (middle(ImpliedView(180.0, 1.0, 0.0)) - plain)
 
 
-def test_prints_move_the_fair_value_toward_where_it_trades() -> None:
+def test_trades_move_the_fair_value_toward_their_price() -> None:
     inputs = [around(v) for v in survival(130.0, 0.25)]
     plain = known(FairCurve(STRIKES).update(inputs, None, QUARTER_S, 0))
     traded = [RungInput(each.bids, each.asks, 0, (each.bids[0][0], 0)) for each in inputs]
@@ -157,7 +152,7 @@ def test_prints_move_the_fair_value_toward_where_it_trades() -> None:
     assert all(a.value_cents < b.value_cents for a, b in zip(low, plain, strict=True))
 
 
-def test_the_only_side_of_a_book_bounds_its_rung() -> None:
+def test_the_only_side_of_a_book_bounds_its_fair_value() -> None:
     inputs = [around(v) for v in survival(130.0, 0.25)]
     free = known(FairCurve(STRIKES).update(inputs, None, QUARTER_S, 0))[3].value_cents
     floor = math.ceil(free) + 3
@@ -174,7 +169,7 @@ def test_the_only_side_of_a_book_bounds_its_rung() -> None:
     ("value", "confidence"),
     [(0.0, 1.0), (-5.0, 1.0), (math.inf, 1.0), (math.nan, 1.0), (130.0, math.nan)],
 )
-def test_a_feed_that_cannot_be_a_value_is_no_feed(value: float, confidence: float) -> None:
+def test_an_impossible_feed_value_is_ignored(value: float, confidence: float) -> None:
     implied = ImpliedView(value, confidence, 0.0)
     assert FairCurve(STRIKES).update([EMPTY] * 7, implied, QUARTER_S, 0) == (None,) * 7
 
@@ -191,9 +186,7 @@ touches = st.one_of(
     st.floats(0.0, 1e8),
 )
 @example([[None] * 7, [None, (97, 1, 131), None, None, None, None, None]], None, 0.0)
-def test_the_curve_never_rises_and_stays_inside_half_a_tick_whatever_is_shown(
-    frames: list[list[tuple[int, int, int] | None]], value: float | None, left_s: float
-) -> None:
+def test_the_curve_never_rises_and_stays_half_a_tick_from_certainty(frames, value, left_s) -> None:
     curve = FairCurve(STRIKES)
     implied = None if value is None else ImpliedView(value, 0.5, 1.0)
     for number, frame in enumerate(frames):
@@ -212,7 +205,7 @@ def test_the_curve_never_rises_and_stays_inside_half_a_tick_whatever_is_shown(
         assert all(0 < fair.sd_cents <= 50 for fair in fairs)
 
 
-def test_the_same_inputs_give_the_same_curve_to_the_bit() -> None:
+def test_the_curve_is_deterministic() -> None:
     def run() -> list[tuple[Fair | None, ...]]:
         rng, curve = random.Random(3), FairCurve(STRIKES)
         return [
@@ -228,7 +221,7 @@ def test_the_same_inputs_give_the_same_curve_to_the_bit() -> None:
     assert run() == run()
 
 
-def test_a_binary_market_is_worth_what_its_own_data_says() -> None:
+def test_a_binary_market_is_valued_by_its_own_data() -> None:
     curve = FairCurve(None)
     implied = ImpliedView(500.0, 1.0, 0.0)
     (fair,) = curve.update([book(40, 44)], implied, QUARTER_S, 0)
@@ -240,23 +233,7 @@ def test_a_binary_market_is_worth_what_its_own_data_says() -> None:
     assert printed.value_cents == pytest.approx(30.0)
 
 
-@pytest.mark.parametrize(
-    ("strikes", "rung"),
-    [(None, book(40, 44)), (STRIKES, book(None, 99)), (STRIKES, book(40, 44))],
-)
-def test_a_curve_keeps_no_more_however_long_it_is_looked_at(
-    strikes: list[float] | None, rung: RungInput
-) -> None:
-    curve, count = FairCurve(strikes), 1 if strikes is None else len(strikes)
-    for second in range(50):
-        seen = msgspec.structs.replace(rung, changed_ns=second * NS_PER_SECOND)
-        curve.update([seen] * count, None, 86_400.0, second * NS_PER_SECOND)
-    fields = vars(curve)
-    kept = {name: len(each) for name, each in fields.items() if isinstance(each, list)}
-    assert max(kept.values()) <= count, kept
-
-
-def test_while_nothing_is_known_nothing_is_said_to_rise() -> None:
+def test_without_data_no_curve_is_drawn() -> None:
     curve = FairCurve(STRIKES)
     curve.update([book(40, 44), *[book(60, 64)] * (len(STRIKES) - 1)], None, 86_400.0, 0)
     assert min(bucket_masses(curve.drawn_cents)) < 0
@@ -264,7 +241,7 @@ def test_while_nothing_is_known_nothing_is_said_to_rise() -> None:
     assert curve.drawn_cents == ()
 
 
-def test_the_only_side_of_a_book_that_is_not_believed_now_moves_no_other_rung() -> None:
+def test_a_stale_one_sided_book_moves_no_other_rung() -> None:
     curve = FairCurve(STRIKES)
     truth = survival(125.0, 0.1)
     books = [around(value, 1) for value in truth]
@@ -276,14 +253,14 @@ def test_the_only_side_of_a_book_that_is_not_believed_now_moves_no_other_rung() 
     assert after[3].value_cents == pytest.approx(after[4].value_cents, abs=0.5)
 
 
-def test_what_is_learned_of_how_sure_values_are_takes_none_of_them_away() -> None:
+def test_no_value_becomes_nan_as_errors_are_learned() -> None:
     curve, books = FairCurve(STRIKES), [around(value, 1) for value in survival(130.0, 0.2)]
     for second in range(60):
         curve.update(books, None, QUARTER_S, second * S)
         assert not any(map(math.isnan, curve.all_cents))
 
 
-def test_a_line_that_was_learned_steepens_while_the_feed_alone_is_heard() -> None:
+def test_a_learned_line_steepens_with_time_on_the_feed_alone() -> None:
     curve, day_s = FairCurve(STRIKES), 86_400.0
     told = ImpliedView(130.0, 1.0, 0.0)
     for second in range(0, 600, 10):
@@ -298,9 +275,7 @@ def test_a_line_that_was_learned_steepens_while_the_feed_alone_is_heard() -> Non
 @pytest.mark.parametrize(
     ("bid", "ask", "cents"), [(60, None, 60), (None, 25, 25), (35, None, 40), (None, 45, 40)]
 )
-def test_a_binary_market_is_not_worth_what_lies_beyond_the_only_side_of_its_book(
-    bid: int | None, ask: int | None, cents: float
-) -> None:
+def test_the_only_side_of_a_binary_book_bounds_its_fair_value(bid, ask, cents) -> None:
     curve = FairCurve(None)
     traded = msgspec.structs.replace(book(bid, ask), traded=(40.0, 0))
     assert known(curve.update([traded], None, QUARTER_S, 0))[0].value_cents == cents
@@ -308,7 +283,7 @@ def test_a_binary_market_is_not_worth_what_lies_beyond_the_only_side_of_its_book
     assert known(curve.update([few], None, QUARTER_S, S))[0].value_cents == 40
 
 
-def test_a_binary_market_that_has_resolved_has_no_fair_value_till_that_is_taken_back() -> None:
+def test_a_resolved_binary_market_has_no_fair_value() -> None:
     curve = FairCurve(None)
     over = [msgspec.structs.replace(around(50.0), is_over=state) for state in (False, True, False)]
     shown = [
@@ -318,7 +293,7 @@ def test_a_binary_market_that_has_resolved_has_no_fair_value_till_that_is_taken_
     assert shown == [True, False, True]
 
 
-def test_how_sure_a_binary_market_is_follows_its_book_though_the_middle_stands_still() -> None:
+def test_the_error_of_a_binary_market_follows_the_width_of_its_book() -> None:
     curve = FairCurve(None)
     sds = [
         known(curve.update([around(50.0, half)], None, QUARTER_S, at_ns))[0].sd_cents
@@ -342,83 +317,42 @@ def test_how_sure_a_binary_market_is_follows_its_book_though_the_middle_stands_s
     ],
     ids=str,
 )
-def test_strikes_that_are_no_ladder_are_refused(strikes: list[float]) -> None:
+def test_strikes_that_are_not_positive_and_rising_are_rejected(strikes: list[float]) -> None:
     with pytest.raises(ValueError, match="above zero and rising"):
         FairCurve(strikes)
 
 
-# --- monotone repair ------------------------------------------------------------------------------
-
 weighted = st.lists(st.tuples(st.floats(0, 100), st.floats(0.01, 100)), min_size=1, max_size=12)
 
 
-def test_pooling_takes_the_weighted_mean_of_what_is_out_of_order() -> None:
-    assert monotone([50, 60, 10], [1, 3, 1]) == pytest.approx([57.5, 57.5, 10])
-
-
-def test_values_in_order_are_left_alone() -> None:
-    assert monotone([60, 50, 50, 10], [1, 2, 3, 4]) == [60, 50, 50, 10]
-
-
 @settings(deadline=None)
-@given(weighted)
-def test_the_repair_is_in_order_and_keeps_the_weighted_sum(
-    points: list[tuple[float, float]],
-) -> None:
+@given(weighted, st.lists(st.floats(0, 100), min_size=12, max_size=12))
+def test_the_monotone_repair_is_the_nearest_falling_sequence(points, other):
     values, weights = [v for v, _ in points], [w for _, w in points]
     out = monotone(values, weights)
     assert all(a >= b for a, b in itertools.pairwise(out))
     kept = sum(o * w for o, w in zip(out, weights, strict=True))
     assert kept == pytest.approx(sum(v * w for v, w in points))
-
-
-@settings(deadline=None)
-@given(weighted, st.lists(st.floats(0, 100), min_size=12, max_size=12))
-def test_no_other_sequence_in_order_is_nearer(
-    points: list[tuple[float, float]], other: list[float]
-) -> None:
-    values, weights = [v for v, _ in points], [w for _, w in points]
     rival = sorted(other[: len(values)], reverse=True)
 
     def distance(candidate: list[float]) -> float:
         return sum(w * (c - v) ** 2 for c, v, w in zip(candidate, values, weights, strict=True))
 
-    assert distance(monotone(values, weights)) <= distance(rival) + 1e-6
+    assert distance(out) <= distance(rival) + 1e-6
 
 
-# --- what a curve implies -------------------------------------------------------------------------
-
-
-def test_bucket_masses_are_the_steps_of_the_curve_and_add_up_to_one() -> None:
-    masses = bucket_masses([80.0, 50.0, 20.0])
-    assert masses == pytest.approx((0.2, 0.3, 0.3, 0.2))
+def test_bucket_masses_are_the_steps_of_the_curve() -> None:
+    assert bucket_masses([80.0, 50.0, 20.0]) == pytest.approx((0.2, 0.3, 0.3, 0.2))
     assert sum(bucket_masses([99.5, 0.5])) == pytest.approx(1.0)
-
-
-def test_a_rising_curve_shows_as_a_mass_below_zero() -> None:
     assert min(bucket_masses([40.0, 45.0])) < 0
 
 
-def test_a_higher_rung_bid_above_a_lower_rungs_ask_is_an_arbitrage() -> None:
-    bids = [Price(50), Price(30), Price(47)]
-    asks = [Price(55), Price(45), Price(60)]
-    (found,) = arbitrages(bids, asks)
-    assert found == Arbitrage(1, 2, Price(45), Price(47))
-
-
-def test_the_cheapest_lower_ask_is_the_one_named_and_empty_sides_are_passed_over() -> None:
-    found = arbitrages([None, None, Price(40)], [Price(38), Price(35), None])
-    assert found == (Arbitrage(1, 2, Price(35), Price(40)),)
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(1, 98), st.integers(1, 10)), min_size=1, max_size=6))
-def test_there_is_no_arbitrage_exactly_when_a_curve_fits_inside_all_the_books(
-    touches: list[tuple[int, int]],
-) -> None:
-    bids = [Price(bid) for bid, _ in touches]
-    asks = [Price(min(99, bid + width)) for bid, width in touches]
-    # The highest curve that never rises and stays below every ask is the running least ask.
-    highest = [min(asks[: index + 1]) for index in range(len(asks))]
-    fits = all(bid <= top for bid, top in zip(bids, highest, strict=True))
-    assert (not arbitrages(bids, asks)) == fits
+@pytest.mark.parametrize(
+    ("bids", "asks", "found"),
+    [
+        ([50, 30, 47], [55, 45, 60], Arbitrage(1, 2, Price(45), Price(47))),
+        ([None, None, 40], [38, 35, None], Arbitrage(1, 2, Price(35), Price(40))),
+    ],
+)
+def test_a_bid_above_the_lowest_ask_of_a_lower_rung_is_an_arbitrage(bids, asks, found):
+    assert arbitrages(bids, asks) == (found,)

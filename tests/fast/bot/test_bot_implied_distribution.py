@@ -1,4 +1,4 @@
-"""What prices of a ladder say of its value, and the test for arbitrage against a linear program."""
+"""The distribution that a ladder implies, its alarms, and arbitrage against a linear program."""
 
 import math
 
@@ -15,7 +15,7 @@ Array = npt.NDArray[np.int64]
 
 
 def feasible(bids: Array, asks: Array) -> npt.NDArray[np.bool_]:
-    """Whether the linear program "S non-increasing, bid <= S <= ask on every rung" has a solution.
+    """True if the linear program "S non-increasing, bid <= S <= ask on every rung" has a solution.
 
     bids, asks: one ladder a row. Every constraint bounds a difference of two unknowns (with a zero
     for the bounds), and such a program is feasible if and only if the graph of the constraints has
@@ -37,7 +37,7 @@ def feasible(bids: Array, asks: Array) -> npt.NDArray[np.bool_]:
     return np.asarray((np.diagonal(distance) >= 0).all(axis=1))
 
 
-def test_arbitrage_is_found_exactly_where_the_linear_program_has_no_solution() -> None:
+def test_arbitrage_is_found_exactly_if_no_falling_curve_fits_the_books() -> None:
     rng = np.random.default_rng(9)
     count = cases(20_000, quick=20_000)
     base = np.sort(rng.integers(5, 95, (count, 6)), axis=1)[:, ::-1]
@@ -50,7 +50,7 @@ def test_arbitrage_is_found_exactly_where_the_linear_program_has_no_solution() -
         assert (not found) == fits[row], (bids[row], asks[row])
 
 
-def test_every_arbitrage_found_pays_in_every_outcome() -> None:
+def test_every_arbitrage_pays_in_every_outcome() -> None:
     rng = np.random.default_rng(10)
     for _ in range(500):
         bids = rng.integers(1, 98, 5)
@@ -61,10 +61,7 @@ def test_every_arbitrage_found_pays_in_every_outcome() -> None:
                 assert low - each.ask + each.bid - high >= each.bid - each.ask > 0
 
 
-# --- the distribution -----------------------------------------------------------------------------
-
-
-def test_the_chances_add_up_and_the_quantiles_lie_where_the_curve_passes_them() -> None:
+def test_probabilities_and_quantiles_follow_from_the_curve() -> None:
     found = implied_distribution([100.0, 200.0, 400.0], [90.0, 50.0, 10.0])
     assert found.chances == pytest.approx((0.1, 0.4, 0.4, 0.1))
     assert found.low == pytest.approx(100.0)
@@ -72,17 +69,15 @@ def test_the_chances_add_up_and_the_quantiles_lie_where_the_curve_passes_them() 
     assert found.high == pytest.approx(400.0)
 
 
-def test_between_two_strikes_a_quantile_lies_by_the_logarithm() -> None:
+def test_quantiles_are_interpolated_by_the_logarithm_of_the_strike() -> None:
     found = implied_distribution([100.0, 400.0], [75.0, 25.0])
     assert found.median == pytest.approx(math.sqrt(100.0 * 400.0))
 
 
-def test_of_what_lies_outside_the_strikes_nothing_is_said() -> None:
+def test_quantiles_outside_the_strikes_are_unknown() -> None:
     found = implied_distribution([100.0, 200.0], [60.0, 55.0])
     assert (found.low, found.median, found.high) == (None, None, None)
 
-
-# --- alarms ---------------------------------------------------------------------------------------
 
 NAMES = ("100", "110", "120")
 
@@ -104,23 +99,23 @@ def test_a_ladder_in_order_raises_no_alarm() -> None:
     assert kinds(touches, (70.0, 50.0, 30.0), (70.0, 50.0, 30.0)) == []
 
 
-def test_books_that_give_money_away_raise_an_alarm_that_names_both_rungs() -> None:
+def test_an_arbitrage_raises_an_alarm_that_names_both_rungs() -> None:
     (alarm,) = alarms(NAMES, [(Price(50), Price(52)), (Price(55), Price(57)), (None, None)], (), ())
     assert alarm.kind == "arbitrage"
     assert alarm.text == "110 bid 55 over 100 ask 52"
 
 
-def test_a_curve_that_rose_before_its_repair_raises_an_alarm() -> None:
+def test_a_rising_curve_raises_an_alarm() -> None:
     assert kinds([(None, None)] * 3, (50.0, 53.0, 20.0)) == ["negative_mass"]
 
 
-def test_an_outcome_far_less_or_more_likely_than_by_the_fit_raises_an_alarm() -> None:
+def test_an_outcome_far_from_its_fitted_probability_raises_an_alarm() -> None:
     touches = [(69, 71), (67, 69), (29, 31)]
     assert kinds(touches, (), (70.0, 50.0, 30.0)) == ["thin_mass"]
     touches = [(89, 91), (49, 51), (29, 31)]
     assert kinds(touches, (), (60.0, 50.0, 30.0)) == ["thin_mass", "thick_mass"]
 
 
-def test_chances_that_hardly_differ_from_none_are_not_compared() -> None:
+def test_tiny_probabilities_are_not_compared() -> None:
     touches = [(98, 99), (49, 51), (29, 31)]
     assert kinds(touches, (), (99.4, 50.0, 30.0)) == []

@@ -1,4 +1,4 @@
-"""Claims about the estimated place in a queue: what eats from the front, what is behind, bounds."""
+"""The estimated queue position: trades take from the front, cancels from both parts, bounds."""
 
 import msgspec
 import pytest
@@ -7,15 +7,14 @@ from hypothesis import strategies as st
 
 from bot.core.market_data.queue_position import QueueAhead, Queues
 from bot.core.orders.order import OwnOrder, State
-from bot.core.orders.snapshot import OrderSnapshot
 from tests.builders.bot import made
 from tests.builders.bot.made import T0
 from venue.wire import model
 from venue.wire.money import BookSide, Outcome, Price, Qty
 from venue.wire.names import OrderId
+from venue.wire.requests import Amend
 
 POWER = 1.0
-MS = 1_000_000
 
 
 def placed(ahead: int = 100, others: int | None = None) -> QueueAhead:
@@ -31,11 +30,40 @@ def bounds(queue: QueueAhead) -> tuple[float, float, float]:
     return queue.at_least, queue.likely, queue.at_most
 
 
-def test_what_stood_there_on_arrival_is_ahead():
-    assert bounds(placed(100)) == (100, 100, 100)
+def trade(qty: int, ts: int):
+    return lambda queue: queue.on_trade(qty, ts, own_qty=10)
 
 
-def test_nothing_is_placed_before_a_book_that_knows_of_the_order():
+def book(size: int, ts: int):
+    return lambda queue: queue.on_book(size, ts)
+
+
+# (ahead, others in the first book, events, bounds): every order came at 10, its book is of 20.
+CASES = {
+    "shares there on arrival are ahead": (100, None, [], (100, 100, 100)),
+    "shares that came later are behind": (100, 160, [], (100, 100, 100)),
+    "trades take from the front": (100, 150, [trade(30, 40)], (70, 70, 70)),
+    "a trade beyond the shares ahead": (20, 50, [trade(26, 40)], (0, 0, 0)),
+    "a trade before the order came": (50, None, [trade(20, 10)], (50, 50, 50)),
+    "a trade before its book": (100, 100, [trade(30, 40), book(70, 40)], (70, 70, 70)),
+    "a trade after its book": (100, 100, [book(70, 40), trade(30, 40)], (70, 70, 70)),
+    # Thirty traded, thirty came.
+    "a late trade made up for": (100, 100, [book(100, 40), trade(30, 35)], (70, 70, 70)),
+    "an emptied level": (100, 0, [], (0, 0, 0)),
+    "a fill of ours": (100, None, [lambda queue: queue.reach_front()], (0, 0, 0)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_shares_ahead_follow_from_books_and_trades(case):
+    ahead, others, events, expected = CASES[case]
+    queue = placed(ahead, others)
+    for event in events:
+        event(queue)
+    assert bounds(queue) == expected
+
+
+def test_an_order_is_placed_by_the_first_book_after_its_arrival():
     queue = QueueAhead(100, 0, 10, POWER)
     queue.on_book(130, 9)
     assert not queue.is_placed
@@ -43,59 +71,27 @@ def test_nothing_is_placed_before_a_book_that_knows_of_the_order():
     assert queue.is_placed
 
 
-def test_what_comes_later_stands_behind():
-    queue = placed(100, others=160)
-    assert bounds(queue) == (100, 100, 100)
-
-
-def test_what_came_between_the_last_book_and_the_first_is_split_by_time():
+def test_shares_that_came_around_the_arrival_are_split_by_time():
     queue = QueueAhead(100, 0, 30, POWER)
     queue.on_book(140, 120)
     assert bounds(queue) == (0, 110, 140)
 
 
-def test_an_order_whose_arrival_was_not_seen_may_have_everything_ahead():
+def test_an_order_with_unknown_arrival_may_have_all_shares_ahead():
     queue = QueueAhead(None, 0, 10, POWER)
     queue.on_book(70, 20)
     assert bounds(queue) == (0, 70, 70)
 
 
-def test_prints_eat_from_the_front():
-    queue = placed(100, others=150)
-    assert queue.on_trade(30, 40, own_qty=10) == 0
-    assert bounds(queue) == (70, 70, 70)
-
-
-def test_a_print_larger_than_what_is_ahead_reaches_the_order_for_the_rest():
-    queue = placed(20, others=50)
-    assert queue.on_trade(26, 40, own_qty=10) == 6
-    assert bounds(queue) == (0, 0, 0)
-
-
-def test_a_print_reaches_no_more_than_the_order_has():
-    assert placed(5).on_trade(100, 40, own_qty=8) == 8
-
-
-def test_a_print_from_before_the_order_came_is_none_of_it():
-    queue = placed(50)
-    assert queue.on_trade(20, 10, own_qty=5) == 0
-    assert queue.likely == 50
+@pytest.mark.parametrize(
+    ("ahead", "size", "own_qty", "reaches"), [(100, 30, 10, 0), (20, 26, 10, 6), (5, 100, 8, 8)]
+)
+def test_a_trade_beyond_the_shares_ahead_reaches_the_order(ahead, size, own_qty, reaches):
+    assert placed(ahead).on_trade(size, 40, own_qty=own_qty) == reaches
 
 
 @pytest.mark.parametrize("print_first", [True, False])
-def test_a_decrease_is_counted_once_whichever_comes_first(print_first):
-    queue = placed(100, others=100)
-    if print_first:
-        queue.on_trade(30, 40, own_qty=10)
-        queue.on_book(70, 40)
-    else:
-        queue.on_book(70, 40)
-        queue.on_trade(30, 40, own_qty=10)
-    assert bounds(queue) == (70, 70, 70)
-
-
-@pytest.mark.parametrize("print_first", [True, False])
-def test_what_traded_before_the_first_book_is_counted_once_whichever_comes_first(print_first):
+def test_a_trade_before_the_first_book_counts_once(print_first):
     queue = QueueAhead(100, 0, 10, POWER)
     if print_first:
         queue.on_trade(30, 15, own_qty=10)
@@ -106,7 +102,7 @@ def test_what_traded_before_the_first_book_is_counted_once_whichever_comes_first
 
 
 @pytest.mark.parametrize(("before", "likely"), [(None, 70), (50, 45)])
-def test_a_late_print_takes_nothing_of_what_the_first_book_shows(before, likely):
+def test_a_late_trade_takes_nothing_of_the_first_book(before, likely):
     # Of fifty that stood thirty traded, and half of the fifty that came had come before us.
     queue = QueueAhead(before, 0, 10, POWER)
     queue.on_book(70, 20)
@@ -114,22 +110,23 @@ def test_a_late_print_takes_nothing_of_what_the_first_book_shows(before, likely)
     assert (queue.likely, queue.at_most) == (likely, 70)
 
 
-def test_at_most_those_stand_before_us_that_no_cancel_behind_us_can_have_been():
-    queue = placed(11, others=12)
-    queue.on_book(2, 40)  # one of twelve traded, nine were cancelled, the one behind us among them
-    queue.on_trade(1, 35, own_qty=10)
-    assert queue.at_most == 2
+# One of twelve traded, nine were cancelled, the one behind us among them. Eight of eleven traded,
+# five came behind us; then all but three of those left.
+@pytest.mark.parametrize(
+    ("others", "events", "at_most"),
+    [
+        (12, [book(2, 40), trade(1, 35)], 2),
+        (11, [book(8, 40), book(5, 50), trade(8, 35)], 3),
+    ],
+)
+def test_a_late_trade_does_not_count_twice_with_cancels(others, events, at_most):
+    queue = placed(11, others=others)
+    for event in events:
+        event(queue)
+    assert queue.at_most == at_most
 
 
-def test_what_a_very_late_print_took_is_not_taken_once_more_for_cancels_of_after_it():
-    queue = placed(11, others=11)
-    queue.on_book(8, 40)  # eight of eleven traded, five came behind us
-    queue.on_book(5, 50)  # and now all but three of those are gone
-    queue.on_trade(8, 35, own_qty=10)
-    assert queue.at_most == 3
-
-
-def test_a_late_print_turns_cancels_into_trades():
+def test_a_late_trade_turns_cancels_into_trades():
     queue = placed(100, others=200)
     queue.on_book(160, 40)
     assert queue.likely == 80  # half of forty cancels stood before us
@@ -138,14 +135,7 @@ def test_a_late_print_turns_cancels_into_trades():
     assert queue.at_most == 60
 
 
-def test_a_late_print_that_the_book_had_made_up_for_eats_from_the_front_too():
-    queue = placed(100, others=100)
-    queue.on_book(100, 40)  # thirty traded, thirty came
-    queue.on_trade(30, 35, own_qty=10)
-    assert bounds(queue) == (70, 70, 70)
-
-
-def test_a_print_newer_than_the_book_is_taken_out_of_the_next_one_only():
+def test_a_trade_newer_than_the_book_is_taken_out_of_the_next_book_only():
     queue = placed(100, others=100)
     queue.on_trade(30, 50, own_qty=10)
     queue.on_book(100, 40)
@@ -157,7 +147,7 @@ def test_a_print_newer_than_the_book_is_taken_out_of_the_next_one_only():
 @pytest.mark.parametrize(
     ("power", "expected"), [(0.0, 80.0), (1.0, 70.0), (2.0, 64.0), (3.0, 61.43)]
 )
-def test_cancels_fall_on_either_part_by_a_power_of_its_length(power, expected):
+def test_cancels_are_split_by_a_power_of_the_length_ahead_and_behind(power, expected):
     queue = QueueAhead(100, 0, 10, power)
     queue.on_book(100, 20)
     queue.on_book(150, 30)
@@ -167,22 +157,11 @@ def test_cancels_fall_on_either_part_by_a_power_of_its_length(power, expected):
     assert queue.at_least == 60
 
 
-def test_cancels_beyond_what_is_behind_were_ahead():
+def test_cancels_beyond_the_shares_behind_were_ahead():
     queue = placed(100, others=110)
     queue.on_book(30, 40)
     assert (queue.at_least, queue.at_most) == (20, 30)
     assert 20 <= queue.likely <= 30
-
-
-def test_a_level_that_is_gone_leaves_nobody_ahead():
-    queue = placed(100, others=0)
-    assert bounds(queue) == (0, 0, 0)
-
-
-def test_a_fill_proves_the_front():
-    queue = placed(100)
-    queue.reach_front()
-    assert bounds(queue) == (0, 0, 0)
 
 
 @given(
@@ -193,7 +172,7 @@ def test_a_fill_proves_the_front():
     ),
     st.floats(0, 4),
 )
-def test_the_bounds_hold_the_truth_and_the_estimate_whatever_happens(stood, acts, power):
+def test_the_bounds_contain_the_true_queue_position(stood, acts, power):
     """A queue of whole shares, ours between `before` and `behind`; books conflate some acts, and
     what came and left between two of them no book can tell."""
     queue = QueueAhead(stood, 0, 1, power)
@@ -218,18 +197,16 @@ def test_the_bounds_hold_the_truth_and_the_estimate_whatever_happens(stood, acts
         is_hidden |= not is_shown
 
 
-# --- the queues of a rung -------------------------------------------------------------------------
-
-
 def wrote(own: OwnOrder, at_ns: int, queues: Queues, orders: list[OwnOrder], **other) -> None:
     shown = msgspec.structs.replace(made.shown(own), **other)
     queues.on_own_write(shown, at_ns, orders, T0)
 
 
-def became(own: OwnOrder, remaining: int, filled: int = 0, price: int = 40) -> None:
-    """The venue has said that an order of ours is now this."""
-    epoch = own.known.epoch + 1
-    own._set_known(OrderSnapshot(epoch, Price(price), Qty(filled + remaining), Qty(filled)))
+def change(own: OwnOrder, remaining: int, filled: int = 0, price: int = 40) -> None:
+    """An amend of our order is answered: it is this now."""
+    own.on_amend_sent(Amend(price=Price(price), qty=Qty(remaining)))
+    row = made.shown(own, price=price, filled=filled, remaining=remaining)
+    own.on_write_body(row, T0)
 
 
 def rung(others: int = 50, qty: int = 10) -> tuple[Queues, OwnOrder]:
@@ -256,13 +233,13 @@ def test_our_own_shares_are_not_ahead_of_us():
     "strange",
     [{"outcome": model.ShownOutcome.UNKNOWN}, {"side": model.ShownSide.UNKNOWN}],
 )
-def test_an_order_that_is_shown_on_a_side_of_a_later_version_has_no_place_any_more(strange):
+def test_an_order_shown_on_an_unknown_side_has_no_queue_position(strange):
     queues, own = rung()
     wrote(own, 30, queues, [own], **strange)
     assert ahead(queues, own) is None
 
 
-def test_a_book_that_comes_before_the_answer_is_used_when_the_answer_is_there():
+def test_a_book_before_the_response_counts_once_the_response_is_there():
     own = made.own(State.PENDING_NEW, price=40, qty=10)
     queues = Queues(POWER)
     queues.on_book(((Price(40), Qty(50)),), (), 10, [], T0)
@@ -273,7 +250,7 @@ def test_a_book_that_comes_before_the_answer_is_used_when_the_answer_is_there():
     assert ahead(queues, own) == 50
 
 
-def test_a_print_from_the_time_of_the_create_counts_from_its_arrival_on():
+def test_trades_count_from_the_arrival_of_the_order_on():
     own = made.own(State.OPEN, price=40, qty=10)
     queues = Queues(POWER)
     queues.on_book(((Price(40), Qty(50)),), (), 10, [], T0)
@@ -286,48 +263,48 @@ def test_a_print_from_the_time_of_the_create_counts_from_its_arrival_on():
 
 
 @pytest.mark.parametrize(("price", "is_ask_taken"), [(41, False), (39, False), (40, True)])
-def test_prints_elsewhere_or_against_the_other_side_do_not_touch_the_queue(price, is_ask_taken):
+def test_trades_at_other_prices_or_sides_do_not_change_the_queue(price, is_ask_taken):
     queues, own = rung()
     queues.on_trade(Price(price), 20, 30, BookSide.BID if is_ask_taken else BookSide.ASK, [own], T0)
     assert ahead(queues, own) == 50
 
 
-def test_a_smaller_size_keeps_the_place_and_a_larger_or_another_price_loses_it():
+def test_only_a_smaller_size_keeps_the_queue_position():
     queues, own = rung()
     queues.on_book(((Price(40), Qty(80)),), (), 25, [own], T0)
-    became(own, 4)
+    change(own, 4)
     wrote(own, 30, queues, [own], remaining_qty=Qty(4))
     assert ahead(queues, own) == 50
     queues.on_book(((Price(40), Qty(74)),), (), 30, [own], T0)
-    became(own, 9)
+    change(own, 9)
     wrote(own, 40, queues, [own], remaining_qty=Qty(9))
     assert ahead(queues, own) == 70
-    became(own, 9, price=41)
+    change(own, 9, price=41)
     wrote(own, 50, queues, [own], price=Price(41), remaining_qty=Qty(9))
     assert ahead(queues, own) == 0
 
 
-def test_an_order_whose_amend_shows_a_fill_stays_in_front_when_it_shrinks_again():
+def test_a_filled_order_stays_in_front_when_it_shrinks():
     queues, own = rung()
     queues.on_book(((Price(40), Qty(60)),), (), 25, [own], T0)
-    became(own, 6, filled=2)
+    change(own, 6, filled=2)
     wrote(own, 30, queues, [own], filled_qty=Qty(2), remaining_qty=Qty(6))
     queues.on_book(((Price(40), Qty(56)),), (), 35, [own], T0)
-    became(own, 5, filled=2)
+    change(own, 5, filled=2)
     wrote(own, 40, queues, [own], filled_qty=Qty(2), remaining_qty=Qty(5))
     queues.on_book(((Price(40), Qty(55)),), (), 45, [own], T0)
     assert ahead(queues, own) == 0
 
 
-def test_an_amend_to_more_than_a_fill_had_left_goes_to_the_back():
+def test_an_amend_above_the_remaining_size_goes_to_the_back():
     queues, own = rung()
-    became(own, 4, filled=7)
+    change(own, 4, filled=7)
     wrote(own, 30, queues, [own], filled_qty=Qty(7), remaining_qty=Qty(4))
     queues.on_book(((Price(40), Qty(54)),), (), 35, [own], T0)
     assert ahead(queues, own) == 50
 
 
-def test_frames_are_no_news_while_a_write_at_the_price_is_under_way():
+def test_books_are_ignored_while_a_write_at_the_price_is_in_flight():
     queues, own = rung()
     own.state = State.PENDING_REPLACE
     queues.on_book(((Price(40), Qty(20)),), (), 30, [own], T0)
@@ -337,14 +314,14 @@ def test_frames_are_no_news_while_a_write_at_the_price_is_under_way():
     assert ahead(queues, own) == 10
 
 
-def test_a_frame_older_than_our_last_write_is_no_news():
+def test_a_book_older_than_our_last_write_is_ignored():
     queues, own = rung()
     wrote(own, 40, queues, [own])
     queues.on_book(((Price(40), Qty(20)),), (), 39, [own], T0)
     assert ahead(queues, own) == 50
 
 
-def test_a_sibling_gets_what_the_first_leaves_of_a_print():
+def test_a_second_order_gets_what_the_first_leaves_of_a_trade():
     queues, first = rung(others=20)
     second = made.own(State.OPEN, price=40, qty=10, number=2)
     both = [first, second]
@@ -359,39 +336,39 @@ def test_a_sibling_gets_what_the_first_leaves_of_a_print():
     assert ahead(queues, second) == 30
 
 
-def test_what_we_expect_to_have_filled_is_not_taken_for_a_cancel_of_others():
+def test_a_suspected_fill_is_not_taken_for_a_cancel_of_others():
     queues, own = rung(others=20)
     queues.on_book(((Price(40), Qty(60)),), (), 30, [own], T0)
     queues.on_trade(Price(40), 26, 40, BookSide.ASK, [own], T0)
     queues.on_book(((Price(40), Qty(34)),), (), 40, [own], T0)
-    became(own, 4, filled=6)
+    change(own, 4, filled=6)
     queues.on_book(((Price(40), Qty(34)),), (), 41, [own], T0)
     queue = queues.queue_of(own)
     assert queue is not None
     assert queue.likely == 0
 
 
-def test_a_fill_that_is_known_puts_the_order_at_the_front():
+def test_a_known_fill_puts_the_order_at_the_front():
     queues, own = rung()
-    became(own, 9, filled=1)
+    change(own, 9, filled=1)
     queues.on_book(((Price(40), Qty(59)),), (), 30, [own], T0)
     assert ahead(queues, own) == 0
 
 
-def test_an_order_that_rested_before_we_looked_is_taken_to_stand_last():
+def test_an_order_that_rested_before_the_first_book_counts_as_last():
     own = made.own(State.OPEN, price=40, qty=10)
     queues = Queues(POWER)
     queues.on_book(((Price(40), Qty(35)),), (), 10, [own], T0)
     assert ahead(queues, own) == 25
 
 
-def test_ended_orders_are_forgotten():
+def test_closed_orders_are_forgotten():
     queues, own = rung()
     wrote(own, 30, queues, [own], status=model.OrderStatus.CANCELED)
     assert queues.queue_of(own) is None
 
 
-def test_a_no_order_stands_on_the_ask_side():
+def test_a_no_order_is_in_the_ask_queue():
     own = made.own(State.OPEN, outcome=Outcome.NO, price=40, qty=10)
     queues = Queues(POWER)
     queues.on_book((), ((Price(60), Qty(50)),), 10, [], T0)

@@ -1,4 +1,4 @@
-"""What one rung's own data says, and how sure it is."""
+"""Estimates from one rung's own data, and their errors."""
 
 import math
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ def level(price: int, size: int) -> Levels:
 
 @settings(deadline=None)
 @given(st.floats(0.5, 99.5))
-def test_probit_and_its_inverse_are_mirrors(cents: float) -> None:
+def test_from_probit_inverts_probit(cents: float) -> None:
     assert from_probit(probit(cents)) == pytest.approx(cents, abs=1e-9)
 
 
@@ -41,7 +41,7 @@ def test_the_slope_is_the_derivative_of_the_value() -> None:
         assert slope(deviations) == pytest.approx(numeric, rel=1e-6)
 
 
-def test_a_fifty_cent_rung_thirty_days_out_moves_a_fortieth_of_a_cent_a_root_second() -> None:
+def test_the_initial_volatility_of_a_50_cent_rung_is_a_fortieth_of_a_cent_per_root_second() -> None:
     curve = FairCurve(None)
     curve.update([RungInput(level(49, 50), level(51, 50), 0, None)], None, 30 * 86_400, 0)
     assert curve.volatilities[0] == pytest.approx(0.0248, abs=1e-4)
@@ -65,25 +65,25 @@ def learned(mids: Iterable[float], step_s: int = 1) -> list[float]:
     return out
 
 
-def test_volatility_is_next_to_nothing_before_a_minute_and_then_a_cent_a_second_is_one() -> None:
+def test_a_move_of_a_cent_a_second_is_a_volatility_of_one() -> None:
     found = learned(50 + second % 2 for second in range(600))
     assert max(found[:60]) < 1e-3
     assert found[-1] == pytest.approx(1.0, rel=0.01)
 
 
-def test_volatility_fades_by_half_of_its_square_in_a_half_life_of_calm() -> None:
+def test_the_variance_halves_in_a_quiet_half_life() -> None:
     found = learned([*(50 + second % 2 for second in range(9_000)), *[51] * 900])
     assert found[-1] ** 2 == pytest.approx(found[8_999] ** 2 / 2, rel=0.02)
 
 
-def test_a_traded_price_is_the_mean_by_size() -> None:
+def test_the_traded_price_is_the_mean_by_size() -> None:
     traded = TradedPrice()
     traded.update(40, 10, 5 * S)
     traded.update(46, 20, 5 * S)
     assert traded.mean == (pytest.approx(44.0), 5 * S)
 
 
-def test_a_print_a_half_life_ago_counts_half() -> None:
+def test_a_trade_a_half_life_ago_counts_half() -> None:
     traded = TradedPrice()
     traded.update(40, 10, 0)
     traded.update(46, 10, 120 * S)
@@ -91,7 +91,7 @@ def test_a_print_a_half_life_ago_counts_half() -> None:
     assert reading == (pytest.approx(44.0), 80 * S)
 
 
-def test_the_instant_of_a_traded_price_stands_still_and_it_is_never_forgotten() -> None:
+def test_the_traded_price_keeps_its_instant() -> None:
     traded = TradedPrice()
     assert traded.mean is None
     traded.update(40, 0, 0)
@@ -102,17 +102,14 @@ def test_the_instant_of_a_traded_price_stands_still_and_it_is_never_forgotten() 
     assert traded.mean == (pytest.approx(50.0), 30 * 86_400 * S)
 
 
-def test_a_book_says_more_when_it_is_tight_thick_and_young() -> None:
+def test_a_tight_thick_and_fresh_book_has_the_smallest_variance() -> None:
     tight = from_book(level(49, 50), level(51, 50), 0, 0.1)
     wide = from_book(level(47, 50), level(53, 50), 0, 0.1)
     thin = from_book(level(49, 2), level(51, 2), 0, 0.1)
     old = from_book(level(49, 50), level(51, 50), 100, 0.1)
     assert tight == Estimate(50.0, pytest.approx(1 / 3 * 1.2 + VARIANCE_FLOOR))
-    assert thin is not None
     assert thin.variance == pytest.approx((1 / 3 * 6 + VARIANCE_FLOOR) * 2.5)
-    assert old is not None
     assert old.variance == pytest.approx(1 / 3 * 1.2 + VARIANCE_FLOOR + 1.0)
-    assert wide is not None
     assert wide.variance == pytest.approx(9 / 3 * 1.2 + VARIANCE_FLOOR)
 
 
@@ -144,24 +141,21 @@ def mirrored(levels: Levels) -> Levels:
         "never five, and far apart",
     ],
 )
-def test_a_side_speaks_from_where_five_shares_stand_within_ten_cents(
-    bids: Levels, from_cents: int, from_qty: int
+def test_a_side_counts_from_the_price_with_five_shares_within_ten_cents(
+    bids, from_cents, from_qty
 ) -> None:
     asks = level(60, 50)
     spoken = from_book(bids, asks, 0, 0.1)
-    assert spoken is not None
     cents = (from_cents * 50 + 60 * from_qty) / (50 + from_qty)
     assert spoken.cents == pytest.approx(cents)
     other = from_book(mirrored(asks), mirrored(bids), 0, 0.1)
     assert other == Estimate(pytest.approx(100 - spoken.cents), pytest.approx(spoken.variance))
 
 
-def test_a_share_ahead_of_a_book_moves_nothing() -> None:
+def test_a_single_share_ahead_of_a_book_hardly_moves_its_estimate() -> None:
     bids, asks = level(45, 40), level(55, 40)
     plain = from_book(bids, asks, 0, 0.1)
-    assert plain is not None
     led = from_book(level(54, 1) + bids, asks, 0, 0.1)
-    assert led is not None
     assert led.cents == pytest.approx(plain.cents, abs=0.1)
 
 
@@ -170,11 +164,11 @@ def test_a_share_ahead_of_a_book_moves_nothing() -> None:
     [((), ()), (level(40, 1), ()), ((), level(40, 1)), (level(40, 1), level(40, 1))],
     ids=["empty", "no asks", "no bids", "locked"],
 )
-def test_a_book_without_two_sides_apart_says_nothing(bids: Levels, asks: Levels) -> None:
+def test_a_one_sided_or_locked_book_has_no_estimate(bids: Levels, asks: Levels) -> None:
     assert from_book(bids, asks, 0, 0.1) is None
 
 
-def test_prints_are_surer_in_a_tight_book_and_less_with_age() -> None:
+def test_the_variance_of_a_trade_grows_with_the_spread_and_age() -> None:
     bids, asks = level(48, 1), level(52, 1)
     assert from_prints(49.0, 0, bids, asks, 0.1).variance == pytest.approx(1.6**2)
     assert from_prints(49.0, 100, bids, asks, 0.1).variance == pytest.approx(1.6**2 + 1.0)
@@ -182,20 +176,20 @@ def test_prints_are_surer_in_a_tight_book_and_less_with_age() -> None:
     assert from_prints(49.0, 0, level(50, 1), level(51, 1), 0.1).variance == VARIANCE_FLOOR
 
 
-def test_a_book_of_orders_far_off_makes_a_print_no_less_sure_than_no_book_does() -> None:
+def test_a_wide_book_makes_a_trade_no_less_certain_than_no_book() -> None:
     blind = from_prints(49.0, 0, (), (), 0.1)
     assert from_prints(49.0, 0, level(1, 500), level(99, 500), 0.1) == blind
     assert from_prints(49.0, 0, level(44, 5), level(55, 5), 0.1) == blind
 
 
-def test_merged_estimates_weigh_by_sureness_and_are_surer_than_either() -> None:
+def test_merged_estimates_weigh_by_precision() -> None:
     both = merged(Estimate(40.0, 1.0), Estimate(46.0, 2.0))
     assert both == Estimate(pytest.approx(42.0), pytest.approx(2 / 3))
     assert merged(None, Estimate(40.0, 1.0)) == merged(Estimate(40.0, 1.0), None)
     assert merged(None, None) is None
 
 
-def test_the_feed_is_taken_at_its_word_at_first() -> None:
+def test_the_initial_error_of_the_feed_follows_its_confidence() -> None:
     trust = FeedTrust()
     assert trust.log_sd(1.0) == pytest.approx(0.02)
     assert trust.log_sd(0.5) == pytest.approx(0.07)
@@ -203,7 +197,7 @@ def test_the_feed_is_taken_at_its_word_at_first() -> None:
     assert trust.log_sd(-5.0) == pytest.approx(0.12)
 
 
-def test_a_feed_that_proves_wrong_is_trusted_less_in_its_class_only() -> None:
+def test_a_wrong_feed_is_trusted_less_in_its_confidence_class_only() -> None:
     trust = FeedTrust()
     for minute in range(0, 1_000, 5):
         trust.learn_error(0.3, 0.95, 0.0, minute * 60 * S)
@@ -211,14 +205,14 @@ def test_a_feed_that_proves_wrong_is_trusted_less_in_its_class_only() -> None:
     assert trust.log_sd(0.5) == pytest.approx(0.07)
 
 
-def test_a_feed_that_proves_right_is_trusted_more_than_its_word() -> None:
+def test_an_accurate_feed_is_trusted_more_than_its_confidence() -> None:
     trust = FeedTrust()
     for minute in range(0, 1_000, 5):
         trust.learn_error(4.8, 0.05, 4.8, minute * 60 * S)
     assert trust.log_sd(0.05) < 0.06
 
 
-def test_a_forecast_is_judged_ten_minutes_later_not_at_once() -> None:
+def test_a_forecast_is_judged_ten_minutes_later() -> None:
     trust = FeedTrust()
     trust.learn_error(0.5, 1.0, 0.0, 0)
     trust.learn_error(0.5, 1.0, 0.0, 599 * S)
