@@ -187,7 +187,7 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "venue.wire.limits.QTY_MAX, venue.wire.limits.NOTIONAL_CENTS_MAX",
     ),
     "S26": Assumption(
-        "hostile bodies: too long, too deep, not UTF-8, repeated key, NaN, `true` or `1.0` for an int",
+        "hostile bodies: long, deep, not UTF-8, repeated key, NaN, `true` or `1.0` for an integer",
         "invalid_request_body; at most 16 KiB and 8 deep",
         "",
         "venue.wire.codec.parse_new_order, venue.wire.limits.BODY_BYTES_MAX",
