@@ -23,7 +23,6 @@ from bot.core.report import BreakerReport, Phase
 from bot.core.risk.exposure import OpenExposure, loss_cents
 from bot.core.risk.trim import Trim
 from bot.core.settings import TraderSettings
-from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
 from bot.lab.order_histories import CHANNEL, Frame, OrderHistory, OrderRequest, frame_of
 from bot.lab.replay import replayer_of
@@ -227,6 +226,7 @@ class Explainer:
         """Raises JournalFault."""
         self._askers = StrategyRecorder()
         self._again = replayer_of(run, remake, around=self._askers.around)
+        self.trader = self._again.trader
         self._rungs: dict[MarketId, MarketQuoter] = {}
         self._books: dict[MarketId, Frame] = {}
         self._decided: dict[Ticker, _Decided] = {}
@@ -241,10 +241,6 @@ class Explainer:
     @property
     def _settings(self) -> TraderSettings:
         return self.trader.reconfiguration.settings
-
-    @property
-    def trader(self) -> Trader:
-        return self._again.trader
 
     def of_deeds(
         self, life: OrderHistory, deeds: Sequence[OrderRequest]

@@ -23,7 +23,7 @@ from bot.io.client.rest import DRAIN_SLACK_S, REQUEST_S_MAX
 from bot.io.faults import OperatorError
 from bot.io.run.runner import Connection, Emit, MarketChannel
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.exchange import MAKER, Exchange, Response
+from bot.lab.exchange.exchange import MAKER, Response
 from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
 from venue.engine import messages as v
@@ -96,6 +96,7 @@ class PaperExchange:
         # The log has the deposit, so that another setting changes no account that has begun.
         empty = msgspec.structs.replace(terms, cash_cents=Cents(0))
         self.market = LiveMarket((), empty, queue_model, self.clock.exchange_ns())
+        self.exchange = self.market.exchange
         try:
             self.is_new = folder is None or not self._go_on(folder)  # opened by this run
         except StateFault as fault:
@@ -136,10 +137,6 @@ class PaperExchange:
     ) -> None:
         if events and self._log is not None:
             self._waiting.append((at_ns, command))
-
-    @property
-    def exchange(self) -> Exchange:
-        return self.market.exchange
 
     async def durable(self) -> None:
         """Everything done so far is on disk. Raises PaperFault when it cannot be written."""

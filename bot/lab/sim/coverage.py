@@ -133,10 +133,5 @@ def by_row(counts: Mapping[str, int]) -> dict[int, int]:
     return {row.number: hits(row, counts) for row in ROWS}
 
 
-def missed(counts: Mapping[str, int], goal: int) -> dict[int, int]:
-    """The rows met less often than that, with how often they were."""
-    return {number: count for number, count in by_row(counts).items() if count < goal}
-
-
 def table(counts: Mapping[str, int]) -> str:
     return "\n".join(f"  {row.number:3d} {hits(row, counts):9d}  {row.title}" for row in ROWS)

@@ -58,17 +58,13 @@ Use = dict[tuple[str, str], int]
 
 class AuditedAccount:
     def __init__(self, loss_limit_cents: int) -> None:
-        self._limit_cents = loss_limit_cents
+        self.limit_cents = loss_limit_cents
         self.members: list[Exposure] = []
         self.available_cents = self.total_cents = 0
 
     def loses_cents(self) -> int:
         """What all series may lose together; 0 without a limit."""
-        return sum(each.loses_cents() for each in self.members) if self._limit_cents else 0
-
-    @property
-    def room_cents(self) -> int | None:
-        return self._limit_cents - self.loses_cents() if self._limit_cents else None
+        return sum(each.loses_cents() for each in self.members) if self.limit_cents else 0
 
     def orders(self) -> int:
         return sum(each.flight.count() for each in self.members)
@@ -85,8 +81,8 @@ class AuditedAccount:
             _STRANGE_CENTS * len(each.truth.strange) + each.truth.unshown_cents
             for each in self.members
         )
-        text = f"all series may lose {cents} together, at most {self._limit_cents}"
-        check(known <= max(self._limit_cents, before_cents), "B3", text)
+        text = f"all series may lose {cents} together, at most {self.limit_cents}"
+        check(known <= max(self.limit_cents, before_cents), "B3", text)
 
 
 class Exposure:
@@ -232,8 +228,8 @@ class Exposure:
         event = self.event_of[market]
         live_qty = sum(each.qty for key in self.event_of for each in self.flight.possible(key))
         dear = DOLLAR * more + live_qty + more
-        room_cents = self.account.room_cents
-        if room_cents is not None and room_cents < dear:
+        limit_cents = self.account.limit_cents
+        if limit_cents and limit_cents - self.account.loses_cents() < dear:
             return True
         paid = self.truth.paid
         losses = {each: self.used(each)["loss"] + paid.get(each, 0) for each in self._markets}

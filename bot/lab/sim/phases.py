@@ -286,7 +286,7 @@ def _flatten(world: "SimulatedWorld") -> None:
     world.deliver(world.process, m.ResumeRequested())
     _settle(world)
     _converge(world)
-    # Levels that come back with inventory is put together in steps, ten seconds apart.
+    # Levels that come back with inventory are put together in steps, ten seconds apart.
     world.wait(_ROUTES_NS)
     _stay_still(world)
 

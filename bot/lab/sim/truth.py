@@ -75,7 +75,6 @@ class Truth:
     fills: list[tuple[int, v.FillBooked]] = field(default_factory=list)  # with the world's time
     # Fills of no order of the bot's, which it may not know of yet.
     strange: dict[str, OrderId] = field(default_factory=dict)
-    flow_cents: int = 0
     unshown_cents: int = 0  # what fills cost beyond the interface's fee (S16)
 
     def net(self, market: MarketId) -> int:
@@ -84,7 +83,6 @@ class Truth:
 
     def moved(self, event: Ticker, cents: int) -> None:
         self.cash[event] = self.cash.get(event, 0) + cents
-        self.flow_cents += cents
 
     def on_order(self, order: v.OrderState) -> None:
         self.filled[order.order_id] = order.filled_qty
