@@ -1,8 +1,5 @@
-"""Every metric of the venue: one table of names, units, help and labels, and what counts them.
-
-Labels come from closed sets (a value outside its set is counted as `other`): never an order, a
-user, a market or an address.
-"""
+"""Every metric of the venue in one table, and what counts them. Labels come from closed sets (else
+`other`): never an order, a user, a market or an address."""
 
 import platform
 from collections.abc import Callable, Iterable, Iterator
@@ -159,11 +156,9 @@ class VenueMetrics(Collector):
         (self._apply_seconds.get(kind) or self._apply_seconds[OTHER]).observe(seconds)
 
     def batch(self, commands: int) -> None:
-        """So many commands were sequenced together."""
         self._batches.observe(commands)
 
     def appended(self, count: int, size_bytes: int, seconds: float) -> None:
-        """The log took `count` commands in `size_bytes` and they are on disk."""
         self._log_entries.inc(count)
         self._log_bytes.inc(size_bytes)
         self._append_seconds.observe(seconds)
@@ -174,7 +169,6 @@ class VenueMetrics(Collector):
     # --- exposition -----------------------------------------------------------------------------
 
     def exposition(self) -> bytes:
-        """All of it in the Prometheus text format (`CONTENT_TYPE`)."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:

@@ -1,8 +1,5 @@
-"""From a checked seed to the commands a venue opens with: companies, ladders, users, keys.
-
-Ids are derived from tickers and names, so the same file gives the same UUIDs on every start.
-Pure: the start instant and the credentials' hashes are handed in.
-"""
+"""From a checked seed to the commands a venue opens with. Ids are derived from tickers and names,
+so the same file gives the same UUIDs on every start."""
 
 from collections.abc import Container, Iterable, Mapping
 
@@ -40,10 +37,7 @@ from venue.wire.names import ProjectId, Ticker, UserId
 
 
 def listing_commands(seed: Seed, start_ns: int) -> list[Command]:
-    """Companies, events and markets, in the order in which they must be carried out.
-
-    start_ns: decides which quarter is under way.
-    """
+    """Companies, events and markets, in order. start_ns: decides which quarter is under way."""
     current = Quarter.under_way(start_ns)
     return [
         command for company in seed.companies for command in _company(company, seed.fees, current)
@@ -53,27 +47,21 @@ def listing_commands(seed: Seed, start_ns: int) -> list[Command]:
 def user_commands(
     seed: Seed, start_ns: int, fingerprints: Mapping[str, Fingerprint]
 ) -> list[Command | AccessCommand]:
-    """Account holders, their cash, keys and tokens.
-
-    start_ns: from when tokens count. fingerprints: one per key and token name.
-    """
+    """Account holders, their cash, keys and tokens. start_ns: from when tokens count. fingerprints:
+    one per key and token name."""
     return [command for user in seed.users for command in _user(user, start_ns, fingerprints)]
 
 
 def state_commands(seed: Seed) -> list[Command]:
-    """What puts the venue into the state it opens in, after all else."""
     return [] if seed.venue.state is VenueState.OPEN else [SetVenueState(seed.venue.state)]
 
 
 def additions(
     commands: Iterable[Command | AccessCommand], catalog: Catalog, users: Container[UserId]
 ) -> list[Command | AccessCommand]:
-    """What of an opening is not there yet: for a venue that goes on where it ended.
-
-    A listing stays as it is, whatever the commands say of it now; only companies, events,
-    markets and account holders that are not known are added, each with what belongs to it; no
-    market to an event that has settled.
-    """
+    """What of an opening is not there yet, for a venue that goes on: unknown companies, events,
+    markets and account holders, each with what belongs to it. A listing stays as it is; a settled
+    event gets no market."""
     added: list[Command | AccessCommand] = []
     new: set[str] = set()
     listed_as: dict[str, ProjectId] = {}
@@ -109,10 +97,8 @@ def additions(
 
 
 def crowd_cancels(snapshot: Iterable[Event]) -> list[CancelOrder]:
-    """Cancels of what the crowd of an earlier start left resting: nobody looks after it any more.
-
-    snapshot: the state of the venue, as events.
-    """
+    """Cancels of what an earlier start's crowd left resting. snapshot: the state of the venue, as
+    events."""
     return [
         CancelOrder(event.order.user_id, event.order.order_id)
         for event in snapshot

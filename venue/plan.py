@@ -1,7 +1,5 @@
-"""From options and files to a plan of what to serve: seed, keys, crowd or tape.
-
-Everything that can be wrong with a configuration is found here, before anything is served.
-"""
+"""From options and files to a plan of what to serve. Every fault of a configuration is found here,
+before anything is served."""
 
 import socket
 import time
@@ -37,8 +35,6 @@ Commands = tuple[Command | AccessCommand, ...]
 
 
 class Options(msgspec.Struct, frozen=True):
-    """The options of the command line."""
-
     config: Path
     keys_file: Path
     crowd_seed: int | None
@@ -58,13 +54,9 @@ class _FlowPlan(msgspec.Struct, frozen=True):
 
 
 def make_plan(options: Options, listener: socket.socket) -> ServePlan:
-    """The plan. The first start on a state makes keys, and `serve` writes them.
-
-    A state that was opened before wins over the configuration: we add only companies, events,
-    markets and crowd accounts that the state does not know. Without a crowd we cancel the orders of
-    an earlier one, unless the venue is halted. Raises SeedFault with every fault of the
-    configuration, StateFault when the state directory cannot be used.
-    """
+    """The plan. Of a state that was opened before we add only companies, events, markets and crowd
+    accounts that it does not know; without a crowd we cancel the orders of an earlier one, unless
+    the venue is halted. Raises SeedFault with every fault, StateFault."""
     seed, text = read_seed(options.config)
     settings = _crowd_settings(seed, text, options.crowd_seed)
     if options.tape is not None and options.state is not None:

@@ -1,8 +1,5 @@
-"""The venue's process: one address for REST and channel, the crowd, compaction, a calm end.
-
-Starts in this order: listening, keys, opening, sequencer, answering, ready, crowd. Ends in the
-reverse order: crowd, new connections, requests in flight, then the sequencer.
-"""
+"""The venue's process. Starts in this order: listening, keys, opening, sequencer, answering, ready,
+crowd. Ends in reverse: crowd, new connections, requests in flight, then the sequencer."""
 
 import asyncio
 import contextlib
@@ -57,8 +54,8 @@ class ServePlan(msgspec.Struct, frozen=True):
     opening: list[Command | AccessCommand]
     """Still to be applied to `state`."""
     write_keys: Callable[[], Path | None] | None
-    """Writes the new keys to their file and returns where it moved an existing one that had to be
-    kept. None if no keys were made."""
+    """Writes the new keys and returns where it moved an existing file. None if no keys were made.
+    """
     keys_file: Path
     """Keys are written here, and those of an earlier start are looked up here."""
     projection_lag_ms: int
@@ -72,8 +69,6 @@ class ServePlan(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """The venue's address."""
-
     base_url: str
     stream_url: str
     control: str | None
@@ -84,12 +79,9 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
-    """Serve until SIGTERM, SIGINT or, if the plan says so, the end of stdin.
-
-    announce: called once, when requests are answered. Raises AddressTaken, with nothing written, if
-    another process has begun to listen on an address since we bound it; SeedFault if the keys
-    cannot be written; OpeningRefused, with no keys written and nothing answered.
-    """
+    """Serve until SIGTERM, SIGINT or, if planned, the end of stdin. announce: called once, when
+    requests are answered. Raises AddressTaken, with nothing written, if another process listens on
+    an address by now; SeedFault if keys cannot be written; OpeningRefused, with no keys written."""
     log = structlog.get_logger()
     for notice in plan.state.notices:
         log.warning("state", notice=notice)
@@ -176,11 +168,8 @@ async def _compacting(state: OpenedState) -> None:
 
 
 async def compact_when_sealed(log: CommandLog, path: Path) -> None:
-    """Compact after each sealed segment, in a child process, until cancelled; then end the child.
-
-    Compacts at the start, too, if there are sealed segments: an earlier process may have ended
-    before it compacted them.
-    """
+    """Compact after each sealed segment, in a child process, until cancelled. Compacts at the
+    start, too: an earlier process may have ended before it did."""
     compacted = -1 if log.has_sealed else log.segments_begun
     while True:
         if log.segments_begun != compacted:

@@ -1,10 +1,7 @@
-"""The venue as it runs: one task owns the exchange, everybody else asks it.
-
-Commands wait in one bounded line. A batch of them is written to the log and synced first, then
-carried out without any await in between, then answered: nothing is carried out that is not on
-disk, and a log that takes nothing changes nothing. Without a log the venue lives in memory only.
-Events become visible to reads and to the channel after the configured lag.
-"""
+"""The venue as it runs: one task owns the exchange, everybody else asks it. Commands wait in one
+bounded line. A batch is written to the log and synced, then carried out without any await, then
+answered: nothing is carried out that is not on disk. Events become visible after the configured
+lag."""
 
 import asyncio
 import contextlib
@@ -56,8 +53,7 @@ BATCH_MAX: Final = 64
 """Commands carried out before the loop gets a turn: some milliseconds at most."""
 
 TRY_S: Final = 1.0
-"""How often we retry a log that took nothing: while the venue says that it is not ready, no command
-comes that would find room."""
+"""How often we retry a log that took nothing: while the venue is not ready, no command comes."""
 
 _LOOK_S: Final = 0.05
 """How often we look for callers whose reply timeout has passed."""
@@ -76,11 +72,9 @@ class OpeningRefused(Exception):
 
 
 class VenueServer:
-    """The venue behind REST, channel and admin. Made inside a running event loop.
-
-    projection_lag_ms: how far reads and the channel lag behind. feed_flush_ms: see `Hub`.
-    state: what to go on from; None starts empty, in memory.
-    """
+    """The venue behind REST, channel and admin; made inside a running event loop.
+    projection_lag_ms: how far reads and the channel lag behind. state: None starts empty, in
+    memory."""
 
     def __init__(
         self, projection_lag_ms: int, feed_flush_ms: int, state: OpenedState | None = None
@@ -131,8 +125,7 @@ class VenueServer:
 
     @property
     def views(self) -> Views:
-        """What reads see: everything that is due by now, however late the projection's own task is
-        where the machine is busy."""
+        """What reads see: everything due by now, however late the projection's own task is."""
         self._make_visible(self.now_ns())
         return self._views
 
@@ -153,11 +146,8 @@ class VenueServer:
         _rehearse(self._exchange, commands, self.now_ns())
 
     def open_with(self, commands: list[Command | AccessCommand]) -> None:
-        """Carry an opening out, visible at once, before anything runs.
-
-        Raises OpeningRefused at the first refusal, LogFull or LogBroken; where there is a log,
-        with nothing written and nothing carried out.
-        """
+        """Carry an opening out, visible at once. Raises OpeningRefused at the first refusal,
+        LogFull or LogBroken; where there is a log, with nothing written and nothing carried out."""
         now_ns = self.now_ns()
         if self._log is not None:
             # The next start applies what the log has: half of a new venue would be taken
@@ -169,12 +159,9 @@ class VenueServer:
         self._make_visible(now_ns + self._projector.lag_ns)
 
     async def submit(self, command: Command | AccessCommand) -> Answer:
-        """The engine's answer to a command.
-
-        Raises EngineOverloaded (not sequenced) when the line is full, EngineUnavailable (not
-        sequenced) once the venue has closed or while its log takes nothing, ReplyLost when no
-        answer came before the timeout of two seconds: the command may be applied all the same.
-        """
+        """The engine's answer to a command. Raises EngineOverloaded (not sequenced) when the line
+        is full, EngineUnavailable (not sequenced) once the venue has closed or while its log takes
+        nothing, ReplyLost after two seconds: the command may be applied all the same."""
         if self._closed or self._log_broken:
             raise EngineUnavailable
         waits = isinstance(command, PlaceOrder | AmendOrder)
@@ -213,7 +200,6 @@ class VenueServer:
 
     @property
     def projection_lag_ms(self) -> int:
-        """How far reads and the channel lag behind."""
         return self._projector.lag_ns // NS_PER_MS
 
     def set_projection_lag_ms(self, lag_ms: int) -> None:
@@ -227,8 +213,7 @@ class VenueServer:
         return self._exchange.sequence
 
     async def state_hash(self) -> tuple[int, str]:
-        """The sequence and the hash of the engine's state after it. Takes its time, in a thread of
-        its own: here we only collect the state."""
+        """The sequence and the hash of the state after it, which a thread of its own computes."""
         sequence, snapshot = self._exchange.sequence, self._exchange.engine.to_snapshot()
         return sequence, await asyncio.to_thread(digest, snapshot)
 
@@ -336,8 +321,7 @@ class VenueServer:
         self._line.clear()
 
     async def _try_full_log(self) -> None:
-        """Find out whether a log takes commands though none comes: at the start, and of one that
-        took nothing, whether it does again."""
+        """Find out whether a log takes commands: at the start, and after it took nothing."""
         if self._log is None:
             return
         wanted = True

@@ -1,8 +1,5 @@
-"""Bodies of the operator's requests: their types, and reading them strictly.
-
-A fault names the field, its value and the accepted ones, in the words of the field's type. No body
-carries a secret, so values may be shown.
-"""
+"""Bodies of the operator's requests, read strictly. A fault names the field, its value and the
+accepted ones; no body carries a secret."""
 
 import enum
 import json
@@ -225,10 +222,8 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 
 
 def read_fields(raw: bytes) -> dict[str, object]:
-    """The fields of a body as they came, null ones too; an empty body has none. Raises BadRequest.
-
-    A body is a JSON object in UTF-8 with every key once.
-    """
+    """The fields of a body as they came, nulls too; an empty body has none. Raises BadRequest
+    unless it is a JSON object in UTF-8 with every key once."""
     if not raw:
         return {}
     try:
@@ -291,7 +286,6 @@ def bad(name: str, value: object, accepted: str) -> BadRequest:
 
 
 def _accepted(kind: Any) -> str:
-    """What a field takes, in words."""
     if get_origin(kind) is Annotated:
         described = [meta.description for meta in get_args(kind)[1:] if meta.description]
         return described[0] if described else _accepted(get_args(kind)[0])

@@ -1,9 +1,5 @@
-"""The operator's endpoints: one function each, registered with its method, path and body.
-
-Reads lag behind the engine, by up to a minute if the operator wants so. `Recent` remembers what was
-listed through this interface, so that the next request can already name it. A raw key or token is
-made here, shown once in the reply, and stored nowhere.
-"""
+"""The operator's endpoints: one function each, registered with its method, path and body. A raw key
+or token is made here, shown once in the reply, and stored nowhere."""
 
 import asyncio
 import importlib.metadata
@@ -169,7 +165,7 @@ class EngineRefused(Exception):
 
 
 class Recent:
-    """What was listed and archived through this interface."""
+    """What was listed here: the next request may name it while reads still lag."""
 
     def __init__(self) -> None:
         self.companies: dict[ProjectId, Company] = {}
@@ -221,10 +217,8 @@ class OperatorRequest(msgspec.Struct, frozen=True):
         return tuple(known.values())
 
     def company(self, name: str) -> Company:
-        """The company with this UUID or current symbol, any case. Raises NotFound.
-
-        If an archived company had the symbol and another one has it now, the other one is meant.
-        """
+        """The company with this UUID or current symbol, any case; of two with one symbol the one
+        that is not archived. Raises NotFound."""
         companies = self.companies()
         if is_uuid(name):
             found = [c for c in companies if c.project_id == fold_uuid(name)]
@@ -291,7 +285,6 @@ class OperatorRequest(msgspec.Struct, frozen=True):
 
 
 def _present(reply: Reply) -> Reply:
-    """A reply without its absent optional fields."""
     return {name: value for name, value in reply.items() if value is not None}
 
 
@@ -300,7 +293,6 @@ def _present(reply: Reply) -> Reply:
 
 @_endpoint("GET", "status")
 async def status(call: OperatorRequest, _: bodies.Empty) -> Reply:
-    """The venue at a glance; `faults` are the kinds in force."""
     venue = call.venue
     return {
         "version": _VERSION,
@@ -321,7 +313,6 @@ async def status(call: OperatorRequest, _: bodies.Empty) -> Reply:
 
 @_endpoint("GET", "state-hash")
 async def state_hash(call: OperatorRequest, _: bodies.Empty) -> Reply:
-    """The state after the command with this sequence."""
     sequence, hashed = await call.venue.state_hash()
     return {"sequence": sequence, "state_hash": hashed}
 
@@ -434,7 +425,6 @@ async def set_event_status(call: OperatorRequest, body: bodies.EventStatusBody) 
 
 @_endpoint("POST", "markets", bodies.MarketBody)
 async def add_market(call: OperatorRequest, body: bodies.MarketBody) -> Reply:
-    """A rung, or with the label YES the binary market, of an event."""
     event = call.event(body.event_ticker)
     strike_value = body.strike_value or derived.strike_of(body.label)
     if (body.label == derived.BINARY_LABEL) is not (strike_value is None):
@@ -484,7 +474,6 @@ def _check_strike(call: OperatorRequest, listed: ListMarket) -> None:
 
 
 def _market_name(call: OperatorRequest, event: Event | ListEvent, label: str) -> tuple[str, str]:
-    """The default name of a market, and of its YES outcome."""
     if label == derived.BINARY_LABEL:
         return event.title, derived.BINARY_OUTCOME
     company = call.company(event.project_id).name
@@ -523,7 +512,6 @@ async def resolve_market(call: OperatorRequest, body: bodies.ResolveBody) -> Rep
 
 @_endpoint("GET", "users")
 async def list_users(call: OperatorRequest, _: bodies.Empty) -> Reply:
-    """Every account holder in the order in which they were added, as reads see them."""
     account = call.venue.views.account
     rows = [(user_id, account.balance(user_id)) for user_id in account.users()]
     return {
@@ -569,7 +557,6 @@ def _key(key: KnownKey) -> Reply:
 
 @_endpoint("GET", "keys", query=("user_id",))
 async def list_keys(call: OperatorRequest, _: bodies.Empty) -> Reply:
-    """Keys of one holder or of all, in the order in which they were added."""
     wanted = call.query.get("user_id")
     access = call.venue.access
     keys = access.keys() if wanted is None else access.keys_of(UserId(wanted))

@@ -1,9 +1,6 @@
-"""The command line of the judge: `venue check`.
-
-Exit codes: 0 everything that ran passed, 1 something failed, 2 bad options, 3 not reachable,
-143 ended by SIGTERM.
-Keys and tokens come from files and never from the command line.
-"""
+"""The command line of the judge: `venue check`. Exit codes: 0 everything that ran passed, 1
+something failed, 2 bad options, 3 not reachable, 143 ended by SIGTERM. Keys and tokens come from
+files."""
 
 import contextlib
 import json
@@ -113,8 +110,8 @@ def check(
 
 
 def _check_free(status: dict[str, Any]) -> None:
-    """Ends the process for a venue that others use, or that the operator has bent: afterwards it is
-    open and without faults, whatever was asked of it before."""
+    """End the process for a venue that others use, or that has faults in force: a check resets
+    both."""
     if status.get("crowd"):
         _fail(EXIT_OPTIONS, "a crowd trades at this venue: judge one without (--no-crowd)")
     if status.get("venue_state", "open") != "open":
@@ -223,8 +220,8 @@ def _stream_of(url: str) -> str:
 
 
 def _is_channel(address: str) -> bool:
-    """True if an address can be one of a channel: a connection to another fails whatever the venue
-    does, and would be taken for its fault."""
+    """True if an address can be a channel's: otherwise every connection fails, and the venue would
+    be blamed."""
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname, parts.port

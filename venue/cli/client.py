@@ -1,8 +1,5 @@
-"""A client of the operator's interface, and its replies as lines for people.
-
-It takes no proxy and no certificate store from the environment. The token goes to this machine
-only, over a unix socket or a loopback address.
-"""
+"""A client of the operator's interface, and its replies as lines for people. The token goes to this
+machine only."""
 
 import http.client
 import json
@@ -59,10 +56,8 @@ class ControlClient:
     def request(
         self, method: str, path: str, body: dict[str, object] | None = None
     ) -> dict[str, Any]:
-        """The reply to one request; `path` is what follows /control/v1/, quoted already.
-
-        Raises Unreachable, Rejected, Refused.
-        """
+        """The reply to one request; `path` follows /control/v1/, quoted already. Raises
+        Unreachable, Rejected, Refused."""
         headers = {"Authorization": f"Bearer {self._token}"}
         content = None if body is None else json.dumps(body).encode()
         connection = self._connection()

@@ -1,9 +1,6 @@
-"""The venue's program: `serve`, `compact` and `version` here, the judge's and operator's commands.
-
-Exit codes of `serve`: 0 ended as asked, 1 a bug, 2 bad configuration or options, 3 the address
-cannot be bound or too few files may be open, 4 the state directory cannot be used. Raw keys go to
-the keys file only.
-"""
+"""The venue's program. Exit codes of `serve`: 0 ended as asked, 1 a bug, 2 bad configuration or
+options, 3 the address cannot be bound or too few files may be open, 4 the state directory cannot be
+used."""
 
 import asyncio
 import gc
@@ -211,8 +208,7 @@ operator.mount(app)
 
 
 def _control(text: str | None, token_file: Path) -> "ControlPlan | None":
-    """A bound listener and the token's hash, None if not asked for. Ends the process when either
-    cannot be had."""
+    """A bound listener and the token's hash; None if not asked for."""
     if text is None:
         return None
     from venue.admin.listener import AddressFault, ControlFault, control_listener, token_sha256
@@ -281,5 +277,4 @@ def _fail(code: int, message: str) -> NoReturn:
 
 
 def main() -> None:
-    """Run the command line and end the process with its exit code."""
     app()

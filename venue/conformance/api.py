@@ -23,8 +23,7 @@ PATIENCE_S: Final = 3.0
 """Timeout of a stale read: how long reads may lag behind a write."""
 
 SETTLE_S: Final = 0.02
-"""How long a check waits where only time could tell that reads have caught up, besides the lag that
-the venue is known to have."""
+"""How long a check waits for reads to catch up, besides the lag that the venue is known to have."""
 
 _TOKENS_KEPT: Final = 20
 _CANCELS: Final = 5
@@ -63,7 +62,6 @@ class Trail:
     def note(
         self, reply: httpx.Response, content: bytes | None, secrets_: Iterable[str] = ()
     ) -> None:
-        """Remember a reply; long texts are cut, and secrets are left out."""
         sent = "" if content is None else content.decode(errors="replace")
         asked = f"{reply.request.method} {reply.request.url.raw_path.decode()}"
         texts = [asked, sent, reply.text]
@@ -99,7 +97,6 @@ def eventually(read: Callable[[], Read], wanted: Callable[[Read], object]) -> Re
 
 
 open_client: Final = httpx.Client
-"""What a caller speaks through."""
 
 
 class Caller:
@@ -143,10 +140,8 @@ class Caller:
         headers: Any = None,
         hurry: bool = False,
     ) -> httpx.Response:
-        """The judged reply to one request; waits rather than exceed the rate limit.
-
-        hurry: do not wait. headers: instead of the caller's own credential.
-        """
+        """The judged reply to one request; waits rather than exceed the rate limit, unless `hurry`.
+        headers: instead of the caller's own credential."""
         if self._remaining < _TOKENS_KEPT and not hurry:
             time.sleep(0.2)
         content = raw if raw is not None else None if body is None else json.dumps(body).encode()
@@ -182,8 +177,8 @@ class Caller:
         return self.ask("POST", "/orders", {"client_order_id": fresh_id(), **fields})
 
     def placed(self, **fields: Any) -> Json:
-        """The order of a create that must succeed. Raises Unjudged where it cannot with a key that
-        is lent."""
+        """The order of a create that must succeed. Raises Unjudged where a lent key cannot place
+        it."""
         reply = self.place(**fields)
         code = reply.json().get("code")
         if self.is_lent and code in _NO_FAULT:
@@ -229,8 +224,6 @@ class Caller:
         raise Broken(f"the walk over {path} does not end")
 
     def order_read(self, order_id: str, **wanted: Any) -> Json:
-        """The order as the read side shows it, once its fields are as wanted."""
-
         def read() -> Json:
             body: Json = self.ask("GET", f"/orders/{order_id}").json()
             return body
@@ -310,14 +303,12 @@ class Listener:
         return body
 
     def updates(self, kind: str) -> Iterator[Json]:
-        """The data of every further market-update of one kind, as it comes."""
         while True:
             body = self.frame()
             if body["type"] == "market-update" and body["data"]["type"] == kind:
                 yield body["data"]
 
     def next_book(self, wanted: Callable[[Json], object] = lambda _: True) -> Json:
-        """The next prediction-orderbook that satisfies `wanted`."""
         return next(book for book in self.updates("prediction-orderbook") if wanted(book))
 
     def accepted(self, *targets: Target) -> int:

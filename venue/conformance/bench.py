@@ -1,8 +1,5 @@
-"""The world in which checks run: made by the check itself, new for every run, never from a file.
-
-With the control API every check gets users, keys and markets that nothing else has touched. With
-keys alone it gets those keys and the markets that are there.
-"""
+"""The world in which checks run. With the control API every check makes its own users, keys and
+markets; with keys alone it takes what is there."""
 
 import contextlib
 import datetime
@@ -29,11 +26,8 @@ _DIRECTORY_S: Final = 75.0
 
 
 class Bench:
-    """One venue under judgement, and the world opened on it.
-
-    Per check: `anna`, `bruno`, `clara` (users with cash and a key of both scopes), `market()`
-    (nobody has traded on it), `listener()`. `close_check` ends what a check opened.
-    """
+    """One venue under judgement. Per check: `anna`, `bruno`, `clara` (users with cash and a key of
+    both scopes), `market()` (nobody has traded on it), `listener()`."""
 
     def __init__(
         self, base_url: str, stream_url: str, operator: Operator | None, keys: Sequence[str]
@@ -57,7 +51,6 @@ class Bench:
 
     @property
     def anna(self) -> Caller:
-        """A user with cash and a key of both scopes; the same for the whole check."""
         return self._person("anna", 0)
 
     @property
@@ -100,7 +93,6 @@ class Bench:
             self.operator.close()
 
     def listener(self) -> Listener:
-        """A fresh connection to the channel."""
         made = Listener(self.stream_url)
         self._listeners.append(made)
         return made
@@ -116,7 +108,6 @@ class Bench:
 
     @staticmethod
     def wait(seconds: float) -> None:
-        """Let time pass where a statement is about time."""
         time.sleep(seconds)
 
     def with_key(self, key: str) -> Caller:
@@ -147,7 +138,6 @@ class Bench:
         return self.operator.ask(method, path, body)
 
     def user(self, cents: int = DEPOSIT_CENTS) -> str:
-        """A new user with cash."""
         user_id = f"check-{self.run_id.lower()}-{next(self._serial)}"
         self.act("POST", "/users", {"user_id": user_id})
         if cents:
@@ -186,13 +176,11 @@ class Bench:
         return caller
 
     def company(self) -> Json:
-        """A new company: `project_id`, `name`, `symbol`."""
         number = next(self._serial)
         body = {"name": f"Judged {self.run_id} {number}", "symbol": f"{self.symbol}-{number}"}
         return self.act("POST", "/companies", body)
 
     def event(self, company: Json, series: str = "", quarter: str = "", **more: Any) -> Json:
-        """A new event of a company, with no market yet; the reply."""
         series = series or f"{self.symbol}-S{next(self._serial)}"
         body = {"company": company["project_id"], "series_ticker": series}
         body |= {"quarter": quarter or this_quarter(), "category": "valuation"}
@@ -212,7 +200,6 @@ class Bench:
         return str(made["market_id"])
 
     def shown(self, market_id: str) -> Json:
-        """A market as reads show it, once they do."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             reply = self.reader.ask("GET", f"/markets/{market_id}/snapshot")
@@ -292,21 +279,19 @@ class Bench:
         return self.rung(event, f"{number}B", **more)
 
     def markets(self, count: int) -> list[Json]:
-        """Several such markets, of one event."""
         event = self.event(self.scratch_company)
         return [self.shown(each) for each in [self._list(event, f"{n + 1}B") for n in range(count)]]
 
     @property
     def scratch_company(self) -> Json:
-        """The company whose markets the checks trade on."""
         if "company" not in self._world:
             self._world["company"] = self.company()
         company: Json = self._world["company"]
         return company
 
     def some_market(self) -> Json:
-        """A market to look at: one of our own, or any active one where there is no control. Raises
-        Unjudged where there is none: all may be halted or resolved."""
+        """A market to look at: our own, or any active one without control. Raises Unjudged if there
+        is none."""
         if "some" not in self._world:
             if self.operator is not None:
                 self._world["some"] = self.market()
@@ -372,11 +357,8 @@ def this_quarter(ahead: int = 0) -> str:
 
 
 def reach(base_url: str, *, with_keys: bool = False) -> None:
-    """Make sure that a venue answers at an address.
-
-    with_keys: whether somebody's own keys are to be sent there. Raises Unreachable, and InTheClear
-    where they would go to another machine unencrypted; nothing has been sent then.
-    """
+    """Make sure that a venue answers at an address. with_keys: whether keys are to be sent there.
+    Raises Unreachable, and InTheClear where they would go to another machine unencrypted."""
     try:
         address = httpx.URL(base_url)
         in_the_clear = address.scheme in ("http", "ws") and address.host != ""
@@ -394,10 +376,8 @@ def reach(base_url: str, *, with_keys: bool = False) -> None:
 
 
 def why_unusable(base_url: str, key: str) -> str:
-    """What a venue answers to a key that may not read, or not trade; empty where it may do both.
-
-    Raises Unreachable.
-    """
+    """What a venue answers to a key that may not read, or not trade; empty if it may do both.
+    Raises Unreachable."""
     asks = (("GET", "/portfolio/balance"), ("DELETE", "/orders/1"))
     try:
         with httpx.Client(base_url=base_url, trust_env=False, timeout=10) as http:

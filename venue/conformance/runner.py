@@ -1,7 +1,4 @@
-"""Runs checks one after the other and keeps what came of each.
-
-A check's order is that of the suite; patient ones, which wait for the directory, come last.
-"""
+"""Runs checks one after the other, in the order of the suite, patient ones last."""
 
 import contextlib
 import enum
@@ -35,8 +32,6 @@ _MISSHAPEN: Final = (
 
 
 class Verdict(enum.Enum):
-    """What came of a check."""
-
     PASSED = "passed"
     FAILED = "failed"
     SKIPPED = "skipped"
@@ -53,8 +48,8 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What the caller has and wants: keys at hand, control or not, readings or not, and whether
-    the channel's address was named."""
+    """The keys at hand, control or not, readings or not, and whether the channel's address was
+    named."""
 
     has_control: bool
     keys: int

@@ -1,8 +1,5 @@
-"""The seeded crowd: events in, commands out, the same for the same seed and the same inputs.
-
-It awaits nothing, reads no clock, and orders everything by instant and then by the order in which
-it was planned; it knows of its own orders only what events say, so a refused or lost command
-mends itself at the trader's next turn.
+"""The seeded crowd: events in, commands out, no clock, the same for the same seed and inputs. It
+knows of its orders only what events say, so a lost command mends itself at the trader's next turn.
 """
 
 import heapq
@@ -35,14 +32,12 @@ LATE_NS_MAX: Final = NS_PER_SECOND
 """Acts missed by more than this are left out: a sleep is not followed by a storm."""
 
 VALUE_STEPS_MAX: Final = 1_000
-"""Of a company's path, drawn in one step: ten milliseconds of work, and four minutes of the path. A
-day that the host slept through is made up for step by step, and nobody waits for it."""
+"""Steps of a company's path drawn at once: ten milliseconds of work, four minutes of the path."""
 
 _SWEEP_DELAY_S: Final = (0.05, 0.8)
 
 
 def account_commands(users: Iterable[UserId], cash_cents: int) -> list[Command]:
-    """Open each account with its cash."""
     commands: list[Command] = []
     for user in users:
         commands += [AddUser(user), Deposit(user, Cents(cash_cents))]
@@ -50,11 +45,8 @@ def account_commands(users: Iterable[UserId], cash_cents: int) -> list[Command]:
 
 
 class SeededCrowd:
-    """Noise and informed takers, background makers and the implied-value feed, as one machine.
-
-    catalogue: the venue's opening; markets listed later come by events. The first step starts
-    the crowd's clock.
-    """
+    """Takers, makers and the implied-value feed as one machine. catalogue: the venue's opening;
+    later markets come by events. The first step starts the crowd's clock."""
 
     def __init__(
         self, settings: CrowdSettings, catalogue: Iterable[Command | AccessCommand]

@@ -1,9 +1,5 @@
-"""A tape played on our markets: recorded books rest, recorded executions take, and then it ends.
-
-Same shape as the seeded crowd: events in, commands out, no clock and no chance. Recorded time is
-compressed; long silences are cut short; a trader who hits the tape's orders finds them back
-with its next record.
-"""
+"""A tape played on our markets, once: recorded books rest, recorded executions take. Time is
+compressed and long silences are cut short."""
 
 import bisect
 from collections.abc import Iterable, Sequence
@@ -46,10 +42,8 @@ _MEDIAN_CONFIDENCE: Final = "0.750"
 
 
 class TapeFollower:
-    """Plays one tape once. The first step starts it; after the last record nothing is sent.
-
-    catalogue: the venue's opening, in which the tape's markets are listed.
-    """
+    """Plays one tape once, from the first step on. catalogue: the opening, in which its markets are
+    listed."""
 
     def __init__(
         self, settings: CrowdSettings, tape: Tape, catalogue: Iterable[Command | AccessCommand]
@@ -164,8 +158,7 @@ class TapeFollower:
         return [PublishImpliedValue(self._tape.project_id, value, confidence)]
 
     def _underlying(self) -> str | None:
-        """The newest recorded price, in dollars where strikes have a multiple of them, as far as
-        the channel carries."""
+        """The newest recorded price, as text in dollars where strikes have a multiple of them."""
         values = self._tape.values
         seen = bisect.bisect_right(values, self._last_ts, key=lambda value: value[0])
         if seen == 0:
@@ -174,7 +167,6 @@ class TapeFollower:
         return whole + point + decimals[:_VALUE_DECIMALS_MAX]
 
     def _median(self) -> str | None:
-        """Where the survival curve crosses one half."""
         survival = self._target.survival_cents()
         if survival is None:
             return None
@@ -187,9 +179,7 @@ class TapeFollower:
 
 def median_strike(strikes: Sequence[float], survival_cents: Sequence[float]) -> float:
     """Where a survival curve crosses one half, along straight lines; an end where it does not.
-
-    strikes: ascending, at least one. survival_cents: as many, each at most the one before it.
-    """
+    strikes: ascending, at least one. survival_cents: as many, never rising."""
     half = PAYOUT_CENTS / 2
     for place in range(1, len(strikes)):
         above, below = survival_cents[place - 1], survival_cents[place]

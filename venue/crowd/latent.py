@@ -1,8 +1,5 @@
-"""What a company is truly worth: a seeded path of its log value, and fair prices along it.
-
-The path lies on a fixed grid of the venue's clock, so it is the same however often it is looked
-at. Its draws come from streams of its own: more or fewer traders leave it as it is.
-"""
+"""What a company is truly worth: a seeded path of its log value on a fixed grid, and fair prices
+along it. Its draws come from streams of its own: traders do not change it."""
 
 import math
 import random

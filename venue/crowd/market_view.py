@@ -1,7 +1,4 @@
-"""The trading floor as the crowd sees it: markets, books, own orders, shares and cash, by events.
-
-It knows only what events said; later events show the outcome of a command.
-"""
+"""Markets, books, own orders, shares and cash as the crowd sees them: from events alone."""
 
 import math
 from collections.abc import Iterable
@@ -16,10 +13,8 @@ from venue.wire.strike import dollars_per_unit
 
 
 class Spot(msgspec.Struct, frozen=True):
-    """One market and what the crowd needs of its event.
-
-    log_strike: logarithm of its strike in the unit of its company; None for a binary market.
-    """
+    """One market and what the crowd needs of its event. log_strike: logarithm of the strike in its
+    company's unit; None for a binary market."""
 
     market: m.ListMarket
     project_id: ProjectId
@@ -100,7 +95,6 @@ class CrowdView:
                     pass
 
     def is_active(self, market_id: MarketId) -> bool:
-        """True if this market takes orders."""
         return self.venue_open and self._active.get(market_id, False)
 
     def spots_of(self, project_id: ProjectId) -> list[Spot]:
@@ -124,7 +118,6 @@ class CrowdView:
         return list(self._orders.get((user_id, market_id), {}).values())
 
     def free_shares(self, user_id: UserId, market_id: MarketId, outcome: Outcome) -> Qty:
-        """Shares of an outcome that no own resting order sells already."""
         offered = sum(
             order.remaining_qty
             for order in self.orders(user_id, market_id)

@@ -1,8 +1,5 @@
-"""Moves one account's resting orders to the target book by the fewest commands.
-
-Sizes shrink by amend, so that places in the queue are kept; more size is a second order. Commands
-in flight are believed for a while; events correct every belief.
-"""
+"""Moves one account's resting orders to the target book by the fewest commands. Sizes shrink by
+amend to keep places in the queue. Commands in flight are believed for a while."""
 
 from typing import Final
 
@@ -59,10 +56,8 @@ class OrderMirror:
             lots.remove(lot)
 
     def settle(self, wanted: Levels, now_ns: int, cid_prefix: str) -> list[Command]:
-        """What brings the orders to `wanted`: reductions first, so that none meets its own kind.
-
-        cid_prefix: makes the ids of this call's orders unique.
-        """
+        """The commands that bring the orders to `wanted`: reductions first, so that none meets its
+        own kind. cid_prefix: makes the ids of this call's orders unique."""
         reductions: list[Command] = []
         places: list[Command] = []
         for level in sorted({*self._lots, *wanted}):

@@ -1,7 +1,4 @@
-"""The names of the crowd's account holders, of a seeded one and of one that follows a tape.
-
-A dot keeps them apart from every seeded user; an operator may open an account with one.
-"""
+"""The names of the crowd's account holders. A dot keeps them apart from every seeded user."""
 
 import re
 from typing import Final

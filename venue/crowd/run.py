@@ -49,7 +49,6 @@ def opening_commands(plan: CrowdPlan) -> list[Command]:
 
 
 def make_actor(plan: CrowdPlan) -> SeededCrowd | TapeFollower:
-    """The machine of a plan: `observe` what has become visible, `step` for what to do."""
     match plan:
         case SeededPlan(settings=settings, catalogue=catalogue):
             return SeededCrowd(settings, catalogue)
@@ -65,13 +64,9 @@ async def run_crowd(
     not_taken: tuple[type[Exception], ...] = (),
     present: Sequence[Event] = (),
 ) -> None:
-    """Trade until cancelled; returns early only when a tape has ended.
-
-    submit: the engine's answer to a command. A refusal needs no care: the crowd learns of its
-    orders by events alone. observe: registers a callback for every list of events that becomes
-    visible. not_taken: what `submit` raises when a command was not taken or its answer was lost.
-    present: the state before the crowd came, as events, where its plan's catalogue is empty.
-    """
+    """Trade until cancelled; return early only when a tape has ended. observe: registers a callback
+    for every list of visible events. not_taken: what `submit` raises for a command not taken or an
+    answer lost. present: the state before the crowd came, where its catalogue is empty."""
     actor = make_actor(plan)
     actor.observe(list(present), now_ns())
     observe(lambda events: actor.observe(events, now_ns()))

@@ -1,8 +1,5 @@
-"""A tape's book at an instant, as the resting orders of one market maker.
-
-Three kinds of tape, one answer: `wanted(rung)` gives the bids of each outcome. A picture is fed
-records in order and knows nothing of our venue.
-"""
+"""A tape's book at an instant, as the resting orders of one market maker. Three kinds of tape, one
+answer."""
 
 import itertools
 import math
@@ -61,7 +58,6 @@ class RecordedBooks:
         self._books: dict[int, Levels] = {}
 
     def absorb(self, record: Record) -> range:
-        """A book replaces a book; an execution changes nothing by itself."""
         if not isinstance(record, BookRecord):
             return range(0)
         rung = self._rung_of[record.ticker]
@@ -73,7 +69,6 @@ class RecordedBooks:
         return range(rung, rung + 1)
 
     def wanted(self, rung: int) -> Levels:
-        """The newest book."""
         return self._books.get(rung, {})
 
     def survival_cents(self) -> list[float] | None:

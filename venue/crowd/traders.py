@@ -1,11 +1,5 @@
-"""Who trades: takers without knowledge, takers who know, makers who know late, and a publisher.
-
-Each acts on one market (the publisher on one company), draws from a stream of its own, and is
-asked to act at instants that the same stream decides. All of an act's draws are made whether they
-are used or not, so what others do never shifts a trader's own luck.
-
-See docs/pricing.md#section-3-world.
-"""
+"""Who trades. Each acts on one market (the publisher on one company) and makes all draws of an act
+from a stream of its own, so that others never shift its luck (docs/pricing.md#section-3-world)."""
 
 import math
 import random
@@ -55,7 +49,6 @@ class CrowdMarket(msgspec.Struct):
     orders_made: int = 0
 
     def fair_cents(self, spot: Spot, at_ns: int, now_ns: int) -> float:
-        """The fair YES price, by the value of `at_ns` and the time left now."""
         latent = self.latents[spot.project_id]
         strike = latent.log_start if spot.log_strike is None else spot.log_strike
         sd = remaining_sd(self.settings, spot.resolution_ns - now_ns)
@@ -64,10 +57,8 @@ class CrowdMarket(msgspec.Struct):
     def order(
         self, user_id: UserId, spot: Spot, side: BookSide, price: Price, qty: int, tif: TimeInForce
     ) -> list[Command]:
-        """An order that works on `side` at a canonical price: inventory is sold first.
-
-        The size is cut to the shares or the cash at hand; nothing where not one share is left.
-        """
+        """An order that works on `side` at a canonical price: inventory is sold first. The size is
+        cut to the shares or cash at hand; nothing where no share is left."""
         market_id = spot.market.market_id
         bought = Outcome.YES if side is BookSide.BID else Outcome.NO
         free = self.view.free_shares(user_id, market_id, bought.other)
@@ -95,7 +86,6 @@ class CrowdMarket(msgspec.Struct):
         return max(1, int(seconds * NS_PER_SECOND))
 
     def lag_ns(self, seconds: float) -> int:
-        """Seconds of the crowd's clock as nanoseconds of the venue's."""
         return int(seconds / self.settings.speed * NS_PER_SECOND)
 
 

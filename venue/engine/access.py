@@ -1,8 +1,5 @@
-"""Keys and tokens: who may act, as a pure function of the access commands of the log.
-
-Only hashes of keys and tokens are known here. The gate asks by hash; `Access` never sees a raw
-credential, so nothing it holds can be shown or stolen.
-"""
+"""Keys and tokens: who may act, from the access commands of the log. Only hashes are known here, so
+nothing can be shown or stolen."""
 
 import heapq
 import string
@@ -59,11 +56,8 @@ class Access:
         """A heap of when each token expires, and its hash."""
 
     def apply_command(self, command: AccessCommand, now_ns: int) -> Answer:
-        """Carry a command out. Returns Accepted, or Refused with nothing changed; raises nothing.
-
-        Refused(invalid_request): a malformed or known hash, an eleventh active key of a user, an
-        unknown key to revoke. Revoking a revoked key is carried out and changes nothing.
-        """
+        """Carry a command out: Accepted, or Refused with nothing changed for a malformed or known
+        hash, an eleventh active key, or an unknown key to revoke. Revoking twice is accepted."""
         match command:
             case AddKey():
                 return self._add_key(command)

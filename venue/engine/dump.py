@@ -1,9 +1,5 @@
-"""The engine's state as plain values, named and sorted: for people and for comparisons.
-
-What the exchange has come to is in here, in words; `snapshot` has what it goes on from,
-orders of arrival included. Exact fees are written as text, for a long life of amends takes them
-beyond 64 bits.
-"""
+"""The engine's state as plain values, named and sorted, for comparisons. Exact fees are text: a
+long life of amends takes them beyond 64 bits."""
 
 from venue.engine.ledger import Holding, Ledger
 from venue.engine.listings import Listings

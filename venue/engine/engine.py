@@ -1,12 +1,6 @@
-"""The exchange: one command in, its answer and its events out; an order's life from top to bottom.
-
-`Engine.apply` never raises for a command, never awaits, and either carries the whole command out
-or changes nothing. `_place`, `_amend` and `_cancel` each begin with a flat
-list of refusal checks, in order.
-
-See docs/venue.md#post-orders, #put-orders-order-id, #delete-orders-order-id. Readings:
-docs/assumptions.md#S13, #S14, #S18, #S21, #S31, #S43.
-"""
+"""The exchange: one command in, its answer and its events out. `apply` never raises for a command
+and carries it out whole or not at all. See docs/venue.md#post-orders, #put-orders-order-id,
+#delete-orders-order-id. Readings: docs/assumptions.md#S13, #S14, #S18, #S21, #S31, #S43."""
 
 from collections.abc import Iterator
 from typing import Final, Self
@@ -77,11 +71,8 @@ _RESOLVED: Final = MarketState.RESOLVED
 
 
 class Engine:
-    """The whole exchange as a pure function of its commands.
-
-    order_id_key: 1..64 secret bytes that every order, trade and fill id hangs on; the same key
-    and commands give the same ids. Raises ValueError for a key of another length.
-    """
+    """The exchange as a pure function of its commands. order_id_key: 1..64 secret bytes that every
+    id hangs on. Raises ValueError for a key of another length."""
 
     def __init__(self, order_id_key: bytes) -> None:
         self._identity = Identity(order_id_key)
@@ -92,12 +83,10 @@ class Engine:
         self._matcher = Matcher(self._identity, self._ledger, self._orders)
 
     def apply(self, command: Command, now_ns: int) -> tuple[Answer, list[Event]]:
-        """Carry a command out at an instant: its answer, and what has changed, in order.
-
-        The order of events: prints and fills by match, then orders, positions, balances, open
-        interest and levels, each once with its final state, then states of markets and events. A
-        refused command has no events and has changed nothing. Access commands are not passed in.
-        """
+        """Carry a command out: its answer, and its events in order: prints and fills by match, then
+        orders, positions, balances, open interest and levels, each once with its final state, then
+        states of markets and events. A refused command has no events. Access commands are not
+        passed in."""
         match command:
             case PlaceOrder():
                 return self._place(command, now_ns)
@@ -212,7 +201,7 @@ class Engine:
     def _growth_refused(
         self, order: Order, market: ListedMarket, price: Price, remaining: Qty
     ) -> Refused | None:
-        """True if the funds that an amended order must lock in addition are missing."""
+        """The refusal if the funds that an amended order must lock in addition are missing."""
         if order.side is _BUY:
             reserve = reserve_cents(market.rate_max, remaining, price, order.fees)
             return admission.cash(Cents(reserve - order.reserved), order.account.available)
@@ -350,10 +339,7 @@ class Engine:
 
     @classmethod
     def from_snapshot(cls, order_id_key: bytes, snapshot: EngineSnapshot) -> Self:
-        """An engine in the state of a snapshot, which answers everything as that one would have.
-
-        order_id_key: the key of the engine that the snapshot is of.
-        """
+        """An engine in the state of a snapshot. order_id_key: that of the engine it is of."""
         engine = cls(order_id_key)
         engine._venue_state = snapshot.venue_state
         engine._matcher.matches = snapshot.matches
@@ -363,11 +349,9 @@ class Engine:
         return engine
 
     def snapshot_events(self, now_ns: int) -> list[Event]:
-        """The present state as events of this instant."""
         return list(snapshot_events(self._ledger, self._listings, self._venue_state, now_ns))
 
     def dump(self) -> dict[str, object]:
-        """The whole state as plain values in canonical order; see `venue.engine.dump`."""
         return {
             "venue_state": self._venue_state,
             "matches": self._matcher.matches,
@@ -382,10 +366,8 @@ class Engine:
 
 
 def _again(existing: Order, account: CashAccount, request: NewOrder) -> Answer:
-    """The answer to a create whose order_id exists: the order as it is now, or a refusal (S14).
-
-    Another's order, or one by another name that met the same id, is never shown.
-    """
+    """The answer to a create whose order_id exists: the order as it is now, or a refusal if it is
+    another's or of another body (S14)."""
     if existing.account is not account or existing.request != request:
         return admission.DUPLICATE
     return Placed(existing.state(), request.client_order_id, False, existing.spent)
@@ -394,8 +376,8 @@ def _again(existing: Order, account: CashAccount, request: NewOrder) -> Answer:
 def _offers(
     account: CashAccount, market: ListedMarket, request: BudgetOrder, cash: Cents
 ) -> Iterator[Offer]:
-    """What rests within a budget order's bound, in prices of its own outcome, best first: what
-    others have at a price as one, as far as the buyer's own first order or all that `cash` buys."""
+    """What rests within a budget order's bound, in prices of its own outcome, best first, one offer
+    a price, as far as the buyer's own first order or all that `cash` buys."""
     half = market.book.half(book_side(request.outcome, _BUY).other)
     for level in half.levels_within(canonical(request.outcome, request.price)):
         price, size = canonical(request.outcome, level.price), 0

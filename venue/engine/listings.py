@@ -1,9 +1,5 @@
-"""Companies, events and markets, their states, and the operator's commands on them.
-
-Orders and cash are not known here; resolving a market is the engine's, which calls `resolved`.
-
-Reading: docs/assumptions.md#S33.
-"""
+"""Companies, events and markets, their states, and the operator's commands on them; no orders, no
+cash (docs/assumptions.md#S33)."""
 
 import re
 from typing import Final

@@ -1,11 +1,6 @@
-"""Input and output of the exchange: commands, outcomes, events.
-
-Commands are imperatives and go into the command log; events are past participles and are all that
-the read side ever sees. Each carries plain values, so the log can be written, read back and
-compared. The command's instant travels with it (`Engine.apply(command, now_ns)`) and inside
-every event as `at_ns`. All are `gc=False`: plain values cannot make a cycle, and the collector need
-not walk through the many that the read side keeps.
-"""
+"""Commands, outcomes, events: plain values. Commands are imperatives and go into the log; events
+are all that the read side sees. A command's instant travels with it and in every event as `at_ns`.
+`gc=False`: no cycles, so the collector need not walk through the many that are kept."""
 
 from typing import Final
 
@@ -36,8 +31,6 @@ class ArchiveCompany(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class ListEvent(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Add one event of a series. Its rungs follow as ListMarket."""
-
     event_ticker: Ticker
     series_ticker: Ticker
     project_market_id: str
@@ -149,10 +142,8 @@ _KEY_ID_LENGTH: Final = 16
 
 
 class AddKey(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Add an API key of a user; only its SHA-256 (hex) and a short prefix are known here.
-
-    `user_id` None is a key whose stored user reference is unusable (api_key_misconfigured).
-    """
+    """Add an API key by its SHA-256 (hex) and a short prefix. `user_id` None: the stored user
+    reference is unusable (api_key_misconfigured)."""
 
     key_sha256: str
     prefix: str
@@ -166,8 +157,6 @@ def key_id(key_sha256: str) -> str:
 
 
 class RevokeKey(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Stop a key; in force at once."""
-
     key_sha256: str
 
 
@@ -207,11 +196,8 @@ Command = (
 
 
 class OrderState(msgspec.Struct, frozen=True, gc=False):
-    """An order in full as the engine has it after a command.
-
-    qty: filled + remaining + removed since the last amend; after an amend filled + remaining
-    (S13). reserved_cents: cash locked (0 for sells and finished orders).
-    """
+    """An order after a command. qty: filled + remaining + removed since the last amend (S13).
+    reserved_cents: cash locked (0 for sells and finished orders)."""
 
     order_id: OrderId
     user_id: UserId
@@ -232,10 +218,8 @@ class OrderState(msgspec.Struct, frozen=True, gc=False):
 
 
 class Placed(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The order exists. `fresh` is False for an idempotent re-send (S1, S14).
-
-    spent_cents: exact cash out of a budget order, None for an order by size.
-    """
+    """The order exists; `fresh` is False for a re-send (S1, S14). spent_cents: exact cash out of a
+    budget order, None for an order by size."""
 
     order: OrderState
     client_order_id: ClientOrderId
@@ -273,15 +257,12 @@ Answer = Placed | Amended | Cancelled | Refused | Accepted
 
 
 class AccessKey(msgspec.Struct, frozen=True):
-    """An API key as the gate needs it."""
-
     user_id: UserId | None
     """None: the stored user reference is unusable (api_key_misconfigured)."""
     scopes: tuple[KeyScope, ...]
     """Empty: the key is rejected everywhere."""
     revoked: bool
     bucket_id: str
-    """Names its token bucket."""
 
 
 class AccessToken(msgspec.Struct, frozen=True):
@@ -357,8 +338,6 @@ class BalanceChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class OrderChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """An order after a command: new, filled, amended, reduced or ended."""
-
     at_ns: int
     order: OrderState
 

@@ -1,8 +1,5 @@
-"""The engine's whole state as one value that MessagePack round-trips, the way back, and as events.
-
-Every order that can reach the outside is kept: of companies, events, markets, accounts, holdings,
-and of each queue of a book. What follows from the rest is left out.
-"""
+"""The engine's whole state as one value, the way back, and as events. Sequences
+that can reach the outside keep their order; what follows from the rest is left out."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -90,11 +87,7 @@ class MarketSnapshot(msgspec.Struct, frozen=True, array_like=True):
 
 
 class EngineSnapshot(msgspec.Struct, frozen=True):
-    """The exchange between two commands.
-
-    ended: every order that has ended, packed as `venue.engine.orders` packs it, by the number that
-    its id is.
-    """
+    """The exchange between two commands. ended: by number, packed by `venue.engine.orders`."""
 
     venue_state: VenueState
     matches: int
@@ -118,8 +111,7 @@ def digest(snapshot: EngineSnapshot) -> str:
 
 
 def _ascending(numbers: Iterable[int]) -> Iterator[int]:
-    """Order numbers in their order. Sorted part by part: all at once, no other thread of this
-    process would have its turn for as long."""
+    """Order numbers, sorted part by part so that other threads have their turn."""
     parts: list[list[int]] = [[] for _ in range(_PARTS)]
     for number in numbers:
         parts[number >> _PART_SHIFT].append(number)
@@ -224,10 +216,8 @@ def _resting(order: Order) -> RestingOrder:
 def snapshot_events(
     ledger: Ledger, listings: Listings, venue_state: VenueState, now_ns: int
 ) -> Iterator[Event]:
-    """The present state as events at `now_ns`, for an observer that joins late.
-
-    Each names only what came before it. Orders of one queue come oldest first.
-    """
+    """The present state as events, for an observer that joins late. Each names only what came
+    before it; orders of one queue come oldest first."""
     for company in listings.companies.values():
         yield CompanyListed(now_ns, company.listing)
         if company.archived:

@@ -1,7 +1,4 @@
-"""Reads of the caller's own: orders, fills, positions and balance.
-
-Reading: docs/assumptions.md#S3.
-"""
+"""Reads of the caller's own: orders, fills, positions and balance (docs/assumptions.md#S3)."""
 
 from venue.rest.params import Query, order_in_path
 from venue.rest.venue_port import Request

@@ -1,10 +1,5 @@
-"""Faults that an operator injects: failing writes, reply latency, throttling, stores that are down.
-
-For developing clients: every unhappy answer of the interface on demand. Pure but for each rule's
-own seeded random numbers, so the same rules and the same requests give the same failures. Nothing
-here is logged or outlives the process, and nothing reaches the engine by another way than the
-commands that are carried out.
-"""
+"""Faults that an operator injects, for developing clients: every unhappy answer on demand. The same
+rules and requests give the same failures. Nothing here outlives the process."""
 
 import enum
 import random
@@ -25,10 +20,8 @@ class Verb(enum.StrEnum):
 
 
 class CommandFault(enum.StrEnum):
-    """How a write fails. Before: it never reaches the engine. After: it was carried out first.
-
-    A drop is a connection that is cut without an answer.
-    """
+    """How a write fails. Before: it never reaches the engine. After: it was carried out first. A
+    drop is a connection that is cut without an answer."""
 
     ENGINE_UNAVAILABLE = "engine_unavailable"
     ENGINE_OVERLOADED = "engine_overloaded"
@@ -82,7 +75,6 @@ FaultKind = CommandFault | DelayFault | Outage | PaceFault
 KINDS: Final[dict[str, FaultKind]] = {
     kind.value: kind for kinds in (CommandFault, DelayFault, Outage, PaceFault) for kind in kinds
 }
-"""Every kind by its name."""
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -196,10 +188,8 @@ class Faults:
         return tuple([FaultInForce(a.rule, a.left, a.struck) for a in found if a is not None])
 
     def strike(self, verb: Verb) -> CommandFault | None:
-        """How the write that is about to be submitted fails; None when it does not.
-
-        Asked once per write, after everything that is the caller's own fault was refused.
-        """
+        """How the write that is about to be submitted fails; None when it does not. Asked once per
+        write, after the caller's own faults were refused."""
         for kind, rule, active in self._commands:
             if verb in rule.verbs and active.strikes():
                 self._end_if_used_up(kind, active)

@@ -1,8 +1,5 @@
-"""How often each address has failed to authenticate: beyond a rate limit, its connections end.
-
-A failed request costs no token (S42), so nothing else slows a flood of them down. A good
-credential is never refused for what others at its address do: an address may be a whole house.
-"""
+"""How often each address has failed to authenticate: beyond a limit its connections end. Nothing
+else slows such a flood, for a failure costs no token (S42); a good credential is never refused."""
 
 from collections import OrderedDict
 from typing import Final
@@ -36,5 +33,4 @@ class AuthThrottle:
 
     @property
     def addresses(self) -> int:
-        """How many addresses are remembered; never above ADDRESSES_MAX."""
         return len(self._buckets)

@@ -1,7 +1,5 @@
-"""Public reads: markets, snapshots, books, candles, prints and events.
-
-Readings: docs/assumptions.md#S2, #S7.
-"""
+"""Public reads: markets, snapshots, books, candles, prints and events (docs/assumptions.md#S2,
+#S7)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -25,18 +23,15 @@ _EVENT_STATUSES: Final[tuple[EventStatus, ...]] = tuple(
 )
 
 _ROWS_IN_A_TURN: Final = 200
-"""Of what has no pages, a snapshot's orders and the markets that match, and of a page's events with
-their rungs: two or three milliseconds."""
+"""Rows without pages, or rungs of events, that are made at once: two or three milliseconds."""
 
 _EVENTS_AT_ONCE: Final = 16
 """Looked up before their rungs are counted."""
 
 
 def list_markets(request: Request) -> bytes | Iterator[bytes]:
-    """GET /markets: the catalog by pages, or with any filter the whole match in one page.
-
-    A long match comes in pieces, the markets that match now, each as it is when it is shown.
-    """
+    """GET /markets: the catalog by pages, or with any filter the whole match in one page. A long
+    match comes in pieces."""
     query = Query(request.query, ("limit", "cursor", "q", "series_ticker", "project_id"))
     limit = query.limit()
     wanted = MarketFilter(query.search(), query.text("series_ticker"), query.project_id())
@@ -67,11 +62,8 @@ def _with_more_markets(
 
 
 def snapshot(request: Request) -> bytes | Iterator[bytes]:
-    """GET /markets/{market_id}/snapshot: a market, and the caller's own state.
-
-    The market's colour degrades to empty when its store is down; the caller's own never does.
-    With many resting orders it comes in pieces, all of them as of now.
-    """
+    """GET /markets/{market_id}/snapshot. The market's colour degrades to empty when its store is
+    down; the caller's own state never does. Many resting orders come in pieces, all as of now."""
     market_id = _market(request)
     request.check_accounts()
     catalog, market, account = request.views.catalog, request.views.market, request.views.account

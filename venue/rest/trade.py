@@ -1,7 +1,5 @@
-"""Order writes: one request, one command, and the engine's answer as the interface words it.
-
-Reading: docs/assumptions.md#S1.
-"""
+"""Order writes: one request, one command, and the engine's answer as the interface words it
+(docs/assumptions.md#S1)."""
 
 from typing import Final
 
@@ -91,7 +89,6 @@ async def _submit(request: Request, verb: Verb, command: Command) -> object:
 
 
 def _failure(fault: CommandFault) -> Exception:
-    """What ends a write in the way that a fault asks for."""
     match fault:
         case CommandFault.ENGINE_UNAVAILABLE:
             return EngineUnavailable()

@@ -1,12 +1,6 @@
-"""Whose read is made next, or whose long body read: of one user's, one in a turn of the loop.
-And how many long answers of one user are kept until they are taken.
-
-A page of a thousand rows takes milliseconds in which nobody else is served, and so does a body of
-the longest. Sent over many connections at once, the loop would deal with all of them before it
-looked at anybody else's order; in turns they keep nobody waiting but the user who sent them. So do
-answers that take no token, of which there is any number: those of an empty bucket, and those that
-need no credential.
-"""
+"""Whose long read or body is dealt with next: of each user one in a turn of the loop, so that a
+thousand at once keep nobody else waiting. So do answers that take no token. And how many long
+answers of one user are kept until they are taken."""
 
 import asyncio
 from collections import deque
@@ -21,11 +15,8 @@ class FairTurns:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def wait_turn(self, whose: str, *, again: bool = False) -> None:
-        """Return in its turn, at once when it is free; first come, first served.
-
-        What the caller does without awaiting is done in it. It ends by itself. Who has just had
-        one takes the next with `again`: a half-made answer takes memory.
-        """
+        """Return in its turn, first come, first served; what the caller does without awaiting is
+        done in it. again: the next turn, for a half-made answer takes memory."""
         waiting = self._waiting.get(whose)
         loop = asyncio.get_running_loop()
         if waiting is None:
@@ -52,16 +43,12 @@ class FairTurns:
 
     @property
     def users(self) -> int:
-        """How many users' turns are kept: those with a read in this turn of the loop."""
         return len(self._waiting)
 
 
 class ResponseSlots:
-    """At most `most` answers of each user at once, from when they are made until they are sent.
-
-    A peer may take its time to read a long one: on many connections at once they would fill the
-    memory.
-    """
+    """At most `most` answers of each user from when they are made until they are sent: slow readers
+    on many connections would fill the memory."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -102,5 +89,4 @@ class ResponseSlots:
 
     @property
     def users(self) -> int:
-        """How many users have a place."""
         return len(self._taken)

@@ -1,8 +1,5 @@
-"""What a command log comes to: the exchange, its credentials and its views, in memory or recovered.
-
-Only the process that compacts sealed segments takes snapshots, never the one that serves, so no
-trader waits for one, and every snapshot proves that the log replays.
-"""
+"""What a command log comes to, in memory or recovered. Only the process that compacts sealed
+segments takes snapshots: no trader waits for one, and each proves that the log replays."""
 
 import secrets
 from collections.abc import Iterable
@@ -37,10 +34,8 @@ _ACCESS_COMMANDS: Final = (AddKey, RevokeKey, AddToken)
 
 
 class RecoveredVenue(msgspec.Struct, eq=False):
-    """The state after command `sequence`, which was applied at `at_ns`.
-
-    printed_ns: the instant of the newest print, 0 before the first.
-    """
+    """The state after command `sequence`, applied at `at_ns`. printed_ns: of the newest print, 0
+    before the first."""
 
     engine: Engine
     access: Access
@@ -63,11 +58,8 @@ class RecoveredVenue(msgspec.Struct, eq=False):
         return answer, events
 
     def _with_unique_print_instants(self, events: list[Event]) -> list[Event]:
-        """The events, each print at least a nanosecond after the one before, with its two fills.
-
-        One order may match many, and commands of one batch share an instant, by which nobody could
-        tell the order of the prints.
-        """
+        """The events, each print with its fills at least a nanosecond after the one before:
+        commands of one batch share an instant, which would hide the order of prints."""
         stamped: list[Event] = []
         for event in events:
             if isinstance(event, TradePrinted):
@@ -79,8 +71,6 @@ class RecoveredVenue(msgspec.Struct, eq=False):
 
 
 class OpenedState(msgspec.Struct):
-    """A state to go on from."""
-
     exchange: RecoveredVenue
     cursor_key: bytes
     log: CommandLog | None = None
@@ -111,8 +101,6 @@ def open_directory(path: Path) -> OpenedState:
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """The outcome of a compaction."""
-
     sequence: int
     """The last command that the newest snapshot includes, 0 without one."""
     replayed: int
@@ -147,8 +135,7 @@ def fresh(order_id_key: bytes) -> RecoveredVenue:
 
 
 def rehearsal_copy(exchange: RecoveredVenue) -> RecoveredVenue:
-    """A copy on which to try an opening. It has no views and no ended orders, which no opening
-    command can refer to."""
+    """A copy on which to try an opening, without views and ended orders."""
     snapshot = msgspec.structs.replace(exchange.engine.to_snapshot(), ended={})
     return RecoveredVenue(
         Engine.from_snapshot(b"rehearsal", snapshot),
@@ -170,11 +157,9 @@ def replay(exchange: RecoveredVenue, entries: Iterable[LogRecord]) -> None:
 
 
 def recover(state: StateDir) -> RecoveredVenue:
-    """The newest usable snapshot of a directory, then its log; every event is in the views.
-
-    Passes over a snapshot that cannot be used, with a notice in `state.notices`, while the log goes
-    back far enough. Raises StateFault when it does not, and for any damage of the log.
-    """
+    """The newest usable snapshot of a directory, then its log. An unusable snapshot is passed over,
+    with a notice, while the log goes back far enough. Raises StateFault otherwise, and for damage
+    of the log."""
     exchange = _newest_usable(state)
     replay(exchange, state.entries(exchange.sequence))
     return exchange
@@ -192,12 +177,9 @@ def snapshot_of(exchange: RecoveredVenue) -> bytes:
 
 
 def compact(path: Path) -> Compacted:
-    """Write a snapshot of the end of the sealed log, then remove what it makes needless.
-
-    May run while a server appends: it reads sealed segments only. Raises StateFault, with nothing
-    removed, when the directory cannot be used, is being compacted already, or the snapshot would
-    not restore to the state that it was taken of.
-    """
+    """Write a snapshot of the end of the sealed log, then remove what it makes needless. A server
+    may append meanwhile. Raises StateFault, with nothing removed, when the directory cannot be
+    used, is being compacted, or the snapshot would not restore to the same state."""
     with StateDir.open_sealed(path) as state:
         exchange = _newest_usable(state)
         before = exchange.sequence

@@ -1,8 +1,5 @@
-"""From visible events to frames for everybody who subscribed: each encoded once, books conflated.
-
-The hub knows every connection and who wants what. Prints, tickers and implied values go out one
-frame each, in order; a market's book goes out at most once in a flush interval, as it is then.
-"""
+"""From visible events to frames for everybody who subscribed. Prints, tickers and implied values go
+out one frame each, in order; a market's book at most once in a flush interval."""
 
 import asyncio
 import ipaddress
@@ -27,8 +24,8 @@ CONNECTIONS_MAX: Final = 500
 """Half of what the server takes, so that listeners never keep orders out."""
 
 CONNECTIONS_PER_ADDRESS_MAX: Final = 100
-"""From one address that is not loopback. Everybody on this host has the same one: a cap there would
-only make it cheaper to lock a neighbour's bot out."""
+"""From one address that is not loopback: there a cap would make it cheaper to lock a neighbour's
+bot out."""
 
 
 class Connection:
@@ -72,10 +69,8 @@ class Hub:
         return from_there < CONNECTIONS_PER_ADDRESS_MAX or is_loopback(address)
 
     def connect(self, abort: Callable[[], None], now_ns: int, address: str = "") -> Connection:
-        """A new connection, subscribed to nothing. `abort` cuts it off at once.
-
-        Whether there is room for it was asked before, see `has_room`.
-        """
+        """A new connection, subscribed to nothing; ask `has_room` first. `abort` cuts it off at
+        once."""
         connection = Connection(Channel(self._views.catalog, self, now_ns), abort, address)
         self._connections[connection] = None
         self._by_address[address] = self._by_address.get(address, 0) + 1
@@ -90,7 +85,6 @@ class Hub:
                 self._by_address[connection.address] = left
 
     def receive(self, connection: Connection, data: bytes, now_ns: int) -> None:
-        """Hand a client's message to its channel and follow its new set of targets."""
         if connection not in self._connections:
             return  # cut off in the meantime
         self._unsubscribe(connection)
@@ -115,7 +109,6 @@ class Hub:
     # --- what happened -------------------------------------------------------------------------
 
     def publish(self, events: list[Event], now_ns: int) -> None:
-        """Turn events that have just become visible into frames."""
         for event in events:
             match event:
                 case LevelChanged():
@@ -136,8 +129,8 @@ class Hub:
                     pass
 
     def _changed(self, market_id: MarketId) -> None:
-        """A book changed: listeners get it at the next flush. A later subscriber gets it now, and
-        must not get the same again by that flush."""
+        """A book changed: listeners get it at the next flush, a later subscriber at once, and then
+        not again."""
         if market_id in self._rungs:
             self._dirty[market_id] = None
             self._dirtied.set()
@@ -146,7 +139,6 @@ class Hub:
             self._encoded.pop(market_id, None)
 
     def flush(self, now_ns: int) -> None:
-        """Let the book of every market that changed since the last flush go out."""
         for market_id in self._dirty:
             self._encoded.pop(market_id, None)
             listening = self._rungs.get(market_id)

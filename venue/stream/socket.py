@@ -1,9 +1,6 @@
-"""The websocket shell of the channel: moves frames between a socket and its `Channel`.
-
-No credential is needed. One task reads, one writes; the reader takes the client's next message only
-after everything that waits has been sent and the rate limit allows, so a flood of subscribes waits
-in the client. Text and binary messages are read alike.
-"""
+"""The websocket shell of the channel. No credential is needed. The client's next message is read
+only once everything that waits is sent and the rate limit allows: a flood of subscribes waits in
+the client."""
 
 import asyncio
 import contextlib
@@ -24,16 +21,15 @@ CLOSE_POLICY: Final = 1008
 
 REPLIES_PER_SECOND: Final = 100
 REPLIES_BURST: Final = 600
-"""Frames sent for the asking to one connection: an acknowledgement, and a book for every rung.
-Nearly three of the largest sets at once, and one every two seconds; the rest is answered later."""
+"""Replies and first books sent to one connection at once: nearly three of the largest sets, then
+one every two seconds."""
 
 BYTES_LIKE_A_REPLY: Final = 512
-"""To read so much of a message costs what it costs to send a frame, and counts as one: a set that
-is refused, or of companies alone, has no books to count."""
+"""To read so much of a message costs as much as to send a frame, and counts as one."""
 
 LONG_MESSAGE_BYTES: Final = 4 * 1024
-"""Some forty targets. A longer message takes time to read through, so of all connections
-one such is read in a turn of the loop: nobody has shown a key, and orders wait meanwhile."""
+"""Some forty targets. Of longer messages one is read in a turn of the loop, so that orders need not
+wait."""
 
 _BURST_S: Final = REPLIES_BURST / REPLIES_PER_SECOND
 _FRAMES_IN_A_TURN: Final = 4
@@ -104,7 +100,6 @@ async def _refuse(send: Send, code: Code, message: str) -> None:
 async def _converse(
     take: Take, connection: Connection, now_ns: Callable[[], int], receive: Receive, send: Send
 ) -> None:
-    """Read and write until either side is done."""
     idle = asyncio.Event()
     reading = asyncio.ensure_future(_read(take, connection, receive, idle))
     writing = asyncio.ensure_future(_write(connection, now_ns, send, idle))

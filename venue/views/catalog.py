@@ -1,7 +1,4 @@
-"""Companies, series, events and their rungs, and how to find them.
-
-Readings: docs/assumptions.md#S34, #S38, #S46.
-"""
+"""Companies, series, events and rungs. Readings: docs/assumptions.md#S34, #S38, #S46."""
 
 import decimal
 from bisect import bisect_right, insort
@@ -223,10 +220,8 @@ class Catalog:
     # --- one thing by name ---------------------------------------------------------------------
 
     def find_market(self, name: str) -> MarketId | None:
-        """The market that a ticker or UUID of checked shape names, any case; None if there is none.
-
-        A UUID is tried first; dots count, so 212.5B and 2125B are two markets.
-        """
+        """The market that a ticker or UUID names, any case, the UUID first; None if there is none.
+        Dots count."""
         if names.is_uuid(name):
             market_id = MarketId(names.fold_uuid(name))
             if market_id in self._by_market:
@@ -243,10 +238,7 @@ class Catalog:
         return listed.ticker, listed.event_ticker
 
     def market_number(self, market_id: MarketId) -> int:
-        """A market's number in the order of listing, from 0, for ever its own. May raise KeyError.
-
-        Kept rows name their market by it.
-        """
+        """A market's number in the order of listing, from 0, for ever. May raise KeyError."""
         return self._by_market[market_id].sequence
 
     def numbered_market(self, number: int) -> MarketId:
@@ -261,7 +253,6 @@ class Catalog:
         return self._companies.get(project_id)
 
     def companies(self) -> tuple[Company, ...]:
-        """Every company in the order of listing, archived ones too."""
         return tuple(self._companies.values())
 
     @property
@@ -282,12 +273,9 @@ class Catalog:
     # --- lists ---------------------------------------------------------------------------------
 
     def active_markets(self, after: int, limit: int) -> tuple[tuple[model.Market, ...], int | None]:
-        """Markets that are not resolved (S34), in the order of listing, and where to go on.
-
-        after: the place of the last row seen, -1 at the start. The place returned is None when
-        these are the last ones. Rows listed meanwhile come at the end, so a walk meets every
-        market once.
-        """
+        """Markets that are not resolved (S34), in the order of listing, and where to go on (None:
+        no more). after: the place of the last row seen, -1 at the start. A walk meets every market
+        once."""
         rows: list[_MarketView] = []
         for market in self._markets[after + 1 :]:
             if market.state is not MarketState.RESOLVED:
@@ -306,10 +294,7 @@ class Catalog:
     def events(
         self, wanted: EventFilter, after: int, limit: int
     ) -> tuple[tuple[model.Event, ...], int | None]:
-        """Events that pass all filters, in the order of listing, and where to go on.
-
-        after and the place returned: as for `active_markets`.
-        """
+        """Events that pass all filters, in the order of listing; paged like `active_markets`."""
         rows: list[_EventView] = []
         for event in self._filtered(wanted, after):
             if len(rows) == limit:

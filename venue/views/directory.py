@@ -1,11 +1,6 @@
-"""The directory of handles that the channel resolves tickers and symbols against.
-
-It is refreshed at a fixed beat from the instant the first entry was listed, so a later name or
-rename is found by handle only after the next refresh; a state change (halt, resume,
-resolution, archiving) counts at once. UUIDs never come here: they resolve immediately.
-
-Reading: docs/assumptions.md#S30.
-"""
+"""The directory of handles of the channel, refreshed at a fixed beat: a later name or rename is
+found only after the next refresh; a halt, resume, resolution or archiving counts at once. UUIDs
+never come here (docs/assumptions.md#S30)."""
 
 import enum
 from bisect import bisect_right
@@ -40,10 +35,7 @@ class _Symbol(msgspec.Struct, frozen=True):
 
 
 class DirectorySnapshot(msgspec.Struct, frozen=True):
-    """What the directory knows beyond the tickers, which the catalog lists again.
-
-    symbols: in the order in which they were given.
-    """
+    """What the directory knows beyond the tickers. symbols: in the order of giving."""
 
     first_ns: int | None
     symbols: tuple[_Symbol, ...]
@@ -114,10 +106,8 @@ class Directory:
         return Unresolvable.HALTED if rung.state is MarketState.HALTED else rung.market_id
 
     def resolve_symbol(self, handle: str, now_ns: int) -> ProjectId | Unresolvable:
-        """The company whose symbol was `handle` when the directory was last refreshed.
-
-        A symbol may be reused: of several companies the one that took it last is meant.
-        """
+        """The company whose symbol was `handle` at the last refresh; of several the one that took
+        it last."""
         count = bisect_right(self._symbols, self._refreshed_ns(now_ns), key=_since_ns)
         if count != self._entries_held:
             current: dict[ProjectId, str] = {}

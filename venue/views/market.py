@@ -1,9 +1,5 @@
-"""What a market shows in public: depth, prints, lifetime figures and candles, from events alone.
-
-Every print there was is kept, packed, and so is every candle (`venue.views.candles`).
-
-Readings: docs/assumptions.md#S6, #S28, #S41.
-"""
+"""What a market shows in public: depth, prints, lifetime figures and candles, all kept, packed.
+Readings: docs/assumptions.md#S6, #S28, #S41."""
 
 from bisect import bisect_left, bisect_right
 from typing import Final
@@ -196,11 +192,9 @@ class MarketViews:
         before: int | None,
         limit: int,
     ) -> tuple[tuple[model.MarketTrade, ...], int | None]:
-        """Prints at or between two instants (None: open), newest first, and where to go on.
-
-        before: the place of the last row seen, None at the start. The place returned is None when
-        these are the last ones. Prints made meanwhile are newer than the walk and not met by it.
-        """
+        """Prints at or between two instants (None: open), newest first, and where to go on (None:
+        no more). before: the place of the last row seen, None at the start. Newer prints are not
+        met by the walk."""
         tape = self._tapes[market_id]
         prints, (first_ns, last_ns) = tape.prints, span_ns
         low = 0 if first_ns is None else bisect_left(prints, first_ns, key=_at_ns)

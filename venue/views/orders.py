@@ -1,9 +1,5 @@
-"""The orders of one user, every one there ever was, in records of fixed size, found by any filter.
-
-An order's place is its number among the user's own, in the order of sequencing. For each market
-and status the places are kept in ascending order, so a page of any filter is made from its own
-rows alone, however many others there are.
-"""
+"""The orders of one user in records of fixed size. An order's place is its number among the user's
+own. Places are kept in lists by market and status, so a page costs its own rows alone."""
 
 import struct
 from array import array
@@ -156,10 +152,8 @@ class OrderTable:
     def newest_first(
         self, markets: Iterable[int] | None, statuses: frozenset[OrderStatus], before: int | None
     ) -> Iterator[int]:
-        """Places of orders in any of `statuses`, newest first, from below `before`, if any.
-
-        markets: their numbers, None for all. Orders must not change on the way.
-        """
+        """Places of orders in any of `statuses`, newest first, from below `before`. markets: their
+        numbers, None for all. Orders must not change on the way."""
         if markets is None and statuses >= _EVERY_STATUS:
             return downwards(0, len(self._places), before)
         numbers = [n for status, n in _STATUS_NUMBERS.items() if status in statuses]
@@ -182,10 +176,8 @@ class OrderTable:
         return newest - 1 if newest else None
 
     def swap_newest_fill(self, order_id: OrderId, fill: int) -> int | None:
-        """An order's newest fill is now the one at this place; the place of the one before it.
-
-        The event of the order itself may come later.
-        """
+        """Make the fill at this place an order's newest; the place of the one before it. The
+        order's own event may come later."""
         number = int(order_id)
         place = self._places.get(number)
         if place is None:

@@ -45,11 +45,8 @@ class Views:
 
 
 class Projector:
-    """Holds events back for `lag_ns` >= 0, then applies them to `views`.
-
-    A new lag holds for events that wait already: those of an older, longer one would hold up
-    everything behind them.
-    """
+    """Holds events back for `lag_ns` >= 0, then applies them to `views`. A new lag holds for those
+    that wait already."""
 
     def __init__(self, views: Views, lag_ns: int) -> None:
         self.views = views
@@ -57,10 +54,8 @@ class Projector:
         self._waiting: deque[tuple[int, list[Event]]] = deque()
 
     def publish(self, events: list[Event], now_ns: int) -> None:
-        """Hand over what one command did; it becomes visible whole, `lag_ns` after `now_ns`.
-
-        `now_ns` never goes back from call to call.
-        """
+        """Hand over what one command did: visible whole, `lag_ns` after `now_ns`, which never goes
+        back."""
         self._waiting.append((now_ns, events))
 
     def advance(self, now_ns: int) -> list[Event]:
