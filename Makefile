@@ -62,10 +62,8 @@ test: $(STAMP) ## style, types, layers and every test
 	@$(if $(AS_ROOT),LADDERMAKER_SERVERS=required) $(BIN)/pytest -n 4 --dist loadgroup
 
 # No process of the bot or of the venue is started: the wire, the engine, the trader's core.
-QUICK := tests/wire tests/core tests/laws tests/bot
-
 quick: $(STAMP) ## the wire, the engine and the trader's core: under a minute on two cores
-	@$(BIN)/pytest -n 2 -m 'not slow' $(QUICK)
+	@$(BIN)/pytest -n 2 -m 'not slow' tests/fast
 
 soak: TIME ?= 8h
 soak: JOBS ?= 2

@@ -14,7 +14,7 @@ import msgspec
 
 from bot.core import messages as m
 from strategies.fixed_spread import FixedSpread
-from tests.bot.thin import EVENT, Thin
+from tests.builders.bot.thin import EVENT, Thin
 from venue.wire import instant, model
 from venue.wire.money import Cents, Price, Qty
 

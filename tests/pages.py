@@ -9,15 +9,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MADE = {
-    "docs/assumptions.md": ("tests.house.assumptions_page",),
-    "docs/configuration.md": ("tests.config.configuration_page",),
-    "docs/metrics.md": ("tests.deploy.metrics_page",),
-    "docs/venue.md": ("tests.spec.venue_page",),
+    "docs/assumptions.md": ("tests.builders.house.assumptions_page",),
+    "docs/configuration.md": ("tests.builders.config.configuration_page",),
+    "docs/metrics.md": ("tests.builders.deploy.metrics_page",),
+    "docs/venue.md": ("tests.builders.spec.venue_page",),
     "configs/schema.json": ("bot", "config", "schema"),
 }
 """By page the module, and its arguments, that prints it."""
 
-WRITERS = ("tests.bot.order_picture", "tests.deploy.boards", "tests.sim.simulation_page")
+WRITERS = (
+    "tests.builders.bot.order_picture",
+    "tests.builders.deploy.boards",
+    "tests.builders.sim.simulation_page",
+)
 """Modules that write their pages themselves."""
 
 

@@ -16,8 +16,8 @@ KILLED_MIN = 0.90
 """The part of the mutants of each module that must be killed."""
 
 PARTS = (
-    Part("money", ("venue/wire/money.py",), ("tests/wire/test_wire_money.py",)),
-    Part("errors", ("venue/wire/errors.py",), ("tests/wire/test_wire_errors.py",)),
+    Part("money", ("venue/wire/money.py",), ("tests/fast/wire/test_wire_money.py",)),
+    Part("errors", ("venue/wire/errors.py",), ("tests/fast/wire/test_wire_errors.py",)),
     Part(
         "risk",
         (
@@ -26,21 +26,21 @@ PARTS = (
             "bot/core/risk/trim.py",
         ),
         (
-            "tests/bot/test_bot_exposure_exact.py",
-            "tests/bot/test_bot_cutting_exact.py",
-            "tests/bot/test_bot_risk_exact.py",
-            "tests/bot/test_bot_risk.py",
-            "tests/bot/test_bot_risk_rules.py",
-            "tests/bot/test_bot_risk_brute.py",
+            "tests/fast/bot/test_bot_exposure_exact.py",
+            "tests/fast/bot/test_bot_cutting_exact.py",
+            "tests/fast/bot/test_bot_risk_exact.py",
+            "tests/fast/bot/test_bot_risk.py",
+            "tests/fast/bot/test_bot_risk_rules.py",
+            "tests/fast/bot/test_bot_risk_brute.py",
         ),
     ),
     Part(
         "portfolio",
         ("bot/core/account/portfolio.py",),
         (
-            "tests/bot/test_bot_account_truth.py",
-            "tests/bot/test_bot_portfolio.py",
-            "tests/bot/test_bot_settlement.py",
+            "tests/fast/bot/test_bot_account_truth.py",
+            "tests/fast/bot/test_bot_portfolio.py",
+            "tests/fast/bot/test_bot_settlement.py",
         ),
     ),
     Part(
@@ -50,9 +50,9 @@ PARTS = (
             "bot/core/orders/snapshot.py",
         ),
         (
-            "tests/bot/test_bot_order.py",
-            "tests/bot/test_bot_order_[!dm]*.py",
-            "tests/bot/test_bot_order_machine.py",
+            "tests/fast/bot/test_bot_order.py",
+            "tests/fast/bot/test_bot_order_[!dm]*.py",
+            "tests/fast/bot/test_bot_order_machine.py",
         ),
     ),
     Part(
@@ -62,21 +62,21 @@ PARTS = (
             "bot/core/planning/actions.py",
         ),
         (
-            "tests/bot/test_bot_wishes_exact.py",
-            "tests/bot/test_bot_reconcile_exact.py",
-            "tests/bot/test_bot_reconcile_routes.py",
-            "tests/bot/test_bot_assign_exact.py",
-            "tests/bot/test_bot_assign.py",
-            "tests/bot/test_bot_reconcile_worth.py",
-            "tests/bot/test_bot_reconcile.py",
+            "tests/fast/bot/test_bot_wishes_exact.py",
+            "tests/fast/bot/test_bot_reconcile_exact.py",
+            "tests/fast/bot/test_bot_reconcile_routes.py",
+            "tests/fast/bot/test_bot_assign_exact.py",
+            "tests/fast/bot/test_bot_assign.py",
+            "tests/fast/bot/test_bot_reconcile_worth.py",
+            "tests/fast/bot/test_bot_reconcile.py",
         ),
     ),
     Part(
         "spend",
         ("bot/core/orders/request_budget.py",),
         (
-            "tests/bot/test_bot_spend_exact.py",
-            "tests/bot/test_bot_spend.py",
+            "tests/fast/bot/test_bot_spend_exact.py",
+            "tests/fast/bot/test_bot_spend.py",
         ),
     ),
 )

@@ -1,1 +1,0 @@
-"""Peers that mean harm, and what it costs everybody else: real sockets, raw bytes."""

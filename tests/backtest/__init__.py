@@ -1,1 +1,0 @@
-"""Claims about playing recorded markets through the whole trader."""

@@ -1,1 +1,0 @@
-"""Claims about the configuration of a running bot: its keys, its changes, its pages."""

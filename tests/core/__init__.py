@@ -1,1 +1,0 @@
-"""Claims about the exchange's core, and what they are checked with."""

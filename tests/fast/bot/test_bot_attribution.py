@@ -1,0 +1,483 @@
+"""Claims about the account of profit: it closes in integers, whatever happens in whatever order."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.core.account.markouts import HORIZONS_S, MILLI, OPEN_STRETCHES, Markouts, Moments
+from bot.core.account.portfolio import Portfolio
+from bot.core.account.profit import DIMENSIONS, FILLS_SHOWN_MAX, PnlTracker
+from bot.core.orders.order import Tag, tag_of
+from bot.core.orders.outbox import Outbox
+from bot.core.report import Against, ProfitReport, ProfitRow
+from bot.core.settings import BudgetSettings
+from bot.strategy.api import EventView, Quote
+from tests.builders.scale import cases
+from tests.builders.strategies.views import rung
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import (
+    BookSide,
+    Cents,
+    FeeRate,
+    Outcome,
+    Price,
+    Qty,
+    Side,
+    canonical,
+)
+from venue.wire.names import MarketId, OrderId, Ticker
+
+EVENT = Ticker("E")
+RUNGS = [MarketId(f"m{index}") for index in range(3)]
+T0 = 1_800_000_000 * NS_PER_SECOND
+S = NS_PER_SECOND
+
+
+class Both:
+    """The ledger and the account of profit, given the same events."""
+
+    def __init__(self, held_qty: int = 0) -> None:
+        """held_qty: YES shares of the first rung that are held at the opening."""
+        self.now_ns = T0
+        self.out = Outbox(BudgetSettings())
+        self.book = Portfolio()
+        self.fairs: list[float | None] = [None] * len(RUNGS)
+        self.count = 0
+        listed = {}
+        for index, market_id in enumerate(RUNGS):
+            self.book.list_market(market_id, EVENT, FeeRate.parse("0.01"), FeeRate.parse("0.02"))
+            market = SimpleNamespace(ticker=f"E-{index}")
+            listed[market_id] = SimpleNamespace(market=market, decided=None, is_over=False)
+        self.pnl = PnlTracker(self.book, listed, self.out)
+        self.book.take_over(RUNGS[0], EVENT, Outcome.YES, held_qty)
+        self.pnl.take_in(is_open=True)
+
+    def believe(self, index: int, fair: float | None, bid: int = 40, ask: int = 44) -> None:
+        self.fairs[index] = fair
+        rungs = tuple(rung(place, each, bid=bid, ask=ask) for place, each in enumerate(self.fairs))
+        self.pnl.on_view(EventView(EVENT, True, 1e6, None, rungs), self.now_ns)
+
+    def fill(
+        self,
+        index: int,
+        outcome: Outcome,
+        side: Side,
+        price: int,
+        qty: int,
+        late_ns: int = 0,
+        tag: Tag | None = None,
+    ) -> None:
+        self.count += 1
+        booked = self.book.book_fill(
+            model.Fill(
+                fill_id=f"f{self.count}",
+                trade_id="t",
+                order_id=OrderId(str(self.count % 3)),
+                ticker=Ticker(f"E-{index}"),
+                market_id=RUNGS[index],
+                event_ticker=EVENT,
+                outcome=model.ShownOutcome(outcome.value),
+                side=model.ShownSide(side.value),
+                outcome_price=Price(price),
+                trade_price=canonical(outcome, Price(price)),
+                qty=Qty(qty),
+                liquidity=model.Liquidity.MAKER,
+                created_at=instant.from_ns(self.now_ns - late_ns),
+            )
+        )
+        tag = tag or Tag(self.count % 3, "mine", "quote bid")
+        self.pnl.on_fill(booked, tag, 0, self.now_ns)
+        self.pnl.on_ledger_change(RUNGS[index])
+
+    def settle(self, index: int, winner: Outcome) -> None:
+        self.book.settle(RUNGS[index], winner)
+        self.pnl.on_ledger_change(RUNGS[index])
+        self.tick()
+
+    def tick(self) -> None:
+        self.pnl.on_tick(self.now_ns, is_open=True)
+
+    def report(self) -> ProfitReport:
+        report = self.pnl.report()
+        assert report is not None
+        return report
+
+    def difference(self) -> int:
+        return self.report().difference_millicents
+
+    def total(self) -> ProfitRow:
+        return self.report().total
+
+    def net_qty(self, index: int) -> int:
+        yes_qty, no_qty = self.book.holdings(RUNGS[index])
+        return yes_qty - no_qty
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("fill"),
+            st.integers(0, 2),
+            st.sampled_from(Outcome),
+            st.sampled_from(Side),
+            st.integers(1, 99),
+            st.integers(1, 30),
+            st.sampled_from([0, S, 20 * S, 100 * S]),
+        ),
+        st.tuples(
+            st.just("believe"),
+            st.integers(0, 2),
+            st.one_of(st.none(), st.floats(0.5, 99.5)),
+        ),
+        st.tuples(st.just("settle"), st.integers(0, 2), st.sampled_from(Outcome)),
+        st.tuples(st.just("wait"), st.integers(1, 40 * S)),
+    ),
+    max_size=40,
+)
+
+
+def carry_out(steps: list[tuple]) -> Both:
+    both = Both()
+    for step in steps:
+        if step[0] == "wait":
+            both.now_ns += step[1]
+            both.tick()
+        else:
+            getattr(both, step[0])(*step[1:])
+        assert both.difference() == 0
+    return both
+
+
+@settings(max_examples=cases(5_000, quick=60), deadline=None)
+@given(STEPS)
+def test_the_account_and_the_ledger_agree_after_every_step(steps):
+    carry_out(steps)
+
+
+@settings(max_examples=cases(5_000, quick=60), deadline=None)
+@given(STEPS)
+def test_every_way_of_splitting_the_profit_adds_up_to_the_total(steps):
+    report = carry_out(steps).report()
+    total = report.total
+    parts = total.spread_millicents + total.adverse_millicents + total.drift_millicents
+    assert parts - MILLI * total.fees_cents == total.profit_millicents
+    whole = report.realised_millicents + report.settled_millicents + report.open_millicents
+    assert whole - MILLI * total.fees_cents == total.profit_millicents
+    for name in DIMENSIONS:
+        rows = report.by[name]
+        for field in ("fills", "qty", "fees_cents", "profit_millicents", "adverse_millicents"):
+            assert sum(getattr(row, field) for row in rows) == getattr(total, field)
+
+
+@settings(max_examples=cases(5_000, quick=60), deadline=None)
+@given(STEPS)
+def test_inventory_is_the_sum_of_what_was_held_times_each_move(steps):
+    """The same by the definition: q * dF at every move of the value."""
+    both, inventory, over = Both(), 0, set()
+    for index in range(len(RUNGS)):
+        both.believe(index, 50.0)
+    for step in steps:
+        # A value is what was believed before: let it be a moment old when a fill comes.
+        both.now_ns += 1
+        before = [both.pnl.value(market_id) or 0 for market_id in RUNGS]
+        held = [both.net_qty(index) for index in range(len(RUNGS))]
+        if step[0] == "wait":
+            both.now_ns += step[1]
+        elif step[0] != "fill" or step[1] not in over:
+            getattr(both, step[0])(*step[1:6])
+        if step[0] == "settle":
+            over.add(step[1])
+        after = [both.pnl.value(market_id) or 0 for market_id in RUNGS]
+        inventory += sum(q * (y - x) for q, x, y in zip(held, before, after, strict=True))
+    total = both.total()
+    assert total.adverse_millicents + total.drift_millicents == inventory
+
+
+def test_a_bid_below_fair_earns_the_distance_and_then_what_the_value_does():
+    both = Both()
+    both.believe(0, 50.0)
+    both.now_ns += 1
+    both.fill(0, Outcome.YES, Side.BUY, 48, 10)
+    both.believe(0, 49.0)
+    total = both.total()
+    assert total.spread_millicents == 20_000
+    assert total.adverse_millicents == -10_000
+    assert total.drift_millicents == 0
+    assert total.fees_cents == 3  # 0.01 * 10 * 0.48 * 0.52 dollars, rounded up
+
+
+def test_a_purchase_of_no_earns_what_the_sale_of_yes_does():
+    for outcome, side, price in [(Outcome.YES, Side.SELL, 53), (Outcome.NO, Side.BUY, 47)]:
+        both = Both()
+        both.believe(0, 50.0)
+        both.now_ns += 1
+        both.fill(0, outcome, side, price, 10)
+        assert both.total().spread_millicents == 30_000
+
+
+def test_a_move_ten_seconds_after_a_fill_is_drift():
+    both = Both()
+    both.believe(0, 50.0)
+    both.now_ns += 1
+    both.fill(0, Outcome.YES, Side.BUY, 48, 1)
+    both.now_ns += 5 * S
+    both.believe(0, 47.0)
+    both.now_ns += 5 * S
+    both.tick()
+    both.believe(0, 60.0)
+    total = both.total()
+    assert total.adverse_millicents == -3_000
+    assert total.drift_millicents == 13_000
+
+
+def test_a_late_fill_is_compared_with_what_was_believed_before_it():
+    both = Both()
+    both.believe(0, 50.0)
+    both.now_ns += 2 * S
+    both.believe(0, 40.0)
+    both.now_ns += S
+    both.fill(0, Outcome.YES, Side.BUY, 48, 1, late_ns=2 * S)
+    assert both.total().spread_millicents == 2_000
+    both.tick()
+    one_second = both.total().markouts[0]
+    assert (one_second.horizon_s, one_second.mean_cents) == (1, -8.0)
+
+
+@pytest.mark.parametrize("settles", [False, True])
+def test_a_value_of_more_than_a_minute_after_a_horizon_is_no_markout_of_it(settles):
+    both = Both()
+    both.believe(0, 50.0)
+    for _ in range(6):  # what was believed meanwhile is no longer remembered
+        both.now_ns += 60 * S
+        both.believe(0, 20.0)
+    if settles:
+        both.settle(0, Outcome.NO)
+    both.fill(0, Outcome.YES, Side.BUY, 48, 1, late_ns=6 * 60 * S)
+    both.tick()
+    told = {(row.against, row.horizon_s) for row in both.total().markouts}
+    assert told == {(against, 300) for against in Against}
+    assert both.report().unsampled == 6
+
+
+def test_a_fill_is_not_compared_with_the_value_of_the_very_instant_it_is_heard_of():
+    both = Both()
+    both.believe(0, 50.0)
+    both.now_ns += S
+    both.believe(0, 45.0)
+    both.fill(0, Outcome.YES, Side.BUY, 48, 1)
+    assert both.total().spread_millicents == 2_000
+
+
+def test_shares_held_at_the_opening_count_from_the_first_value_known():
+    both = Both(held_qty=10)
+    both.believe(0, 50.0)
+    both.tick()
+    both.now_ns += S
+    both.believe(0, 51.0)
+    # Drawn once or often: what it counts from was taken in before.
+    report = both.report()
+    assert report.total.profit_millicents == 10_000
+    assert [row.name for row in report.by["reason"]] == ["opening"]
+
+
+def test_shares_that_were_held_at_the_opening_after_all_change_no_profit():
+    both = Both(held_qty=10)
+    both.believe(0, 50.0)
+    both.tick()
+    both.fill(0, Outcome.YES, Side.BUY, 48, 4)
+    both.believe(0, 51.0)
+    before = both.total().profit_millicents
+    both.book.take_over(RUNGS[0], EVENT, Outcome.YES, -4)
+    both.pnl.on_ledger_change(RUNGS[0])
+    both.tick()
+    assert both.total().profit_millicents == before
+    assert both.difference() == 0
+
+
+def test_shares_held_to_the_end_are_settled_and_those_sold_again_are_realised():
+    both = Both()
+    both.believe(0, 50.0)
+    both.fill(0, Outcome.YES, Side.BUY, 40, 10)
+    both.fill(0, Outcome.YES, Side.SELL, 43, 4)
+    both.settle(0, Outcome.YES)
+    report = both.report()
+    assert report.realised_millicents == 12_000
+    assert report.settled_millicents == 360_000
+    assert report.open_millicents == 0
+
+
+def test_a_fill_that_is_booked_after_its_rung_has_settled_is_paid_out_at_once():
+    both = Both()
+    both.believe(0, 50.0)
+    both.now_ns += 1
+    both.settle(0, Outcome.NO)
+    both.fill(0, Outcome.NO, Side.BUY, 45, 2, late_ns=1)
+    report = both.report()
+    assert report.settled_millicents == 2 * (55 * MILLI)
+    assert report.total.spread_millicents == 2 * 5_000
+    assert both.difference() == 0
+
+
+def test_the_profit_is_reported_though_the_rung_of_a_recent_fill_is_forgotten():
+    both = Both()
+    both.believe(0, 50.0)
+    both.settle(0, Outcome.YES)
+    both.fill(0, Outcome.YES, Side.BUY, 48, 1)
+    both.pnl.forget_event(EVENT, RUNGS)
+    assert both.total().profit_millicents == 52_000 - MILLI * both.total().fees_cents
+
+
+def test_a_shortfall_of_the_ledger_is_a_finding_until_it_is_over():
+    both = Both()
+    both.believe(0, 50.0)
+    both.fill(0, Outcome.YES, Side.BUY, 48, 10)
+    both.book.take_over(RUNGS[0], EVENT, Outcome.YES, -1)
+    assert both.difference() == -MILLI * 100
+    both.tick()  # shares that were not held at the opening after all
+    assert both.difference() == 0
+    both.book.pay(RUNGS[0], Cents(0))
+    both.pnl.on_ledger_change(RUNGS[0])
+    both.tick()
+    assert "profit_unexplained" in both.out.findings
+
+
+def test_values_of_a_dimension_beyond_a_bound_are_told_as_one():
+    both = Both()
+    both.believe(0, 50.0)
+    for number in range(100):
+        both.fill(0, Outcome.YES, Side.BUY, 48, 1, tag=Tag(0, "mine", f"reason {number}"))
+    rows = both.report().by["reason"]
+    assert len(rows) == 65
+    assert next(row.fills for row in rows if row.name == "other") == 36
+
+
+# --- markouts -------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-9_999, 9_999), st.integers(1, 50), st.integers(0, 6)),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_the_error_of_a_mean_is_that_of_its_clusters(rows):
+    rows = sorted(rows, key=lambda row: row[2])
+    moments = Moments()
+    for row in rows:
+        moments.add_markout(*row)
+    shares = sum(qty for _, qty, _ in rows)
+    mean = sum(markout * qty for markout, qty, _ in rows) / shares
+    assert moments.mean == pytest.approx(mean)
+    clusters = sorted({bucket for _, _, bucket in rows})
+    sums = [sum(q * (x - mean) for x, q, b in rows if b == bucket) for bucket in clusters]
+    count = len(clusters)
+    if count < 2:
+        assert moments.error is None
+    else:
+        squares = sum(each * each for each in sums) * count / (count - 1)
+        assert moments.error == pytest.approx(math.sqrt(squares) / shares, abs=1e-6)
+
+
+def test_fills_of_one_stretch_of_time_are_one_piece_of_evidence():
+    together = Markouts()
+    for second in range(5):
+        together.add_markout(Against.FAIR, 1, 1_000, 1, T0 + second * S)
+    (row,) = together.rows()
+    assert (row.fills, row.mean_cents, row.error_cents) == (5, 1.0, None)
+
+
+def test_a_markout_that_is_known_late_counts_with_the_stretch_of_its_fill():
+    in_order, late = Moments(), Moments()
+    rows = [(5_000, 9, 1), (6_000, 9, 1), (-4_000, 9, 2), (-5_000, 9, 2), (100, 1, 3)]
+    for row in rows:
+        in_order.add_markout(*row)
+    for row in (rows[0], rows[2], rows[4], rows[1], rows[3]):
+        late.add_markout(*row)
+    assert late.error == in_order.error
+
+
+def test_of_stretches_of_time_a_bounded_number_may_still_grow():
+    moments = Moments()
+    for bucket in (*range(OPEN_STRETCHES + 1), 0):
+        moments.add_markout(1_000 * bucket, 1, bucket)
+    assert (moments.fills, moments.mean) == (OPEN_STRETCHES + 2, 3_600)
+
+
+def test_a_markout_against_the_mid_waits_until_others_quote_both_sides():
+    both = Both()
+    both.believe(0, 50.0, bid=40, ask=44)
+    both.now_ns += 1
+    both.fill(0, Outcome.YES, Side.BUY, 41, 1)
+    both.pnl.on_view(EventView(EVENT, True, 1e6, None, (rung(0, 50.0, bid=40),)), both.now_ns)
+    both.now_ns += S
+    both.tick()
+    assert [row.against for row in both.total().markouts] == [Against.FAIR]
+    both.now_ns += S
+    both.believe(0, 50.0, bid=44, ask=48)
+    both.tick()
+    mids = [row for row in both.total().markouts if row.against is Against.MID]
+    assert [(row.horizon_s, row.mean_cents) for row in mids] == [(1, 5.0)]
+
+
+def test_all_four_horizons_are_sampled_and_nothing_is_kept_afterwards():
+    both = Both()
+    both.believe(0, 50.0)
+    both.now_ns += 1
+    both.fill(0, Outcome.YES, Side.BUY, 48, 1)
+    for _ in range(310):
+        both.now_ns += S
+        both.tick()
+    told = [(row.against, row.horizon_s) for row in both.total().markouts]
+    assert told == [(against, horizon) for against in Against for horizon in HORIZONS_S]
+    assert both.report().unsampled == 0
+
+
+@pytest.mark.parametrize(("side", "markouts"), [(Side.BUY, (1.0, 3.0)), (Side.SELL, (-1.0, -3.0))])
+def test_a_fill_is_shown_with_its_value_then_and_since(side, markouts):
+    both = Both()
+    for seconds, fair in ((1, 42.0), (2, 44.0), (9, 42.0)):
+        both.now_ns += seconds * S
+        both.believe(0, fair)
+        both.tick()
+        if seconds == 1:
+            both.fill(0, Outcome.YES, side, 41, 5)
+    [shown] = both.pnl.last_fills()
+    assert (shown.price, shown.qty, shown.fair_cents) == (41, 5, 42.0)
+    assert shown.markouts_cents == (*markouts, None, None)
+
+
+def test_the_newest_fills_are_shown_first_and_no_more_than_so_many():
+    both = Both()
+    both.believe(0, 42.0)
+    for price in range(1, FILLS_SHOWN_MAX + 20):
+        both.fill(0, Outcome.YES, Side.BUY, price, 1)
+    prices = [fill.price for fill in both.pnl.last_fills()]
+    assert prices == list(range(FILLS_SHOWN_MAX + 19, 19, -1))
+
+
+def test_a_level_is_counted_from_the_touch_outward():
+    planned = [
+        Quote(side, Price(price), Qty(1))
+        for side, price in [(BookSide.BID, 48), (BookSide.BID, 45), (BookSide.ASK, 52)]
+    ]
+    tags = [tag_of(planned, BookSide.BID, Price(price), "s", "quote bid") for price in (48, 45)]
+    assert [tag.level for tag in tags] == [0, 1]
+    assert tag_of(planned, BookSide.ASK, Price(52), "s", "quote ask").level == 0
+    assert tag_of(planned, BookSide.ASK, Price(48), "s", "quote ask").level == -1
+
+
+@pytest.mark.parametrize(
+    ("why", "reason"),
+    [
+        ("moved from 48 to 47", "moved"),
+        ("quote bid", "quote bid"),
+        ("take ask 50 from shares held", "take ask from shares held"),
+    ],
+)
+def test_a_reason_has_no_numbers(why, reason):
+    assert tag_of((), BookSide.BID, Price(48), "s", why).reason == reason

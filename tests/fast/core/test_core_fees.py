@@ -1,0 +1,88 @@
+"""Claims about fees and reserves over an order's life: one running sum, rounded up once."""
+
+from fractions import Fraction
+from math import ceil
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders.core.world import CASH, NO, YES, World
+from venue.engine.messages import FillBooked
+from venue.wire.money import FeeRate, FeeUnits, Price, Qty, fill_fee
+
+
+def fees_of(world, user):
+    return [fill.fee_cents for fill in world.told(FillBooked) if fill.user_id == user]
+
+
+def test_the_maker_pays_the_maker_rate_and_the_taker_the_taker_rate():
+    world = World(rates=("0.04", "0.08"))
+    world.buy("a", YES, 50, 100)
+    world.buy("b", NO, 50, 100)
+    assert (fees_of(world, "a"), fees_of(world, "b")) == ([100], [200])
+
+
+def test_many_small_fills_cost_no_more_than_one_large_one():
+    world = World(rates=("0.0007", "0"))
+    world.buy("a", YES, 50, 1_000)
+    paid = 0
+    for _ in range(1_000):
+        world.buy("b", NO, 50, 1)
+        paid += sum(fees_of(world, "a"))
+    # 0.0007 x 1000 x 0.5 x 0.5 dollars are 17.5 cents; a ceiling per fill would take 1000.
+    assert paid == 18
+    assert world.balance("a") == (CASH - 50_000 - 18, 0)
+
+
+def test_the_sum_goes_on_when_a_resting_order_becomes_a_taker_by_an_amend():
+    world = World(rates=("0.01", "0.01"))
+    order = world.buy("a", YES, 50, 3)
+    world.buy("b", NO, 50, 1)
+    assert fees_of(world, "a") == [1]  # a quarter of a cent, rounded up
+    world.buy("c", NO, 40, 2)
+    world.amend(order, price=60)
+    # Three quarters of a cent in all: already paid for.
+    assert fees_of(world, "a") == [0]
+
+
+def test_a_fill_releases_the_reserve_of_what_it_filled():
+    world = World(rates=("0.07", "0.07"))
+    world.buy("a", YES, 50, 10)
+    world.buy("b", NO, 50, 4)
+    # 4 shares at 50 and 7 cents of fee are gone; 6 shares at 50 and the rest of 17.5 are locked.
+    assert world.balance("a") == (CASH - 518, 300 + 11)
+
+
+def test_a_seller_receives_the_price_less_the_fee():
+    world = World(rates=("0.08", "0.08"))
+    world.give("a", YES, 100)
+    before = world.balance("a")[0]
+    world.sell("a", YES, 50, 100)
+    world.buy("b", YES, 50, 100)
+    assert world.balance("a") == (before + 5_000 - 200, 0)
+
+
+def test_a_fee_never_exceeds_what_a_sale_brings_even_at_the_highest_rate():
+    world = World(rates=("1", "1"))
+    world.give("a", YES, 5)
+    before = world.balance("a")[0]
+    for _ in range(5):
+        world.buy("b", YES, 1, 1)
+        world.sell("a", YES, 1, 1)
+        assert world.balance("a")[0] >= before
+
+
+fills = st.lists(
+    st.tuples(st.integers(0, 10**8), st.integers(1, 10**6), st.integers(1, 99)), max_size=30
+)
+
+
+@given(fills)
+def test_an_orders_charges_are_never_negative_and_stay_less_than_a_cent_above_the_exact_sum(rows):
+    units, paid, exact = FeeUnits(0), 0, Fraction(0)
+    for e8, qty, price in rows:
+        units, fee = fill_fee(units, FeeRate(e8), Qty(qty), Price(price))
+        exact += Fraction(e8, 10**8) * qty * price * (100 - price) / 100
+        assert fee >= 0
+        paid += fee
+        assert paid == ceil(exact)

@@ -1,0 +1,345 @@
+"""Claims about the status page as a person meets it: in a real browser, by mouse and by keyboard.
+
+After every one of them the console is empty and nothing was asked of any other host.
+"""
+
+import logging
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from bot.core import messages as m
+from bot.core.report import Phase
+from bot.io.metrics.profits import plain_profit, row_cents
+from tests.builders.browser.chromium import Page, chromium
+from tests.builders.browser.site import HOSTILE, STRIKES, Site, picture, site
+from tests.builders.io.pages import SECOND, TOKEN
+from venue.wire.names import Ticker
+
+WHOLE = "document.getElementById('uptime').textContent"
+"""What is drawn last."""
+
+RUNG = ".columns button"
+ORDERS = "document.querySelectorAll('table.stack tbody tr').length"
+PHASE = "document.getElementById('phase').textContent"
+FIRST_PICTURE_MS = 5_000
+"""Five times what is meant, for a machine that others use too."""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with chromium(tmp_path_factory.mktemp("chromium")) as started:
+        yield started
+
+
+@pytest.fixture
+def shown():
+    with site() as made:
+        yield made
+
+
+@pytest.fixture
+def page(browser, shown):
+    """A tab on the page, its first picture drawn; in the end it must not have complained."""
+    tab = browser.page()
+    tab.look(1280, 900)
+    yield opened(tab, shown)
+    spotless(tab, shown)
+
+
+def opened(tab: Page, shown: Site, query: str = "") -> Page:
+    tab.open(shown.url + query)
+    tab.wait(WHOLE)
+    return tab
+
+
+def spotless(tab: Page, shown: Site) -> None:
+    assert tab.complaints == []
+    assert [url for url in tab.requests if not url.startswith((shown.url, "about:"))] == []
+
+
+def focus_on(page: Page, text: str, most: int = 30) -> None:
+    """Press Tab until something with this text has the focus, as a person would."""
+    for _ in range(most):
+        page.press("Tab")
+        if text in page.focused():
+            return
+    raise AssertionError(f"Tab does not lead to {text!r}")
+
+
+# --- the picture ----------------------------------------------------------------------------------
+
+
+def test_the_first_picture_is_there_soon_after_navigation(page):
+    drawn_ms = page.value("performance.getEntriesByName('picture-drawn')[0].startTime")
+    assert drawn_ms < FIRST_PICTURE_MS
+
+
+def test_the_ladder_shows_curve_band_quotes_touch_and_holdings(page):
+    def count(selector: str) -> int:
+        return page.value(f"document.querySelectorAll('.ladder svg {selector}').length")
+
+    assert count("polyline.fair") == count("polygon.band") == 1
+    assert count("rect.band") == count("rect.hold") == 5
+    assert count("rect.order.bid") == count("rect.order.ask") == 5
+    assert count("line.touch") == 20
+
+
+def test_what_is_drawn_of_a_rung_is_said_in_words(page):
+    assert page.text(RUNG) == (
+        "175 USD billions, fair 91.5 plus or minus 0.8, own bid 88, own ask 95, others 87 to 96, "
+        "held −4, 2 orders"
+    )
+
+
+def test_the_worst_outcome_is_marked_and_every_outcome_is_there(page):
+    rows = "[...document.querySelectorAll('tr.worst')].map((row) => row.textContent)"
+    assert page.value(rows) == ["200 to 212.5 · worst20.0 %−$12.50"]
+    assert page.value("document.querySelectorAll('td > .bar').length") == 6
+
+
+def test_the_page_tells_profit_fills_budget_limits_and_the_log(page, shown):
+    line = '{"event": "gap", "level": "warning", "text": "for a test"}'
+    shown.tail.handle(logging.LogRecord("bot", logging.WARNING, "", 0, line, (), None))
+    page.wait("document.querySelector('#alerts .warning')")
+    assert page.text("#profit-line").startswith("realised $0.30 · settled $0.00 · open $0.41")
+    assert "26Q4" not in page.text("#fills tbody tr")
+    assert page.text("#fills tbody tr").endswith("200Bbid71474.0+3.00$0.01+2.50−1.00––quote bid")
+    assert page.text("#budget .gauge-text") == "320 of 400 tokens, 60 kept for cancels, " + (
+        "200 more a second"
+    )
+    assert "event loss · $90.83 of $100.00 · X-26Q4" in page.text("#limits .near")
+    assert page.text("#log .line").endswith("gaptext=for a test")
+
+
+def test_the_sources_of_profit_are_the_whole_cents_of_every_other_account(page, shown):
+    account = shown.report.profit
+    total = msgspec.structs.replace(
+        account.total,
+        profit_millicents=322_500,
+        spread_millicents=493_400,
+        adverse_millicents=-65_400,
+        drift_millicents=-18_500,
+        fees_cents=87,
+    )
+    account = msgspec.structs.replace(
+        account, total=total, realised_millicents=252_400, open_millicents=157_100
+    )
+    shown.report = msgspec.structs.replace(shown.report, profit=account)
+    page.wait("document.querySelector('#profit-table tbody').textContent.includes('4.93')")
+    cells = "[...document.querySelectorAll('#profit-table tbody tr')].map((row) => row.cells[1]"
+    told = page.value(f"{cells}.textContent)")
+    cents = row_cents(total)
+    assert told == ["$4.93", "−$0.65", "−$0.19", "−$0.87", "$3.22"]
+    assert cents["profit_cents"] == 322
+    assert cents["drift_cents"] == -19
+    assert page.text("#profit-line").startswith("realised $2.52 · settled $0.00 · open $1.57")
+    assert plain_profit(account)["open_cents"] == 157
+
+
+# --- choosing a rung ------------------------------------------------------------------------------
+
+
+def test_a_rung_is_chosen_by_mouse_and_its_orders_say_why_they_stand_there(page):
+    assert page.value(ORDERS) == 10
+    page.click(f"{RUNG}:nth-child(3)")
+    page.wait(f"{ORDERS} === 2")
+    reasons = page.value("[...document.querySelectorAll('td.words')].map((e) => e.textContent)")
+    assert "wanted here: level 1 of 1, 10 shares, on rung 212.5" in reasons
+    assert "12 (3–20)" in page.text("table.stack tbody")
+    page.click(f"{RUNG}:nth-child(3)")
+    page.wait(f"{ORDERS} === 10")
+
+
+def test_a_rung_is_chosen_by_keyboard_and_keeps_the_focus_while_pictures_come(page, shown):
+    focus_on(page, "175 USD billions")
+    page.press("ArrowRight", "ArrowRight", "End", "ArrowLeft", "Enter")
+    page.wait(f"{ORDERS} === 2")
+    assert page.text(".picked-line").startswith("225 USD billions")
+    shown.report = msgspec.structs.replace(shown.report, pnl_cents=4_321)
+    page.wait("document.getElementById('figures').textContent.includes('$43.21')")
+    assert page.focused().startswith("225 USD billions")
+    page.press(" ")
+    page.wait(f"{ORDERS} === 10")
+
+
+# --- the controls ---------------------------------------------------------------------------------
+
+
+def test_a_control_asks_once_by_mouse_and_tells_the_trader(page, shown):
+    page.click("[data-action=pause]")
+    page.wait("document.getElementById('ask').open")
+    assert page.text("#ask-head") == "Pause X?"
+    page.click("#token")
+    page.write("not the token")
+    page.click("#ask-yes")
+    page.wait("document.getElementById('ask-fault').textContent.includes('not the token')")
+    # The refusal is no fault of the page, but the browser logs every 401.
+    assert [each for each in page.complaints if "401" not in each] == []
+    page.complaints.clear()
+    assert shown.told.events == []
+    page.value("document.getElementById('token').value = ''")
+    page.write(TOKEN)
+    page.click("#ask-yes")
+    page.wait("!document.getElementById('ask').open")
+    assert shown.told.events == [m.PauseRequested("asked on the status page")]
+    shown.report = picture(Phase.PAUSED)
+    page.wait(f"{PHASE} === 'paused'")
+
+
+def test_a_control_asks_once_by_keyboard_and_gives_the_focus_back(page, shown):
+    focus_on(page, "Flatten")
+    page.press("Enter")
+    page.wait("document.getElementById('ask').open")
+    assert page.focused() == "token"
+    page.write(TOKEN)
+    page.press("Tab")
+    page.value("document.activeElement.select()")
+    page.write("the market is mad")
+    page.press("Tab", "Tab", "Enter")
+    page.wait("!document.getElementById('ask').open")
+    assert shown.told.events == [m.FlattenRequested("the market is mad")]
+    assert page.focused() == "Flatten"
+
+
+def test_escape_and_going_back_ask_for_nothing(page, shown):
+    focus_on(page, "Cancel all")
+    page.press("Enter")
+    page.wait("document.getElementById('ask').open")
+    page.press("Escape")
+    page.wait("!document.getElementById('ask').open")
+    assert page.focused() == "Cancel all"
+    page.click("[data-action=reset]")
+    page.click("#ask-no")
+    page.wait("!document.getElementById('ask').open")
+    assert shown.told.events == []
+
+
+# --- what comes from elsewhere --------------------------------------------------------------------
+
+
+def test_what_the_venue_names_is_text_and_never_markup(page, shown):
+    shown.report = picture(reason=HOSTILE, title=HOSTILE, findings=(f"x: {HOSTILE}",))
+    page.wait("!document.getElementById('findings').hidden")
+    opened(page, shown)
+    page.wait("document.querySelector('table.stack td')")
+    made = "document.images.length + document.querySelectorAll('b:not(.line b)').length"
+    assert page.value(made) == 0
+    assert HOSTILE in page.text("table.stack")
+    assert HOSTILE in page.text("#finding-list")
+
+
+def test_a_bot_that_decides_no_more_does_not_look_alive(page, shown):
+    shown.age_ns = 9 * SECOND
+    page.wait("document.body.classList.contains('stale')")
+    assert "not live" in page.text("#age")
+    assert "no decision for 9000 ms" in page.text("#health")
+
+
+def test_another_series_is_chosen_in_the_header(browser):
+    with site("Y") as shown:
+        tab = opened(browser.page(), shown)
+        assert tab.text("#series") == "X"
+        tab.value("document.getElementById('chooser').focus()")
+        tab.value("document.getElementById('chooser').value = 'Y'")
+        tab.value("document.getElementById('chooser').dispatchEvent(new Event('change'))")
+        tab.wait("document.getElementById('series').textContent === 'Y'")
+        spotless(tab, shown)
+
+
+# --- for everybody --------------------------------------------------------------------------------
+
+CONTRAST = """(() => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = (colour) => parts(colour).slice(0, 3).map((c) => c / 255)
+    .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, index) => sum + c * [0.2126, 0.7152, 0.0722][index], 0);
+  const under = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if ((parts(colour)[3] ?? 1) === 1) return colour;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  const poor = [];
+  const read = 'h1, h2, p, dt, dd, th, td, caption, a, button';
+  for (const element of document.querySelectorAll(read)) {
+    if (element.closest('.columns') || !element.textContent.trim()) continue;
+    const [one, other] = [light(getComputedStyle(element).color), light(under(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) poor.push(`${element.tagName} ${element.className} ${ratio.toFixed(2)}`);
+  }
+  return poor;
+})()"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_it_fits_a_phone_and_a_desk_and_can_be_read_by_day_and_by_night(
+    browser, shown, width, dark
+):
+    tab = browser.page()
+    tab.look(width, 740, dark=dark)
+    opened(tab, shown)
+    assert tab.value("document.documentElement.scrollWidth") == width
+    assert tab.value(CONTRAST) == []
+    ground = tab.value("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, ground[4:-1].split(","))) < 150) == dark
+    spotless(tab, shown)
+
+
+OVERLAPS = """((inner) => {
+  const boxes = [...document.querySelectorAll(inner)].map((each) => each.getBoundingClientRect());
+  return boxes.filter((one, index) => boxes.slice(index + 1).some((other) =>
+    one.left < other.right && other.left < one.right && one.top < other.bottom
+    && other.top < one.bottom)).length;
+})"""
+"""How many of the elements that fit a selector lie on a later one."""
+
+
+@pytest.mark.parametrize("width", [360, 390, 1280])
+def test_no_strike_lies_on_another_and_no_bar_on_its_figure(browser, shown, width):
+    (event,) = shown.report.events
+    rungs = tuple(
+        replace(each, strike_text=f"{200 + 6.25 * number} USD billions")
+        for number, each in enumerate(event.rungs * 2)
+    )
+    cents = (9_034, 400, -1_250, -300, 150, 7_700, 20, 99_999, -99_999, 0, 5)
+    event = replace(event, rungs=rungs, outcome_cents=cents)
+    shown.report = replace(shown.report, events=(event,))
+    tab = browser.page()
+    tab.look(width, 740)
+    opened(tab, shown)
+    tab.wait("document.querySelectorAll('svg text.strike').length > 1")
+    assert tab.value(f"{OVERLAPS}('svg text.strike')") == 0
+    assert tab.value(f"{OVERLAPS}('td > .over, td > .bar')") == 0
+    spotless(tab, shown)
+
+
+def test_a_screen_reader_finds_landmarks_headings_captions_and_named_controls(page):
+    nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+    named = [
+        (each["role"]["value"], each.get("name", {}).get("value", ""))
+        for each in nodes
+        if not each.get("ignored") and "role" in each
+    ]
+    roles = [role for role, _ in named]
+    for landmark in ("banner", "main", "contentinfo"):
+        assert roles.count(landmark) == 1
+    speaking = ("button", "table", "region", "meter", "image", "toolbar", "link", "combobox")
+    assert [each for each in named if each[0] in speaking and not each[1].strip()] == []
+    buttons = {name for role, name in named if role == "button"}
+    assert {"Pause", "Resume", "Flatten", "Cancel all", "Reset breaker"} <= buttons
+    assert sum(name.startswith(STRIKES) for name in buttons) == 5
+    captions = "[...document.querySelectorAll('table')].map((each) => each.caption.textContent)"
+    assert all(page.value(captions))
+
+
+def test_a_change_is_announced_once_and_figures_are_not(page, shown):
+    assert page.text("#told") == ""
+    shown.report = msgspec.structs.replace(shown.report, pnl_cents=5, series_ticker=Ticker("X"))
+    page.wait("document.getElementById('figures').textContent.includes('$0.05')")
+    assert page.text("#told") == ""
+    shown.report = picture(Phase.PAUSED)
+    page.wait("document.getElementById('told').textContent.startsWith('paused')")

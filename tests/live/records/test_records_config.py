@@ -1,0 +1,281 @@
+"""Claims about the sections `records` and `notices`, and the command that states a day."""
+
+import csv
+import datetime
+import errno
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.main import app
+from bot.cli.sidecars import sidecars_of
+from bot.config.bot_config import ConfigFault, finish, read_draft
+from bot.io.notices import Form, Notices, What
+from bot.io.secret import SecretFault
+from bot.records.database import Address, Sqlite
+from bot.records.recorder import Recorder
+from bot.records.rows import AccountRow, account_of
+from bot.records.store import Store
+from tests.builders.records.days import Days
+
+BASE = """\
+name: acme
+series: ACME-VAL
+venue:
+  base_url: http://127.0.0.1:1/v1
+  key_file: key
+strategy:
+  name: fixed_spread
+risk:
+  series_loss_cents: 200000
+  rung_position_qty: 300
+  order_qty: 100
+"""
+
+
+def written(folder: Path, text: str = "") -> Path:
+    path = folder / "acme.yaml"
+    path.write_text(BASE + text)
+    return path
+
+
+def faults(folder: Path, text: str) -> str:
+    with pytest.raises(ConfigFault) as caught:
+        finish(read_draft(written(folder, text)))
+    return str(caught.value)
+
+
+def test_fills_are_kept_in_the_state_directory_and_nobody_is_told_unless_it_is_asked_for(tmp_path):
+    config = finish(read_draft(written(tmp_path)))
+    assert (config.records.keep, config.records.file, config.records.address) == (True, None, None)
+    (recorder,) = sidecars_of(config, tmp_path)
+    assert isinstance(recorder, Recorder)
+    assert recorder._series == "ACME-VAL"
+
+
+@pytest.mark.parametrize(("events", "sums_up"), [("[stop]", False), ("[daily_summary]", True)])
+def test_a_day_is_summed_up_only_where_a_receiver_wants_it(tmp_path, events, sums_up):
+    (tmp_path / "hook").write_text("https://hooks.example/T0/s3cret\n")
+    text = f"notices:\n  - url_file: hook\n    events: {events}\n"
+    found = sidecars_of(finish(read_draft(written(tmp_path, text))), tmp_path)
+    (recorder,) = [each for each in found if isinstance(each, Recorder)]
+    assert (recorder._summary is not None) == sums_up
+
+
+def test_a_postgres_is_named_by_its_address_and_its_password_by_a_file(tmp_path, monkeypatch):
+    (tmp_path / "pw").write_text("hunter2\n")
+    text = "records:\n  postgres_url: postgresql://keeper@localhost/books\n"
+    text += "  postgres_password_file: pw\n  keep_days: 30\n"
+    config = finish(read_draft(written(tmp_path, text)))
+    assert config.records.address == Address("localhost", 5432, "keeper", "books", tls=False)
+    assert config.records.keep_days == 30
+    (recorder,) = sidecars_of(config, tmp_path)
+    assert [secret.reveal() for secret in recorder.secrets] == ["hunter2"]
+    assert "hunter2" not in repr(config)
+
+
+def test_beyond_loopback_a_postgres_must_show_a_certificate(tmp_path):
+    text = "records:\n  postgres_url: postgresql://keeper@db.example:6432/books\n"
+    address = finish(read_draft(written(tmp_path, text))).records.address
+    assert address == Address("db.example", 6432, "keeper", "books", tls=True)
+
+
+def test_receivers_are_named_by_a_file_or_a_variable(tmp_path, monkeypatch):
+    (tmp_path / "hook").write_text("https://hooks.example/T0/s3cret\n")
+    monkeypatch.setenv("PAGER_HOOK", "http://127.0.0.1:9/x?token=s3cret")
+    text = "records:\n  keep: false\nnotices:\n  - url_file: hook\n    form: slack\n"
+    text += "    events: [breaker, stop]\n  - url_env: PAGER_HOOK\n    per_minute: 2\n"
+    config = finish(read_draft(written(tmp_path, text)))
+    (notices,) = sidecars_of(config, tmp_path)
+    assert isinstance(notices, Notices)
+    slack, pager = notices._targets
+    assert (slack.form, slack.what) == (Form.SLACK, {What.BREAKER, What.STOP})
+    assert (pager.form, pager.what, pager.per_minute) == (Form.JSON, set(What), 2)
+    assert "s3cret" not in repr((config, notices._targets))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "notices:\n  - url_env: NO_HOOK\n",
+            "environment variable NO_HOOK: not set; export it, or ",
+        ),
+        ("notices:\n  - url_file: no-hook\n", "no-hook: cannot be read"),
+        (
+            "records:\n  postgres_url: postgresql://keeper@localhost/books\n"
+            "  postgres_password_env: NO_PASSWORD\n",
+            "environment variable NO_PASSWORD: not set; export it, or name a file instead",
+        ),
+    ],
+)
+def test_a_check_refuses_an_address_or_a_password_that_a_run_would_not_find(tmp_path, text, said):
+    done = CliRunner().invoke(app, ["check", str(written(tmp_path, text))])
+    assert done.exit_code == 3
+    assert said in done.stderr
+    assert "key_file" not in done.stderr
+
+
+@pytest.mark.parametrize("address", ["ftp://x/y", "http://hooks.example/plain", "nonsense"])
+def test_an_address_that_is_none_to_send_to_is_refused_without_showing_it(tmp_path, address):
+    (tmp_path / "hook").write_text(address)
+    config = finish(read_draft(written(tmp_path, "notices:\n  - url_file: hook\n")))
+    with pytest.raises(SecretFault, match="not the address of a webhook") as caught:
+        sidecars_of(config, tmp_path)
+    assert address not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("records:\n  postgres_url: postgresql://u:hunter2@h/d\n", "a password has no place here"),
+        ("records:\n  postgres_url: mysql://u@h/d\n", "accepted: postgresql://"),
+        ("records:\n  postgres_url: postgresql://u@h\n", "accepted: postgresql://"),
+        ("records:\n  postgres_url: postgresql://u@h/d?sslmode=disable\n", "no query"),
+        ("records:\n  postgres_url: postgresql://u@h/d\n  file: x\n", "not both"),
+        ("records:\n  postgres_password_file: pw\n", "only with postgres_url"),
+        ("records:\n  file: .\n", "records.file: '.' is a folder; accepted: the path of a file"),
+        ("records:\n  keep_days: 1\n", "records.keep_days: '1'; accepted: a whole number"),
+        ("records:\n  kept: true\n", "did you mean keep?"),
+        ("notices:\n  - form: slack\n", "exactly one of url_file and url_env"),
+        ("notices:\n  - url_file: a\n    url_env: B\n", "exactly one of url_file and url_env"),
+        ("notices:\n  - url_env: https://hooks.example/s\n", "not the name of a variable"),
+        ("notices:\n  - url_file: a\n    events: [brakes]\n", "notices.0.events"),
+        ("notices:\n  - url_file: a\n    events: []\n", "at least one"),
+        ("notices:\n" + "  - url_file: a\n" * 5, "4 receivers at most"),
+    ],
+)
+def test_what_is_wrong_is_told_by_its_place_and_no_secret_with_it(tmp_path, text, said):
+    told = faults(tmp_path, text)
+    assert said in told
+    assert "hunter2" not in told
+
+
+# --- bot statement --------------------------------------------------------------------------------
+
+
+def stated(folder: Path, *arguments: str):
+    command = ["statement", str(written(folder)), "--state-dir", str(folder), *arguments]
+    return CliRunner().invoke(app, command)
+
+
+@pytest.fixture(autouse=True)
+def the_day_after(monkeypatch) -> None:
+    """It is the day after the one that was lived, whatever the clock says."""
+    monkeypatch.setattr("bot.cli.statement.today", lambda: datetime.date(2026, 11, 21))
+
+
+@pytest.fixture
+def lived(tmp_path) -> Days:
+    """A day of trading in the records of a state directory."""
+    store = Store(lambda: Sqlite(tmp_path / "records.sqlite3"), "acme")
+    days = Days(3, store)
+    days.live(40, 60)
+    store.close()
+    return days
+
+
+def test_a_day_is_stated_as_text_json_csv_and_a_page(tmp_path, lived):
+    files = ["--csv", str(tmp_path / "d.csv"), "--html", str(tmp_path / "d.html")]
+    done = stated(tmp_path, "--day", "2026-11-20", *files)
+    assert done.exit_code == 0, done.output
+    assert "the statement closes" in done.stdout
+    told = json.loads(stated(tmp_path, "--day", "2026-11-20", "--json").stdout)
+    assert told["closes"]
+    assert len(told["fills"]) == len(lived.fills)
+    total = told["total"]
+    parts = total["spread_cents"] + total["adverse_cents"] + total["drift_cents"]
+    assert total["profit_cents"] == parts - total["fees_cents"]
+    with (tmp_path / "d.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert sum(row["kind"] == "fill" for row in rows) == len(lived.fills)
+    page = (tmp_path / "d.html").read_text()
+    assert page.count("<svg") == 3
+    assert "http://" not in page
+    assert "https://" not in page
+
+
+@pytest.fixture
+def mounted_read_only(monkeypatch) -> None:
+    """Nothing can be opened to be written to, as on a file system that is mounted read-only."""
+    real_open, real_statvfs = os.open, os.statvfs
+
+    def opened(path: object, flags: int, mode: int = 0o777) -> int:
+        if flags & (os.O_RDWR | os.O_WRONLY | os.O_CREAT):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return real_open(path, flags, mode)
+
+    def told(path: object) -> SimpleNamespace:
+        return SimpleNamespace(f_flag=real_statvfs(path).f_flag | os.ST_RDONLY)
+
+    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "statvfs", told)
+
+
+def test_a_day_is_stated_from_a_read_only_place_and_nothing_is_made_there(
+    tmp_path, lived, mounted_read_only
+):
+    there = sorted(path.name for path in tmp_path.iterdir())
+    done = stated(tmp_path, "--day", "2026-11-20")
+    assert done.exit_code == 0, done.output
+    assert "the statement closes" in done.stdout
+    assert sorted({path.name for path in tmp_path.iterdir()} - {"acme.yaml"}) == there
+
+
+def test_a_day_that_does_not_close_ends_with_3_and_says_why(tmp_path, lived):
+    database = Sqlite(tmp_path / "records.sqlite3")
+    database.run("DELETE FROM fills WHERE fill_id = 'f4'")
+    database.close()
+    done = stated(tmp_path, "--day", "2026-11-20")
+    assert done.exit_code == 3
+    assert "THE STATEMENT DOES NOT CLOSE" in done.stdout
+    assert "FAIL cash" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--day", "yesterday"), 2, "a day such as 2026-11-20"),
+        (("--day", "2026-11-22"), 2, "still to come; accepted: up to 2026-11-21, today"),
+        (("--day", "0001-01-01"), 2, "accepted: 1970-01-01 up to 2026-11-21, today"),
+        (("--day", "1970-01-01"), 3, "no records"),
+        (("--day", "2020-01-01"), 3, "no records"),
+        (("--day", "2026-11-20", "--account", "elsewhere"), 3, "no records of 'elsewhere'"),
+        (("--day", "2026-11-20", "--csv", "/nowhere/x"), 2, "No such file"),
+    ],
+)
+def test_what_cannot_be_stated_is_told(tmp_path, lived, arguments, code, said):
+    done = stated(tmp_path, *arguments)
+    assert done.exit_code == code
+    assert said in done.output
+
+
+def test_where_one_of_two_files_has_no_place_neither_is_written(tmp_path, lived):
+    table = tmp_path / "d.csv"
+    done = stated(tmp_path, "--csv", str(table), "--html", "/nowhere/d.html")
+    assert done.exit_code == 2
+    assert "/nowhere/d.html" in done.output
+    assert not table.exists()
+
+
+def test_where_no_records_are_kept_none_are_made(tmp_path):
+    assert stated(tmp_path).exit_code == 3
+    assert not (tmp_path / "records.sqlite3").exists()
+
+
+def test_a_day_with_several_accounts_says_so(tmp_path, lived):
+    store = Store(lambda: Sqlite(tmp_path / "records.sqlite3"), "acme")
+    other = AccountRow(account_of("acme", "run x"), "acme", "run x", lived.now_ns - 10)
+    from bot.records.rows import BalanceRow, Batch
+
+    balance = BalanceRow(lived.now_ns, lived.now_ns, 5)
+    store.write([Batch(other, balances=[balance])], None)
+    store.close()
+    done = stated(tmp_path, "--day", "2026-11-20")
+    assert "acme, run x" in done.stdout
+    assert "1 more account has records" in done.stdout
+    assert "acme, here" in stated(tmp_path, "--day", "2026-11-20", "--account", "here").stdout

@@ -1,0 +1,99 @@
+"""Claims about the day that a child process sums up: what it says, and that it leaves nothing."""
+
+import asyncio
+import datetime
+import os
+import time
+
+import pytest
+
+from bot.io.secret import Secret
+from bot.records.daily_summary import DailySummary, StorePlace, SummaryRequest, store_at
+from bot.records.database import Address, Sqlite, StoreFault
+from bot.records.day import gather
+from bot.records.output import summary_line
+from bot.records.statement import state
+from bot.records.store import Store
+from tests.builders.records.receiver import until
+from tests.builders.records.servers import PASSWORD
+from tests.live.records.test_records_recorder import BOOK, Site
+
+pytestmark = pytest.mark.anyio
+DAY = datetime.date(2026, 11, 20)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def recorded(tmp_path) -> tuple[StorePlace, int]:
+    """Records with a fill, and the number of their account."""
+    site = Site(tmp_path)
+    site.traded(1)
+    await site.recorder.poll_once()
+    await site.recorder.on_run_end()
+    store = Store(lambda: Sqlite(site.path), BOOK)
+    (account,) = store.accounts()
+    store.close()
+    return StorePlace(BOOK, site.path), account.account
+
+
+def children() -> set[int]:
+    """The processes that this one has begun and that are not over."""
+    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+        return {int(each) for each in file.read().split()}
+
+
+async def test_a_child_computes_the_same_line_as_the_records_read_here(tmp_path):
+    place, account = await recorded(tmp_path)
+    store = store_at(place, None)
+    (row,) = store.accounts()
+    here = summary_line(state(gather(store, row, DAY, time.time_ns())))
+    store.close()
+    line = await DailySummary(place).summary_of(account, DAY)
+    assert line.startswith("2026-11-20: profit ")
+    assert line == here
+
+
+async def test_what_the_child_cannot_state_is_a_fault_with_its_words(tmp_path):
+    place, account = await recorded(tmp_path)
+    with pytest.raises(StoreFault, match=f"was not stated: acme has no account {account + 1}"):
+        await DailySummary(place).summary_of(account + 1, DAY)
+
+
+async def test_one_that_takes_too_long_is_ended(tmp_path):
+    place, account = await recorded(tmp_path)
+    before = children()
+    with pytest.raises(StoreFault, match=r"was not stated in 0\.01 s"):
+        await DailySummary(place, timeout_s=0.01).summary_of(account, DAY)
+    assert children() == before
+
+
+async def test_a_run_that_ends_meanwhile_leaves_no_child(tmp_path):
+    place, account = await recorded(tmp_path)
+    summary, before = DailySummary(place), children()
+    task = asyncio.create_task(summary.summary_of(account, DAY))
+    await until(lambda: children() != before)
+    task.cancel()
+    await asyncio.wait([task])
+    await summary.cancel()
+    assert children() == before
+
+
+async def test_the_password_goes_to_the_child_by_its_standard_input_alone(tmp_path, monkeypatch):
+    begun: list[tuple] = []
+    begin = asyncio.create_subprocess_exec
+
+    async def seen(*arguments, **options):
+        begun.append((arguments, options))
+        return await begin(*arguments, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", seen)
+    nowhere = Address(str(tmp_path), 1, "u", "d", tls=False)
+    place = StorePlace(BOOK, tmp_path / "none", nowhere)
+    with pytest.raises(StoreFault) as fault:
+        await DailySummary(place, Secret(PASSWORD)).summary_of(1, DAY)
+    assert len(begun) == 1
+    assert PASSWORD not in repr(begun) + str(fault.value)
+    assert PASSWORD not in repr(SummaryRequest(place, PASSWORD, 1, DAY))

@@ -1,0 +1,282 @@
+"""Claims about notices: told once, in good time, to receivers of all kinds, never in the way."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.core import messages as m
+from bot.io.notices import QUEUE_MAX, Courier, Form, Notices, Target, Times, What
+from bot.io.secret import Secret
+from tests.builders.io.samples import report
+from tests.builders.records.receiver import Receiver, until
+from tests.builders.records.servers import free_port
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import ClientOrderId, OrderId
+
+pytestmark = pytest.mark.anyio
+QUICK = Times(
+    attempt_s=0.3, backoff_min_s=0.02, backoff_max_s=0.1, patience_max_s=0.5, give_up_s=0.5
+)
+EVERYTHING = frozenset(What)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def notices(
+    url: str,
+    form: Form = Form.JSON,
+    what: frozenset[What] = EVERYTHING,
+    per_minute: int = 60,
+    repeat_s: int = 900,
+    times: Times = QUICK,
+) -> Notices:
+    """Notices to one receiver, by an impatient courier."""
+    target = Target(Secret(url), form, what, per_minute, repeat_s)
+    made = Notices("acme", [target], [Courier(target.address, per_minute, times)])
+    made.on_run_start(report, time.time_ns)
+    return made
+
+
+@asynccontextmanager
+async def going(made: Notices) -> AsyncIterator[None]:
+    """Its task runs meanwhile."""
+    task = asyncio.create_task(made.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        await made.on_run_end()
+
+
+def note(name: str, text: str = "why", level: str = "error") -> m.Noted:
+    return m.Noted(level, name, {"text": text})
+
+
+@pytest.mark.parametrize(
+    ("effect", "event", "text", "resolved"),
+    [
+        (m.Latched("loss 5 > 4"), "breaker", "loss 5 > 4", False),
+        (note("latched", "the reaper"), "latch", "the reaper", False),
+        (note("latched_cleared"), "latch", "latched: over", True),
+        (m.Noted("info", "stopping", {"reason": "SIGTERM"}), "stop", "SIGTERM", False),
+        (m.DrainComplete((), ()), "stop", "stopped, nothing rests", True),
+        (
+            m.DrainComplete((), (), unshown=True),
+            "stop",
+            "stopped, and no list shows that nothing rests",
+            False,
+        ),
+        (
+            m.DrainComplete((OrderId("17"),), (ClientOrderId("a-1"),)),
+            "stop",
+            "stopped with orders left: 17, a-1",
+            False,
+        ),
+        (note("foreign_orders"), "foreign_orders", "why", False),
+        (note("unknown_old", "no answer: a-1"), "unknown_order", "no answer: a-1", False),
+        (note("unknown_old_cleared"), "unknown_order", "unknown_old: over", True),
+        (note("key_refused", "401"), "key_refused", "401", False),
+        (note("read_key_refused", "403"), "key_refused", "403", False),
+    ],
+)
+async def test_what_happens_is_told(effect, event, text, resolved):
+    async with Receiver().listening() as receiver:
+        made = notices(receiver.url)
+        async with going(made):
+            made.did(effect, 10 * NS_PER_SECOND)
+            await receiver.until(lambda: bool(receiver.got))
+    assert receiver.got == [
+        {
+            "event": event,
+            "bot": "acme",
+            "series": "X",
+            "at": "1970-01-01T00:00:10.000000000Z",
+            "text": text,
+            "resolved": resolved,
+            "repeats": 0,
+        }
+    ]
+    assert made.counts.fates["sent"] == 1
+
+
+@pytest.mark.parametrize(("count", "more"), [(50, ""), (52, " and 2 more")])
+async def test_the_orders_that_a_run_leaves_are_named_whole_and_the_rest_counted(count, more):
+    left = tuple(OrderId(f"{10**19 + number}") for number in range(count))
+    async with Receiver().listening() as receiver:
+        made = notices(receiver.url)
+        async with going(made):
+            made.did(m.DrainComplete(left, ()), 0)
+            await receiver.until(lambda: bool(receiver.got))
+    named = ", ".join(left[:50])
+    assert [got["text"] for got in receiver.got] == [f"stopped with orders left: {named}{more}"]
+
+
+async def test_what_nobody_asked_for_is_not_told():
+    async with Receiver().listening() as receiver:
+        made = notices(receiver.url, what=frozenset({What.STOP}))
+        async with going(made):
+            for effect in (m.Latched("x"), note("news"), note("shadow_quotes"), m.WakeAt(1)):
+                made.did(effect, 0)
+            made.notify(What.STOP, "now", 0)
+            await receiver.until(lambda: bool(receiver.got))
+    assert [got["text"] for got in receiver.got] == ["now"]
+
+
+async def test_a_receiver_like_slack_gets_one_text_with_its_own_signs_escaped():
+    async with Receiver().listening() as receiver:
+        made = notices(receiver.url, Form.SLACK)
+        async with going(made):
+            made.did(m.Latched("<!channel> a & b\x1b[31m"), 0)
+            await receiver.until(lambda: bool(receiver.got))
+    (got,) = receiver.got
+    assert list(got) == ["text"]
+    assert got["text"].startswith("*acme* X breaker: &lt;!channel&gt; a &amp; b")
+    assert "\x1b" not in got["text"]
+
+
+async def test_the_same_again_is_counted_and_told_once_it_is_news_again():
+    async with Receiver().listening() as receiver:
+        made = notices(receiver.url, repeat_s=60)
+        async with going(made):
+            for second, names in ((0, "a1"), (10, "b2"), (59, "c3"), (61, "d4")):
+                made.did(note("unknown_old", f"for {second} s: 0123abcd-{names}99"),
+                         second * NS_PER_SECOND)  # fmt: skip
+            made.did(note("foreign_orders"), 61 * NS_PER_SECOND)
+            await receiver.until(lambda: len(receiver.got) == 3)
+    told = [(got["event"], got["repeats"]) for got in receiver.got]
+    assert told == [("unknown_order", 0), ("unknown_order", 2), ("foreign_orders", 0)]
+    assert made.counts.fates == {"sent": 3, "repeated": 2, "dropped": 0, "lost": 0}
+
+
+async def test_no_more_leave_in_a_minute_than_are_wanted_and_none_is_lost_for_it():
+    async with Receiver().listening() as receiver:
+        made = notices(receiver.url, per_minute=2)
+        async with going(made):
+            for name in ("foreign_orders", "key_refused", "unknown_old", "latched"):
+                made.did(note(name), 0)
+            await receiver.until(lambda: len(receiver.got) == 2)
+            await asyncio.sleep(0.1)
+            assert len(receiver.got) == 2
+    # At the end of the run the rest is told at once.
+    assert len(receiver.got) == 4
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [(503, {}), (500, {}), (429, {"Retry-After": "0"}), (429, {"Retry-After": "²"}), None],
+)
+async def test_a_receiver_that_refuses_or_hangs_is_tried_again_until_it_takes(refusal):
+    async with Receiver().listening() as receiver:
+        receiver.script = [refusal, refusal]
+        made = notices(receiver.url, times=Times(attempt_s=0.2, backoff_min_s=0.02))
+        async with going(made):
+            made.did(m.Latched("x"), 0)
+            await receiver.until(lambda: bool(receiver.got))
+    assert len(receiver.times) == 3
+    assert made.counts.fates["sent"] == 1
+
+
+async def test_a_receiver_that_asks_for_patience_gets_it():
+    async with Receiver().listening() as receiver:
+        receiver.script = [(429, {"Retry-After": "1"})]
+        made = notices(receiver.url, times=Times(backoff_min_s=0.01, patience_max_s=0.4))
+        async with going(made):
+            made.did(m.Latched("x"), 0)
+            await receiver.until(lambda: bool(receiver.got))
+    waited_s = receiver.times[1] - receiver.times[0]
+    assert waited_s >= 0.4, "a second was asked for, and the most patience there is was given"
+
+
+@pytest.mark.parametrize("status", [301, 400, 404, 410])
+async def test_a_receiver_that_wants_none_of_it_is_not_asked_twice(status):
+    async with Receiver().listening() as receiver:
+        receiver.script = [(status, {"Location": "http://127.0.0.1:9/"})]
+        made = notices(receiver.url)
+        async with going(made):
+            made.did(m.Latched("x"), 0)
+            made.did(note("foreign_orders"), 0)
+            await receiver.until(lambda: bool(receiver.got))
+    assert [got["event"] for got in receiver.got] == ["foreign_orders"]
+    assert made.counts.fates["lost"] == 1
+
+
+async def test_one_that_is_never_taken_is_given_up_and_told_once_without_the_address():
+    made = notices(f"http://127.0.0.1:{free_port()}/hook/s3cret")
+    with capture_logs() as logs:
+        async with going(made):
+            made.did(m.Latched("x"), 0)
+            made.did(note("foreign_orders"), 0)
+            await until(lambda: made.counts.fates["lost"] == 2)
+    told = [entry for entry in logs if entry["event"] == "notice_not_taken"]
+    assert [entry["why"] for entry in told] == ["ConnectError"]
+    assert "s3cret" not in str(logs)
+    assert "s3cret" not in repr(made._targets)
+
+
+async def test_telling_takes_no_time_while_nobody_listens_and_memory_is_bounded():
+    async with Receiver().listening() as receiver:
+        receiver.script = [None] * 10
+        made = notices(receiver.url, repeat_s=0, times=Times())
+        task = asyncio.create_task(made.run())
+        made.did(m.Latched("x"), 0)
+        await asyncio.sleep(0.05)
+        begun = time.process_time()
+        for number in range(5_000):
+            made.did(note("foreign_orders", f"order {number}"), number)
+        spent_s = time.process_time() - begun
+        waiting = sum(len(courier) for courier in made._couriers)
+        task.cancel()
+        await asyncio.wait([task])
+    assert waiting == QUEUE_MAX
+    assert made.counts.fates["dropped"] == 5_001 - QUEUE_MAX
+    assert len(made._last) <= 256
+    assert spent_s < 5, "a millisecond each at the very most"
+
+
+async def test_the_end_of_a_run_waits_for_a_receiver_only_so_long(monkeypatch):
+    monkeypatch.setattr("bot.io.notices.FINISH_S", 0.2)
+    async with Receiver().listening() as receiver:
+        receiver.script = [None]
+        made = notices(receiver.url, times=Times())
+        made.did(m.Latched("x"), 0)
+        begun = time.monotonic()
+        await made.on_run_end()
+        assert time.monotonic() - begun < 5
+
+
+async def test_what_was_not_told_when_the_run_ended_is_told_at_its_end():
+    async with Receiver().listening() as receiver:
+        made = notices(receiver.url)
+        made.did(m.DrainComplete((), ()), 0)
+        await made.on_run_end()
+    assert [got["text"] for got in receiver.got] == ["stopped, nothing rests"]
+
+
+async def test_a_courier_survives_whatever_goes_wrong_with_one_notice(monkeypatch):
+    async with Receiver().listening() as receiver:
+        courier = Courier(Secret(receiver.url), 60, QUICK)
+        fates: list[str] = []
+        courier.count = fates.append
+        plain_try = courier._try
+
+        async def broken(notice: bytes) -> tuple[str, float | None]:
+            if notice == b"1":
+                raise RuntimeError("a bug")
+            return await plain_try(notice)
+
+        monkeypatch.setattr(courier, "_try", broken)
+        courier.offer(b"1")
+        courier.offer(b"2")
+        await courier.deliver_all()
+        await courier.close()
+    assert fates == ["lost", "sent"]

@@ -1,0 +1,400 @@
+"""Claims about `bot backtest`: what it prints, and how it ends."""
+
+import errno
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.main import app
+from bot.io.state import atomic_file as whole
+from bot.lab.evaluate import timeout as patience
+from tests.builders.backtest.made import book, configured, trade, written
+from tests.builders.speaks import SPEAKS
+
+RECORDS = [
+    *[book(second / 2, [[40, 30]], [[60, 50]]) for second in range(40)],
+    trade(21, 38, 5, "no"),
+    book(22, [[40, 30]], [[60, 50]]),
+]
+
+# The second answer of all is somebody's Ctrl-C, in this process or in the one that began it.
+INTERRUPTS = """
+import contextlib
+import os
+import signal
+
+from bot.strategy.api import Strategy
+
+CALLS = []
+
+
+class Stops(Strategy):
+    name = "stops"
+
+    def quote(self, view):
+        CALLS.append(view)
+        if len(CALLS) == 2:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir({once!r})
+                os.kill(os.{whose}(), signal.SIGINT)
+        return {{}}
+
+
+STRATEGY = Stops
+"""
+
+
+def write_interrupting(folder: Path, whose: str) -> None:
+    """Write `stops.py`. whose: `getpid`, or `getppid` where the play has a process of its own."""
+    once = str(folder / "once")
+    (folder / "stops.py").write_text(INTERRUPTS.format(once=once, whose=whose))
+
+
+# The process that began this one is told to end, as a supervisor does.
+TERMINATES = """
+import os
+import signal
+
+from bot.strategy.api import Strategy
+
+
+class Terminates(Strategy):
+    name = "terminates"
+
+    def quote(self, view):
+        os.kill(os.getppid(), signal.SIGTERM)
+        return {}
+
+
+STRATEGY = Terminates
+"""
+
+# It is gone at once, as a process is that is out of memory.
+DIES = """
+import os
+
+from bot.strategy.api import Strategy
+
+
+class Dies(Strategy):
+    name = "dies"
+
+    def quote(self, view):
+        os._exit(1)
+
+
+STRATEGY = Dies
+"""
+
+PEEKS = """
+from bot.strategy.api import Strategy
+
+
+class Peeks(Strategy):
+    name = "lookahead_signs"
+
+    def quote(self, view):
+        open({path!r}).close()
+        return {{}}
+
+
+STRATEGY = Peeks
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A tape of twenty seconds."""
+    return written(tmp_path / "tape", RECORDS)
+
+
+def ran(folder, config, *options):
+    """The command's end."""
+    options = ("--data", str(folder), "--config", str(config), *options)
+    return CliRunner().invoke(app, ["backtest", *options])
+
+
+def timeless(told):
+    """An answer without what differs from one run of the same to the next."""
+    if isinstance(told, dict):
+        return {key: timeless(value) for key, value in told.items() if key != "cpu_s"}
+    return [timeless(each) for each in told] if isinstance(told, list) else told
+
+
+def test_all_readings_of_the_queue_stand_side_by_side_as_json(tmp_path, folder):
+    done = ran(folder, configured(tmp_path, "fixed_spread"), "--json")
+    assert done.exit_code == 0
+    told = json.loads(done.stdout)
+    assert told["whole"] is True
+    assert [row["bound"] for row in told["results"]] == ["pessimistic", "expected", "optimistic"]
+    assert all(row["settled"] == "outcome" for row in told["results"])
+
+
+def test_in_several_processes_every_figure_is_the_same_but_the_time_it_took(tmp_path, folder):
+    config = configured(tmp_path, "fixed_spread")
+    found = []
+    for jobs in ("1", "2"):
+        kept, page = tmp_path / f"{jobs}.json", tmp_path / f"{jobs}.html"
+        files = ("--save", str(kept), "--html", str(page))
+        done = ran(folder, config, "--jobs", jobs, "--faults", "0.2", "--json", *files)
+        assert done.exit_code == 0, done.stderr
+        told = [json.loads(done.stdout), json.loads(kept.read_text())]
+        assert page.stat().st_size
+        found.append(timeless(told))
+    assert [row["bound"] for row in found[0][0]["results"]] == [
+        "pessimistic",
+        "expected",
+        "optimistic",
+    ]
+    assert found[0] == found[1]
+
+
+def test_the_table_has_a_row_for_each_reading_and_says_what_the_tape_cannot_show(tmp_path, folder):
+    done = ran(folder, configured(tmp_path, "fixed_spread"))
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    read = [["tape", "pessimistic"], ["tape", "expected"], ["tape", "optimistic"]]
+    assert [line.split()[:2] for line in lines[1:4]] == read
+    assert "tape: replayed history does not react to us: no result about size" in lines
+
+
+def test_ctrl_c_ends_early_with_what_there_is_so_far(tmp_path, folder):
+    write_interrupting(tmp_path, "getpid")
+    done = ran(folder, configured(tmp_path, "./stops.py"), "--json")
+    assert done.exit_code == 4
+    told = json.loads(done.stdout)
+    assert told["whole"] is False
+    (row,) = told["results"]
+    assert not row["whole"]
+    assert 0 < row["records"] < len(RECORDS)
+
+
+@pytest.fixture
+def broken_off(tmp_path, folder):
+    """A backtest of which the last of three plays was never begun."""
+    write_interrupting(tmp_path, "getppid")
+    save, page = tmp_path / "kept.json", tmp_path / "page.html"
+    files = ("--save", str(save), "--html", str(page))
+    done = ran(folder, configured(tmp_path, "./stops.py"), "--jobs", "2", *files)
+    assert done.exit_code == 4, done.output
+    return done, save, page
+
+
+def test_a_backtest_of_which_plays_were_not_begun_does_not_look_whole(broken_off):
+    done, save, page = broken_off
+    assert re.search(r"^ended early: [12] of 3 runs had begun$", done.stdout, re.MULTILINE)
+    why = "the backtest was ended early: plays that it had not begun are missing"
+    assert why in page.read_text()
+    told = CliRunner().invoke(app, ["report", str(save)])
+    assert told.exit_code == 0
+    assert why in told.stdout
+    told = CliRunner().invoke(app, ["report", str(save), "--json"])
+    assert {each["damage"] for each in json.loads(told.stdout)["sessions"]} == {why}
+
+
+def test_what_a_strategy_prints_goes_to_stderr_and_not_into_the_answer(tmp_path, folder):
+    (tmp_path / "speaks.py").write_text(SPEAKS)
+    done = ran(folder, configured(tmp_path, "./speaks.py"), "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["whole"] is True
+    assert {"loaded", "asked"} <= set(done.stderr.splitlines())
+
+
+@pytest.mark.parametrize("guard", [(), ("--guard",)], ids=["plain", "guard"])
+def test_configuration_and_strategy_may_stand_in_the_folder_of_the_data(folder, guard):
+    (folder / "speaks.py").write_text(SPEAKS)
+    done = ran(folder, configured(folder, "./speaks.py"), "--json", *guard)
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["whole"] is True
+
+
+def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
+    path = folder / "tape.jsonl.gz"
+    (tmp_path / "lookahead_signs.py").write_text(PEEKS.format(path=str(path)))
+    done = ran(folder, configured(tmp_path, "./lookahead_signs.py"), "--json")
+    assert done.exit_code == 4
+    assert done.stdout == ""
+    assert f"no result: {path} was opened while the strategy ran" in done.stderr
+
+
+def test_a_strategy_that_opens_the_data_in_another_process_has_no_result(tmp_path, folder):
+    path = folder / "tape.jsonl.gz"
+    (tmp_path / "lookahead_signs.py").write_text(PEEKS.format(path=str(path)))
+    done = ran(folder, configured(tmp_path, "./lookahead_signs.py"), "--jobs", "2", "--json")
+    assert done.exit_code == 4
+    assert done.stdout == ""
+    assert f"no result: {path} was opened while the strategy ran" in done.stderr
+
+
+@pytest.mark.parametrize("options", [("--jobs", "2"), ("--guard",)], ids=["jobs", "guard"])
+def test_a_strategy_that_ends_another_process_has_no_result(tmp_path, folder, options):
+    (tmp_path / "dies.py").write_text(DIES)
+    done = ran(folder, configured(tmp_path, "./dies.py"), *options, "--json")
+    assert done.exit_code == 4
+    assert done.stdout == ""
+    assert "no result: a process died; is there enough memory for so many?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--latency", "fast"),
+            "--latency fast: want whole milliseconds, such as 30ms, or",
+        ),
+        (("--latency", "lognormal:x:1"), "--latency lognormal:x:1: want whole milliseconds"),
+        (("--latency", "fast"), "or empirical:FILE"),
+        (
+            ("--feed-latency", "1s"),
+            "--feed-latency 1s: want whole milliseconds, 0ms to 999999ms, such as 30ms",
+        ),
+        (("--read-lag", "-1ms"), "--read-lag -1ms: want whole milliseconds"),
+        (("--maker-fee", "7%"), "--maker-fee not a fee rate: '7%' (a decimal fraction of 0 to 1"),
+        (("--taker-fee", "2"), "--taker-fee not a fee rate: '2' (a decimal fraction of 0 to 1"),
+        (("--queue-model", "averse,bold"), "averse,bold: some of pessimistic, expected"),
+        (("--html", "nowhere/x.html"), "nowhere/x.html: no file can be written here"),
+        (("--html", "x" * 300), "x: no file can be written here: File name too long"),
+    ],
+)
+def test_an_option_that_cannot_be_ends_with_2(tmp_path, folder, options, said):
+    done = ran(folder, configured(tmp_path, "fixed_spread"), *options)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_one_file_named_for_two_things_ends_with_2_before_anything_is_played(tmp_path, folder):
+    config = configured(tmp_path, "fixed_spread")
+    both = str(tmp_path / "x")
+    done = ran(folder, config, "--html", both, "--save", both)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"{both}: named twice: one would overwrite the other" in done.stderr
+    before = config.read_bytes()
+    done = ran(folder, config, "--save", str(config))
+    assert (done.exit_code, done.stdout, config.read_bytes()) == (2, "", before)
+
+
+def test_where_the_disk_is_full_the_file_of_before_stands(tmp_path, folder, monkeypatch):
+    def full(_handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    kept = tmp_path / "kept.json"
+    kept.write_text("of before")
+    monkeypatch.setattr(whole.os, "fsync", full)
+    done = ran(folder, configured(tmp_path, "fixed_spread"), "--save", str(kept))
+    assert done.exit_code == 2
+    assert f"{kept}: No space left on device" in done.stderr
+    assert kept.read_text() == "of before"
+    assert [path for path in tmp_path.iterdir() if path.suffix == ".new"] == []
+
+
+def test_a_folder_that_cannot_be_looked_at_ends_with_2(tmp_path):
+    done = ran(tmp_path / ("x" * 300), configured(tmp_path, "fixed_spread"))
+    assert done.exit_code == 2
+    assert "x: File name too long" in done.stderr
+
+
+def test_a_folder_without_tapes_ends_with_2(tmp_path):
+    done = ran(tmp_path, configured(tmp_path, "fixed_spread"))
+    assert done.exit_code == 2
+    assert "no tape here" in done.stderr
+
+
+def test_the_first_records_alone_are_marked_at_the_last_middle(tmp_path, folder):
+    done = ran(folder, configured(tmp_path, "fixed_spread"), "--records", "10", "--json")
+    rows = json.loads(done.stdout)["results"]
+    assert [(row["records"], row["settled"]) for row in rows] == [(10, "mid")] * 3
+
+
+RAISES = """
+from bot.strategy.api import Strategy
+
+
+class Raises(Strategy):
+    name = "raises"
+
+    def quote(self, view):
+        return {} if view.rungs[0].market_id is None else self.params.no_such
+
+
+STRATEGY = Raises
+"""
+
+
+def test_the_fees_that_were_taken_are_told(tmp_path, folder):
+    config = configured(tmp_path, "fixed_spread")
+    done = ran(folder, config, "--maker-fee", "0.01", "--queue-model", "pessimistic")
+    assert "fees as given, not as recorded: maker 0.0100, taker 0.0700" in done.stdout
+    done = ran(folder, config, "--json", "--queue-model", "pessimistic")
+    (row,) = json.loads(done.stdout)["results"]
+    assert (row["maker_rate"], row["taker_rate"]) == ("0.0000", "0.0700")
+
+
+def test_the_records_that_were_asked_for_are_no_early_end(tmp_path, folder):
+    done = ran(folder, configured(tmp_path, "fixed_spread"), "--records", "10")
+    assert done.exit_code == 0
+    assert "tape: the first 10 records of each event, as asked for" in done.stdout
+    assert "ended early" not in done.stdout
+
+
+def test_a_strategy_that_does_not_come_back_ends_with_2_and_says_where(
+    tmp_path, folder, monkeypatch
+):
+    monkeypatch.setattr(patience, "LOOK_S", 0.05)
+    (tmp_path / "raises.py").write_text(
+        RAISES.replace("return {}", "while True: {}").replace("self.params.no_such", "0")
+    )
+    done = ran(folder, configured(tmp_path, "./raises.py"))
+    assert done.exit_code == 2
+    assert done.stderr == "no result: the strategy was not back after 0.5 s, at raises.py:9\n"
+
+
+def test_what_a_strategy_raised_first_is_told_with_file_and_line(tmp_path, folder):
+    (tmp_path / "raises.py").write_text(RAISES)
+    done = ran(folder, configured(tmp_path, "./raises.py"), "--queue-model", "pessimistic")
+    assert " strategy errors, the first: raises.py:9: AttributeError" in done.stdout
+
+
+def test_a_sigterm_leaves_nothing_of_what_was_made_to_be_read_behind(tmp_path, folder):
+    (tmp_path / "terminates.py").write_text(TERMINATES)
+    config = configured(tmp_path, str(tmp_path / "terminates.py"))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    options = ("--guard", "--data", str(folder), "--config", str(config))
+    ended = subprocess.run(
+        [sys.executable, "-m", "bot", "backtest", *options],
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert ended.returncode == 128 + signal.SIGTERM
+    assert not list(scratch.iterdir())
+
+
+REFUSED = """
+import os, signal, time
+from bot.cli.common import cleanup_on_sigterm
+
+def refuses():
+    raise OSError(30, "Read-only file system")
+
+try:
+    with cleanup_on_sigterm(refuses):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(30)
+except OSError:
+    print("lost")
+"""
+
+
+def test_a_sigterm_ends_the_command_though_what_was_made_cannot_be_taken_away():
+    ended = subprocess.run([sys.executable, "-c", REFUSED], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stdout) == (128 + signal.SIGTERM, b"")

@@ -1,0 +1,230 @@
+"""Claims about what a change of the file means: a new configuration, a refusal, or nothing."""
+
+import os
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.main import app
+from bot.config.bot_config import finish, read_draft
+from bot.config.live import LiveConfig
+from bot.config.strategies import Makers
+from bot.core import messages as m
+from bot.core.trader import Trader
+from bot.io.journal.records import Entry, framed
+from tests.builders.config.storm import TEXT
+
+GOOD = TEXT.format(base_url="https://venue.example/v1", number=1_000, lot=10)
+
+
+class Bot:
+    """A trader that has begun, its file, and what it was told."""
+
+    def __init__(self, folder, text: str = GOOD) -> None:
+        self.path = folder / "bot.yaml"
+        self.path.write_text(text)
+        config = finish(read_draft(self.path))
+        makers = Makers(folder)
+        self.trader = Trader(config.trader, config.make_strategy, remake=makers)
+        self.trader.receive(m.Started("0" * 20, (), True, configured=config.configured), 1)
+        self.live = LiveConfig(config, makers, self.trader.reconfiguration, self.take, folder)
+
+    def take(self, event: m.Event) -> None:
+        """Give the trader an event."""
+        self.trader.receive(event, 2)
+
+    def change(self, old: str, new: str, text: str = GOOD) -> m.Event | None:
+        """The event that a change of the text makes, taken in."""
+        assert old in text
+        event = self.live.check(text.replace(old, new).encode())
+        if event is not None:
+            self.live.send_event(event)
+        return event
+
+
+@pytest.fixture
+def bot(tmp_path):
+    return Bot(tmp_path)
+
+
+def why(event: m.Event | None) -> str:
+    """Why a change was refused."""
+    assert isinstance(event, m.ConfigRefused)
+    return event.why
+
+
+def test_a_change_of_live_keys_carries_the_whole_configuration_and_what_is_other(bot):
+    event = bot.change("order_qty: 100", "order_qty: 90")
+    assert isinstance(event, m.Reconfigured)
+    assert event.changed == ("risk.order_qty: 100 -> 90",)
+    assert event.configured.settings.risk.order_qty == 90
+    assert event.configured.strategy.name == "fixed_spread"
+    assert bot.trader.reconfiguration.configured == event.configured
+
+
+def test_a_limit_raised_more_than_tenfold_waits_for_a_person_and_a_lowered_one_does_not(tmp_path):
+    bot = Bot(tmp_path, GOOD.replace("order_qty: 100", "order_qty: 10"))
+    raised = GOOD.replace("order_qty: 100", "order_qty: 101")
+    said = why(bot.change("", "", raised))
+    assert said.startswith(f"{bot.path}:15: risk.order_qty: 10 -> 101; more than ten times")
+    assert "bot config confirm CONFIG --yes" in said
+    assert bot.trader.reconfiguration.configured.settings.risk.order_qty == 10
+    bot.path.write_text(raised)
+    asked = ["config", "confirm", str(bot.path), "--state-dir", str(tmp_path)]
+    assert CliRunner().invoke(app, asked).exit_code == 2, "not without --yes"
+    assert CliRunner().invoke(app, [*asked, "--yes"]).exit_code == 0
+    assert isinstance(bot.change("", "", raised), m.Reconfigured)
+    assert isinstance(bot.change("order_qty: 100", "order_qty: 1"), m.Reconfigured)
+
+
+def test_another_strategy_by_name_is_a_live_change(bot):
+    text = GOOD.replace("    half_spread_cents: 1\n    lot_qty: 10\n", "").replace(
+        "    max_position_qty: 1000\n", ""
+    )
+    event = bot.change("name: fixed_spread\n  params:", "name: ladder_joint", text)
+    assert isinstance(event, m.Reconfigured)
+    assert "strategy.name: fixed_spread -> ladder_joint" in event.changed
+    assert bot.trader.reconfiguration.report().applied == 1
+
+
+def test_a_comment_changes_nothing(bot):
+    assert bot.change("risk:", "# careful\nrisk:") is None
+
+
+def test_a_default_that_is_written_out_changes_nothing(bot):
+    assert bot.change("throttle:\n", "throttle:\n  dwell_ms: 500\n") is None
+
+
+def test_a_change_that_did_not_hold_is_over_once_it_is_taken_back(bot):
+    for old, new in (("order_qty: 100", "order_qty: 0"), ("name: fixed_spread", "name: nobody")):
+        assert isinstance(bot.change(old, new), m.ConfigRefused)
+        assert bot.trader.report(2).config.fault
+        before = bot.trader.reconfiguration.configured
+        assert isinstance(bot.change(old, old), m.Reconfigured)
+        assert bot.trader.report(2).config.fault == ""
+        assert bot.trader.reconfiguration.configured == before
+        assert bot.change(old, old) is None
+
+
+def test_a_fault_is_told_with_file_line_key_value_and_what_is_accepted(bot):
+    said = why(bot.change("order_qty: 100", "order_qty: 12.5"))
+    assert said == (
+        f"{bot.path}:15: risk.order_qty: '12.5'; accepted: a whole number, at least 1, at most "
+        "1000000"
+    )
+
+
+def test_all_faults_are_told_at_once(bot):
+    text = GOOD.replace("lot_qty: 10", "lot_qty: none")
+    said = why(bot.change("order_qty: 100", "order_qty: 0", text))
+    assert "risk.order_qty" in said
+    assert "strategy.params.lot_qty" in said
+
+
+def test_a_key_that_takes_a_restart_is_told_and_no_live_key_beside_it_is_applied(bot):
+    before = bot.trader.reconfiguration.configured
+    text = GOOD.replace("order_qty: 100", "order_qty: 90")
+    said = why(bot.change("throttle:\n", "budget:\n  burst: 300\nthrottle:\n", text))
+    assert said == (
+        f"{bot.path}:17: budget.burst: 400 -> 300; takes a restart | nothing of the file was "
+        "applied"
+    )
+    assert bot.trader.reconfiguration.configured == before
+
+
+def test_where_a_key_is_and_what_its_file_is_called_is_told_nowhere(bot):
+    said = why(bot.change("maker.key", "/keys/lm_0123456789abcdef"))
+    assert "venue.key_file: (not shown) -> (not shown); takes a restart" in said
+    assert "lm_0123456789abcdef" not in said
+
+
+def test_a_value_of_a_parameter_that_may_be_a_secret_is_told_nowhere(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from bot.strategy.api import Strategy\n"
+        "class Mine(Strategy):\n"
+        "    class Params(Strategy.Params):\n"
+        "        api_token: str = 'none'\n"
+        "    def quote(self, view):\n"
+        "        return {}\n"
+    )
+    b, e = GOOD.index("  name: fixed"), GOOD.index("risk:")
+    text = f"{GOOD[:b]}  name: ./mine.py:Mine\n  params:\n    api_token: one\n{GOOD[e:]}"
+    event = Bot(tmp_path, text).change("api_token: one", "api_token: hunter2", text)
+    assert isinstance(event, m.Reconfigured)
+    assert event.changed == ("strategy.params.api_token: (not shown) -> (not shown)",)
+
+
+def test_a_strategy_that_raises_when_it_is_made_is_refused_by_line(tmp_path, bot):
+    (tmp_path / "bad.py").write_text(
+        "from bot.strategy.api import Strategy\n"
+        "class Bad(Strategy):\n"
+        "    def __init__(self, params):\n"
+        "        raise OSError('no model')\n"
+    )
+    b, e = GOOD.index("  name: fixed"), GOOD.index("risk:")
+    text = f"{GOOD[:b]}  name: ./bad.py:Bad\n{GOOD[e:]}"
+    said = why(bot.change("order_qty: 100", "order_qty: 90", text))
+    assert said == f"{bot.path}:6: strategy.name: cannot be made: bad.py:4: OSError: no model"
+
+
+def test_the_code_of_a_strategy_is_that_of_its_first_use(tmp_path):
+    code = (
+        "from bot.strategy.api import Strategy\n"
+        "class Mine(Strategy):\n"
+        "    class Params(Strategy.Params):\n"
+        "        size: int = 1\n"
+        "    version = 1\n"
+        "    def quote(self, view):\n"
+        "        return {}\n"
+    )
+    (tmp_path / "mine.py").write_text(code)
+    b, e = GOOD.index("  name: fixed"), GOOD.index("risk:")
+    text = f"{GOOD[:b]}  name: ./mine.py:Mine\n  params:\n    size: 1\n{GOOD[e:]}"
+    bot = Bot(tmp_path, text)
+    (tmp_path / "mine.py").write_text(code.replace("version = 1", "version = 2"))
+    assert isinstance(bot.change("size: 1", "size: 2", text), m.Reconfigured)
+    made = bot.trader.quoting._make_strategy()
+    assert (made.params.size, made.version) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("name: fixed_spread", f"name: ./{'a' * 300}.py", "cannot be read: File name too long"),
+        ("series: ", 'name: "a\\0b"\nseries: ', "the sign U+0000 has no place in it"),
+        ("series: ", '"\\ud800": x\nseries: ', "the sign U+D800 has no place in it"),
+        ("series: ", 'name: "\\UFFFFFFFF"\nseries: ', "a number beyond all there are"),
+        ("series: ", "notices: [{url_file: ~nosuchuser/x}]\nseries: ", "takes a restart"),
+    ],
+)
+def test_what_no_file_can_be_called_is_refused_and_the_bot_goes_on(bot, old, new, said):
+    assert said in why(bot.change(old, new))
+
+
+def test_a_refusal_can_be_journalled_whatever_the_folder_is_called(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    bot = Bot(folder)
+    for raw in (None, b"series: [", GOOD.replace("fixed_spread", "nosuch").encode()):
+        refused = bot.live.check(raw)
+        assert "caf?/bot.yaml:" in why(refused)
+        assert framed(Entry(1, refused))
+
+
+def test_a_file_that_is_gone_is_refused(bot):
+    assert why(bot.live.check(None)) == f"{bot.path}:1: cannot be read: is it there?"
+
+
+def test_each_change_is_compared_with_what_is_in_force_then(bot):
+    bot.change("order_qty: 100", "order_qty: 90")
+    event = bot.change("order_qty: 100", "order_qty: 80")
+    assert isinstance(event, m.Reconfigured)
+    assert event.changed == ("risk.order_qty: 90 -> 80",)
+    assert event.number == 2
+    assert bot.live.check(GOOD.encode()).changed == ("risk.order_qty: 80 -> 100",)
+
+
+def test_what_can_come_back_is_kept_of_many_changes_and_no_more(bot):
+    for number in range(20):
+        bot.change("order_qty: 100", f"order_qty: {50 + number}")
+    assert len(bot.live._known) <= 3

@@ -1,0 +1,199 @@
+"""Claims about the compose file: it is one, nothing has more rights than it needs, it fits."""
+
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from bot.config.bot_config import finish, read_draft
+from bot.io.run.runner import DRAIN_NS
+from deploy.image.dockerfile import exec_form
+from tests.builders.deploy.container import DEPLOY, OURS, compose, seconds, stages, tool, understood
+from tests.builders.house.tree import ROOT
+from venue.seed import read_seed
+from venue.wire.instant import NS_PER_SECOND
+
+SERVICES = compose()["services"]
+SCHEMA = ["--builtin-schema", "vendor.compose-spec"]
+
+
+def checked(path) -> subprocess.CompletedProcess[str]:
+    """What the schema of compose files says of one."""
+    words = [tool("check-jsonschema"), *SCHEMA, str(path)]
+    return subprocess.run(words, capture_output=True, text=True)
+
+
+def test_it_is_a_compose_file_by_the_schema():
+    done = checked(DEPLOY / "compose.yaml")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_schema_would_find_a_misspelt_key(tmp_path):
+    path = tmp_path / "compose.yaml"
+    path.write_text((DEPLOY / "compose.yaml").read_text().replace("  read_only:", "  readonly:"))
+    assert checked(path).returncode == 1
+
+
+def test_every_command_of_the_page_names_the_compose_file():
+    page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    asked = re.findall(r"docker compose( --file deploy/compose\.yaml)? [a-z]", page)
+    assert len(asked) > 5
+    assert all(asked)
+
+
+def test_nothing_that_writes_there_runs_while_the_page_copies_or_moves_the_state():
+    page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    around = re.findall(r"compose\.yaml stop (.+) &&\n.*\n.*\n.*\n.*&&\n.* start (.+)\n", page)
+    writers = {name for name in OURS if "bot-state" in str(SERVICES[name].get("volumes"))}
+    assert len(around) == 2
+    for stopped, started in around:
+        assert set(stopped.split()) == set(started.split()) == writers
+
+
+def test_what_the_page_runs_in_a_container_is_understood_and_asks_for_the_key_that_is_there():
+    page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    where = re.findall(r" exec (?:deployment/)?(bot|reaper|venue)(?: --)? (bot|venue) (.+)", page)
+    given = [(place, understood(program, line.split())) for place, program, line in where]
+    cancelling = {place: told for place, told in given if "reaper_key" in told}
+    assert len(given) > 7
+    assert list(cancelling) == ["reaper"]
+    assert cancelling["reaper"]["reaper_key"]
+
+
+def test_there_are_the_three_of_ours_the_three_that_watch_and_what_they_speak_over():
+    assert set(SERVICES) == {*OURS, "prometheus", "alertmanager", "grafana", "loopback"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_has_no_right_that_it_does_not_need(name):
+    service = SERVICES[name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["read_only"] is True
+    assert int(service["user"].split(":")[0]) > 0
+    assert not {"privileged", "cap_add", "devices", "pid", "ipc"} & set(service)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_is_bounded_in_memory_processes_and_log(name):
+    service = SERVICES[name]
+    assert re.fullmatch(r"\d+[mg]", service["mem_limit"])
+    assert service["pids_limit"] <= 128
+    assert service["logging"]["options"] == {"max-size": "50m", "max-file": "5"}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_ours_are_given_more_time_than_a_drain_takes(name):
+    grace_ns = seconds(SERVICES[name]["stop_grace_period"]) * NS_PER_SECOND
+    assert grace_ns >= DRAIN_NS + 5 * NS_PER_SECOND
+
+
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - set(OURS)))
+def test_what_is_not_ours_is_pinned_to_a_release(name):
+    assert re.fullmatch(r"[a-z/]+:v?\d+\.\d+\.\d+", SERVICES[name]["image"])
+
+
+def test_nothing_is_published_but_grafana_to_this_machine():
+    published = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    assert published == ["127.0.0.1:3000:3000"]
+
+
+def test_all_share_one_network_namespace_which_outlives_each_of_them():
+    """Whoever shares that of a container which starts again is cut off."""
+    others = {name: SERVICES[name].get("network_mode") for name in SERVICES if name != "loopback"}
+    assert set(others.values()) == {"service:loopback"}
+    assert SERVICES["loopback"]["entrypoint"] == ["sleep", "infinity"]
+    assert "command" not in SERVICES["loopback"]
+
+
+def test_each_sees_the_secrets_that_it_uses_and_no_other():
+    assert {name: SERVICES[name].get("secrets", []) for name in SERVICES} == {
+        "loopback": [],
+        "venue": ["maker_key", "reaper_key"],
+        "bot": ["maker_key"],
+        "reaper": ["reaper_key"],
+        "prometheus": [],
+        "alertmanager": ["pager_url", "tickets_url"],
+        "grafana": ["grafana_password"],
+    }
+
+
+def test_a_secret_is_a_file_of_the_folder_that_git_ignores():
+    files = [secret["file"] for secret in compose()["secrets"].values()]
+    assert all(file.startswith("./secrets/") for file in files)
+    assert "/deploy/secrets/" in (DEPLOY.parent / ".gitignore").read_text().splitlines()
+
+
+def test_no_value_of_the_environment_is_a_secret():
+    values = {
+        name: value
+        for service in SERVICES.values()
+        for name, value in service.get("environment", {}).items()
+    }
+    secret = {name: value for name, value in values.items() if "PASSWORD" in name}
+    assert secret == {"GF_SECURITY_ADMIN_PASSWORD__FILE": "/run/secrets/grafana_password"}
+
+
+def test_alertmanager_reads_its_addresses_where_they_are_mounted():
+    text = (DEPLOY / "alertmanager/alertmanager.yml").read_text()
+    read = set(re.findall(r"/run/secrets/(\w+)", text))
+    assert read == set(SERVICES["alertmanager"]["secrets"])
+
+
+def test_whatever_is_mounted_from_here_is_here():
+    places = [
+        volume.split(":")[0]
+        for service in SERVICES.values()
+        for volume in service.get("volumes", [])
+        if volume.startswith("./")
+    ]
+    assert len(places) == 4
+    assert [place for place in places if not (DEPLOY / place).is_dir()] == []
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_command_line_of_ours_is_understood(name):
+    told = SERVICES[name]
+    understood((told.get("entrypoint") or ["bot"])[0], told["command"])
+
+
+def test_bot_and_reaper_work_in_the_same_folder():
+    folders = [understood("bot", SERVICES[name]["command"])["state_dir"] for name in OURS[1:]]
+    assert folders[0] == folders[1]
+    assert SERVICES["bot"]["volumes"] == SERVICES["reaper"]["volumes"]
+
+
+def test_a_health_check_of_ours_asks_where_something_answers():
+    last = stages()[-1].last("HEALTHCHECK")
+    assert last is not None
+    assert exec_form(last) == ["bot-health"]
+    assert understood("bot", SERVICES["bot"]["command"])["status_port"] == 8090
+    control = understood("venue", SERVICES["venue"]["command"])["control"]
+    assert SERVICES["venue"]["healthcheck"]["test"][1:] == [
+        "bot-health",
+        f"--url=http://{control}/readyz",
+    ]
+
+
+def test_prometheus_scrapes_where_bot_and_venue_answer():
+    targets = [
+        target
+        for name in ("bots", "venues")
+        for row in yaml.safe_load((DEPLOY / f"prometheus/targets/{name}.yaml").read_text())
+        for target in row["targets"]
+    ]
+    control = understood("venue", SERVICES["venue"]["command"])["control"]
+    assert targets == ["127.0.0.1:8090", control]
+
+
+def test_the_configuration_of_the_bot_fits_the_venue_and_the_secrets():
+    draft = read_draft(DEPLOY / "bot.yaml")
+    config = finish(draft)
+    port = understood("venue", SERVICES["venue"]["command"])["port"]
+    assert config.venue.base_url == f"http://127.0.0.1:{port}/v1"
+    assert str(config.venue.key_file) == f"/run/secrets/{SERVICES['bot']['secrets'][0]}"
+    assert str(draft.reaper.key_file) == f"/run/secrets/{SERVICES['reaper']['secrets'][0]}"
+    seed, _ = read_seed(DEPLOY / "venue.yaml")
+    series = {each.ticker for company in seed.companies for each in company.series}
+    assert config.trader.series_ticker in series

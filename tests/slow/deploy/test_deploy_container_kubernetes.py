@@ -1,0 +1,243 @@
+"""Claims about the manifests: Kubernetes takes them, one bot an account, least rights, they fit."""
+
+import copy
+import json
+import re
+import shutil
+import subprocess
+import urllib.parse
+
+import pytest
+import yaml
+
+from bot.config.bot_config import finish, read_draft
+from bot.io.run.runner import DRAIN_NS
+from tests.builders.deploy.container import (
+    DEPLOY,
+    SERIES,
+    compose,
+    manifests,
+    of_kind,
+    pod,
+    stages,
+    understood,
+)
+from tests.builders.house.tree import ROOT
+from venue.wire.instant import NS_PER_SECOND
+
+kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="make setup")
+
+VERSIONS = ("1.30", "1.37")
+"""The oldest that is meant, and the newest whose schemas there are."""
+
+DEPLOYMENTS = of_kind("Deployment")
+NAMES = [f"{each['kind']}/{each['metadata']['name']}" for each in manifests()]
+SERIES_NAME = "laddermaker-aurelia-val"
+
+
+def container(name: str):
+    """The one container of a Deployment."""
+    (only,) = pod(DEPLOYMENTS[name])["containers"]
+    return only
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("manifest", manifests(), ids=NAMES)
+def test_a_manifest_is_valid_by_the_schema(manifest, version):
+    kubernetes_validate.validate(manifest, version, strict=True)
+
+
+def test_the_schema_would_find_a_misspelt_key():
+    wrong = copy.deepcopy(DEPLOYMENTS["bot"])
+    wrong["spec"]["strategey"] = wrong["spec"].pop("strategy")
+    with pytest.raises(kubernetes_validate.ValidationError, match="strategey"):
+        kubernetes_validate.validate(wrong, VERSIONS[-1], strict=True)
+
+
+def test_the_schema_would_find_text_where_a_number_belongs():
+    wrong = copy.deepcopy(DEPLOYMENTS["bot"])
+    wrong["spec"]["replicas"] = "one"
+    with pytest.raises(kubernetes_validate.ValidationError, match="one"):
+        kubernetes_validate.validate(wrong, VERSIONS[-1], strict=True)
+
+
+@pytest.mark.parametrize("name", ["bot", "reaper"])
+def test_there_is_one_and_the_old_one_is_gone_before_the_new_one_starts(name):
+    spec = DEPLOYMENTS[name]["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
+
+
+def test_a_second_pod_cannot_be_started_on_the_state():
+    assert of_kind("PersistentVolumeClaim")["bot-state"]["spec"]["accessModes"] == [
+        "ReadWriteOncePod"
+    ]
+
+
+@pytest.mark.parametrize("name", ["bot", "reaper"])
+def test_a_container_has_no_right_that_it_does_not_need(name):
+    context = pod(DEPLOYMENTS[name])["securityContext"]
+    user = stages()[-1].last("USER")
+    assert user is not None
+    assert f"{context['runAsUser']}:{context['runAsGroup']}" == user.text
+    assert context["runAsNonRoot"] is True
+    assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container(name)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert pod(DEPLOYMENTS[name])["automountServiceAccountToken"] is False
+
+
+def test_the_namespace_admits_restricted_pods_alone():
+    labels = of_kind("Namespace")["laddermaker"]["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+@pytest.mark.parametrize("name", ["bot", "reaper"])
+def test_a_container_asks_for_what_it_needs_and_is_bounded(name):
+    resources = container(name)["resources"]
+    assert set(resources["requests"]) == set(resources["limits"]) == {"cpu", "memory"}
+
+
+@pytest.mark.parametrize("name", ["bot", "reaper"])
+def test_a_pod_is_given_more_time_than_a_drain_takes(name):
+    grace_ns = pod(DEPLOYMENTS[name])["terminationGracePeriodSeconds"] * NS_PER_SECOND
+    assert grace_ns >= DRAIN_NS + 5 * NS_PER_SECOND
+
+
+@pytest.mark.parametrize(("name", "own"), [("bot", "bot-key"), ("reaper", "reaper-key")])
+def test_a_pod_sees_its_own_key_and_no_other(name, own):
+    volumes = pod(DEPLOYMENTS[name])["volumes"]
+    assert [v["secret"]["secretName"] for v in volumes if "secret" in v] == [own]
+    assert "env" not in container(name)
+    assert "envFrom" not in container(name)
+
+
+@pytest.mark.parametrize("name", ["bot", "reaper"])
+def test_a_command_line_is_understood(name):
+    understood("bot", container(name)["args"])
+
+
+@pytest.mark.parametrize("name", ["bot", "reaper"])
+def test_every_mount_has_its_volume(name):
+    mounted = {mount["name"] for mount in container(name)["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in pod(DEPLOYMENTS[name])["volumes"]}
+
+
+def test_the_probes_ask_whether_it_decides_and_only_readiness_whether_it_quotes():
+    bot = container("bot")
+    assert bot["startupProbe"]["exec"] == bot["livenessProbe"]["exec"]
+    assert bot["livenessProbe"]["exec"]["command"] == ["bot-health", "--live"]
+    ready = bot["readinessProbe"]["httpGet"]
+    assert (ready["path"], ready["port"]) == ("/healthz", bot["ports"][0]["name"])
+    assert ready["httpHeaders"] == [{"name": "Host", "value": "localhost"}]
+
+
+def test_the_budget_spans_bot_and_reaper():
+    budget = of_kind("PodDisruptionBudget")["bot-or-reaper"]["spec"]
+    wanted = budget["selector"]["matchLabels"].items()
+    for deployment in DEPLOYMENTS.values():
+        assert wanted <= deployment["spec"]["template"]["metadata"]["labels"].items()
+    assert budget["minAvailable"] == 1
+
+
+def test_the_reaper_keeps_off_the_node_of_the_bot():
+    rules = pod(DEPLOYMENTS["reaper"])["affinity"]["podAntiAffinity"]
+    (rule,) = rules["preferredDuringSchedulingIgnoredDuringExecution"]
+    labels = rule["podAffinityTerm"]["labelSelector"]["matchLabels"]
+    assert labels == DEPLOYMENTS["bot"]["spec"]["template"]["metadata"]["labels"]
+
+
+def test_every_network_policy_is_about_pods_that_there_are():
+    policies = of_kind("NetworkPolicy")
+    pods = [each["spec"]["template"]["metadata"]["labels"] for each in DEPLOYMENTS.values()]
+    assert policies["nothing-else"]["spec"] == {
+        "podSelector": {},
+        "policyTypes": ["Ingress", "Egress"],
+    }
+    for policy in policies.values():
+        wanted = policy["spec"]["podSelector"].get("matchLabels", {}).items()
+        assert any(wanted <= labels.items() for labels in pods)
+
+
+def test_the_page_stays_reachable_when_the_bot_is_not_ready():
+    service = of_kind("Service")["bot"]["spec"]
+    assert service["publishNotReadyAddresses"] is True
+    assert service["selector"] == DEPLOYMENTS["bot"]["spec"]["template"]["metadata"]["labels"]
+
+
+def test_the_configuration_fits_the_mounts_and_the_names_that_it_is_called_by():
+    draft = read_draft(SERIES / "bot.yaml")
+    config = finish(draft)
+    mounts = {m["name"]: m["mountPath"] for m in container("bot")["volumeMounts"]}
+    assert str(config.venue.key_file) == f"{mounts['key']}/key"
+    reaper_mounts = {m["name"]: m["mountPath"] for m in container("reaper")["volumeMounts"]}
+    assert str(draft.reaper.key_file) == f"{reaper_mounts['key']}/key"
+    url = urllib.parse.urlsplit(understood("bot", container("reaper")["args"])["url"])
+    service = f"bot.{SERIES_NAME}.svc"
+    assert {url.hostname, service} == set(config.status.allowed_hosts)
+    assert url.port == config.status.port == container("bot")["ports"][0]["containerPort"]
+
+
+def test_the_image_is_the_same_as_that_of_the_compose_file():
+    (image,) = yaml.safe_load((SERIES / "kustomization.yaml").read_text())["images"]
+    assert f"{image['name']}:{image['newTag']}" == compose()["services"]["bot"]["image"]
+    assert {container(name)["image"] for name in DEPLOYMENTS} == {image["name"]}
+
+
+def test_kustomize_puts_everything_of_a_series_into_its_namespace():
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed")
+    done = subprocess.run(
+        ["kubectl", "kustomize", str(SERIES)], capture_output=True, text=True, check=True
+    )
+    made = list(yaml.safe_load_all(done.stdout))
+    for each in made:
+        kubernetes_validate.validate(each, VERSIONS[-1], strict=True)
+        if each["kind"] == "Namespace":
+            assert each["metadata"]["name"] == SERIES_NAME
+        else:
+            assert each["metadata"]["namespace"] == SERIES_NAME
+    (config,) = (each for each in made if each["kind"] == "ConfigMap")
+    assert config["data"]["bot.yaml"] == (SERIES / "bot.yaml").read_text()
+    modes = {
+        volume["secret"]["defaultMode"]
+        for each in made
+        if each["kind"] == "Deployment"
+        for volume in pod(each)["volumes"]
+        if "secret" in volume
+    }
+    assert modes == {0o440}
+
+
+def test_what_is_scraped_is_the_service_and_is_called_as_the_rules_call_it():
+    path = DEPLOY / "kubernetes/monitoring/scrape.yaml"
+    (job,) = yaml.safe_load(path.read_text())["scrape_configs"]
+    assert f'job="{job["job_name"]}"' in (DEPLOY / "prometheus/rules/alerts.yaml").read_text()
+    (found,) = job["kubernetes_sd_configs"]
+    assert found["role"] == "service"
+    service = of_kind("Service")["bot"]
+    annotation, port, _ = job["relabel_configs"]
+    assert service["metadata"]["annotations"]["prometheus.io/scrape"] == annotation["regex"]
+    assert [each["name"] for each in service["spec"]["ports"]] == [port["regex"]]
+    key, _, value = found["selectors"][0]["label"].partition("=")
+    assert service["metadata"]["labels"][key] == value
+
+
+def test_the_page_tells_how_a_latch_is_reset_while_no_pod_of_the_bot_stays_up():
+    page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    patch = re.search(r"patch deployment/bot --type json --patch '(.+?)'", page, re.DOTALL)
+    assert patch is not None
+    (step,) = json.loads(patch[1])
+    deployment = DEPLOYMENTS["bot"]
+    for place in step["path"].strip("/").split("/")[:-1]:
+        deployment = deployment[int(place) if place.isdigit() else place]
+    assert step["op"] == "replace"
+    given = understood("bot", step["value"])
+    run = understood("bot", deployment["args"])
+    assert step["value"][0] == "reset"
+    assert given["yes"]
+    assert given["state_dir"] == run["state_dir"]
+    assert [given["config"]] == run["configs"]

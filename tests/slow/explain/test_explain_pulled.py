@@ -1,0 +1,40 @@
+"""Claims about explaining an order of an event whose strategy was not asked."""
+
+import msgspec
+from typer.testing import CliRunner
+
+from bot.cli.main import app
+from bot.core import messages as m
+from tests.builders.explain.lived import Lived, config
+from venue.wire import model
+
+
+class Listed(Lived):
+    """Its venue lists the event in a state of its own."""
+
+    status = model.EventStatus.OPEN
+
+    def answer(self, request):
+        answer = super().answer(request)
+        if isinstance(request, m.ReadSeries):
+            (event,) = answer.body.events
+            event = msgspec.structs.replace(event, status=self.status)
+            return m.Ok(m.SeriesBody((event,), ""))
+        return answer
+
+
+def test_news_that_is_over_is_not_told_as_the_reason_of_what_came_later(tmp_path):
+    run = Listed(config(tmp_path))
+    run.begin()
+    run.mids[1] += 8
+    run.show(1)
+    run.live(45)
+    order_id, _ = run.newest
+    assert run.trader.out.counters.news_pulls == 1
+    run.status = model.EventStatus.UNOPENED
+    run.live(12)
+    assert not run.orders
+    state = str(run.written(tmp_path / "state"))
+    asked = ["explain", str(tmp_path / "thin.yaml"), order_id, "--state-dir", state]
+    told = CliRunner().invoke(app, asked).output
+    assert "fixed_spread was not asked: event unopened" in told

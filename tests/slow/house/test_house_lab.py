@@ -1,0 +1,57 @@
+"""Claims about single homes: one virtual clock, one exchange, one queue model, one reader of
+journals, one page maker."""
+
+import ast
+
+import pytest
+
+from tests.builders.house import tree
+
+pytestmark = pytest.mark.xdist_group("house")  # what is parsed is parsed once
+
+LAB = tree.python_files("bot/lab")
+HOMES = {
+    "Driver": "bot/lab/driver.py",
+    "Exchange": "bot/lab/exchange/exchange.py",
+    "QueueModel": "bot/lab/exchange/queue_model.py",
+    "QueuePosition": "bot/lab/exchange/queue_model.py",
+    "LiveMarket": "bot/lab/exchange/live.py",
+    "Placed": "bot/lab/session.py",
+    "JournalMarket": "bot/lab/journal_market.py",
+    "OwnOrders": "bot/lab/own_orders.py",
+    "Replayer": "bot/lab/replay.py",
+}
+
+
+@pytest.mark.parametrize(("name", "home"), HOMES.items())
+def test_a_machine_of_the_lab_has_one_home(name: str, home: str) -> None:
+    found = [
+        tree.shown(path)
+        for path in LAB
+        for node in ast.walk(tree.tree(path))
+        if isinstance(node, ast.ClassDef) and node.name == name
+    ]
+    assert found == [home]
+
+
+def test_only_the_driver_keeps_a_queue_of_instants() -> None:
+    keep = [tree.shown(path) for path in tree.python_files("bot") if "heapq" in tree.text(path)]
+    assert keep == [HOMES["Driver"]]
+
+
+def test_only_the_exchange_has_an_engine() -> None:
+    makes = [tree.shown(path) for path in LAB if "Engine(order_id_key=" in tree.text(path)]
+    assert makes == [HOMES["Exchange"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "home"),
+    [
+        ("<!doctype html>", "bot/page/skeleton.py"),
+        ("html.escape(", "bot/page/skeleton.py"),
+        ("<svg", "bot/page/plot.py"),
+    ],
+)
+def test_pages_and_plots_are_written_in_one_place(text: str, home: str) -> None:
+    makes = [tree.shown(path) for path in tree.python_files("bot") if text in tree.text(path)]
+    assert makes == [home]

@@ -1,0 +1,495 @@
+"""Claims about the metrics: what the report and the shell know is shown, and nothing may grow."""
+
+import ast
+import asyncio
+import os
+import threading
+import time
+
+import httpx
+import msgspec
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from bot.core import messages as m
+from bot.core.orders.transitions import OrderFinding
+from bot.core.report import BreakerReport, ConfigReport, ProfitReport, ProfitRow, Report
+from bot.io.journal.journal import Journal
+from bot.io.metrics.metrics import COUNTED, FAMILIES, TIMED, Metrics, text_of
+from bot.io.metrics.table import FINDINGS, NOTES
+from bot.io.run.inbox import ConflatingQueue
+from bot.io.run.watchdog import StrategyWatchdog
+from bot.io.state.heartbeat import REAPER, Heartbeat
+from bot.io.status.snapshot import StatusSource
+from bot.io.status.status import REAPER_HEADER, make_app
+from bot.strategy.api import EventView, Quotes, Strategy
+from tests.builders.house.tree import python_files
+from tests.builders.io.samples import ORDER_ID, RUNG, create, report, sent
+from tests.builders.strategies import views
+from venue.wire.money import BookSide, Price, Qty
+
+SECOND = 10**9
+MS = 10**6
+
+
+def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
+    """Values by name and the values of the labels in the order of their names, series left out."""
+    return values_of(metrics.text())
+
+
+def values_of(text: bytes) -> dict[tuple[str, tuple[str, ...]], float]:
+    return {
+        (
+            sample.name,
+            tuple(value for name, value in sorted(sample.labels.items()) if name != "series"),
+        ): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+
+
+def test_the_metrics_tell_what_the_report_tells():
+    found = samples(Metrics(report))
+    assert found["laddermaker_pnl_cents", ()] == -7
+    assert found["laddermaker_phase", ("quoting",)] == 1
+    assert found["laddermaker_phase", ("paused",)] == 0
+    assert found["laddermaker_requests_total", ("create",)] == 2
+    assert found["laddermaker_requests_refused_total", ("rate_limited",)] == 1
+    assert found["laddermaker_rung_net_shares", ("X-26Q4-1B",)] == 3
+    assert found["laddermaker_held_worst_case_cents", ()] == 5
+    assert found["laddermaker_rung_held_shares", ("yes", "X-26Q4-1B")] == 3
+    assert found["laddermaker_rung_resting_shares", ("X-26Q4-1B", "bid")] == 10
+    assert found["laddermaker_rung_resting_shares", ("X-26Q4-1B", "ask")] == 0
+
+
+def test_a_standing_finding_is_shown_by_name_and_without_its_text():
+    found = samples(
+        Metrics(lambda: changed(findings=("cash_differs: the venue has 3 cents more",)))
+    )
+    assert found["laddermaker_finding", ("cash_differs",)] == 1
+    assert found["laddermaker_findings", ()] == 1
+
+
+def changed(**fields) -> Report:
+    """The sample report with other fields."""
+    return msgspec.structs.replace(report(), **fields)
+
+
+def with_rung(now_ns: int = SECOND, state: str = "active", **fields) -> Report:
+    """The sample report at an instant, its rung with other fields."""
+    shown = report(now_ns=now_ns)
+    rung = msgspec.structs.replace(shown.events[0].rungs[0], state=state, **fields)
+    event = msgspec.structs.replace(shown.events[0], rungs=(rung,))
+    return msgspec.structs.replace(shown, events=(event,))
+
+
+def test_the_limits_of_an_event_are_shown_with_what_is_used_of_them():
+    event = msgspec.structs.replace(
+        report().events[0],
+        limits=(BreakerReport("event_net_qty", 30, 100),),
+        cuts={"event_net": 2},
+    )
+    found = samples(Metrics(lambda: changed(events=(event,))))
+    assert found["laddermaker_event_limit_used", ("X-26Q4", "event_net_qty")] == 30
+    assert found["laddermaker_event_limit", ("X-26Q4", "event_net_qty")] == 100
+    assert found["laddermaker_event_quotes_cut", ("X-26Q4", "event_net")] == 2
+
+
+def test_before_the_first_picture_there_are_no_figures_of_one():
+    names = {name for name, _ in samples(Metrics(lambda: None))}
+    assert "laddermaker_process_start_time_seconds" in names
+    assert "laddermaker_pnl_cents" not in names
+
+
+def test_the_build_tells_version_and_configuration():
+    shown = changed(config=ConfigReport(digest="0123456789ab", applied=2))
+    text = Metrics(lambda: shown).text().decode()
+    assert 'laddermaker_build_info{config="0123456789ab"' in text
+
+
+def test_several_traders_of_one_process_share_a_family_and_differ_by_series():
+    other = Metrics(lambda: changed(series_ticker="Y", tokens=7))
+    text = text_of((Metrics(report), other)).decode()
+    assert text.count("# TYPE laddermaker_tokens gauge") == 1
+    assert 'laddermaker_tokens{series="X"} 400.0' in text
+    assert 'laddermaker_tokens{series="Y"} 7.0' in text
+    assert text.count("laddermaker_process_start_time_seconds ") == 3  # help, type and one sample
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+def test_requests_are_timed_by_kind_and_answer_and_no_id_is_a_label():
+    metrics = Metrics(report)
+    metrics.on_effect(sent(create(), 1), 0)
+    metrics.on_effect(sent(m.CancelResting(ORDER_ID), 2), 0)
+    metrics.on_event(m.Response(m.RequestId(1), m.Unknown("x")), 20 * MS)
+    found = samples(metrics)
+    assert found["laddermaker_request_seconds_count", ("Unknown", "Create")] == 1
+    assert found["laddermaker_request_seconds_sum", ("Unknown", "Create")] == 0.02
+    assert ORDER_ID not in metrics.text().decode()
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "outcome"),
+    [
+        (m.Rejected(429, "rate_limited", ""), "rate_limited", "rejected"),
+        (m.Rejected(418, "short_and_stout", ""), "other", "rejected"),
+        (m.Rejected(0, "", "no connection"), "not_sent", "rejected"),
+        (m.Unknown("timeout"), "no_answer", "unknown"),
+    ],
+)
+def test_answers_are_counted_by_kind_code_and_outcome(answer, code, outcome):
+    metrics = Metrics(report)
+    metrics.on_effect(sent(create(), 1), 0)
+    metrics.on_event(m.Response(m.RequestId(1), answer), MS)
+    assert samples(metrics)["laddermaker_answers_total", (code, "create", outcome)] == 1
+
+
+def test_what_the_venue_says_of_the_budget_is_shown():
+    metrics = Metrics(report)
+    for number, (left, wait_ns) in enumerate([(40, None), (0, SECOND), (None, SECOND // 2)], 1):
+        metrics.on_effect(sent(create(), number), 0)
+        refused = m.Rejected(429, "rate_limited", "")
+        metrics.on_event(m.Response(m.RequestId(number), refused, left, wait_ns), MS)
+    found = samples(metrics)
+    assert found["laddermaker_venue_tokens", ("trade",)] == 0
+    assert found["laddermaker_retry_after_seconds_total", ()] == 1.5
+
+
+def test_a_flood_of_new_names_does_not_become_a_flood_of_series():
+    metrics = Metrics(report)
+    for number in range(1_000):
+        metrics.on_effect(m.Noted("info", f"name_{number}", {}), 0)
+    assert sum(name == "laddermaker_notes_total" for name, _ in samples(metrics)) == 200
+
+
+@pytest.mark.parametrize("call", ["note", "find"])
+def test_everything_that_the_trader_may_note_is_counted_from_the_start(call):
+    known = FINDINGS if call == "find" else {name for _, name in NOTES}
+    place = {"note": 1, "find": 0}[call]
+    named = [
+        node.args[place].value
+        for path in python_files("bot/core")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == call
+        and len(node.args) > place
+        and isinstance(node.args[place], ast.Constant)
+    ]
+    assert len(named) > 5
+    assert set(named) <= {*known}
+    assert {*OrderFinding} <= {*FINDINGS}
+
+
+def test_what_is_counted_for_the_first_time_was_there_before_with_nothing():
+    metrics = Metrics(report)
+    before = samples(metrics)
+    metrics.on_effect(m.Noted("error", "cash_differs", {}), 0)
+    for number, answer in enumerate((m.Rejected(401, "unauthenticated", ""), m.Unknown("x")), 1):
+        metrics.on_effect(sent(create(), number), 0)
+        metrics.on_event(m.Response(m.RequestId(number), answer), MS)
+    after = samples(metrics)
+    assert after.keys() == before.keys()
+    assert before["laddermaker_notes_total", ("error", "cash_differs")] == 0
+    assert before["laddermaker_answers_total", ("unauthenticated", "create", "rejected")] == 0
+    assert before["laddermaker_request_seconds_count", ("Unknown", "Create")] == 0
+
+
+def test_a_rung_without_a_fill_has_the_metrics_of_one_with_fills_but_for_its_markouts():
+    rung = ProfitRow("X-26Q4-1B", 3, 30, 500, 400, 100, 0, 0, ())
+    total = msgspec.structs.replace(rung, name="")
+    none = ProfitReport(total, 0, 0, 0, 0, 0, {"rung": (), "side": ()})
+    some = msgspec.structs.replace(none, by={"rung": (rung,), "side": ()})
+    before, after = (
+        samples(Metrics(lambda each=each: changed(profit=each))) for each in (none, some)
+    )
+    assert before.keys() == after.keys()
+    assert after["laddermaker_rung_fills_total", ("X-26Q4-1B",)] == 3
+    assert before["laddermaker_rung_fills_total", ("X-26Q4-1B",)] == 0
+    assert before["laddermaker_filled_shares_total", ("ask",)] == 0
+
+
+def test_what_went_unread_is_counted_by_kind():
+    inbox = ConflatingQueue()
+    for ts_ns in range(4):
+        inbox.put(book(ts_ns), ts_ns)
+    found = samples(Metrics(report, now_ns=lambda: 0, dropped=lambda: inbox.dropped))
+    assert found["laddermaker_inbox_dropped_total", ("book",)] == 3
+    assert found["laddermaker_inbox_dropped_total", ("print",)] == 0
+    assert found["laddermaker_inbox_dropped_total", ("garbled",)] == 0
+
+
+# --- durations ------------------------------------------------------------------------------------
+
+
+class Asked:
+    """How often a strategy was asked."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def metrics(self) -> Metrics:
+        return Metrics(report, now_ns=lambda: 0, strategy_calls=lambda: self.times)
+
+
+def book(ts_ns: int) -> m.BookUpdate:
+    return m.BookUpdate(RUNG, ts_ns, ((Price(39), Qty(5)),), ())
+
+
+def test_only_a_beat_that_asks_a_strategy_is_a_decision():
+    asked = Asked()
+    metrics = asked.metrics()
+    metrics.on_event(m.Tick(), 0, 3 * MS)
+    asked.times = 1
+    metrics.on_event(m.Tick(), MS, 2 * MS)
+    metrics.on_event(m.Tick(), 2 * MS, 5 * MS)
+    found = samples(metrics)
+    assert found["laddermaker_decision_seconds_count", ()] == 1
+    assert found["laddermaker_decision_seconds_sum", ()] == 0.002
+
+
+def test_a_write_is_timed_from_the_oldest_news_of_its_decision_to_its_leaving():
+    asked = Asked()
+    metrics = asked.metrics()
+    metrics.on_event(book(1), 10 * MS)
+    metrics.on_event(book(2), 30 * MS)
+    asked.times = 1
+    metrics.on_effect(sent(create(), 1), 50 * MS)
+    metrics.on_effect(sent(m.ReadBalance(), 2), 50 * MS)
+    metrics.on_event(m.Tick(), 50 * MS)
+    metrics.on_request_sent(m.RequestId(1), 60 * MS)
+    metrics.on_request_sent(m.RequestId(2), 60 * MS)
+    found = samples(metrics)
+    assert found["laddermaker_tick_to_order_seconds_sum", ("create",)] == 0.05
+    timed = [v for (n, _), v in found.items() if n == "laddermaker_tick_to_order_seconds_count"]
+    assert sorted(timed) == [0, 0, 1]
+
+
+def test_a_write_that_follows_from_no_news_is_not_timed():
+    asked = Asked()
+    metrics = asked.metrics()
+    metrics.on_event(book(1), 0)
+    metrics.on_event(m.Tick(), 2 * SECOND)  # nothing was asked about it for so long
+    asked.times = 1
+    metrics.on_effect(sent(create(), 1), 3 * SECOND)
+    metrics.on_request_sent(m.RequestId(1), 3 * SECOND)
+    assert samples(metrics)["laddermaker_tick_to_order_seconds_count", ("create",)] == 0
+
+
+def test_the_lag_of_a_rung_is_that_of_its_newest_news_and_an_old_book_says_nothing():
+    metrics = Metrics(report)
+    metrics.on_report(report())
+    metrics.on_event(book(0), 5 * SECOND)
+    assert ("laddermaker_rung_feed_lag_seconds", ("X-26Q4-1B",)) not in samples(metrics)
+    metrics.on_event(book(6 * SECOND), 6 * SECOND + 20 * MS)
+    metrics.on_event(book(6 * SECOND), 9 * SECOND)  # the same, shown again
+    assert samples(metrics)["laddermaker_rung_feed_lag_seconds", ("X-26Q4-1B",)] == 0.02
+
+
+# --- uptime ---------------------------------------------------------------------------------------
+
+
+def test_the_time_on_target_is_counted_by_rung_and_side_as_the_picture_before_showed_it():
+    metrics = Metrics(report)
+    metrics.on_report(with_rung(SECOND, on_target=(BookSide.BID,)))
+    metrics.on_report(with_rung(2 * SECOND, on_target=(BookSide.ASK,)))
+    metrics.on_report(with_rung(4 * SECOND))
+    found = samples(metrics)
+    assert found["laddermaker_rung_on_target_seconds_total", ("X-26Q4-1B", "bid")] == 1
+    assert found["laddermaker_rung_on_target_seconds_total", ("X-26Q4-1B", "ask")] == 2
+    assert found["laddermaker_rung_open_seconds_total", ("X-26Q4-1B",)] == 3
+
+
+def test_time_in_which_nobody_watched_or_the_market_took_no_orders_counts_neither_way():
+    metrics = Metrics(report)
+    metrics.on_report(with_rung(SECOND, on_target=(BookSide.BID,)))
+    metrics.on_report(with_rung(60 * SECOND, state="halted", on_target=(BookSide.BID,)))
+    metrics.on_report(with_rung(61 * SECOND))
+    assert metrics.open_ns == {}
+    assert metrics.on_target_ns == {}
+
+
+def test_a_rung_that_has_left_takes_its_metrics_along():
+    metrics = Metrics(report)
+    metrics.on_event(book(1), 0)
+    metrics.on_report(with_rung(SECOND, on_target=(BookSide.BID,)))
+    metrics.on_report(with_rung(2 * SECOND))
+    assert metrics.open_ns
+    metrics.on_report(changed(now_ns=3 * SECOND, events=()))
+    assert metrics.open_ns == metrics.on_target_ns == metrics.lag_ns == {}
+
+
+# --- the host -------------------------------------------------------------------------------------
+
+
+def test_a_reaper_counts_as_there_while_its_heart_is_heard_to_beat(tmp_path):
+    metrics = Metrics(report, now_ns=lambda: 0, state=tmp_path, expects_reaper=True)
+    heart = Heartbeat(tmp_path, "0" * 20, REAPER)
+    told = []
+    for second in range(16):
+        if second < 3:
+            heart.beat(second * SECOND)
+        metrics.on_report(report(now_ns=second * SECOND))
+        told.append(samples(metrics)["laddermaker_reaper_watching", ()])
+    assert told == [0] + [1] * 12 + [0] * 3
+
+
+def test_a_reaper_whose_key_is_refused_is_told_apart(tmp_path):
+    metrics = Metrics(report, now_ns=lambda: 0, state=tmp_path, expects_reaper=True)
+    heart = Heartbeat(tmp_path, "0" * 20, REAPER)
+    for second, plea in enumerate(("", "", "no: 401 unauthenticated")):
+        heart.plead(plea)
+        heart.beat(second * SECOND)
+        metrics.on_report(report(now_ns=second * SECOND))
+    found = samples(metrics)
+    assert found["laddermaker_reaper_watching", ()] == 1
+    assert found["laddermaker_reaper_key_works", ()] == 0
+
+
+def test_a_reaper_that_looks_at_the_page_alone_is_there_for_ten_seconds_after_each_look():
+    now = [0]
+    metrics = Metrics(report, now_ns=lambda: now[0], expects_reaper=True)
+    metrics.on_reaper_visit()
+    now[0] = 10 * SECOND
+    assert samples(metrics)["laddermaker_reaper_watching", ()] == 1
+    now[0] += 1
+    assert samples(metrics)["laddermaker_reaper_watching", ()] == 0
+
+
+def test_where_no_reaper_can_be_there_is_no_metric_of_one(tmp_path):
+    found = samples(Metrics(report, now_ns=lambda: 0, state=tmp_path))
+    assert ("laddermaker_reaper_watching", ()) not in found
+    assert found["laddermaker_state_free_bytes", ()] > 0
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+UNITS = ("_cents", "_seconds", "_shares", "_orders", "_dollars", "_bytes", "_tokens")
+COUNTED_THINGS = {
+    "phase", "flattening", "latched", "inconsistency", "findings", "finding", "breaker_used",
+    "breaker_limit",
+    "config_at_fault", "event_alarms", "rung_quotable", "rung_on_target", "event_quotes_cut",
+    "strategy_at_fault",
+    "requests_in_flight", "paper", "tokens", "tokens_reserve", "tokens_burst",
+    "foreign_tokens", "event_limit_used", "event_limit", "shadow_stopped",
+    "reaper_watching", "reaper_key_works", "heartbeat_failing",
+}  # fmt: skip
+
+
+def test_every_metric_has_its_own_name_says_its_unit_and_is_explained():
+    rows = [*FAMILIES, *COUNTED]
+    names = [row.name for row in rows] + list(TIMED)
+    assert len(names) == len(set(names))
+    for row in rows:
+        assert row.is_total or row.name.endswith(UNITS) or row.name in COUNTED_THINGS, row.name
+    assert all(name.endswith("_seconds") for name in TIMED)
+    assert all(row.help.endswith(".") for row in (*rows, *TIMED.values()))
+
+
+def test_no_label_is_an_id():
+    labels = {label for row in (*FAMILIES, *COUNTED, *TIMED.values()) for label in row.labels}
+    assert labels == {
+        "phase", "finding", "breaker", "rung", "side", "event", "kind", "limit", "code", "lane",
+        "place", "fate", "outcome", "part", "stage", "against", "horizon_s", "shadow", "bound",
+        "level", "name", "key", "answer",
+    }  # fmt: skip
+
+
+# --- what the shell feeds it ----------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_the_page_shows_every_series_and_the_one_that_is_asked_for_alone(anyio_backend):
+    shown = {
+        ticker: StatusSource(
+            lambda: None,
+            Metrics(lambda ticker=ticker: changed(series_ticker=ticker)),
+            list,
+            lambda event: None,
+        )
+        for ticker in ("X", "Y")
+    }
+    transport = httpx.ASGITransport(make_app(shown, ()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        both = (await client.get("/metrics")).text
+        one = (await client.get("/metrics?series=Y")).text
+        before = shown["X"].metrics.is_reaper_watching
+        await client.head("/healthz", headers={REAPER_HEADER: "watching"})
+    assert 'laddermaker_tokens{series="X"}' in both
+    assert 'laddermaker_tokens{series="Y"}' in both
+    assert 'laddermaker_tokens{series="X"}' not in one
+    assert (before, shown["X"].metrics.is_reaper_watching) == (False, True)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_journal_tells_how_far_the_disk_is_behind_and_catches_up(
+    tmp_path, anyio_backend, monkeypatch
+):
+    disk, asked = threading.Event(), threading.Event()
+
+    def slow(file: int) -> None:
+        asked.set()
+        disk.wait(10)
+
+    journal = Journal(tmp_path, 0, lambda reason: None)
+    monkeypatch.setattr(os, "fdatasync", slow)
+    assert (journal.lag_s(), journal.waiting_bytes) == (0, 0)
+    journal.append(2 * SECOND, m.Tick())
+    assert journal.waiting_bytes > 0
+    writing = asyncio.ensure_future(journal.run())
+    assert not await journal.durable(0.3)
+    assert journal.lag_s() > 0.2
+    disk.set()
+    await journal.durable()
+    assert (journal.lag_s(), journal.waiting_bytes) == (0, 0)
+    writing.cancel()
+    await asyncio.wait([writing])
+    journal.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_loop_that_is_held_is_not_laid_on_the_disk(tmp_path, anyio_backend, monkeypatch):
+    def hold(seconds: float = 0.3) -> None:
+        time.sleep(seconds)
+
+    monkeypatch.setattr(os, "fdatasync", lambda file: hold(0.1))
+    journal = Journal(tmp_path, 0, lambda reason: None)
+    writing = asyncio.ensure_future(journal.run())
+    journal.append(2 * SECOND, m.Tick())
+    hold()  # as a slow strategy does, before the disk was asked
+    assert journal.lag_s() == 0
+    given = asyncio.ensure_future(journal.durable())
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert journal._given_s
+    hold()  # and after
+    assert journal.lag_s() == 0
+    assert await given
+    writing.cancel()
+    await asyncio.wait([writing])
+    journal.close()
+
+
+class Quiet(Strategy):
+    """Wants nothing."""
+
+    name = "quiet"
+
+    def quote(self, view: EventView) -> Quotes:
+        """See `Strategy`."""
+        return {}
+
+
+def test_every_call_of_a_strategy_is_counted_and_timed():
+    watch = StrategyWatchdog(10 * MS)
+    took: list[int] = []
+    watch.timed = took.append
+    view = views.view(views.rung(0, 50.0))
+    watch.wrapped(lambda: Quiet(None))().quote(view)
+    assert watch.asked == len(took) == 1
+    assert took[0] > 0

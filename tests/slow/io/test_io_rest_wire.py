@@ -1,0 +1,292 @@
+"""Claims about connections and keys, through real sockets: what is asked again, what is made anew,
+and which key goes with what."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from bot.core import messages as m
+from bot.io.client.preflight import probe
+from bot.io.client.rest import Rest
+from bot.io.client.sockets import trusted
+from bot.io.secret import Secret
+from tests.builders.io.hostile import hostile, says
+from tests.builders.io.samples import ORDER_ID, ORDER_JSON, create, sent
+from venue.wire.names import Ticker
+
+pytestmark = pytest.mark.anyio
+PATIENT = httpx.Timeout(10.0)
+KEY, READ_KEY, SPARE_KEY = "lm_trade_0123", "lm_read_0123", "lm_spare_0123"
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(ORDER_JSON) + ORDER_JSON
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+class Keeping:
+    """A server that keeps connections; `closes` says after which request of one it hangs up, and
+    `kept` how many bytes of that request's answer it sends before."""
+
+    def __init__(self, closes: int, kept: int) -> None:
+        self.closes = closes
+        self.kept = kept
+        self.port = 0
+        self.methods: list[bytes] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        try:
+            for number in range(1, self.closes + 1):
+                head = await reader.readuntil(b"\r\n\r\n")
+                for line in head.lower().split(b"\r\n"):
+                    if line.startswith(b"content-length:"):
+                        await reader.readexactly(int(line.partition(b":")[2]))
+                self.methods.append(head.split(b" ")[0])
+                writer.write(ANSWER if number < self.closes else ANSWER[: self.kept])
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def keeping(closes: int, kept: int = 0) -> AsyncIterator[Keeping]:
+    """Such a server, for as long as it is needed."""
+    site = Keeping(closes, kept)
+    server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
+    site.port = server.sockets[0].getsockname()[1]
+    try:
+        yield site
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+def rest_at(port: int, in_flight: int = 4, **more) -> Rest:
+    """A client of a server on loopback."""
+    more.setdefault("timeouts", PATIENT)
+    return Rest(f"http://127.0.0.1:{port}/v1", Secret(KEY), in_flight, **more)
+
+
+# --- a kept connection that was closed ------------------------------------------------------------
+
+
+async def test_a_read_that_is_hung_up_on_is_unknown_and_costs_one_request():
+    async with keeping(closes=2) as site:
+        rest = rest_at(site.port)
+        answers = [(await rest.ask(m.ReadOrder(ORDER_ID))).answer for _ in range(3)]
+        await rest.drain()
+    assert [type(each) for each in answers] == [m.Ok, m.Unknown, m.Ok]
+    assert site.methods == [b"GET"] * 3
+
+
+@pytest.mark.parametrize("request_", [create(), m.CancelResting(ORDER_ID)], ids=["post", "delete"])
+@pytest.mark.parametrize("kept", [0, 1, len(ANSWER) - 1])
+async def test_a_write_is_never_sent_twice(request_, kept):
+    async with keeping(closes=1, kept=kept) as site:
+        rest = rest_at(site.port)
+        assert isinstance((await rest.ask(request_)).answer, m.Unknown)
+        await rest.drain()
+    assert len(site.methods) == 1
+
+
+async def test_a_read_whose_answer_was_cut_is_not_asked_again():
+    async with keeping(closes=1, kept=len(ANSWER) - 1) as site:
+        rest = rest_at(site.port)
+        assert isinstance((await rest.ask(m.ReadOrder(ORDER_ID))).answer, m.Unknown)
+        await rest.drain()
+    assert site.methods == [b"GET"]
+
+
+# --- connections that leaked ----------------------------------------------------------------------
+
+HASTY = httpx.Timeout(5.0, pool=0.1)
+
+
+async def leak(rest: Rest, count: int) -> list[httpx.Response]:
+    """Take connections out of the pool and never give them back."""
+    http = rest._client.http
+    held = []
+    for _ in range(count):
+        built = http.build_request("GET", f"{rest._base_url}/portfolio/balance")
+        held.append(await http.send(built, stream=True))
+    return held
+
+
+async def test_a_client_whose_connections_have_leaked_is_made_anew():
+    async with keeping(closes=1_000) as site:
+        rest = rest_at(site.port, in_flight=1, timeouts=HASTY)
+        poisoned = rest._client
+        held = await leak(rest, rest._connections)
+        began_s = time.monotonic()
+        answers = [(await rest.ask(m.ReadOrder(ORDER_ID))).answer for _ in range(3)]
+        assert time.monotonic() - began_s < 2.0
+        assert [type(each) for each in answers] == [m.Rejected, m.Rejected, m.Ok]
+        assert all("PoolTimeout" in each.message for each in answers[:2])
+        assert rest._client is not poisoned
+        assert poisoned.http.is_closed
+        await rest.drain()
+    for response in held:
+        await response.aclose()
+
+
+async def test_a_client_that_is_replaced_is_closed_only_when_its_last_request_is_over():
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(1.5)
+        await says(200, ORDER_JSON)(writer)
+
+    replies: list[m.Response] = []
+    async with hostile(slow) as site, keeping(closes=1_000) as holder:
+        rest = Rest(site.base_url, Secret(KEY), 1, timeouts=HASTY)
+        old = rest._client
+        rest.start(sent(create(), 1), replies.append)
+        await asyncio.sleep(0.05)
+        built = [
+            old.http.build_request("GET", f"http://127.0.0.1:{holder.port}/v1/x")
+            for _ in range(rest._connections - 1)
+        ]
+        held = [await old.http.send(each, stream=True) for each in built]
+        for _ in range(2):
+            await rest.ask(m.ReadOrder(ORDER_ID))
+        assert rest._client is not old
+        assert not old.http.is_closed
+        await rest.drain()
+        assert old.http.is_closed
+    assert isinstance(replies[0].answer, m.Ok)
+    for response in held:
+        await response.aclose()
+
+
+async def test_waiting_for_a_connection_while_all_are_busy_is_no_leak():
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.3)
+        await says(200, ORDER_JSON)(writer)
+
+    replies: list[m.Response] = []
+    async with hostile(slow) as site:
+        rest = Rest(site.base_url, Secret(KEY), 1, timeouts=HASTY)
+        client = rest._client
+        for number in range(rest._connections + 5):
+            rest.start(sent(m.ReadOrder(ORDER_ID), number), replies.append)
+        await rest.drain()
+        assert rest._client is client
+    assert sum(isinstance(each.answer, m.Rejected) for each in replies) == 5
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+def key_of(raw: bytes) -> str:
+    """The key that a request carried."""
+    [line] = [line for line in raw.split(b"\r\n") if line.lower().startswith(b"x-api-key:")]
+    return line.partition(b": ")[2].decode()
+
+
+OTHERS = {m.Key.READ: Secret(READ_KEY), m.Key.STANDBY: Secret(SPARE_KEY)}
+
+
+@pytest.mark.parametrize(
+    ("request_", "key", "carried"),
+    [
+        (create(), None, KEY),
+        (m.CancelResting(ORDER_ID), None, KEY),
+        (m.ReadBalance(), None, READ_KEY),
+        (m.ReadOrder(ORDER_ID), m.Key.READ, READ_KEY),
+        (m.CancelResting(ORDER_ID), m.Key.STANDBY, SPARE_KEY),
+        (m.ReadBalance(), m.Key.TRADE, KEY),
+    ],
+)
+async def test_a_request_carries_the_one_key_it_was_given(request_, key, carried):
+    async with hostile(says(404, b"")) as site:
+        rest = rest_at(site.port, others=OTHERS)
+        await rest.ask(request_, key)
+        await rest.drain()
+    [raw] = site.requests
+    assert key_of(raw) == carried
+    assert sum(raw.count(each.encode()) for each in (KEY, READ_KEY, SPARE_KEY)) == 1
+
+
+async def test_what_is_sent_goes_on_the_key_that_the_trader_named():
+    async with hostile(says(404, b"")) as site:
+        rest = rest_at(site.port, others=OTHERS)
+        wish = m.Send(m.RequestId(1), m.CancelResting(ORDER_ID), "why", m.Key.STANDBY)
+        rest.start(wish, lambda _: None)
+        await rest.drain()
+    assert key_of(site.requests[0]) == SPARE_KEY
+
+
+async def test_a_key_that_is_not_there_sends_nothing():
+    async with hostile(says(404, b"")) as site:
+        rest = rest_at(site.port)
+        answer = (await rest.ask(m.CancelResting(ORDER_ID), m.Key.STANDBY)).answer
+        await rest.drain()
+    assert isinstance(answer, m.Rejected)
+    assert answer.status == 0
+    assert site.requests == []
+
+
+async def test_a_check_tries_every_key_and_names_the_one_that_is_refused():
+    async def talk(writer: asyncio.StreamWriter) -> None:
+        head = site.requests[-1]
+        key = key_of(head)
+        if key == READ_KEY and head.startswith(b"GET"):
+            body = b'{"available_cents":1,"reserved_cents":0,"total_cents":1}'
+            await says(200, body)(writer)
+        elif key == KEY:
+            await says(404, b'{"code":"order_not_found","error":""}')(writer)
+        else:
+            await says(401, b'{"code":"unauthenticated","error":""}')(writer)
+
+    async with hostile(talk) as site:
+        rest = rest_at(site.port, others=OTHERS)
+        findings = {each.name: each for each in await probe(rest, "ws://x", Ticker("X"))}
+        await rest.drain()
+    assert findings["read scope"].well
+    assert findings["trade scope"].well
+    assert not findings["standby key"].well
+    assert "does not know this key" in findings["standby key"].advice
+
+
+async def test_a_refused_read_key_is_called_by_its_name():
+    async with hostile(says(401, b'{"code":"unauthenticated","error":""}')) as site:
+        rest = rest_at(site.port, others=OTHERS)
+        [finding] = await probe(rest, "ws://x", Ticker("X"))
+        await rest.drain()
+    assert "the read key" in finding.advice
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(503, b"result_unknown"), (503, b"engine_unavailable"), (409, b"venue_halted")],
+)
+async def test_an_answer_that_passes_is_not_blamed_on_the_address(status, code):
+    async def talk(writer):
+        if site.requests[-1].startswith(b"DELETE"):
+            await says(status, b'{"code":"%s","error":""}' % code)(writer)
+        else:
+            await says(200, b'{"available_cents":1,"reserved_cents":0,"total_cents":1}')(writer)
+
+    async with hostile(talk) as site:
+        rest = rest_at(site.port)
+        findings = {each.name: each for each in await probe(rest, "ws://x", Ticker("X"))}
+        await rest.drain()
+    assert "check again in a moment" in findings["trade scope"].advice
+
+
+def test_no_key_shows_in_a_client():
+    shown = repr(vars(Rest("http://127.0.0.1:1/v1", Secret(KEY), 1, others=OTHERS)))
+    assert not any(each in shown for each in (KEY, READ_KEY, SPARE_KEY))
+
+
+@pytest.mark.parametrize("place", ["secrets", "no/such/folder"])
+def test_no_secrets_of_a_connection_are_written_down(monkeypatch, tmp_path, place):
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / place))
+    assert trusted().keylog_filename is None
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,101 @@
+"""Claims about the process in which candidates follow the journal of a run."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.core import messages as m
+from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
+from bot.lab.shadow_sidecar import JournalTail, ShadowSidecar
+from strategies.fixed_spread import STRATEGY as FIXED_SPREAD
+from tests.builders.bot.thin import Thin
+
+CONFIG = """\
+series: ACME-VAL
+venue:
+  embedded: venue.yaml
+strategy:
+  name: fixed_spread
+risk:
+  event_loss_cents: 100000
+  series_loss_cents: 200000
+  rung_position_qty: 300
+  order_qty: 100
+shadow:
+  - name: near
+    strategy: fixed_spread
+"""
+HEAD = OPENING + framed(Head(0, ()))
+
+
+@pytest.fixture(scope="module")
+def run() -> list[Entry]:
+    """The entries of a run of ten seconds."""
+    venue = Thin([70, 50], lambda: FIXED_SPREAD(FIXED_SPREAD.Params()))
+    entries: list[Entry] = []
+    receive = venue.trader.receive
+
+    def kept(event: m.Event, now_ns: int) -> list[m.Effect]:
+        effects = receive(event, now_ns)
+        entries.extend(Entry(now_ns, each) for each in (event, *effects))
+        return effects
+
+    venue.trader.receive = kept  # type: ignore[method-assign]
+    venue.start()
+    venue.run(10, least_ns=100_000_000)
+    return entries
+
+
+def segment(state: Path, number: int) -> Path:
+    return state / f"journal-{number:08d}.log"
+
+
+def bytes_of(entries: list[Entry]) -> bytes:
+    return b"".join(framed(entry) for entry in entries)
+
+
+def test_a_tail_reads_what_is_written_segment_after_segment(run, tmp_path):
+    segment(tmp_path, 1).write_bytes(HEAD + bytes_of(run[:5]))
+    tail = JournalTail(tmp_path, after=1)
+    assert list(tail.entries()) == []
+    segment(tmp_path, 2).write_bytes(HEAD[:-1])
+    assert list(tail.entries()) == []
+    segment(tmp_path, 2).write_bytes(HEAD + bytes_of(run[:3]) + bytes_of(run[3:4])[:-1])
+    assert list(tail.entries()) == run[:3]
+    with segment(tmp_path, 2).open("ab") as file:
+        file.write(bytes_of(run[3:4])[-1:])
+    segment(tmp_path, 3).write_bytes(HEAD + bytes_of(run[4:6]))
+    assert list(tail.entries()) == run[3:6]
+    segment(tmp_path, 3).unlink()
+    with pytest.raises(JournalFault, match="removed before it was read"):
+        list(tail.entries())
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(50):
+        while not holds():  # noqa: ASYNC110 - a process of its own brings it about
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.anyio
+async def test_the_process_reports_while_the_run_goes_on_and_its_end_stops_the_candidates(
+    run, tmp_path
+):
+    config = tmp_path / "bot.yaml"
+    config.write_text(CONFIG)
+    sidecar = ShadowSidecar(config, tmp_path)
+    task = asyncio.create_task(sidecar.run())
+    segment(tmp_path, 1).write_bytes(HEAD + bytes_of(run))
+    await until(lambda: bool(sidecar.reports))
+    assert [(each.name, each.bound) for each in sidecar.reports] == [
+        ("near", "pessimistic"),
+        ("near", "expected"),
+    ]
+    await until(lambda: all(each.decisions > 3 and each.resting for each in sidecar.reports))
+    segment(tmp_path, 1).unlink()
+    await until(lambda: all("removed before" in each.stopped for each in sidecar.reports))
+    assert not task.done()
+    task.cancel()
+    await sidecar.on_run_end()

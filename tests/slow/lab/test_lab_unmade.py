@@ -1,0 +1,60 @@
+"""Claims about a strategy that cannot be made: every command ends with 2, and says where it was."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.main import app
+from tests.builders.backtest.made import book, configured, written
+
+UNMADE = """
+from bot.strategy.api import Strategy
+
+
+class Unmade(Strategy):
+    def __init__(self, params):
+        raise OSError("no model")
+
+
+STRATEGY = Unmade
+"""
+SAID = "cannot be made: unmade.py:7: OSError: no model"
+
+
+@pytest.fixture
+def unmade(tmp_path: Path) -> Path:
+    """The file of such a strategy."""
+    path = tmp_path / "unmade.py"
+    path.write_text(UNMADE, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("strategies",),
+        ("evaluate", "--no-baselines", "--strategies"),
+        ("simulate", "--seed", "1", "--strategy"),
+    ],
+)
+def test_a_strategy_that_cannot_be_made_ends_with_two_and_its_line(
+    unmade: Path, words: tuple[str, ...]
+) -> None:
+    done = CliRunner().invoke(app, [*words, str(unmade)])
+    assert done.exit_code == 2
+    assert SAID in done.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "run", "backtest"])
+def test_a_configuration_with_such_a_strategy_is_refused_by_line(
+    unmade: Path, command: str, tmp_path: Path
+) -> None:
+    config = str(configured(tmp_path, "./unmade.py"))
+    words = [command, config]
+    if command == "backtest":
+        tape = written(tmp_path / "tape", [book(0, [[40, 30]], [[60, 50]])])
+        words = [command, "--data", str(tape), "--config", config]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2
+    assert f"strategy.name: {SAID}" in done.stderr

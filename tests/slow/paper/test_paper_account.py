@@ -1,0 +1,256 @@
+"""Claims about the paper account: what is on disk is what goes on, and nothing fills unseen."""
+
+import asyncio
+import itertools
+import shutil
+
+import pytest
+
+from bot.core import messages as m
+from bot.lab.exchange.assumptions import Terms
+from bot.lab.exchange.exchange import Response
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.paper import PaperClock, PaperExchange, PaperFault
+from tests.builders.shell.site import SERIES, opening, rung_id
+from venue.storage.log import LogFull
+from venue.storage.recovery import fresh
+from venue.views.catalog import EventFilter
+from venue.wire import codec
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId
+from venue.wire.requests import QtyOrder, TimeInForce
+
+TERMS = Terms(cash_cents=Cents(1_000_000), read_lag_ns=0)
+RUNG = rung_id(0)
+START_NS = 1_800_000_000 * NS_PER_SECOND
+
+
+def listed():
+    """The series as a read of the venue shows it."""
+    exchange = fresh(b"o" * 32)
+    for command in opening(2, "0.0100"):
+        _, events = exchange.apply_command(command, START_NS)
+        for event in events:
+            exchange.views.apply(event)
+    return exchange.views.catalog.events(EventFilter(series_ticker=SERIES), -1, 10)[0]
+
+
+class Desk:
+    """Orders at a paper exchange by hand, a second apart."""
+
+    def __init__(self, folder, queue_model=QueueModel.PESSIMISTIC, begin_ns=START_NS):
+        self.now_ns = begin_ns
+        self.paper = PaperExchange(TERMS, queue_model, folder, lambda: self.now_ns)
+        self.market = self.paper.market
+        self.market.on_series(listed(), self.now_ns)
+        self._numbers = itertools.count(1)
+
+    def ask(self, request: m.Request) -> Response:
+        self.now_ns += NS_PER_SECOND
+        send = m.Send(m.RequestId(next(self._numbers)), request, "")
+        return self.paper.exchange.answer_request(send, self.paper.clock.exchange_ns())
+
+    def buy(self, name: str, price: int, qty: int) -> Response:
+        order = QtyOrder(
+            RUNG,
+            Outcome.YES,
+            Side.BUY,
+            Price(price),
+            Qty(qty),
+            TimeInForce.GTC,
+            ClientOrderId(name),
+        )
+        return self.ask(m.Create(order, codec.encode_new_order(order), False))
+
+    def book(self, bids, asks) -> None:
+        self.now_ns += NS_PER_SECOND
+        self.market.on_frame(m.BookUpdate(RUNG, self.now_ns, bids, asks), self.now_ns)
+
+    def print(self, price: int, qty: int, bought: bool = False) -> None:
+        self.now_ns += NS_PER_SECOND
+        name = f"print-{self.now_ns}"
+        seen = m.Trade(RUNG, self.now_ns, name, Price(price), Qty(qty), bought)
+        self.market.on_frame(seen, self.now_ns)
+
+    def body(self, request: m.Request):
+        answer = self.ask(request).answer
+        assert isinstance(answer, m.Ok)
+        return answer.body
+
+    @property
+    def filled(self) -> int:
+        return sum(fill.qty for fill in self.market.account.fills)
+
+    def picture(self):
+        """All that an account can be read to be."""
+        resting = self.body(m.ReadResting("")).orders
+        fills = self.body(m.ReadFills("")).fills
+        positions = self.body(m.ReadPositions("")).positions
+        return resting, fills, positions, self.body(m.ReadBalance()).balance
+
+
+def killed(folder, to, **more) -> Desk:
+    """A desk on what a process that was killed has left in a folder."""
+    shutil.copytree(folder, to)
+    return Desk(to, begin_ns=START_NS + 1_000 * NS_PER_SECOND, **more)
+
+
+def test_a_killed_run_leaves_cash_shares_fills_and_orders_to_the_next_one(tmp_path):
+    async def lived():
+        desk = Desk(tmp_path / "account")
+        desk.book(((45, 10),), ((55, 10),))
+        desk.buy("one", 50, 20)
+        desk.buy("two", 48, 5)
+        desk.print(47, 12)
+        await desk.paper.durable()
+        assert desk.filled == 12
+        again = killed(tmp_path / "account", tmp_path / "again")
+        assert not again.paper.is_new
+        assert again.picture() == desk.picture()
+        again.market.account.prove(again.market.gain_cents - TERMS.cash_cents)
+        first = desk.buy("one", 50, 20).answer.body.order
+        assert again.buy("one", 50, 20).answer.body.order.order_id == first.order_id
+        assert len(again.body(m.ReadResting("")).orders) == 2
+        # Others' orders of the next run have names of their own.
+        again.book(((45, 10),), ((55, 10),))
+        again.print(47, 12)
+        assert again.filled == 12 + 12
+
+    asyncio.run(lived())
+
+
+def test_an_order_that_rested_over_a_gap_is_behind_everything_in_the_next_book(tmp_path):
+    async def lived():
+        desk = Desk(None)
+        desk.book(((45, 10),), ((55, 10),))
+        desk.buy("one", 46, 5)
+        desk.market.on_gap([RUNG])
+        desk.print(46, 50)
+        desk.print(40, 50)
+        assert desk.filled == 0, "nothing fills by prints of a book that is not known"
+        desk.book(((46, 30), (45, 10)), ((55, 10),))
+        desk.print(46, 29)
+        assert desk.filled == 0, "30 shares are before it"
+        desk.print(46, 4)
+        assert desk.filled == 3
+
+    asyncio.run(lived())
+
+
+def test_a_book_that_crosses_a_resting_order_after_a_gap_fills_it_once(tmp_path):
+    async def lived():
+        desk = Desk(None)
+        desk.book(((45, 10),), ((55, 10),))
+        desk.buy("one", 50, 5)
+        desk.market.on_gap([RUNG])
+        desk.book(((40, 10),), ((44, 3),))
+        desk.book(((40, 10),), ((44, 3),))
+        assert desk.filled == 3
+
+    asyncio.run(lived())
+
+
+def test_a_setting_changes_no_cash_of_an_account_that_has_begun(tmp_path):
+    async def lived():
+        desk = Desk(tmp_path / "account")
+        desk.buy("one", 50, 1)
+        await desk.paper.durable()
+        shutil.copytree(tmp_path / "account", tmp_path / "again")
+        other = Terms(cash_cents=Cents(7))
+        paper = PaperExchange(other, QueueModel.PESSIMISTIC, tmp_path / "again", lambda: START_NS)
+        assert paper.exchange.cash_cents == TERMS.cash_cents
+
+    asyncio.run(lived())
+
+
+def test_a_market_that_resolves_pays_by_its_last_price_for_ever(tmp_path):
+    async def lived():
+        desk = Desk(tmp_path / "account")
+        desk.book(((45, 10),), ((55, 10),))
+        desk.buy("one", 55, 4)
+        assert desk.filled == 4
+        desk.book(((95, 10),), ((97, 10),))
+        cash = desk.paper.exchange.cash_cents
+        desk.market.resolve(RUNG, Outcome.YES, desk.now_ns)
+        assert desk.paper.exchange.cash_cents == cash + 400
+        await desk.paper.durable()
+        again = killed(tmp_path / "account", tmp_path / "again")
+        assert again.picture() == desk.picture()
+        again.market.account.prove(again.market.gain_cents - TERMS.cash_cents)
+
+    asyncio.run(lived())
+
+
+def test_a_disk_that_takes_nothing_more_is_told_and_ends_the_channel(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise LogFull("commands.log: is full: No space left on device")
+
+    async def lived():
+        desk = Desk(tmp_path / "account")
+        await desk.paper.durable()
+        monkeypatch.setattr("venue.storage.log.CommandLog.append", refuse)
+        desk.buy("one", 50, 1)
+        with pytest.raises(PaperFault, match="No space left"):
+            await desk.paper.durable()
+        with pytest.raises(PaperFault, match="No space left"):
+            await desk.paper.failed()
+
+    asyncio.run(lived())
+
+
+def test_a_damaged_account_is_refused_with_its_file(tmp_path):
+    async def lived():
+        desk = Desk(tmp_path / "account")
+        desk.buy("one", 50, 1)
+        await desk.paper.durable()
+        desk.paper.close()
+        (log,) = (tmp_path / "account").glob("commands-*.log")
+        data = bytearray(log.read_bytes())
+        data[len(data) // 3] ^= 1  # not in the last append, which a crash may tear
+        log.write_bytes(data)
+        with pytest.raises(PaperFault, match=r"paper account: .*commands-0"):
+            Desk(tmp_path / "account")
+
+    asyncio.run(lived())
+
+
+def test_the_paper_clock_is_as_late_as_the_prints_and_never_steps_back():
+    now = [START_NS]
+    clock = PaperClock(lambda: now[0])
+    for _ in range(5):
+        now[0] += NS_PER_SECOND
+        clock.on_print(now[0] - NS_PER_SECOND // 10)  # another clock, or the way here
+        assert clock.exchange_ns() == now[0]
+    now[0] += 5 * NS_PER_SECOND
+    clock.on_print(now[0] - 4 * NS_PER_SECOND)
+    assert now[0] - clock.exchange_ns() == 3.9 * NS_PER_SECOND
+    now[0] += NS_PER_SECOND
+    reached = clock.exchange_ns()
+    clock.on_print(now[0] - 30 * NS_PER_SECOND)
+    assert clock.exchange_ns() == reached
+    clock.on_print(now[0] - NS_PER_SECOND // 10)
+    assert clock.exchange_ns() == now[0]
+
+
+def test_commands_of_one_instant_are_on_disk_all_or_none(tmp_path):
+    """An order that takes meets others who rest for that moment alone."""
+
+    async def lived():
+        desk = Desk(tmp_path / "account")
+        desk.book(((45, 10),), ((55, 10), (56, 10)))
+        await desk.paper.durable()
+        (log,) = (tmp_path / "account").glob("commands-*.log")
+        before = log.stat().st_size
+        desk.buy("one", 56, 15)
+        await desk.paper.durable()
+        whole = log.read_bytes()
+        for number, cut in enumerate((before + 9, len(whole) - 1)):
+            folder = tmp_path / f"cut-{number}"
+            shutil.copytree(tmp_path / "account", folder)
+            (folder / log.name).write_bytes(whole[:cut])
+            again = Desk(folder, begin_ns=START_NS + 1_000 * NS_PER_SECOND)
+            assert again.filled == 0
+            assert again.body(m.ReadResting("")).orders == ()
+
+    asyncio.run(lived())

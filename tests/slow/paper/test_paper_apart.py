@@ -1,0 +1,41 @@
+"""Claims about what a paper run cannot do: write to the venue, by any way that it is given."""
+
+import ast
+import asyncio
+import inspect
+import typing
+
+import pytest
+
+from bot.core import messages as m
+from bot.io.client.preflight import PUBLIC_READS, PublicVenue
+from bot.io.secret import Secret
+from tests.builders.house import tree
+
+
+def test_who_reads_the_venue_for_a_paper_run_has_no_method_that_takes_a_write():
+    methods = {name for name in vars(PublicVenue) if not name.startswith("_")}
+    assert methods == {"read_public", "channel", "close"}
+    taken = typing.get_type_hints(PublicVenue.read_public)["request"]
+    assert set(typing.get_args(taken)) == {m.ReadSeries, m.ReadBook} == set(PUBLIC_READS)
+    assert list(inspect.signature(PublicVenue.read_public).parameters) == ["self", "request"]
+
+
+@pytest.mark.parametrize("request_", [m.CancelResting("1"), m.ReadBalance(), m.ReadResting("")])
+def test_a_request_that_is_no_public_read_ends_before_it_leaves(request_):
+    async def asked():
+        public = PublicVenue("http://127.0.0.1:1/v1", "ws://127.0.0.1:1", Secret("k" * 20))
+        with pytest.raises(AssertionError, match="nothing else"):
+            await public.read_public(request_)
+
+    asyncio.run(asked())
+
+
+def test_the_paper_venue_knows_no_other_client():
+    names = {
+        alias.name
+        for node in ast.walk(tree.tree(tree.ROOT / "bot/lab/paper.py"))
+        if isinstance(node, ast.ImportFrom) and node.module in ("bot.io.client.rest", "httpx")
+        for alias in node.names
+    }
+    assert names == {"DRAIN_SLACK_S", "REQUEST_S_MAX"}

@@ -1,0 +1,433 @@
+"""Claims about `bot replay`: no difference where none is, and the first one where there is."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from zlib import crc32
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.main import app
+from bot.config.plugins import StrategyFault
+from bot.config.strategies import Makers
+from bot.core import messages as m
+from bot.core.execution.executor import OrderExecutor
+from bot.core.execution.pre_trade_checks import HeldBack, PreTradeChecks, Verdict
+from bot.core.planning.actions import Action, CancelAction
+from bot.core.quoting.event_quoter import MarketQuoter
+from bot.core.trader import Trader
+from bot.io.journal.journal import read_journal
+from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
+from bot.io.run.watchdog import Retold
+from bot.lab.replay import Replayed, replay, replayer_of
+from bot.lab.session import TO_THE_END, Place, Until, runs_meant
+from bot.strategy.api import EventView, Quotes, Strategy
+from tests.builders.replay.recorded import brutal, recorded
+from tests.builders.scale import cases
+from tests.mutants.bug import Patch, handles, planted
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import Ticker
+
+ROOT = Path(__file__).resolve().parents[3]
+HASH_SEEDS = ("0", "1", "4242")
+
+
+def again(path: Path, until: Until = TO_THE_END, *, notes: bool = True) -> list[Replayed]:
+    """What comes of every run of a state directory."""
+    return [
+        replay(replayer_of(run, Makers(Path()), notes=notes), until)
+        for run in runs_meant(path, every=True)
+    ]
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, ["replay", *arguments])
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory) -> Path:
+    """Several lives among faults; on request half an hour of them."""
+    folder = tmp_path_factory.mktemp("replay") / "state"
+    seed, crowd = cases(3, quick=16), cases(0, quick=80)
+    recorded(brutal(seed, cases(1_800, quick=2) * NS_PER_SECOND, crowd), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def entries(tmp_path_factory) -> list[Entry]:
+    """The newest life of a short and harmless world."""
+    folder = tmp_path_factory.mktemp("entries") / "state"
+    recorded(brutal(11, NS_PER_SECOND // 2), folder)
+    return list(read_journal(runs_meant(folder, every=False)[0].paths[0]))
+
+
+def journal(path: Path, entries: list[Entry], opening: bytes = OPENING) -> Path:
+    """A segment of these entries."""
+    path.write_bytes(b"".join((opening, framed(Head(0, ())), *map(framed, entries))))
+    return path
+
+
+def lone(path: Path, entries: list[Entry]) -> Replayed:
+    """What comes of a segment of these entries."""
+    (run,) = runs_meant(journal(path, entries), every=False)
+    return replay(replayer_of(run, Makers(Path()), notes=True))
+
+
+# --- nothing differs ------------------------------------------------------------------------------
+
+
+def test_a_run_with_faults_replays_without_a_difference_under_three_hash_seeds(state):
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.builders.replay.compared", str(state)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        for seed in HASH_SEEDS
+    ]
+    told = {process.communicate(timeout=900)[0] for process in running}
+    assert [process.returncode for process in running] == [0, 0, 0]
+    assert len(told) == 1
+    rows = [json.loads(line) for line in told.pop().splitlines()]
+    assert len(rows) == len(list(state.glob("journal-*.log"))) > 1
+    assert not any(differs for _, _, differs in rows)
+    assert sum(events for events, _, _ in rows) > 300
+
+
+def test_all_runs_are_replayed_by_the_command_and_it_ends_with_0(state):
+    done = invoke(str(state), "--all", "--quiet", "--until", "2s")
+    assert done.exit_code == 0
+    assert done.stdout.count("no difference") == len(list(state.glob("journal-*.log")))
+
+
+def test_a_strategy_that_tries_to_end_the_program_raises_as_it_did_then():
+    class Ends(Strategy):
+        def quote(self, view: EventView) -> Quotes:
+            raise SystemExit
+
+    nothing = EventView(Ticker("E"), False, 60.0, None, (), now_s=0.0)
+    with pytest.raises(RuntimeError, match="tried to end the program"):
+        Retold(lambda: Ends(Ends.Params()), {}).quote(nothing)
+
+
+def test_what_is_read_is_all_that_was_written(entries, tmp_path):
+    found = lone(tmp_path / "run.log", entries)
+    events = [entry for entry in entries if isinstance(entry.message, m.Event)]
+    assert (found.events, found.effects) == (len(events), len(entries) - len(events))
+    assert found.ended
+    assert found.difference is None
+
+
+def test_a_torn_tail_is_no_difference_wherever_it_was_torn(entries, tmp_path):
+    path = journal(tmp_path / "journal-00000001.log", entries)
+    whole = path.read_bytes()
+    for cut in (1, 200, 4_321):
+        path.write_bytes(whole[:-cut])
+        (found,) = again(tmp_path)
+        assert found.difference is None
+        assert found.damage == ""
+
+
+def test_answers_after_the_end_are_not_given_to_the_trader(entries, tmp_path):
+    late = Entry(entries[-1].at_ns, m.Response(m.RequestId(999_999), m.Unknown("late")))
+    found = lone(tmp_path / "run.log", [*entries, late])
+    assert found.difference is None
+
+
+def test_a_drain_that_the_loop_gave_up_is_no_difference(entries, tmp_path):
+    finished = next(
+        at for at, entry in enumerate(entries) if isinstance(entry.message, m.StopRequested)
+    )
+    end = next(
+        at
+        for at, entry in enumerate(entries)
+        if at > finished and isinstance(entry.message, m.Event)
+    )
+    before = entries[:end]
+    (run,) = runs_meant(journal(tmp_path / "run.log", before), every=False)
+    lived = replayer_of(run, Makers(Path()))
+    list(lived.steps())
+    left = lived.trader.left_over()
+    found = lone(tmp_path / "given-up.log", [*before, Entry(before[-1].at_ns, left)])
+    assert found.difference is None
+    assert found.ended
+    invented = msgspec.structs.replace(left, unknown=(*left.unknown, "x"))
+    found = lone(tmp_path / "other.log", [*before, Entry(before[-1].at_ns, invented)])
+    assert found.difference is not None
+
+
+def test_notes_of_candidates_in_the_shadow_are_no_difference(entries, tmp_path):
+    beats = [at for at, entry in enumerate(entries) if isinstance(entry.message, m.Tick)]
+    note = Entry(entries[beats[3]].at_ns, m.Noted("debug", "shadow_quotes", {"shadow": "x"}))
+    found = lone(tmp_path / "run.log", [*entries[: beats[3] + 1], note, *entries[beats[3] + 1 :]])
+    assert found.difference is None
+
+
+# --- something differs ----------------------------------------------------------------------------
+
+_schedule_wake = Trader._schedule_wake
+_may_send = PreTradeChecks.may_send
+_cancel = OrderExecutor.cancel
+
+
+def by_the_clock(self: Trader, again_ns: int) -> None:
+    _schedule_wake(self, again_ns)
+    self._due_ns += time.perf_counter_ns() % 1_000
+    self.out.effects[-1] = m.WakeAt(self._due_ns)
+
+
+CLOCK = Patch(Trader, "_schedule_wake", by_the_clock)
+
+
+class Named(str):
+    """A text that hashes as in a process of this hash seed, whatever seed its own has."""
+
+    seed = 0
+
+    def __hash__(self) -> int:
+        return crc32(f"{self.seed} {self}".encode())
+
+
+def in_no_order(
+    self: OrderExecutor, wishes: Sequence[tuple[MarketQuoter, Action]], now_ns: int
+) -> None:
+    """The cancels, one after the other as a set of their orders' ids has them."""
+    cancels = {
+        each[1].order.client_order_id: each for each in wishes if type(each[1]) is CancelAction
+    }
+    _cancel(self, [cancels[str(name)] for name in set(map(Named, cancels))], now_ns)
+
+
+ORDER = Patch(OrderExecutor, "cancel", in_no_order)
+CHANCE = Patch(
+    PreTradeChecks,
+    "may_send",
+    lambda self, *given: (
+        Verdict(HeldBack.TOKENS) if random.random() < 0.5 else _may_send(self, *given)
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "plant", [CLOCK, ORDER, CHANCE], ids=["a clock read", "the order of a set", "a random draw"]
+)
+def test_planted_nondeterminism_is_caught(plant, tmp_path):
+    """The program that replays has the very bug of the one that recorded."""
+    Named.seed = 1
+    recorded(brutal(28, NS_PER_SECOND // 2), tmp_path / "state", (plant,))
+    Named.seed = 2
+    with planted((plant,)):
+        assert any(found.difference is not None for found in again(tmp_path / "state"))
+
+
+def test_a_planted_bug_that_is_mended_is_caught_in_what_it_left_behind(tmp_path):
+    recorded(brutal(7, NS_PER_SECOND // 2), tmp_path / "state", (CLOCK,))
+    found = again(tmp_path / "state")[0].difference
+    assert found is not None
+    assert isinstance(found.then, m.WakeAt)
+    assert isinstance(found.now, m.WakeAt)
+    assert found.fields == (f"at_ns: {found.then.at_ns} -> {found.now.at_ns}",)
+
+
+def sent(entries: list[Entry]) -> int:
+    """Where the create in the middle of a run stands."""
+    creates = [
+        at
+        for at, entry in enumerate(entries)
+        if isinstance(entry.message, m.Send) and isinstance(entry.message.request, m.Create)
+    ]
+    return creates[len(creates) // 2]
+
+
+def test_the_first_difference_is_shown_with_both_sides_and_the_frame_before_it(entries, tmp_path):
+    at = sent(entries)
+    entry = entries[at]
+    other = msgspec.structs.replace(entry.message, why="another reason")
+    changed = [*entries[:at], Entry(entry.at_ns, other), *entries[at + 1 :]]
+    found = lone(tmp_path / "run.log", changed).difference
+    assert (found.then, found.now) == (other, entry.message)
+    assert found.fields == (f"why: 'another reason' -> {entry.message.why!r}",)
+    event = max(n for n, each in enumerate(entries[:at]) if isinstance(each.message, m.Event))
+    assert found.before[-1].place.entry == event + 1
+    assert found.before[-1].entry.message == entries[event].message
+    market = entry.message.request.order.market_id
+    frames = [
+        each.message
+        for each in entries[:at]
+        if isinstance(each.message, m.BookUpdate) and each.message.market_id == market
+    ]
+    if frames:
+        assert found.frame.entry.message == frames[-1]
+
+
+def test_an_effect_that_is_missing_now_or_was_missing_then_is_a_difference(entries, tmp_path):
+    at = sent(entries)
+    gone = lone(tmp_path / "gone.log", [*entries[:at], *entries[at + 1 :]]).difference
+    assert gone.now == entries[at].message
+    last = next(n for n in range(at, len(entries)) if isinstance(entries[n].message, m.Event))
+    more = [*entries[:last], Entry(entries[at].at_ns, m.WakeAt(1)), *entries[last:]]
+    added = lone(tmp_path / "added.log", more).difference
+    assert (added.then, added.now) == (m.WakeAt(1), None)
+
+
+def test_a_trader_that_raises_now_is_told_with_what_it_raised(entries, tmp_path):
+    def raises(self, event):
+        raise ZeroDivisionError("planted")
+
+    with planted((handles(m.Tick, raises),)):
+        found = lone(tmp_path / "run.log", entries).difference
+    assert found.raised == "ZeroDivisionError: planted"
+
+
+def test_notes_can_be_left_out(entries, tmp_path):
+    at = next(n for n, entry in enumerate(entries) if isinstance(entry.message, m.Noted))
+    note = m.Noted("info", "worded_otherwise", {})
+    changed = [*entries[:at], Entry(entries[at].at_ns, note), *entries[at + 1 :]]
+    journal(tmp_path / "journal-00000001.log", changed)
+    (with_notes,) = again(tmp_path)
+    assert with_notes.difference.then == note
+    (without,) = again(tmp_path, notes=False)
+    assert without.difference is None
+
+
+# --- where it stops, and what is refused ----------------------------------------------------------
+
+
+def test_it_stops_after_the_event_that_is_asked_for(entries, tmp_path):
+    journal(tmp_path / "journal-00000001.log", entries)
+    events = [n for n, each in enumerate(entries, 1) if isinstance(each.message, m.Event)]
+    middle = events[len(events) // 2]
+    at_ns = entries[middle - 1].at_ns
+    upto = sum(entries[n - 1].at_ns <= at_ns for n in events)
+    (by_number,) = again(tmp_path, Until(number=7))
+    (by_place,) = again(tmp_path, Until(place=Place("journal-00000001.log", middle)))
+    (by_time,) = again(tmp_path, Until(at_ns=at_ns))
+    assert by_number.events == 7
+    assert by_place.events == len(events) // 2 + 1
+    assert (by_time.events, by_time.until_ns) == (upto, at_ns)
+    assert not by_place.ended
+    assert by_place.unwritten == 0
+
+
+@pytest.mark.parametrize(
+    ("until", "code"), [("7", 0), ("1s", 0), ("soon", 2), ("0s", 2), ("9" * 5_000, 2)]
+)
+def test_until_takes_a_number_or_a_time_and_nothing_else(entries, tmp_path, until, code):
+    path = journal(tmp_path / "journal-00000001.log", entries)
+    assert invoke(str(path), "--until", until).exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("until", "code"),
+    [("journal-00000001.log:3", 0), ("journal-00000001.arc:3", 0), ("journal-00000009.log:1", 2)],
+)
+def test_until_takes_an_entry_of_a_segment_that_is_there(entries, tmp_path, until, code):
+    path = journal(tmp_path / "journal-00000001.log", entries)
+    done = invoke(str(path), "--until", until)
+    assert done.exit_code == code
+    assert (code == 0) is ("no such segment" not in done.stderr)
+
+
+def test_a_file_that_is_no_journal_says_what_is_wanted(tmp_path):
+    path = tmp_path / "bot.yaml"
+    path.write_text("series: AURELIA\n")
+    done = invoke(str(path))
+    assert done.exit_code == 3
+    assert "not a journal; wanted is the state directory of a run, or a segment" in done.stderr
+
+
+def test_a_difference_ends_with_4_and_shows_both_sides(entries, tmp_path):
+    at = sent(entries)
+    path = journal(tmp_path / "journal-00000001.log", [*entries[:at], *entries[at + 1 :]])
+    done = invoke(str(path))
+    assert done.exit_code == 4
+    for word in ("a difference", "\n  then ", "\n  now ", "the last events:", "events a second"):
+        assert word in done.stdout
+    line = json.loads(invoke(str(tmp_path), "--json").stdout)
+    assert line["difference"]["now"]["type"] == "Send"
+    assert line["events_per_second"] > 0
+
+
+def test_a_journal_of_a_later_version_is_refused(entries, tmp_path):
+    path = journal(tmp_path / "journal-00000001.log", entries, OPENING[:-1] + b"\x09")
+    done = invoke(str(path))
+    assert done.exit_code == 3
+    assert "journal version 9, this program reads versions 1 to 7" in done.stderr
+
+
+def test_a_segment_that_is_named_is_replayed_though_a_later_program_wrote_one_behind_it(
+    entries, tmp_path
+):
+    path = journal(tmp_path / "journal-00000001.log", entries)
+    journal(tmp_path / "journal-00000002.log", entries, OPENING[:-1] + b"\x09")
+    assert invoke(str(path)).exit_code == 0
+    done = invoke(str(tmp_path))
+    assert (done.exit_code, "journal version 9" in done.stderr) == (3, True)
+
+
+def test_a_run_that_shared_its_bucket_with_another_series_is_refused(entries, tmp_path):
+    (first,) = [each for each in entries if isinstance(each.message, m.Started)]
+    configured = first.message.configured
+    settings = msgspec.structs.replace(configured.settings, other_series=("OTHER-VAL",))
+    configured = msgspec.structs.replace(configured, settings=settings)
+    started = msgspec.structs.replace(first.message, configured=configured)
+    path = journal(tmp_path / "journal-00000001.log", [Entry(first.at_ns, started), *entries[1:]])
+    done = invoke(str(path))
+    assert done.exit_code == 3
+    assert "shared its request bucket with OTHER-VAL" in done.stderr
+
+
+def test_damage_ends_with_3_after_what_stands_before_it_was_compared(entries, tmp_path):
+    path = journal(tmp_path / "journal-00000001.log", entries)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    done = invoke(str(path), "--json")
+    assert done.exit_code == 3
+    line = json.loads(done.stdout)
+    assert line["events"] > 10
+    assert "journal damaged at byte" in line["damage"]
+    assert line["difference"] is None
+
+
+def test_where_there_is_no_journal_it_ends_with_3(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("nothing")
+    for name in ("empty", "none", "notes.txt", "journal-00000001.log"):
+        assert invoke(str(tmp_path / name)).exit_code == 3
+
+
+@pytest.mark.parametrize("options", [(), ("--all",)])
+def test_where_no_run_begins_it_says_so_and_ends_with_3(entries, tmp_path, options):
+    journal(tmp_path / "journal-00000007.log", entries[1:])
+    done = invoke(str(tmp_path), *options)
+    assert done.exit_code == 3
+    assert "no longer kept" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"), [("../mine.py:Mine", True), ("/srv/mine.py", False), ("mine", False)]
+)
+def test_of_a_strategy_with_a_relative_path_it_says_where_that_starts(
+    entries, tmp_path, name, is_told
+):
+    def remake(choice):
+        raise StrategyFault(f"{choice.name}: no such Python file")
+
+    (run,) = runs_meant(journal(tmp_path / "run.log", entries), every=False)
+    choice = m.StrategyChoice(name, "")
+    configured = msgspec.structs.replace(run.started.configured, strategy=choice)
+    started = msgspec.structs.replace(run.started, configured=configured)
+    with pytest.raises(JournalFault) as raised:
+        replayer_of(msgspec.structs.replace(run, started=started), remake)
+    assert ("its path starts from the configuration's folder" in str(raised.value)) is is_told
+    assert ("(--config)" in str(raised.value)) is is_told

@@ -1,0 +1,127 @@
+"""Claims about the report of a backtest: the same page from the run and from what it saved."""
+
+import json
+import re
+
+import pytest
+
+from tests.builders.backtest.made import book, configured, trade, written
+from tests.builders.report.lived import invoke
+
+pytestmark = pytest.mark.xdist_group("report_backtest")
+RECORDS = [
+    *[book(second / 2, [[40, 30]], [[60, 50]]) for second in range(40)],
+    trade(21, 38, 50, "no"),
+    *[book(22 + second / 2, [[40, 30]], [[60, 50]]) for second in range(8)],
+]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """The folder of a backtest, and what it said."""
+    folder = tmp_path_factory.mktemp("backtest")
+    tape = written(folder / "tape", RECORDS)
+    config = configured(folder, "fixed_spread")
+    files = ("--html", folder / "page.html", "--save", folder / "result.json")
+    arguments = ("backtest", "--data", tape, "--config", config, "--json")
+    done = invoke(*arguments, *files)
+    assert done.exit_code == 0, done.output
+    bare = invoke(*arguments)
+    return folder, json.loads(done.stdout)["results"], json.loads(bare.stdout)["results"]
+
+
+def test_the_page_does_not_take_the_place_of_what_it_is_made_of(ran):
+    folder, _, _ = ran
+    kept = (folder / "result.json").read_bytes()
+    done = invoke("report", folder / "result.json", "--html", folder / "result.json")
+    assert done.exit_code == 2
+    assert "result.json: named twice" in done.stderr
+    assert (folder / "result.json").read_bytes() == kept
+
+
+def test_a_name_that_is_a_circle_of_links_is_told_whatever_it_is_named_for(ran):
+    circle = ran[0] / "circle"
+    circle.symlink_to(circle)
+    read, written = invoke("report", circle), invoke("report", ran[0], "--html", circle)
+    assert (read.exit_code, written.exit_code) == (3, 2)
+    assert read.stderr == f"{circle}: Too many levels of symbolic links\n"
+    assert written.stderr.startswith(f"{circle}: no file can be written here: Too many levels")
+
+
+def test_to_be_watched_changes_nothing(ran):
+    _, watched, alone = ran
+    for each in (*watched, *alone):
+        each.pop("cpu_s")
+    assert watched == alone
+    assert sum(each["fills"] for each in watched) > 0
+
+
+def test_the_page_made_from_what_was_saved_is_the_same(ran):
+    folder, _, _ = ran
+    again = folder / "again.html"
+    assert invoke("report", folder / "result.json", "--html", again).exit_code == 0
+    assert again.read_text() == (folder / "page.html").read_text()
+
+
+def test_profit_requests_and_refusals_are_the_results(ran):
+    folder, results, _ = ran
+    sessions = json.loads(invoke("report", folder / "result.json", "--json").stdout)["sessions"]
+    assert [each["bound"] for each in sessions] == [each["bound"] for each in results]
+    for told, result in zip(sessions, results, strict=True):
+        assert told["sources_cents"]["profit"] == round(result["net_millicents"] / 1_000)
+        parts = dict(told["sources_cents"])
+        assert parts.pop("profit") == sum(parts.values())
+        assert told["requests"] == result["requests"]
+        assert told["refused"] == result["refused"]
+        assert told["fills"] == result["fills"]
+
+
+def test_readings_that_come_to_the_same_are_drawn_once_under_all_their_names(ran):
+    folder, results, _ = ran
+    text = (folder / "page.html").read_text()
+    heads = re.findall(r"<section class='head' aria-label='queue ([\w, ]+)'", text)
+    shown = [bound for head in heads for bound in head.split(", ")]
+    assert shown == [result["bound"] for result in results]
+    assert len(heads) == 1
+
+
+def test_two_configurations_on_one_tape_are_paired_bound_by_bound(ran):
+    folder, results, _ = ran
+    files = folder / "result.json"
+    done = invoke("report", "--compare", files, files, "--json")
+    pairs = json.loads(done.stdout)["pairs"]
+    assert len(pairs) == len(results)
+    assert {pair["unpaired"] for pair in pairs} == {""}
+
+
+def test_a_session_of_the_records_that_were_asked_for_did_not_end_early(tmp_path):
+    tape = written(tmp_path / "tape", RECORDS)
+    config, saved = configured(tmp_path, "fixed_spread"), tmp_path / "result.json"
+    arguments = ("--data", tape, "--config", config, "--records", 10, "--save", saved)
+    assert invoke("backtest", *arguments).exit_code == 0
+    sessions = json.loads(invoke("report", saved, "--json").stdout)["sessions"]
+    assert {each["damage"] for each in sessions} == {""}
+    for each in sessions:
+        assert "The first 10 records, as asked for." in each["limits"]
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+def test_the_page_says_whether_faults_were_injected(tmp_path, rate):
+    tape, page = written(tmp_path / "tape", RECORDS), tmp_path / "page.html"
+    config = configured(tmp_path, "fixed_spread")
+    arguments = (
+        "--data",
+        tape,
+        "--config",
+        config,
+        "--queue-model",
+        "pessimistic",
+        "--faults",
+        rate,
+    )
+    done = invoke("backtest", *arguments, "--json", "--html", page)
+    (result,) = json.loads(done.stdout)["results"]
+    befallen = sum(result["faults"].values())
+    assert (befallen > 0) is (rate > 0)
+    said = f"Faults befell {befallen} requests." if rate else "No faults were injected."
+    assert f"<li>{said}</li>" in page.read_text()

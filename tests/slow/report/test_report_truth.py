@@ -1,0 +1,234 @@
+"""Claims about `bot report`: its totals are those of `bot pnl` and of the venue's own ledger."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bot.config.strategies import Makers
+from bot.core import messages as m
+from bot.io.journal.journal import read_journal
+from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.lab.report.session import dollars
+from bot.lab.report.sources import sessions_of
+from bot.lab.sim.scenario import draw, narrowed, often
+from bot.lab.sim.world import SimulatedWorld
+from tests.builders.replay.recorded import STRATEGY_FAULTS, recorded
+from tests.builders.report.lived import CONFIG, invoke, venue_millicents
+from venue.wire.instant import NS_PER_SECOND
+
+pytestmark = pytest.mark.xdist_group("report")
+
+
+class Told:
+    """A recorded run: its world, its report in both forms, and what `bot pnl` says of it."""
+
+    def __init__(self, folder: Path, run: tuple[Path, SimulatedWorld]) -> None:
+        self.state, self.world = run
+        config = folder / "bot.yaml"
+        config.write_text(CONFIG)
+        html = folder / "report.html"
+        done = invoke("report", self.state, "--html", html, "--json")
+        assert done.exit_code == 0, done.output
+        (self.said,) = json.loads(done.stdout)["sessions"]
+        self.html = html.read_text()
+        pnl = invoke("pnl", config, "--state-dir", self.state, "--by", "rung", "--json")
+        assert pnl.exit_code == 0, pnl.output
+        self.pnl = json.loads(pnl.stdout)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory, run) -> Told:
+    return Told(tmp_path_factory.mktemp("truth"), run)
+
+
+def test_the_totals_are_those_of_pnl(told):
+    assert told.said["pnl_cents"] == told.pnl["pnl_cents"]
+    assert told.said["seconds"] == told.pnl["seconds"]
+    for key in ("total", "realised_cents", "settled_cents", "open_cents", "difference_millicents"):
+        assert told.said["profit"][key] == told.pnl["profit"][key]
+    assert told.said["profit"]["by"]["rung"] == told.pnl["profit"]["by"]["rung"]
+
+
+def test_what_comes_after_the_end_is_none_of_the_run(told, tmp_path):
+    """The loop keeps answers that come after it; the trader never had them."""
+    state = tmp_path / "late"
+    shutil.copytree(told.state, state)
+    *_, newest = sorted(state.glob("journal-*.log"))
+    *_, last = read_journal(newest)
+    late_ns = last.at_ns + 60 * NS_PER_SECOND
+    late = Entry(late_ns, m.Response(m.RequestId(999_999), m.Unknown("late")))
+    with newest.open("ab") as file:
+        file.write(framed(late))
+    (said,) = json.loads(invoke("report", state, "--json").stdout)["sessions"]
+    assert said == told.said | {"name": "late"}
+    (tmp_path / "bot.yaml").write_text(CONFIG)
+    asked = ("pnl", tmp_path / "bot.yaml", "--state-dir", state, "--by", "rung", "--json")
+    assert json.loads(invoke(*asked).stdout) == told.pnl
+
+
+def test_the_profit_is_the_venues_own_to_the_cent(told):
+    assert told.said["fills"] > 10
+    assert told.said["sources_cents"]["profit"] == round(venue_millicents(told.world) / 1_000)
+    assert told.said["ledger_difference_cents"] == 0
+
+
+def test_the_sources_add_up_to_the_cent_and_name_what_was_paid_out(told):
+    parts = dict(told.said["sources_cents"])
+    profit = parts.pop("profit")
+    assert sum(parts.values()) == profit
+    assert parts["settlement"] != 0
+    total = told.pnl["profit"]["total"]
+    assert parts["drift"] + parts["settlement"] == total["drift_cents"]
+    assert (parts["spread"], parts["adverse"]) == (total["spread_cents"], total["adverse_cents"])
+
+
+def test_the_page_says_the_same_sums(told):
+    rows = dict(re.findall(r"<th scope='row'>(\w+)</th><td>(-?\$[\d,.]+)</td>", told.html))
+    parts = told.said["sources_cents"]
+    assert {name: rows[name] for name in parts} == {k: dollars(v) for k, v in parts.items()}
+
+
+def test_the_markouts_on_the_page_are_those_of_pnl(told):
+    for row in told.pnl["profit"]["total"]["markouts"]:
+        name = f"{row['horizon_s']} s, {row['against']}"
+        found = re.search(rf"{name}</th><td>([-+.\d]+)</td><td>[^<]*</td><td>(\d+)</td>", told.html)
+        assert found is not None
+        assert float(found[1]) == pytest.approx(row["mean_cents"], abs=0.001)
+        assert int(found[2]) == row["fills"]
+
+
+def test_uptime_is_of_the_time_in_which_the_market_took_orders(told):
+    (session,) = sessions_of(told.state, Makers(Path()), every_s=1.0)
+    resolved = told.world.auditor.truth.resolved
+    looked_at: dict[bool, set[int]] = {True: set(), False: set()}
+    for rung, pair in zip(session.rungs, session.uptime, strict=True):
+        for up in pair:
+            whole_ns = up.on_target_ns + up.missing_ns + up.idle_ns
+            looked_at[rung.market_id in resolved].add(whole_ns)
+    assert max(looked_at[True]) < min(looked_at[False]) / 2
+    assert all(2 * ns < session.until_ns - session.begun_ns for ns in looked_at[True])
+
+
+def test_requests_and_refusals_are_those_of_the_journal(told):
+    sent: dict[str, int] = {}
+    refused: dict[str, int] = {}
+    for entry in read_journal(next(told.state.glob("journal-*.log"))):
+        message = entry.message
+        kind = type(message).__name__
+        if kind == "Send":
+            name = type(message.request).__name__
+            short = name.removesuffix("Resting").lower() if "Read" not in name else "read"
+            sent[short] = sent.get(short, 0) + 1
+        elif kind == "Response" and type(message.answer).__name__ == "Rejected":
+            status, code = message.answer.status, message.answer.code
+            name = code or (f"http_{status}" if status else "not_connected")
+            refused[name] = refused.get(name, 0) + 1
+    assert told.said["requests"] == sent
+    assert told.said["refused"] == refused
+
+
+def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
+    calm = narrowed(draw(62, "calm"), without=STRATEGY_FAULTS, until_ns=2 * NS_PER_SECOND)
+    world = recorded(often(calm, ("not_connected",)), tmp_path / "state")
+    summed = world.processes[-1].trader.out.counters.refused
+    assert summed["not_connected"] > 0
+    (said,) = json.loads(invoke("report", tmp_path / "state", "--json").stdout)["sessions"]
+    assert said["refused"] == summed
+
+
+def test_a_run_has_the_name_of_its_state_directory_in_that_very_folder_too(told, monkeypatch):
+    monkeypatch.chdir(told.state)
+    *_, segment = sorted(Path().glob("journal-*.log"))
+    for source in (".", segment):
+        (said,) = json.loads(invoke("report", source, "--json").stdout)["sessions"]
+        assert said == told.said
+
+
+def test_without_a_journal_it_ends_with_3(tmp_path):
+    assert invoke("report", tmp_path).exit_code == 3
+
+
+def test_a_source_that_cannot_be_looked_at_ends_with_3(tmp_path):
+    done = invoke("report", tmp_path / ("x" * 300))
+    assert done.exit_code == 3
+    assert "x: File name too long" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("x", "--compare", "a", "b")])
+def test_a_source_or_a_comparison_is_asked_for_and_not_both(arguments):
+    done = invoke("report", *arguments)
+    assert done.exit_code == 2
+    assert "--compare" in done.stderr
+
+
+def test_a_run_is_compared_with_itself_without_a_difference(told, tmp_path):
+    page = tmp_path / "page.html"
+    done = invoke("report", "--compare", told.state, told.state, "--html", page, "--json")
+    assert done.exit_code == 0, done.output
+    (pair,) = json.loads(done.stdout)["pairs"]
+    assert pair["unpaired"] == ""
+    assert pair["paired"]["difference_cents"] == 0
+    assert "Differences" in page.read_text()
+
+
+def test_a_damaged_journal_is_told_up_to_its_damage_and_ends_with_3(told, tmp_path):
+    state = tmp_path / "state"
+    state.mkdir()
+    (journal,) = told.state.glob("journal-*.log")
+    whole = bytearray(journal.read_bytes())
+    whole[len(whole) // 2] ^= 0xFF
+    (state / journal.name).write_bytes(whole)
+    done = invoke("report", state, "--json")
+    assert done.exit_code == 3, done.output
+    (said,) = json.loads(done.stdout)["sessions"]
+    assert "damaged at byte" in said["damage"]
+    assert 0 < said["events"] < told.said["events"]
+
+
+def test_a_run_whose_end_is_in_no_journal_says_so_above_its_figures(told, tmp_path):
+    """As after a crash or a full disk, or while it goes on."""
+    state, html = tmp_path / "state", tmp_path / "page.html"
+    state.mkdir()
+    (journal,) = told.state.glob("journal-*.log")
+    *kept, last = read_journal(journal)
+    assert isinstance(last.message, m.DrainComplete)
+    opening = (OPENING, framed(Head(0, ())))
+    (state / journal.name).write_bytes(b"".join((*opening, *map(framed, kept))))
+    done = invoke("report", state, "--html", html)
+    assert done.exit_code == 0, done.output
+    text = "the journal holds no end of the run: it goes on, or broke off"
+    assert text in done.stdout
+    assert text in html.read_text()
+    assert (text in told.html, told.said["ended"]) == (False, True)
+
+
+@pytest.mark.parametrize("compared", [False, True])
+def test_a_run_that_goes_otherwise_now_is_told_up_to_there_and_ends_with_3(
+    told, tmp_path, compared
+):
+    state, html = tmp_path / "state", tmp_path / "page.html"
+    state.mkdir()
+    (journal,) = told.state.glob("journal-*.log")
+    entries = list(read_journal(journal))
+    half = len(entries) // 2
+    gone = next(at for at in range(half, len(entries)) if isinstance(entries[at].message, m.Send))
+    kept = [*entries[:gone], *entries[gone + 1 :]]
+    opening = (OPENING, framed(Head(0, ())))
+    (state / journal.name).write_bytes(b"".join((*opening, *map(framed, kept))))
+    asked = ("--compare", told.state, state) if compared else (state,)
+    done = invoke("report", *asked, "--html", html)
+    assert done.exit_code == 3, done.output
+    assert "the run takes another course, from event" in html.read_text()
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", "# a text\n"])
+def test_what_is_no_source_ends_with_3_as_no_journal_does(tmp_path, content):
+    source = tmp_path / "source"
+    if content is not None:
+        source.write_text(content)
+    done = invoke("report", source)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert done.stderr.startswith(f"{source}: ")

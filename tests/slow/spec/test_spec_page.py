@@ -1,0 +1,102 @@
+"""Claims about docs/venue.md: it is whole, current, and every proof that it names exists."""
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tests.builders.spec.venue_page import (
+    CLIENT_FRAMES,
+    ELSEWHERE,
+    HEADINGS,
+    SERVER_FRAMES,
+    page,
+    rows,
+)
+from venue.conformance.judge import CODES, UNPROVOKED
+from venue.conformance.runner import suite
+from venue.wire import codec, frames
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def _table() -> list[list[str]]:
+    """Each statement of the page: its words, heading and proof."""
+    text = (ROOT / "docs/venue.md").read_text(encoding="utf-8")
+    made: list[list[str]] = []
+    heading = ""
+    for line in text.splitlines():
+        if line.startswith("### "):
+            heading = line.removeprefix("### ")
+        elif line.startswith("| ") and line != "| statements | proved by |":
+            statements, *proof = _cells(line)
+            made += [[each, heading, *proof] for each in statements.split("<br>")]
+    return made
+
+
+def test_the_page_is_current() -> None:
+    text = (ROOT / "docs/venue.md").read_text(encoding="utf-8")
+    assert text == page(), "run: make pages"
+
+
+@pytest.mark.parametrize("shown", CLIENT_FRAMES)
+def test_a_client_frame_that_the_page_shows_is_taken_by_the_venue(shown: str) -> None:
+    assert codec.parse_subscribe(shown.encode())
+
+
+def test_every_kind_of_frame_that_the_venue_sends_is_shown_in_the_page_as_it_is_sent() -> None:
+    read = [codec.decode_frame(shown) for shown in SERVER_FRAMES]
+    sent = [json.loads(codec.encode(frame)) for frame in read]
+    assert sent == [json.loads(shown) for shown in SERVER_FRAMES]
+    updates = {type(each.data) for each in read if isinstance(each, frames.MarketUpdate)}
+    assert updates == set(get_args(frames.Update))
+    assert {type(each) for each in read} == set(get_args(frames.ServerFrame))
+
+
+def test_every_row_has_a_heading_and_a_proof() -> None:
+    table = _table()
+    assert len(table) == len(rows()) > 200
+    for row in table:
+        assert len(row) == 3, row
+        assert all(row), row
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_every_heading_of_the_interface_has_a_row(heading: str) -> None:
+    assert [row for row in _table() if row[1] == heading]
+
+
+def test_every_check_named_exists_and_every_check_is_named() -> None:
+    named = {
+        name for row in _table() for name in re.findall(r"`([^`]+)`", row[2]) if "/" not in name
+    }
+    assert named == {each.name for each in suite()}
+
+
+@pytest.mark.parametrize("place", [row[2] for row in ELSEWHERE])
+def test_every_test_named_exists(place: str) -> None:
+    path, _, name = place.partition("::")
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    functions = [
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert not name or name in functions
+
+
+def test_every_code_has_a_row_and_a_check_or_is_marked_as_unprovoked() -> None:
+    proofs: dict[str, list[str]] = {}
+    for row in _table():
+        for code in re.findall(r"[a-z]+(?:_[a-z]+)+|unauthenticated", row[0]):
+            proofs.setdefault(code, []).append(row[2])
+    codes = set().union(*CODES.values())
+    missing = codes - proofs.keys()
+    assert missing == set(), "make pages; a check says in its docstring: Errors | <status> <code>"
+    unproven = {code for code in codes if all(text.startswith("nothing") for text in proofs[code])}
+    assert unproven == UNPROVOKED, "write a check, or mark it in venue/conformance/codes.txt"

@@ -1,0 +1,346 @@
+"""Avellaneda and Stoikov's dealer: by the paper, and as hummingbot runs it."""
+
+import math
+from typing import Any
+
+import pydantic
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.strategy.api import EventView, Intensity, checked
+from bot.strategy.pricing import avellaneda
+from strategies.avellaneda_stoikov import STRATEGY, AvellanedaStoikov
+from tests.builders.scale import cases
+from tests.builders.strategies.through_time import ASK, BID, Scene, fill, runs, touches, trade
+
+HUMMINGBOT: dict[str, Any] = {"mode": "hummingbot"}
+
+
+def make(**params: Any) -> AvellanedaStoikov:
+    return AvellanedaStoikov(AvellanedaStoikov.Params.model_validate(params))
+
+
+def paper(fair: float | None = 50.0, **params: Any) -> Scene:
+    return Scene(make(**params), fair)
+
+
+def hummingbot(fair: float | None = 50.0, **params: Any) -> Scene:
+    return Scene(make(**HUMMINGBOT | params), fair)
+
+
+def test_the_file_names_its_strategy() -> None:
+    assert STRATEGY is AvellanedaStoikov
+
+
+# --- by the paper ---------------------------------------------------------------------------------
+
+
+def test_the_quotes_stand_half_the_optimal_spread_from_the_reservation_price() -> None:
+    one = paper(50.0, risk_aversion=0.2, volatility_cents=0.05, decay_per_cent=0.6, horizon_s=3_600)
+    middle = avellaneda.reservation_price(50.0, 3.0, 0.2, 0.05, 3_600.0)
+    half = avellaneda.optimal_spread(0.2, 0.05, 3_600.0, 0.6) / 2
+    assert one.at(0, net=30) == [
+        (BID, math.floor(middle - half), 10),
+        (ASK, math.ceil(middle + half), 10),
+    ]
+    assert middle == pytest.approx(50 - 3 * 0.2 * 9)
+
+
+def test_volatility_and_decay_left_at_zero_are_the_learned_ones() -> None:
+    given_both = paper(volatility_cents=0.05, decay_per_cent=0.3).at(0, net=10)
+    learned = paper().at(0, net=10, volatility=0.05, intensity=Intensity(0.1, 0.3, 50))
+    assert learned == given_both
+
+
+def test_before_anything_is_learned_a_prior_serves() -> None:
+    assert paper().at(0) == paper(decay_per_cent=0.6).at(0) == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+def test_the_horizon_ends_with_the_event() -> None:
+    near = paper(volatility_cents=0.1).at(0, left_s=60.0)
+    far = paper(volatility_cents=0.1).at(0)
+    assert near[1][1] - near[0][1] < far[1][1] - far[0][1]
+    over = paper(volatility_cents=0.1).at(0, left_s=0.0, net=500)
+    assert over == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+def test_an_answer_that_has_not_changed_is_the_same_object() -> None:
+    one = paper()
+    one.at(0)
+    before = one.answer["m0"]
+    one.at(1)
+    assert one.answer["m0"] is before
+    one.fair = 60.0
+    one.at(2)
+    assert one.answer["m0"] != before
+
+
+def test_a_rung_without_any_value_is_left_out() -> None:
+    assert paper(None).at(0, bid=40) == []
+
+
+def test_a_price_beyond_the_range_is_not_quoted() -> None:
+    one = paper(50.0, volatility_cents=1.0)
+    assert [side for side, _, _ in one.at(0, net=100)] == [ASK]
+
+
+def test_a_quote_waits_a_tick_off_the_touch_of_others() -> None:
+    assert paper(50.0).at(0, bid=30, ask=45)[0] == (BID, 44, 10)
+    assert paper(50.0).at(0, bid=30, ask=45, book_age_s=10.0)[0] == (BID, 43, 10)
+
+
+# --- hummingbot: prices ---------------------------------------------------------------------------
+
+
+def moved(one: Scene, ticks: int = 4, **seen: Any) -> None:
+    """The value goes from 49 to 51 and back once a tick, then stands at 50 for the next one."""
+    for now in range(ticks):
+        one.fair = 49.0 if now % 2 else 51.0
+        one.at(now, **seen)
+    one.fair = 50.0
+
+
+NEVER_AGAIN: dict[str, Any] = {"order_refresh_time_s": 0.5}
+
+
+def test_the_quotes_are_those_of_its_two_formulas() -> None:
+    one = hummingbot(order_optimization=False, inventory_target_base_pct=0, **NEVER_AGAIN)
+    # 60 shares of 100 owned in all: 60 at 50 cents and 2,000 cents.
+    moved(one, 4, net=60, cash=2_000)
+    wanted = one.at(4, net=60, cash=2_000)
+    volatility = math.sqrt((3 * 4 + 1) / 5)
+    middle = 50 - 0.6 * volatility
+    half = (volatility + 2 * math.log(1 + 1 / 0.6)) / 2
+    assert wanted == [(BID, math.floor(middle - half), 10), (ASK, math.ceil(middle + half), 10)]
+
+
+def test_a_larger_risk_factor_moves_and_widens_them() -> None:
+    def quoted(risk_factor: float) -> tuple[int, int]:
+        one = hummingbot(
+            order_optimization=False,
+            inventory_target_base_pct=0,
+            risk_factor=risk_factor,
+            **NEVER_AGAIN,
+        )
+        moved(one, 4, net=60, cash=2_000)
+        wanted = one.at(4, net=60, cash=2_000)
+        return wanted[0][1], wanted[1][1]
+
+    timid, bold = quoted(5.0), quoted(1.0)
+    assert sum(timid) < sum(bold)
+    assert timid[1] - timid[0] > bold[1] - bold[0]
+
+
+def test_at_the_target_the_price_is_not_moved() -> None:
+    one = hummingbot(order_optimization=False, **NEVER_AGAIN)
+    moved(one, 4, net=40, cash=2_000)
+    (_, bid, _), (_, ask, _) = one.at(4, net=40, cash=2_000)
+    assert bid + ask == 100
+
+
+def test_the_minimum_spread_holds_both_sides_off_the_value() -> None:
+    one = hummingbot(min_spread_pct=20, order_optimization=False)
+    assert one.at(0, bid=49, ask=51) == [(BID, 45, 10), (ASK, 55, 10)]
+
+
+def test_before_the_value_has_moved_half_the_spread_of_the_market_serves() -> None:
+    wide = hummingbot(order_optimization=False, inventory_target_base_pct=0).at(0, bid=40, ask=60)
+    # gamma vol + 2/gamma ln(1 + gamma/kappa) = 10 + 1.96: half of it is 5.98.
+    assert wide == [(BID, 44, 10), (ASK, 56, 10)]
+
+
+def test_without_any_volatility_there_is_no_quote() -> None:
+    assert hummingbot().at(0) == []
+    assert len(hummingbot().at(0, volatility=0.02)) == 2
+
+
+def test_where_its_bid_would_be_below_nothing_it_has_no_rule_for_either_side() -> None:
+    # Half of gamma vol + 1.96, with half the spread of the market, 4 cents, as the volatility.
+    one = hummingbot(2.0, around="fair", inventory_target_base_pct=0)
+    assert one.at(0, bid=1, ask=9) == []
+    assert len(hummingbot(5.0, inventory_target_base_pct=0).at(0, bid=1, ask=9)) == 2
+
+
+def test_a_session_that_nears_its_end_takes_risk_out_of_the_price() -> None:
+    def quoted(left_s: float) -> list[tuple[Any, int, int]]:
+        one = hummingbot(
+            order_optimization=False,
+            inventory_target_base_pct=0,
+            session_s=1_000,
+            risk_factor=3,
+            **NEVER_AGAIN,
+        )
+        moved(one, 4, net=60, cash=2_000, left_s=left_s)
+        return one.at(4, net=60, cash=2_000, left_s=left_s)
+
+    assert quoted(1_000.0) == quoted(5_000.0)
+    start, end = quoted(1_000.0), quoted(0.0)
+    assert start[0][1] + start[1][1] < end[0][1] + end[1][1] == 100
+
+
+def test_the_decay_is_fitted_to_the_traded_amounts() -> None:
+    # Amounts fall off by exp(-0.15 d), so kappa is 0.15 and the spread 2 ln(1 + 1/0.15) and more.
+    one = hummingbot(order_optimization=False, inventory_target_base_pct=0, **NEVER_AGAIN)
+    one.at(0, bid=49, ask=51)
+    prints = [trade(50 + d, round(1_000 * math.exp(-0.15 * d))) for d in range(1, 9)]
+    half = (1.0 + 2 * math.log(1 + 1 / 0.15)) / 2
+    assert one.at(1, bid=49, ask=51, prints=prints) == [
+        (BID, math.floor(50 - half), 10),
+        (ASK, math.ceil(50 + half), 10),
+    ]
+
+
+def test_the_learned_decay_serves_until_then() -> None:
+    learned = Intensity(0.1, 0.2, 80)
+    half = (1.0 + 2 * math.log(1 + 1 / 0.2)) / 2
+    one = hummingbot(order_optimization=False, inventory_target_base_pct=0)
+    assert one.at(0, bid=49, ask=51, intensity=learned)[0] == (BID, math.floor(50 - half), 10)
+
+
+def test_it_can_wait_for_full_buffers() -> None:
+    one = hummingbot(wait_for_buffers=True, volatility_buffer_ticks=3, intensity_buffer_ticks=1)
+    assert one.at(0, bid=49, ask=51) == []
+    assert one.at(1, bid=49, ask=51, prints=[trade(52)]) == []
+    assert len(one.at(2, bid=49, ask=51)) == 2
+
+
+# --- hummingbot: sizes and levels -----------------------------------------------------------------
+
+
+def test_eta_shrinks_the_side_that_adds_to_the_excess() -> None:
+    def sizes(net: int) -> dict[Any, int]:
+        one = hummingbot(order_amount_shape=2.0, order_amount_qty=100)
+        return {side: qty for side, _, qty in one.at(0, bid=49, ask=51, net=net, cash=2_000)}
+
+    # 60 of 100 shares held, 50 wanted: q = 0.1; none of 40 held, 20 wanted: q = -0.5.
+    assert sizes(60) == {BID: math.floor(100 * math.exp(-0.2)), ASK: 100}
+    assert sizes(0) == {BID: 100, ASK: math.floor(100 * math.exp(-1))}
+
+
+def test_levels_stand_a_part_of_the_half_spread_apart() -> None:
+    one = hummingbot(
+        order_levels=2,
+        level_distances_pct=50,
+        order_optimization=False,
+        inventory_target_base_pct=0,
+    )
+    wanted = one.at(0, bid=40, ask=60)
+    # Half a spread is 5.98 cents, half of that 2.99.
+    assert wanted == [(BID, 44, 10), (BID, 41, 10), (ASK, 56, 10), (ASK, 59, 10)]
+
+
+def test_levels_without_distance_are_one_quote() -> None:
+    one = hummingbot(order_levels=3, order_optimization=False, inventory_target_base_pct=0)
+    assert one.at(0, bid=40, ask=60) == [(BID, 44, 30), (ASK, 56, 30)]
+
+
+def test_optimized_orders_are_at_most_a_tick_better_than_others() -> None:
+    one = hummingbot(inventory_target_base_pct=0)
+    one.fair = 50.0
+    # The book is far off the value: around 35 alone it would have bid lower.
+    assert one.at(0, bid=30, ask=60) == [(BID, 31, 10), (ASK, 59, 10)]
+
+
+# --- hummingbot: the clock ------------------------------------------------------------------------
+
+
+def test_orders_are_left_alone_until_their_time_is_up() -> None:
+    one = hummingbot(order_refresh_time_s=30)
+    first = one.at(0, bid=49, ask=51)
+    one.fair = 60.0
+    assert one.at(29, bid=59, ask=61) == [each for each in first if each[0] is BID]
+    assert one.at(30, bid=59, ask=61) != first
+
+
+def test_orders_within_the_tolerance_are_left_for_another_turn() -> None:
+    one = hummingbot(order_refresh_tolerance_pct=10, order_refresh_time_s=30)
+    first = one.at(0, bid=49, ask=51)
+    one.fair = 51.0
+    assert one.at(30, bid=50, ask=52) == first
+    assert one.at(59, bid=50, ask=52) == first
+
+
+def test_after_a_whole_fill_the_other_side_stands_until_the_delay_is_over() -> None:
+    one = hummingbot(filled_order_delay_s=60, order_refresh_time_s=30)
+    (_, bid, _), ask = one.at(0, bid=49, ask=51)
+    assert one.at(1, fill(BID, bid, 10), bid=49, ask=51) == [ask]
+    assert one.at(60, bid=49, ask=51) == [ask]
+    assert len(one.at(61, bid=49, ask=51)) == 2
+
+
+def test_an_order_at_its_maximum_age_is_cancelled_and_placed_anew_when_due() -> None:
+    one = hummingbot(max_order_age_s=100, order_refresh_time_s=150)
+    first = one.at(0, bid=49, ask=51)
+    assert one.at(99, bid=49, ask=51) == first
+    assert one.at(100, bid=49, ask=51) == []
+    assert len(one.at(150, bid=49, ask=51)) == 2
+
+
+def test_while_the_value_or_the_cash_is_unknown_nothing_stands() -> None:
+    one = hummingbot()
+    first = one.at(0, bid=49, ask=51)
+    assert one.at(1, bid=49, ask=51, cash=None) == []
+    assert one.at(2, bid=49, ask=51) == first
+    one.fair = None
+    assert one.at(3, bid=49) == []
+
+
+def test_owning_nothing_it_has_no_rule() -> None:
+    assert hummingbot().at(0, bid=49, ask=51, cash=0) == []
+
+
+# --- sanity ---------------------------------------------------------------------------------------
+
+anything = st.fixed_dictionaries(
+    {
+        "mode": st.sampled_from(["paper", "hummingbot"]),
+        "around": st.sampled_from(["fair", "mid", "micro", "last"]),
+        "risk_aversion": st.sampled_from([1e-3, 0.1, 100]),
+        "risk_factor": st.sampled_from([1e-3, 1, 1_000]),
+        "order_amount_shape": st.sampled_from([0, 5]),
+        "min_spread_pct": st.sampled_from([0, 50]),
+        "session_s": st.sampled_from([0, 86_400]),
+        "order_refresh_time_s": st.sampled_from([0.5, 30]),
+        "max_order_age_s": st.sampled_from([10, 1_800]),
+        "order_levels": st.sampled_from([1, 4]),
+        "level_distances_pct": st.sampled_from([0, 40]),
+        "order_optimization": st.booleans(),
+    }
+)
+
+
+@settings(deadline=None, max_examples=cases(20_000, quick=300))
+@given(anything, runs())
+def test_every_run_of_views_gives_sane_quotes_that_touch_no_book(
+    params: dict[str, Any], run: list[EventView]
+) -> None:
+    strategy = make(**params)
+    for seen in run:
+        assert touches(seen, checked(strategy.quote(seen), seen)) == []
+
+
+@settings(deadline=None)
+@given(st.integers(-300, 300), st.integers(1, 300), st.floats(5, 95), st.floats(0, 0.2))
+def test_more_held_never_raises_a_quote_of_the_paper(
+    net: int, more: int, fair: float, volatility: float
+) -> None:
+    before, after = (
+        {side: price for side, price, _ in paper(fair).at(0, net=held, volatility=volatility)}
+        for held in (net, net + more)
+    )
+    assert all(after[side] <= before[side] for side in after if side in before)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"mode": "other"}, {"risk_aversion": 0}, {"order_levels": 0}, {"gama": 1}],
+    ids=str,
+)
+def test_parameters_out_of_range_and_unknown_ones_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(pydantic.ValidationError):
+        make(**bad)
+
+
+def test_every_parameter_says_what_it_is() -> None:
+    assert all(field.description for field in AvellanedaStoikov.Params.model_fields.values())

@@ -1,0 +1,496 @@
+"""Pure market making: spreads, the clock of orders, fills, skew, bands, takes."""
+
+from typing import Any
+
+import msgspec
+import pydantic
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.strategy.api import EventView, checked
+from strategies.pure_mm import STRATEGY, PureMM
+from tests.builders.scale import cases
+from tests.builders.strategies.through_time import ASK, BID, Scene, fill, resting, runs, touches
+from tests.builders.strategies.views import rung, view
+from venue.wire.money import Price, Qty
+
+BASIC: dict[str, Any] = {
+    "bid_spread_pct": 4,
+    "ask_spread_pct": 4,
+    "order_refresh_time_s": 30,
+    "order_amount_qty": 10,
+}
+
+
+def make(**params: Any) -> PureMM:
+    return PureMM(PureMM.Params.model_validate(BASIC | params))
+
+
+def scene(fair: float | None = 50.0, **params: Any) -> Scene:
+    return Scene(make(**params), fair)
+
+
+def test_the_file_names_its_strategy() -> None:
+    assert STRATEGY is PureMM
+
+
+# --- prices and levels ----------------------------------------------------------------------------
+
+
+def test_quotes_stand_their_percentage_of_the_value_away() -> None:
+    assert scene(50.0, ask_spread_pct=10).at(0) == [(BID, 48, 10), (ASK, 55, 10)]
+
+
+def test_a_price_between_cents_is_rounded_away_from_the_value() -> None:
+    assert scene(20.0).at(0) == [(BID, 19, 10), (ASK, 21, 10)]  # 19.2 and 20.8
+
+
+def test_levels_step_outward_and_grow() -> None:
+    wanted = scene(50.0, order_levels=3, order_level_spread_pct=4, order_level_amount_qty=5).at(0)
+    assert [each for each in wanted if each[0] is BID] == [
+        (BID, 48, 10),
+        (BID, 46, 15),
+        (BID, 44, 20),
+    ]
+    assert [each for each in wanted if each[0] is ASK] == [
+        (ASK, 52, 10),
+        (ASK, 54, 15),
+        (ASK, 56, 20),
+    ]
+
+
+def test_levels_that_fall_on_one_cent_are_one_quote() -> None:
+    wanted = scene(5.0, order_levels=2, order_level_spread_pct=1).at(0)
+    assert wanted == [(BID, 4, 20), (ASK, 6, 20)]
+
+
+def test_a_side_without_a_price_in_range_is_left_out() -> None:
+    assert scene(98.0).at(0) == [(BID, 94, 10)]
+    assert scene(1.0).at(0) == [(ASK, 2, 10)]
+
+
+def test_a_quote_that_would_cross_waits_a_tick_off_the_touch() -> None:
+    assert scene(50.0).at(0, bid=30, ask=45) == [(BID, 44, 10), (ASK, 52, 10)]
+
+
+def test_on_a_one_sided_book_it_quotes_around_the_fair_value() -> None:
+    assert scene(50.0, around="mid").at(0, bid=40) == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+def test_without_a_fair_value_it_quotes_around_the_mid() -> None:
+    assert scene(None).at(0, bid=40, ask=60) == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+def test_while_no_value_is_known_nothing_stands_and_afterwards_all_is_placed_anew() -> None:
+    one = scene(50.0)
+    one.at(0)
+    one.fair = None
+    assert one.at(1) == []
+    one.fair = 60.0
+    assert one.at(2) == [(BID, 57, 10), (ASK, 63, 10)]
+
+
+def test_the_price_to_quote_around_can_be_chosen() -> None:
+    assert scene(70.0, around="mid").at(0, bid=40, ask=60)[0] == (BID, 48, 10)
+    assert scene(70.0, around="fair").at(0, bid=40, ask=60)[0] == (BID, 59, 10)
+
+
+# --- the clock ------------------------------------------------------------------------------------
+
+
+def test_orders_are_left_alone_until_their_time_is_up() -> None:
+    one = scene(50.0)
+    first = one.at(0)
+    one.fair = 60.0
+    assert one.at(29.9) == first
+    assert one.at(30) == [(BID, 57, 10), (ASK, 63, 10)]
+
+
+def test_an_answer_that_has_not_changed_is_the_same_object() -> None:
+    one = scene(50.0)
+    one.at(0)
+    before = one.answer["m0"]
+    one.at(1)
+    assert one.answer["m0"] is before
+
+
+def test_orders_within_the_tolerance_are_left_for_another_turn() -> None:
+    one = scene(50.0, order_refresh_tolerance_pct=5)
+    first = one.at(0)
+    one.fair = 51.0  # 48 and 54: 48 and 52 are within 5 %
+    assert one.at(30) == first
+    one.fair = 60.0
+    assert one.at(59) == first
+    assert one.at(60) == [(BID, 57, 10), (ASK, 63, 10)]
+
+
+def test_without_tolerance_one_price_that_moved_replaces_both() -> None:
+    one = scene(50.0)
+    one.at(0)
+    one.fair = 50.5
+    assert one.at(30) == [(BID, 48, 10), (ASK, 53, 10)]
+
+
+def test_a_tolerance_below_zero_replaces_a_part_filled_order_at_the_same_price() -> None:
+    kept, replaced = scene(50.0), scene(50.0, order_refresh_tolerance_pct=-1)
+    for one in (kept, replaced):
+        one.at(0)
+        one.at(1, fill(BID, 48, 4))
+    assert kept.at(30) == [(BID, 48, 6), (ASK, 52, 10)]
+    assert replaced.at(30) == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+def test_an_order_at_its_maximum_age_is_renewed_in_full() -> None:
+    one = scene(50.0, max_order_age_s=100, order_refresh_time_s=1_000)
+    one.at(0)
+    assert one.at(1, fill(BID, 48, 4)) == [(BID, 48, 6), (ASK, 52, 10)]
+    assert one.at(99) == [(BID, 48, 6), (ASK, 52, 10)]
+    assert one.at(100) == [(BID, 48, 10), (ASK, 52, 10)]
+    one.at(101, fill(BID, 48, 4))
+    assert one.at(199) == [(BID, 48, 6), (ASK, 52, 10)]
+    assert one.at(200) == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+def test_an_order_nearer_than_the_minimum_spread_is_cancelled() -> None:
+    one = scene(50.0, minimum_spread_pct=2)
+    one.at(0)
+    one.fair = 48.5  # the bid at 48 is 1 % away
+    assert one.at(1) == [(ASK, 52, 10)]
+
+
+def test_by_default_no_order_is_too_near() -> None:
+    one = scene(50.0)
+    one.at(0)
+    one.fair = 40.0
+    assert one.at(1) == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+def test_a_standing_order_that_others_have_come_through_waits_until_they_are_gone() -> None:
+    one = scene(50.0)
+    one.at(0)
+    assert one.at(1, ask=47) == [(ASK, 52, 10)]
+    assert one.at(2, ask=60) == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+# --- fills ----------------------------------------------------------------------------------------
+
+
+def test_what_has_filled_is_not_wanted_again() -> None:
+    one = scene(50.0)
+    one.at(0)
+    assert one.at(1, fill(BID, 48, 3)) == [(BID, 48, 7), (ASK, 52, 10)]
+
+
+def test_after_a_whole_fill_nothing_new_is_placed_for_the_delay() -> None:
+    one = scene(50.0, filled_order_delay_s=60)
+    one.at(0)
+    assert one.at(10, fill(BID, 48, 10)) == [(ASK, 52, 10)]
+    assert one.at(29) == [(ASK, 52, 10)]
+    assert one.at(30) == []  # the ask has had its time
+    assert one.at(69) == []
+    assert one.at(70) == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+def test_a_delay_shorter_than_the_refresh_time_replaces_the_rest_early() -> None:
+    one = scene(50.0, filled_order_delay_s=5)
+    one.at(0)
+    one.at(10, fill(BID, 48, 10))
+    one.fair = 45.0
+    assert one.at(14) == [(ASK, 52, 10)]
+    assert one.at(15) == [(BID, 43, 10), (ASK, 47, 10)]
+
+
+def test_a_fill_is_taken_off_the_level_of_its_price() -> None:
+    one = scene(50.0, order_levels=2, order_level_spread_pct=4)
+    one.at(0)
+    bids = [each for each in one.at(1, fill(BID, 46, 4)) if each[0] is BID]
+    assert bids == [(BID, 48, 10), (BID, 46, 6)]
+
+
+def test_a_fill_at_a_price_of_no_level_is_taken_off_the_boldest() -> None:
+    for side, price, left in ((BID, 45, (BID, 48, 6)), (ASK, 55, (ASK, 52, 6))):
+        one = scene(50.0, order_levels=2, order_level_spread_pct=4)
+        one.at(0)
+        assert next(each for each in one.at(1, fill(side, price, 4)) if each[0] is side) == left
+
+
+def test_a_fill_larger_than_what_stands_is_no_fault() -> None:
+    one = scene(50.0)
+    one.at(0)
+    assert one.at(1, fill(BID, 48, 500), fill(ASK, 99, 500)) == []
+
+
+def test_ping_pong_waits_for_the_other_side() -> None:
+    one = scene(50.0, ping_pong=True, filled_order_delay_s=1)
+    one.at(0)
+    one.at(1, fill(BID, 48, 10))
+    assert one.at(2) == [(ASK, 52, 10)]
+    one.at(3, fill(ASK, 52, 10))
+    assert one.at(4) == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+def test_ping_pong_leaves_out_as_many_levels_as_have_filled() -> None:
+    one = scene(
+        50.0, ping_pong=True, filled_order_delay_s=1, order_levels=2, order_level_spread_pct=4
+    )
+    one.at(0)
+    one.at(1, fill(BID, 48, 10))
+    bids = [each for each in one.at(2) if each[0] is BID]
+    assert bids == [(BID, 46, 10)]
+
+
+def test_at_a_fill_the_other_side_is_left_hanging_beside_new_orders() -> None:
+    one = scene(50.0, hanging_orders=True, filled_order_delay_s=5)
+    one.at(0)
+    one.at(1, fill(BID, 48, 10))
+    one.fair = 49.0
+    assert one.at(6) == [(BID, 47, 10), (ASK, 51, 10), (ASK, 52, 10)]
+
+
+def test_a_hanging_order_too_far_from_the_value_is_cancelled() -> None:
+    one = scene(50.0, hanging_orders=True, hanging_orders_cancel_pct=10, filled_order_delay_s=1_000)
+    one.at(0)
+    one.at(1, fill(BID, 48, 10))
+    one.fair = 48.0  # the ask at 52 is 8.3 % away
+    assert one.at(2) == [(ASK, 52, 10)]
+    one.fair = 47.0  # 10.6 %
+    assert one.at(3) == []
+
+
+def test_a_hanging_order_that_fills_starts_no_delay() -> None:
+    one = scene(50.0, hanging_orders=True, filled_order_delay_s=5)
+    one.at(0)
+    one.at(1, fill(BID, 48, 10))
+    assert one.at(6) == [(BID, 48, 10), (ASK, 52, 20)]
+    # The first ten at 52 hung there before.
+    assert one.at(7, fill(ASK, 52, 10)) == [(BID, 48, 10), (ASK, 52, 10)]
+    one.fair = 60.0
+    assert one.at(35) == [(BID, 48, 10), (ASK, 52, 10)]
+    assert one.at(36) == [(BID, 57, 10), (ASK, 63, 10)]
+
+
+def test_a_new_order_never_meets_a_hanging_one() -> None:
+    hanging: dict[str, Any] = {
+        "hanging_orders": True,
+        "hanging_orders_cancel_pct": 50,
+        "filled_order_delay_s": 1,
+    }
+    one = scene(50.0, **hanging)
+    one.at(0)
+    one.at(1, fill(BID, 48, 10))
+    one.fair = 60.0  # the new bid at 57 would buy the ask at 52
+    assert one.at(2) == [(ASK, 52, 10), (ASK, 63, 10)]
+    one = scene(50.0, **hanging)
+    one.at(0)
+    one.at(1, fill(ASK, 52, 10))
+    one.fair = 40.0  # the new ask at 42 would sell to the bid at 48
+    assert one.at(2) == [(BID, 48, 10), (BID, 38, 10)]
+
+
+# --- bands, optimization, takes -------------------------------------------------------------------
+
+
+def test_at_the_ceiling_it_stops_buying_and_at_the_floor_it_stops_selling() -> None:
+    assert scene(60.0, price_ceiling_cents=60).at(0) == [(ASK, 63, 10)]
+    assert scene(59.0, price_ceiling_cents=60).at(0)[0][0] is BID
+    assert scene(40.0, price_floor_cents=40).at(0) == [(BID, 38, 10)]
+    assert scene(41.0, price_floor_cents=40).at(0)[1][0] is ASK
+
+
+def test_optimized_orders_are_at_most_a_tick_better_than_others() -> None:
+    assert scene(50.0, order_optimization=True).at(0, bid=40, ask=70) == [
+        (BID, 41, 10),
+        (ASK, 69, 10),
+    ]
+
+
+def test_optimization_never_makes_an_order_bolder() -> None:
+    assert scene(50.0, order_optimization=True).at(0, bid=49, ask=51) == [
+        (BID, 48, 10),
+        (ASK, 52, 10),
+    ]
+
+
+def test_optimization_on_an_empty_book_changes_nothing() -> None:
+    assert scene(50.0, order_optimization=True).at(0) == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+@pytest.mark.parametrize(("depth", "bid"), [(0, 46), (9, 46), (10, 41), (24, 41), (500, 31)])
+def test_small_orders_of_others_are_passed_over_up_to_the_depth(depth: int, bid: int) -> None:
+    strategy = make(order_optimization=True, order_optimization_depth_qty=depth)
+    bids = tuple((Price(p), Qty(q)) for p, q in [(45, 10), (40, 15), (30, 5)])
+    seen = msgspec.structs.replace(rung(0, 50.0), bids=bids)
+    assert [q.price for q in strategy.quote(view(seen))["m0"] if q.side is BID] == [bid]
+
+
+def test_further_levels_are_spread_from_the_optimized_one() -> None:
+    wanted = scene(50.0, order_optimization=True, order_levels=2, order_level_spread_pct=10).at(
+        0, bid=39, ask=60
+    )
+    assert [each for each in wanted if each[0] is BID] == [(BID, 40, 10), (BID, 36, 10)]
+
+
+def test_with_takes_on_a_crossing_order_trades_once_and_its_rest_waits() -> None:
+    one = scene(50.0, take_if_crossed=True)
+    assert one.at(0, bid=30, ask=45) == [(ASK, 52, 10)]
+    assert one.takes() == [(BID, 48, 10)]
+    assert one.at(1, fill(BID, 45, 6), ask=45) == [(ASK, 52, 10)]
+    assert one.takes() == []
+    assert one.at(2, ask=60) == [(BID, 48, 4), (ASK, 52, 10)]
+
+
+def test_crossing_levels_trade_one_after_the_other() -> None:
+    one = scene(50.0, take_if_crossed=True, order_levels=2, order_level_spread_pct=4)
+    one.at(0, ask=45)
+    assert one.takes() == [(BID, 48, 10)]
+    one.at(1, ask=45)
+    assert one.takes() == [(BID, 46, 10)]
+    one.at(2, ask=45)
+    assert one.takes() == []
+
+
+def test_with_takes_on_the_last_cent_of_a_side_is_still_left_to_the_other() -> None:
+    near = {"take_if_crossed": True, "bid_spread_pct": 0.01, "ask_spread_pct": 0.01}
+    assert scene(99.5, **near).at(0) == [(BID, 98, 10)]
+    assert scene(0.5, **near).at(0) == [(ASK, 2, 10)]
+
+
+def test_a_take_that_came_to_nothing_is_tried_again_next_turn() -> None:
+    one = scene(50.0, take_if_crossed=True)
+    one.at(0, ask=45)
+    one.at(29, ask=45)
+    assert one.takes() == []
+    one.at(30, ask=45)
+    assert one.takes() == [(BID, 48, 10)]
+    one.at(60, ask=60)
+    assert one.takes() == []
+
+
+def test_with_takes_off_nothing_is_ever_taken() -> None:
+    one = scene(50.0)
+    one.at(0, ask=45)
+    assert one.takes() == []
+
+
+# --- inventory skew -------------------------------------------------------------------------------
+
+
+def sizes(one: Scene, **seen: Any) -> tuple[int, int]:
+    wanted = {side: qty for side, _, qty in one.at(0, **seen)}
+    return wanted.get(BID, 0), wanted.get(ASK, 0)
+
+
+def test_skewed_sizes_lean_toward_the_target() -> None:
+    # Half of 40 shares at 50 and 2,000 cents is 40 shares: at the target both sides are whole.
+    params: dict[str, Any] = {"inventory_skew": True}
+    assert sizes(scene(50.0, **params), net=40, cash=2_000) == (10, 10)
+    # 50 shares of 90 in all: 5 above 45, in a range of 20 shares.
+    assert sizes(scene(50.0, **params), net=50, cash=2_000) == (7, 12)
+    assert sizes(scene(50.0, **params), net=0, cash=2_000) == (20, 0)
+
+
+def test_a_wider_range_leans_less() -> None:
+    one = scene(50.0, inventory_skew=True, inventory_range_multiplier=2)
+    assert sizes(one, net=50, cash=2_000) == (8, 11)
+
+
+def test_the_target_can_be_moved() -> None:
+    one = scene(50.0, inventory_skew=True, inventory_target_base_pct=10)
+    assert sizes(one, net=40, cash=2_000) == (0, 20)
+
+
+def test_cash_that_own_bids_hold_back_counts_as_owned() -> None:
+    one = scene(50.0, inventory_skew=True)
+    assert sizes(one, net=40, cash=1_520, own=[resting(BID, 48, 10)]) == (10, 10)
+
+
+def test_cash_that_own_asks_hold_back_counts_only_where_they_buy_no() -> None:
+    covered = scene(50.0, inventory_skew=True)
+    assert sizes(covered, net=40, cash=2_000, own=[resting(ASK, 52, 10)]) == (10, 10)
+    short = scene(50.0, inventory_skew=True, inventory_target_base_pct=0)
+    # Ten NO held are 1,000 cents of cash and ten YES short: with the ask, still nothing to sell.
+    assert sizes(short, net=-10, cash=0, own=[resting(ASK, 52, 10)]) == (20, 0)
+
+
+def test_below_a_small_target_the_range_ends_where_nothing_is_held() -> None:
+    # 10 shares of 100 are wanted, 5 are held: half way to none, whatever the range.
+    params: dict[str, Any] = {"inventory_skew": True, "inventory_target_base_pct": 10}
+    assert sizes(scene(50.0, **params), net=5, cash=95 * 50) == (15, 5)
+
+
+def test_skew_without_known_cash_quotes_nothing() -> None:
+    assert sizes(scene(50.0, inventory_skew=True), cash=None) == (0, 0)
+
+
+# --- sanity ---------------------------------------------------------------------------------------
+
+anything = st.fixed_dictionaries(
+    {
+        "bid_spread_pct": st.sampled_from([0.01, 2, 30, 100]),
+        "ask_spread_pct": st.sampled_from([0.01, 2, 30, 100]),
+        "order_refresh_time_s": st.sampled_from([0.5, 30]),
+        "order_amount_qty": st.sampled_from([1, 10]),
+        "order_refresh_tolerance_pct": st.sampled_from([-1, 0, 20]),
+        "minimum_spread_pct": st.sampled_from([-100, 1]),
+        "max_order_age_s": st.sampled_from([10, 1_800]),
+        "order_levels": st.sampled_from([1, 4]),
+        "order_level_amount_qty": st.sampled_from([0, 3]),
+        "filled_order_delay_s": st.sampled_from([0, 60]),
+        "around": st.sampled_from(["fair", "mid", "micro", "last"]),
+        "inventory_skew": st.booleans(),
+        "ping_pong": st.booleans(),
+        "hanging_orders": st.booleans(),
+        "order_optimization": st.booleans(),
+        "take_if_crossed": st.booleans(),
+    }
+)
+
+
+@settings(deadline=None, max_examples=cases(20_000, quick=300))
+@given(anything, runs())
+def test_every_run_of_views_gives_sane_quotes_that_touch_no_book(
+    params: dict[str, Any], run: list[EventView]
+) -> None:
+    strategy = make(**params)
+    for seen in run:
+        assert touches(seen, checked(strategy.quote(seen), seen)) == []
+
+
+def test_rungs_are_quoted_each_by_itself_and_forgotten_when_they_go() -> None:
+    strategy = make()
+    both = strategy.quote(view(rung(0, 50.0), rung(1, 20.0)))
+    assert len(both["m0"]) == len(both["m1"]) == 2
+    assert set(strategy.quote(view(rung(1, 20.0)))) == {"m1"}
+    moved = strategy.quote(view(rung(0, 60.0), rung(1, 40.0)))
+    assert [quote.price for quote in moved["m0"]] == [57, 63]
+    assert [quote.price for quote in moved["m1"]] == [19, 21]
+
+
+def test_hanging_orders_never_grow_beyond_one_a_price() -> None:
+    one = scene(50.0, hanging_orders=True, hanging_orders_cancel_pct=100, filled_order_delay_s=0)
+    for now in range(50):
+        one.at(now)
+        one.at(now + 0.5, fill(BID, 48, 10))
+    standing = one.strategy._cycles["m0"].orders  # type: ignore[attr-defined]
+    assert [each for each in standing if each[3]] == [(ASK, 52, 500, True)]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"bid_spread_pct": 0}, {"order_levels": 0}, {"order_amount_qty": 0}, {"bid_spred": 1}],
+    ids=str,
+)
+def test_parameters_out_of_range_and_unknown_ones_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(pydantic.ValidationError):
+        make(**bad)
+
+
+@pytest.mark.parametrize("name", sorted(BASIC))
+def test_the_four_parameters_that_only_the_operator_can_know_are_required(name: str) -> None:
+    with pytest.raises(pydantic.ValidationError):
+        PureMM.Params.model_validate({key: value for key, value in BASIC.items() if key != name})
+
+
+def test_every_parameter_says_what_it_is() -> None:
+    assert all(field.description for field in PureMM.Params.model_fields.values())

@@ -1,0 +1,153 @@
+"""Claims about the strategy that joins the touch."""
+
+from typing import Any
+
+import pydantic
+import pytest
+from hypothesis import given, settings
+
+from bot.strategy.api import EventView, Print, Quote, RungView, checked
+from strategies.queue_touch import STRATEGY, QueueTouch
+from tests.builders.strategies.scenes import changed, own, runs, with_book
+from tests.builders.strategies.views import prices, rung, view
+from venue.wire.money import BookSide, FeeRate, Price, Qty
+
+BID, ASK = BookSide.BID, BookSide.ASK
+SLOW = {"cancels_per_s": 0.0, "away_per_s": 0.001, "through_per_s": 0.001}
+"""Touches that hardly move: any place in the queue is worth standing in."""
+
+
+def make(**params: Any) -> QueueTouch:
+    return QueueTouch(QueueTouch.Params.model_validate(params))
+
+
+def tight(bid: int = 49, ask: int = 50, size: int = 10, **fields: Any) -> RungView:
+    """A rung whose touch is as deep on both sides."""
+    book = with_book(rung(0, None), ((Price(bid), Qty(size)),), ((Price(ask), Qty(size)),))
+    changed_book: RungView = changed(book, **fields)
+    return changed_book
+
+
+def both(quotes: Any) -> tuple[list[int], list[int]]:
+    return prices(quotes, 0, BID), prices(quotes, 0, ASK)
+
+
+def test_the_file_names_its_strategy() -> None:
+    assert STRATEGY is QueueTouch
+
+
+def test_a_tight_book_is_joined_on_both_sides() -> None:
+    assert both(make(**SLOW).quote(view(tight()))) == ([49], [50])
+
+
+@pytest.mark.parametrize(("bid_size", "bids", "asks"), [(90, [49], [51]), (10, [48], [50])])
+def test_the_side_that_the_microprice_leans_on_is_left_a_tick_behind(
+    bid_size: int, bids: list[int], asks: list[int]
+) -> None:
+    leaning = with_book(
+        rung(0, None), ((Price(49), Qty(bid_size)),), ((Price(50), Qty(100 - bid_size)),)
+    )
+    quotes = make(**SLOW).quote(view(leaning))
+    assert both(quotes) == (bids, asks)
+
+
+def test_a_wide_book_is_joined_and_never_improved() -> None:
+    assert both(make(**SLOW).quote(view(tight(40, 60)))) == ([40], [60])
+
+
+def test_an_order_of_ours_inside_a_wide_book_may_stay_where_it_is() -> None:
+    quote = make(**SLOW).quote(view(tight(40, 60)))["m0"][0]
+    assert isinstance(quote, Quote)
+    assert (quote.price, quote.limit) == (40, 49)
+
+
+@pytest.mark.parametrize(("ahead", "stays"), [(0.0, True), (20.0, False)])
+def test_an_order_inside_a_wide_book_is_judged_by_its_own_edge_and_place(
+    ahead: float, stays: bool
+) -> None:
+    # Of two of ours the boldest is the one that is judged: half a cent from the middle of 49.5.
+    mine = (own(BID, 45, 10, 20.0 - ahead), own(BID, 49, 10, ahead))
+    theirs = (own(ASK, 54, 10, 20.0 - ahead), own(ASK, 50, 10, ahead))
+    quotes = make().quote(view(tight(39, 60, own=mine + theirs)))
+    assert both(quotes) == (([39], [60]) if stays else ([], []))
+
+
+def test_every_lot_held_skews_by_a_tenth_of_the_half_spread() -> None:
+    def bid(net_lots: int) -> list[int]:
+        held = tight(yes_qty=max(0, 10 * net_lots), no_qty=max(0, -10 * net_lots))
+        return both(make(**SLOW).quote(view(held)))[0]
+
+    # Around 49.5: 49.01 - 0.049 a lot is below 49 from the first lot on; NO never improves.
+    assert [bid(net) for net in (-9, 0, 1, 9)] == [[49], [49], [48], [48]]
+
+
+def test_a_side_stops_at_ten_lots_and_the_other_goes_on() -> None:
+    assert both(make(**SLOW).quote(view(tight(yes_qty=100)))) == ([], [50])
+    assert both(make(**SLOW).quote(view(tight(no_qty=100)))) == ([49], [])
+
+
+@pytest.mark.parametrize(("size", "joined"), [(5, True), (20, False), (80, False)])
+def test_a_queue_is_joined_only_while_its_back_is_worth_more_than_nothing(
+    size: int, joined: bool
+) -> None:
+    assert both(make().quote(view(tight(size=size)))) == (([49], [50]) if joined else ([], []))
+
+
+@pytest.mark.parametrize(("ahead", "stays"), [(5.0, True), (20.0, False)])
+def test_an_order_stays_for_its_own_place_however_long_the_queue_behind_it(
+    ahead: float, stays: bool
+) -> None:
+    mine = (own(BID, 49, 10, ahead), own(ASK, 50, 10, ahead))
+    quotes = make().quote(view(tight(size=500, own=mine)))
+    assert both(quotes) == (([49], [50]) if stays else ([], []))
+
+
+def test_the_fee_comes_off_what_a_place_is_worth() -> None:
+    dear = tight(size=2, maker_fee_rate=FeeRate.parse("0.0175"))
+    assert both(make().quote(view(dear))) == ([], [])
+    assert both(make(counts_fees=False).quote(view(dear))) == ([49], [50])
+
+
+def test_a_touch_that_proves_quick_is_joined_behind_a_longer_queue() -> None:
+    def joined(traded: int) -> bool:
+        strategy = make(prior_s=1.0)
+        prints = tuple(Print(Price(49), Qty(traded), side, 0.0) for side in (BID, ASK) if traded)
+        strategy.quote(view(tight(size=30)))
+        later = changed(view(tight(size=30, prints=prints)), now_s=60.0)
+        return both(strategy.quote(later)) == ([49], [50])
+
+    assert joined(600)
+    assert not joined(0)
+
+
+@pytest.mark.parametrize("fields", [{"bids": ()}, {"asks": ()}, {"microprice_cents": None}])
+def test_a_book_without_two_sides_is_not_joined(fields: dict[str, Any]) -> None:
+    assert both(make(**SLOW).quote(view(tight(**fields)))) == ([], [])
+
+
+def test_more_levels_stand_a_tick_apart_behind_the_first() -> None:
+    assert both(make(levels=3, **SLOW).quote(view(tight()))) == ([49, 48, 47], [50, 51, 52])
+
+
+def test_the_same_answer_comes_back_as_the_same_object() -> None:
+    strategy = make(**SLOW)
+    first = strategy.quote(view(tight()))["m0"]
+    assert strategy.quote(view(tight()))["m0"] is first
+
+
+@settings(deadline=None)
+@given(runs)
+def test_whatever_it_meets_its_quotes_are_sane_and_touch_no_book(run: list[EventView]) -> None:
+    strategy = make(levels=2, **SLOW)
+    for event in run:
+        quotes = checked(strategy.quote(event), event)
+        for index, each in enumerate(event.rungs):
+            bids, asks = prices(quotes, index, BID), prices(quotes, index, ASK)
+            assert all(each.best_bid is not None and price <= each.best_bid for price in bids)
+            assert all(each.best_ask is not None and price >= each.best_ask for price in asks)
+
+
+@pytest.mark.parametrize("bad", [{"half_ticks": 0}, {"grid": 0}, {"levels": 11}, {"gird": 5}])
+def test_parameters_out_of_range_and_unknown_ones_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(pydantic.ValidationError):
+        make(**bad)

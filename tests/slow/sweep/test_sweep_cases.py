@@ -1,0 +1,62 @@
+"""TapeCase cases of a sweep: damage is told with file and line, and names follow what is played."""
+
+from typer.testing import CliRunner
+
+from bot.cli.main import app
+from bot.lab.exchange.assumptions import Terms
+from bot.lab.exchange.live import Kind, kind_of
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.sweep.trials import Job, TrialConfig, code_of, cut, recorded, run_job
+from tests.builders.backtest.made import book, configured, trade, written
+from venue.crowd.tape import read_tape
+
+BOOKS = [book(second, [[40, 50]], [[60, 50]]) for second in range(1, 200)]
+
+
+def name_of(folder):
+    """What names a tape's only case."""
+    (case,) = recorded(folder, QueueModel.PESSIMISTIC, Terms(), events=1)
+    return case.key
+
+
+def test_a_damaged_tape_ends_with_2_and_says_where(tmp_path):
+    tape = written(tmp_path / "tape", BOOKS)
+    path = tape / "tape.jsonl.gz"
+    whole = path.read_bytes()
+    over = ("--over", "risk.order_qty=100,200")
+    asked = ("sweep", "--data", tape, "--config", configured(tmp_path, "fixed_spread"), *over)
+    for part, why in ((whole[: len(whole) // 2], "damaged"), (b"{}", "not gzip")):
+        path.write_bytes(part)
+        result = CliRunner().invoke(app, [*map(str, asked)])
+        assert result.exit_code == 2, result.output
+        assert result.stderr.startswith(f"{path}:")
+        assert f": {why}: " in result.stderr
+
+
+def test_a_case_is_named_by_what_is_played_and_by_no_other_file_beside_it(tmp_path):
+    tape = written(tmp_path / "tape", BOOKS)
+    before = name_of(tape)
+    (tape / "older.gz").write_bytes(b"no gzip at all")
+    (tape / "README.md").write_text("TapeCase by hand.\n")
+    assert name_of(tape) == before
+    written(tmp_path / "tape", BOOKS[:-1])
+    assert name_of(tape) != before
+
+
+def test_a_life_on_another_tape_than_its_name_says_is_a_fault_that_is_not_kept(tmp_path):
+    tape = written(tmp_path / "tape", BOOKS)
+    setup = TrialConfig(configured(tmp_path, "fixed_spread"), None).base
+    (case,) = recorded(tape, QueueModel.PESSIMISTIC, Terms(), events=1)
+    written(tmp_path / "tape", BOOKS[:9])
+    came = run_job(Job(setup, {}, case, "", code_of(setup, "")))
+    assert "another tape than the sweep began with" in came.fault
+    assert not came.lasting
+
+
+def test_a_piece_without_a_book_is_one_of_a_tape_of_books_all_the_same(tmp_path):
+    # Else books would be made up in it that were not there.
+    prints = [trade(second, 50, 5, "yes") for second in range(1, 9)]
+    whole = read_tape(written(tmp_path / "tape", [*prints, book(20, [[40, 9]], [[60, 9]])]))
+    part = cut(whole, 0, 2)
+    assert len(part.lines) == len(prints)
+    assert kind_of(part) is Kind.BOOKS

@@ -1,0 +1,257 @@
+"""`bot sweep` as a user meets it: worlds, tapes and functions, findings in three forms, faults."""
+
+import json
+import re
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.main import app
+from bot.lab.evaluate.results import NotKept
+from bot.lab.sweep.trials import cut
+from tests.builders.backtest.made import book, configured, trade, written
+from tests.builders.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
+from venue.crowd.tape import decode_record, read_tape
+
+WORLD = ("--config", str(CONFIG), "--world", "independent-base")
+SCORED = (*WORLD, "--objective", SCORE)
+
+
+def swept(*arguments):
+    """The command in this process."""
+    return CliRunner().invoke(app, ["sweep", *map(str, arguments)])
+
+
+def keys(*texts):
+    """The keys that are swept over."""
+    return [part for text in texts for part in ("--over", text)]
+
+
+def test_a_grid_is_told_as_one_line_of_json():
+    over = keys("strategy.params.levels=1,2")
+    result = swept(*SCORED, *over, "--seeds", "1-2", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert len(result.stdout.splitlines()) == 1
+    assert sorted(row["settings"]["strategy.params.levels"] for row in found["rows"]) == ["1", "2"]
+    assert found["where"].startswith("independent-base/7x200")
+
+
+def test_recorded_events_are_cut_into_pieces_in_order_of_time(tmp_path):
+    records = [book(second, [[40, 50]], [[60, 50]]) for second in range(1, 21)]
+    records += [trade(second + 0.5, 60, 3, "yes") for second in range(1, 21)]
+    records.sort(key=lambda row: row["ts"])
+    tape = written(tmp_path / "tape", records)
+    path = configured(tmp_path, "fixed_spread")
+    over = keys("strategy.params.half_spread_cents=1,5")
+    kept = tmp_path / "kept.jsonl"
+    arguments = ("--data", tape, "--config", path, *over, "--pieces", 2, "--results", kept)
+    result = swept(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["cases"] == ["KX-1 1/2", "KX-1 2/2"]
+    assert {each["past"] for each in found["followed"]} == {"KX-1 1/2"}
+    assert len({row["score"] for row in found["rows"]}) == 2
+    again = kept.read_bytes()
+    assert swept(*arguments, "--json").stdout == result.stdout
+    assert kept.read_bytes() == again
+
+
+def test_a_strategy_that_reads_the_tape_as_it_is_loaded_has_no_result(tmp_path):
+    tape = written(tmp_path / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
+    (tmp_path / "mine.py").write_text(
+        "from pathlib import Path\n"
+        "from bot.strategy.api import Strategy\n\n"
+        f"KNOWN = Path({str(tape / 'tape.jsonl.gz')!r}).read_bytes()\n\n\n"
+        "class Mine(Strategy):\n"
+        "    def quote(self, view):\n"
+        "        return {}\n"
+    )
+    path = configured(tmp_path, "./mine.py:Mine")
+    result = swept("--data", tape, "--config", path, *keys("risk.order_qty=100,200"))
+    assert result.exit_code == 4
+    assert result.stdout == ""
+    assert "tape.jsonl.gz was opened while the strategy was loaded" in result.stderr
+
+
+def test_a_book_that_stood_when_a_piece_begins_stands_in_it(tmp_path):
+    still = book(0.5, [[20, 50]], [[30, 40]]) | {"ticker": "KX-1-60"}
+    moving = [
+        book(second, [[50 - second % 2, 50]], [[60, 50]]) | {"ticker": "KX-1-50"}
+        for second in range(20)
+    ]
+    lines = sorted([still, *moving], key=lambda row: row["ts"])
+    whole = read_tape(written(tmp_path / "tape", lines, rungs={"50": "yes", "60": "no"}))
+    part = cut(whole, 1, 2, records=3)
+    records = [decode_record(line) for line in part.lines]
+    begins_ns = whole.start_ts + (whole.end_ts - whole.start_ts + 1) // 2
+    assert [(each.ticker, each.ts) for each in records[:2]] == [
+        ("KX-1-50", begins_ns),
+        ("KX-1-60", begins_ns),
+    ]
+    assert records[1].yes == ((20, 50),)
+    assert records[1].no == ((70, 40),)
+    assert part.lines[2:] == whole.lines[11:14]
+
+
+def test_a_strategy_that_raises_fails_its_trial_and_another_is_told(tmp_path):
+    tape = written(tmp_path / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
+    (tmp_path / "mine.py").write_text(
+        "from pydantic import Field\n"
+        "from bot.strategy.api import Strategy\n\n\n"
+        "class Mine(Strategy):\n"
+        "    class Params(Strategy.Params):\n"
+        "        bad: int = Field(0, description='raises')\n\n"
+        "    def quote(self, view):\n"
+        "        if self.params.bad:\n"
+        "            raise ValueError('bad')\n"
+        "        return {}\n"
+    )
+    path = configured(tmp_path, "./mine.py:Mine")
+    result = swept("--data", tape, "--config", path, *keys("strategy.params.bad=0,1"))
+    assert result.exit_code == 0, result.output
+    assert "### Trials that failed" in result.stdout
+    why = r"KX-1: the strategy raised [1-9]\d* times, first mine.py:11: ValueError: bad"
+    assert re.search(rf"\| 2 \| bad 1 \| {why} \|", result.stdout)
+
+
+def test_the_page_needs_nothing_else_and_shows_every_key(tmp_path):
+    page = tmp_path / "page.html"
+    over = (*keys(f"{LOT}=1:20", "strategy.params.adverse_probit=0.01:0.9:log"),)
+    over += (*keys("strategy.params.rule=cara,quad"),)
+    how = ("--how", "bayes", "--trials", "12", "--html", page)
+    result = swept(*SCORED, *over, *how)
+    assert result.exit_code == 0, result.output
+    html = page.read_text()
+    for title in ("Trials", LOT, "log10 of strategy.params.adverse_probit", "Gains of the best"):
+        assert title in html
+    assert "What followed each choice" in html
+    assert re.findall(r"(?:src|href)=(?!'#)|@import|url\(|<script|https?://", html) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (keys("risk.ordr_qty=1,2"), "did you mean order_qty"),
+        (keys("status.port=1,2"), "nothing that is lived in worlds hangs on it"),
+        (keys("risk.order_qty=9:1"), "LOW below HIGH"),
+        ([*keys(LOT + "=1,2"), "--how", "best"], "grid, random or bayes"),
+        ([*keys(LOT + "=1,2"), "--objective", "nett"], "--objective nett: net, spread"),
+        ([*keys(LOT + "=1,2"), "--objective", "nowhere:f"], "cannot be imported"),
+        ([*keys(LOT + "=1,2"), "--objective", "sys:exit"], "sys is in no file"),
+        ([*keys(LOT + "=1,2"), "--seeds", "8990-9001"], "nothing is ever tuned on them"),
+        ([*keys(LOT + "=1,2"), "--seeds", "9999"], "nothing is ever tuned on them"),
+        ([*keys(LOT + "=1,2"), "--cv-blocks", "30"], "20 cases allow 10"),
+        ([*keys(LOT + "=1,2"), "--trials", "1"], "the grid has 2"),
+        ([*keys(LOT + "=1,2"), "--data", "x"], "exactly one of --data and --world"),
+        (keys(LOT + "=0.5:3.0"), "has no grid"),
+        ([*keys(LOT + "=1,2"), "--results", "nowhere/x.jsonl"], "no file can be written here"),
+        ([*keys(LOT + "=1,2"), "--results", "/proc/x.jsonl"], "no file can be written here"),
+    ],
+)
+def test_what_cannot_be_used_ends_with_2_and_says_what_can(arguments, told):
+    result = swept(*WORLD, *arguments)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("library", "arguments"),
+    [("optuna", ["--how", "bayes"]), ("distributed", ["--cluster", "tcp://127.0.0.1:1"])],
+)
+def test_without_its_library_a_way_ends_with_2_and_says_what_to_install(
+    monkeypatch, library, arguments
+):
+    monkeypatch.setitem(sys.modules, library, None)
+    result = swept(*SCORED, *keys(LOT + "=1,2"), *arguments)
+    assert result.exit_code == 2
+    assert "pip install laddermaker[lab]" in result.stderr
+
+
+def test_a_full_disk_is_told_with_the_file_and_ends_with_2(monkeypatch):
+    over = keys("strategy.params.levels=1,2")
+    page = swept(*SCORED, *over, "--seeds", "1-2", "--html", "/dev/full")
+    assert (page.exit_code, page.stderr) == (2, "/dev/full: No space left on device\n")
+
+    def full(*_: object) -> None:
+        raise NotKept("lives.jsonl: No space left on device")
+
+    monkeypatch.setattr("bot.lab.evaluate.results.RunStore.put", full)
+    kept = swept(*SCORED, *over, "--seeds", "1-2")
+    assert (kept.exit_code, kept.stderr) == (2, "lives.jsonl: No space left on device\n")
+
+
+def test_results_that_are_a_file_of_something_else_end_with_2_and_the_file_stays_as_it_is(tmp_path):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("series: ACME-VAL\n", encoding="utf-8")
+    result = swept(*SCORED, *keys(LOT + "=1,2"), "--seeds", "1-2", "--results", mine)
+    assert result.exit_code == 2
+    assert result.stderr == f"{mine}: holds something else than results that were kept\n"
+    assert mine.read_text(encoding="utf-8") == "series: ACME-VAL\n"
+
+
+def test_ctrl_c_ends_with_4_and_the_trials_so_far_and_the_file_goes_on(tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    asked = (*keys(*OVER), "--seeds", "1-4", "--how", "random", "--results", kept, "--trials", 3)
+    arguments = (*WORLD, "--objective", "tests.builders.sweep.planted:interrupted", *asked)
+    INTERRUPTED.clear()
+    result = swept(*arguments)
+    assert result.exit_code == 4
+    assert "Ended early: these are the trials so far." in result.stdout
+    assert "| 0 | base |" in result.stdout
+    assert len(kept.read_bytes().splitlines()) == 4 + 3
+    assert swept(*arguments).exit_code == 0
+    assert len(kept.read_bytes().splitlines()) == 4 + 3 * 4
+
+
+def test_ctrl_c_before_anything_can_be_compared_ends_with_4_and_says_so(tmp_path):
+    function = tmp_path / "mine.py"
+    function.write_text(
+        "import signal\n\n\ndef f(job):\n    signal.raise_signal(signal.SIGINT)\n    return 1\n"
+    )
+    arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-4")
+    result = swept(*WORLD, *arguments)
+    assert result.exit_code == 4
+    assert "before the configuration itself had run" in result.stderr
+
+
+def test_a_configuration_that_fails_as_it_stands_ends_with_2(tmp_path):
+    function = tmp_path / "mine.py"
+    function.write_text("def f(job):\n    return 'good'\n")
+    arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-2")
+    result = swept(*WORLD, *arguments)
+    assert result.exit_code == 2
+    assert "the base configuration: 1: ValueError" in result.stderr
+
+
+def test_a_function_that_would_end_the_program_is_at_fault(tmp_path):
+    function = tmp_path / "mine.py"
+    function.write_text("import sys\n\n\ndef f(job):\n    sys.exit(3)\n")
+    arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-2")
+    result = swept(*WORLD, *arguments)
+    assert result.exit_code == 2
+    assert "would end the program: SystemExit: 3" in result.stderr
+
+
+def test_a_module_of_a_function_that_would_end_the_program_is_refused(tmp_path):
+    function = tmp_path / "mine.py"
+    function.write_text("import sys\n\nsys.exit(3)\n")
+    result = swept(*WORLD, "--objective", f"{function}:f", *keys(LOT + "=1,2"))
+    assert result.exit_code == 2
+    assert "cannot be imported: mine.py:3: SystemExit: 3" in result.stderr
+
+
+@pytest.mark.parametrize("risk", ["inf", "nan", "1e308"])
+def test_a_weight_of_the_deviation_without_bounds_is_refused(risk):
+    over = keys("strategy.params.levels=1,2")
+    result = swept(*SCORED, *over, "--seeds", "1-2", "--lambda", risk)
+    assert result.exit_code == 2
+    assert "--lambda" in result.output
+
+
+def test_a_reading_that_there_is_not_is_told_with_its_option(tmp_path):
+    over = keys("strategy.params.levels=1,2")
+    result = swept("--config", CONFIG, "--data", tmp_path, *over, "--queue-model", "avers")
+    assert result.exit_code == 2
+    assert "--queue-model avers: some of pessimistic, expected, optimistic" in result.output

@@ -1,0 +1,420 @@
+"""Claims about the operator's command line, against a served venue."""
+
+import errno
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import typer.main
+import typer.testing
+
+from tests.builders import ctrl_c
+from tests.builders.venue.control_bench import TICKER, TOKEN, Served, served, socket_path
+from tests.builders.venue.journal_disk import Disk
+from venue.admin import handlers
+from venue.cli import client
+from venue.cli.client import reply_lines
+from venue.cli.operator import ENDPOINTS, EXIT_OPTIONS, EXIT_REFUSED, EXIT_UNREACHABLE, mount
+
+APP = typer.Typer(rich_markup_mode=None)
+mount(APP)
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(socket_path(tmp_path_factory.mktemp("control"))) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("token") / "token"
+    path.touch(0o600)
+    path.write_text(f"{TOKEN}\n")
+    return path
+
+
+@pytest.fixture
+def run(house: Served, token_file: Path) -> Run:
+    return lambda *arguments: ended(house.address, token_file, *arguments)
+
+
+def ended(address: str, token_file: Path, *arguments: str) -> Any:
+    """A command run to its end."""
+    where = ["--control", address, "--token-file", str(token_file)]
+    return typer.testing.CliRunner().invoke(APP, [*arguments, *where])
+
+
+def done(run: Run, *arguments: str) -> dict[str, Any]:
+    """The one JSON object that a command printed."""
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("\n") == 1
+    reply: dict[str, Any] = json.loads(result.stdout)
+    return reply
+
+
+def test_a_whole_life_of_a_company_and_its_market(run: Run) -> None:
+    assert done(run, "company", "add", "Osier Labs", "OSIER")["symbol"] == "OSIER"
+    event = done(
+        run, "event", "add", "--company", "OSIER", "--series", "OSIER-VAL", "--quarter", "26Q4",
+        "--title", "Valuation of Osier", "--category", "valuation",
+    )  # fmt: skip
+    assert event["event_ticker"] == "OSIER-VAL-26Q4"
+    fees = ["--maker-fee", "0.01", "--taker-fee", "0.0175"]
+    strike = ["--strike-value", "2.5", "--strike-unit", "USD billions"]
+    rung = done(run, "market", "add", "OSIER-VAL-26Q4", "2.5B", *fees, *strike)
+    assert rung["name"] == "Osier Labs above 2.5B, Q4 2026"
+    assert done(run, "market", "halt", rung["ticker"])["state"] == "halted"
+    assert done(run, "market", "resume", rung["market_id"])["state"] == "active"
+    assert done(run, "event", "status", "OSIER-VAL-26Q4", "closed")["status"] == "closed"
+    value = done(run, "company", "value", "OSIER", "2500000000", "--confidence", "0.8")
+    assert value["confidence"] == "0.8"
+    assert done(run, "market", "resolve", rung["ticker"], "no")["winner"] == "no"
+    assert done(run, "company", "rename", "OSIER", "WILLOW")["symbol"] == "WILLOW"
+    assert done(run, "company", "archive", "WILLOW")["archived"] is True
+    companies = done(run, "company", "list")["companies"]
+    (osier,) = [row for row in companies if row["name"] == "Osier Labs"]
+    assert osier["archived"] is True
+
+
+def test_a_whole_life_of_a_trader(run: Run, tmp_path: Path) -> None:
+    assert done(run, "user", "add", "berta") == {"user_id": "berta"}
+    done(run, "user", "deposit", "berta", "900")
+    done(run, "user", "withdraw", "berta", "200")
+    users = {row["user_id"]: row["available_cents"] for row in done(run, "user", "list")["users"]}
+    assert users["berta"] == 700
+    key = done(run, "key", "create", "berta", "--scopes", "read,trade")
+    assert key["scopes"] == ["read", "trade"]
+    keys = done(run, "key", "list", "--user", "berta")["keys"]
+    assert [row["key_id"] for row in keys] == [key["key_id"]]
+    assert done(run, "key", "revoke", key["key_id"])["revoked"] is True
+    assert done(run, "key", "create", "--unusable", "--scopes", "")["user_id"] is None
+    asked = ["berta", "--application", "desk", "--scopes", "svc:markets:read"]
+    assert done(run, "token", "create", *asked)["token"].startswith("lm_")
+
+
+def test_the_venue_is_steered(run: Run) -> None:
+    assert done(run, "state", "cancel-only") == {"state": "cancel_only"}
+    assert done(run, "lag", "set", "20") == {"lag_ms": 20}
+    status = done(run, "status")
+    assert (status["venue_state"], status["projection_lag_ms"]) == ("cancel_only", 20)
+    assert done(run, "state", "open") == {"state": "open"}
+    assert done(run, "lag", "set", "0") == {"lag_ms": 0}
+    assert done(run, "hash")["sequence"] == done(run, "status")["sequence"]
+
+
+def test_faults_come_and_go(run: Run) -> None:
+    added = done(run, "fault", "add", "drop_after", "--share", "0.25", "--verbs", "create,cancel")
+    assert (added["share"], added["verbs"]) == ("0.25", ["create", "cancel"])
+    done(run, "fault", "add", "reply_delay", "--delay-ms", "5", "--on", "reads")
+    done(run, "fault", "add", "result_unknown_after", "--count", "2")
+    kinds = [row["kind"] for row in done(run, "fault", "list")["faults"]]
+    assert kinds == ["result_unknown_after", "drop_after", "reply_delay"]
+    assert len(done(run, "fault", "clear", "drop_after")["faults"]) == 2
+    assert done(run, "fault", "clear") == {"faults": []}
+
+
+# --- raw keys ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("secret", "arguments"),
+    [
+        ("key", ["key", "create", "anna"]),
+        ("token", ["token", "create", "anna", "--application", "a", "--scopes", ""]),
+    ],
+)  # fmt: skip
+def test_out_takes_the_raw_secret_and_stdout_does_not_see_it(
+    run: Run, tmp_path: Path, secret: str, arguments: list[str]
+) -> None:
+    out = tmp_path / "raw"
+    result = run(*arguments, "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    raw = out.read_text().strip()
+    assert raw.startswith("lm_")
+    assert raw not in result.output
+    assert str(out) in result.output
+    reply = done(run, *arguments, "--out", str(tmp_path / "again"))
+    assert secret not in reply
+
+
+def test_without_out_the_raw_key_is_printed_once(run: Run) -> None:
+    result = run("key", "create", "anna")
+    assert len(re.findall(r"lm_[A-Za-z0-9_-]{43}", result.stdout)) == 1
+
+
+def test_a_key_that_reaches_nobody_is_revoked(house: Served, run: Run, token_file: Path) -> None:
+    done(run, "user", "add", "carla")
+    command = [sys.executable, "-m", "venue", "key", "create", "carla"]
+    command += ["--control", house.address, "--token-file", str(token_file)]
+    with Path("/dev/full").open("w") as full:
+        ended_badly = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=20, check=False
+        )
+    (key,) = done(run, "key", "list", "--user", "carla")["keys"]
+    assert key["revoked"] is True
+    assert ended_badly.returncode == 74
+    assert ended_badly.stderr.splitlines() == [
+        f"nobody has key {key['key_id']}, which is revoked; make another",
+        "the output cannot be written: No space left on device",
+    ]
+
+
+def test_a_token_that_reaches_nobody_is_told(house: Served, run: Run, token_file: Path) -> None:
+    done(run, "user", "add", "dora")
+    command = [sys.executable, "-m", "venue", "token", "create", "dora", "--application", "desk"]
+    command += ["--scopes", "svc:markets:read", "--control", house.address]
+    with Path("/dev/full").open("w") as full:
+        ended_badly = subprocess.run(
+            [*command, "--token-file", str(token_file)],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=20, check=False,
+        )  # fmt: skip
+    assert ended_badly.returncode == 74
+    assert ended_badly.stderr.startswith("nobody has the token, which ends at 20")
+
+
+def test_a_key_that_its_file_refuses_is_revoked(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    done(run, "user", "add", "edda")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        result = run("key", "create", "edda", "--out", str(tmp_path / "edda.key"))
+    (key,) = done(run, "key", "list", "--user", "edda")["keys"]
+    assert key["revoked"] is True
+    assert result.exit_code == EXIT_OPTIONS
+    assert f"No space left on device; nobody has key {key['key_id']}" in result.output
+    assert not (tmp_path / "edda.key").exists()
+
+
+def test_a_key_in_a_file_outlives_a_power_cut(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out" / "frida.key"
+    out.parent.mkdir()
+    done(run, "user", "add", "frida")
+    with monkeypatch.context() as patch:
+        disk = Disk(patch)
+        for folder in (tmp_path, out.parent):
+            disk.trust(folder)
+        done(run, "key", "create", "frida", "--out", str(out))
+        raw = out.read_text()
+        disk.cut_power(out.parent)
+    assert out.read_text() == raw
+
+
+def test_an_out_file_that_is_there_is_kept_and_no_key_is_made(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "precious"
+    out.write_text("kept")
+    before = len(done(run, "key", "list")["keys"])
+    assert run("key", "create", "anna", "--out", str(out)).exit_code == EXIT_OPTIONS
+    assert out.read_text() == "kept"
+    assert len(done(run, "key", "list")["keys"]) == before
+
+
+def test_a_key_that_is_refused_leaves_no_file(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "raw"
+    assert run("key", "create", "nobody", "--out", str(out)).exit_code == EXIT_REFUSED
+    assert not out.exists()
+
+
+# --- exit codes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["state", "shut"], "accepted is open, cancel_only, halted"),
+        (["lag", "set", "60001"], "accepted is 0 to 60000"),
+        (["lag", "set", "soon"], "MS"),
+        (["company", "add", "Only a name"], "SYMBOL"),
+        (["fault", "add", "fire"], "engine_unavailable"),
+        (["key", "create"], "exactly one"),
+        (["key", "create", "anna", "--unusable"], "exactly one"),
+        (["key", "create", "anna", "--scopes", "admin"], "read, trade"),
+        (["company", "value", "LINDEN", "5.123456789", "--confidence", "1"], "8 places at most"),
+        (["company", "value", "LINDEN", "5", "--confidence", "0.123456789"], "8 places at most"),
+        (["user", "deposit", "anna", str(2**70)], f"whole cents, 1 to {2**62}"),
+        (["nothing"], "nothing"),
+        (["user", "deposit", "ann\udcff", "1"], "accepted is a name in UTF-8"),
+        (["key", "list", "--user", "ann\udcff"], "accepted is a name in UTF-8"),
+        (["key", "revoke", "\udcff"], "accepted is a name in UTF-8"),
+        (["user", "add", "\udcff"], 'user_id: "\\udcff"; accepted is text in UTF-8'),
+        (["key", "create", "a\udcff"], 'user_id: "a\\udcff"; accepted is text in UTF-8'),
+    ],
+)
+def test_bad_options_end_with_2_and_say_what_is_accepted(
+    run: Run, arguments: list[str], told: str
+) -> None:
+    result = run(*arguments)
+    assert result.exit_code == EXIT_OPTIONS
+    assert told.lower() in result.output.lower()
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["company", "archive", "NOBODY"], ["market", "halt", "NO-SUCH"],
+        ["user", "withdraw", "anna", "99999999999"], ["key", "revoke", "0" * 16],
+        ["company", "add", "Linden's twin", "LINDEN"], ["market", "halt", "../../status"],
+    ],
+)  # fmt: skip
+def test_what_the_venue_refuses_ends_with_4(run: Run, arguments: list[str]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == EXIT_REFUSED, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_venue_that_is_not_there_ends_with_3(tmp_path: Path, token_file: Path) -> None:
+    for address in (f"unix:{tmp_path / 'no.sock'}", "127.0.0.1:1"):
+        result = ended(address, token_file, "status")
+        assert result.exit_code == EXIT_UNREACHABLE
+        assert "is the venue serving with --control?" in result.stderr
+
+
+def test_a_wrong_token_ends_with_3_and_is_not_shown(house: Served, tmp_path: Path) -> None:
+    wrong = tmp_path / "token"
+    wrong.touch(0o600)
+    wrong.write_text("another-token-than-that")
+    result = ended(house.address, wrong, "status")
+    assert result.exit_code == EXIT_UNREACHABLE
+    assert "--token-file" in result.stderr
+    assert "another-token-than-that" not in result.output
+
+
+@pytest.mark.parametrize("address", ["venue.example:8091", "10.0.0.1:8091", "8091", "unix:"])
+def test_the_token_goes_to_no_other_machine(token_file: Path, address: str) -> None:
+    assert ended(address, token_file, "status").exit_code == EXIT_OPTIONS
+
+
+def test_a_token_file_that_others_can_read_is_not_used(house: Served, tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text(TOKEN)
+    path.chmod(0o644)
+    result = ended(house.address, path, "status")
+    assert result.exit_code == EXIT_OPTIONS
+    assert "chmod 600" in result.stderr
+
+
+def test_something_else_that_listens_there_is_not_taken_for_a_venue(
+    house: Served, token_file: Path
+) -> None:
+    # The trader's interface answers 401 in its own words.
+    result = ended(f"127.0.0.1:{house.rest_port}", token_file, "status")
+    assert result.exit_code == EXIT_UNREACHABLE
+
+
+# --- what people see -----------------------------------------------------------------------------
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    def commands(of: Any, path: list[str]) -> Iterator[tuple[list[str], Any]]:
+        for name, command in of.commands.items():
+            if hasattr(command, "commands"):
+                yield from commands(command, [*path, name])
+            else:
+                yield [*path, name], command
+
+    found = list(commands(typer.main.get_command(APP), []))
+    assert len(found) == 26
+    for path, command in found:
+        assert command.help
+        example = command.epilog.removeprefix("\b\n")
+        assert example.startswith(f"Example: venue {' '.join(path)}")
+
+
+def test_every_endpoint_of_the_venue_has_a_command() -> None:
+    offered = {(each.method, each.path) for each in handlers.ENDPOINTS}
+    used = {*ENDPOINTS, ("DELETE", "faults")}
+    assert offered == used, "a new endpoint gets a command in venue/cli/operator.py, by its path"
+
+
+def test_the_help_of_mutually_exclusive_promises_nothing_that_the_venue_enforces() -> None:
+    told = typer.testing.CliRunner().invoke(APP, ["event", "add", "--help"])
+    assert "one rung at most will resolve yes; nothing is enforced" in " ".join(told.stdout.split())
+
+
+def test_a_table_is_aligned_and_numbers_stand_right(run: Run) -> None:
+    rows = [{"user_id": "al", "cash": 5}, {"user_id": "berta", "cash": 12345}]
+    shown = reply_lines({"users": rows})
+    assert shown == ["user_id   cash", "al           5", "berta    12345"]
+    assert f"{'venue_state':<17}  open" in run("status").stdout.splitlines()
+
+
+def test_an_empty_table_says_none() -> None:
+    assert reply_lines({"faults": []}) == ["none"]
+
+
+def test_values_are_plain_and_cannot_move_the_cursor() -> None:
+    shown = reply_lines({"a": None, "b": True, "c": ["x", "y"], "d": "red\x1b[31m\n"})
+    assert shown == ["a  -", "b  yes", "c  x,y", "d  red\\x1b[31m\\n"]
+
+
+def test_a_market_that_was_there_before_is_found_by_its_ticker(run: Run) -> None:
+    assert done(run, "market", "halt", TICKER)["state"] == "halted"
+    assert done(run, "market", "resume", TICKER)["state"] == "active"
+
+
+@contextmanager
+def silent_venue() -> Iterator[tuple[str, socket.socket]]:
+    """A control address on loopback at which requests are taken and never answered."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+        yield f"127.0.0.1:{listener.getsockname()[1]}", listener
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["state", "halted"], "may be carried out all the same"),
+        (["status"], "is the venue serving with --control?"),
+    ],
+)
+def test_a_change_without_an_answer_in_time_may_be_carried_out_all_the_same(
+    token_file: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+) -> None:
+    monkeypatch.setattr(client, "TIMEOUT_S", 0.2)
+    with silent_venue() as (address, _):
+        result = ended(address, token_file, *arguments)
+    assert result.exit_code == EXIT_UNREACHABLE
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [(["state", "halted"], "interrupted: what was asked may be carried out"), (["status"], "")],
+)
+def test_ctrl_c_in_a_change_says_that_it_may_be_carried_out_all_the_same(
+    token_file: Path, arguments: list[str], told: str
+) -> None:
+    with silent_venue() as (address, listener):
+        where = ["--control", address, "--token-file", str(token_file)]
+        command = [sys.executable, "-m", "venue", *arguments, *where]
+        process = ctrl_c.started(command)
+        peer, _ = listener.accept()
+        with peer:
+            assert peer.recv(4096)
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert stderr.startswith(told)
+    assert stderr.count("\n") == bool(told)

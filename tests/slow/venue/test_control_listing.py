@@ -1,0 +1,447 @@
+"""Claims about what the operator lists and whom the operator lets in, over real sockets."""
+
+import hashlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.builders.venue.control_bench import (
+    TICKER,
+    Served,
+    ask,
+    done,
+    event,
+    market,
+    plain_client,
+    refused,
+    served,
+)
+from tests.builders.venue.small_venue import MARKET, PROJECT
+from venue import derived
+from venue.wire.instant import to_ns
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[Served]:
+    """One venue for claims that do not disturb each other."""
+    with served() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def control(house: Served) -> Iterator[httpx.Client]:
+    with house.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def rest(house: Served) -> Iterator[httpx.Client]:
+    with house.rest() as client:
+        yield client
+
+
+# --- what is traded ------------------------------------------------------------------------------
+
+
+def test_what_is_listed_here_is_what_a_trader_reads(
+    control: httpx.Client, rest: httpx.Client
+) -> None:
+    company = done(control, "POST", "companies", {"name": "Osier Labs", "symbol": "OSIER"})
+    assert company == {
+        "project_id": derived.company_id("Osier Labs"), "name": "Osier Labs", "symbol": "OSIER",
+    }  # fmt: skip
+    listed = done(control, "POST", "events", event("osier", "OSIER-VAL", sub_title="At the close"))
+    assert listed["event_ticker"] == "OSIER-VAL-26Q4"
+    assert listed["resolution_date"] == "2026-12-31T23:59:59.000000000Z"
+    assert listed["project_market_id"] == derived.event_id("OSIER-VAL-26Q4")
+    strike = {"strike_value": "2.5", "strike_unit": "USD billions", "description": "In dollars."}
+    rung = done(control, "POST", "markets", market("OSIER-VAL-26Q4", "2.5B", **strike))
+    assert rung == {
+        "market_id": derived.market_id("OSIER-VAL-26Q4-2.5B"), "ticker": "OSIER-VAL-26Q4-2.5B",
+        "event_ticker": "OSIER-VAL-26Q4", "name": "Osier Labs above 2.5B, Q4 2026",
+        "outcome_label": "above 2.5B", "maker_fee_rate": "0.0100", "taker_fee_rate": "0.0175",
+        **strike,
+    }  # fmt: skip
+    shown = rest.get("/events/OSIER-VAL-26Q4").json()["events"][0]
+    assert {name: shown[name] for name in listed} == listed
+    assert {name: shown["markets"][0][name] for name in rung} == rung
+
+
+def test_everything_that_is_derived_can_be_given(control: httpx.Client) -> None:
+    ids = [f"00000000-0000-4000-8000-00000000{number:04d}" for number in (81, 82, 83)]
+    named = {"name": "Given", "symbol": "GIVEN", "project_id": ids[0]}
+    assert done(control, "POST", "companies", named)["project_id"] == ids[0]
+    given = event(
+        ids[0], "GIVEN-IPO", status="unopened", mutually_exclusive=True,
+        resolution_date="2026-12-24T12:00:00Z", resolution_source="The register",
+        project_market_id=ids[1].upper(),
+    )  # fmt: skip
+    listed = done(control, "POST", "events", given)
+    assert (listed["status"], listed["mutually_exclusive"]) == ("unopened", True)
+    assert listed["resolution_date"] == "2026-12-24T12:00:00.000000000Z"
+    assert listed["project_market_id"] == ids[1]
+    texts = {"name": "Will it?", "outcome_label": "It will", "market_id": ids[2]}
+    rung = done(control, "POST", "markets", market("GIVEN-IPO-26Q4", "YES", **texts))
+    assert {name: rung[name] for name in texts} == texts
+
+
+def test_a_binary_market_is_called_as_its_event(control: httpx.Client) -> None:
+    done(control, "POST", "companies", {"name": "Twofold", "symbol": "TWOFOLD"})
+    done(control, "POST", "events", event("TWOFOLD", "TWOFOLD-IPO"))
+    rung = done(control, "POST", "markets", market("TWOFOLD-IPO-26Q4", "YES"))
+    assert (rung["ticker"], rung["name"]) == ("TWOFOLD-IPO-26Q4-YES", "What it is worth")
+    assert rung["outcome_label"] == "Yes"
+
+
+@pytest.mark.parametrize("date", ["2026-09-30T23:59:59.999999999Z", "2027-01-01T00:00:00Z"])
+def test_an_event_does_not_resolve_outside_the_quarter_that_names_it(
+    control: httpx.Client, date: str
+) -> None:
+    body = event("LINDEN", "DATED-VAL", resolution_date=date)
+    status, code, why = refused(control, "POST", "events", body)
+    assert (status, code) == (400, "invalid_request")
+    assert why == f"resolution_date: {date}; accepted is an instant of Q4 2026, UTC"
+
+
+@pytest.mark.parametrize("date", ["2026-10-01T00:00:00Z", "2027-01-01T01:59:59.999999999+02:00"])
+def test_an_event_may_resolve_at_any_instant_of_its_quarter(
+    control: httpx.Client, date: str
+) -> None:
+    body = event("LINDEN", f"DATED-{date[:4]}", resolution_date=date)
+    listed = done(control, "POST", "events", body)
+    assert to_ns(listed["resolution_date"]) == to_ns(date)
+
+
+def test_a_rung_without_a_strike_has_the_number_that_its_label_begins_with(
+    control: httpx.Client,
+) -> None:
+    done(control, "POST", "events", event("LINDEN", "NUMBERED-VAL"))
+    body = market("NUMBERED-VAL-26Q4", "212.5B", strike_value=None)
+    assert done(control, "POST", "markets", body)["strike_value"] == "212.5"
+
+
+@pytest.mark.parametrize("lag_ms", [0, 60_000])
+def test_a_rung_without_a_unit_has_the_one_that_its_events_rungs_agree_on(lag_ms: int) -> None:
+    with served() as house, house.client() as control:
+        done(control, "PUT", "projection", {"lag_ms": lag_ms})
+        done(control, "POST", "events", event("LINDEN", "MEASURED"))
+        first = market("MEASURED-26Q4", "2B", strike_unit="USD billions")
+        assert done(control, "POST", "markets", first)["strike_unit"] == "USD billions"
+        second = market("MEASURED-26Q4", "3B")
+        listed = done(control, "POST", "markets", second)
+        assert (listed["strike_value"], listed["strike_unit"]) == ("3", "USD billions")
+        twice = market("MEASURED-26Q4", "XB", strike_value="2.0")
+        assert "MEASURED-26Q4-2B has it" in refused(control, "POST", "markets", twice)[2]
+        third = market("MEASURED-26Q4", "500M", strike_unit="USD millions")
+        done(control, "POST", "markets", third)
+        assert "strike_unit" not in done(control, "POST", "markets", market("MEASURED-26Q4", "4B"))
+        assert done(control, "POST", "markets", second) == listed
+
+
+@pytest.mark.parametrize(("label", "strike"), [("HIGH", None), ("YES", "5")])
+def test_a_rung_has_a_strike_and_a_binary_market_has_none(
+    control: httpx.Client, label: str, strike: str | None
+) -> None:
+    done(control, "POST", "events", event("LINDEN", "STRUCK-VAL"))
+    body = market("STRUCK-VAL-26Q4", label, strike_value=strike)
+    status, code, why = refused(control, "POST", "markets", body)
+    assert (status, code) == (400, "invalid_request")
+    assert why == (
+        "strike_value: every rung has one, given or the number that its label begins with; "
+        "the binary market, labelled YES, none"
+    )
+
+
+@pytest.mark.parametrize("lag_ms", [0, 60_000])
+def test_a_ladder_has_one_rung_at_a_strike_however_it_is_written(lag_ms: int) -> None:
+    with served() as house, house.client() as control:
+        done(control, "PUT", "projection", {"lag_ms": lag_ms})
+        done(control, "POST", "events", event("LINDEN", "TWICE"))
+        first = market("TWICE-26Q4", "2.5B", strike_value=None)
+        listed = done(control, "POST", "markets", first)
+        assert (listed["ticker"], listed["strike_value"]) == ("TWICE-26Q4-2.5B", "2.5")
+        second = market("TWICE-26Q4", "XB", strike_value="2.50")
+        assert refused(control, "POST", "markets", second) == (
+            400,
+            "invalid_request",
+            'strike_value: "2.50"; accepted is one that no other rung of the event has; '
+            "TWICE-26Q4-2.5B has it",
+        )
+        other = market("TWICE-26Q4", "2.5M", strike_value=None, strike_unit="USD millions")
+        assert done(control, "POST", "markets", other)["strike_value"] == "2.5"
+        assert done(control, "POST", "markets", first) == listed
+
+
+def test_of_two_rungs_of_one_strike_asked_for_at_once_one_is_listed(house: Served) -> None:
+    with house.client() as one, house.client() as other, ThreadPoolExecutor(2) as both:
+        for number in range(20):
+            done(one, "POST", "events", event("LINDEN", f"AT-ONCE-{number}"))
+            wanted = [market(f"AT-ONCE-{number}-26Q4", label) for label in ("AB", "BB")]
+            bodies = [{**body, "strike_value": "2.5"} for body in wanted]
+            asked = [
+                both.submit(client.post, "/control/v1/markets", json=body)
+                for client, body in zip((one, other), bodies, strict=True)
+            ]
+            assert sorted(each.result().status_code for each in asked) == [200, 400]
+
+
+def test_what_is_so_already_is_carried_out_again(control: httpx.Client) -> None:
+    done(control, "POST", "companies", {"name": "Again", "symbol": "AGAIN"})
+    for body, path in [
+        ({"name": "Again", "symbol": "AGAIN"}, "companies"),
+        (event("AGAIN", "AGAIN-VAL"), "events"),
+        (market("AGAIN-VAL-26Q4", "1B"), "markets"),
+        ({"user_id": "again"}, "users"),
+        (None, "markets/AGAIN-VAL-26Q4-1B/halt"),
+        (None, "markets/AGAIN-VAL-26Q4-1B/resume"),
+        ({"winner": "no"}, "markets/AGAIN-VAL-26Q4-1B/resolve"),
+        (None, "companies/AGAIN/archive"),
+    ]:
+        assert done(control, "POST", path, body) == done(control, "POST", path, body)
+
+
+@pytest.mark.parametrize(
+    "other", [{"symbol": "OTHER"}, {"name": "Other"}, {"name": "Other", "symbol": "OTHER"}]
+)
+def test_adding_a_company_that_is_there_changes_neither_its_name_nor_its_symbol(
+    control: httpx.Client, other: dict[str, str]
+) -> None:
+    kept = {"name": "Kept", "symbol": "KEPT"}
+    named = {**kept, "project_id": done(control, "POST", "companies", kept)["project_id"]}
+    status, code, why = refused(control, "POST", "companies", {**named, **other})
+    assert (status, code) == (409, "refused")
+    assert why.startswith("the company is there already, as 'Kept' with the symbol KEPT; ")
+    assert done(control, "POST", "companies", kept)["symbol"] == "KEPT"
+    shown = [row["name"] for row in done(control, "GET", "companies")["companies"]]
+    assert "Kept" in shown and "Other" not in shown
+
+
+def test_a_company_changes_its_symbol_and_is_archived(control: httpx.Client) -> None:
+    made = done(control, "POST", "companies", {"name": "Mutable", "symbol": "MUTE"})
+    renamed = done(control, "POST", "companies/mute/symbol", {"symbol": "LOUD"})
+    assert renamed == {**made, "symbol": "LOUD"}
+    assert refused(control, "POST", "companies/MUTE/archive")[:2] == (404, "not_found")
+    archived = done(control, "POST", f"companies/{made['project_id'].upper()}/archive")
+    assert archived == {**renamed, "archived": True}
+    assert archived in done(control, "GET", "companies")["companies"]
+    listed = {"name": archived["name"], "symbol": archived["symbol"]}
+    assert done(control, "POST", "companies", listed) == archived
+    same = {"symbol": archived["symbol"]}
+    path = f"companies/{made['project_id']}/symbol"
+    assert done(control, "POST", path, same) == archived
+    assert refused(control, "POST", "companies/LOUD/symbol", {"symbol": "HUSH"})[0] == 409
+
+
+@pytest.mark.parametrize("lag_ms", [0, 60_000])
+def test_a_symbol_that_was_archived_names_the_company_that_took_it(lag_ms: int) -> None:
+    with served() as house, house.client() as control:
+        done(control, "PUT", "projection", {"lag_ms": lag_ms})
+        gone = done(control, "POST", "companies", {"name": "Gone", "symbol": "SHARED"})
+        archived = done(control, "POST", "companies/SHARED/archive")
+        assert archived == {**gone, "archived": True}
+        came = done(control, "POST", "companies", {"name": "Came", "symbol": "SHARED"})
+        assert archived in done(control, "GET", "companies")["companies"]
+        value = {"value_dollars": "5", "confidence": "1"}
+        told = done(control, "POST", "companies/SHARED/implied-value", value)
+        listed = done(control, "POST", "events", event("SHARED", "SHARED-VAL"))
+        assert told["project_id"] == listed["project_id"] == came["project_id"]
+
+
+def test_an_implied_value_is_published(control: httpx.Client) -> None:
+    value = {"value_dollars": "1250000000.50", "confidence": "0.8"}
+    reply = done(control, "POST", "companies/LINDEN/implied-value", value)
+    assert reply == {"project_id": PROJECT, **value}
+
+
+def test_an_event_is_closed_and_opened_again(control: httpx.Client, rest: httpx.Client) -> None:
+    for status in ("closed", "open"):
+        reply = done(control, "PUT", "events/linden-26q4/status", {"status": status})
+        assert reply == {"event_ticker": "LINDEN-26Q4", "status": status}
+        assert rest.get("/events/LINDEN-26Q4").json()["events"][0]["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "told"),
+    [
+        ("users/anna/withdrawals", {"amount_cents": 10**15}, "more than the available cash"),
+        ("markets", market("LINDEN-26Q4", "7B", market_id=MARKET), "the market_id is taken"),
+    ],
+)
+def test_a_refusal_speaks_of_what_the_operator_asked_for(
+    control: httpx.Client, path: str, body: Any, told: str
+) -> None:
+    assert told in ask(control, "POST", path, body).json()["error"]
+
+
+def test_a_market_listed_again_with_another_fee_is_refused_for_its_ticker() -> None:
+    with served() as house, house.client() as control:
+        done(control, "POST", "markets", market("LINDEN-26Q4", "8B"))
+        again = market("LINDEN-26Q4", "8B", maker_fee_rate="0.5")
+        assert "the ticker is taken" in ask(control, "POST", "markets", again).json()["error"]
+
+
+def told_of_status(control: httpx.Client, status: str) -> str:
+    """Why the operator's change of an event's status is refused."""
+    reply = ask(control, "PUT", "events/LINDEN-26Q4/status", {"status": status})
+    assert (reply.status_code, reply.json()["details"]) == (409, "invalid_request")
+    text: str = reply.json()["error"]
+    return text
+
+
+def test_an_event_with_a_resolved_market_says_until_when_it_stays_closed() -> None:
+    with served() as house, house.client() as control:
+        done(control, "POST", "markets", market("LINDEN-26Q4", "2B"))
+        done(control, "POST", f"markets/{TICKER}/resolve", {"winner": "yes"})
+        for status in ("unopened", "open"):
+            assert "stays closed until all have" in told_of_status(control, status)
+
+
+def test_a_settled_event_says_that_it_is_and_not_that_it_could_be_closed() -> None:
+    with served() as house, house.client() as control:
+        done(control, "POST", f"markets/{TICKER}/resolve", {"winner": "yes"})
+        for status in ("unopened", "open", "closed"):
+            told = told_of_status(control, status)
+            assert "is settled" in told
+            assert "closed" not in told
+
+
+def test_every_rung_pays_the_winner_it_is_given_whatever_the_others_paid() -> None:
+    exclusive = event("LINDEN", "EITHER-VAL", mutually_exclusive=True)
+    with served() as house, house.client() as control:
+        done(control, "POST", "events", exclusive)
+        for label in ("1B", "2B"):
+            done(control, "POST", "markets", market("EITHER-VAL-26Q4", label))
+        for label in ("1B", "2B"):
+            path = f"markets/EITHER-VAL-26Q4-{label}/resolve"
+            assert done(control, "POST", path, {"winner": "yes"})["winner"] == "yes"
+
+
+def test_a_market_is_halted_resumed_and_resolved() -> None:
+    with served() as house, house.client() as control, house.rest() as rest:
+
+        def state() -> str:
+            shown: str = rest.get(f"/events/{'LINDEN-26Q4'}").json()["events"][0]["markets"][0][
+                "state"
+            ]
+            return shown
+
+        assert done(control, "POST", f"markets/{TICKER.lower()}/halt")["state"] == "halted"
+        assert state() == "halted"
+        assert done(control, "POST", f"markets/{MARKET}/resume")["state"] == "active"
+        assert state() == "active"
+        resolved = done(control, "POST", f"markets/{TICKER}/resolve", {"winner": "yes"})
+        assert resolved == {"market_id": MARKET, "state": "resolved", "winner": "yes"}
+        assert state() == "resolved"
+        reply = ask(control, "POST", f"markets/{TICKER}/resolve", {"winner": "no"})
+        assert (reply.status_code, reply.json()["details"]) == (409, "invalid_request")
+        reply = ask(control, "POST", f"markets/{TICKER}/halt")
+        assert (reply.status_code, reply.json()["details"]) == (409, "market_resolved")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "companies/NOBODY/archive", None), ("POST", f"companies/{MARKET}/archive", None),
+        ("PUT", "events/LINDEN-99Q4/status", {"status": "open"}),
+        ("POST", "markets/LINDEN-26Q4/halt", None), ("POST", "markets/%20/halt", None),
+        ("POST", "events", event("NOBODY", "NOBODY-VAL")), ("POST", "markets", market("NO", "1B")),
+        ("POST", "users/nobody/deposits", {"amount_cents": 1}),
+        ("POST", "users/nobody/withdrawals", {"amount_cents": 1}),
+        ("POST", "keys", {"user_id": "nobody", "scopes": []}),
+        ("POST", "keys/0123456789abcdef/revoke", None),
+    ],
+)  # fmt: skip
+def test_what_names_nothing_is_not_found(
+    control: httpx.Client, method: str, path: str, body: Any
+) -> None:
+    assert refused(control, method, path, body)[:2] == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        ("companies", {"name": "Linden's twin", "symbol": "LINDEN"}, "invalid_request"),
+        ("events", event("LINDEN", "LINDEN", title="Another"), "invalid_request"),
+        ("markets", market("LINDEN-26Q4", "1B"), "invalid_request"),
+        ("users/anna/withdrawals", {"amount_cents": 10**15}, "insufficient_balance"),
+    ],
+)
+def test_what_the_engine_refuses_is_told_with_the_engine_s_code(
+    control: httpx.Client, path: str, body: Any, code: str
+) -> None:
+    before = done(control, "GET", "state-hash")["state_hash"]
+    reply = ask(control, "POST", path, body)
+    assert (reply.status_code, reply.json()["code"]) == (409, "refused")
+    assert reply.json()["details"] == code
+    assert done(control, "GET", "state-hash")["state_hash"] == before
+
+
+# --- who may trade -------------------------------------------------------------------------------
+
+
+def test_cash_goes_in_and_out(control: httpx.Client) -> None:
+    done(control, "POST", "users", {"user_id": "berta"})
+    moved = done(control, "POST", "users/berta/deposits", {"amount_cents": 900})
+    assert moved == {"user_id": "berta", "amount_cents": 900}
+    done(control, "POST", "users/berta/withdrawals", {"amount_cents": 200})
+    users = done(control, "GET", "users")["users"]
+    assert {"user_id": "berta", "available_cents": 700, "reserved_cents": 0} in users
+
+
+def test_a_new_key_works_until_it_is_revoked(control: httpx.Client, house: Served) -> None:
+    done(control, "POST", "users", {"user_id": "carla"})
+    made = done(control, "POST", "keys", {"user_id": "carla", "scopes": ["read", "read"]})
+    assert made["scopes"] == ["read"]
+    assert made["key"].startswith(made["prefix"])
+    assert hashlib.sha256(made["key"].encode()).hexdigest().startswith(made["key_id"])
+    with house.rest(made["key"]) as rest:
+        assert rest.get("/portfolio/balance").status_code == 200
+        known = {name: made[name] for name in ("key_id", "prefix", "user_id", "scopes")}
+        listed = done(control, "GET", "keys?user_id=carla")["keys"]
+        assert listed == [{**known, "revoked": False}]
+        assert listed[0] in done(control, "GET", "keys")["keys"]
+        gone = done(control, "POST", f"keys/{made['key_id']}/revoke")
+        assert gone == {**known, "revoked": True}
+        assert rest.get("/portfolio/balance").status_code == 401
+    assert done(control, "POST", f"keys/{made['key_id']}/revoke") == gone
+
+
+def test_a_key_without_a_user_is_misconfigured(control: httpx.Client, house: Served) -> None:
+    made = done(control, "POST", "keys", {"user_id": None, "scopes": ["read"]})
+    assert made["user_id"] is None
+    with house.rest(made["key"]) as rest:
+        reply = rest.get("/portfolio/balance")
+    assert (reply.status_code, reply.json()["code"]) == (403, "api_key_misconfigured")
+
+
+def test_an_eleventh_active_key_is_refused(control: httpx.Client) -> None:
+    done(control, "POST", "users", {"user_id": "dora"})
+    for _ in range(10):
+        done(control, "POST", "keys", {"user_id": "dora", "scopes": []})
+    assert refused(control, "POST", "keys", {"user_id": "dora", "scopes": []})[:2] == (
+        409,
+        "refused",
+    )
+
+
+def test_a_new_token_works_for_its_scopes(control: httpx.Client, house: Served) -> None:
+    asked = {"user_id": "anna", "application": "desk", "lifetime_s": 60}
+    made = done(control, "POST", "tokens", {**asked, "scopes": ["svc:markets:read"]})
+    left_ns = to_ns(made["expires_at"]) - house.venue.now_ns()
+    assert 50 * 10**9 < left_ns <= 60 * 10**9
+    base = f"http://127.0.0.1:{house.rest_port}/v1"
+    headers = {"Authorization": f"Bearer {made['token']}"}
+    with plain_client(base, headers) as rest:
+        assert rest.get("/markets").status_code == 200
+        assert rest.get("/portfolio/balance").status_code == 403
+
+
+def test_no_secret_is_ever_shown_again(control: httpx.Client, capfd: Any) -> None:
+    made = done(control, "POST", "keys", {"user_id": "anna", "scopes": ["read"]})
+    for path in ("keys", "status", "users", "faults"):
+        assert made["key"] not in ask(control, "GET", path).text
+    assert made["key"] not in "".join(capfd.readouterr())
+    assert refused(control, "POST", f"keys/{made['key']}/revoke")[2] == "no key with this key_id"

@@ -1,0 +1,419 @@
+"""Claims about the description: it is whole, it is true of the venue, and it is always the same."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from tests.builders.venue.rest_bench import (
+    LOW,
+    TICKERS,
+    Client,
+    ScriptedDesk,
+    fill,
+    level,
+    order,
+    position,
+    printed,
+)
+from venue.engine import messages as m
+from venue.listen import malformed_answer
+from venue.rest import account, market, openapi
+from venue.rest.openapi_operations import CREDENTIAL_CODES, MARKET_DATA_CODES
+from venue.rest.openapi_schemas import RESOURCES
+from venue.rest.params import Query
+from venue.wire import model, routes
+from venue.wire.errors import CODES, Code
+from venue.wire.limits import RATE_BURST
+from venue.wire.money import BookSide
+from venue.wire.routes import API_KEY_HEADER, BEARER_HEADER, TokenScope
+
+pytestmark = pytest.mark.anyio
+URL = "/openapi.yaml"
+DOCUMENT: dict[str, Any] = yaml.safe_load(openapi.document())
+SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
+STRUCTS = {name: getattr(model, name) for name in SCHEMAS if hasattr(model, name)}
+READS = [route for route in routes.ROUTES if route.method == "GET" and route.key_scope is not None]
+WRITES = [route for route in routes.ROUTES if route.method != "GET"]
+BAD = ("", "x y", "x", "-", "99999999999999999999999", "2026-01-01T00:00:00Z", TICKERS[LOW], "%zz")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def desk() -> ScriptedDesk:
+    made = ScriptedDesk()
+    made.show([m.OrderChanged(1, order(7)), fill(3), printed(1_789_999_999 * 10**9, 40)])
+    made.show([level(BookSide.BID, 40, 5), position(2, 80)])
+    made.add_token("market-token", (TokenScope.MARKETS_READ,))
+    return made
+
+
+def operation(route: routes.Route) -> dict[str, Any]:
+    return DOCUMENT["paths"][route.path][route.method.lower()]
+
+
+def path_of(route: routes.Route, segment: str | None = None) -> str:
+    values = {"market_id": TICKERS[LOW], "event_ticker": "ACME-VAL", "order_id": "7"}
+    return re.sub(r"\{(\w+)\}", lambda found: segment or values[found[1]], route.path)
+
+
+def nodes(node: Any):
+    """Every object of the document."""
+    if isinstance(node, dict):
+        yield node
+        for inner in node.values():
+            yield from nodes(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            yield from nodes(inner)
+
+
+def resolved(node: dict[str, Any]) -> dict[str, Any]:
+    """What a node refers to, or the node itself."""
+    if "$ref" not in node:
+        return node
+    found: Any = DOCUMENT
+    for part in node["$ref"].removeprefix("#/").split("/"):
+        found = found[part]
+    return found
+
+
+def documented(route: routes.Route) -> set[tuple[int, str]]:
+    """Status and code of every failure that the document gives a route."""
+    return {
+        (int(status), code)
+        for status, answer in operation(route)["responses"].items()
+        if not status.startswith("2")
+        for code in resolved(answer)["content"]["application/json"]["examples"]
+    }
+
+
+def test_it_is_openapi_31_of_interface_version_1_0_0():
+    assert re.fullmatch(r"3\.1\.\d+", DOCUMENT["openapi"])
+    assert DOCUMENT["info"]["version"] == "1.0.0"
+    assert DOCUMENT["servers"] == [{"url": "/v1"}]
+
+
+def test_it_keeps_every_rule_of_openapi_31():
+    OpenAPIV31SpecValidator(DOCUMENT).validate()
+
+
+def test_it_has_every_route_and_nothing_else():
+    shown = {(name.upper(), path) for path, item in DOCUMENT["paths"].items() for name in item}
+    assert shown == {(route.method, route.path) for route in routes.ROUTES}
+    assert [operation(route)["operationId"] for route in routes.ROUTES] == [
+        route.name for route in routes.ROUTES
+    ]
+
+
+def test_every_reference_leads_somewhere_and_every_component_is_used():
+    targets = {node["$ref"] for node in nodes(DOCUMENT) if "$ref" in node}
+    for target in targets:
+        assert resolved({"$ref": target})
+    for section in ("schemas", "responses", "headers"):
+        for name in DOCUMENT["components"][section]:
+            assert f"#/components/{section}/{name}" in targets
+
+
+def test_every_code_is_a_failure_of_some_route_under_its_own_status():
+    shown = {failure for route in routes.ROUTES for failure in documented(route)}
+    assert shown == {(row.status, code.value) for code, row in CODES.items()}
+    assert SCHEMAS["ErrorCode"]["anyOf"][0]["enum"] == [code.value for code in Code]
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_a_component_has_the_fields_and_values_of_its_type(name):
+    kind, schema = STRUCTS[name], SCHEMAS[name]
+    if not issubclass(kind, msgspec.Struct):
+        known = [member.value for member in kind]
+        has_unknown = name in ("ShownOutcome", "ShownSide", "ShownTimeInForce")
+        assert schema["enum"] == [v for v in known if has_unknown or v != "unknown"]
+        return
+    fields = msgspec.structs.fields(kind)
+    assert list(schema["properties"]) == [field.encode_name for field in fields]
+    assert schema["required"] == [field.encode_name for field in fields if field.required]
+
+
+def test_nothing_of_an_answer_is_null_or_has_a_default():
+    for name in STRUCTS:
+        for node in nodes(SCHEMAS[name]):
+            assert node.get("type") != "null"
+            assert "default" not in node
+
+
+def test_the_components_are_what_the_answers_hold():
+    assert {kind.__name__ for kind in RESOURCES} <= set(STRUCTS)
+    assert set(SCHEMAS) - set(STRUCTS) == {"ErrorCode", "NewOrder", "Amend"}
+
+
+def faults(value: Any, schema: dict[str, Any], where: str = "") -> list[str]:
+    """Where a value departs from a schema, by the keywords that the resources use."""
+    schema = resolved(schema)
+    if "anyOf" in schema:
+        found = [faults(value, choice, where) for choice in schema["anyOf"]]
+        return [] if [] in found else found[0]
+    kinds = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}
+    if type(value) is not kinds[schema.get("type", "string")]:
+        return [f"{where}: {value!r} is no {schema.get('type')}"]
+    bad = [f"{where}.{name}: missing" for name in schema.get("required", ()) if name not in value]
+    for name, part in value.items() if isinstance(value, dict) else ():
+        known = schema["properties"].get(name)
+        bad += [f"{where}.{name}: unknown"] if known is None else faults(part, known, name)
+    for part in value if isinstance(value, list) else ():
+        bad += faults(part, schema["items"], f"{where}[]")
+    if "enum" in schema and value not in schema["enum"]:
+        bad.append(f"{where}: {value!r} is none of {schema['enum']}")
+    if "pattern" in schema and re.search(schema["pattern"], value) is None:
+        bad.append(f"{where}: {value!r} does not match")
+    if "minimum" in schema and not schema["minimum"] <= value <= schema.get("maximum", value):
+        bad.append(f"{where}: {value!r} out of range")
+    return bad
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"price": None}, {"price": 100}, {"price": 0}, {"size": "5"}, {"size": -1}, {"count": 1}],
+)
+def test_the_comparison_with_a_schema_sees_a_departure(change):
+    good = {"price": 40, "size": 5}
+    assert faults(good, SCHEMAS["Level"]) == []
+    assert faults(good | change, SCHEMAS["Level"]) != []
+    assert faults({"price": 40}, SCHEMAS["Level"]) != []
+
+
+@pytest.mark.parametrize("route", READS, ids=lambda route: route.name)
+async def test_what_a_read_answers_is_what_its_schema_says(desk, route):
+    reply = await Client(desk).ask("GET", path_of(route))
+    answer = operation(route)["responses"]["200"]
+    assert faults(reply.json(), answer["content"]["application/json"]["schema"]) == []
+    assert {name.lower() for name in answer["headers"]} == {
+        name for name in reply.headers if name.startswith("x-")
+    }
+
+
+async def test_what_a_create_and_a_cancel_answer_is_what_their_schemas_say(desk):
+    desk.answers += [m.Placed(order(8), "a b", True, 17), m.Cancelled(order(8), 3)]
+    examples = resolved(body_of(routes.CREATE_ORDER))["examples"]
+    body = examples["by_budget"]["value"] | {"market_id": LOW}
+    created = await Client(desk).ask("POST", "/orders", json=body)
+    cancelled = await Client(desk).ask("DELETE", "/orders/8")
+    for reply, route in ((created, routes.CREATE_ORDER), (cancelled, routes.CANCEL_ORDER)):
+        answer = operation(route)["responses"][str(reply.status_code)]
+        assert faults(reply.json(), answer["content"]["application/json"]["schema"]) == []
+    assert created.status_code == 201
+
+
+def body_of(route: routes.Route) -> dict[str, Any]:
+    return operation(route)["requestBody"]["content"]["application/json"]
+
+
+@pytest.mark.parametrize("route", READS, ids=lambda route: route.name)
+async def test_a_read_documents_exactly_the_query_parameters_it_looks_at(desk, route, monkeypatch):
+    looked_at: set[str] = set()
+
+    def spy(raw: bytes, known: tuple[str, ...]) -> Query:
+        looked_at.update(known)
+        return Query(raw, known)
+
+    monkeypatch.setattr(market, "Query", spy)
+    monkeypatch.setattr(account, "Query", spy)
+    await Client(desk).get(path_of(route))
+    parameters = operation(route).get("parameters", [])
+    assert {p["name"] for p in parameters if p["in"] == "query"} == looked_at
+    in_path = [p["name"] for p in parameters if p["in"] == "path" and p["required"]]
+    assert in_path == re.findall(r"\{(\w+)\}", route.path)
+
+
+@pytest.mark.parametrize("route", READS, ids=lambda route: route.name)
+async def test_a_parameter_left_out_means_its_documented_default(desk, route):
+    client = Client(desk)
+    plain = await client.get(path_of(route))
+    for parameter in operation(route).get("parameters", []):
+        default = parameter["schema"].get("default")
+        if default is not None:
+            text = ",".join(default) if isinstance(default, list) else str(default)
+            assert await client.get(path_of(route), **{parameter["name"]: text}) == plain
+
+
+@pytest.mark.parametrize("route", READS, ids=lambda route: route.name)
+async def test_every_documented_choice_of_a_parameter_is_accepted(desk, route):
+    for parameter in operation(route).get("parameters", []):
+        schema = parameter["schema"]
+        for value in schema.get("items", schema).get("enum", []):
+            await Client(desk).get(path_of(route), **{parameter["name"]: value})
+
+
+@pytest.mark.parametrize("route", READS, ids=lambda route: route.name)
+async def test_a_read_refuses_with_exactly_the_codes_it_documents(desk, route):
+    client, met = Client(desk), set()
+    parameters = operation(route).get("parameters", [])
+    paths = [path_of(route)] + [
+        path_of(route, bad) for bad in ("NOBODY", "-", "99") if "{" in route.path
+    ]
+    queries = [f"{p['name']}={bad}" for p in parameters if p["in"] == "query" for bad in BAD]
+    queries += ["from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z"]
+    queries += [f"ticker={TICKERS[LOW]}&event_ticker={TICKERS[LOW].rsplit('-', 1)[0]}"]
+    for url in [*paths, *(f"{paths[0]}?{query}" for query in queries)]:
+        reply = await client.ask("GET", url)
+        if reply.status_code != 200:
+            met.add((reply.status_code, reply.json()["code"]))
+    elsewhere = (*CREDENTIAL_CODES, *MARKET_DATA_CODES)
+    assert met == documented(route) - {(CODES[code].status, code.value) for code in elsewhere}
+
+
+@pytest.mark.parametrize("route", [*READS, *WRITES], ids=lambda route: route.name)
+def test_a_request_that_http_cannot_read_is_refused_as_documented_on_every_route(route):
+    raw = malformed_answer("a head beyond the caps", [])
+    head, body = raw.split(b"\r\n\r\n")
+    said = int(head.split()[1]), json.loads(body)["code"]
+    assert said in documented(route)
+
+
+def test_what_reads_market_data_may_find_none():
+    with_data = (routes.ORDERBOOK, routes.CANDLES, routes.TRADES)
+    for route in READS:
+        assert ((503, "engine_unavailable") in documented(route)) == (route in with_data)
+
+
+@pytest.mark.parametrize("route", WRITES, ids=lambda route: route.name)
+async def test_a_write_refuses_with_documented_codes(desk, route):
+    good = {"market_id": LOW, "outcome": "yes", "side": "buy", "price": 40, "qty": 1}
+    good["client_order_id"] = "a"
+    changes = [
+        {"price": 0}, {"price": "x"}, {"qty": 0}, {"qty": None}, {"budget_cents": 5},
+        {"outcome": "x"}, {"ticker": "X"}, {"market_id": "-"}, {"market_id": LOW.replace("1", "f")},
+        {"client_order_id": None},
+    ]  # fmt: skip
+    for body in [None, *(good | change for change in changes)]:
+        for segment in ("7", "x"):
+            desk.answers = [m.Refused(Code.VENUE_HALTED, "scripted")]
+            reply = await Client(desk).ask(route.method, path_of(route, segment), json=body)
+            assert (reply.status_code, reply.json()["code"]) in documented(route)
+
+
+def test_a_failure_carries_a_code_of_its_own_status_and_route():
+    for route in routes.ROUTES:
+        for status, answer in operation(route)["responses"].items():
+            if status.startswith("2"):
+                continue
+            body = resolved(answer)["content"]["application/json"]["schema"]["allOf"]
+            codes = body[1]["properties"]["code"]["enum"]
+            assert body[0] == {"$ref": "#/components/schemas/ErrorBody"}
+            assert {(int(status), code) for code in codes} <= documented(route)
+
+
+def test_a_link_leads_to_a_route_and_fills_its_own_parameters():
+    for route in routes.ROUTES:
+        for answer in operation(route)["responses"].values():
+            for link in resolved(answer).get("links", {}).values():
+                (target,) = [r for r in routes.ROUTES if r.name == link["operationId"]]
+                taken = {p["name"] for p in operation(target)["parameters"]}
+                assert link["parameters"].keys() <= taken
+
+
+@pytest.mark.parametrize("route", [routes.LIST_MARKETS, routes.LIST_EVENTS, routes.LIST_ORDERS,
+                                   routes.TRADES, routes.FILLS, routes.POSITIONS,
+                                   routes.GET_EVENT])  # fmt: skip
+def test_a_list_leads_to_its_next_page(route):
+    link = operation(route)["responses"]["200"]["links"]["next"]
+    assert link["operationId"] == route.name
+    assert link["parameters"]["cursor"] == "$response.body#/cursor"
+
+
+def test_a_created_order_leads_to_its_read_its_amend_and_its_cancel():
+    for status in ("200", "201"):
+        links = operation(routes.CREATE_ORDER)["responses"][status]["links"]
+        for name, target in (
+            ("get", routes.GET_ORDER), ("amend", routes.AMEND_ORDER),
+            ("cancel", routes.CANCEL_ORDER),
+        ):  # fmt: skip
+            assert links[name]["operationId"] == target.name
+            assert links[name]["parameters"] == {"order_id": "$response.body#/order_id"}
+
+
+def test_only_a_failure_that_may_precede_the_credential_may_lack_the_limiter_headers():
+    for route in routes.ROUTES:
+        for status, answer in operation(route)["responses"].items():
+            headers = resolved(answer).get("headers", {})
+            for name in ("X-RateLimit-Limit", "X-RateLimit-Remaining"):
+                if status == "401" or route is routes.OPENAPI:
+                    assert name not in headers
+                else:
+                    assert resolved(headers[name])["required"] is (status not in ("400", "500"))
+            for name in ("Retry-After", "X-RateLimit-Reset"):
+                assert (name in headers) == (status == "429")
+
+
+async def test_the_headers_of_a_failure_are_documented(desk):
+    client, bearer = Client(desk), {BEARER_HEADER: "Bearer market-token"}
+    replies = [
+        await client.ask("GET", "/portfolio/balance", headers={BEARER_HEADER: "Bearer nobody"}),
+        await client.ask("GET", "/portfolio/balance", headers=bearer),
+    ]
+    for _ in range(RATE_BURST):
+        replies[2:] = [await client.ask("GET", "/portfolio/balance")]
+    replies[2:] = [await client.ask("GET", "/portfolio/balance")]
+    assert [reply.status_code for reply in replies] == [401, 403, 429]
+    for reply in replies:
+        answer = resolved(operation(routes.BALANCE)["responses"][str(reply.status_code)])
+        framing = {"content-type", "content-length"}
+        assert {name.lower() for name in answer["headers"]} == set(reply.headers) - framing
+
+
+def test_a_route_is_secured_by_its_scopes():
+    schemes = DOCUMENT["components"]["securitySchemes"]
+    assert schemes["ApiKey"]["name"] == API_KEY_HEADER
+    for route in routes.ROUTES:
+        wanted = [] if route.key_scope is None else [("ApiKey", route.key_scope.value)]
+        wanted += [("BearerToken", scope.value) for scope in route.token_scopes]
+        assert operation(route)["security"] == [{name: [scope]} for name, scope in wanted]
+        for name, scope in wanted:
+            assert f"`{scope}`" in schemes[name]["description"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-API-KEY": "nobody"},
+        {"Authorization": "Bearer nobody"},
+        {"X-API-KEY": "anna-key", "Authorization": "Bearer nobody"},
+    ],
+)
+async def test_it_is_served_whatever_the_credential_and_without_limiter_headers(desk, headers):
+    reply = await Client(desk, headers).ask("GET", URL)
+    assert (reply.status_code, reply.content) == (200, openapi.document())
+    assert set(reply.headers) == {"content-type", "content-length"}
+    assert reply.headers["content-type"] == "application/yaml"
+
+
+async def test_reading_it_costs_a_good_credential_nothing(desk):
+    client = Client(desk)
+    for _ in range(3):
+        await client.ask("GET", URL)
+    reply = await client.ask("GET", "/portfolio/balance")
+    assert reply.headers["x-ratelimit-remaining"] == str(RATE_BURST - 1)
+
+
+def test_it_is_the_same_bytes_in_every_process():
+    code = "import sys; from venue.rest import openapi; sys.stdout.buffer.write(openapi.document())"
+    for seed in ("1", "2"):
+        made = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=30,
+        )
+        assert made.stdout == openapi.document()

@@ -1,0 +1,187 @@
+"""Claims about what a venue is to open with, by its configuration, its state and the time."""
+
+import asyncio
+import contextlib
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders.venue.crowd_tapes import book, rung, write
+from venue.crowd.people import TAPE_MAKER, accounts
+from venue.crowd.settings import CrowdSettings
+from venue.engine.messages import (
+    Accepted,
+    AccessCommand,
+    AddUser,
+    Answer,
+    CancelOrder,
+    Command,
+    Deposit,
+    ListEvent,
+    ListMarket,
+    PlaceOrder,
+    ResolveMarket,
+    SetVenueState,
+)
+from venue.opening import listing_commands
+from venue.plan import Options, make_plan
+from venue.seed import read_seed
+from venue.storage.statedir import StateDir
+from venue.wire.instant import NS_PER_SECOND, to_ns
+from venue.wire.model import VenueState
+from venue.wire.money import Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId, UserId
+from venue.wire.requests import QtyOrder, TimeInForce
+
+CONFIG = Path(__file__).parents[3] / "configs" / "venue.yaml"
+OPENED_NS = to_ns("2026-05-20T12:00:00Z")
+
+
+def opened(folder: Path, *more: Command) -> None:
+    """A venue with its listings, and what was done on it then."""
+    seed, _ = read_seed(CONFIG)
+    commands: list[Command | AccessCommand] = [*listing_commands(seed, OPENED_NS), *more]
+    with StateDir.open(folder) as state:
+        log = state.log()
+        log.append(OPENED_NS, commands)
+        log.close()
+
+
+def added(
+    folder: Path, now_ns: int, monkeypatch: pytest.MonkeyPatch, config: Path = CONFIG
+) -> list[Command | AccessCommand]:
+    """What a start at an instant would carry out on it."""
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns)
+    options = Options(
+        config=config,
+        keys_file=folder / "keys.json",
+        crowd_seed=None,
+        tape=None,
+        no_crowd=True,
+        exit_with_stdin=False,
+        state=folder,
+        control=None,
+    )
+    with socket.socket() as listener:
+        return make_plan(options, listener).opening
+
+
+def test_a_start_in_a_later_quarter_adds_its_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(tmp_path / "state")
+    opening = added(tmp_path / "state", to_ns("2026-08-20T12:00:00Z"), monkeypatch)
+    events = [each.event_ticker for each in opening if isinstance(each, ListEvent)]
+    assert events == ["AURELIA-VAL-26Q4", "QUILLON-IPO-26Q4", "QUILLON-VAL-26Q3"]
+
+
+@pytest.mark.parametrize("now", ["1970-01-01T00:00:09Z", "2026-02-20T12:00:00Z"])
+def test_a_start_with_a_clock_that_was_set_back_adds_no_quarter_of_the_past(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: str
+) -> None:
+    opened(tmp_path / "state")
+    assert added(tmp_path / "state", to_ns(now), monkeypatch) == []
+
+
+def test_a_new_rung_of_the_configuration_is_not_added_to_an_event_that_has_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed, _ = read_seed(CONFIG)
+    rungs = [each for each in listing_commands(seed, OPENED_NS) if isinstance(each, ListMarket)]
+    over = [each.market_id for each in rungs if each.event_ticker == "AURELIA-VAL-26Q2"]
+    opened(tmp_path / "state", *(ResolveMarket(market_id, Outcome.NO) for market_id in over))
+    config = tmp_path / "venue.yaml"
+    highest = "              - {label: 250B, strike_value: 250}\n"
+    higher = highest + highest.replace("250", "260")
+    config.write_text(CONFIG.read_text().replace(highest, higher))
+    opening = added(tmp_path / "state", OPENED_NS + 1, monkeypatch, config)
+    assert [each.ticker for each in opening if isinstance(each, ListMarket)] == [
+        "AURELIA-VAL-26Q3-260B"
+    ]
+
+
+@pytest.mark.parametrize("state", list(VenueState))
+def test_a_start_without_a_crowd_cancels_what_an_earlier_crowd_left_resting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: VenueState
+) -> None:
+    seed, _ = read_seed(CONFIG)
+    market_id = next(
+        each.market_id
+        for each in listing_commands(seed, OPENED_NS)
+        if isinstance(each, ListMarket) and each.event_ticker == "AURELIA-VAL-26Q3"
+    )
+
+    def bid(user_id: UserId) -> tuple[Command, ...]:
+        order = QtyOrder(
+            *(market_id, Outcome.YES, Side.BUY, Price(40), Qty(10)),
+            *(TimeInForce.GTC, ClientOrderId("one")),
+        )
+        cash = Deposit(user_id, Cents(10_000))
+        return AddUser(user_id), cash, PlaceOrder(user_id, order)
+
+    crowd = [*accounts(CrowdSettings()), TAPE_MAKER]
+    people = [UserId("anna"), UserId("crowd.anna")]
+    placed = [command for each in (*crowd, *people) for command in bid(each)]
+    opened(tmp_path / "state", *placed, SetVenueState(state))
+    opening = added(tmp_path / "state", OPENED_NS + 1, monkeypatch)
+    cancelled = [each.user_id for each in opening if isinstance(each, CancelOrder)]
+    assert cancelled == ([] if state is VenueState.HALTED else crowd)
+
+
+class Watched:
+    """A venue of which a crowd sees nothing, and which notes that it sends an order."""
+
+    def __init__(self) -> None:
+        self.placed = asyncio.Event()
+        self._now_ns = time.time_ns()
+
+    def now_ns(self) -> int:
+        self._now_ns += NS_PER_SECOND // 10
+        return self._now_ns
+
+    def observe(self, observer: Any) -> None:
+        observer([])
+
+    async def submit(self, command: Command) -> Answer:
+        if isinstance(command, PlaceOrder):
+            self.placed.set()
+        return Accepted()
+
+
+@pytest.mark.parametrize("taped", [False, True])
+@pytest.mark.parametrize("state", ["open", "cancel_only", "halted"])
+def test_a_crowd_trades_from_the_start_only_where_the_venue_opens_for_trading(
+    tmp_path: Path, state: str, taped: bool
+) -> None:
+    config = tmp_path / "venue.yaml"
+    config.write_text(CONFIG.read_text().replace("venue:\n", f"venue:\n  state: {state}\n", 1))
+    rungs = {"ROAD-1": [rung("ROAD-1-A", "10")]}
+    tape = write(tmp_path, rungs, [book(0, "ROAD-1-A", [[40, 5]], [[50, 5]])] * 2)
+    options = Options(
+        config=config,
+        keys_file=tmp_path / "keys.json",
+        crowd_seed=None,
+        tape=tape if taped else None,
+        no_crowd=False,
+        exit_with_stdin=False,
+        state=None,
+        control=None,
+    )
+    with socket.socket() as listener:
+        crowd = make_plan(options, listener).crowd
+    assert crowd is not None
+
+    async def trades() -> bool:
+        venue: Any = Watched()
+        trading = asyncio.ensure_future(crowd(venue))
+        with contextlib.suppress(TimeoutError):
+            # One that trades is waited for however slow the machine is.
+            await asyncio.wait_for(venue.placed.wait(), 30 if state == "open" else 1)
+        trading.cancel()
+        await asyncio.wait([trading])
+        return venue.placed.is_set()
+
+    assert asyncio.run(trades()) is (state == "open")

@@ -1,0 +1,243 @@
+"""Claims about `bot what-if`: what it shows, and how it ends where there is nothing to compare."""
+
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.main import app
+from bot.core import messages as m
+from bot.io.journal.journal import read_journal
+from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.lab.sim.scenario import draw, narrowed, often
+from tests.builders.replay.recorded import STRATEGY_FAULTS, recorded
+from tests.builders.what_if.made import calm, run_of
+from venue.wire.instant import NS_PER_SECOND
+
+CONFIG = """
+series: ACME-VAL
+venue:
+  embedded: venue.yaml
+strategy:
+  name: ladder_joint
+risk:
+  series_loss_cents: 40000
+  rung_position_qty: 300
+  order_qty: 100
+"""
+
+
+def invoke(*arguments: object):
+    return CliRunner().invoke(app, ["what-if", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory) -> Path:
+    return calm(tmp_path_factory.mktemp("what-if") / "state", seconds=3)
+
+
+@pytest.fixture(scope="module")
+def entries(state) -> list[Entry]:
+    return list(read_journal(run_of(state).paths[0]))
+
+
+def journal(path: Path, entries: list[Entry], opening: bytes = OPENING) -> Path:
+    """A segment of these entries."""
+    path.write_bytes(b"".join((opening, framed(Head(0, ())), *map(framed, entries))))
+    return path
+
+
+def test_both_bounds_stand_beside_what_happened_and_the_models_error(state):
+    done = invoke(state, "--set", "throttle.dwell_ms=100")
+    assert done.exit_code == 0, done.output
+    for word in (
+        "changed  throttle.dwell_ms: 500 -> 100",
+        "under pessimistic",
+        "under expected",
+        "happened",
+        "model error",
+        "difference",
+        "the model on the unchanged configuration",
+        "worst case $",
+        "requests: create",
+        "quotes, pessimistic",
+    ):
+        assert word in done.stdout
+
+
+def test_as_json_every_side_has_the_same_figures(state):
+    told = json.loads(
+        invoke(state, "--set", "risk.order_qty=5", "--queue-model", "expected", "--json").stdout
+    )
+    assert [played["reading"] for played in told["played"]] == ["expected"]
+    for played in told["played"]:
+        assert played["unchanged"].keys() == played["changed"].keys() == told["happened"].keys()
+        for name in ("unchanged", "changed"):
+            rungs = [(row["ticker"], row["side"]) for row in played[name]["quotes"]]
+            assert rungs == [(row["ticker"], row["side"]) for row in told["happened"]["quotes"]]
+    assert told["short_qty"] == 0
+    assert told["changed"][0]["key"] == "risk.order_qty"
+
+
+def test_what_happened_is_what_the_journal_holds(state, entries):
+    told = json.loads(invoke(state, "--queue-model", "expected", "--json").stdout)
+    sent = [each.message.request for each in entries if isinstance(each.message, m.Send)]
+    assert told["happened"]["requests"]["create"] == sum(isinstance(s, m.Create) for s in sent)
+    assert told["happened"]["requests"]["cancel"] == sum(
+        isinstance(s, m.CancelResting) for s in sent
+    )
+    assert told["played"][0]["changed"] is None
+    events = [each for each in entries if isinstance(each.message, m.Event)]
+    assert told["happened"]["events"] == len(events)
+
+
+FAULTY = """
+from bot.strategy.api import Strategy
+
+
+class Faulty(Strategy):
+    def quote(self, view):
+        raise ValueError("no idea")
+
+
+STRATEGY = Faulty
+"""
+
+
+def test_a_strategy_that_is_at_fault_is_told_with_what_it_did_first(state, tmp_path):
+    path = tmp_path / "faulty.py"
+    path.write_text(FAULTY)
+    asked = (state, "--set", f"strategy.name={path}", "--queue-model", "pessimistic")
+    assert re.search(
+        r"^pessimistic, changed: \d+ strategy errors, the first: .*ValueError: no idea",
+        invoke(*asked).stdout,
+        re.MULTILINE,
+    )
+    (played,) = json.loads(invoke(*asked, "--json").stdout)["played"]
+    assert played["changed"]["strategy_errors"] > 0
+    assert played["unchanged"]["strategy_errors"] == 0
+
+
+def test_without_a_fault_of_a_strategy_none_is_told(state):
+    assert "strategy errors" not in invoke(state, "--queue-model", "pessimistic").stdout
+
+
+def test_a_part_of_a_session_is_told_up_to_there(state):
+    told = json.loads(
+        invoke(state, "--until", "2s", "--queue-model", "pessimistic", "--json").stdout
+    )
+    assert told["cut"] == "as asked for"
+    assert (told["ended_ns"] - told["begun_ns"]) / 1e9 == pytest.approx(2, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--set", "strategy.params.levls=3"),
+        ("--set", "throttle.dwell_ms=0"),
+        ("--queue-model", "optimistic"),
+        ("--read-lag", "5"),
+        ("--until", "soon"),
+        ("--config", "nowhere.yaml"),
+    ],
+)
+def test_what_cannot_be_wanted_ends_with_2(state, options):
+    assert invoke(state, *options).exit_code == 2
+
+
+def test_another_file_may_be_tried(state, tmp_path):
+    (tmp_path / "other.yaml").write_text(CONFIG)
+    done = invoke(
+        state, "--config", tmp_path / "other.yaml", "--queue-model", "pessimistic", "--json"
+    )
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["changed"]
+
+
+# --- where there is nothing to compare ------------------------------------------------------------
+
+
+def test_where_there_is_no_journal_it_ends_with_3(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "none", "journal-00000001.log"):
+        assert invoke(tmp_path / name).exit_code == 3
+
+
+def test_a_run_whose_beginning_is_gone_ends_with_3(entries, tmp_path):
+    journal(tmp_path / "journal-00000002.log", entries[200:])
+    done = invoke(tmp_path)
+    assert done.exit_code == 3
+    assert "no longer kept" in done.stderr
+
+
+def test_a_damaged_journal_ends_with_3(entries, tmp_path):
+    path = journal(tmp_path / "journal-00000001.log", entries)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    done = invoke(path)
+    assert done.exit_code == 3
+    assert "journal damaged at byte" in done.stderr
+
+
+def test_a_journal_of_another_program_ends_with_3(entries, tmp_path):
+    at = next(
+        n
+        for n, each in enumerate(entries)
+        if isinstance(each.message, m.Send) and isinstance(each.message.request, m.Create)
+    )
+    path = journal(tmp_path / "journal-00000001.log", [*entries[:at], *entries[at + 1 :]])
+    done = invoke(path)
+    assert done.exit_code == 3
+    assert "this program decides otherwise" in done.stderr
+
+
+def changed(entries: list[Entry], **fields: object) -> list[Entry]:
+    """The entries with another beginning."""
+    (at,) = [n for n, each in enumerate(entries) if isinstance(each.message, m.Started)]
+    started = msgspec.structs.replace(entries[at].message, **fields)
+    return [Entry(entries[at].at_ns, started), *entries[at + 1 :]]
+
+
+def test_a_run_beside_other_series_ends_with_3(entries, tmp_path):
+    (started,) = [each.message for each in entries if isinstance(each.message, m.Started)]
+    configured = started.configured
+    settings = msgspec.structs.replace(configured.settings, other_series=("OTHER-VAL",))
+    configured = msgspec.structs.replace(configured, settings=settings)
+    path = journal(tmp_path / "journal-00000001.log", changed(entries, configured=configured))
+    done = invoke(path)
+    assert done.exit_code == 3
+    assert "shared its request bucket with OTHER-VAL" in done.stderr
+
+
+def test_of_several_runs_the_newest_is_taken_or_the_one_that_is_named(entries, tmp_path):
+    journal(tmp_path / "journal-00000001.log", entries)
+    journal(tmp_path / "journal-00000002.log", entries)
+    newest = json.loads(
+        invoke(tmp_path, "--queue-model", "pessimistic", "--until", "1s", "--json").stdout
+    )
+    assert newest["segments"] == ["journal-00000002.log"]
+    named = tmp_path / "journal-00000001.log"
+    first = json.loads(
+        invoke(named, "--queue-model", "pessimistic", "--until", "1s", "--json").stdout
+    )
+    assert first["segments"] == ["journal-00000001.log"]
+
+
+def test_the_json_tells_what_the_model_was_told_and_no_fee_or_latency_that_nothing_had(state):
+    done = invoke(
+        state, "--queue-model", "pessimistic", "--read-lag", "5ms", "--seed", 3, "--json", "--quiet"
+    )
+    assert json.loads(done.stdout)["terms"] == {"read_lag_ns": 5_000_000, "power": 3.0, "seed": 3}
+
+
+def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
+    odds = narrowed(draw(62, "calm"), without=STRATEGY_FAULTS, until_ns=2 * NS_PER_SECOND)
+    world = recorded(often(odds, ("not_connected",)), tmp_path / "state")
+    summed = world.processes[-1].trader.out.counters.refused
+    assert summed["not_connected"] > 0
+    done = invoke(tmp_path / "state", "--queue-model", "pessimistic", "--json", "--quiet")
+    assert json.loads(done.stdout)["happened"]["refused"] == summed

@@ -1,1 +1,0 @@
-"""Claims about the venue's outside: reads, REST, channel, server."""

@@ -1,1 +1,0 @@
-"""Helpers of the claims about sessions with another configuration."""
