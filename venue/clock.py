@@ -13,8 +13,6 @@ def _elapsed_ns() -> int:
 
 
 class Clock:
-    """Nanoseconds since 1970 that only move forward, whatever is done to the machine's clock."""
-
     def __init__(self, after_ns: int) -> None:
         """after_ns: the last instant of an earlier run; the clock starts after it."""
         self._offset_ns = max(time.time_ns(), after_ns + 1) - _elapsed_ns()

@@ -102,16 +102,14 @@ def keys_place(path: Path, is_known: Callable[[str], bool]) -> Path | None:
         return None
     aside = [each for each in siblings if each.suffix[1:].isdecimal()]
     newest = sorted(aside, key=lambda each: int(each.suffix[1:]), reverse=True)
-    return next((each for each in (path, *newest) if _holds(each, is_known)), None)
+    for each in (path, *newest):
+        if any(is_known(rawkeys.fingerprint(raw).sha256_hex) for raw in _raw_keys(each)):
+            return each
+    return None
 
 
 def has_keys(path: Path) -> bool:
-    """True if a file of keys has any: where all keys came from elsewhere, none were generated."""
     return bool(_raw_keys(path))
-
-
-def _holds(path: Path, is_known: Callable[[str], bool]) -> bool:
-    return any(is_known(_sha256_hex(each)) for each in _raw_keys(path))
 
 
 def _raw_keys(path: Path) -> list[str]:
@@ -121,10 +119,6 @@ def _raw_keys(path: Path) -> list[str]:
         return []
     raw = content.values() if isinstance(content, dict) else ()
     return [each for each in raw if isinstance(each, str)]
-
-
-def _sha256_hex(raw: str) -> str:
-    return rawkeys.fingerprint(raw).sha256_hex
 
 
 def _entries(seed: Seed) -> list[KeySeed | TokenSeed]:

@@ -101,7 +101,6 @@ def strike_of(label: str) -> str | None:
 
 
 def market_ticker(event: str, label: str) -> Ticker:
-    """The ticker of a rung, or with `BINARY_LABEL` of the binary market, of an event."""
     return Ticker(f"{event}-{label}")
 
 

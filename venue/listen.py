@@ -64,7 +64,6 @@ class AddressTaken(Exception):
 
 class HttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
-        """Give the application a way to cut the connection without an answer."""
         super().on_message_begin()
         self.scope["extensions"] = {ABORT_EXTENSION: {"abort": self.transport.abort}}
 
@@ -112,8 +111,6 @@ class StreamProtocol(WebSocketsSansIOProtocol):
 
 
 class Server(uvicorn.Server):
-    """Uvicorn that says when it listens and leaves the signals to the process."""
-
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.listening = asyncio.Event()
@@ -210,7 +207,6 @@ def check_file_limit() -> None:
 
 
 def _raise_file_limit(wanted: int) -> None:
-    """Raise the soft limit on open files to `wanted`, as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
     if soft != unlimited and soft < wanted:

@@ -45,7 +45,6 @@ def masked(
 
 
 def configure_logs() -> None:
-    """Send every log line of the process to stderr, warnings and above of other libraries too."""
     shared: list[structlog.typing.Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -92,10 +92,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class VenueMetrics(Collector):
-    """The venue's own registry; nothing of the process-wide default one is in it."""
-
     def __init__(self, version: str, command_kinds: Iterable[str], readings: Readings) -> None:
-        """version: of this build. command_kinds: names of the command types."""
         build = (version, platform.python_version())
         self._readings: Readings = {**readings, "build_info": lambda: 1.0}
         self._labels_read = {"build_info": build}
@@ -125,8 +122,6 @@ class VenueMetrics(Collector):
         if row.kind == "counter":
             return Counter(name, row.help, row.labels, registry=self._registry)
         return Histogram(name, row.help, row.labels, registry=self._registry, buckets=row.buckets)
-
-    # --- what happened --------------------------------------------------------------------------
 
     def request(
         self, route_name: str | None, code: str | None, status: int, seconds: float
@@ -165,8 +160,6 @@ class VenueMetrics(Collector):
 
     def append_refused(self, reason: AppendRefusal) -> None:
         self._refusals.get(reason, self._refusals[OTHER]).inc()
-
-    # --- exposition -----------------------------------------------------------------------------
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)

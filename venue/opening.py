@@ -161,13 +161,8 @@ def _event(
     maker_rate, taker_rate = FeeRate.parse(fees.maker_rate), FeeRate.parse(fees.taker_rate)
     if event.binary:
         binary = derived.market_ticker(ticker, derived.BINARY_LABEL)
-        market_id = derived.market_id(binary)
-        return [
-            *commands,
-            ListMarket(
-                market_id, binary, ticker, title, derived.BINARY_OUTCOME, maker_rate, taker_rate
-            ),
-        ]
+        names = (derived.market_id(binary), binary, ticker, title, derived.BINARY_OUTCOME)
+        return [*commands, ListMarket(*names, maker_rate, taker_rate)]
     after: list[Command] = []
     for rung in event.rungs:
         rung_ticker = derived.market_ticker(ticker, rung.label)

@@ -46,8 +46,6 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class _FlowPlan(msgspec.Struct, frozen=True):
-    """Listings, the crowd's accounts, and the crowd to run then."""
-
     catalogue: Commands
     accounts: Commands
     crowd: Crowd | None
@@ -65,7 +63,7 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
     # By the venue's own clock: after a wall clock was set back we must not list past quarters.
     start_ns = max(time.time_ns(), state.exchange.at_ns)
     refresh_ns = seed.venue.directory_refresh_s * NS_PER_SECOND
-    state.exchange.views.catalog.refresh_directory_every(refresh_ns)
+    state.exchange.views.catalog.directory.refresh_ns = refresh_ns
     if options.tape is not None:
         flow = _taped(options.tape, settings, seed, start_ns)
     elif options.no_crowd:
@@ -107,16 +105,16 @@ def _crowd_settings(seed: Seed, text: SeedText, crowd_seed: int | None) -> Crowd
 
 def _seeded(settings: CrowdSettings, seed: Seed, start_ns: int, is_new: bool) -> _FlowPlan:
     # Imported only where there is a crowd: it takes its time.
-    from venue.crowd.run import SeededPlan, opening_commands
+    from venue.crowd.run import CrowdPlan, opening_commands
 
     catalogue = tuple(listing_commands(seed, start_ns))
     # On a venue opened before, the crowd learns the listings from events instead.
-    plan = SeededPlan(settings, (*catalogue, *state_commands(seed)) if is_new else ())
+    plan = CrowdPlan(settings, (*catalogue, *state_commands(seed)) if is_new else ())
     return _FlowPlan(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new))
 
 
 def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> _FlowPlan:
-    from venue.crowd.run import TapePlan, opening_commands
+    from venue.crowd.run import CrowdPlan, opening_commands
     from venue.crowd.tape import TapeFault, read_tape, tape_catalogue
     from venue.wire.money import FeeRate
 
@@ -126,7 +124,7 @@ def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> 
         raise SeedFault([str(fault)]) from None
     rates = FeeRate.parse(seed.fees.maker_rate), FeeRate.parse(seed.fees.taker_rate)
     catalogue = tuple(tape_catalogue(tape, Quarter.under_way(start_ns).resolves_ns, *rates))
-    plan = TapePlan(settings, (*catalogue, *state_commands(seed)), tape)
+    plan = CrowdPlan(settings, (*catalogue, *state_commands(seed)), tape)
     return _FlowPlan(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new=True))
 
 

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +32,6 @@ DRAIN_TIMEOUT_S: Final = 5
 """Requests in flight get this long at the end."""
 
 COMPACTION_CHECK_S: Final = 1.0
-"""How often we look whether the log has begun a new segment."""
 
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -57,14 +56,12 @@ class ServePlan(msgspec.Struct, frozen=True):
     """Writes the new keys and returns where it moved an existing file. None if no keys were made.
     """
     keys_file: Path
-    """Keys are written here, and those of an earlier start are looked up here."""
     projection_lag_ms: int
     feed_flush_ms: int
     listener: socket.socket
     """Bound already."""
     control: ControlPlan | None
     crowd: Crowd | None
-    """Runs once the venue is ready."""
     exit_with_stdin: bool
 
 
@@ -104,7 +101,7 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
     stop = asyncio.Event()
     async with (
         _running(venue.run()),
-        _running(_compacting(plan.state)),
+        _running(compact_when_sealed(plan.state.log, plan.state.path)),
         _controlled(venue, plan.control) as control,
         asyncio.TaskGroup() as tasks,
     ):
@@ -162,14 +159,11 @@ async def _controlled(venue: VenueServer, plan: ControlPlan | None) -> AsyncIter
         await serving
 
 
-async def _compacting(state: OpenedState) -> None:
-    if state.log is not None and state.path is not None:
-        await compact_when_sealed(state.log, state.path)
-
-
-async def compact_when_sealed(log: CommandLog, path: Path) -> None:
+async def compact_when_sealed(log: CommandLog | None, path: Path | None) -> None:
     """Compact after each sealed segment, in a child process, until cancelled. Compacts at the
     start, too: an earlier process may have ended before it did."""
+    if log is None or path is None:  # in memory
+        return
     compacted = -1 if log.has_sealed else log.segments_begun
     while True:
         if log.segments_begun != compacted:
@@ -211,16 +205,12 @@ async def _compact(path: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _running(work: Awaitable[None]) -> AsyncIterator[None]:
+async def _running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run `work` while the block runs, then cancel it; its failure ends the block."""
     async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(_awaited(work))
+        task = tasks.create_task(work)
         yield
         task.cancel()
-
-
-async def _awaited(work: Awaitable[None]) -> None:
-    await work
 
 
 async def _traded(crowd: Crowd, venue: VenueServer) -> None:

@@ -139,8 +139,6 @@ class _Credential(_Part):
 
 
 class KeySeed(_Credential):
-    """One API key. The raw key comes from a file, from an environment variable, or is made."""
-
     scopes: tuple[KeyScope, ...]
     revoked: Truth = False
 
@@ -267,7 +265,6 @@ def _fault_text(kind: type[BaseModel], error: dict[str, Any], place: Place, text
 
 
 def _keys_at(kind: object, inner: Place) -> list[str]:
-    """The keys a mapping at `inner` may have, read off the types."""
     for step in inner:
         if isinstance(step, int):
             kind = get_args(kind)[0]

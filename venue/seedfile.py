@@ -27,7 +27,6 @@ class SeedText:
         self._lines = lines
 
     def fault(self, place: Place, found: str, accepted: str) -> str:
-        """One fault as a line of text; a missing key has the nearest known line."""
         known = place
         while known not in self._lines:
             known = known[:-1]

@@ -35,9 +35,8 @@ from venue.storage.log import CommandLog, LogBroken, LogFull
 from venue.storage.recovery import OpenedState, RecoveredVenue, open_in_memory, rehearsal_copy
 from venue.stream.hub import Hub
 from venue.views.projector import Projector, Views
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, from_ns
 from venue.wire.limits import REPLY_DEADLINE_NS
-from venue.wire.model import VenueState
 from venue.wire.names import MarketId
 
 QUEUE_MAX: Final = 1_000
@@ -130,7 +129,6 @@ class VenueServer:
         return self._views
 
     def find_market(self, name: str) -> MarketId | None:
-        """The market that a ticker or UUID names, in any case, whether or not reads show it yet."""
         return self._exchange.engine.find_market(name)
 
     def observe(self, observer: Callable[[list[Event]], None]) -> None:
@@ -138,7 +136,6 @@ class VenueServer:
         self._observers.append(observer)
 
     def snapshot_events(self) -> list[Event]:
-        """The present state as events, for an observer that joins late."""
         return self._exchange.engine.snapshot_events(self.now_ns())
 
     def try_opening(self, commands: list[Command | AccessCommand]) -> None:
@@ -192,15 +189,17 @@ class VenueServer:
             _fail(self._line, EngineUnavailable)
             self._line.clear()
 
-    # --- what the operator sees and does --------------------------------------------------------
-
-    @property
-    def venue_state(self) -> VenueState:
-        return self._exchange.engine.venue_state
-
-    @property
-    def projection_lag_ms(self) -> int:
-        return self._projector.lag_ns // NS_PER_MS
+    def figures(self) -> dict[str, object]:
+        return {
+            "venue_state": self._exchange.engine.venue_state,
+            "sequence": self.sequence,
+            "at": from_ns(self.now_ns()),
+            "durable": self.durable,
+            "writable": self.writable,
+            "queue": self.queue,
+            "projection_lag_ms": self._projector.lag_ns // NS_PER_MS,
+            "subscribers": self.subscribers,
+        }
 
     def set_projection_lag_ms(self, lag_ms: int) -> None:
         """Let reads and the channel lag this far behind, what waits already too; lag_ms >= 0."""
@@ -252,8 +251,6 @@ class VenueServer:
         if due_ns is None:
             return 0.0
         return max(0, self.now_ns() - due_ns + self._projector.lag_ns) / NS_PER_SECOND
-
-    # --- sequencing -----------------------------------------------------------------------------
 
     async def _sequence(self) -> None:
         while True:
@@ -313,7 +310,6 @@ class VenueServer:
         return True
 
     def _break(self, fault: LogBroken) -> None:
-        """Take no command any more: what the log has is not known."""
         self._log_broken = True
         self._note_log_fault(f"the command log is broken, restart the venue: {fault}")
         _fail(self._batch, ReplyLost)
@@ -418,7 +414,6 @@ def _check(command: Command | AccessCommand, answer: Answer) -> None:
 
 
 def _of(command: Command | AccessCommand) -> str:
-    """A space and the name of what a command is about; empty without one."""
     for field in ("ticker", "event_ticker", "symbol", "user_id"):
         name = getattr(command, field, None)
         if name is not None:

@@ -3,7 +3,6 @@ header must name this machine, so that no page in a browser reaches the venue by
 
 import hashlib
 import hmac
-import ipaddress
 import traceback
 from collections.abc import Callable
 from typing import Final
@@ -21,6 +20,7 @@ from venue.admin.handlers import (
     OperatorRequest,
     Recent,
 )
+from venue.admin.listener import is_loopback
 from venue.rest.app import (
     Application,
     ClientGone,
@@ -176,12 +176,7 @@ def _names_loopback(host: str) -> bool:
             return False
     else:
         name, _, _ = host.partition(":")
-    if name.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(name)
 
 
 def _shape(method: str, segments: tuple[str | None, ...]) -> tuple[str, tuple[str | None, ...]]:

@@ -45,27 +45,20 @@ from venue.engine.messages import (
     key_id,
 )
 from venue.rest.faults import (
+    COMMAND_FAULTS,
     KINDS,
     SHARE_SCALE,
-    CommandFault,
-    CommandRule,
-    DelayFault,
-    DelayRule,
     FaultInForce,
-    LimitRule,
-    Outage,
-    OutageRule,
-    PaceFault,
-    Rule,
+    FaultKind,
+    FaultRule,
     Share,
-    ThrottleRule,
     Times,
 )
 from venue.rest.venue_port import VenuePort
 from venue.views.catalog import Company
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND, from_ns
-from venue.wire.model import Event, EventStatus, Market, MarketState, VenueState
+from venue.wire.model import Event, EventStatus, Market, MarketState
 from venue.wire.money import Cents
 from venue.wire.names import (
     MarketId,
@@ -113,33 +106,14 @@ def _endpoint(
 
 
 class OperatorPort(VenuePort, Protocol):
-    @property
-    def venue_state(self) -> VenueState: ...
-
-    @property
-    def projection_lag_ms(self) -> int: ...
-
     def set_projection_lag_ms(self, lag_ms: int, /) -> None:
         """Let reads and the channel lag this far from now on, 0 to 60,000."""
 
     async def state_hash(self) -> tuple[int, str]:
         """The sequence of the last command, and the SHA-256 (hex) of the state after it."""
 
-    @property
-    def sequence(self) -> int: ...
-
-    @property
-    def durable(self) -> bool: ...
-
-    @property
-    def writable(self) -> bool: ...
-
-    @property
-    def queue(self) -> int:
-        """Commands that wait."""
-
-    @property
-    def subscribers(self) -> int: ...
+    def figures(self) -> dict[str, object]:
+        """The state of the venue and of its process, by the names of the status."""
 
     @property
     def has_crowd(self) -> bool: ...
@@ -207,7 +181,6 @@ class OperatorRequest(msgspec.Struct, frozen=True):
                 pass
 
     def companies(self) -> tuple[Company, ...]:
-        """Every company, the newest word on each."""
         known = {each.project_id: each for each in self.venue.views.catalog.companies()}
         for project_id, company in self.recent.companies.items():
             archived = known[project_id].archived if project_id in known else False
@@ -296,14 +269,7 @@ async def status(call: OperatorRequest, _: bodies.Empty) -> Reply:
     venue = call.venue
     return {
         "version": _VERSION,
-        "venue_state": venue.venue_state,
-        "sequence": venue.sequence,
-        "at": from_ns(venue.now_ns()),
-        "durable": venue.durable,
-        "writable": venue.writable,
-        "queue": venue.queue,
-        "projection_lag_ms": venue.projection_lag_ms,
-        "subscribers": venue.subscribers,
+        **venue.figures(),
         "users": len(venue.views.account.users()),
         "markets": venue.views.catalog.market_count,
         "crowd": venue.has_crowd,
@@ -589,7 +555,6 @@ async def revoke_key(call: OperatorRequest, _: bodies.Empty) -> Reply:
 
 @_endpoint("POST", "tokens", bodies.TokenBody)
 async def create_token(call: OperatorRequest, body: bodies.TokenBody) -> Reply:
-    """The only reply that ever holds the raw token."""
     user_id = UserId(body.user_id)
     call.check_user(user_id)
     raw = rawkeys.made()
@@ -633,54 +598,51 @@ async def clear_fault(call: OperatorRequest, body: bodies.Empty) -> Reply:
     return await list_faults(call, body)
 
 
-def _rule(fields: dict[str, object]) -> Rule:
-    name = fields.get("kind")
+_FAULT_BODIES: Final[dict[FaultKind, type[msgspec.Struct]]] = {
+    FaultKind.REPLY_DELAY: bodies.DelayFaultBody,
+    FaultKind.MARKET_DATA_DOWN: bodies.OutageFaultBody,
+    FaultKind.ACCOUNTS_DOWN: bodies.OutageFaultBody,
+    FaultKind.RATE_LIMITED: bodies.ThrottleFaultBody,
+    FaultKind.RATE_LIMIT_LOWERED: bodies.LimitFaultBody,
+}
+
+
+def _rule(fields: dict[str, object]) -> FaultRule:
+    if "kind" not in fields:
+        raise BadRequest(f"kind: missing; accepted is {', '.join(KINDS)}")
+    name = fields["kind"]
     kind = KINDS.get(name) if isinstance(name, str) else None
-    match kind:
-        case CommandFault():
-            body = as_body(bodies.CommandFaultBody, fields)
-            when = _when(body)
-            if when is None:
-                raise BadRequest("count, share: missing; accepted is exactly one of them")
-            if not body.verbs:
-                raise bad("verbs", [], "a list of create, amend, cancel with one at least")
-            return CommandRule(kind, when, body.verbs)
-        case DelayFault():
-            late = as_body(bodies.DelayFaultBody, fields)
-            return DelayRule(late.delay_ms, late.on, _when(late))
-        case Outage():
-            as_body(bodies.OutageFaultBody, fields)
-            return OutageRule(kind)
-        case PaceFault.RATE_LIMITED:
-            throttle = as_body(bodies.ThrottleFaultBody, fields)
-            return ThrottleRule(throttle.retry_after_s, _when(throttle) or Times(1))
-        case PaceFault.RATE_LIMIT_LOWERED:
-            return LimitRule(as_body(bodies.LimitFaultBody, fields).limit)
-        case None:
-            if "kind" not in fields:
-                raise BadRequest(f"kind: missing; accepted is {', '.join(KINDS)}")
-            raise bad("kind", name, ", ".join(KINDS))
+    if kind is None:
+        raise bad("kind", name, ", ".join(KINDS))
+    body = as_body(_FAULT_BODIES.get(kind, bodies.CommandFaultBody), fields)
+    given = msgspec.structs.asdict(body)
+    when = _when(given.pop("count", None), given.pop("share", None), given.pop("seed", 0))
+    if kind in COMMAND_FAULTS and when is None:
+        raise BadRequest("count, share: missing; accepted is exactly one of them")
+    if given.get("verbs") == ():
+        raise bad("verbs", [], "a list of create, amend, cancel with one at least")
+    if kind is FaultKind.RATE_LIMITED:
+        when = when or Times(1)
+    return FaultRule(**{**given, "kind": kind, "when": when})
 
 
-def _when(
-    body: bodies.CommandFaultBody | bodies.DelayFaultBody | bodies.ThrottleFaultBody,
-) -> Times | Share | None:
-    if body.count is not None and body.share is not None:
-        raise bad("share", body.share, "count or share, not both")
-    if body.count is not None:
-        return Times(body.count)
-    return None if body.share is None else Share(millionths_of(body.share), body.seed)
+def _when(count: int | None, share: str | None, seed: int) -> Times | Share | None:
+    if count is not None and share is not None:
+        raise bad("share", share, "count or share, not both")
+    if count is not None:
+        return Times(count)
+    return None if share is None else Share(millionths_of(share), seed)
 
 
 def _fault(fault: FaultInForce) -> Reply:
     """A rule in force. count: requests still to be struck. struck: those that were."""
     rule = fault.rule
     reply: Reply = {"kind": rule.kind, "struck": fault.struck, "count": fault.left}
-    when = None if isinstance(rule, OutageRule | LimitRule) else rule.when
-    if isinstance(when, Share):
-        whole, fraction = divmod(when.millionths, SHARE_SCALE)
+    if isinstance(rule.when, Share):
+        whole, fraction = divmod(rule.when.millionths, SHARE_SCALE)
         share = f"{whole}.{fraction:0{_SHARE_DIGITS}d}".rstrip("0").rstrip(".")
-        reply |= {"share": share, "seed": when.seed}
-    for name in ("verbs", "delay_ms", "on", "retry_after_s", "limit"):
-        reply[name] = getattr(rule, name, None)
+        reply |= {"share": share, "seed": rule.when.seed}
+    reply["verbs"] = rule.verbs if rule.kind in COMMAND_FAULTS else None
+    for name in ("delay_ms", "on", "retry_after_s", "limit"):
+        reply[name] = getattr(rule, name)
     return _present(reply)

@@ -150,15 +150,18 @@ def _remove_dead(path: Path) -> None:
     raise OSError(0, _TAKEN)
 
 
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 def _loopback(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     host = "127.0.0.1" if host == "localhost" else host
-    try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = False
-    if not colon or not is_loopback or not (port.isascii() and port.isdigit()):
+    if not colon or not is_loopback(host) or not (port.isascii() and port.isdigit()):
         accepted = f"{UNIX}PATH, or a loopback address like 127.0.0.1:8091"
         raise ControlFault(f"control {text!r}: accepted is {accepted}")
     # So many digits are no port whatever they come to, and too many are not even read.

@@ -7,13 +7,14 @@ import json
 import os
 import signal
 import stat
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 import typer
+
+from venue.cli.groups import end
 
 if TYPE_CHECKING:
     from venue.conformance.bench import Bench
@@ -74,12 +75,12 @@ def check(
     lent = _lent(key_file, other_key_file)
     keys = list(lent.values())
     if not control and not keys:
-        _fail(EXIT_OPTIONS, "give --control and --token-file, or --key-file")
+        end(EXIT_OPTIONS, "give --control and --token-file, or --key-file")
     if stream and not _is_channel(stream):
-        _fail(EXIT_OPTIONS, f"--stream {stream}: wanted is ws:// or wss:// and a host")
+        end(EXIT_OPTIONS, f"--stream {stream}: wanted is ws:// or wss:// and a host")
     checks = suite(only)
     if not checks:
-        _fail(EXIT_OPTIONS, f"--only {only}: no check has that in its name")
+        end(EXIT_OPTIONS, f"--only {only}: no check has that in its name")
     bench: Bench | None = None
     try:
         reach(url, with_keys=bool(keys))
@@ -89,15 +90,15 @@ def check(
         for path, key in lent.items():
             why = "" if operator is not None else why_unusable(url, key)
             if why:
-                _fail(EXIT_OPTIONS, f"{path}: {why}; wanted is one of scopes read and trade")
+                end(EXIT_OPTIONS, f"{path}: {why}; wanted is one of scopes read and trade")
         bench = Bench(url, stream or _stream_of(url), operator, keys)
         wanted = Wanted(operator is not None, len(keys), not no_readings, bool(stream))
         with _ending_in_order():
             results = _judge(checks, bench, wanted, quiet=json_lines)
     except InTheClear as fault:
-        _fail(EXIT_OPTIONS, str(fault))
+        end(EXIT_OPTIONS, str(fault))
     except (Unreachable, Broken) as fault:
-        _fail(EXIT_UNREACHABLE, str(fault))
+        end(EXIT_UNREACHABLE, str(fault))
     finally:
         if bench is not None:
             bench.close()
@@ -113,12 +114,12 @@ def _check_free(status: dict[str, Any]) -> None:
     """End the process for a venue that others use, or that has faults in force: a check resets
     both."""
     if status.get("crowd"):
-        _fail(EXIT_OPTIONS, "a crowd trades at this venue: judge one without (--no-crowd)")
+        end(EXIT_OPTIONS, "a crowd trades at this venue: judge one without (--no-crowd)")
     if status.get("venue_state", "open") != "open":
-        _fail(EXIT_OPTIONS, f"this venue is {status['venue_state']}: judge one that is open")
+        end(EXIT_OPTIONS, f"this venue is {status['venue_state']}: judge one that is open")
     if status.get("faults"):
         faults = ", ".join(status["faults"])
-        _fail(EXIT_OPTIONS, f"faults are in force at this venue ({faults}): clear them first")
+        end(EXIT_OPTIONS, f"faults are in force at this venue ({faults}): clear them first")
 
 
 @contextlib.contextmanager
@@ -146,7 +147,7 @@ def _judge(
     console = Console(stderr=True)
     live = console.is_terminal and not quiet
     results: list[Result] = []
-    with console.status("opening a world") if live else _Nothing() as status:
+    with console.status("opening a world") if live else contextlib.nullcontext() as status:
 
         def begin(each: "Check") -> None:
             if live and status is not None:
@@ -158,16 +159,6 @@ def _judge(
             if live and result.verdict is Verdict.FAILED:
                 console.print(f"[red]failed[/red] {escape(result.name.replace('_', ' '))}")
     return results
-
-
-class _Nothing:
-    """In the place of a status line, off a terminal."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 def _show(results: "list[Result]") -> None:
@@ -237,7 +228,7 @@ def _lent(*paths: Path | None) -> dict[Path, str]:
         if path is not None:
             key = _secret(path)
             if key in lent.values():
-                _fail(EXIT_OPTIONS, f"{path}: the key of --key-file; wanted is another user's")
+                end(EXIT_OPTIONS, f"{path}: the key of --key-file; wanted is another user's")
             lent[path] = key
     return lent
 
@@ -250,17 +241,12 @@ def _secret(path: Path) -> str:
             mode = os.fstat(file.fileno()).st_mode
             raw = file.read().strip() if stat.S_ISREG(mode) else b""
     except OSError as fault:
-        _fail(EXIT_OPTIONS, f"{path}: {fault.strerror}")
+        end(EXIT_OPTIONS, f"{path}: {fault.strerror}")
     if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        _fail(EXIT_OPTIONS, f"{path}: others can read it; run chmod 600 {path}")
+        end(EXIT_OPTIONS, f"{path}: others can read it; run chmod 600 {path}")
     # What no header can hold, such as a whole file of keys, would be shown as the reason of a
     # failed check.
     if not raw or not all(0x21 <= byte <= 0x7E for byte in raw):
         accepted = "printable ASCII characters without a space"
-        _fail(EXIT_OPTIONS, f"{path}: holds no single key or token; accepted: {accepted}")
+        end(EXIT_OPTIONS, f"{path}: holds no single key or token; accepted: {accepted}")
     return raw.decode("ascii")
-
-
-def _fail(code: int, message: str) -> NoReturn:
-    sys.stderr.write(f"{message}\n")
-    raise typer.Exit(code)

@@ -42,8 +42,6 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class ControlClient:
-    """Requests to one venue, each on a connection of its own."""
-
     def __init__(self, address: str, token_file: Path) -> None:
         """address: `unix:PATH` or loopback `HOST:PORT`. Raises ControlFault."""
         self._address = address

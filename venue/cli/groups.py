@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -22,6 +22,12 @@ _BLANK_ALLOWED: Final = frozenset({"--scopes"})
 
 _PRINTERS: Final = ("typer.", "rich.")
 """The modules that print for us."""
+
+
+def end(code: int, message: str) -> NoReturn:
+    """End the process, with the reason on stderr."""
+    typer.echo(message, err=True)
+    raise typer.Exit(code)
 
 
 class NonBlankGroup(TyperGroup):

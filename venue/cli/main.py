@@ -5,17 +5,17 @@ used."""
 import asyncio
 import gc
 import importlib.metadata
-import ipaddress
 import json
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from venue.admin.listener import is_loopback
 from venue.cli import check, operator
-from venue.cli.groups import CommandGroup
+from venue.cli.groups import CommandGroup, end
 from venue.cli.operator import DEFAULT_TOKEN_FILE
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def compact(
     try:
         done = compact_directory(state)
     except StateFault as fault:
-        _fail(EXIT_STATE, str(fault))
+        end(EXIT_STATE, str(fault))
     if as_json:
         typer.echo(json.dumps(msgspec.to_builtins(done)))
         return
@@ -190,13 +190,13 @@ def serve(
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve_plan(plan, announce))
     except (SeedFault, OpeningRefused) as fault:
-        _fail(EXIT_CONFIGURATION, str(fault))
+        end(EXIT_CONFIGURATION, str(fault))
     except TooFewFiles as fault:
-        _fail(EXIT_ADDRESS, str(fault))
+        end(EXIT_ADDRESS, str(fault))
     except AddressTaken as fault:
-        _fail(EXIT_ADDRESS, f"{fault}; try another port")
+        end(EXIT_ADDRESS, f"{fault}; try another port")
     except (StateFault, LogFull, LogBroken) as fault:
-        _fail(EXIT_STATE, str(fault))
+        end(EXIT_STATE, str(fault))
     except BaseExceptionGroup:  # of the tasks that were running
         if unwritten:
             raise unwritten[0] from None
@@ -217,9 +217,9 @@ def _control(text: str | None, token_file: Path) -> "ControlPlan | None":
     try:
         return ControlPlan(control_listener(text), token_sha256(token_file))
     except AddressFault as fault:
-        _fail(EXIT_ADDRESS, str(fault))
+        end(EXIT_ADDRESS, str(fault))
     except ControlFault as fault:
-        _fail(EXIT_CONFIGURATION, str(fault))
+        end(EXIT_CONFIGURATION, str(fault))
 
 
 def _ready_json(ready: "Ready", _state: Path | None, token_file: Path) -> str:
@@ -249,17 +249,10 @@ def _ready_text(ready: "Ready", state: Path | None, _token_file: Path) -> str:
     return "\n".join(lines)
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _listen(host: str, port: int, allow_remote: bool) -> socket.socket:
     """A bound socket; ends the process when the address is not allowed or cannot be had."""
-    if not allow_remote and not _is_loopback(host):
-        _fail(EXIT_CONFIGURATION, f"--host {host}: not loopback; add --allow-remote to mean it")
+    if not allow_remote and not is_loopback(host):
+        end(EXIT_CONFIGURATION, f"--host {host}: not loopback; add --allow-remote to mean it")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -267,13 +260,8 @@ def _listen(host: str, port: int, allow_remote: bool) -> socket.socket:
         listener.bind((host, port))
     except OSError as fault:
         listener.close()
-        _fail(EXIT_ADDRESS, f"{host}:{port} cannot be bound: {fault.strerror}; try another --port")
+        end(EXIT_ADDRESS, f"{host}:{port} cannot be bound: {fault.strerror}; try another --port")
     return listener
-
-
-def _fail(code: int, message: str) -> NoReturn:
-    typer.echo(message, err=True)
-    raise typer.Exit(code)
 
 
 def main() -> None:

@@ -16,11 +16,11 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
 import typer
 
-from venue.cli.groups import NonBlankGroup
+from venue.cli.groups import NonBlankGroup, end
 
 EXIT_OPTIONS: Final = 2
 EXIT_UNREACHABLE: Final = 3
@@ -50,11 +50,11 @@ class AdminTarget:
         try:
             return ControlClient(self._control, self._token_file).request(method, path, body)
         except (ControlFault, Rejected) as fault:
-            _end(EXIT_OPTIONS, str(fault))
+            end(EXIT_OPTIONS, str(fault))
         except Unreachable as fault:
-            _end(EXIT_UNREACHABLE, str(fault))
+            end(EXIT_UNREACHABLE, str(fault))
         except Refused as fault:
-            _end(EXIT_REFUSED, str(fault))
+            end(EXIT_REFUSED, str(fault))
         except KeyboardInterrupt:
             if method != "GET":
                 typer.echo(f"interrupted: {MAY_BE_DONE}", err=True)
@@ -66,11 +66,6 @@ class AdminTarget:
 
         for line in [json.dumps(reply)] if self._as_json else reply_lines(reply):
             typer.echo(line)
-
-
-def _end(code: int, message: str) -> NoReturn:
-    typer.echo(message, err=True)
-    raise typer.Exit(code)
 
 
 def _parameter(name: str, kind: Any, option: Any, default: Any) -> inspect.Parameter:
@@ -194,7 +189,7 @@ def _quoted(name: str) -> str:
     try:
         return quote(name, safe="")
     except UnicodeEncodeError:
-        _end(EXIT_OPTIONS, f"{name!a}: accepted is a name in UTF-8")
+        end(EXIT_OPTIONS, f"{name!a}: accepted is a name in UTF-8")
 
 
 # --- a new key or token -------------------------------------------------------------------------
@@ -222,7 +217,7 @@ def _create(target: AdminTarget, path: str, body: Body, raw_field: str, out: Pat
             os.fsync(descriptor)
             sync_directory(out.parent)
         except OSError as fault:
-            _end(EXIT_OPTIONS, f"--out {out}: {fault.strerror}; {_abandon(target, reply)}")
+            end(EXIT_OPTIONS, f"--out {out}: {fault.strerror}; {_abandon(target, reply)}")
     target.print_reply({**reply, f"{raw_field}_file": str(out)})
 
 
@@ -241,7 +236,7 @@ def _new_file(path: Path) -> Iterator[int]:
     try:
         descriptor = os.open(path, flags, _OWNER_ONLY)
     except OSError as fault:
-        _end(EXIT_OPTIONS, f"--out {path}: cannot be made: {fault.strerror}")
+        end(EXIT_OPTIONS, f"--out {path}: cannot be made: {fault.strerror}")
     is_whole = False
     try:
         yield descriptor
@@ -514,7 +509,7 @@ def _key_create(
 ) -> Body:
     """Create a key; the raw one is shown this once."""
     if unusable == (of_user is not None):
-        _end(EXIT_OPTIONS, "USER or --unusable: exactly one of them is wanted")
+        end(EXIT_OPTIONS, "USER or --unusable: exactly one of them is wanted")
     return {"user_id": of_user, "scopes": _parts(scopes)}
 
 

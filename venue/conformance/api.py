@@ -161,16 +161,13 @@ class Caller:
         return reply
 
     def get(self, path: str, /, **params: Any) -> Json:
-        # Python's own keyword cannot be a parameter's name.
-        asked = {name.rstrip("_"): value for name, value in params.items()}
+        asked = _query(params)
         reply = self.ask("GET", path, params=asked)
         same(reply.status_code, 200, f"GET {path} {asked}")
-        body: Json = reply.json()
-        return body
+        return body_of(reply)
 
-    def refusal(self, path: str, /, **params: Any) -> tuple[int, str]:
-        asked = {name.rstrip("_"): value for name, value in params.items()}
-        return refusal_of(self.ask("GET", path, params=asked))
+    def refusal(self, path: str, /, **params: Any) -> str:
+        return refusal_of(self.ask("GET", path, params=_query(params)))
 
     def place(self, **fields: Any) -> httpx.Response:
         """POST /orders with a fresh client_order_id unless one is given."""
@@ -183,30 +180,22 @@ class Caller:
         code = reply.json().get("code")
         if self.is_lent and code in _NO_FAULT:
             raise Unjudged(f"nothing can be placed with this key now: {code}")
-        holds(reply.status_code in (200, 201), f"a create answered {reply.status_code}")
-        body: Json = reply.json()
-        return body
+        return _carried_out(reply, "a create")
 
-    def refused(self, **fields: Any) -> tuple[int, str]:
+    def refused(self, **fields: Any) -> str:
         return refusal_of(self.place(**fields))
 
     def amend(self, order_id: str, **fields: Any) -> httpx.Response:
         return self.ask("PUT", f"/orders/{order_id}", fields)
 
     def amended(self, order_id: str, **fields: Any) -> Json:
-        reply = self.amend(order_id, **fields)
-        holds(reply.status_code < 300, f"an amend answered {reply.status_code}")
-        body: Json = reply.json()
-        return body
+        return _carried_out(self.amend(order_id, **fields), "an amend")
 
     def cancel(self, order_id: str) -> httpx.Response:
         return self.ask("DELETE", f"/orders/{order_id}")
 
     def cancelled(self, order_id: str) -> Json:
-        reply = self.cancel(order_id)
-        holds(reply.status_code < 300, f"a cancel answered {reply.status_code}")
-        body: Json = reply.json()
-        return body
+        return _carried_out(self.cancel(order_id), "a cancel")
 
     def walk(self, path: str, name: str, **params: Any) -> list[Json]:
         """All rows of a list endpoint, page by page. Raises Broken for one of more than `limit`."""
@@ -224,12 +213,8 @@ class Caller:
         raise Broken(f"the walk over {path} does not end")
 
     def order_read(self, order_id: str, **wanted: Any) -> Json:
-        def read() -> Json:
-            body: Json = self.ask("GET", f"/orders/{order_id}").json()
-            return body
-
         return eventually(
-            read,
+            lambda: body_of(self.ask("GET", f"/orders/{order_id}")),
             lambda body: (
                 "order_id" in body
                 and all(body.get(name) == value for name, value in wanted.items())
@@ -237,7 +222,6 @@ class Caller:
         )
 
     def balance(self) -> Json:
-        """The balance after everything written before has arrived on the read side."""
         time.sleep(self.settle_s)
         return self.get("/portfolio/balance")
 
@@ -251,10 +235,26 @@ class Caller:
         return count
 
 
-def refusal_of(reply: httpx.Response) -> tuple[int, str]:
-    """Status and code of a reply that must be a failure. Raises Broken."""
+def _query(params: dict[str, Any]) -> dict[str, Any]:
+    # Python's own keyword cannot be a parameter's name: `from_`.
+    return {name.rstrip("_"): value for name, value in params.items()}
+
+
+def body_of(reply: httpx.Response) -> Json:
+    body: Json = reply.json()
+    return body
+
+
+def _carried_out(reply: httpx.Response, what: str) -> Json:
+    holds(reply.status_code in (200, 201), f"{what} answered {reply.status_code}")
+    return body_of(reply)
+
+
+def refusal_of(reply: httpx.Response) -> str:
+    """The code of a reply that must be a failure, under its own status as each reply is judged.
+    Raises Broken."""
     holds(reply.status_code >= 400, f"answered {reply.status_code} where a refusal was due")
-    return reply.status_code, reply.json()["code"]
+    return str(reply.json()["code"])
 
 
 Target = tuple[str, str, str]
@@ -269,8 +269,6 @@ def by_id(market: Json) -> Target:
 
 
 class Listener:
-    """One raw connection to the channel. Every update is judged as it comes."""
-
     def __init__(self, stream_url: str) -> None:
         self._open = contextlib.ExitStack()
         self._socket: ClientConnection = self._open.enter_context(
@@ -314,10 +312,7 @@ class Listener:
     def accepted(self, *targets: Target) -> int:
         """Subscribe, and return the acknowledged count (S9); updates before it are passed over."""
         self.subscribe(*targets)
-        while (body := self.frame())["type"] == "market-update":
-            pass
-        same(body["type"], "subscribed", f"answer to a subscribe, {body!r}")
-        count: int = body["data"]["targets"]
+        count: int = self._answer("subscribed")["data"]["targets"]
         return count
 
     def refused(self, *targets: Target) -> Json:
@@ -325,10 +320,13 @@ class Listener:
         return self.error()
 
     def error(self) -> Json:
-        """The next error frame; updates before it are passed over."""
+        return self._answer("error")
+
+    def _answer(self, kind: str) -> Json:
+        """The next frame that is no update, which must be of this kind."""
         while (body := self.frame())["type"] == "market-update":
             pass
-        same(body["type"], "error", f"answer to a bad frame, {body!r}")
+        same(body["type"], kind, f"answer to a subscribe, {body!r}")
         return body
 
     def quiet(self, seconds: float = 0.1) -> None:

@@ -58,7 +58,6 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def suite(only: str = "") -> list[Check]:
-    """The checks whose name contains `only`, in the order in which they are run."""
     for name in _SUITE:
         importlib.import_module(f"venue.conformance.suite.{name}")
     chosen = [each for each in CHECKS if only in each.name]
@@ -79,7 +78,6 @@ def why_skipped(each: Check, wanted: Wanted) -> str:
 
 
 def judge_one(each: Check, bench: Bench) -> Result:
-    """Run one check. Whatever the venue does, a result comes back."""
     begun = time.monotonic()
     reason = ""
     try:
@@ -107,7 +105,7 @@ def judge_all(
     if any(each.patient for each in runnable):
         # What cannot be made now is retried by the checks that need it, and reported there.
         with contextlib.suppress(Broken, *_BROKEN_CONNECTION, *_MISSHAPEN):
-            bench.open_handles()
+            _ = bench.handles
     for each in checks:
         reason = why_skipped(each, wanted)
         if reason:

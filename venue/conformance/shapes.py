@@ -222,7 +222,6 @@ _FRAME_FIELDS: Final = {
 
 
 def judge_update(data: Json) -> None:
-    """The data of a market-update: integer prices and sizes, nanoseconds, whole ladders."""
     kind = data.get("type")
     holds(kind in _FRAME_FIELDS, f"market-update of type {kind!r}")
     _needs(data, _FRAME_FIELDS[str(kind)], str(kind))

@@ -9,12 +9,11 @@ from typing import Final
 
 from venue.crowd.latent import LatentValue, stream
 from venue.crowd.market_view import CrowdView, Spot
-from venue.crowd.people import accounts, informed, makers, takers
+from venue.crowd.people import accounts, named
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.traders import (
     CrowdMarket,
     InformedTaker,
-    JumpSweep,
     Maker,
     NoiseTaker,
     Publisher,
@@ -58,7 +57,7 @@ class SeededCrowd:
         self._informed: dict[MarketId, InformedTaker] = {}
         self._valued: set[ProjectId] = set()
         self._sweeps = stream(settings.seed, "sweeps")
-        self._due: list[tuple[int, int, MarketId | None, Trader]] = []
+        self._due: list[tuple[int, int, MarketId | None, Trader, bool]] = []
         self._planned = 0
         self._started = False
 
@@ -67,7 +66,6 @@ class SeededCrowd:
         self._view.observe(events)
 
     def step(self, now_ns: int) -> list[Command]:
-        """Everything due by `now_ns`, in order. Halted markets are passed over until resumed."""
         if not self._started:
             self._started = True
             self._world.start_ns = now_ns
@@ -77,12 +75,12 @@ class SeededCrowd:
                 self._plan_sweeps(project_id, now_ns)
         commands: list[Command] = []
         while self._due and self._due[0][0] <= now_ns:
-            due_ns, _, market_id, trader = heapq.heappop(self._due)
+            due_ns, _, market_id, trader, once = heapq.heappop(self._due)
             if market_id is not None and market_id not in self._view.spots:
                 continue
             if market_id is None or self._view.is_active(market_id):
                 commands += trader.act(now_ns)
-            gap_ns = trader.gap_ns()
+            gap_ns = None if once else trader.gap_ns()
             if gap_ns is not None:
                 late = due_ns + gap_ns < now_ns - LATE_NS_MAX
                 self._plan((now_ns if late else due_ns) + gap_ns, market_id, trader)
@@ -120,7 +118,6 @@ class SeededCrowd:
         self._plan(now_ns, None, Publisher(self._world, project_id, name))
 
     def _middle(self, project_id: ProjectId) -> float:
-        """The middle log strike of a company's first ladder; it has one."""
         ladders = [spot for spot in self._view.spots_of(project_id) if spot.log_strike is not None]
         return statistics.median(
             [
@@ -134,13 +131,14 @@ class SeededCrowd:
     def _open_market(self, spot: Spot, now_ns: int) -> None:
         settings, market_id = self._settings, spot.market.market_id
         opening = stream(settings.seed, "opening", spot.market.ticker)
-        for user in makers(settings):
+        for user in named("maker", settings.makers):
             first_ns = now_ns + int(opening.random() * OPENING_NS)
             self._plan(first_ns, market_id, Maker(self._world, spot, user))
-        noise = NoiseTaker(self._world, spot, takers(settings))
+        noise = NoiseTaker(self._world, spot, named("taker", settings.takers))
         per_minute = settings.noise_takes_per_rung_per_minute
         odds = settings.informed_share / (1 - settings.informed_share)
-        knowing = InformedTaker(self._world, spot, informed(settings), per_minute * odds)
+        users = named("informed", settings.informed)
+        knowing = InformedTaker(self._world, spot, users, per_minute * odds)
         self._informed[market_id] = knowing
         for taker in (noise, knowing):
             gap_ns = taker.gap_ns()
@@ -154,8 +152,11 @@ class SeededCrowd:
             wants = self._sweeps.random() < self._settings.sweep_share
             delay_s = self._sweeps.uniform(*_SWEEP_DELAY_S)
             if wants and self._view.spots[market_id].project_id == project_id:
-                self._plan(now_ns + self._world.lag_ns(delay_s), market_id, JumpSweep(taker))
+                self._plan(now_ns + self._world.lag_ns(delay_s), market_id, taker, once=True)
 
-    def _plan(self, due_ns: int, market_id: MarketId | None, trader: Trader) -> None:
+    def _plan(
+        self, due_ns: int, market_id: MarketId | None, trader: Trader, *, once: bool = False
+    ) -> None:
+        """once: one act besides the trader's own, as after a jump."""
         self._planned += 1
-        heapq.heappush(self._due, (due_ns, self._planned, market_id, trader))
+        heapq.heappush(self._due, (due_ns, self._planned, market_id, trader, once))

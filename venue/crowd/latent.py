@@ -24,8 +24,6 @@ def stream(seed: int, *name: str) -> random.Random:
 
 
 class LatentValue:
-    """The log value of one company from `start_ns` on, and the mood of those who trade it."""
-
     def __init__(self, settings: CrowdSettings, name: str, log_start: float, start_ns: int) -> None:
         self.log_start = log_start
         self._settings = settings
@@ -41,7 +39,6 @@ class LatentValue:
         """One standard normal variable that comes and goes within minutes."""
 
     def move_to(self, log_start: float) -> None:
-        """Begin at another value, the whole path along with it: what moved stays what it was."""
         by = log_start - self.log_start
         self.log_start = log_start
         self._recent = deque((value + by for value in self._recent), maxlen=self._recent.maxlen)

@@ -33,8 +33,6 @@ class Depth(msgspec.Struct):
 
 
 class CrowdView:
-    """What a group of accounts knows of the venue. Everything is in the order of the events."""
-
     def __init__(self, users: Iterable[UserId], cash_cents: Cents) -> None:
         self.spots: dict[MarketId, Spot] = {}
         self.venue_open = True
@@ -48,7 +46,6 @@ class CrowdView:
         self._shares: dict[tuple[UserId, MarketId, Outcome], Qty] = {}
 
     def open_with(self, catalogue: Iterable[m.Command | m.AccessCommand]) -> None:
-        """Take the catalogue from the venue's opening; its other commands do not matter here."""
         for command in catalogue:
             match command:
                 case m.ListEvent():
@@ -152,7 +149,6 @@ class CrowdView:
         return math.log(strike) if strike > 0 else None
 
     def _forget(self, market_id: MarketId) -> None:
-        """Drop a resolved market: nothing will ever happen on it again."""
         spot = self.spots.pop(market_id, None)
         if spot is None:
             return

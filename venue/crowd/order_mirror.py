@@ -37,7 +37,6 @@ class OrderMirror:
         self._lots: dict[Level, list[_Lot]] = {}
 
     def observe(self, event: OrderChanged) -> None:
-        """Believe what an event says of an order of this account on this market."""
         order = event.order
         if order.user_id != self._user_id or order.market_id != self._market_id:
             return

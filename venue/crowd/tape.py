@@ -401,7 +401,6 @@ def _lead_in(times: list[int]) -> int:
 
 
 def _values(path: Path, strikes: list[Decimal]) -> tuple[tuple[int, str], ...]:
-    """The prices of the recorded symbol that lies nearest to the strikes."""
     if not path.exists():
         return ()
     found: dict[str, list[tuple[int, str]]] = {}

@@ -43,7 +43,6 @@ class TargetBook(Protocol):
 
 
 def target_book_of(tape: Tape) -> TargetBook:
-    """The picture that suits a tape: its books, its best prices, or its executions alone."""
     rung_of = {ticker: place for place, ticker in enumerate(tape.sources)}
     if tape.partition:
         return BooksFromBrackets(rung_of)
@@ -98,7 +97,6 @@ class BooksFromTrades:
         return range(len(self._middles))
 
     def wanted(self, rung: int) -> Levels:
-        """Two levels a side around the middle; nothing before the first execution anywhere."""
         survival = self.survival_cents()
         if survival is None:
             return {}
@@ -142,7 +140,6 @@ class BooksFromBrackets:
         return range(len(self._middles) - 1)
 
     def wanted(self, rung: int) -> Levels:
-        """Quotes around the survival value, as wide as the narrower half of the brackets is."""
         survival = self.survival_cents()
         if survival is None:
             return {}
@@ -160,7 +157,6 @@ class BooksFromBrackets:
 
 
 def _quotes(bid: int, ask: int) -> Levels:
-    """Bids for YES from `bid` down and for NO from `ask` up, where those are legal prices."""
     levels: dict[tuple[Outcome, Price], Qty] = {}
     for ticks, size in ((0, Qty(_TOUCH_QTY)), (_BEHIND_TICKS, Qty(_BEHIND_QTY))):
         if is_price(bid - ticks):

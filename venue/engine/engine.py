@@ -7,7 +7,6 @@ from typing import Final, Self
 
 from venue.engine import admission
 from venue.engine.budget import Offer, size_for_budget
-from venue.engine.dump import dump_ledger, dump_listings, dump_orders
 from venue.engine.identity import Identity
 from venue.engine.ledger import CashAccount, Ledger
 from venue.engine.listings import Listings
@@ -138,7 +137,6 @@ class Engine:
     def _funded_size(
         self, account: CashAccount, market: ListedMarket, request: NewOrder
     ) -> Qty | Refused:
-        """The size of a new order in shares, or why there are no funds or no liquidity for it."""
         if isinstance(request, BudgetOrder):
             cash = min(request.budget_cents, account.available)
             size = size_for_budget(
@@ -350,15 +348,6 @@ class Engine:
 
     def snapshot_events(self, now_ns: int) -> list[Event]:
         return list(snapshot_events(self._ledger, self._listings, self._venue_state, now_ns))
-
-    def dump(self) -> dict[str, object]:
-        return {
-            "venue_state": self._venue_state,
-            "matches": self._matcher.matches,
-            **dump_ledger(self._ledger),
-            **dump_listings(self._listings),
-            "orders": dump_orders(self._orders),
-        }
 
     def state_hash(self) -> str:
         """SHA-256, in hex, of `snapshot`: equal exactly for equal states, in any process."""

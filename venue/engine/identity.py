@@ -29,7 +29,6 @@ class Identity:
         self._order_by_user: dict[UserId, blake2b] = {}
 
     def order_id(self, user_id: UserId, client_order_id: ClientOrderId) -> OrderId:
-        """`order_number` as the outside sees it: decimal digits."""
         return OrderId(str(self.order_number(user_id, client_order_id)))
 
     def order_number(self, user_id: UserId, client_order_id: ClientOrderId) -> int:

@@ -70,8 +70,6 @@ class Shares:
 
 
 class Ledger:
-    """Every account and every share, and what changed since the last `tell`."""
-
     def __init__(self) -> None:
         self.accounts: dict[UserId, CashAccount] = {}
         self.accounts_by_number: list[CashAccount] = []

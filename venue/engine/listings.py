@@ -54,8 +54,6 @@ _MARKET_RESOLVED: Final = Refused(Code.MARKET_RESOLVED, "the market has resolved
 
 
 class ListedEvent(msgspec.Struct):
-    """One event: as it was listed, its status now, its markets in the order of listing."""
-
     listing: ListEvent
     status: EventStatus
     markets: list[ListedMarket]
@@ -95,7 +93,6 @@ class Listings:
         self._project_market_ids: set[str] = set()
 
     def apply_command(self, command: ListingCommand, now_ns: int) -> tuple[Answer, list[Event]]:
-        """Apply an operator's command. One that changes nothing is accepted without an event."""
         match command:
             case ListCompany():
                 return self._list_company(command, now_ns)

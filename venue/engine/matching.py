@@ -49,7 +49,6 @@ class Matcher:
         self._sizes_before: dict[PriceQueue[Order], int] = {}
 
     def enter(self, order: Order, now_ns: int) -> list[Event]:
-        """Let a new order trade, rest or end, and tell what came of it."""
         self._touched[order] = None
         if order.request.time_in_force is not _FOK or fills_whole(order):
             self.match(order, now_ns)
@@ -88,7 +87,6 @@ class Matcher:
                 maker.status = _consumed_status(maker)
 
     def _trade(self, maker: Order, taker: Order, price: Price, qty: Qty, now_ns: int) -> None:
-        """Book one match at the maker's canonical price, on both sides and on the tape."""
         self.matches += 1
         trade_id, maker_id, taker_id = self._identity.match_ids(self.matches)
         market = maker.market
@@ -181,13 +179,11 @@ class Matcher:
             order.status = _CANCELED
 
     def end(self, order: Order, status: OrderStatus, now_ns: int) -> None:
-        """Take a resting order out of the book, end it, and release what it had locked."""
         self.take_out(order, now_ns)
         order.remaining = _NO_SHARES
         order.status = status
 
     def take_out(self, order: Order, now_ns: int) -> None:
-        """Take a resting order out of the book and release what it had locked."""
         level = order.level
         assert level is not None
         self._note_level(level)

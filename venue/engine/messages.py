@@ -152,7 +152,6 @@ class AddKey(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 def key_id(key_sha256: str) -> str:
-    """What the operator calls an API key: the first digits of its SHA-256."""
     return key_sha256[:_KEY_ID_LENGTH]
 
 

@@ -1,7 +1,6 @@
 """Every order there ever was. A client_order_id is remembered for ever (S14), so ended orders only
 grow in number: each is one short packed record, and an `Order` only while somebody asks for it."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -93,13 +92,6 @@ class Orders:
         else:
             self.resting.pop(order_id, None)
             self.ended[int(order_id)] = _pack(record(order))
-
-    def everything(self) -> Iterator[Order]:
-        """Every order by the text of its id. Nothing may change on the way."""
-        for order_id in sorted([*self.resting, *map(OrderId, map(str, self.ended))]):
-            order = self.get(order_id)
-            assert order is not None
-            yield order
 
     def unpacked(self, order_id: OrderId, record: Record) -> Order:
         """The order of a record, resting nowhere, with nothing left and locked."""

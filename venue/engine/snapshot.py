@@ -54,8 +54,6 @@ class HoldingState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RestingOrder(msgspec.Struct, frozen=True, array_like=True):
-    """An order in a book: its record, and what that leaves out."""
-
     order_id: OrderId
     record: Record
     remaining: Qty
@@ -162,7 +160,6 @@ def restore_listings(ledger: Ledger, listings: Listings, snapshot: EngineSnapsho
 
 
 def restore_orders(listings: Listings, orders: Orders, snapshot: EngineSnapshot) -> None:
-    """Bring every order into an empty store, and those that rest into their books."""
     orders.ended.update(snapshot.ended)
     for market, state in zip(listings.markets_by_number, snapshot.markets, strict=True):
         for half, resting in ((market.book.bids, state.bids), (market.book.asks, state.asks)):

@@ -8,7 +8,6 @@ from venue.wire.errors import Code
 
 
 def list_orders(request: Request) -> bytes:
-    """GET /orders: newest first, of one market or event, in any of the statuses asked for."""
     query = Query(request.query, ("limit", "cursor", "status", "ticker", "event_ticker"))
     limit = query.limit()
     scope = query.scope(request.views.catalog)

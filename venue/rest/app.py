@@ -95,7 +95,6 @@ WRITES: Final[dict[Route, Callable[[Request], Awaitable[Response]]]] = {
 }
 
 _VARIABLE_AT: Final = 1
-"""The place of the variable segment in every path that has one."""
 
 _Shape = tuple[str, tuple[str | None, ...]]
 
@@ -246,7 +245,6 @@ class _RestApp:
         return body
 
     async def _handled(self, request: Request, sent: ExitStack) -> Response:
-        """The result of the route's handler, after the latency fault in force."""
         read = READS.get(request.route)
         faults = self._venue.faults
         delay_ms, cleared = faults.reply_delay_ms(is_write=read is None), faults.delays_cleared

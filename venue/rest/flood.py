@@ -14,8 +14,6 @@ ADDRESSES_MAX: Final = 4_096
 
 
 class AuthThrottle:
-    """One bucket for each address that failed lately."""
-
     def __init__(self) -> None:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
@@ -30,7 +28,3 @@ class AuthThrottle:
         else:
             self._buckets.move_to_end(address)
         return not bucket.spend_token(now_ns)
-
-    @property
-    def addresses(self) -> int:
-        return len(self._buckets)

@@ -42,16 +42,12 @@ METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
 
 
 class GateRefusal(Refusal):
-    """A refusal at the gate and the headers that only it carries."""
-
     def __init__(self, code: Code, message: str, headers: Headers) -> None:
         super().__init__(code, message)
         self.headers = headers
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A caller with a good credential: its facts and its rate limit bucket."""
-
     facts: AccessKey | AccessToken
     is_bearer: bool
     bucket: TokenBucket

@@ -4,10 +4,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from venue.rest.faults import Outage
+import msgspec
+
+from venue.rest.faults import FaultKind
 from venue.rest.params import Query, event_in_path, market_in_path
 from venue.rest.venue_port import Paging, Request
-from venue.views.account import KeptOrders
 from venue.views.catalog import Catalog, EventFilter, MarketFilter
 from venue.wire import codec, model
 from venue.wire.codec import Refusal
@@ -43,20 +44,21 @@ def list_markets(request: Request) -> bytes | Iterator[bytes]:
         found = catalog.matching_markets(wanted)
         first = tuple(map(catalog.market, found[:_ROWS_IN_A_TURN]))
         shown = codec.encode(model.MarketsPage(first, paging.cursor(None)))
-        rest = found[_ROWS_IN_A_TURN:]
-        return _with_more_markets(shown, rest, catalog) if rest else shown
+        more = (
+            tuple(map(catalog.market, found[at : at + _ROWS_IN_A_TURN]))
+            for at in range(_ROWS_IN_A_TURN, len(found), _ROWS_IN_A_TURN)
+        )
+        return _with_more(shown, b'],"cursor":""}', more) if len(found) > len(first) else shown
     markets, place = catalog.active_markets(-1 if after is None else after, limit)
     return codec.encode(model.MarketsPage(markets, paging.cursor(place)))
 
 
-def _with_more_markets(
-    shown: bytes, more: tuple[MarketId, ...], catalog: Catalog
+def _with_more(
+    shown: bytes, end: bytes, more: Iterator[tuple[msgspec.Struct, ...]]
 ) -> Iterator[bytes]:
-    """A page of the first markets that match, continued to the last of them."""
-    end = b'],"cursor":""}'
+    """A body that ends with the first of its rows, continued to the last of them."""
     yield shown.removesuffix(end)
-    for first in range(0, len(more), _ROWS_IN_A_TURN):
-        rows = tuple(map(catalog.market, more[first : first + _ROWS_IN_A_TURN]))
+    for rows in more:
         yield b"," + codec.encode(rows)[1:-1]
     yield end
 
@@ -67,7 +69,7 @@ def snapshot(request: Request) -> bytes | Iterator[bytes]:
     market_id = _market(request)
     request.check_accounts()
     catalog, market, account = request.views.catalog, request.views.market, request.views.account
-    if request.venue.faults.is_down(Outage.MARKET_DATA_DOWN):
+    if request.venue.faults.is_down(FaultKind.MARKET_DATA_DOWN):
         ticker, _ = catalog.market_tickers(market_id)
         orderbook, last_trade = model.Orderbook(ticker, market_id, ZERO, (), ()), None
     else:
@@ -83,16 +85,11 @@ def snapshot(request: Request) -> bytes | Iterator[bytes]:
             resting_orders=resting.rows(0, _ROWS_IN_A_TURN),
         )
     )
-    return shown if len(resting) <= _ROWS_IN_A_TURN else _with_the_rest(shown, resting)
-
-
-def _with_the_rest(shown: bytes, resting: KeptOrders) -> Iterator[bytes]:
-    """A snapshot that ends with its first resting orders, continued to the last of them."""
-    end = b"]}"
-    yield shown.removesuffix(end)
-    for first in range(_ROWS_IN_A_TURN, len(resting), _ROWS_IN_A_TURN):
-        yield b"," + codec.encode(resting.rows(first, _ROWS_IN_A_TURN))[1:-1]
-    yield end
+    more = (
+        resting.rows(at, _ROWS_IN_A_TURN)
+        for at in range(_ROWS_IN_A_TURN, len(resting), _ROWS_IN_A_TURN)
+    )
+    return shown if len(resting) <= _ROWS_IN_A_TURN else _with_more(shown, b"]}", more)
 
 
 def orderbook(request: Request) -> bytes:
@@ -205,7 +202,7 @@ def _market(request: Request) -> MarketId:
 
 def _check_market_data(request: Request) -> None:
     """Raises Refusal(engine_unavailable) while the market data store is down."""
-    if request.venue.faults.is_down(Outage.MARKET_DATA_DOWN):
+    if request.venue.faults.is_down(FaultKind.MARKET_DATA_DOWN):
         raise Refusal(Code.ENGINE_UNAVAILABLE, "market data cannot be read now")
 
 

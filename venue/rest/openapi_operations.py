@@ -48,7 +48,6 @@ CREDENTIAL_CODES: Final = (
 the size caps."""
 
 MARKET_DATA_CODES: Final = (Code.ENGINE_UNAVAILABLE,)
-"""The errors of reads while the market data store is down."""
 
 _MARKET_EXAMPLE: Final = "ACME-VAL-26Q4-212.5B"
 _EVENT_EXAMPLE: Final = "ACME-VAL-26Q4"
@@ -162,7 +161,6 @@ _NEW_EXPOSURE_CODES: Final = (
     Code.MARKET_HALTED,
     *_ENGINE_CODES,
 )
-"""Creates and amends."""
 
 
 def _read(

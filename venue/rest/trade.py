@@ -13,7 +13,7 @@ from venue.engine.messages import (
     PlaceOrder,
     Refused,
 )
-from venue.rest.faults import CommandFault, Verb
+from venue.rest.faults import FaultKind, Verb
 from venue.rest.params import order_in_path
 from venue.rest.venue_port import (
     INTERNAL_ERROR_TEXT,
@@ -88,15 +88,17 @@ async def _submit(request: Request, verb: Verb, command: Command) -> object:
     return answer
 
 
-def _failure(fault: CommandFault) -> Exception:
-    match fault:
-        case CommandFault.ENGINE_UNAVAILABLE:
-            return EngineUnavailable()
-        case CommandFault.ENGINE_OVERLOADED:
-            return EngineOverloaded()
-        case CommandFault.RESULT_UNKNOWN_BEFORE | CommandFault.RESULT_UNKNOWN_AFTER:
-            return ReplyLost()
-        case CommandFault.INTERNAL_ERROR_BEFORE | CommandFault.INTERNAL_ERROR_AFTER:
-            return Refusal(Code.INTERNAL_ERROR, INTERNAL_ERROR_TEXT)
-        case CommandFault.DROP_BEFORE | CommandFault.DROP_AFTER:
-            return ConnectionCut()
+_FAILURES: Final[dict[FaultKind, type[Exception]]] = {
+    FaultKind.ENGINE_UNAVAILABLE: EngineUnavailable,
+    FaultKind.ENGINE_OVERLOADED: EngineOverloaded,
+    FaultKind.RESULT_UNKNOWN_BEFORE: ReplyLost,
+    FaultKind.RESULT_UNKNOWN_AFTER: ReplyLost,
+    FaultKind.DROP_BEFORE: ConnectionCut,
+    FaultKind.DROP_AFTER: ConnectionCut,
+}
+"""How a fault ends a write; the others are internal errors."""
+
+
+def _failure(fault: FaultKind) -> Exception:
+    kind = _FAILURES.get(fault)
+    return Refusal(Code.INTERNAL_ERROR, INTERNAL_ERROR_TEXT) if kind is None else kind()

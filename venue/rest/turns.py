@@ -9,8 +9,6 @@ from venue.wire.names import UserId
 
 
 class FairTurns:
-    """The turns of every user who reads or sends much just now, or of whatever else has a name."""
-
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
@@ -41,10 +39,6 @@ class FairTurns:
                 return
         del self._waiting[whose]
 
-    @property
-    def users(self) -> int:
-        return len(self._waiting)
-
 
 class ResponseSlots:
     """At most `most` answers of each user from when they are made until they are sent: slow readers
@@ -59,7 +53,6 @@ class ResponseSlots:
         return self._taken.get(user_id, 0) >= self._most
 
     async def acquire_slot(self, user_id: UserId) -> None:
-        """Return with a place for the user, at once when there is one; first come, first served."""
         if not self.is_full(user_id):
             self._taken[user_id] = self._taken.get(user_id, 0) + 1
             return
@@ -73,7 +66,6 @@ class ResponseSlots:
             raise
 
     def release_slot(self, user_id: UserId) -> None:
-        """Pass a slot on to the longest waiter."""
         waiting = self._waiting.get(user_id, deque())
         while waiting:
             place = waiting.popleft()
@@ -86,7 +78,3 @@ class ResponseSlots:
         self._taken[user_id] -= 1
         if not self._taken[user_id]:
             del self._taken[user_id]
-
-    @property
-    def users(self) -> int:
-        return len(self._taken)

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 import msgspec
 
 from venue.engine.messages import AccessCommand, AccessKey, AccessToken, Answer, Command, KnownKey
-from venue.rest.faults import Faults, Outage
+from venue.rest.faults import FaultKind, Faults
 from venue.views.cursor import Cursors, Listing
 from venue.views.projector import Views
 from venue.wire.codec import Refusal
@@ -81,8 +81,6 @@ class VenuePort(Protocol):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request that has passed the gate."""
-
     venue: VenuePort
     cursors: Cursors
     route: Route
@@ -101,7 +99,7 @@ class Request(msgspec.Struct, frozen=True):
 
     def check_accounts(self) -> None:
         """Raises Refusal(internal_error) while the store of accounts is down."""
-        if self.venue.faults.is_down(Outage.ACCOUNTS_DOWN):
+        if self.venue.faults.is_down(FaultKind.ACCOUNTS_DOWN):
             raise Refusal(Code.INTERNAL_ERROR, INTERNAL_ERROR_TEXT)
 
     def paging(self, *filters: object) -> "Paging":

@@ -14,7 +14,6 @@ from venue.storage.record import StateFault
 FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 _PARENT_MODE: Final = 0o777
-"""Of directories made on the way to one of our own, before the umask."""
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What an operating system says when there is no room, by disk, by quota, by limit."""

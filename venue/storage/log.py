@@ -133,17 +133,8 @@ class CommandLog:
         OverflowError, with nothing written, for what no segment can hold."""
         if not commands:
             return 0
-        if self._broken_by is not None:
-            raise LogBroken(self._broken_by)
         data = frame(self.next_sequence, at_ns, commands)
-        if self._is_full(len(data)):
-            self._begin_segment()
-            self.segments_begun += 1
-        try:
-            write_at(self._handle, data, self._end)
-        except OSError as fault:
-            self._cut_back(fault)
-            raise LogFull(self._told("is full", fault)) from None
+        self._write(data)
         try:
             os.fdatasync(self._handle)
             still_there = os.fstat(self._handle).st_nlink > 0
@@ -158,20 +149,24 @@ class CommandLog:
     def try_room(self) -> None:
         """Find out whether there is room again; a crash during the try leaves zeros at the end,
         which are cut off. Raises LogFull or LogBroken."""
-        if self._broken_by is not None:
-            raise LogBroken(self._broken_by)
-        if self._is_full(_TRIED_BYTES):
-            self._begin_segment()
-            self.segments_begun += 1
-        try:
-            write_at(self._handle, bytes(_TRIED_BYTES), self._end)
-        except OSError as fault:
-            self._cut_back(fault)
-            raise LogFull(self._told("is full", fault)) from None
+        self._write(bytes(_TRIED_BYTES))
         try:
             os.ftruncate(self._handle, self._end)
         except OSError as fault:
             raise self._broken("cannot be cut back", fault) from None
+
+    def _write(self, data: bytes) -> None:
+        """Write behind the durable end, in a new segment if this one is full."""
+        if self._broken_by is not None:
+            raise LogBroken(self._broken_by)
+        if self._is_full(len(data)):
+            self._begin_segment()
+            self.segments_begun += 1
+        try:
+            write_at(self._handle, data, self._end)
+        except OSError as fault:
+            self._cut_back(fault)
+            raise LogFull(self._told("is full", fault)) from None
 
     def close(self) -> None:
         """Let go of the segment. Everything appended is durable already."""

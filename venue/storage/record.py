@@ -176,8 +176,6 @@ class Segment:
         return StateFault(f"{self._name}, byte {offset}: {what}")
 
 
-# --- snapshots ------------------------------------------------------------------------------------
-
 # The header of a snapshot is that of a segment but for its magic; its CRC covers the payload, too.
 
 

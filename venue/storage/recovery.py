@@ -78,7 +78,6 @@ class OpenedState(msgspec.Struct):
     path: Path | None = None
     """None in memory."""
     notices: tuple[str, ...] = ()
-    """The parts of the log that recovery skipped or cut off, for people."""
 
     @property
     def is_new(self) -> bool:
@@ -87,7 +86,6 @@ class OpenedState(msgspec.Struct):
 
 
 def open_in_memory() -> OpenedState:
-    """A new exchange whose ids, cursors and state end with the process."""
     exchange = fresh(secrets.token_bytes(KEY_BYTES))
     return OpenedState(exchange, secrets.token_bytes(KEY_BYTES))
 
@@ -109,7 +107,6 @@ class Compacted(msgspec.Struct, frozen=True):
     """Of the snapshot written, 0 when none was."""
     state_hash: str | None
     notices: tuple[str, ...]
-    """The skipped parts, for people."""
 
 
 class _Payload(msgspec.Struct, frozen=True):
@@ -130,7 +127,6 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Payload)
 
 
 def fresh(order_id_key: bytes) -> RecoveredVenue:
-    """The state before any command. order_id_key: see `Engine`."""
     return RecoveredVenue(Engine(order_id_key), Access(), Views(), 0, 0)
 
 
@@ -148,7 +144,6 @@ def rehearsal_copy(exchange: RecoveredVenue) -> RecoveredVenue:
 
 
 def replay(exchange: RecoveredVenue, entries: Iterable[LogRecord]) -> None:
-    """Apply entries that follow what `exchange` includes, events to the views too."""
     apply_to_views = exchange.views.apply
     for entry in entries:
         _, events = exchange.apply_command(entry.command, entry.at_ns)

@@ -171,15 +171,11 @@ class StateDir:
 
     @property
     def order_id_key(self) -> bytes:
-        """32 secret bytes that every order, trade and fill id hangs on."""
         return self._keys.order_id_key
 
     @property
     def cursor_key(self) -> bytes:
-        """32 secret bytes that every cursor is sealed with."""
         return self._keys.cursor_key
-
-    # --- the log ------------------------------------------------------------------------------
 
     def first_sequence(self) -> int:
         """The sequence of the oldest command still in the log, or of the one to come."""
@@ -223,7 +219,6 @@ class StateDir:
             )
 
     def _needed(self, after_sequence: int) -> list[tuple[str, int, bool]]:
-        """Name, first sequence and whether it is the last, of the segments that hold what comes."""
         found = segments(self._folder)
         ends = [first for _, first in found[1:]]
         needed = [
@@ -247,8 +242,6 @@ class StateDir:
         if log.cut is not None:
             self.notices.append(log.cut)
         return log
-
-    # --- snapshots ----------------------------------------------------------------------------
 
     def snapshots(self) -> Iterator[tuple[int, bytes]]:
         """Every undamaged snapshot, newest first. A damaged one is passed over with a notice."""

@@ -4,9 +4,10 @@ are never left out: a reader who cannot keep up is `overdue` and cut off, so an 
 no gaps. Readings: docs/assumptions.md#S9, #S30, #S47, #S48."""
 
 from collections import deque
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
-from venue.views.directory import Unresolvable
+from venue.views.directory import Directory, Unresolvable
 from venue.wire import codec, frames, names
 from venue.wire.errors import ChannelCode
 from venue.wire.instant import NS_PER_SECOND
@@ -25,36 +26,20 @@ OUTBOX_BYTES_MAX: Final = 16 * 1024 * 1024
 
 STUCK_NS: Final = 5 * NS_PER_SECOND
 _UNTAKEN_PART: Final = 5
-"""Into how many parts `STUCK_NS` falls, one of which is that second."""
-
-
-class Directory(Protocol):
-    def resolve_ticker(self, handle: str, now_ns: int) -> MarketId | Unresolvable:
-        """The rung with this ticker (trimmed and folded already)."""
-        ...
-
-    def resolve_symbol(self, handle: str, now_ns: int) -> ProjectId | Unresolvable:
-        """The company with this symbol (trimmed and folded already)."""
-        ...
-
-
-class Books(Protocol):
-    def book_frame(self, market_id: MarketId) -> bytes | None:
-        """The newest frame, or None for a market that does not exist (yet)."""
-        ...
 
 
 class Channel:
-    """The venue's side of one connection."""
-
-    def __init__(self, directory: Directory, books: Books, now_ns: int) -> None:
+    def __init__(
+        self, directory: Directory, book_frame: Callable[[MarketId], bytes | None], now_ns: int
+    ) -> None:
+        """book_frame: the newest one, or None for a market that does not exist (yet)."""
         self.rungs: dict[MarketId, None] = {}
         """Rungs subscribed to, in the order of the frame; known to the venue or not (S30)."""
         self.companies: dict[ProjectId, None] = {}
         self.closing = False
         """Too many unparseable frames in a row: send what waits, then close (S48)."""
         self._directory = directory
-        self._books = books
+        self._book_frame = book_frame
         self._unparsed = 0
         self._frames: deque[bytes | MarketId] = deque()
         """Frames in their order; an id is the first book of that rung."""
@@ -67,9 +52,6 @@ class Channel:
         self._moved_ns = now_ns
         self._full_since_ns: int | None = None
         self._most_frames = 0
-        """The most that waited from then on."""
-
-    # --- the client's frames -------------------------------------------------------------------
 
     def receive(self, data: bytes, now_ns: int) -> None:
         """Act on one message of the client. An accepted subscribe replaces the whole set, is
@@ -98,7 +80,7 @@ class Channel:
         self._marks.clear()
         self.offer(codec.encode(frames.Subscribed(count)), now_ns)
         self._frames.extend(rungs)
-        self._first = {market_id: self._books.book_frame(market_id) for market_id in rungs}
+        self._first = {market_id: self._book_frame(market_id) for market_id in rungs}
 
     def _resolve(
         self,
@@ -142,8 +124,6 @@ class Channel:
     def _refuse(self, code: ChannelCode, message: str, now_ns: int) -> None:
         self.offer(codec.encode(frames.ChannelError(message, code.value)), now_ns)
 
-    # --- what happened -------------------------------------------------------------------------
-
     def offer(self, frame: bytes, now_ns: int) -> None:
         self._wake(now_ns)
         self._frames.append(frame)
@@ -172,14 +152,13 @@ class Channel:
         while frame is None and self._marks:
             market_id = next(iter(self._marks))
             del self._marks[market_id]
-            frame = self._books.book_frame(market_id)
+            frame = self._book_frame(market_id)
         self._in_flight = frame is not None
         self._note_backlog(now_ns)
         return frame
 
     @property
     def backlog(self) -> int:
-        """Frames that wait, books included."""
         return len(self._frames) + len(self._marks)
 
     def overdue(self, now_ns: int) -> bool:
@@ -210,7 +189,6 @@ class Channel:
 
 
 def _reason(handle: str, unresolvable: Unresolvable) -> str:
-    """Why a handle was refused, with the way that does work."""
     match unresolvable:
         case Unresolvable.NOT_A_MARKET:
             return f"{handle} is no market: GET /events/{handle} lists its markets"

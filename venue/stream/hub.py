@@ -29,14 +29,11 @@ bot out."""
 
 
 class Connection:
-    """A channel and how its shell is woken and cut off."""
-
     def __init__(self, channel: Channel, abort: Callable[[], None], address: str) -> None:
         self.channel = channel
         self.abort = abort
         self.address = address
         self.ready = asyncio.Event()
-        """Set when there may be a frame to send."""
 
 
 class Hub:
@@ -53,9 +50,6 @@ class Hub:
         self._dirty: dict[MarketId, None] = {}
         self._dirtied = asyncio.Event()
         self.readers_cut = 0
-        """Connections cut off so far because their readers were too slow."""
-
-    # --- connections ---------------------------------------------------------------------------
 
     @property
     def subscribers(self) -> int:
@@ -71,7 +65,8 @@ class Hub:
     def connect(self, abort: Callable[[], None], now_ns: int, address: str = "") -> Connection:
         """A new connection, subscribed to nothing; ask `has_room` first. `abort` cuts it off at
         once."""
-        connection = Connection(Channel(self._views.catalog, self, now_ns), abort, address)
+        channel = Channel(self._views.catalog.directory, self.book_frame, now_ns)
+        connection = Connection(channel, abort, address)
         self._connections[connection] = None
         self._by_address[address] = self._by_address.get(address, 0) + 1
         return connection
@@ -105,8 +100,6 @@ class Hub:
             self._companies[project_id].pop(connection, None)
             if not self._companies[project_id]:
                 del self._companies[project_id]
-
-    # --- what happened -------------------------------------------------------------------------
 
     def publish(self, events: list[Event], now_ns: int) -> None:
         for event in events:
@@ -153,7 +146,6 @@ class Hub:
         self._dirty.clear()
 
     def cut_overdue(self, now_ns: int) -> int:
-        """Cut off every reader that is too slow. Returns how many there were."""
         overdue = [held for held in self._connections if held.channel.overdue(now_ns)]
         self._cut(overdue)
         return len(overdue)
@@ -175,7 +167,6 @@ class Hub:
         return frame
 
     async def run(self, now_ns: Callable[[], int]) -> None:
-        """Flush and cut off, each on its own beat, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._flush_on_change(now_ns))
             tasks.create_task(self._cut_on_beat(now_ns))

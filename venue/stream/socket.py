@@ -45,7 +45,6 @@ Take = Callable[[Connection, bytes, asyncio.Event], Awaitable[None]]
 def make_stream(
     hub: Hub, now_ns: Callable[[], int]
 ) -> Callable[[Message, Receive, Send], Awaitable[None]]:
-    """The ASGI application of the channel, for scopes of type websocket."""
     reading_long, shaking = asyncio.Lock(), asyncio.Lock()
 
     def act(connection: Connection, data: bytes, idle: asyncio.Event) -> None:
@@ -85,7 +84,6 @@ def make_stream(
 
 
 async def _refuse(send: Send, code: Code, message: str) -> None:
-    """Answer a handshake with an Error body instead of a connection."""
     await send(
         {
             "type": "websocket.http.response.start",
@@ -119,7 +117,6 @@ async def _converse(
 
 
 async def _read(take: Take, connection: Connection, receive: Receive, idle: asyncio.Event) -> None:
-    """Take messages until the client leaves or has sent too many that nobody can read."""
     now_s = asyncio.get_running_loop().time
     free_at_s = now_s() - _BURST_S
     while not connection.channel.closing:

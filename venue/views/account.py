@@ -8,7 +8,7 @@ import msgspec
 
 from venue.engine import messages
 from venue.engine.messages import FillBooked, OrderState, PositionChanged
-from venue.views.catalog import Catalog, Takers
+from venue.views.catalog import Catalog, EventTaker
 from venue.views.fills import FillRow, FillsSnapshot, FillTable
 from venue.views.orders import OrdersSnapshot, OrderTable
 from venue.views.packed import page
@@ -69,14 +69,14 @@ class _AccountView(msgspec.Struct):
     fills: FillTable
 
 
-class AccountViews:
+class AccountViews(EventTaker):
     """The private state of every user. An unknown user has nothing; nothing here raises."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._accounts: dict[UserId, _AccountView] = {}
         self._shown_fills: dict[tuple[UserId, int], model.Fill] = {}
-        self._takers: Takers = {
+        self._takers = {
             messages.OrderChanged: self._change_order,
             messages.FillBooked: self._book,
             messages.PositionChanged: self._change_position,
@@ -114,11 +114,6 @@ class AccountViews:
                 for user_id, account in self._accounts.items()
             ]
         )
-
-    def apply(self, event: messages.Event) -> None:
-        take = self._takers.get(type(event))
-        if take is not None:
-            take(event)
 
     def _change_order(self, event: messages.OrderChanged) -> None:
         self._account(event.order.user_id).orders.change(event.order)
@@ -184,8 +179,6 @@ class AccountViews:
     def balance(self, user_id: UserId) -> model.Balance:
         return self._read(user_id).balance
 
-    # --- orders --------------------------------------------------------------------------------
-
     def order(self, user_id: UserId, order_id: OrderId) -> model.Order | None:
         """One order as a read shows it; None when there is none or it is somebody else's."""
         orders = self._read(user_id).orders
@@ -212,8 +205,6 @@ class AccountViews:
         orders = self._read(user_id).orders
         places, last = page(orders.newest_first(self._markets(scope), statuses, before), limit)
         return tuple([_read_order(orders.order(place)) for place in places]), last
-
-    # --- fills and positions -------------------------------------------------------------------
 
     def fills(
         self,

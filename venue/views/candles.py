@@ -43,17 +43,15 @@ class Bucket(msgspec.Struct, frozen=True, array_like=True, gc=False):
     volume: Qty
     trade_count: int
 
-    def with_later(
-        self, high: Price, low: Price, close: Price, volume: Qty, trade_count: int
-    ) -> "Bucket":
+    def with_later(self, later: "Bucket") -> "Bucket":
         return Bucket(
             self.start_ns,
             self.open,
-            max(self.high, high),
-            min(self.low, low),
-            close,
-            Qty(self.volume + volume),
-            self.trade_count + trade_count,
+            max(self.high, later.high),
+            min(self.low, later.low),
+            later.close,
+            Qty(self.volume + later.volume),
+            self.trade_count + later.trade_count,
         )
 
 
@@ -78,13 +76,13 @@ class _Rollup:
 
     def add_print(self, at_ns: int, price: Price, qty: Qty) -> None:
         start_ns = at_ns - at_ns % self.length_ns
-        latest = self.latest
+        latest, printed = self.latest, Bucket(start_ns, price, price, price, price, qty, 1)
         if latest is not None and latest.start_ns == start_ns:
-            self.latest = latest.with_later(price, price, price, qty, 1)
+            self.latest = latest.with_later(printed)
         else:
             if latest is not None:
                 self.closed.append(latest)
-            self.latest = Bucket(start_ns, price, price, price, price, qty, 1)
+            self.latest = printed
 
     def between(self, low_ns: int, high_ns: int) -> tuple[list[Bucket], bool]:
         """The newest buckets that begin from `low_ns` to below `high_ns`; whether older are cut."""
@@ -146,9 +144,7 @@ class Candles:
         for hour in hours:
             start_ns = hour.start_ns - hour.start_ns % length_ns
             if grouped and grouped[-1].start_ns == start_ns:
-                grouped[-1] = grouped[-1].with_later(
-                    hour.high, hour.low, hour.close, hour.volume, hour.trade_count
-                )
+                grouped[-1] = grouped[-1].with_later(hour)
             else:
                 grouped.append(msgspec.structs.replace(hour, start_ns=start_ns))
         # What the cut left of the first group is not that group.

@@ -95,7 +95,6 @@ class Directory:
         self._archived[project_id] = None
 
     def resolve_ticker(self, handle: str, now_ns: int) -> MarketId | Unresolvable:
-        """The market whose ticker is `handle`, trimmed and folded already."""
         rung = self._rungs.get(handle)
         if rung is None:
             return Unresolvable.NOT_A_MARKET if handle in self._groups else Unresolvable.UNKNOWN
@@ -126,7 +125,6 @@ class Directory:
             self._first_ns = at_ns
 
     def _refreshed_ns(self, now_ns: int) -> int:
-        """When the directory that answers at `now_ns` was made."""
         if self._first_ns is None:
             return now_ns
         return now_ns - (now_ns - self._first_ns) % self.refresh_ns

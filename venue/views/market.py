@@ -8,7 +8,7 @@ import msgspec
 
 from venue.engine import messages
 from venue.views.candles import Candles, RollupSnapshot
-from venue.views.catalog import Catalog, Takers
+from venue.views.catalog import Catalog, EventTaker
 from venue.views.packed import PackedRows, PackedSnapshot, downwards, page
 from venue.wire import frames, model
 from venue.wire.instant import ZERO, from_ns
@@ -92,13 +92,13 @@ class _Tape:
         self.candles.add_print(printed.at_ns, printed.price, printed.qty)
 
 
-class MarketViews:
+class MarketViews(EventTaker):
     """The public state of every market. Methods raise KeyError for a market never listed."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._tapes: dict[MarketId, _Tape] = {}
-        self._takers: Takers = {
+        self._takers = {
             messages.LevelChanged: self._change_level,
             messages.TradePrinted: self._print,
             messages.MarketListed: self._list_market,
@@ -112,11 +112,6 @@ class MarketViews:
 
     def snapshot(self) -> tuple[TapeSnapshot, ...]:
         return tuple([tape.to_rows(market_id) for market_id, tape in self._tapes.items()])
-
-    def apply(self, event: messages.Event) -> None:
-        take = self._takers.get(type(event))
-        if take is not None:
-            take(event)
 
     def _change_level(self, event: messages.LevelChanged) -> None:
         tape = self._tapes[event.market_id]

@@ -76,7 +76,6 @@ class OrderTable:
         return OrdersSnapshot(bytes(self._records), dict(self._early_fills))
 
     def change(self, order: OrderState) -> None:
-        """Take in a new order, or what has become of a known one."""
         number = int(order.order_id)
         market = self._catalog.market_number(order.market_id)
         status = _STATUS_NUMBERS[order.status]
@@ -126,7 +125,6 @@ class OrderTable:
         return bytes(self._records[place * _SIZE : (place + 1) * _SIZE])
 
     def kept_order(self, kept: bytes) -> OrderState:
-        """An order as it was when it was kept."""
         record = _RECORD.unpack(kept)
         market_id = self._catalog.numbered_market(record[2])
         ticker, event_ticker = self._catalog.market_tickers(market_id)
@@ -160,8 +158,6 @@ class OrderTable:
         by_market = self._lists.values() if markets is None else map(self._lists.get, markets)
         lists = [by_status.get(n) for by_status in by_market if by_status for n in numbers]
         return newest_first([places for places in lists if places], before)
-
-    # --- the newest fill of an order ------------------------------------------------------------
 
     def newest_fill(self, order_id: OrderId) -> int | None:
         """The place of an order's newest fill; None when it has none or there is no such order."""

@@ -37,7 +37,6 @@ class Views:
         )
 
     def apply(self, event: Event) -> None:
-        """Take in one event; events come in the order in which the engine gave them."""
         # The catalog first: the other two look up in it what an event names.
         self.catalog.apply(event)
         self.market.apply(event)
@@ -59,7 +58,6 @@ class Projector:
         self._waiting.append((now_ns, events))
 
     def advance(self, now_ns: int) -> list[Event]:
-        """Make everything visible that is due, and return it in order."""
         visible: list[Event] = []
         while self._waiting and self._waiting[0][0] + self.lag_ns <= now_ns:
             for event in self._waiting.popleft()[1]:

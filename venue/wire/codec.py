@@ -101,11 +101,11 @@ def encode_amend(amend: Amend) -> RequestBody:
 # --- receiving what a caller sent ----------------------------------------------------------------
 
 
-def _refuse_constant(text: str) -> object:
+def refuse_constant(text: str) -> object:
     raise ValueError(f"{text} is not JSON")
 
 
-def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs) if pairs else {}
     if len(fields) != len(pairs):
         raise ValueError("a key occurs twice")
@@ -113,10 +113,10 @@ def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 _STRICT: Final = json.JSONDecoder(
-    object_pairs_hook=_unique_pairs,
+    object_pairs_hook=unique_pairs,
     parse_int=WrittenInteger,
     parse_float=WrittenOtherwise,
-    parse_constant=_refuse_constant,
+    parse_constant=refuse_constant,
 )
 
 
@@ -333,7 +333,6 @@ def parse_subscribe(data: bytes) -> tuple[frames.Target, ...]:
 
 
 def _word(value: object) -> object:
-    """One of a set of words as a request may write it, in any case (Global conventions, Enums)."""
     return value.lower() if isinstance(value, str) and value.isascii() else value
 
 

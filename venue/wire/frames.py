@@ -22,8 +22,6 @@ class ByEventMarketId(msgspec.Struct, frozen=True):
 
 
 class BySymbol(msgspec.Struct, frozen=True):
-    """A company by its current handle."""
-
     symbol: str
 
 

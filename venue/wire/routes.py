@@ -25,8 +25,6 @@ class KeyScope(enum.StrEnum):
 
 
 class TokenScope(enum.StrEnum):
-    """Granular scopes of a bearer token."""
-
     MARKETS_READ = "svc:markets:read"
     ACCOUNT_READ = "svc:account:read"
     ORDERS_WRITE = "svc:orders:write"

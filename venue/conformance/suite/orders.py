@@ -2,7 +2,7 @@
 
 from venue.conformance.api import buy, eventually, refusal_of, sell
 from venue.conformance.bench import Bench
-from venue.conformance.judge import holds, same
+from venue.conformance.judge import CODES, holds, same
 from venue.conformance.registry import Needs, check
 
 
@@ -64,7 +64,8 @@ def check_the_order_list_filters_by_market(bench: Bench) -> None:
 def check_an_unknown_market_filter_is_400_not_an_empty_page(bench: Bench) -> None:
     """GET /orders | An unknown ticker is 400, not an empty page."""
     for handle in ("NOBODY", "a_b", "00000000-0000-4000-8000-000000000000"):
-        same(bench.anna.refusal("/orders", ticker=handle)[0], 400, handle)
+        code = bench.anna.refusal("/orders", ticker=handle)
+        holds(code in CODES[400], f"{handle}: {code}")
 
 
 @check(readings="S3")
@@ -82,12 +83,10 @@ def check_the_order_list_filters_by_event(bench: Bench) -> None:
     )
     same({row["ticker"] for row in rows}, {market["ticker"] for market in markets})
     both = bench.anna.refusal("/orders", event_ticker=event, ticker=markets[0]["ticker"])
-    same(both, (400, "conflicting_identifiers"))
-    unknown = bench.anna.refusal("/orders", event_ticker="NOBODY")
-    same(unknown, (400, "invalid_parameter"))
-    same(bench.anna.refusal("/orders", ticker="NOBODY"), (400, "invalid_parameter"))
-    malformed = bench.anna.refusal("/orders", ticker="a_b")
-    same(malformed, (400, "invalid_market_identifier"))
+    same(both, "conflicting_identifiers")
+    same(bench.anna.refusal("/orders", event_ticker="NOBODY"), "invalid_parameter")
+    same(bench.anna.refusal("/orders", ticker="NOBODY"), "invalid_parameter")
+    same(bench.anna.refusal("/orders", ticker="a_b"), "invalid_market_identifier")
 
 
 @check()
@@ -129,12 +128,12 @@ def check_another_users_order_looks_like_no_order(bench: Bench) -> None:
     DELETE /orders/{order_id} | 404 order_not_found.
     PUT /orders/{order_id} | 404: no such order, or not the caller's.
     """
-    order = bench.anna.placed(**buy(bench.some_market(), price=1, qty=1))
+    order = bench.anna.placed(**buy(bench.some_market, price=1, qty=1))
     bench.anna.order_read(order["order_id"], status="open")
     for method, body in (("GET", None), ("PUT", {"qty": 1}), ("DELETE", None)):
         theirs = bench.bruno.ask(method, f"/orders/{order['order_id']}", body)
         nobodys = bench.bruno.ask(method, "/orders/1", body)
-        same(refusal_of(theirs), (404, "order_not_found"), method)
+        same(refusal_of(theirs), "order_not_found", method)
         same(theirs.json(), nobodys.json(), f"{method}: hers and nobody's")
     same(bench.anna.order_read(order["order_id"])["status"], "open")
     bench.anna.cancelled(order["order_id"])
@@ -177,8 +176,7 @@ def check_an_amended_qty_is_the_new_remaining_size(bench: Bench) -> None:
     PUT /orders/{order_id} | An amend to a crossing price trades at once.
     """
     market = bench.market()
-    order = bench.anna.placed(**buy(market, "yes", 40, 10))
-    bench.bruno.placed(**buy(market, "no", 60, 4))
+    order, _ = bench.trade(market, 40, 4, of=10)
     amended = bench.anna.amended(order["order_id"], qty=3)
     same([amended[name] for name in ("remaining_qty", "filled_qty", "qty")], [3, 4, 7])
     same((amended["status"], amended["order_id"]), ("partially_filled", order["order_id"]))
@@ -238,8 +236,7 @@ def check_a_cancel_reports_what_it_removed(bench: Bench) -> None:
     whole = bench.anna.cancelled(order["order_id"])
     same(whole["reduced_by"], 10)
     same(bench.anna.balance(), before, "the balance after a cancel")
-    order = bench.anna.placed(**buy(market, "yes", 40, 10))
-    bench.bruno.placed(**buy(market, "no", 60, 4))
+    order, _ = bench.trade(market, 40, 4, of=10)
     same(bench.anna.cancelled(order["order_id"])["reduced_by"], 6, "reduced_by")
     read = bench.anna.order_read(order["order_id"], status="canceled")
     same((read["filled_qty"], read["reserved_cents"]), (4, 0))
@@ -278,10 +275,8 @@ def check_a_filled_order_can_be_cancelled_no_more(bench: Bench) -> None:
     Order status | filled: fully traded, terminal.
     """
     market = bench.market()
-    order = bench.anna.placed(**buy(market, "yes", 40, 4))
-    bench.bruno.placed(**buy(market, "no", 60, 4))
-    found = refusal_of(bench.anna.cancel(order["order_id"]))
-    same(found, (422, "order_not_cancelable"))
+    order, _ = bench.trade(market, 40, 4)
+    same(refusal_of(bench.anna.cancel(order["order_id"])), "order_not_cancelable")
     same(bench.anna.order_read(order["order_id"], filled_qty=4)["status"], "filled")
 
 
@@ -289,23 +284,20 @@ def check_a_filled_order_can_be_cancelled_no_more(bench: Bench) -> None:
 def check_a_finished_order_can_be_amended_no_more(bench: Bench) -> None:
     """PUT /orders/{order_id} | An amend of a finished order: 422 order_not_cancelable."""
     market = bench.market()
-    filled = bench.anna.placed(**buy(market, "yes", 40, 4))
-    bench.bruno.placed(**buy(market, "no", 60, 4))
+    filled, _ = bench.trade(market, 40, 4)
     ended = bench.anna.placed(**buy(market, "yes", 40, 4))
     bench.anna.cancelled(ended["order_id"])
     for order in (filled, ended):
-        found = refusal_of(bench.anna.amend(order["order_id"], qty=1))
-        same(found, (422, "order_not_cancelable"))
+        same(refusal_of(bench.anna.amend(order["order_id"], qty=1)), "order_not_cancelable")
 
 
 @check()
 def check_cancelling_a_sale_frees_its_shares(bench: Bench) -> None:
     """DELETE /orders/{order_id} | A cancelled sale frees its committed shares."""
     market = bench.market()
-    bench.anna.placed(**buy(market, "yes", 50, 3))
-    bench.bruno.placed(**buy(market, "no", 50, 3))
+    bench.trade(market, 50, 3)
     first = bench.anna.placed(**sell(market, "yes", 90, 3))
-    same(bench.anna.refused(**sell(market, "yes", 90, 1)), (422, "insufficient_shares"))
+    same(bench.anna.refused(**sell(market, "yes", 90, 1)), "insufficient_shares")
     bench.anna.cancelled(first["order_id"])
     same(bench.anna.placed(**sell(market, "yes", 90, 3))["status"], "open")
 
@@ -316,13 +308,12 @@ def check_an_amend_offers_no_more_than_is_held(bench: Bench) -> None:
     unchanged.
     """
     market = bench.market()
-    bench.anna.placed(**buy(market, "yes", 50, 5))
-    bench.bruno.placed(**buy(market, "no", 50, 5))
+    bench.trade(market, 50, 5)
     sale = bench.anna.placed(**sell(market, "yes", 90, 2))
     bench.anna.placed(**sell(market, "yes", 95, 1))
     for changes in ({"qty": 5}, {"qty": 5, "price": 91}):
         found = refusal_of(bench.anna.amend(sale["order_id"], **changes))
-        same(found, (422, "insufficient_shares"), f"{changes} with 4 shares left to it")
+        same(found, "insufficient_shares", f"{changes} with 4 shares left to it")
     read = bench.anna.order_read(sale["order_id"], status="open")
     same((read["price"], read["remaining_qty"]), (90, 2), "the sale after that")
     same(bench.anna.amended(sale["order_id"], qty=4)["remaining_qty"], 4)
@@ -331,8 +322,7 @@ def check_an_amend_offers_no_more_than_is_held(bench: Bench) -> None:
 def _traded_elsewhere(bench: Bench) -> None:
     """A share of anna's and one of bruno's in a market of another event: filters leave it out."""
     (other,) = bench.markets(1)
-    bench.anna.placed(**buy(other, "yes", 30, 1))
-    bench.bruno.placed(**buy(other, "no", 70, 1))
+    bench.trade(other, 30, 1)
 
 
 @check(readings="S4 S6")
