@@ -12,7 +12,6 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, ProjectId, Ticker
 
 BINARY_LABEL: Final = "YES"
-"""What the ticker of a binary market ends in."""
 
 BINARY_OUTCOME: Final = "Yes"
 

@@ -39,7 +39,6 @@ class Family(msgspec.Struct, frozen=True):
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
-    """Upper bounds."""
     read: bool = False
     """Someone else keeps the figure, and we ask for it when it is shown; so with every gauge."""
 
@@ -147,7 +146,6 @@ class VenueMetrics(Collector):
         return children
 
     def applied(self, kind: str, seconds: float) -> None:
-        """The engine applied a command. kind: the name of its type."""
         (self._apply_seconds.get(kind) or self._apply_seconds[OTHER]).observe(seconds)
 
     def batch(self, commands: int) -> None:
@@ -165,7 +163,6 @@ class VenueMetrics(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics that others keep, as far as they have a value now."""
         for row in self._read:
             read: Callable[[], float | None] = self._readings[row.name]
             value = read()

@@ -51,7 +51,6 @@ class ControlPlan(msgspec.Struct, frozen=True):
 class ServePlan(msgspec.Struct, frozen=True):
     state: OpenedState
     opening: list[Command | AccessCommand]
-    """Still to be applied to `state`."""
     write_keys: Callable[[], Path | None] | None
     """Writes the new keys and returns where it moved an existing file. None if no keys were made.
     """
@@ -59,7 +58,6 @@ class ServePlan(msgspec.Struct, frozen=True):
     projection_lag_ms: int
     feed_flush_ms: int
     listener: socket.socket
-    """Bound already."""
     control: ControlPlan | None
     crowd: Crowd | None
     exit_with_stdin: bool

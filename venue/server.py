@@ -16,17 +16,8 @@ import msgspec
 import structlog
 
 from venue.clock import Clock
+from venue.engine import messages as m
 from venue.engine.access import Access
-from venue.engine.messages import (
-    AccessCommand,
-    AmendOrder,
-    Answer,
-    CancelOrder,
-    Command,
-    Event,
-    PlaceOrder,
-    Refused,
-)
 from venue.engine.snapshot import digest
 from venue.metrics import Readings, VenueMetrics
 from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
@@ -61,8 +52,8 @@ _LOOK_S: Final = 0.05
 class _Waiting(msgspec.Struct, frozen=True, eq=False):
     """A command in the line, where its answer goes, and until when it is waited for."""
 
-    command: Command | AccessCommand
-    reply: asyncio.Future[Answer]
+    command: m.Command | m.AccessCommand
+    reply: asyncio.Future[m.Answer]
     due_ns: int
 
 
@@ -98,16 +89,14 @@ class VenueServer:
         self._line_grew = asyncio.Event()
         self._published = asyncio.Event()
         self._lag_set = asyncio.Event()
-        self._observers: list[Callable[[list[Event]], None]] = []
+        self._observers: list[Callable[[list[m.Event]], None]] = []
         self._draining = False
         self._closed = False
         self.has_crowd = False
-        """True while a crowd trades here; the process sets it."""
         self.connections_open: Callable[[], int | None] = lambda: None
-        """Connections of the front door; the process sets it."""
         self.metrics = VenueMetrics(
             importlib.metadata.version("laddermaker"),
-            [kind.__name__ for kind in (*get_args(Command), *get_args(AccessCommand))],
+            [kind.__name__ for kind in (*get_args(m.Command), *get_args(m.AccessCommand))],
             Readings(
                 queue_commands=lambda: self.queue,
                 sequence=lambda: self.sequence,
@@ -131,18 +120,18 @@ class VenueServer:
     def find_market(self, name: str) -> MarketId | None:
         return self._exchange.engine.find_market(name)
 
-    def observe(self, observer: Callable[[list[Event]], None]) -> None:
+    def observe(self, observer: Callable[[list[m.Event]], None]) -> None:
         """Call `observer` with every list of events as they become visible. It must not raise."""
         self._observers.append(observer)
 
-    def snapshot_events(self) -> list[Event]:
+    def snapshot_events(self) -> list[m.Event]:
         return self._exchange.engine.snapshot_events(self.now_ns())
 
-    def try_opening(self, commands: list[Command | AccessCommand]) -> None:
+    def try_opening(self, commands: list[m.Command | m.AccessCommand]) -> None:
         """Raise OpeningRefused where `open_with` would; changes nothing."""
         _rehearse(self._exchange, commands, self.now_ns())
 
-    def open_with(self, commands: list[Command | AccessCommand]) -> None:
+    def open_with(self, commands: list[m.Command | m.AccessCommand]) -> None:
         """Carry an opening out, visible at once. Raises OpeningRefused at the first refusal,
         LogFull or LogBroken; where there is a log, with nothing written and nothing carried out."""
         now_ns = self.now_ns()
@@ -155,17 +144,17 @@ class VenueServer:
             _check(command, self._carry_out(command, now_ns))
         self._make_visible(now_ns + self._projector.lag_ns)
 
-    async def submit(self, command: Command | AccessCommand) -> Answer:
+    async def submit(self, command: m.Command | m.AccessCommand) -> m.Answer:
         """The engine's answer to a command. Raises EngineOverloaded (not sequenced) when the line
         is full, EngineUnavailable (not sequenced) once the venue has closed or while its log takes
         nothing, ReplyLost after two seconds: the command may be applied all the same."""
         if self._closed or self._log_broken:
             raise EngineUnavailable
-        waits = isinstance(command, PlaceOrder | AmendOrder)
+        waits = isinstance(command, m.PlaceOrder | m.AmendOrder)
         room = QUEUE_MAX - CANCEL_RESERVE if waits else QUEUE_MAX
         if len(self._line) >= room:
             raise EngineOverloaded
-        reply: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        reply: asyncio.Future[m.Answer] = asyncio.get_running_loop().create_future()
         self._line.append(_Waiting(command, reply, time.monotonic_ns() + REPLY_DEADLINE_NS))
         self._line_grew.set()
         return await reply
@@ -280,7 +269,9 @@ class VenueServer:
     def _next_batch(self) -> list[_Waiting]:
         if len(self._line) > CANCELS_FIRST_ABOVE:
             self._line = deque(
-                sorted(self._line, key=lambda waiting: not isinstance(waiting.command, CancelOrder))
+                sorted(
+                    self._line, key=lambda waiting: not isinstance(waiting.command, m.CancelOrder)
+                )
             )
         return [self._line.popleft() for _ in range(min(BATCH_MAX, len(self._line)))]
 
@@ -368,7 +359,7 @@ class VenueServer:
             structlog.get_logger().error("log_refused", why=why)
         self._log_fault = why
 
-    def _carry_out(self, command: Command | AccessCommand, now_ns: int) -> Answer:
+    def _carry_out(self, command: m.Command | m.AccessCommand, now_ns: int) -> m.Answer:
         answer, events = self._exchange.apply_command(command, now_ns)
         if events:
             self._projector.publish(events, now_ns)
@@ -398,7 +389,7 @@ class VenueServer:
 
 
 def _rehearse(
-    exchange: RecoveredVenue, opening: list[Command | AccessCommand], now_ns: int
+    exchange: RecoveredVenue, opening: list[m.Command | m.AccessCommand], now_ns: int
 ) -> None:
     """Carry an opening out on a copy of the state. Raises OpeningRefused."""
     copy = rehearsal_copy(exchange)
@@ -407,13 +398,13 @@ def _rehearse(
         _check(command, answer)
 
 
-def _check(command: Command | AccessCommand, answer: Answer) -> None:
-    if isinstance(answer, Refused):
+def _check(command: m.Command | m.AccessCommand, answer: m.Answer) -> None:
+    if isinstance(answer, m.Refused):
         kind = type(command).__name__
         raise OpeningRefused(f"{kind}{_of(command)} was refused: {answer.code}: {answer.message}")
 
 
-def _of(command: Command | AccessCommand) -> str:
+def _of(command: m.Command | m.AccessCommand) -> str:
     for field in ("ticker", "event_ticker", "symbol", "user_id"):
         name = getattr(command, field, None)
         if name is not None:

@@ -305,7 +305,6 @@ def quarter_of(value: str) -> Quarter:
 
 
 def instant_of(name: str, value: str) -> int:
-    """An instant in nanoseconds. Raises BadRequest."""
     try:
         ns = instant.to_ns(value)
         instant.from_ns(ns)

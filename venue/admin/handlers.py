@@ -21,29 +21,7 @@ from venue.admin.bodies import (
     rate_of,
     uuid_of,
 )
-from venue.engine.messages import (
-    AccessCommand,
-    AddKey,
-    AddToken,
-    AddUser,
-    ArchiveCompany,
-    Command,
-    Deposit,
-    HaltMarket,
-    KnownKey,
-    ListCompany,
-    ListEvent,
-    ListMarket,
-    PublishImpliedValue,
-    Refused,
-    ResolveMarket,
-    ResumeMarket,
-    RevokeKey,
-    SetEventStatus,
-    SetVenueState,
-    Withdraw,
-    key_id,
-)
+from venue.engine import messages as m
 from venue.rest.faults import (
     COMMAND_FAULTS,
     KINDS,
@@ -144,8 +122,8 @@ class Recent:
     def __init__(self) -> None:
         self.companies: dict[ProjectId, Company] = {}
         self.archived: dict[ProjectId, None] = {}
-        self.events: dict[Ticker, ListEvent] = {}
-        self.markets: dict[Ticker, dict[Ticker, ListMarket]] = {}
+        self.events: dict[Ticker, m.ListEvent] = {}
+        self.markets: dict[Ticker, dict[Ticker, m.ListMarket]] = {}
         """By event: one more rung looks through those of its event alone."""
         self.users: dict[UserId, None] = {}
         self.listing = asyncio.Lock()
@@ -161,20 +139,20 @@ class OperatorRequest(msgspec.Struct, frozen=True):
     fields: dict[str, object]
     query: dict[str, str]
 
-    async def submit(self, command: Command | AccessCommand) -> None:
+    async def submit(self, command: m.Command | m.AccessCommand) -> None:
         """Apply a command. Raises EngineRefused and what `VenuePort.submit` raises."""
         answer = await self.venue.submit(command)
-        if isinstance(answer, Refused):
+        if isinstance(answer, m.Refused):
             raise EngineRefused(answer.code, answer.message)
         match command:
-            case ListCompany(project_id=project_id):
+            case m.ListCompany(project_id=project_id):
                 company = Company(project_id, command.name, command.symbol)
                 self.recent.companies[project_id] = company
-            case ArchiveCompany():
+            case m.ArchiveCompany():
                 self.recent.archived[command.project_id] = None
-            case ListEvent():
+            case m.ListEvent():
                 self.recent.events[command.event_ticker] = command
-            case ListMarket():
+            case m.ListMarket():
                 rungs = self.recent.markets.setdefault(command.event_ticker, {})
                 rungs[command.ticker] = command
             case _:
@@ -202,7 +180,7 @@ class OperatorRequest(msgspec.Struct, frozen=True):
             raise NotFound(f"no such company: {name!r}")
         return found[0]
 
-    def event(self, name: str) -> Event | ListEvent:
+    def event(self, name: str) -> Event | m.ListEvent:
         """The event with this ticker, any case. Raises NotFound."""
         if is_market_path(name):
             event = self.venue.views.catalog.event(name) or self.recent.events.get(
@@ -241,10 +219,10 @@ class OperatorRequest(msgspec.Struct, frozen=True):
         units = {rung.strike_unit for rung in rungs.values()}
         return units.pop() if len(units) == 1 else None
 
-    def _rungs(self, event_ticker: Ticker) -> dict[Ticker, Market | ListMarket]:
+    def _rungs(self, event_ticker: Ticker) -> dict[Ticker, Market | m.ListMarket]:
         """Every rung of an event, also those that reads do not show yet; no binary market."""
         event = self.venue.views.catalog.event(event_ticker)
-        found: dict[Ticker, Market | ListMarket] = {}
+        found: dict[Ticker, Market | m.ListMarket] = {}
         if event is not None:
             found = {rung.ticker: rung for rung in event.markets}
         found |= self.recent.markets.get(event_ticker, {})
@@ -285,7 +263,7 @@ async def state_hash(call: OperatorRequest, _: bodies.Empty) -> Reply:
 
 @_endpoint("PUT", "venue-state", bodies.VenueStateBody)
 async def set_venue_state(call: OperatorRequest, body: bodies.VenueStateBody) -> Reply:
-    await call.submit(SetVenueState(body.state))
+    await call.submit(m.SetVenueState(body.state))
     return {"state": body.state}
 
 
@@ -314,7 +292,7 @@ async def add_company(call: OperatorRequest, body: bodies.CompanyBody) -> Reply:
     """A company that exists keeps its name and symbol, and stays archived if it is."""
     given = body.project_id
     project_id = derived.company_id(body.name) if given is None else uuid_of("project_id", given)
-    listed = ListCompany(ProjectId(project_id), body.name, body.symbol)
+    listed = m.ListCompany(ProjectId(project_id), body.name, body.symbol)
     async with call.recent.listing:
         for known in call.companies():
             # Checked here, not by the engine, for which another symbol renames the company.
@@ -332,21 +310,21 @@ async def add_company(call: OperatorRequest, body: bodies.CompanyBody) -> Reply:
 @_endpoint("POST", "companies/{company}/archive")
 async def archive_company(call: OperatorRequest, _: bodies.Empty) -> Reply:
     company = call.company(call.segment)
-    await call.submit(ArchiveCompany(company.project_id))
+    await call.submit(m.ArchiveCompany(company.project_id))
     return _company(msgspec.structs.replace(company, archived=True))
 
 
 @_endpoint("POST", "companies/{company}/symbol", bodies.SymbolBody)
 async def rename_company(call: OperatorRequest, body: bodies.SymbolBody) -> Reply:
     company = call.company(call.segment)
-    await call.submit(ListCompany(company.project_id, company.name, body.symbol))
+    await call.submit(m.ListCompany(company.project_id, company.name, body.symbol))
     return _company(call.company(company.project_id))
 
 
 @_endpoint("POST", "companies/{company}/implied-value", bodies.ImpliedValueBody)
 async def publish_implied_value(call: OperatorRequest, body: bodies.ImpliedValueBody) -> Reply:
     project_id, value = call.company(call.segment).project_id, body.value_dollars
-    await call.submit(PublishImpliedValue(project_id, value, body.confidence))
+    await call.submit(m.PublishImpliedValue(project_id, value, body.confidence))
     return {"project_id": project_id, "value_dollars": value, "confidence": body.confidence}
 
 
@@ -360,7 +338,7 @@ async def add_event(call: OperatorRequest, body: bodies.EventBody) -> Reply:
     )
     if not quarter.begin_ns <= due_ns < quarter.end_ns:
         raise BadRequest(f"resolution_date: {given_date}; accepted is an instant of {quarter}, UTC")
-    listed = ListEvent(
+    listed = m.ListEvent(
         event_ticker=ticker,
         series_ticker=Ticker(body.series_ticker),
         project_market_id=(
@@ -385,7 +363,7 @@ async def add_event(call: OperatorRequest, body: bodies.EventBody) -> Reply:
 async def set_event_status(call: OperatorRequest, body: bodies.EventStatusBody) -> Reply:
     ticker = call.event(call.segment).event_ticker
     status = EventStatus(body.status.value)
-    await call.submit(SetEventStatus(ticker, status))
+    await call.submit(m.SetEventStatus(ticker, status))
     return {"event_ticker": ticker, "status": status}
 
 
@@ -401,7 +379,7 @@ async def add_market(call: OperatorRequest, body: bodies.MarketBody) -> Reply:
     ticker = derived.market_ticker(event.event_ticker, body.label)
     given_id = body.market_id
     name, outcome = _market_name(call, event, body.label)
-    listed = ListMarket(
+    listed = m.ListMarket(
         market_id=(
             derived.market_id(ticker)
             if given_id is None
@@ -428,8 +406,7 @@ async def add_market(call: OperatorRequest, body: bodies.MarketBody) -> Reply:
     return _present({**fields, **rates})
 
 
-def _check_strike(call: OperatorRequest, listed: ListMarket) -> None:
-    """Raises BadRequest for a strike that another rung has."""
+def _check_strike(call: OperatorRequest, listed: m.ListMarket) -> None:
     if listed.strike_value is None:
         return
     # Checked here, not by the engine, which replays logs from before this rule.
@@ -439,7 +416,7 @@ def _check_strike(call: OperatorRequest, listed: ListMarket) -> None:
         raise bad("strike_value", listed.strike_value, accepted)
 
 
-def _market_name(call: OperatorRequest, event: Event | ListEvent, label: str) -> tuple[str, str]:
+def _market_name(call: OperatorRequest, event: Event | m.ListEvent, label: str) -> tuple[str, str]:
     if label == derived.BINARY_LABEL:
         return event.title, derived.BINARY_OUTCOME
     company = call.company(event.project_id).name
@@ -455,21 +432,21 @@ def _market_name(call: OperatorRequest, event: Event | ListEvent, label: str) ->
 @_endpoint("POST", "markets/{market}/halt")
 async def halt_market(call: OperatorRequest, _: bodies.Empty) -> Reply:
     market_id = call.market_id(call.segment)
-    await call.submit(HaltMarket(market_id))
+    await call.submit(m.HaltMarket(market_id))
     return {"market_id": market_id, "state": MarketState.HALTED}
 
 
 @_endpoint("POST", "markets/{market}/resume")
 async def resume_market(call: OperatorRequest, _: bodies.Empty) -> Reply:
     market_id = call.market_id(call.segment)
-    await call.submit(ResumeMarket(market_id))
+    await call.submit(m.ResumeMarket(market_id))
     return {"market_id": market_id, "state": MarketState.ACTIVE}
 
 
 @_endpoint("POST", "markets/{market}/resolve", bodies.ResolveBody)
 async def resolve_market(call: OperatorRequest, body: bodies.ResolveBody) -> Reply:
     market_id = call.market_id(call.segment)
-    await call.submit(ResolveMarket(market_id, body.winner))
+    await call.submit(m.ResolveMarket(market_id, body.winner))
     return {"market_id": market_id, "state": MarketState.RESOLVED, "winner": body.winner}
 
 
@@ -495,29 +472,36 @@ async def list_users(call: OperatorRequest, _: bodies.Empty) -> Reply:
 @_endpoint("POST", "users", bodies.UserBody)
 async def add_user(call: OperatorRequest, body: bodies.UserBody) -> Reply:
     user_id = UserId(body.user_id)
-    await call.submit(AddUser(user_id))
+    await call.submit(m.AddUser(user_id))
     call.recent.users[user_id] = None
     return {"user_id": user_id}
 
 
 @_endpoint("POST", "users/{user_id}/deposits", bodies.AmountBody)
 async def deposit(call: OperatorRequest, body: bodies.AmountBody) -> Reply:
-    user_id = UserId(call.segment)
-    call.check_user(user_id)
-    await call.submit(Deposit(user_id, Cents(body.amount_cents)))
-    return {"user_id": user_id, "amount_cents": body.amount_cents}
+    return await _move_cash(call, body, m.Deposit)
 
 
 @_endpoint("POST", "users/{user_id}/withdrawals", bodies.AmountBody)
 async def withdraw(call: OperatorRequest, body: bodies.AmountBody) -> Reply:
+    return await _move_cash(call, body, m.Withdraw)
+
+
+async def _move_cash(
+    call: OperatorRequest, body: bodies.AmountBody, kind: type[m.Deposit | m.Withdraw]
+) -> Reply:
     user_id = UserId(call.segment)
     call.check_user(user_id)
-    await call.submit(Withdraw(user_id, Cents(body.amount_cents)))
+    await call.submit(kind(user_id, Cents(body.amount_cents)))
     return {"user_id": user_id, "amount_cents": body.amount_cents}
 
 
-def _key(key: KnownKey) -> Reply:
-    reply: Reply = {"key_id": key_id(key.sha256_hex), "prefix": key.prefix, "user_id": key.user_id}
+def _key(key: m.KnownKey) -> Reply:
+    reply: Reply = {
+        "key_id": m.key_id(key.sha256_hex),
+        "prefix": key.prefix,
+        "user_id": key.user_id,
+    }
     return {**reply, "scopes": key.scopes, "revoked": key.revoked}
 
 
@@ -538,8 +522,8 @@ async def create_key(call: OperatorRequest, body: bodies.KeyBody) -> Reply:
     raw = rawkeys.made()
     known = rawkeys.fingerprint(raw)
     scopes = tuple(dict.fromkeys(body.scopes))
-    await call.submit(AddKey(known.sha256_hex, known.prefix, user_id, scopes))
-    reply: Reply = {"key": raw, "key_id": key_id(known.sha256_hex), "prefix": known.prefix}
+    await call.submit(m.AddKey(known.sha256_hex, known.prefix, user_id, scopes))
+    reply: Reply = {"key": raw, "key_id": m.key_id(known.sha256_hex), "prefix": known.prefix}
     return {**reply, "user_id": user_id, "scopes": scopes}
 
 
@@ -549,7 +533,7 @@ async def revoke_key(call: OperatorRequest, _: bodies.Empty) -> Reply:
     if key is None:
         # The name is not repeated: somebody may have put a raw key there.
         raise NotFound("no key with this key_id")
-    await call.submit(RevokeKey(key.sha256_hex))
+    await call.submit(m.RevokeKey(key.sha256_hex))
     return _key(msgspec.structs.replace(key, revoked=True))
 
 
@@ -561,7 +545,7 @@ async def create_token(call: OperatorRequest, body: bodies.TokenBody) -> Reply:
     scopes = tuple(dict.fromkeys(body.scopes))
     expires_ns = call.venue.now_ns() + body.lifetime_s * NS_PER_SECOND
     sha256_hex = rawkeys.fingerprint(raw).sha256_hex
-    await call.submit(AddToken(sha256_hex, body.application, user_id, scopes, expires_ns))
+    await call.submit(m.AddToken(sha256_hex, body.application, user_id, scopes, expires_ns))
     reply: Reply = {"token": raw, "user_id": user_id, "application": body.application}
     return {**reply, "scopes": scopes, "expires_at": from_ns(expires_ns)}
 

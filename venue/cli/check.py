@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from venue.cli.groups import end
+from venue.cli.groups import end, opt
 
 if TYPE_CHECKING:
     from venue.conformance.bench import Bench
@@ -33,31 +33,29 @@ EPILOG: Final = (
 
 
 def check(
-    url: Annotated[str, typer.Option(help="Base address of the interface, ending in /v1.")],
-    control: Annotated[
-        str, typer.Option(help="Control API: 127.0.0.1:PORT, unix:PATH or https://.")
-    ] = "",
-    token_file: Annotated[Path, typer.Option(help="File with the control API's token.")] = Path(
+    url: Annotated[str, opt("Base address of the interface, ending in /v1.")],
+    control: Annotated[str, opt("Control API: 127.0.0.1:PORT, unix:PATH or https://.")] = "",
+    token_file: Annotated[Path, opt("File with the control API's token.")] = Path(
         "state/venue-control-token"
     ),
     key_file: Annotated[
-        Path | None, typer.Option(help="Without --control: file with a key of read and trade.")
+        Path | None, opt("Without --control: file with a key of read and trade.")
     ] = None,
     other_key_file: Annotated[
-        Path | None, typer.Option(help="Without --control: file with another user's key.")
+        Path | None, opt("Without --control: file with another user's key.")
     ] = None,
-    stream: Annotated[str, typer.Option(help="The channel, if it is not URL/stream.")] = "",
-    only: Annotated[str, typer.Option(help="Only checks whose name contains this.")] = "",
+    stream: Annotated[str, opt("The channel, if it is not URL/stream.")] = "",
+    only: Annotated[str, opt("Only checks whose name contains this.")] = "",
     no_readings: Annotated[
         bool,
-        typer.Option(
-            "--no-readings",
-            help="Leave out what the interface leaves open; the channel's address, S8, is known "
+        opt(
+            "Leave out what the interface leaves open; the channel's address, S8, is known "
             "where --stream names it.",
+            "--no-readings",
         ),
     ] = False,
     json_lines: Annotated[
-        bool, typer.Option("--json", help="One JSON object of results instead of a table.")
+        bool, opt("One JSON object of results instead of a table.", "--json")
     ] = False,
 ) -> None:
     """Judge a venue against the interface, statement by statement, in raw JSON.
@@ -222,7 +220,6 @@ def _is_channel(address: str) -> bool:
 
 
 def _lent(*paths: Path | None) -> dict[Path, str]:
-    """The keys in the files that are given; ends the process where two hold the same one."""
     lent: dict[Path, str] = {}
     for path in paths:
         if path is not None:

@@ -11,7 +11,6 @@ from venue.admin.listener import parsed_address, read_token
 
 TIMEOUT_S: Final = 10.0
 MAY_BE_DONE: Final = "what was asked may be carried out all the same; look before it is asked again"
-"""Said of a change that we requested and that was not answered."""
 
 _PREFIX: Final = "/control/v1/"
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024

@@ -25,9 +25,16 @@ _PRINTERS: Final = ("typer.", "rich.")
 
 
 def end(code: int, message: str) -> NoReturn:
-    """End the process, with the reason on stderr."""
     typer.echo(message, err=True)
     raise typer.Exit(code)
+
+
+def opt(about: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=about, **more)
+
+
+def arg(about: str, **more: Any) -> Any:
+    return typer.Argument(help=about, **more)
 
 
 class NonBlankGroup(TyperGroup):

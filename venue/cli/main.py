@@ -15,7 +15,7 @@ import typer
 
 from venue.admin.listener import is_loopback
 from venue.cli import check, operator
-from venue.cli.groups import CommandGroup, end
+from venue.cli.groups import CommandGroup, end, opt
 from venue.cli.operator import DEFAULT_TOKEN_FILE
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def version() -> None:
 
 @app.command(epilog="Example: venue compact --state state/venue")
 def compact(
-    state: Annotated[Path, typer.Option(help="The state directory of a venue, running or not.")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    state: Annotated[Path, opt("The state directory of a venue, running or not.")],
+    as_json: Annotated[bool, opt("One JSON object.", "--json")] = False,
 ) -> None:
     """Replay the sealed part of a command log into a snapshot, and remove what it makes needless.
 
@@ -82,59 +82,50 @@ def compact(
 
 @app.command(epilog="Example: venue serve --state state/venue --control 127.0.0.1:8091")
 def serve(
-    config: Annotated[Path, typer.Option(help="What the venue opens with (YAML).")] = Path(
-        "configs/venue.yaml"
-    ),
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")
-    ] = 8080,
+    config: Annotated[Path, opt("What the venue opens with (YAML).")] = Path("configs/venue.yaml"),
+    host: Annotated[str, opt("Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, opt("Port to listen on; 0 takes a free one.", min=0, max=65_535)] = 8080,
     keys_file: Annotated[
         Path,
-        typer.Option(
-            help="Where generated keys are written, for the owner only; by the first start on a "
+        opt(
+            "Where generated keys are written, for the owner only; by the first start on a "
             "state, no later one."
         ),
     ] = Path("state/venue-keys.json"),
     state: Annotated[
         Path | None,
-        typer.Option(
-            help="Directory of the command log: acknowledged commands outlive the process. "
+        opt(
+            "Directory of the command log: acknowledged commands outlive the process. "
             "Without it the venue forgets everything when it ends."
         ),
     ] = None,
     control: Annotated[
         str | None,
-        typer.Option(
-            help="Offer the operator's interface here: unix:PATH, or a loopback address like "
+        opt(
+            "Offer the operator's interface here: unix:PATH, or a loopback address like "
             "127.0.0.1:8091."
         ),
     ] = None,
     control_token_file: Annotated[
-        Path, typer.Option(help="Holds the token of the operator's interface; made when absent.")
+        Path, opt("Holds the token of the operator's interface; made when absent.")
     ] = DEFAULT_TOKEN_FILE,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, max=2**63 - 1, help="Seed of the crowd, instead of its own."),
+        opt("Seed of the crowd, instead of its own.", min=0, max=2**63 - 1),
     ] = None,
     tape: Annotated[
-        Path | None, typer.Option(help="Let the crowd follow the recorded tape in this folder.")
+        Path | None, opt("Let the crowd follow the recorded tape in this folder.")
     ] = None,
     no_crowd: Annotated[
         bool,
-        typer.Option(
-            "--no-crowd",
-            help="Open without a crowd; what an earlier one left resting is cancelled.",
-        ),
+        opt("Open without a crowd; what an earlier one left resting is cancelled.", "--no-crowd"),
     ] = False,
-    json_line: Annotated[
-        bool, typer.Option("--json", help="When ready, say so in one line of JSON.")
-    ] = False,
+    json_line: Annotated[bool, opt("When ready, say so in one line of JSON.", "--json")] = False,
     exit_with_stdin: Annotated[
-        bool, typer.Option("--exit-with-stdin", help="End when standard input ends.")
+        bool, opt("End when standard input ends.", "--exit-with-stdin")
     ] = False,
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Allow a host that is not loopback.")
+        bool, opt("Allow a host that is not loopback.", "--allow-remote")
     ] = False,
 ) -> None:
     """Open the venue and serve its REST interface and its channel until stopped.
@@ -250,7 +241,6 @@ def _ready_text(ready: "Ready", state: Path | None, _token_file: Path) -> str:
 
 
 def _listen(host: str, port: int, allow_remote: bool) -> socket.socket:
-    """A bound socket; ends the process when the address is not allowed or cannot be had."""
     if not allow_remote and not is_loopback(host):
         end(EXIT_CONFIGURATION, f"--host {host}: not loopback; add --allow-remote to mean it")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -54,8 +54,6 @@ class HttpExchange(msgspec.Struct, frozen=True):
 
 
 class Trail:
-    """The last few exchanges, oldest first: what a failed check shows."""
-
     def __init__(self) -> None:
         self.exchanges: deque[HttpExchange] = deque(maxlen=_EXCHANGES_KEPT)
 
@@ -115,7 +113,6 @@ class Caller:
         self._placed: list[str] = []
 
     def withdraw(self) -> None:
-        """Cancel every order that this caller placed; one that has ended refuses, and is let be."""
         for order_id in self._placed:
             for _ in range(_CANCELS):
                 with contextlib.suppress(httpx.HTTPError):
@@ -170,7 +167,6 @@ class Caller:
         return refusal_of(self.ask("GET", path, params=_query(params)))
 
     def place(self, **fields: Any) -> httpx.Response:
-        """POST /orders with a fresh client_order_id unless one is given."""
         return self.ask("POST", "/orders", {"client_order_id": fresh_id(), **fields})
 
     def placed(self, **fields: Any) -> Json:
@@ -211,6 +207,14 @@ class Caller:
             if cursor == "":
                 return rows
         raise Broken(f"the walk over {path} does not end")
+
+    def rows(self, path: str, name: str, count: int, **params: Any) -> list[Json]:
+        return eventually(
+            lambda: [*self.get(path, **params)[name]], lambda rows: len(rows) == count
+        )
+
+    def snapshot(self, market: Json) -> Json:
+        return self.get(f"/markets/{market['ticker']}/snapshot")
 
     def order_read(self, order_id: str, **wanted: Any) -> Json:
         return eventually(
@@ -338,7 +342,6 @@ class Listener:
         raise Broken(f"a frame where none was due: {came[:_TEXT_SHOWN]!r}")
 
     def close_code(self) -> int:
-        """The code with which the venue closes; frames before that are passed over."""
         try:
             while True:
                 self._socket.recv(timeout=PATIENCE_S)

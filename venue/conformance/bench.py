@@ -126,7 +126,6 @@ class Bench:
         return maker, self.bruno.placed(**buy(market, "no", mirror(price), qty))
 
     def followed_market(self) -> tuple[Json, Listener]:
-        """A new market, and a connection that is subscribed to it."""
         market, listener = self.market(), self.listener()
         listener.accepted(by_id(market))
         return market, listener
@@ -167,7 +166,6 @@ class Bench:
         return user_id
 
     def key(self, user_id: str | None, scopes: Sequence[str] = BOTH_SCOPES) -> Json:
-        """A new key: `key` (raw), `key_id` and the rest of the reply."""
         return self.act("POST", "/keys", {"user_id": user_id, "scopes": list(scopes)})
 
     def token(
@@ -184,7 +182,6 @@ class Bench:
             time.sleep(min(0.25, patience_s / 60))
 
     def trader(self, cents: int = DEPOSIT_CENTS) -> Caller:
-        """A new user with cash, by a key of both scopes, once the key is known to the gate."""
         user_id = self.user(cents)
         caller = self.with_key(self.key(user_id)["key"])
         caller.user_id = user_id
@@ -207,7 +204,6 @@ class Bench:
         return {"series_ticker": series, **self.act("POST", "/events", body)}
 
     def rung(self, event: Json, label: str, **more: Any) -> Json:
-        """A new market of an event, as the market list shows it; YES is the binary market."""
         return self.shown(self._list(event, label, **more))
 
     def _list(self, event: Json, label: str, **more: Any) -> str:
@@ -234,7 +230,6 @@ class Bench:
         return body_of(reply)
 
     def set_market(self, market: Json, act: str, **body: Any) -> None:
-        """halt, resume or resolve a market, and wait until reads show it."""
         self.act("POST", f"/markets/{market['market_id']}/{act}", body)
         state = {"halt": "halted", "resume": "active", "resolve": "resolved"}[act]
         eventually(lambda: self.shown(market["market_id"])["state"], lambda now: now == state)
@@ -291,7 +286,6 @@ class Bench:
 
     @functools.cached_property
     def scratch_company(self) -> Json:
-        """The company whose markets the checks trade on."""
         return self.company()
 
     @functools.cached_property

@@ -100,7 +100,6 @@ def judge_one(each: Check, bench: Bench) -> Result:
 def judge_all(
     checks: Sequence[Check], bench: Bench, wanted: Wanted, begin: Callable[[Check], None]
 ) -> Iterator[Result]:
-    """The result of every check as it comes; `begin` is called before each that is run."""
     runnable = [each for each in checks if not why_skipped(each, wanted)]
     if any(each.patient for each in runnable):
         # What cannot be made now is retried by the checks that need it, and reported there.

@@ -23,8 +23,6 @@ class Spot(msgspec.Struct, frozen=True):
 
 
 class Depth(msgspec.Struct):
-    """Shares by canonical price, own orders among them."""
-
     bids: dict[Price, Qty] = msgspec.field(default_factory=dict)
     asks: dict[Price, Qty] = msgspec.field(default_factory=dict)
 
@@ -95,7 +93,6 @@ class CrowdView:
         return self.venue_open and self._active.get(market_id, False)
 
     def spots_of(self, project_id: ProjectId) -> list[Spot]:
-        """The markets of a company that are left, in the order in which they were listed."""
         return list(self._companies.get(project_id, {}).values())
 
     def best(self, market_id: MarketId, side: BookSide, but: UserId) -> Price | None:

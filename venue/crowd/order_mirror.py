@@ -30,8 +30,6 @@ Level = tuple[Outcome, Price]
 
 
 class OrderMirror:
-    """The orders of one account on one market. All of them buy, each outcome at its own price."""
-
     def __init__(self, user_id: UserId, market_id: MarketId) -> None:
         self._user_id, self._market_id = user_id, market_id
         self._lots: dict[Level, list[_Lot]] = {}
@@ -82,7 +80,6 @@ class OrderMirror:
                 lots.remove(lot)
 
     def _reduce(self, lots: list[_Lot], excess: int, now_ns: int) -> list[Command]:
-        """Take `excess` shares off the newest orders; one not seen yet is left for later."""
         commands: list[Command] = []
         for lot in reversed(lots):
             if excess <= 0:

@@ -31,7 +31,6 @@ class CrowdPlan(msgspec.Struct, frozen=True):
 
 
 def opening_commands(plan: CrowdPlan) -> list[Command]:
-    """The accounts and the cash of the crowd; the venue carries them out before the crowd runs."""
     if plan.tape is None:
         return account_commands(accounts(plan.settings), plan.settings.cash_per_user_cents)
     return account_commands((TAPE_MAKER, TAPE_TAKER), TAPE_CASH_CENTS)

@@ -76,8 +76,6 @@ class RecordedBooks:
 
 
 class BooksFromTrades:
-    """A small spread around the last executed price of each rung, never dearer than below it."""
-
     def __init__(self, rung_of: Mapping[str, int]) -> None:
         self._rung_of = rung_of
         self._middles: list[int | None] = [None] * len(rung_of)
@@ -121,8 +119,6 @@ class BooksFromTrades:
 
 
 class BooksFromBrackets:
-    """Best prices of exclusive brackets, summed from the top into a survival ladder."""
-
     def __init__(self, rung_of: Mapping[str, int]) -> None:
         self._rung_of = rung_of
         self._middles: list[float | None] = [None] * len(rung_of)

@@ -244,6 +244,5 @@ def _take(
 
 
 def _good(order: OrderState, price: Price, size: int) -> bool:
-    """True if a resting order is near enough to what its maker wants now."""
     off = abs(canonical(order.outcome, order.price) - price)
     return off <= _KEEP_TICKS and order.remaining_qty * _KEEP_SIZE_DIVISOR >= size

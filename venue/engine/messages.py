@@ -227,8 +227,6 @@ class Placed(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class Amended(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The order after the amend. `kept_place`: whether it kept its place in the queue."""
-
     order: OrderState
     kept_place: bool
 
@@ -241,8 +239,6 @@ class Cancelled(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Nothing changed: the state of the exchange is what it was, to the last bit."""
-
     code: Code
     message: str
 
@@ -255,31 +251,31 @@ Answer = Placed | Amended | Cancelled | Refused | Accepted
 """The outcome of a command. Bad operator input (unknown id, amount < 1) is Refused too."""
 
 
-class AccessKey(msgspec.Struct, frozen=True):
+class KnownKey(msgspec.Struct, frozen=True, array_like=True):
+    """An API key. prefix: the first characters of the raw key."""
+
+    sha256_hex: str
+    prefix: str
     user_id: UserId | None
     """None: the stored user reference is unusable (api_key_misconfigured)."""
     scopes: tuple[KeyScope, ...]
     """Empty: the key is rejected everywhere."""
     revoked: bool
-    bucket_id: str
+
+    @property
+    def bucket_id(self) -> str:
+        return f"key:{self.sha256_hex}"
 
 
-class AccessToken(msgspec.Struct, frozen=True):
-    """A bearer token that has not expired; tokens of one application and user share a bucket."""
+class KnownToken(msgspec.Struct, frozen=True, array_like=True):
+    """A bearer token, in force before `expires_ns`; those of one application and user share a
+    bucket."""
 
+    sha256_hex: str
     user_id: UserId
     scopes: tuple[TokenScope, ...]
     bucket_id: str
-
-
-class KnownKey(msgspec.Struct, frozen=True, array_like=True):
-    """An API key as the operator may see it. prefix: the first characters of the raw key."""
-
-    sha256_hex: str
-    prefix: str
-    user_id: UserId | None
-    scopes: tuple[KeyScope, ...]
-    revoked: bool
+    expires_ns: int
 
 
 # --- events ---------------------------------------------------------------------------------------
@@ -396,8 +392,6 @@ class LevelChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class OpenInterestChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Pairs issued and not yet retired, after a command."""
-
     at_ns: int
     market_id: MarketId
     open_interest: Qty
@@ -428,3 +422,6 @@ Event = (
     | OpenInterestChanged
     | ImpliedValuePublished
 )
+
+Applied = tuple[Answer, list[Event]]
+"""The answer to a command, and its events in order."""

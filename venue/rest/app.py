@@ -118,7 +118,6 @@ _NOBODY: Final = ""
 """The bucket id where no credential, so no rate limit, applies."""
 _MS_PER_S: Final = 1_000
 _DELAY_LOOK_S: Final = 0.05
-"""How often a reply held back by a latency fault checks that the fault is in force."""
 
 _log = structlog.get_logger(__name__)
 

@@ -113,7 +113,6 @@ class Faults:
         """How often latency faults were cleared: a reply held back since before goes out."""
 
     def set(self, rule: FaultRule) -> None:
-        """Put a rule in force, instead of the one of its kind if there is one."""
         self._active[rule.kind] = FaultInForce(rule)
 
     def clear(self, kind: FaultKind | None = None) -> None:
@@ -155,7 +154,6 @@ class Faults:
 
     @property
     def bucket_limit(self) -> int:
-        """Tokens that every bucket holds."""
         active = self._active.get(FaultKind.RATE_LIMIT_LOWERED) if self._active else None
         return RATE_BURST if active is None else active.rule.limit or RATE_BURST
 

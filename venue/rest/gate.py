@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from venue.engine.messages import AccessKey, AccessToken
+from venue.engine.messages import KnownKey, KnownToken
 from venue.rest.flood import AuthThrottle
 from venue.rest.venue_port import CredentialStore
 from venue.wire.codec import Refusal
@@ -38,7 +38,6 @@ _RETRY_AFTER: Final = RETRY_AFTER_HEADER.lower().encode()
 _CHALLENGE: Final = b"www-authenticate"
 CLOSE: Final = (b"connection", b"close")
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
-"""The metadata of RFC 9728, outside the versioned prefix."""
 
 
 class GateRefusal(Refusal):
@@ -48,7 +47,7 @@ class GateRefusal(Refusal):
 
 
 class Caller(msgspec.Struct, frozen=True):
-    facts: AccessKey | AccessToken
+    facts: KnownKey | KnownToken
     is_bearer: bool
     bucket: TokenBucket
 
@@ -106,7 +105,7 @@ class Gate:
             raise GateRefusal(Code.UNAUTHENTICATED, "no valid credential", [])
         return Caller(key, False, self._bucket(key.bucket_id, now_ns))
 
-    def _token(self, bearers: list[bytes], now_ns: int) -> AccessToken | None:
+    def _token(self, bearers: list[bytes], now_ns: int) -> KnownToken | None:
         scheme, _, raw = bearers[0].partition(b" ")
         raw = raw.strip(b" ")
         if len(bearers) != 1 or scheme.lower() != b"bearer" or not raw:

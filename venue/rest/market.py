@@ -27,7 +27,6 @@ _ROWS_IN_A_TURN: Final = 200
 """Rows without pages, or rungs of events, that are made at once: two or three milliseconds."""
 
 _EVENTS_AT_ONCE: Final = 16
-"""Looked up before their rungs are counted."""
 
 
 def list_markets(request: Request) -> bytes | Iterator[bytes]:
@@ -56,7 +55,6 @@ def list_markets(request: Request) -> bytes | Iterator[bytes]:
 def _with_more(
     shown: bytes, end: bytes, more: Iterator[tuple[msgspec.Struct, ...]]
 ) -> Iterator[bytes]:
-    """A body that ends with the first of its rows, continued to the last of them."""
     yield shown.removesuffix(end)
     for rows in more:
         yield b"," + codec.encode(rows)[1:-1]
@@ -139,7 +137,6 @@ def list_events(request: Request) -> bytes | Iterator[bytes]:
 
 
 def get_event(request: Request) -> bytes | Iterator[bytes]:
-    """GET /events/{event_ticker}: one event, or every event of a series by pages."""
     ticker = event_in_path(request.parameter)
     event = request.views.catalog.event(ticker)
     if event is not None:
@@ -186,7 +183,6 @@ def _with_more_events(
     limit: int,
     paging: Paging,
 ) -> Iterator[bytes]:
-    """A page that begins with these events, continued to its end."""
     yield codec.encode(model.EventsPage(first, "")).removesuffix(b'],"cursor":""}')
     left = limit - len(first)
     while place is not None and left:

@@ -36,7 +36,6 @@ RESOURCES: Final[tuple[type[msgspec.Struct], ...]] = (
     model.FillsPage,
     model.ErrorBody,
 )
-"""What the answers carry; the components are these and everything they hold."""
 
 _WITH_UNKNOWN: Final = (model.ShownOutcome, model.ShownSide, model.ShownTimeInForce)
 """Enums whose `unknown` is a value of the interface, not only of a tolerant reader."""

@@ -23,7 +23,6 @@ _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _OPEN_TO_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _PID_TEXT_MAX: Final = 32
 _UNFINISHED: Final = (".", ".new")
-"""Around the name of a file that is being written whole."""
 
 
 def make_directory(path: Path) -> None:
@@ -49,7 +48,6 @@ def sync_directory(path: Path) -> None:
 
 
 def unfinished_names(prefix: str, suffix: str) -> tuple[str, str]:
-    """Beginning and end of what a crash leaves of writing files of these names whole."""
     return _UNFINISHED[0] + prefix, suffix + _UNFINISHED[1]
 
 

@@ -8,19 +8,9 @@ from typing import Final
 
 import msgspec
 
+from venue.engine import messages as m
 from venue.engine.access import Access, AccessSnapshot
 from venue.engine.engine import Engine
-from venue.engine.messages import (
-    AccessCommand,
-    AddKey,
-    AddToken,
-    Answer,
-    Command,
-    Event,
-    FillBooked,
-    RevokeKey,
-    TradePrinted,
-)
 from venue.engine.snapshot import EngineSnapshot
 from venue.storage.log import CommandLog
 from venue.storage.record import LogRecord, StateFault
@@ -30,7 +20,7 @@ from venue.views.projector import Views, ViewsSnapshot
 PAYLOAD_VERSION: Final = 1
 """First byte of a snapshot's payload; raise it when a snapshot Struct changes its meaning."""
 
-_ACCESS_COMMANDS: Final = (AddKey, RevokeKey, AddToken)
+_ACCESS_COMMANDS: Final = (m.AddKey, m.RevokeKey, m.AddToken)
 
 
 class RecoveredVenue(msgspec.Struct, eq=False):
@@ -44,27 +34,25 @@ class RecoveredVenue(msgspec.Struct, eq=False):
     at_ns: int
     printed_ns: int = 0
 
-    def apply_command(
-        self, command: Command | AccessCommand, now_ns: int
-    ) -> tuple[Answer, list[Event]]:
+    def apply_command(self, command: m.Command | m.AccessCommand, now_ns: int) -> m.Applied:
         """Apply the next command of the log. The caller hands its events to the views."""
         self.sequence += 1
         self.at_ns = now_ns
         if isinstance(command, _ACCESS_COMMANDS):
             return self.access.apply_command(command, now_ns), []
         answer, events = self.engine.apply(command, now_ns)
-        if events and isinstance(events[0], TradePrinted):
+        if events and isinstance(events[0], m.TradePrinted):
             events = self._with_unique_print_instants(events)
         return answer, events
 
-    def _with_unique_print_instants(self, events: list[Event]) -> list[Event]:
+    def _with_unique_print_instants(self, events: list[m.Event]) -> list[m.Event]:
         """The events, each print with its fills at least a nanosecond after the one before:
         commands of one batch share an instant, which would hide the order of prints."""
-        stamped: list[Event] = []
+        stamped: list[m.Event] = []
         for event in events:
-            if isinstance(event, TradePrinted):
+            if isinstance(event, m.TradePrinted):
                 self.printed_ns = max(event.at_ns, self.printed_ns + 1)
-            if isinstance(event, TradePrinted | FillBooked) and event.at_ns != self.printed_ns:
+            if isinstance(event, m.TradePrinted | m.FillBooked) and event.at_ns != self.printed_ns:
                 event = msgspec.structs.replace(event, at_ns=self.printed_ns)
             stamped.append(event)
         return stamped
@@ -95,7 +83,7 @@ def open_directory(path: Path) -> OpenedState:
     # Stays open, and locked, for as long as the process lives.
     state = StateDir.open(path)
     exchange, log = recover(state), state.log()
-    return OpenedState(exchange, state.cursor_key, log, path, tuple(state.notices))
+    return OpenedState(exchange, state.keys.cursor_key, log, path, tuple(state.notices))
 
 
 class Compacted(msgspec.Struct, frozen=True):
@@ -183,7 +171,7 @@ def compact(path: Path) -> Compacted:
             return Compacted(before, 0, 0, None, _unique_notices(state))
         payload = snapshot_of(exchange)
         state_hash = exchange.engine.state_hash()
-        again = _restored_exchange(state.order_id_key, exchange.sequence, payload)
+        again = _restored_exchange(state.keys.order_id_key, exchange.sequence, payload)
         if snapshot_of(again) != payload or again.engine.state_hash() != state_hash:
             raise StateFault(
                 f"{path}: a snapshot of sequence {exchange.sequence} does not restore to the same "
@@ -205,7 +193,7 @@ def _newest_usable(state: StateDir) -> RecoveredVenue:
     """The newest snapshot that this program knows, or the state before the log's first command."""
     for sequence, payload in state.snapshots():
         try:
-            return _restored_exchange(state.order_id_key, sequence, payload)
+            return _restored_exchange(state.keys.order_id_key, sequence, payload)
         except _UnknownPayload as fault:
             state.notices.append(f"snapshot of sequence {sequence}: {fault}; passed over")
     first = state.first_sequence()
@@ -215,7 +203,7 @@ def _newest_usable(state: StateDir) -> RecoveredVenue:
             f"{state.path}: the log begins with sequence {first}, and no snapshot can be used "
             f"({reasons}); restore the directory from a copy, or use the program that wrote it"
         )
-    return fresh(state.order_id_key)
+    return fresh(state.keys.order_id_key)
 
 
 def _restored_exchange(order_id_key: bytes, sequence: int, payload: bytes) -> RecoveredVenue:

@@ -106,7 +106,7 @@ class StateDir:
     ) -> None:
         self._folder = folder
         self._lock = lock
-        self._keys = keys
+        self.keys = keys
         self._sealed_only = sealed_only
         self._segment_records = segment_records
         self._segment_bytes = segment_bytes
@@ -169,14 +169,6 @@ class StateDir:
     def path(self) -> Path:
         return self._folder.path
 
-    @property
-    def order_id_key(self) -> bytes:
-        return self._keys.order_id_key
-
-    @property
-    def cursor_key(self) -> bytes:
-        return self._keys.cursor_key
-
     def first_sequence(self) -> int:
         """The sequence of the oldest command still in the log, or of the one to come."""
         found = segments(self._folder)
@@ -205,7 +197,7 @@ class StateDir:
             if is_last and is_torn_creation(data):
                 expected = first
                 break
-            segment = open_segment(data, where, self._keys.state_id, first, is_last=is_last)
+            segment = open_segment(data, where, self.keys.state_id, first, is_last=is_last)
             for entry in segment.entries():
                 if entry.sequence > after_sequence:
                     yield entry
@@ -235,7 +227,7 @@ class StateDir:
         assert not self._sealed_only, "a server may be appending"
         log = CommandLog(
             self._folder,
-            self._keys.state_id,
+            self.keys.state_id,
             segment_records=self._segment_records,
             segment_bytes=self._segment_bytes,
         )
@@ -248,7 +240,7 @@ class StateDir:
         for name in reversed(self._folder.names(*SNAPSHOT_NAMES)):
             where = str(self._folder.path / name)
             try:
-                sequence, payload = unseal(self._folder.read(name), where, self._keys.state_id)
+                sequence, payload = unseal(self._folder.read(name), where, self.keys.state_id)
             except StateFault as fault:
                 self.notices.append(f"{fault}; passed over")
                 continue
@@ -261,7 +253,7 @@ class StateDir:
         """Write a snapshot that includes every command up to `sequence`, whole or not at all; what
         killed writers left is removed first. Raises StateFault."""
         self._remove(self._folder.names(*unfinished_names(*SNAPSHOT_NAMES)))
-        sealed = seal(self._keys.state_id, sequence, payload)
+        sealed = seal(self.keys.state_id, sequence, payload)
         self._folder.write_whole(snapshot_name(sequence), sealed)
 
     def prune(self) -> None:

@@ -6,13 +6,7 @@ import ipaddress
 from collections.abc import Callable
 from typing import Final
 
-from venue.engine.messages import (
-    Event,
-    ImpliedValuePublished,
-    LevelChanged,
-    MarketListed,
-    TradePrinted,
-)
+from venue.engine import messages as m
 from venue.stream.channel import Channel
 from venue.views.projector import Views
 from venue.wire import codec, frames
@@ -101,21 +95,21 @@ class Hub:
             if not self._companies[project_id]:
                 del self._companies[project_id]
 
-    def publish(self, events: list[Event], now_ns: int) -> None:
+    def publish(self, events: list[m.Event], now_ns: int) -> None:
         for event in events:
             match event:
-                case LevelChanged():
+                case m.LevelChanged():
                     self._changed(event.market_id)
-                case TradePrinted():
+                case m.TradePrinted():
                     if event.market_id in self._rungs:
                         for update in self._print_updates(event):
                             # The first update may have cut everybody off.
                             self._send(self._rungs.get(event.market_id, {}), update, now_ns)
-                case ImpliedValuePublished():
+                case m.ImpliedValuePublished():
                     if event.project_id in self._companies:
                         listening = self._companies[event.project_id]
                         self._send(listening, self._implied_value(event), now_ns)
-                case MarketListed():
+                case m.MarketListed():
                     # Somebody may have subscribed to the UUID before the market existed.
                     self._changed(event.market.market_id)
                 case _:
@@ -195,7 +189,9 @@ class Hub:
         if overflowing:
             self._cut(overflowing)
 
-    def _print_updates(self, event: TradePrinted) -> tuple[frames.TradeUpdate, frames.TickerUpdate]:
+    def _print_updates(
+        self, event: m.TradePrinted
+    ) -> tuple[frames.TradeUpdate, frames.TickerUpdate]:
         ticker, _ = self._views.catalog.market_tickers(event.market_id)
         return (
             frames.TradeUpdate(
@@ -211,7 +207,7 @@ class Hub:
             frames.TickerUpdate(ticker, event.market_id, event.at_ns, event.price, event.qty),
         )
 
-    def _implied_value(self, event: ImpliedValuePublished) -> frames.ImpliedValueUpdate:
+    def _implied_value(self, event: m.ImpliedValuePublished) -> frames.ImpliedValueUpdate:
         company = self._views.catalog.company(event.project_id)
         assert company is not None, "an implied value is of a listed company"
         return frames.ImpliedValueUpdate(

@@ -104,8 +104,6 @@ class EventFilter(msgspec.Struct, frozen=True):
 
 
 class Catalog(EventTaker):
-    """Every company, event and market there is or was; nothing is ever taken out."""
-
     def __init__(self) -> None:
         self._companies: dict[ProjectId, Company] = {}
         self._events: list[_EventView] = []
@@ -264,7 +262,6 @@ class Catalog(EventTaker):
         return None if event is None else _shown_event(event)
 
     def series_tickers(self) -> tuple[Ticker, ...]:
-        """Every series, in the order in which their first events were listed."""
         return tuple([events[0].listed.series_ticker for events in self._by_series.values()])
 
     def has_series(self, series_ticker: str) -> bool:

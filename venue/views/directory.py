@@ -82,7 +82,6 @@ class Directory:
     def list_market(
         self, market_id: MarketId, ticker: Ticker, project_id: ProjectId, at_ns: int
     ) -> None:
-        """A market has this ticker, for ever, and is active."""
         self._note_first(at_ns)
         rung = _HandledMarket(market_id, project_id, at_ns, MarketState.ACTIVE)
         self._rungs[ticker.upper()] = self._by_id[market_id] = rung
@@ -91,7 +90,6 @@ class Directory:
         self._by_id[market_id].state = state
 
     def archive(self, project_id: ProjectId) -> None:
-        """A company's symbol and the tickers of its markets no longer resolve."""
         self._archived[project_id] = None
 
     def resolve_ticker(self, handle: str, now_ns: int) -> MarketId | Unresolvable:

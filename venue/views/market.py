@@ -127,7 +127,6 @@ class MarketViews(EventTaker):
         self._tapes[event.market.market_id] = _Tape(event.at_ns)
 
     def ladders(self, market_id: MarketId) -> Ladders:
-        """The true book, also of a market that never traded."""
         tape = self._tapes[market_id]
         bids, asks = tape.bids, tape.asks
         return Ladders(
@@ -175,7 +174,6 @@ class MarketViews(EventTaker):
     def candles(
         self, market_id: MarketId, interval: CandleInterval, from_ns_: int, to_ns_: int
     ) -> model.CandleSeries:
-        """Candles that begin at or between two instants, oldest first."""
         window = self._tapes[market_id].candles.window(interval, from_ns_, to_ns_)
         ticker, _ = self._catalog.market_tickers(market_id)
         return model.CandleSeries(ticker, market_id, interval, window)

@@ -121,7 +121,6 @@ class OrderTable:
         return self.kept_order(self.kept(place))
 
     def kept(self, place: int) -> bytes:
-        """The order at a place as it is now, to be made a value of later."""
         return bytes(self._records[place * _SIZE : (place + 1) * _SIZE])
 
     def kept_order(self, kept: bytes) -> OrderState:

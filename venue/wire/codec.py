@@ -68,7 +68,6 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 def encode(value: object) -> bytes:
-    """JSON bytes of a resource, page, error body or frame; absent optional fields left out."""
     return _ENCODER.encode(value)
 
 

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from venue.conformance.api import buy, eventually, fresh_id, refusal_of, sell
+from venue.conformance.api import buy, fresh_id, refusal_of, sell
 from venue.conformance.bench import Bench
 from venue.conformance.judge import Json, holds, same
 from venue.conformance.registry import Needs, check
@@ -131,7 +131,7 @@ def check_writes_and_reads_of_an_order_carry_their_own_fields(bench: Bench) -> N
     same(order["client_order_id"], name)
     read = bench.anna.order_read(order["order_id"], status="open")
     same(bench.anna.get("/orders", ticker=market["ticker"])["orders"], [read])
-    snapshot = bench.anna.get(f"/markets/{market['ticker']}/snapshot")
+    snapshot = bench.anna.snapshot(market)
     same(snapshot["resting_orders"], [read])
     # What reads and amends may not carry is judged of every one of them.
     bench.anna.amended(order["order_id"], qty=9)
@@ -171,9 +171,7 @@ def check_orders_match_at_the_resting_price(bench: Bench) -> None:
     bench.anna.placed(**buy(market, "yes", 40, 10))
     before = bench.bruno.balance()["total_cents"]
     bench.bruno.placed(**buy(market, "no", 75, 4))
-    rows = eventually(
-        lambda: bench.bruno.get("/portfolio/fills")["fills"], lambda rows: len(rows) == 1
-    )
+    rows = bench.bruno.rows("/portfolio/fills", "fills", 1)
     same((rows[0]["outcome_price"], rows[0]["trade_price"]), (60, 40))
     # 4 x 60 cents and a fee of 0.0175 x 4 x 0.6 x 0.4 dollars, rounded up to 2 cents.
     same(before - bench.bruno.balance()["total_cents"], 4 * 60 + 2)
@@ -238,7 +236,7 @@ def check_orders_of_one_caller_never_trade_with_each_other(bench: Bench) -> None
     same((incoming["status"], incoming["filled_qty"]), ("canceled", 0))
     read = bench.anna.order_read(resting["order_id"], remaining_qty=6)
     same((read["status"], read["filled_qty"]), ("open", 0))
-    holds("last_trade" not in bench.anna.get(f"/markets/{market['ticker']}/snapshot"), "a print")
+    holds("last_trade" not in bench.anna.snapshot(market), "a print")
     same(bench.anna.holdings(market["ticker"]), {})
     bigger = bench.anna.placed(**buy(market, "no", 60, 9))
     same((bigger["status"], bigger["remaining_qty"]), ("open", 3))

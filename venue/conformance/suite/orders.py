@@ -1,6 +1,6 @@
 """Checks of what one does with an order once it is there: read, list, amend, cancel."""
 
-from venue.conformance.api import buy, eventually, refusal_of, sell
+from venue.conformance.api import buy, refusal_of, sell
 from venue.conformance.bench import Bench
 from venue.conformance.judge import CODES, holds, same
 from venue.conformance.registry import Needs, check
@@ -54,7 +54,7 @@ def check_the_order_list_filters_by_market(bench: Bench) -> None:
     order = bench.anna.placed(**buy(first, price=1, qty=1))
     bench.anna.placed(**buy(second, price=1, qty=1))
     bench.bruno.placed(**buy(first, price=1, qty=1))
-    eventually(lambda: bench.anna.get("/orders")["orders"], lambda rows: len(rows) == 2)
+    bench.anna.rows("/orders", "orders", 2)
     for handle in (first["ticker"], first["ticker"].lower(), first["market_id"]):
         rows = bench.anna.get("/orders", ticker=handle)["orders"]
         same([row["order_id"] for row in rows], [order["order_id"]], handle)
@@ -77,10 +77,7 @@ def check_the_order_list_filters_by_event(bench: Bench) -> None:
     for market in [*markets, bench.market()]:
         bench.anna.placed(**buy(market, price=1, qty=1))
     event = markets[0]["event_ticker"]
-    rows = eventually(
-        lambda: bench.anna.get("/orders", event_ticker=event.lower())["orders"],
-        lambda rows: len(rows) == 2,
-    )
+    rows = bench.anna.rows("/orders", "orders", 2, event_ticker=event.lower())
     same({row["ticker"] for row in rows}, {market["ticker"] for market in markets})
     both = bench.anna.refusal("/orders", event_ticker=event, ticker=markets[0]["ticker"])
     same(both, "conflicting_identifiers")
@@ -335,10 +332,7 @@ def check_fills_say_who_traded_what_at_which_price_and_fee(bench: Bench) -> None
     _traded_elsewhere(bench)
     bench.anna.placed(**buy(market, "yes", 40, 10))
     orders = [bench.bruno.placed(**buy(market, "no", 65, qty)) for qty in (4, 1)]
-    rows = eventually(
-        lambda: bench.bruno.get("/portfolio/fills", ticker=market["ticker"])["fills"],
-        lambda rows: len(rows) == 2,
-    )
+    rows = bench.bruno.rows("/portfolio/fills", "fills", 2, ticker=market["ticker"])
     same([row["qty"] for row in rows], [1, 4], "newest first")
     fields = ["outcome_price", "trade_price", "order_id", "liquidity", "outcome", "side"]
     wanted = [60, 40, orders[0]["order_id"], "taker", "no", "buy"]

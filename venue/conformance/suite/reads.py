@@ -159,7 +159,7 @@ def check_the_book_is_canonical_best_first_and_added_up_per_price(bench: Bench) 
     same(book["bids"], [{"price": 31, "size": 2}, {"price": 30, "size": 11}])
     asks = [{"price": 40, "size": 5}, {"price": 42, "size": 3}, {"price": 45, "size": 1}]
     same(book["asks"], asks)
-    snapshot = bench.clara.get(f"/markets/{market['ticker']}/snapshot")["orderbook"]
+    snapshot = bench.clara.snapshot(market)["orderbook"]
     same((snapshot["bids"], snapshot["asks"]), (book["bids"], book["asks"]))
 
 
@@ -196,7 +196,7 @@ def check_a_market_that_never_traded_hides_its_resting_orders(bench: Bench) -> N
     book = bench.anna.get(f"/markets/{market['ticker']}/orderbook")
     holds(ZERO_INSTANT.fullmatch(book["as_of"]), book["as_of"])
     same((book["bids"], book["asks"]), ([], []))
-    same(bench.anna.get(f"/markets/{market['ticker']}/snapshot")["orderbook"], book)
+    same(bench.anna.snapshot(market)["orderbook"], book)
 
 
 @check()
@@ -206,7 +206,7 @@ def check_a_market_that_never_traded_has_no_last_price(bench: Bench) -> None:
     Snapshot | last_trade: absent if never traded, not zero-valued.
     GET /markets/{market_id}/snapshot | A new market: well-formed, empty arrays, no last_trade.
     """
-    snapshot = bench.anna.get(f"/markets/{bench.market()['ticker']}/snapshot")
+    snapshot = bench.anna.snapshot(bench.market())
     for part in (snapshot["market"], snapshot["stats"]):
         holds("last_price" not in part, f"{part!r}")
     holds("last_trade" not in snapshot, "last_trade of a market without trades")
@@ -236,7 +236,7 @@ def check_a_market_reads_the_same_in_lists_events_and_its_snapshot(bench: Bench)
     """Market | open_interest and last_price always equal those of the stats."""
     market = bench.market()
     _trade(bench, market, 30, 2)
-    stats = bench.anna.get(f"/markets/{market['ticker']}/snapshot")["stats"]
+    stats = bench.anna.snapshot(market)["stats"]
     wanted = (stats["open_interest"], stats["last_price"])
     same(wanted, (2, 30), "of the stats")
 
@@ -305,7 +305,7 @@ def check_the_volume_is_the_notional_of_a_lifetime(bench: Bench) -> None:
     market = bench.market()
     for price, qty in ((40, 3), (44, 5), (99, 1)):
         _trade(bench, market, price, qty)
-    stats = bench.anna.get(f"/markets/{market['ticker']}/snapshot")["stats"]
+    stats = bench.anna.snapshot(market)["stats"]
     same(stats["volume_usd"], f"{(40 * 3 + 44 * 5 + 99) / 100:.2f}")
 
 
@@ -316,7 +316,7 @@ def check_volume_only_grows_and_has_no_24_hour_figure(bench: Bench) -> None:
     seen = []
     for price in (40, 45, 35):
         _trade(bench, market, price)
-        stats = bench.anna.get(f"/markets/{market['ticker']}/snapshot")["stats"]
+        stats = bench.anna.snapshot(market)["stats"]
         seen.append(float(stats["volume_usd"]))
     same(seen, sorted(set(seen)), "volume after each of three trades")
 
@@ -366,7 +366,7 @@ def check_candles_of_every_interval_tell_the_tape(bench: Bench) -> None:
     market = bench.market()
     for price, qty in ((40, 3), (44, 5), (38, 1), (41, 2)):
         _trade(bench, market, price, qty)
-    last = bench.anna.get(f"/markets/{market['ticker']}/snapshot")["last_trade"]["created_at"]
+    last = bench.anna.snapshot(market)["last_trade"]["created_at"]
     for interval, length_s in _INTERVALS_S.items():
         series = bench.anna.get(f"/markets/{market['ticker']}/candles", interval=interval)
         same(series["interval"], interval)
@@ -435,11 +435,9 @@ def check_a_snapshot_lists_every_resting_order(bench: Bench) -> None:
     """Snapshot | resting_orders: all of the resting group, beyond a page too."""
     market = bench.market()
     ids = {bench.anna.placed(**buy(market, "yes", 1, 1))["order_id"] for _ in range(105)}
-    snapshot = eventually(
-        lambda: bench.anna.get(f"/markets/{market['ticker']}/snapshot"),
-        lambda body: len(body["resting_orders"]) >= len(ids),
-    )
-    same({row["order_id"] for row in snapshot["resting_orders"]}, ids, "resting orders")
+    path = f"/markets/{market['ticker']}/snapshot"
+    resting = bench.anna.rows(path, "resting_orders", len(ids))
+    same({row["order_id"] for row in resting}, ids, "resting orders")
 
 
 @check()
@@ -450,7 +448,7 @@ def check_a_sale_that_rests_commits_its_shares_in_the_snapshot(bench: Bench) -> 
     bench.anna.placed(**sell(market, "yes", 90, 3))
 
     def shown() -> tuple[list[int], int]:
-        body = bench.anna.get(f"/markets/{market['ticker']}/snapshot")
+        body = bench.anna.snapshot(market)
         committed = [row["remaining_qty"] for row in body["resting_orders"]]
         return committed, body["positions"][0]["qty"]
 

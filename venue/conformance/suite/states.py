@@ -168,7 +168,7 @@ def check_reads_go_on_while_the_venue_is_halted(bench: Bench) -> None:
     with bench.venue_state("halted"):
         for path in ("/markets", "/orders", "/portfolio/balance"):
             anna.get(path)
-        anna.get(f"/markets/{market['ticker']}/snapshot")
+        anna.snapshot(market)
 
 
 @check()
