@@ -8,9 +8,9 @@ import logging
 import resource
 import socket
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 import structlog
 import uvicorn
@@ -20,15 +20,10 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
-from venue.stream.socket import ABORT_EXTENSION
+from venue.stream.socket import ABORT_EXTENSION, Application, Message, Receive, Send
 from venue.wire import codec
 from venue.wire.errors import CODES, Code
 from venue.wire.model import ErrorBody
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 ACCEPT_BACKLOG: Final = 1_024
 KEEP_ALIVE_TIMEOUT_S: Final = 15

@@ -130,7 +130,7 @@ def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> 
 
 def _crowd(plan: "CrowdPlan", is_new: bool) -> Crowd:
     from venue.crowd.run import run_crowd
-    from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
+    from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost
 
     async def crowd(venue: VenueServer) -> None:
         not_taken = (EngineOverloaded, EngineUnavailable, ReplyLost)

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from venue.admin.listener import control_address
 from venue.credentials import has_keys, keys_place
 from venue.engine.messages import AccessCommand, Command
 from venue.listen import listen, make_server
-from venue.rest.app import make_app
+from venue.rest.app import Application, Message, Receive, Send, make_app
 from venue.server import VenueServer
 from venue.storage.log import CommandLog
 from venue.storage.recovery import OpenedState
@@ -35,9 +35,6 @@ COMPACTION_CHECK_S: Final = 1.0
 
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 Crowd = Callable[[VenueServer], Awaitable[None]]
 
 
@@ -218,7 +215,7 @@ async def _traded(crowd: Crowd, venue: VenueServer) -> None:
     venue.has_crowd = False
 
 
-def _both(venue: VenueServer) -> Callable[[Message, Receive, Send], Awaitable[None]]:
+def _both(venue: VenueServer) -> Application:
     rest, stream = make_app(venue, venue.metrics.request), make_stream(venue.hub, venue.now_ns)
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:

@@ -20,8 +20,8 @@ from venue.engine import messages as m
 from venue.engine.access import Access
 from venue.engine.snapshot import digest
 from venue.metrics import Readings, VenueMetrics
-from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.rest.faults import Faults
+from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.storage.log import CommandLog, LogBroken, LogFull
 from venue.storage.recovery import OpenedState, RecoveredVenue, open_in_memory, rehearsal_copy
 from venue.stream.hub import Hub
@@ -101,7 +101,7 @@ class VenueServer:
                 queue_commands=lambda: self.queue,
                 sequence=lambda: self.sequence,
                 projection_lag_seconds=self._projection_lag_s,
-                subscribers=lambda: self.subscribers,
+                subscribers=lambda: self.hub.subscribers,
                 readers_cut=lambda: self.hub.readers_cut,
                 connections_open=lambda: self.connections_open(),
                 log_writable=lambda: self.writable if self.durable else None,
@@ -173,10 +173,7 @@ class VenueServer:
             if self._writer is not None and self._log is not None:
                 self._writer.shutdown(wait=True)
                 self._log.close()
-            # A batch that was being written may be on disk; what waits behind it is not.
-            _fail(self._batch, ReplyLost)
-            _fail(self._line, EngineUnavailable)
-            self._line.clear()
+            self._fail_all()
 
     def figures(self) -> dict[str, object]:
         return {
@@ -187,7 +184,7 @@ class VenueServer:
             "writable": self.writable,
             "queue": self.queue,
             "projection_lag_ms": self._projector.lag_ns // NS_PER_MS,
-            "subscribers": self.subscribers,
+            "subscribers": self.hub.subscribers,
         }
 
     def set_projection_lag_ms(self, lag_ms: int) -> None:
@@ -218,10 +215,6 @@ class VenueServer:
     @property
     def queue(self) -> int:
         return len(self._line)
-
-    @property
-    def subscribers(self) -> int:
-        return self.hub.subscribers
 
     def drain(self) -> None:
         """Say from now on that no new callers should come; the ones there are served on."""
@@ -303,6 +296,10 @@ class VenueServer:
     def _break(self, fault: LogBroken) -> None:
         self._log_broken = True
         self._note_log_fault(f"the command log is broken, restart the venue: {fault}")
+        self._fail_all()
+
+    def _fail_all(self) -> None:
+        # A batch that was being written may be on disk; what waits behind it is not.
         _fail(self._batch, ReplyLost)
         _fail(self._line, EngineUnavailable)
         self._line.clear()

@@ -21,18 +21,9 @@ from venue.admin.handlers import (
     Recent,
 )
 from venue.admin.listener import is_loopback
-from venue.rest.app import (
-    Application,
-    ClientGone,
-    EngineOverloaded,
-    EngineUnavailable,
-    Message,
-    Receive,
-    ReplyLost,
-    Send,
-    read_body,
-)
+from venue.rest.app import Application, ClientGone, Message, Receive, Send, read_body
 from venue.rest.params import percent_decoded
+from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.wire.codec import Refusal, encode
 from venue.wire.errors import Code
 

@@ -190,9 +190,6 @@ def _quoted(name: str) -> str:
         end(EXIT_OPTIONS, f"{name!a}: accepted is a name in UTF-8")
 
 
-# --- a new key or token -------------------------------------------------------------------------
-
-
 def _create(target: AdminTarget, path: str, body: Body, raw_field: str, out: Path | None) -> None:
     """Ask for a credential, and put the raw one into the file `out`, if that is given."""
     from venue.storage.folder import sync_directory
@@ -245,8 +242,6 @@ def _new_file(path: Path) -> Iterator[int]:
             path.unlink()
 
 
-# --- the venue ----------------------------------------------------------------------------------
-
 _group("company", "Companies whose valuations are traded.", "list")
 _group("event", "Quarterly events of a series.", "status OSIER-VAL-26Q4 closed")
 _group("market", "Rungs and binary markets of an event.", "halt OSIER-VAL-26Q4-2.5B")
@@ -280,9 +275,6 @@ def _lag_set(lag_ms: Annotated[int, arg("Milliseconds.", metavar="MS")]) -> None
     """Set the latency of reads and the channel behind the engine."""
 
 
-# --- faults -------------------------------------------------------------------------------------
-
-
 @_command("fault list", "", "GET", "faults")
 def _fault_list() -> None:
     """List the faults in force."""
@@ -313,8 +305,6 @@ def _fault_clear(
     """Take one fault, or all of them, out of force."""
     return "faults" if kind is None else f"faults/{_quoted(kind)}"
 
-
-# --- companies, events, markets -----------------------------------------------------------------
 
 Company = Annotated[str, arg("UUID or symbol.")]
 Market = Annotated[str, arg("Ticker or UUID.")]
@@ -440,8 +430,6 @@ def _market_resume(market: Market) -> None:
 def _market_resolve(market: Market, winner: Annotated[str, arg("yes or no.")]) -> None:
     """Pay 100 cents to every share of the winner, for ever."""
 
-
-# --- account holders, keys, tokens --------------------------------------------------------------
 
 User = Annotated[str, arg("The account holder.")]
 Cents = Annotated[int, arg("Whole cents.")]

@@ -61,8 +61,6 @@ class Bench:
         self._scratch: Json = {"left": 0}
         self._listed = False
 
-    # --- one check's own ------------------------------------------------------------------------
-
     @property
     def anna(self) -> Caller:
         return self._person("anna", 0)
@@ -125,6 +123,11 @@ class Bench:
         maker = self.anna.placed(**buy(market, "yes", price, of or qty))
         return maker, self.bruno.placed(**buy(market, "no", mirror(price), qty))
 
+    def resting(self, outcome: str = "yes", price: int = 40, qty: int = 10) -> tuple[Json, Json]:
+        """A fresh market, and the order of anna's that rests there."""
+        market = self.market()
+        return market, self.anna.placed(**buy(market, outcome, price, qty))
+
     def followed_market(self) -> tuple[Json, Listener]:
         market, listener = self.market(), self.listener()
         listener.accepted(by_id(market))
@@ -142,8 +145,6 @@ class Bench:
         made.is_lent = self.operator is None
         self._callers.append(made)
         return made
-
-    # --- the operator's acts --------------------------------------------------------------------
 
     def act(self, method: str, path: str, body: Any = None) -> Json:
         """An act of the operator that must be carried out."""
@@ -260,8 +261,6 @@ class Bench:
         finally:
             self.act("DELETE", "/faults")
 
-    # --- markets ---------------------------------------------------------------------------------
-
     @functools.cached_property
     def reader(self) -> Caller:
         """A key of its own that only looks, for the whole run."""
@@ -299,8 +298,6 @@ class Bench:
         if not active:
             raise Unjudged("the venue lists no active market")
         return active[0]
-
-    # --- the channel's directory -----------------------------------------------------------------
 
     @functools.cached_property
     def handles(self) -> Json:

@@ -86,8 +86,6 @@ class Engine:
             case _:
                 return self._listings.apply_command(command, now_ns)
 
-    # --- a new order --------------------------------------------------------------------------
-
     def _place(self, command: m.PlaceOrder, now_ns: int) -> m.Applied:
         request = command.order
         account = self._ledger.accounts.get(command.user_id)
@@ -133,8 +131,6 @@ class Engine:
             return admission.cash(needed, account.available) or request.qty
         free = self._ledger.free_shares(account, market.shares, request.outcome)
         return admission.shares(request.qty, free) or request.qty
-
-    # --- amend and cancel ---------------------------------------------------------------------
 
     def _amend(self, command: m.AmendOrder, now_ns: int) -> m.Applied:
         amend = command.amend
@@ -208,8 +204,6 @@ class Engine:
         order = self._orders.get(order_id)
         return order if order is not None and order.account.user_id == user_id else None
 
-    # --- the operator's -----------------------------------------------------------------------
-
     def _resolve(self, command: m.ResolveMarket, now_ns: int) -> m.Applied:
         market = self._listings.markets.get(command.market_id)
         if market is None:
@@ -261,8 +255,6 @@ class Engine:
         events: list[m.Event] = []
         self._ledger.tell(events, now_ns)
         return m.Accepted(), events
-
-    # --- state and queries --------------------------------------------------------------------
 
     @property
     def venue_state(self) -> VenueState:

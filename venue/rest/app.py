@@ -27,10 +27,16 @@ from venue.rest.gate import (
 )
 from venue.rest.params import percent_decoded
 from venue.rest.turns import FairTurns, ResponseSlots
-from venue.rest.venue_port import INTERNAL_ERROR_TEXT, ConnectionCut, Request, Response, VenuePort
-from venue.rest.venue_port import EngineOverloaded as EngineOverloaded
-from venue.rest.venue_port import EngineUnavailable as EngineUnavailable
-from venue.rest.venue_port import ReplyLost as ReplyLost
+from venue.rest.venue_port import (
+    INTERNAL_ERROR_TEXT,
+    ConnectionCut,
+    EngineOverloaded,
+    EngineUnavailable,
+    ReplyLost,
+    Request,
+    Response,
+    VenuePort,
+)
 from venue.views.cursor import Cursors
 from venue.wire import codec, routes
 from venue.wire.codec import Refusal

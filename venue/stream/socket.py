@@ -38,13 +38,12 @@ _FRAMES_IN_A_TURN: Final = 4
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
 Take = Callable[[Connection, bytes, asyncio.Event], Awaitable[None]]
 """Acts on a message of the client. The event is to be set once the answer has been sent."""
 
 
-def make_stream(
-    hub: Hub, now_ns: Callable[[], int]
-) -> Callable[[Message, Receive, Send], Awaitable[None]]:
+def make_stream(hub: Hub, now_ns: Callable[[], int]) -> Application:
     reading_long, shaking = asyncio.Lock(), asyncio.Lock()
 
     def act(connection: Connection, data: bytes, idle: asyncio.Event) -> None:

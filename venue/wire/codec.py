@@ -62,8 +62,6 @@ def why(fault: BaseException) -> str:
     return "nested too deep" if isinstance(fault, RecursionError) else str(fault)
 
 
-# --- sending -------------------------------------------------------------------------------------
-
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -95,9 +93,6 @@ def encode_amend(amend: Amend) -> RequestBody:
     if amend.qty is not None:
         body["qty"] = amend.qty
     return RequestBody(_ENCODER.encode(body))
-
-
-# --- receiving what a caller sent ----------------------------------------------------------------
 
 
 def refuse_constant(text: str) -> object:
@@ -306,9 +301,6 @@ def parse_amend(body: bytes) -> Amend:
     return Amend(price, qty)
 
 
-# --- receiving client frames ---------------------------------------------------------------------
-
-
 def parse_subscribe(data: bytes) -> tuple[frames.Target, ...]:
     """The targets of a subscribe frame, in order, duplicates kept. Raises FrameRefusal:
     invalid_frame when it does not parse (exactly one known key per target), too_many_targets above
@@ -373,8 +365,6 @@ def _only_key(keys: dict[str, object], handle: str, uuid: str) -> tuple[str, str
         raise ValueError(f"{key}: a string is wanted")
     return key, text
 
-
-# --- receiving what the venue sent ---------------------------------------------------------------
 
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
 _LONG_DIGITS: Final = re.compile(rb"[0-9]{19}")

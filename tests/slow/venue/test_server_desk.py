@@ -30,7 +30,7 @@ from venue.engine.messages import (
     UserAdded,
 )
 from venue.engine.snapshot import EngineSnapshot, digest
-from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
+from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, VenueServer
 from venue.storage.log import CommandLog, LogBroken, LogFull
 from venue.storage.recovery import OpenedState, fresh

@@ -79,8 +79,7 @@ def check_the_fees_of_several_fills_are_one_ceiled_sum(bench: Bench) -> None:
     """Market | Ceiled once per order: each fill brings it to the ceiled sum.
     Order | A remainder reserves the possible growth of the ceiled sum.
     """
-    market = bench.market()
-    order = bench.anna.placed(**buy(market, "yes", 50, 40))
+    market, order = bench.resting("yes", 50, 40)
     exact = exact_fee("0.0100", 50, 1)
     worst = exact_fee("0.0175", 50, 1)
     for filled in range(1, 9):
@@ -172,8 +171,7 @@ def check_a_fok_budget_beyond_the_book_trades_nothing(bench: Bench) -> None:
     """POST /orders | fok: rejected 422 budget_not_fillable, nothing traded.
     Errors | 422 budget_not_fillable.
     """
-    market = bench.market()
-    bench.anna.placed(**buy(market, "yes", 40, 5))
+    market, _ = bench.resting("yes", 40, 5)
     before = bench.bruno.balance()
     same(bench.bruno.refused(**_budget(market, 70, 1000, "fok")), "budget_not_fillable")
     same(bench.bruno.balance(), before)
@@ -196,8 +194,7 @@ def check_a_budget_that_meets_nothing_is_refused(bench: Bench) -> None:
 @check(readings="S35")
 def check_a_budget_below_one_share_is_not_fillable(bench: Bench) -> None:
     """POST /orders | A budget below one share: 422 budget_not_fillable."""
-    market = bench.market()
-    bench.anna.placed(**buy(market, "yes", 40, 5))
+    market, _ = bench.resting("yes", 40, 5)
     for time_in_force in ("ioc", "fok"):
         found = bench.bruno.refused(**_budget(market, 70, 60, time_in_force))
         same(found, "budget_not_fillable", time_in_force)
@@ -206,8 +203,7 @@ def check_a_budget_below_one_share_is_not_fillable(bench: Bench) -> None:
 @check(readings="S44")
 def check_a_budget_ends_at_an_own_order(bench: Bench) -> None:
     """POST /orders | A budget stops before an own resting order."""
-    market = bench.market()
-    bench.anna.placed(**buy(market, "yes", 41, 2))
+    market, _ = bench.resting("yes", 41, 2)
     own = bench.bruno.placed(**buy(market, "yes", 40, 5))
     bench.anna.placed(**buy(market, "yes", 39, 9))
     same(bench.bruno.refused(**_budget(market, 70, 500, "fok")), "budget_not_fillable")
@@ -277,8 +273,7 @@ def check_cash_and_open_interest_account_for_every_cent(bench: Bench) -> None:
 @check()
 def check_a_price_improvement_is_given_back(bench: Bench) -> None:
     """POST /orders | A fill below the limit costs its own price; the excess reserve is freed."""
-    market = bench.market()
-    bench.anna.placed(**buy(market, "yes", 40, 10))
+    market, _ = bench.resting("yes", 40, 10)
     order = bench.bruno.placed(**buy(market, "no", 90, 12))
     same((order["filled_qty"], order["remaining_qty"]), (10, 2))
     read = bench.bruno.order_read(order["order_id"], filled_qty=10)

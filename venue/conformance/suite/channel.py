@@ -32,8 +32,7 @@ def check_a_subscribe_is_acknowledged_and_followed_by_the_book(bench: Bench) -> 
     Target types | prediction-orderbook carries full YES and NO bid ladders.
     Handle rules | Units: integer cents, whole shares, ts in Unix nanoseconds.
     """
-    market = bench.market()
-    order = bench.anna.placed(**buy(market, "yes", 30, 7))
+    market, order = bench.resting("yes", 30, 7)
     bench.anna.placed(**buy(market, "no", 60, 5))
     bench.anna.order_read(order["order_id"], status="open")
     bench.wait(bench.settle_s)

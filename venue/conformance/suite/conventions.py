@@ -66,8 +66,7 @@ def check_prices_of_1_and_99_are_accepted(bench: Bench) -> None:
 @check()
 def check_an_order_id_is_a_text_of_decimal_digits(bench: Bench) -> None:
     """Global conventions | order_id is a string of 1 to 20 decimal digits."""
-    market = bench.market()
-    order = bench.anna.placed(**buy(market, price=1, qty=1))
+    _, order = bench.resting(price=1, qty=1)
     read = bench.anna.order_read(order["order_id"], status="open")
     same(read["order_id"], order["order_id"])
 

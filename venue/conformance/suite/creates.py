@@ -142,8 +142,7 @@ def check_created_at_of_a_read_stays_and_updated_at_moves(bench: Bench) -> None:
     """Order | created_at: on a read, when the engine sequenced the order.
     Order | created_at of a create or amend response: the gateway's submit instant.
     """
-    market = bench.market()
-    order = bench.anna.placed(**buy(market))
+    _, order = bench.resting()
     read = bench.anna.order_read(order["order_id"], status="open")
     holds(order["created_at"] <= read["created_at"], "sequenced before it was submitted")
     amended = bench.anna.amended(order["order_id"], qty=5)
@@ -167,8 +166,7 @@ def check_orders_match_at_the_resting_price(bench: Bench) -> None:
     """POST /orders | Fills are at resting prices, maybe better than the limit.
     Fill | outcome_price: the caller's; trade_price: the tape's, in YES cents.
     """
-    market = bench.market()
-    bench.anna.placed(**buy(market, "yes", 40, 10))
+    market, _ = bench.resting("yes", 40, 10)
     before = bench.bruno.balance()["total_cents"]
     bench.bruno.placed(**buy(market, "no", 75, 4))
     rows = bench.bruno.rows("/portfolio/fills", "fills", 1)
@@ -208,8 +206,7 @@ def check_ioc_and_fok_without_a_match_end_canceled(bench: Bench) -> None:
 @check()
 def check_a_fok_trades_all_or_nothing(bench: Bench) -> None:
     """POST /orders | time_in_force fok: all of it or nothing."""
-    market = bench.market()
-    bench.anna.placed(**buy(market, "yes", 40, 5))
+    market, _ = bench.resting("yes", 40, 5)
     fok = bench.bruno.placed(**buy(market, "no", 60, 6, time_in_force="fok"))
     same((fok["status"], fok["filled_qty"]), ("canceled", 0))
     fok = bench.bruno.placed(**buy(market, "no", 60, 5, time_in_force="fok"))
@@ -219,8 +216,7 @@ def check_a_fok_trades_all_or_nothing(bench: Bench) -> None:
 @check(readings="S18")
 def check_a_partly_filled_ioc_is_canceled(bench: Bench) -> None:
     """Order status | ioc traded in part: canceled, filled_qty above 0."""
-    market = bench.market()
-    bench.anna.placed(**buy(market, "yes", 40, 5))
+    market, _ = bench.resting("yes", 40, 5)
     ioc = bench.bruno.placed(**buy(market, "no", 60, 6, time_in_force="ioc"))
     same((ioc["status"], ioc["filled_qty"]), ("canceled", 5))
 
@@ -230,8 +226,7 @@ def check_orders_of_one_caller_never_trade_with_each_other(bench: Bench) -> None
     """Order status | Self-trade prevention: both shrink by the overlap; no fill, no print.
     Order status | An order consumed by self-trade prevention: canceled.
     """
-    market = bench.market()
-    resting = bench.anna.placed(**buy(market, "yes", 40, 10))
+    market, resting = bench.resting("yes", 40, 10)
     incoming = bench.anna.placed(**buy(market, "no", 60, 4))
     same((incoming["status"], incoming["filled_qty"]), ("canceled", 0))
     read = bench.anna.order_read(resting["order_id"], remaining_qty=6)
@@ -261,8 +256,7 @@ def check_self_trade_prevention_works_in_price_time_order(bench: Bench) -> None:
 @check(readings="S19")
 def check_a_fok_that_meets_an_own_order_changes_nothing(bench: Bench) -> None:
     """Order status | A fok that meets an own order: canceled, reduces neither."""
-    market = bench.market()
-    own = bench.anna.placed(**buy(market, "yes", 40, 3))
+    market, own = bench.resting("yes", 40, 3)
     bench.clara.placed(**buy(market, "yes", 39, 9))
     fok = bench.anna.placed(**buy(market, "no", 61, 5, time_in_force="fok"))
     same((fok["status"], fok["filled_qty"]), ("canceled", 0))

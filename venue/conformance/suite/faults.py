@@ -9,8 +9,7 @@ from venue.conformance.registry import check
 @check()
 def check_an_unavailable_engine_sequenced_nothing(bench: Bench) -> None:
     """Errors | 503 engine_unavailable: not submitted, nothing sequenced, safe to retry."""
-    market = bench.market()
-    order = bench.anna.placed(**buy(market, price=30, qty=2))
+    market, order = bench.resting(price=30, qty=2)
     body = {**buy(market), "client_order_id": fresh_id()}
     with bench.fault("engine_unavailable", count=3):
         same(bench.anna.refused(**body), "engine_unavailable", "create")

@@ -142,8 +142,7 @@ def check_price_and_sizes_of_an_order_are_its_own_outcomes(bench: Bench) -> None
     Order | qty: original size in shares; remaining_qty and filled_qty split it.
     Order | A read has the create's status, side, outcome, time_in_force.
     """
-    market = bench.market()
-    order = bench.anna.placed(**buy(market, "no", 65, 9))
+    market, order = bench.resting("no", 65, 9)
     bench.bruno.placed(**buy(market, "yes", 35, 4))
     read = bench.anna.order_read(order["order_id"], filled_qty=4)
     fields = ("outcome", "side", "price", "qty", "remaining_qty", "status", "time_in_force")
@@ -187,8 +186,7 @@ def check_an_amend_to_a_crossing_price_says_what_matching_did(bench: Bench) -> N
     """PUT /orders/{order_id} | Matching precedes an amend's response: the engine's
     filled_qty, remaining_qty, status.
     """
-    market = bench.market()
-    bench.anna.placed(**buy(market, "yes", 40, 4))
+    market, _ = bench.resting("yes", 40, 4)
     for qty, price, wanted in ((3, 60, ("filled", 3, 0)), (2, 65, ("partially_filled", 1, 1))):
         order = bench.bruno.placed(**buy(market, "no", 50, qty))
         amended = bench.bruno.amended(order["order_id"], price=price)
@@ -208,8 +206,7 @@ def check_a_place_is_kept_unless_the_price_changes_or_the_size_rises(bench: Benc
         ([{"price": 39}, {"price": 40}], False),
         ([{"qty": 3}, {"qty": 5}], False),
     ):
-        market = bench.market()
-        first = bench.anna.placed(**buy(market, "yes", 40, 5))
+        market, first = bench.resting("yes", 40, 5)
         second = bench.clara.placed(**buy(market, "yes", 40, 5))
         for change in changes:
             bench.anna.amended(first["order_id"], **change)
@@ -252,8 +249,7 @@ def check_a_second_cancel_removes_nothing(bench: Bench) -> None:
 @check()
 def check_filled_qty_of_a_cancel_is_a_floor(bench: Bench) -> None:
     """DELETE /orders/{order_id} | order.filled_qty: from the projection, a floor."""
-    market = bench.market()
-    order = bench.anna.placed(**buy(market, "yes", 40, 10))
+    market, order = bench.resting("yes", 40, 10)
     bench.anna.order_read(order["order_id"], status="open")
     bench.bruno.balance()
     with bench.projection(300):

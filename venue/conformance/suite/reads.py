@@ -190,8 +190,7 @@ def check_a_market_that_never_traded_reports_the_zero_instant(bench: Bench) -> N
 @check(readings="S28")
 def check_a_market_that_never_traded_hides_its_resting_orders(bench: Bench) -> None:
     """Orderbook | Zero instant and empty sides even while orders rest."""
-    market = bench.market()
-    order = bench.anna.placed(**buy(market, price=5, qty=1))
+    market, order = bench.resting(price=5, qty=1)
     bench.anna.order_read(order["order_id"], status="open")
     book = bench.anna.get(f"/markets/{market['ticker']}/orderbook")
     holds(ZERO_INSTANT.fullmatch(book["as_of"]), book["as_of"])

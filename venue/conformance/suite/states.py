@@ -20,8 +20,7 @@ def check_a_halted_market_rejects_orders(bench: Bench) -> None:
 @check(readings="S23")
 def check_a_halt_keeps_orders_allows_cancels_and_can_end(bench: Bench) -> None:
     """Market state | Halted: amends refused, cancels work, orders stay; it can end."""
-    market = bench.market()
-    kept = bench.anna.placed(**buy(market, "yes", 40, 3))
+    market, kept = bench.resting("yes", 40, 3)
     other = bench.anna.placed(**buy(market, "yes", 39, 3))
     bench.set_market(market, "halt")
     same(refusal_of(bench.anna.amend(kept["order_id"], qty=1)), "market_halted")
@@ -150,8 +149,7 @@ def check_a_halted_venue_accepts_nothing_cancels_included(bench: Bench) -> None:
     """Venue state | venue_halted: nothing accepted, cancels included; 409.
     Errors | 409 venue_halted.
     """
-    market = bench.market()
-    order = bench.anna.placed(**buy(market, "yes", 40, 4))
+    market, order = bench.resting("yes", 40, 4)
     with bench.venue_state("halted"):
         same(bench.anna.refused(**buy(market)), "venue_halted")
         same(refusal_of(bench.anna.cancel(order["order_id"])), "venue_halted")
@@ -176,8 +174,7 @@ def check_a_venue_in_cancel_only_takes_cancels_and_no_orders(bench: Bench) -> No
     """Venue state | venue_cancel_only: cancels work, new orders do not; 409.
     Errors | 409 venue_cancel_only.
     """
-    market = bench.market()
-    order = bench.anna.placed(**buy(market, "yes", 40, 4))
+    market, order = bench.resting("yes", 40, 4)
     with bench.venue_state("cancel_only"):
         same(bench.anna.refused(**buy(market)), "venue_cancel_only")
         same(bench.anna.refused(**sell(market)), "venue_cancel_only")
@@ -187,8 +184,7 @@ def check_a_venue_in_cancel_only_takes_cancels_and_no_orders(bench: Bench) -> No
 @check(readings="S50")
 def check_amends_are_refused_in_cancel_only(bench: Bench) -> None:
     """Venue state | venue_cancel_only: every amend refused, shrinking too."""
-    market = bench.market()
-    order = bench.anna.placed(**buy(market, "yes", 40, 4))
+    _, order = bench.resting("yes", 40, 4)
     with bench.venue_state("cancel_only"):
         for change in ({"qty": 1}, {"price": 39}):
             found = refusal_of(bench.anna.amend(order["order_id"], **change))
