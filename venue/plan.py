@@ -30,8 +30,7 @@ from venue.wire.model import VenueState
 
 if TYPE_CHECKING:
     from venue.crowd.run import CrowdPlan
-
-Commands = tuple[Command | AccessCommand, ...]
+    from venue.crowd.tape import Tape
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -43,12 +42,6 @@ class Options(msgspec.Struct, frozen=True):
     exit_with_stdin: bool
     state: Path | None
     control: ControlPlan | None
-
-
-class _FlowPlan(msgspec.Struct, frozen=True):
-    catalogue: Commands
-    accounts: Commands
-    crowd: Crowd | None
 
 
 def make_plan(options: Options, listener: socket.socket) -> ServePlan:
@@ -64,13 +57,7 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
     start_ns = max(time.time_ns(), state.exchange.at_ns)
     refresh_ns = seed.venue.directory_refresh_s * NS_PER_SECOND
     state.exchange.views.catalog.directory.refresh_ns = refresh_ns
-    if options.tape is not None:
-        flow = _taped(options.tape, settings, seed, start_ns)
-    elif options.no_crowd:
-        flow = _FlowPlan(tuple(listing_commands(seed, start_ns)), (), None)
-    else:
-        flow = _seeded(settings, seed, start_ns, state.is_new)
-    opening = [*flow.catalogue, *flow.accounts]
+    opening, crowd = _listed(options, settings, seed, start_ns, state.is_new)
     write_keys = None
     if state.is_new:
         credentials = Credentials(seed)
@@ -93,7 +80,7 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
         feed_flush_ms=seed.venue.feed_flush_ms,
         listener=listener,
         control=options.control,
-        crowd=flow.crowd,
+        crowd=crowd,
         exit_with_stdin=options.exit_with_stdin,
     )
 
@@ -103,18 +90,26 @@ def _crowd_settings(seed: Seed, text: SeedText, crowd_seed: int | None) -> Crowd
     return settings if crowd_seed is None else settings.model_copy(update={"seed": crowd_seed})
 
 
-def _seeded(settings: CrowdSettings, seed: Seed, start_ns: int, is_new: bool) -> _FlowPlan:
+def _listed(
+    options: Options, settings: CrowdSettings, seed: Seed, start_ns: int, is_new: bool
+) -> tuple[list[Command | AccessCommand], Crowd | None]:
+    """The commands for the listings and the accounts of the crowd, and the crowd."""
+    tape = None
+    if options.tape is not None:
+        tape, catalogue = _taped(options.tape, seed, start_ns)
+    else:
+        catalogue = listing_commands(seed, start_ns)
+    if tape is None and options.no_crowd:
+        return [*catalogue], None
     # Imported only where there is a crowd: it takes its time.
     from venue.crowd.run import CrowdPlan, opening_commands
 
-    catalogue = tuple(listing_commands(seed, start_ns))
     # On a venue opened before, the crowd learns the listings from events instead.
-    plan = CrowdPlan(settings, (*catalogue, *state_commands(seed)) if is_new else ())
-    return _FlowPlan(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new))
+    plan = CrowdPlan(settings, (*catalogue, *state_commands(seed)) if is_new else (), tape)
+    return [*catalogue, *opening_commands(plan)], _crowd(plan, is_new)
 
 
-def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> _FlowPlan:
-    from venue.crowd.run import CrowdPlan, opening_commands
+def _taped(folder: Path, seed: Seed, start_ns: int) -> "tuple[Tape, list[Command]]":
     from venue.crowd.tape import TapeFault, read_tape, tape_catalogue
     from venue.wire.money import FeeRate
 
@@ -123,9 +118,7 @@ def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> 
     except TapeFault as fault:
         raise SeedFault([str(fault)]) from None
     rates = FeeRate.parse(seed.fees.maker_rate), FeeRate.parse(seed.fees.taker_rate)
-    catalogue = tuple(tape_catalogue(tape, Quarter.under_way(start_ns).resolves_ns, *rates))
-    plan = CrowdPlan(settings, (*catalogue, *state_commands(seed)), tape)
-    return _FlowPlan(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new=True))
+    return tape, tape_catalogue(tape, Quarter.under_way(start_ns).resolves_ns, *rates)
 
 
 def _crowd(plan: "CrowdPlan", is_new: bool) -> Crowd:

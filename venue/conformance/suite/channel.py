@@ -252,8 +252,8 @@ def check_companies_and_rungs_are_separate_id_spaces(bench: Bench) -> None:
     market = bench.market()
     company = bench.scratch_company["project_id"]
     listener = bench.listener()
-    swapped = [("event-market", "eventMarketId", company), ("market", "marketId", NOBODY)]
-    swapped[1] = ("market", "marketId", market["market_id"])
+    rung = market["market_id"]
+    swapped = [("event-market", "eventMarketId", company), ("market", "marketId", rung)]
     same(listener.accepted(*swapped), 2)
     bench.anna.placed(**buy(market, "yes", 10, 1))
     listener.quiet()
