@@ -16,7 +16,7 @@ from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
 from bot.strategy.api import Levels
 from venue.crowd.crowd import SeededCrowd
-from venue.crowd.run import SeededPlan, opening_commands
+from venue.crowd.run import CrowdPlan, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord, tape_catalogue
 from venue.engine import messages as v
@@ -77,7 +77,7 @@ class CrowdedMarket(RecordedMarket):
         self._moved_ns: dict[MarketId, int] = {}
         super().__init__(ticking, terms, QueueModel.PESSIMISTIC, RESOLUTION_NS, START_NS)
         catalogue = tape_catalogue(ticking, RESOLUTION_NS, terms.maker_rate, terms.taker_rate)
-        plan = SeededPlan(crowd, tuple(catalogue))
+        plan = CrowdPlan(crowd, tuple(catalogue))
         self._crowd = SeededCrowd(crowd, plan.catalogue)
         for command in opening_commands(plan):
             self.exchange.execute(command, START_NS)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bot.core import messages as m
-from venue.crowd.run import CrowdPlan, SeededPlan, TapePlan, make_actor, opening_commands
+from venue.crowd.run import CrowdPlan, make_actor, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import read_tape, tape_catalogue
 from venue.engine import messages as v
@@ -45,7 +45,7 @@ _RESOLUTION_NS = START_NS + 60 * 86_400 * NS_PER_SECOND
 _PAGE = 100
 
 
-def crowd_plan(seed: int) -> SeededPlan:
+def crowd_plan(seed: int) -> CrowdPlan:
     event = Ticker("BENCH-27Q1")
     commands: list[v.Command] = [
         v.ListCompany(_PROJECT, "Bench", "BENCH"),
@@ -75,14 +75,14 @@ def crowd_plan(seed: int) -> SeededPlan:
         )
         for place, strike in enumerate(_STRIKES)
     ]
-    return SeededPlan(CrowdSettings(seed=seed), tuple(commands))
+    return CrowdPlan(CrowdSettings(seed=seed), tuple(commands))
 
 
-def tape_plan(folder: Path, speed: float) -> TapePlan:
+def tape_plan(folder: Path, speed: float) -> CrowdPlan:
     """A recorded tape, `speed` recorded seconds in one of the market's."""
     tape = read_tape(folder)
     catalogue = tuple(tape_catalogue(tape, _RESOLUTION_NS, *_RATES))
-    return TapePlan(CrowdSettings(tape_speed=speed), catalogue, tape)
+    return CrowdPlan(CrowdSettings(tape_speed=speed), catalogue, tape)
 
 
 class Queue:

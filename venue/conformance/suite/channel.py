@@ -3,17 +3,13 @@
 import json
 from typing import Any, Final
 
-from venue.conformance.api import Caller, Listener, buy, by_id, by_ticker
+from venue.conformance.api import Listener, buy, by_id, by_ticker
 from venue.conformance.bench import Bench
 from venue.conformance.judge import Json, holds, instant_ns, same
 from venue.conformance.registry import Needs, check
 
 NOBODY: Final = "00000000-0000-4000-8000-000000000000"
 BOOK: Final = "prediction-orderbook"
-
-
-def _rest(caller: Caller, market: Json, outcome: str, price: int, qty: int) -> Json:
-    return caller.placed(**buy(market, outcome, price, qty))
 
 
 def _unheld(count: int) -> list[tuple[str, str, str]]:
@@ -33,9 +29,8 @@ def check_a_subscribe_is_acknowledged_and_followed_by_the_book(bench: Bench) -> 
     """Client frame: subscribe | A subscribe is acknowledged, then the books come.
     Handle rules | Units: integer cents, whole shares, ts in Unix nanoseconds.
     """
-    market = bench.market()
-    order = _rest(bench.anna, market, "yes", 30, 7)
-    _rest(bench.anna, market, "no", 60, 5)
+    market, order = bench.resting("yes", 30, 7)
+    bench.anna.placed(**buy(market, "no", 60, 5))
     bench.anna.order_read(order["order_id"], status="open")
     bench.wait(bench.settle_s)
     listener = bench.listener()
@@ -57,12 +52,10 @@ def check_every_match_is_a_trade_and_a_ticker_frame(bench: Bench) -> None:
     """Target types | prediction-trade carries every match: price, size, maker, taker.
     Target types | prediction-ticker carries the last matched price and the trade's quantity.
     """
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
-    _rest(bench.anna, market, "yes", 40, 3)
-    _rest(bench.anna, market, "yes", 39, 2)
-    _rest(bench.bruno, market, "no", 61, 5)
+    market, listener = bench.followed_market()
+    bench.anna.placed(**buy(market, "yes", 40, 3))
+    bench.anna.placed(**buy(market, "yes", 39, 2))
+    bench.bruno.placed(**buy(market, "no", 61, 5))
     seen: list[Json] = []
     while len(seen) < 4:
         data = listener.frame()["data"]
@@ -83,12 +76,10 @@ def check_prints_of_the_channel_and_of_the_tape_are_the_same(bench: Bench) -> No
     """MarketTrade (one print on the public tape) | trade_id is an equality key across page and
     channel.
     """
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
     for price in (40, 41):
-        _rest(bench.anna, market, "yes", price, 1)
-        _rest(bench.bruno, market, "no", 60, 1)
+        bench.anna.placed(**buy(market, "yes", price, 1))
+        bench.bruno.placed(**buy(market, "no", 60, 1))
     updates = listener.updates("prediction-trade")
     ids = {next(updates)["tradeId"] for _ in range(2)}
     rows = bench.anna.get(f"/markets/{market['ticker']}/trades")["trades"]
@@ -98,13 +89,11 @@ def check_prints_of_the_channel_and_of_the_tape_are_the_same(bench: Bench) -> No
 @check(readings="S8 S10")
 def check_the_last_book_frame_is_the_book(bench: Bench) -> None:
     """Target types | However frames are joined, the last is the book."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
     # Downwards, so that no book on the way looks like the last one.
     for price in range(39, 9, -1):
-        _rest(bench.anna, market, "yes", price, 1)
-    _rest(bench.bruno, market, "no", 65, 4)
+        bench.anna.placed(**buy(market, "yes", price, 1))
+    bench.bruno.placed(**buy(market, "no", 65, 4))
     books = [listener.next_book()]
     while [level["price"] for level in books[-1]["yes"]] != list(range(35, 9, -1)):
         books.append(listener.next_book())
@@ -117,11 +106,9 @@ def check_the_last_book_frame_is_the_book(bench: Bench) -> None:
 @check(readings="S8 S10")
 def check_trades_carry_nothing_of_identity(bench: Bench) -> None:
     """Target types | maker and taker: outcome and side, never who or which order."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
-    mine = _rest(bench.anna, market, "yes", 50, 2)
-    hers = _rest(bench.bruno, market, "no", 50, 2)
+    market, listener = bench.followed_market()
+    mine = bench.anna.placed(**buy(market, "yes", 50, 2))
+    hers = bench.bruno.placed(**buy(market, "no", 50, 2))
     trade = next(listener.updates("prediction-trade"))
     fields = {"type", "ticker", "eventMarketId", "ts", "tradeId", "price", "size"}
     same(trade.keys(), fields | {"maker", "taker"})
@@ -137,7 +124,7 @@ def check_order_events_are_not_pushed(bench: Bench) -> None:
     listener = bench.listener()
     listener.accepted(by_id(other))
     listener.frame()
-    order = _rest(bench.anna, market, "yes", 50, 2)
+    order = bench.anna.placed(**buy(market, "yes", 50, 2))
     bench.anna.cancelled(order["order_id"])
     listener.quiet()
 
@@ -152,9 +139,9 @@ def check_a_subscribe_replaces_the_whole_set(bench: Bench) -> None:
     same(listener.accepted(by_id(first), by_id(second)), 2)
     same(listener.accepted(by_id(third)), 1)
     same(listener.frame()["data"]["eventMarketId"], third["market_id"])
-    _rest(bench.anna, first, "yes", 10, 1)
+    bench.anna.placed(**buy(first, "yes", 10, 1))
     listener.quiet()
-    _rest(bench.anna, third, "yes", 10, 1)
+    bench.anna.placed(**buy(third, "yes", 10, 1))
     same(listener.frame()["data"]["eventMarketId"], third["market_id"])
 
 
@@ -172,11 +159,9 @@ def check_every_accepted_subscribe_is_followed_by_the_books(bench: Bench) -> Non
 @check(readings="S47")
 def check_an_empty_set_subscribes_to_nothing(bench: Bench) -> None:
     """Client frame: subscribe | An empty target set subscribes to nothing."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
     same(listener.accepted(), 0)
-    _rest(bench.anna, market, "yes", 10, 1)
+    bench.anna.placed(**buy(market, "yes", 10, 1))
     listener.quiet()
 
 
@@ -202,12 +187,10 @@ def check_200_targets_are_accepted_and_201_refused(bench: Bench) -> None:
 @check(readings="S8 S9")
 def check_too_many_targets_leave_the_old_set(bench: Bench) -> None:
     """Client frame: subscribe | A refused frame leaves existing subscriptions untouched."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
     listener.frame()
     listener.refused(*_unheld(201))
-    _rest(bench.anna, market, "yes", 10, 1)
+    bench.anna.placed(**buy(market, "yes", 10, 1))
     same(listener.frame()["data"]["eventMarketId"], market["market_id"])
 
 
@@ -222,9 +205,9 @@ def check_one_unknown_target_refuses_the_frame_and_leaves_the_old_set(bench: Ben
     listener.frame()
     nobody = ("event-market", "ticker", "NOBODY-26Q4-1B")
     same(listener.refused(by_id(second), nobody)["code"], "unknown_target")
-    _rest(bench.anna, second, "yes", 10, 1)
+    bench.anna.placed(**buy(second, "yes", 10, 1))
     listener.quiet()
-    _rest(bench.anna, first, "yes", 10, 1)
+    bench.anna.placed(**buy(first, "yes", 10, 1))
     same(listener.frame()["data"]["eventMarketId"], first["market_id"])
 
 
@@ -263,10 +246,10 @@ def check_companies_and_rungs_are_separate_id_spaces(bench: Bench) -> None:
     market = bench.market()
     company = bench.scratch_company["project_id"]
     listener = bench.listener()
-    swapped = [("event-market", "eventMarketId", company), ("market", "marketId", NOBODY)]
-    swapped[1] = ("market", "marketId", market["market_id"])
+    rung = market["market_id"]
+    swapped = [("event-market", "eventMarketId", company), ("market", "marketId", rung)]
     same(listener.accepted(*swapped), 2)
-    _rest(bench.anna, market, "yes", 10, 1)
+    bench.anna.placed(**buy(market, "yes", 10, 1))
     listener.quiet()
 
 
@@ -327,14 +310,12 @@ def check_a_target_without_exactly_one_key_of_its_own_does_not_parse(bench: Benc
 @check(readings="S48")
 def check_a_frame_that_does_not_parse_leaves_the_old_set(bench: Bench) -> None:
     """Client frame: subscribe | A frame that fails to parse leaves subscriptions untouched."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
     listener.frame()
     bad = {"target": "event-market", "data": {}}
     listener.send_raw(json.dumps({"type": "subscribe", "data": {"targets": [bad]}}))
     same(listener.error()["code"], "invalid_frame")
-    _rest(bench.anna, market, "yes", 10, 1)
+    bench.anna.placed(**buy(market, "yes", 10, 1))
     same(listener.frame()["data"]["ticker"], market["ticker"])
 
 
