@@ -352,6 +352,8 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
     ),
     "S56": Assumption(
         "a fok budget when the book ends before its cash",
+        "filled if the rest buys no further share at the last price taken; otherwise "
+        "budget_not_fillable",
         "venue.engine.budget",
     ),
 }
