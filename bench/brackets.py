@@ -22,6 +22,7 @@ from bench.crowded import (
     BEAT_NS,
     RESOLUTION_NS,
     START_NS,
+    TEN_MAKERS,
     CrowdedMarket,
     Recorder,
     clock,
@@ -48,13 +49,7 @@ _STEPS = (-1, 0, 0, 0, 1, 1, 2)
 
 CROWDS = {
     "usual crowd": CrowdSettings(),
-    "ten makers a rung": CrowdSettings(
-        makers=10,
-        maker_offset_min_cents=1.0,
-        maker_offset_max_cents=3.0,
-        noise_reach_cents=2.0,
-        noise_takes_per_rung_per_minute=40.0,
-    ),
+    "ten makers a rung": TEN_MAKERS,
 }
 
 

@@ -30,6 +30,13 @@ BEAT_NS: Final = 25 * NS_PER_MS
 
 STRIKES: Final = ("175", "200", "212.5", "225", "250")
 RESOLUTION_NS: Final = START_NS + 60 * 86_400 * NS_PER_SECOND
+TEN_MAKERS: Final = CrowdSettings(
+    makers=10,
+    maker_offset_min_cents=1.0,
+    maker_offset_max_cents=3.0,
+    noise_reach_cents=2.0,
+    noise_takes_per_rung_per_minute=40,
+)
 _APART_NS: Final = 1_000
 """Between two commands of one beat: every change has an instant of its own."""
 

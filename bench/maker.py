@@ -6,7 +6,8 @@ like the trader, by the same code, and once a second cancels all it has and crea
 
 from collections.abc import Callable
 
-from bench.stand import BEAT_NS, Stand, slot
+from bench.crowded import BEAT_NS
+from bench.stand import Stand, slot
 from bot.core import messages as m
 from bot.core.settings import RiskSettings, TraderSettings
 from bot.core.trader import Trader

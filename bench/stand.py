@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.crowded import BEAT_NS, RESOLUTION_NS, START_NS, STRIKES
 from bot.core import messages as m
 from venue.crowd.run import CrowdPlan, make_actor, opening_commands
 from venue.crowd.settings import CrowdSettings
@@ -33,15 +34,11 @@ from venue.wire.money import (
 from venue.wire.names import MarketId, OrderId, ProjectId, Ticker, UserId
 from venue.wire.requests import keeps_priority
 
-START_NS = 1_800_000_000 * NS_PER_SECOND
-BEAT_NS = 25 * NS_PER_MS
 LAG_NS = 5 * NS_PER_MS
 ONE_WAY_NS = 5 * NS_PER_MS
 ME = UserId("maker")
 _PROJECT = ProjectId("00000000-0000-4000-8000-000000000001")
-_STRIKES = ("175", "200", "212.5", "225", "250")
 _RATES = (FeeRate.parse("0.0100"), FeeRate.parse("0.0175"))
-_RESOLUTION_NS = START_NS + 60 * 86_400 * NS_PER_SECOND
 _PAGE = 100
 
 
@@ -58,7 +55,7 @@ def crowd_plan(seed: int) -> CrowdPlan:
             category="valuation",
             status=model.EventStatus.OPEN,
             mutually_exclusive=False,
-            resolution_date_ns=_RESOLUTION_NS,
+            resolution_date_ns=RESOLUTION_NS,
         ),
     ]
     commands += [
@@ -73,7 +70,7 @@ def crowd_plan(seed: int) -> CrowdPlan:
             strike_value=strike,
             strike_unit="USD billions",
         )
-        for place, strike in enumerate(_STRIKES)
+        for place, strike in enumerate(STRIKES)
     ]
     return CrowdPlan(CrowdSettings(seed=seed), tuple(commands))
 
@@ -81,7 +78,7 @@ def crowd_plan(seed: int) -> CrowdPlan:
 def tape_plan(folder: Path, speed: float) -> CrowdPlan:
     """A recorded tape, `speed` recorded seconds in one of the market's."""
     tape = read_tape(folder)
-    catalogue = tuple(tape_catalogue(tape, _RESOLUTION_NS, *_RATES))
+    catalogue = tuple(tape_catalogue(tape, RESOLUTION_NS, *_RATES))
     return CrowdPlan(CrowdSettings(tape_speed=speed), catalogue, tape)
 
 

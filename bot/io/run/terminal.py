@@ -80,15 +80,15 @@ class _Display(threading.Thread):
 
     def __init__(self, address: str, console: Console) -> None:
         super().__init__(name="display", daemon=True)
-        self._live = Live(
-            get_renderable=self._drawn, console=console, auto_refresh=False, transient=True
-        )
         self.over = threading.Event()
         self._address = address
         self._snapshot: Snapshot | None = None
         self._notes: list[str] = []
         self._before: tuple[int, int] | None = None
         self._per_second = 0.0
+        self._live = Live(  # asks for the first drawing at once
+            get_renderable=self._drawn, console=console, auto_refresh=False, transient=True
+        )
 
     def run(self) -> None:
         with suppress(OSError):
