@@ -96,8 +96,8 @@ class Thin:
         self.subscribed_ns: list[int] = []
         self.wake_ns = START_NS
         wanted = {"risk": FAR_LIMITS, "pace": pace or PaceSettings(), **settings}
-        self.settings = TraderSettings(series_ticker=SERIES, **wanted)
-        self.trader = Trader(self.settings, make_strategy or fixed_spread)
+        self.initial_settings = TraderSettings(series_ticker=SERIES, **wanted)
+        self.trader = Trader(self.initial_settings, make_strategy or fixed_spread)
         self._made = 0
 
     def start(self) -> None:

@@ -135,14 +135,15 @@ ELSEWHERE = (
     (
         "result_unknown handling",
         "Clients never retry with a new client_order_id, nor take it for a rejection",
-        "tests/fast/bot/test_bot_desk.py::test_no_refusal_of_a_resend_ends_a_lost_create",
+        "tests/fast/bot/test_bot_order_creates.py"
+        "::test_a_create_with_unknown_outcome_stays_open_when_its_resend_is_rejected",
         "",
     ),
     (
         "result_unknown handling",
         "Clients read an order before amending again",
-        "tests/fast/bot/test_bot_order_desk.py"
-        "::test_an_unanswered_amend_is_read_back_and_never_sent_again",
+        "tests/fast/bot/test_bot_order_writes.py"
+        "::test_an_order_whose_amend_timed_out_is_read_back_and_the_amend_not_resent",
         "",
     ),
     (

@@ -96,8 +96,7 @@ def test_a_venue_clock_an_hour_ahead_for_seconds_blocks_quotes_only_briefly():
 
 
 def stepping(rungs: int, *offsets_s: int, read_s: int | None = None) -> tuple[Thin, list[str]]:
-    """A quoting trader whose venue stamps books so far ahead, each for twenty seconds; and its notes
-    of a clock that ran backwards."""
+    """A quoting trader whose venue stamps books this far ahead, 20 s each; its clock notes."""
     thin, steps = quoting(rungs), []
     silence(thin)
 

@@ -80,7 +80,7 @@ def test_rejected_resends_and_two_late_lists_close_a_create_with_unknown_outcome
     assert resolved(of) == [m.CreateResolved(own.client_order_id, None)]
 
 
-def test_a_create_with_unknown_outcome_counts_until_fills_after_the_first_list_without_it_are_read():
+def test_a_create_with_unknown_outcome_counts_until_fills_are_read_after_a_list_without_it():
     # It may have rested, and filled between a walk of the fills and the list.
     of, own = resend_rejected()
     listed(of, [], T0 + WAIT_NS)
@@ -261,7 +261,7 @@ def resolved(of: Desk) -> list[m.CreateResolved]:
 
 
 def test_a_resolution_closes_a_create_and_only_one_with_unknown_outcome_is_journaled():
-    of, out = desk()
+    of, _ = desk()
     lost, fresh = made.own(State.NEW_UNKNOWN, number=1), made.own(State.PENDING_NEW, number=2)
     for own in (lost, fresh):
         of.add_order(own)

@@ -74,7 +74,8 @@ def test_reductions_are_halved_from_halve_ms_on(halve_ns: int, shares: int) -> N
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
     ladder.use_settings(
-        msgspec.structs.replace(thin.settings, curfew=CurfewSettings(halve_ns=halve_ns)), None
+        msgspec.structs.replace(thin.initial_settings, curfew=CurfewSettings(halve_ns=halve_ns)),
+        None,
     )
     thin.ends_ns = thin.now_ns + HOUR_NS // 2
     thin.run(8)
@@ -89,7 +90,7 @@ def test_reductions_are_halved_from_halve_ms_on(halve_ns: int, shares: int) -> N
 def test_changed_wind_down_settings_apply_at_the_next_tick() -> None:
     thin = Thin([70])
     thin.start()
-    ladder, settings = thin.trader.quoting.ladders[0], thin.settings
+    ladder, settings = thin.trader.quoting.ladders[0], thin.initial_settings
     for stop_ns, stage in ((90 * 24 * HOUR_NS, WindDownStage.ENDED), (HOUR_NS, WindDownStage.OPEN)):
         curfew = CurfewSettings(halve_ns=stop_ns, reduce_ns=stop_ns, stop_ns=stop_ns)
         ladder.use_settings(msgspec.structs.replace(settings, curfew=curfew), None)

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 PROGRAM = """
 import hashlib
 from tests.builders.core.histories import History
@@ -22,7 +20,6 @@ print(engine.state_hash(), told.hexdigest())
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.slow
 def test_a_history_replays_to_the_same_state_and_events_under_every_hash_seed():
     runs = [
         subprocess.Popen(
