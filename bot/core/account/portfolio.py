@@ -56,6 +56,7 @@ class MarketBook(msgspec.Struct):
     yes: int = 0
     no: int = 0
     winner: Outcome | None = None  # once settled
+    unallocated_millicents: int | None = None  # a YES share, by a payment without a winner
     taken_yes: int = 0  # taken over without a fill; part of the inventory
     taken_no: int = 0
     cash_cents: int = 0
@@ -166,8 +167,16 @@ class Portfolio:
     def pay(self, market_id: MarketId, cash_cents: Cents) -> None:
         """The shares of a market are gone for so much cash, without a winner (unallocated)."""
         market = self.markets[market_id]
+        if net_qty := market.yes - market.no:
+            value_cents = cash_cents - PAYOUT_CENTS * market.no
+            market.unallocated_millicents = 1_000 * value_cents // net_qty
         market.yes = market.no = 0
         self._add_cash(market, cash_cents)
+
+    def unallocated_millicents(self, market_id: MarketId) -> int | None:
+        """What a payment without a winner made a YES share worth; None without such a payment."""
+        market = self.markets.get(market_id)
+        return None if market is None else market.unallocated_millicents
 
     def carry(self, event_ticker: Ticker, cash_cents: Cents) -> None:
         """Earlier runs booked so much net cash of an event, which its loss limit counts. It is no

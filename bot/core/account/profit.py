@@ -370,11 +370,12 @@ class PnlTracker:
             rung.taken_over = taken
             self._open_shares(market_id, rung, taken[0] - yes_before, taken[1] - no_before)
         winner = self._book.winner(market_id)
-        if winner is not None and rung.payout is None:
+        paid = self._book.unallocated_millicents(market_id) if winner is None else _paid_by(winner)
+        if paid is not None and rung.payout is None:
             self._price_opening(market_id, rung.value())
-            rung.payout = now_ns, _paid_by(winner)
+            rung.payout = now_ns, paid
             self._price_opening(market_id, rung.value())
-            self._pay_out(market_id, rung, _paid_by(winner))
+            self._pay_out(market_id, rung, paid)
         if listed is not None:
             if listed.decided is None or listed.is_over:
                 rung.certain = None
