@@ -60,8 +60,7 @@ def wrong_rows(venue: Meddled, wrong: Wrong, times: int) -> list[m.Request]:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [on_another_market, of_another_outcome, of_another_side, cancelled, filled, shrunk],
+    "wrong", [on_another_market, of_another_outcome, of_another_side, cancelled, filled, shrunk]
 )
 def test_an_order_that_one_list_shows_wrongly_is_read_by_its_id_and_still_counts(venue, wrong):
     first, *_ = venue.orders
