@@ -95,7 +95,7 @@ def test_an_order_that_one_read_shows_wrongly_is_read_again_and_still_counts(ven
     venue.meddle = meddle
     read_by_id(venue, own)
     venue.go(2)
-    assert asked_ns == [asked_ns[0], asked_ns[0] + venue.settings.staleness.read_lag_ns]
+    assert asked_ns == [asked_ns[0], asked_ns[0] + venue.initial_settings.staleness.read_lag_ns]
     assert own.max_fillable == 10
     venue.go(15)
     assert venue.writes()[before:] == []
