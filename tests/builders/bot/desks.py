@@ -45,12 +45,7 @@ def rejected(code: str) -> m.Rejected:
 
 
 def answer(
-    of: Desk,
-    own: OwnOrder,
-    request: m.Request,
-    reply: m.Answer,
-    now_ns: int = T0,
-    begun_ns=T0,
+    of: Desk, own: OwnOrder, request: m.Request, reply: m.Answer, now_ns: int = T0, begun_ns=T0
 ) -> None:
     """A response about an order arrives; its request is no longer in flight."""
     under_way = of.outbox.pending

@@ -125,13 +125,7 @@ def finish_all(of: AccountPoller, now_ns: int) -> None:
         of.on_answer(ask(of, kind, now_ns), answer, now_ns)
 
 
-TURNS = (
-    Resource.BALANCE,
-    Resource.POSITIONS,
-    Resource.SERIES,
-    Resource.FILLS,
-    Resource.RESTING,
-)
+TURNS = (Resource.BALANCE, Resource.POSITIONS, Resource.SERIES, Resource.FILLS, Resource.RESTING)
 
 
 @pytest.mark.parametrize("ended_ns", [0, 1, 4 * SECOND, 17 * SECOND // 5])

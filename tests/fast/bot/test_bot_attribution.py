@@ -122,9 +122,7 @@ STEPS = st.lists(
             st.sampled_from([0, S, 20 * S, 100 * S]),
         ),
         st.tuples(
-            st.just("believe"),
-            st.integers(0, 2),
-            st.one_of(st.none(), st.floats(0.5, 99.5)),
+            st.just("believe"), st.integers(0, 2), st.one_of(st.none(), st.floats(0.5, 99.5))
         ),
         st.tuples(st.just("settle"), st.integers(0, 2), st.sampled_from(Outcome)),
         st.tuples(st.just("wait"), st.integers(1, 40 * S)),

@@ -69,7 +69,7 @@ def test_a_plan_never_locks_more_cash_than_is_free(cents, wishes):
     assert locked_by(sent) + locked_by(later) <= cents
     of.cancel()
     kept = [wish for wish in of.denied if wish.side is Side.BUY]
-    assert of.spend(*kept) == [] or later  # asked once more, nothing is otherwise
+    assert of.spend(*kept) == [] or later  # a second request changes nothing
 
 
 @settings(max_examples=300, deadline=None)
@@ -222,14 +222,14 @@ def test_the_preview_shows_how_many_shares_the_cash_pays(cents, qty):
 
 
 def test_most_of_the_free_cash_is_available():
-    told = [(0, 0)]
+    sums = [(0, 0)]
 
     def after_each(world):
-        told.append((told[-1][0] + max(0, world.cash.cents), told[-1][1] + max(0, world.truth())))
+        sums.append((sums[-1][0] + max(0, world.cash.cents), sums[-1][1] + max(0, world.truth())))
 
     for seed in range(40):
         run_of(seed, after_each)
-    free, there = told[-1]
+    free, there = sums[-1]
     assert free > there / 2
 
 
@@ -298,7 +298,7 @@ def test_fills_before_a_size_amend_are_locked_once_they_are_known():
     own.last_write_ns, own.pending = 200, "amend"
     cash.on_amend(own, FREE, Amend(qty=Qty(5)), 200)
     assert cash.suffices(600)
-    own.filled, own.remaining = 4, 6  # told before the answer: it may have come first
+    own.filled, own.remaining = 4, 6  # this news may arrive before the response
     assert (cash.cents, cash.suffices(600)) == (600 - 4 * 40, False)
     own.remaining, own.pending, own.last_write_ns = 5, "", 210
     assert cash.cents == 600 - 4 * 40
@@ -314,7 +314,7 @@ def test_fills_after_a_size_amend_lock_nothing_more():
         cash.on_balance(600, 100, 150)
         cash.on_amend(own, FREE, Amend(qty=Qty(5)), 200)
         own.remaining, own.filled, own.last_write_ns = remaining, filled, 210
-        refused_cents = 2 * 40 if remaining == 8 else 0  # nobody tells it from one that filled
+        refused_cents = 2 * 40 if remaining == 8 else 0  # it cannot be distinguished from a fill
         assert cash.cents == 600 - refused_cents
 
 

@@ -52,7 +52,7 @@ def blocked(thin: Thin, index: int = 0) -> str:
     return thin.rung(index).blocked
 
 
-def test_a_blocked_rung_is_pulled_though_its_event_is_rarely_decided() -> None:
+def test_a_blocked_rung_is_pulled_though_its_event_is_rarely_decided():
     slow = PaceSettings(decide_ns=600 * S)
     thin = Thin([80, 70], lambda: FixedSpread(FixedSpread.Params()), slow)
     thin.start()
@@ -202,7 +202,7 @@ def test_a_book_is_subscribed_and_read_again_before_it_is_stale():
 
 def test_a_reopened_channel_without_frames_is_not_quoted_on():
     thin = quoting(shows=False)
-    for _ in range(3):  # the shell gives it up, and opens it anew
+    for _ in range(3):  # the shell closes the channel and opens another
         thin.give(m.FeedClosed("no pong in time"))
         thin.give(m.FeedOpened())
         for _ in range(50):
@@ -350,7 +350,7 @@ def test_after_a_pause_nothing_is_sent_until_the_book_is_shown_again():
     thin.give(waiting)  # as old as the pause, perhaps
     assert not thin.rung(0).may_send
     thin.give(m.FeedAlive())
-    thin.give(m.Tick())  # asks anew, and is shown the book
+    thin.give(m.Tick())  # subscribes again, and receives the book
     thin.give(m.Tick())
     assert thin.rung(0).may_send
 

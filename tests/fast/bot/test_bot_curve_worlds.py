@@ -64,7 +64,7 @@ def errors(world: World) -> dict[str, float]:
     return {**found, "rises": float(np.mean(rises))}
 
 
-def test_the_drawn_worlds_have_the_errors_of_the_published_ones() -> None:
+def test_the_drawn_worlds_have_the_errors_of_the_published_ones():
     line, mixed = errors(LOGNORMAL), errors(MIXTURE)
     assert line["raw"] == pytest.approx(2.19, abs=0.2)
     assert mixed["raw"] == pytest.approx(2.18, abs=0.2)
@@ -99,7 +99,7 @@ def run_books(curve: FairCurve, log_value: float, until_s: int) -> None:
         curve.update(fresh, None, LEFT_S, second * S)
 
 
-def test_books_that_all_jump_move_the_curve_at_once() -> None:
+def test_books_that_all_jump_move_the_curve_at_once():
     curve = FairCurve(STRIKES)
     run_books(curve, math.log(100.0), 600)
     after = survival_cents(LOGNORMAL, math.log(106.0))
@@ -108,7 +108,7 @@ def test_books_that_all_jump_move_the_curve_at_once() -> None:
         assert fair.value_cents == pytest.approx(value, abs=1.0)
 
 
-def test_a_ladder_shown_rung_by_rung_has_no_volatility() -> None:
+def test_a_ladder_shown_rung_by_rung_has_no_volatility():
     curve = FairCurve(STRIKES)
     values = survival_cents(LOGNORMAL, math.log(80.0))
     inputs = [RungInput((), (), 0, None)] * len(STRIKES)
@@ -119,7 +119,7 @@ def test_a_ladder_shown_rung_by_rung_has_no_volatility() -> None:
     assert max(curve.volatilities) < 0.1
 
 
-def test_one_book_that_jumps_alone_moves_its_rung_most_and_only_partly() -> None:
+def test_one_book_that_jumps_alone_moves_its_rung_most_and_only_partly():
     curve = FairCurve(STRIKES)
     run_books(curve, math.log(100.0), 600)
     values = survival_cents(LOGNORMAL, math.log(100.0))
@@ -131,7 +131,7 @@ def test_one_book_that_jumps_alone_moves_its_rung_most_and_only_partly() -> None
     assert 0.5 < moves[3] < 3.0
 
 
-def test_a_lasting_shape_is_followed_within_the_hour() -> None:
+def test_a_lasting_shape_is_followed_within_the_hour():
     curve = FairCurve(STRIKES)
     values = survival_cents(MIXTURE, math.log(100.0))
 
@@ -146,7 +146,7 @@ def test_a_lasting_shape_is_followed_within_the_hour() -> None:
     assert later[-1] < 1.0
 
 
-def test_a_ladder_that_rose_at_first_is_fitted_once_it_falls() -> None:
+def test_a_ladder_that_rose_at_first_is_fitted_once_it_falls():
     strikes = [6_800.0 + 25 * index for index in range(6)]
     nothing = RungInput((), (), 0, None)
     curve = FairCurve(strikes)
@@ -159,7 +159,7 @@ def test_a_ladder_that_rose_at_first_is_fitted_once_it_falls() -> None:
         assert fair.value_cents == pytest.approx(min(96, max(4, value)), abs=6.0)
 
 
-def test_the_kept_curve_stays_within_a_quarter_cent_of_a_new_one() -> None:
+def test_the_kept_curve_stays_within_a_quarter_cent_of_a_new_one():
     rng = np.random.default_rng(5)
     values = survival_cents(LOGNORMAL, math.log(100.0))
     inputs = [book(value) for value in values]
@@ -175,7 +175,7 @@ def test_the_kept_curve_stays_within_a_quarter_cent_of_a_new_one() -> None:
             assert a.value_cents == pytest.approx(b.value_cents, abs=0.4), step
 
 
-def test_a_book_that_ages_makes_its_rung_less_certain() -> None:
+def test_a_book_that_ages_makes_its_rung_less_certain():
     curve = FairCurve(STRIKES)
     inputs = [book(value) for value in survival_cents(LOGNORMAL, math.log(100.0))]
     young = curve.update(inputs, None, 600.0, 0)
@@ -184,7 +184,7 @@ def test_a_book_that_ages_makes_its_rung_less_certain() -> None:
         assert b.sd_cents > 1.3 * a.sd_cents
 
 
-def test_an_unchanged_book_ages_for_four_seconds_only() -> None:
+def test_an_unchanged_book_ages_for_four_seconds_only():
     curve = FairCurve(STRIKES)
     values = survival_cents(LOGNORMAL, math.log(100.0))
     inputs = [book(value, changed_ns=100 * S) for value in values]
@@ -197,7 +197,7 @@ def test_an_unchanged_book_ages_for_four_seconds_only() -> None:
     assert all(again_ns >= 164 * S for again_ns in curve.again_ns)
 
 
-def test_a_rung_is_due_again_as_its_trades_age() -> None:
+def test_a_rung_is_due_again_as_its_trades_age():
     curve = FairCurve(STRIKES)
     values = survival_cents(LOGNORMAL, math.log(100.0))
     inputs = [msgspec.structs.replace(book(value), traded=(value + 2, 100 * S)) for value in values]
@@ -206,7 +206,7 @@ def test_a_rung_is_due_again_as_its_trades_age() -> None:
     assert all(again_ns < 110 * S for again_ns in curve.again_ns)
 
 
-def test_the_curve_never_rises_on_random_ladders() -> None:
+def test_the_curve_never_rises_on_random_ladders():
     rng = np.random.default_rng(7)
     count = cases(100_000, quick=2_000)
     bids = rng.integers(0, 98, (count, 7))

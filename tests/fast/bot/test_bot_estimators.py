@@ -31,17 +31,17 @@ def level(price: int, size: int) -> Levels:
 
 @settings(deadline=None)
 @given(st.floats(0.5, 99.5))
-def test_from_probit_inverts_probit(cents: float) -> None:
+def test_from_probit_inverts_probit(cents):
     assert from_probit(probit(cents)) == pytest.approx(cents, abs=1e-9)
 
 
-def test_the_slope_is_the_derivative_of_the_value() -> None:
+def test_the_slope_is_the_derivative_of_the_value():
     for deviations in (-2.0, -0.5, 0.0, 1.3):
         numeric = (from_probit(deviations + 1e-6) - from_probit(deviations - 1e-6)) / 2e-6
         assert slope(deviations) == pytest.approx(numeric, rel=1e-6)
 
 
-def test_the_initial_volatility_of_a_50_cent_rung_is_a_fortieth_of_a_cent_per_root_second() -> None:
+def test_the_initial_volatility_of_a_50_cent_rung_is_a_fortieth_of_a_cent_per_root_second():
     curve = FairCurve(None)
     curve.update([RungInput(level(49, 50), level(51, 50), 0, None)], None, 30 * 86_400, 0)
     assert curve.volatilities[0] == pytest.approx(0.0248, abs=1e-4)
@@ -49,7 +49,7 @@ def test_the_initial_volatility_of_a_50_cent_rung_is_a_fortieth_of_a_cent_per_ro
 
 
 @pytest.mark.parametrize(("cents", "inside"), [(-3, 0.5), (0.4, 0.5), (7.25, 7.25), (100, 99.5)])
-def test_values_are_kept_half_a_tick_from_certainty(cents: float, inside: float) -> None:
+def test_values_are_kept_half_a_tick_from_certainty(cents, inside):
     assert clipped(cents) == inside
     assert probit(cents) == probit(inside)
 
@@ -65,25 +65,25 @@ def learned(mids: Iterable[float], step_s: int = 1) -> list[float]:
     return out
 
 
-def test_a_move_of_a_cent_a_second_is_a_volatility_of_one() -> None:
+def test_a_move_of_a_cent_a_second_is_a_volatility_of_one():
     found = learned(50 + second % 2 for second in range(600))
     assert max(found[:60]) < 1e-3
     assert found[-1] == pytest.approx(1.0, rel=0.01)
 
 
-def test_the_variance_halves_in_a_quiet_half_life() -> None:
+def test_the_variance_halves_in_a_quiet_half_life():
     found = learned([*(50 + second % 2 for second in range(9_000)), *[51] * 900])
     assert found[-1] ** 2 == pytest.approx(found[8_999] ** 2 / 2, rel=0.02)
 
 
-def test_the_traded_price_is_the_mean_by_size() -> None:
+def test_the_traded_price_is_the_mean_by_size():
     traded = TradedPrice()
     traded.update(40, 10, 5 * S)
     traded.update(46, 20, 5 * S)
     assert traded.mean == (pytest.approx(44.0), 5 * S)
 
 
-def test_a_trade_a_half_life_ago_counts_half() -> None:
+def test_a_trade_a_half_life_ago_counts_half():
     traded = TradedPrice()
     traded.update(40, 10, 0)
     traded.update(46, 10, 120 * S)
@@ -91,7 +91,7 @@ def test_a_trade_a_half_life_ago_counts_half() -> None:
     assert reading == (pytest.approx(44.0), 80 * S)
 
 
-def test_the_traded_price_keeps_its_instant() -> None:
+def test_the_traded_price_keeps_its_instant():
     traded = TradedPrice()
     assert traded.mean is None
     traded.update(40, 0, 0)
@@ -102,7 +102,7 @@ def test_the_traded_price_keeps_its_instant() -> None:
     assert traded.mean == (pytest.approx(50.0), 30 * 86_400 * S)
 
 
-def test_a_tight_thick_and_fresh_book_has_the_smallest_variance() -> None:
+def test_a_tight_thick_and_fresh_book_has_the_smallest_variance():
     tight = from_book(level(49, 50), level(51, 50), 0, 0.1)
     wide = from_book(level(47, 50), level(53, 50), 0, 0.1)
     thin = from_book(level(49, 2), level(51, 2), 0, 0.1)
@@ -141,9 +141,7 @@ def mirrored(levels: Levels) -> Levels:
         "never five, and far apart",
     ],
 )
-def test_a_side_counts_from_the_price_with_five_shares_within_ten_cents(
-    bids, from_cents, from_qty
-) -> None:
+def test_a_side_counts_from_the_price_with_five_shares_within_ten_cents(bids, from_cents, from_qty):
     asks = level(60, 50)
     spoken = from_book(bids, asks, 0, 0.1)
     cents = (from_cents * 50 + 60 * from_qty) / (50 + from_qty)
@@ -152,7 +150,7 @@ def test_a_side_counts_from_the_price_with_five_shares_within_ten_cents(
     assert other == Estimate(pytest.approx(100 - spoken.cents), pytest.approx(spoken.variance))
 
 
-def test_a_single_share_ahead_of_a_book_hardly_moves_its_estimate() -> None:
+def test_a_single_share_ahead_of_a_book_hardly_moves_its_estimate():
     bids, asks = level(45, 40), level(55, 40)
     plain = from_book(bids, asks, 0, 0.1)
     led = from_book(level(54, 1) + bids, asks, 0, 0.1)
@@ -164,11 +162,11 @@ def test_a_single_share_ahead_of_a_book_hardly_moves_its_estimate() -> None:
     [((), ()), (level(40, 1), ()), ((), level(40, 1)), (level(40, 1), level(40, 1))],
     ids=["empty", "no asks", "no bids", "locked"],
 )
-def test_a_one_sided_or_locked_book_has_no_estimate(bids: Levels, asks: Levels) -> None:
+def test_a_one_sided_or_locked_book_has_no_estimate(bids, asks):
     assert from_book(bids, asks, 0, 0.1) is None
 
 
-def test_the_variance_of_a_trade_grows_with_the_spread_and_age() -> None:
+def test_the_variance_of_a_trade_grows_with_the_spread_and_age():
     bids, asks = level(48, 1), level(52, 1)
     assert from_prints(49.0, 0, bids, asks, 0.1).variance == pytest.approx(1.6**2)
     assert from_prints(49.0, 100, bids, asks, 0.1).variance == pytest.approx(1.6**2 + 1.0)
@@ -176,20 +174,20 @@ def test_the_variance_of_a_trade_grows_with_the_spread_and_age() -> None:
     assert from_prints(49.0, 0, level(50, 1), level(51, 1), 0.1).variance == VARIANCE_FLOOR
 
 
-def test_a_wide_book_makes_a_trade_no_less_certain_than_no_book() -> None:
+def test_a_wide_book_makes_a_trade_no_less_certain_than_no_book():
     blind = from_prints(49.0, 0, (), (), 0.1)
     assert from_prints(49.0, 0, level(1, 500), level(99, 500), 0.1) == blind
     assert from_prints(49.0, 0, level(44, 5), level(55, 5), 0.1) == blind
 
 
-def test_merged_estimates_weigh_by_precision() -> None:
+def test_merged_estimates_weigh_by_precision():
     both = merged(Estimate(40.0, 1.0), Estimate(46.0, 2.0))
     assert both == Estimate(pytest.approx(42.0), pytest.approx(2 / 3))
     assert merged(None, Estimate(40.0, 1.0)) == merged(Estimate(40.0, 1.0), None)
     assert merged(None, None) is None
 
 
-def test_the_initial_error_of_the_feed_follows_its_confidence() -> None:
+def test_the_initial_error_of_the_feed_follows_its_confidence():
     trust = FeedTrust()
     assert trust.log_sd(1.0) == pytest.approx(0.02)
     assert trust.log_sd(0.5) == pytest.approx(0.07)
@@ -197,7 +195,7 @@ def test_the_initial_error_of_the_feed_follows_its_confidence() -> None:
     assert trust.log_sd(-5.0) == pytest.approx(0.12)
 
 
-def test_a_wrong_feed_is_trusted_less_in_its_confidence_class_only() -> None:
+def test_a_wrong_feed_is_trusted_less_in_its_confidence_class_only():
     trust = FeedTrust()
     for minute in range(0, 1_000, 5):
         trust.learn_error(0.3, 0.95, 0.0, minute * 60 * S)
@@ -205,14 +203,14 @@ def test_a_wrong_feed_is_trusted_less_in_its_confidence_class_only() -> None:
     assert trust.log_sd(0.5) == pytest.approx(0.07)
 
 
-def test_an_accurate_feed_is_trusted_more_than_its_confidence() -> None:
+def test_an_accurate_feed_is_trusted_more_than_its_confidence():
     trust = FeedTrust()
     for minute in range(0, 1_000, 5):
         trust.learn_error(4.8, 0.05, 4.8, minute * 60 * S)
     assert trust.log_sd(0.05) < 0.06
 
 
-def test_a_forecast_is_judged_ten_minutes_later() -> None:
+def test_a_forecast_is_judged_ten_minutes_later():
     trust = FeedTrust()
     trust.learn_error(0.5, 1.0, 0.0, 0)
     trust.learn_error(0.5, 1.0, 0.0, 599 * S)

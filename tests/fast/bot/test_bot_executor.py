@@ -124,7 +124,7 @@ def test_the_number_of_resting_orders_is_limited():
 @pytest.mark.parametrize(
     ("most", "rests", "leave"),
     [(3, (), [40, 39, 40]), (2, (), [40, 40]), (2, (38,), [40]), (1, (), [40])],
-    ids=["room for all", "for two of three", "for one beside a bid", "for one"],
+    ids=["room for all", "for two of three", "for one next to a bid", "for one"],
 )
 def test_near_the_limit_of_orders_a_side_without_any_comes_first(most, rests, leave):
     of = Account(risk={"resting_orders": most})
@@ -259,10 +259,7 @@ def show_a_difference(of: Account, ours: int, theirs: int) -> None:
     )
     of.ledgers.on_fills((bought,), T0, T0, [])
     held = model.Position(
-        ticker=Ticker("x"),
-        market_id=made.MARKET,
-        outcome=model.ShownOutcome.YES,
-        qty=Qty(theirs),
+        ticker=Ticker("x"), market_id=made.MARKET, outcome=model.ShownOutcome.YES, qty=Qty(theirs)
     )
     at_ns = T0 + 5 * LAG_NS
     of.ledgers.on_balance(cash, at_ns, at_ns)

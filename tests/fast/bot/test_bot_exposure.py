@@ -52,14 +52,14 @@ def sums(exposure: Exposure) -> tuple[object, ...]:
     )
 
 
-def test_a_purchase_loses_its_price_and_fee_in_outcomes_that_pay_nothing() -> None:
+def test_a_purchase_loses_its_price_and_fee_in_outcomes_that_pay_nothing():
     rung = OpenExposure(M1, Outcome.YES, Side.BUY, Price(40), Qty(10))
     exposure = Exposure(terms(["0.0175"] * 3), Cents(0), [FLAT] * 3, [rung])
     assert tuple(exposure.worst_by_outcome()) == (-410, -410, 0, 0)
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_selling_yes_and_buying_no_have_the_same_worst_case_at_every_price(rate: str) -> None:
+def test_selling_yes_and_buying_no_have_the_same_worst_case_at_every_price(rate):
     for price in range(1, 100):
         by_sale = OpenExposure(M0, Outcome.YES, Side.SELL, Price(price), Qty(3))
         by_purchase = OpenExposure(M0, Outcome.NO, Side.BUY, Price(100 - price), Qty(3))
@@ -102,7 +102,7 @@ def test_an_exposure_rejects_an_order_of_another_event_and_too_few_holdings():
 )
 def test_the_position_limit_counts_holdings_and_live_orders_of_the_same_side(
     held, live, side, room
-) -> None:
+):
     exposure = holding(0, held)
     if live is not None:
         exposure.add_order(live_of(M0, live))
@@ -110,7 +110,7 @@ def test_the_position_limit_counts_holdings_and_live_orders_of_the_same_side(
     assert max(0, exposure.rooms(candidate, bounds(position_qty=20)).position_qty) == room
 
 
-def test_losses_of_events_add_up_and_gains_do_not_offset_them() -> None:
+def test_losses_of_events_add_up_and_gains_do_not_offset_them():
     assert series_loss_cents([Cents(-300), Cents(200), Cents(-50)]) == 350
     assert (loss_cents(Cents(-3)), loss_cents(Cents(3))) == (3, 0)
 
@@ -180,7 +180,7 @@ def test_sums_after_orders_left_equal_those_of_a_new_exposure(rates, holdings, o
     assert sums(kept) == sums(fresh)
 
 
-def test_a_bare_copy_of_an_exposure_is_independent_of_it() -> None:
+def test_a_bare_copy_of_an_exposure_is_independent_of_it():
     exposure = Exposure(terms(["0"]), Cents(0), [(5, 0)])
     bare = exposure.bare()
     bare.add_order(live_of(M0, bid(40, 10)))
@@ -188,7 +188,7 @@ def test_a_bare_copy_of_an_exposure_is_independent_of_it() -> None:
     assert exposure.bare().worst_cents == 0
 
 
-def test_net_adds_the_rungs_up_and_takes_each_side_alone() -> None:
+def test_net_adds_the_rungs_up_and_takes_each_side_alone():
     exposure = holding(0, (10, 0), (0, 4))
     exposure.add_order(live_of(M0, bid(40, 5)))
     exposure.add_order(live_of(M1, ask(40, 20)))
@@ -197,7 +197,7 @@ def test_net_adds_the_rungs_up_and_takes_each_side_alone() -> None:
     assert exposure.largest(live_of(M1, ask(40, 99)), bounds(net_qty=15)) == 1
 
 
-def test_gross_adds_up_the_largest_position_of_each_rung() -> None:
+def test_gross_adds_up_the_largest_position_of_each_rung():
     exposure = holding(0, (10, 0), (0, 4))
     assert exposure.gross_qty == 14
     exposure.add_order(live_of(M0, bid(40, 5)))
@@ -208,7 +208,7 @@ def test_gross_adds_up_the_largest_position_of_each_rung() -> None:
     assert exposure.largest(live_of(M1, bid(40, 99)), bounds(gross_qty=20)) == 8
 
 
-def test_past_a_gross_bound_only_the_smaller_side_of_a_rung_has_room() -> None:
+def test_past_a_gross_bound_only_the_smaller_side_of_a_rung_has_room():
     exposure = holding(0, FLAT)
     exposure.add_order(live_of(M0, ask(60, 8)))
     exposure.add_order(live_of(M0, bid(40, 1)))
@@ -218,7 +218,7 @@ def test_past_a_gross_bound_only_the_smaller_side_of_a_rung_has_room() -> None:
     assert exposure.largest(live_of(M0, ask(60, 99)), bounds(gross_qty=2)) == 0
 
 
-def test_past_a_gross_bound_a_position_can_be_reduced_and_reversed_up_to_the_bound() -> None:
+def test_past_a_gross_bound_a_position_can_be_reduced_and_reversed_up_to_the_bound():
     exposure = holding(0, (0, 10))
     assert exposure.largest(live_of(M0, bid(40, 99)), bounds(gross_qty=2)) == 12
     assert exposure.largest(live_of(M0, ask(60, 99)), bounds(gross_qty=2)) == 0
@@ -228,7 +228,7 @@ def test_past_a_gross_bound_a_position_can_be_reduced_and_reversed_up_to_the_bou
     assert dear.largest(live_of(M0, bid(10, 99)), bounds(gross_cents=900)) == 95
 
 
-def test_another_rung_does_not_hedge_the_gross_loss() -> None:
+def test_another_rung_does_not_hedge_the_gross_loss():
     # Long the lower rung and short the upper one: the ladder cannot lose, the rungs apart can.
     exposure = holding(-1_000, (10, 0), (0, 10))
     assert (exposure.worst_cents, exposure.gross_cents) == (0, 1_000)
@@ -239,7 +239,7 @@ def test_another_rung_does_not_hedge_the_gross_loss() -> None:
     assert exposure.largest(live_of(M0, ask(50, 99)), bounds(gross_cents=1_000)) == 20
 
 
-def test_resting_cents_add_up_the_possible_loss_of_both_sides() -> None:
+def test_resting_cents_add_up_the_possible_loss_of_both_sides():
     exposure = holding(0, FLAT)
     exposure.add_order(live_of(M0, bid(40, 5)))
     exposure.add_order(live_of(M0, ask(70, 10)))
@@ -248,14 +248,14 @@ def test_resting_cents_add_up_the_possible_loss_of_both_sides() -> None:
     assert exposure.largest(live_of(M0, bid(50, 99)), bounds(resting_cents=599)) == 1
 
 
-def test_past_every_bound_a_position_can_still_be_reduced() -> None:
+def test_past_every_bound_a_position_can_still_be_reduced():
     exposure = holding(-2_000, (40, 0), FLAT)
     tight = bounds(net_qty=10, gross_qty=10, gross_cents=100, loss_cents=100)
     assert exposure.largest(live_of(M0, ask(50, 99)), tight) > 0
     assert exposure.largest(live_of(M0, bid(50, 99)), tight) == 0
 
 
-def test_limits_left_at_zero_are_derived_from_the_others() -> None:
+def test_limits_left_at_zero_are_derived_from_the_others():
     given_ = msgspec.structs.replace(limits(3_000, 100, 10), series_loss_cents=Cents(9_000))
     found = limits_in_force(given_)
     assert (found.event_net_qty, found.event_gross_qty) == (1_000, 2_000)
@@ -296,7 +296,7 @@ def test_without_an_account_limit_losses_of_other_series_do_not_count():
     assert event_limit_cents(limits(event=3_000), Cents(0), Cents(50_000)) == 3_000
 
 
-def test_resting_orders_of_other_events_use_up_the_resting_limit_of_the_series() -> None:
+def test_resting_orders_of_other_events_use_up_the_resting_limit_of_the_series():
     found = limits_in_force(msgspec.structs.replace(limits(), resting_cents=Cents(1_000)))
     assert bounds_of(found, Cents(1), Cents(300)).resting_cents == 700
     assert bounds_of(found, Cents(1), Cents(1_300)).resting_cents == 0
@@ -321,7 +321,7 @@ def test_resting_orders_of_other_events_use_up_the_resting_limit_of_the_series()
 )
 def test_every_trimmed_quote_may_be_sent_even_with_holdings_past_a_bound(
     holdings, rates, cash, prices, sizes, bounds
-) -> None:
+):
     quotes = {
         key: (bid(prices[2 * rung], sizes[2 * rung]), ask(prices[2 * rung + 1], sizes[rung]))
         for rung, key in enumerate(ids(COUNT))
@@ -405,10 +405,7 @@ def test_replaced_orders_no_longer_count(before, after):
     assert sums(replaced) == sums(plain)
 
 
-@pytest.mark.parametrize(
-    ("held", "is_bid"),
-    [((10, 4), False), ((4, 10), True)],
-)
+@pytest.mark.parametrize(("held", "is_bid"), [((10, 4), False), ((4, 10), True)])
 @pytest.mark.parametrize(("loss", "room"), [(70, 6), (170, 3)])
 def test_past_the_gross_loss_limit_a_reducing_order_has_room_for_whole_shares(
     held, is_bid, loss, room
@@ -420,13 +417,13 @@ def test_past_the_gross_loss_limit_a_reducing_order_has_room_for_whole_shares(
     assert exposure.side_rooms(0, loss, none, is_bid=not is_bid).gross_cents <= 0
 
 
-def test_without_fees_a_bid_may_lose_its_price_and_an_ask_the_rest_of_the_dollar() -> None:
+def test_without_fees_a_bid_may_lose_its_price_and_an_ask_the_rest_of_the_dollar():
     free_of_fees = RungTerms.at_rates(M0, FeeRate.parse("0"), FeeRate.parse("0"))
     assert free_of_fees.bid_loss_cents == tuple(range(100))
     assert free_of_fees.ask_loss_cents == (0, *range(99, 0, -1))
 
 
-def test_the_higher_fee_rate_counts_at_the_fee_of_one_share() -> None:
+def test_the_higher_fee_rate_counts_at_the_fee_of_one_share():
     for rates in (("0.0175", "0.07"), ("0.07", "0.0175")):
         dear = RungTerms.at_rates(M0, *(FeeRate.parse(rate) for rate in rates))
         assert (dear.bid_loss_cents[50], dear.ask_loss_cents[50]) == (52, 52)
@@ -449,6 +446,6 @@ def test_outcomes_in_which_an_order_gains_do_not_narrow_its_room(held, order, ro
     assert rooms.loss_cents == room
 
 
-def test_the_exposure_of_a_quote_is_that_of_its_yes_order() -> None:
+def test_the_exposure_of_a_quote_is_that_of_its_yes_order():
     assert live_of(M0, bid(40, 3)) == OpenExposure(M0, Outcome.YES, Side.BUY, Price(40), Qty(3))
     assert live_of(M0, ask(60, 3)) == OpenExposure(M0, Outcome.YES, Side.SELL, Price(60), Qty(3))

@@ -45,7 +45,7 @@ def known(curve: tuple[Fair | None, ...]) -> list[Fair]:
     return fairs
 
 
-def test_without_data_there_is_no_fair_value() -> None:
+def test_without_data_there_is_no_fair_value():
     curve = FairCurve(STRIKES).update([EMPTY] * 7, None, QUARTER_S, 0)
     assert curve == (None,) * 7
 
@@ -66,7 +66,7 @@ def test_the_curve_recovers_a_lognormal_ladder(strikes, median, log_sd, left_s, 
 
 
 @pytest.mark.parametrize(("led_cents", "led_qty", "moves"), [(75, 1, False), (75, 5, True)])
-def test_few_shares_on_a_one_sided_book_do_not_move_the_value(led_cents, led_qty, moves) -> None:
+def test_few_shares_on_a_one_sided_book_do_not_move_the_value(led_cents, led_qty, moves):
     strikes = STRIKES[:3]
     stands = ((Price(40), Qty(50)),)
     led = ((Price(led_cents), Qty(led_qty)), *stands)
@@ -83,7 +83,7 @@ def test_few_shares_on_a_one_sided_book_do_not_move_the_value(led_cents, led_qty
     assert (values[0] != values[1]) is moves
 
 
-def test_the_curve_beats_the_mids_on_noisy_books() -> None:
+def test_the_curve_beats_the_mids_on_noisy_books():
     rng = random.Random(11)
     raw_error = fit_error = 0.0
     for trial in range(60):
@@ -96,7 +96,7 @@ def test_the_curve_beats_the_mids_on_noisy_books() -> None:
     assert fit_error < 0.6 * raw_error
 
 
-def test_the_curve_follows_a_lasting_shape_that_is_not_lognormal() -> None:
+def test_the_curve_follows_a_lasting_shape_that_is_not_lognormal():
     bent = [90.0, 88.0, 86.0, 50.0, 14.0, 12.0, 10.0]
     curve = FairCurve(STRIKES)
     inputs = [around(value, 1) for value in bent]
@@ -111,7 +111,7 @@ def test_the_curve_follows_a_lasting_shape_that_is_not_lognormal() -> None:
     assert off(later) < 1.0 < off(first)
 
 
-def test_an_empty_rung_is_interpolated_with_a_larger_error() -> None:
+def test_an_empty_rung_is_interpolated_with_a_larger_error():
     truth = survival(130.0, 0.25)
     inputs = [around(v) for v in truth]
     inputs[3] = EMPTY
@@ -120,7 +120,7 @@ def test_an_empty_rung_is_interpolated_with_a_larger_error() -> None:
     assert fairs[3].sd_cents > fairs[2].sd_cents
 
 
-def test_the_feed_alone_gives_a_curve() -> None:
+def test_the_feed_alone_gives_a_curve():
     fairs = known(
         FairCurve(STRIKES).update([EMPTY] * 7, ImpliedView(STRIKES[3], 1.0, 0.0), QUARTER_S, 0)
     )
@@ -131,7 +131,7 @@ def test_the_feed_alone_gives_a_curve() -> None:
 
 
 @pytest.mark.parametrize("age_s", [0.0, 40 * 86_400.0])
-def test_an_older_or_less_certain_feed_pulls_less(age_s: float) -> None:
+def test_an_older_or_less_certain_feed_pulls_less(age_s):
     inputs = [around(v) for v in survival(130.0, 0.25)]
 
     def middle(implied: ImpliedView | None) -> float:
@@ -144,7 +144,7 @@ def test_an_older_or_less_certain_feed_pulls_less(age_s: float) -> None:
     assert age_s == 0.0 or sure - plain < 0.5 * (middle(ImpliedView(180.0, 1.0, 0.0)) - plain)
 
 
-def test_trades_move_the_fair_value_toward_their_price() -> None:
+def test_trades_move_the_fair_value_toward_their_price():
     inputs = [around(v) for v in survival(130.0, 0.25)]
     plain = known(FairCurve(STRIKES).update(inputs, None, QUARTER_S, 0))
     traded = [RungInput(each.bids, each.asks, 0, (each.bids[0][0], 0)) for each in inputs]
@@ -152,7 +152,7 @@ def test_trades_move_the_fair_value_toward_their_price() -> None:
     assert all(a.value_cents < b.value_cents for a, b in zip(low, plain, strict=True))
 
 
-def test_the_only_side_of_a_book_bounds_its_fair_value() -> None:
+def test_the_only_side_of_a_book_bounds_its_fair_value():
     inputs = [around(v) for v in survival(130.0, 0.25)]
     free = known(FairCurve(STRIKES).update(inputs, None, QUARTER_S, 0))[3].value_cents
     floor = math.ceil(free) + 3
@@ -169,7 +169,7 @@ def test_the_only_side_of_a_book_bounds_its_fair_value() -> None:
     ("value", "confidence"),
     [(0.0, 1.0), (-5.0, 1.0), (math.inf, 1.0), (math.nan, 1.0), (130.0, math.nan)],
 )
-def test_an_impossible_feed_value_is_ignored(value: float, confidence: float) -> None:
+def test_an_impossible_feed_value_is_ignored(value, confidence):
     implied = ImpliedView(value, confidence, 0.0)
     assert FairCurve(STRIKES).update([EMPTY] * 7, implied, QUARTER_S, 0) == (None,) * 7
 
@@ -186,7 +186,7 @@ touches = st.one_of(
     st.floats(0.0, 1e8),
 )
 @example([[None] * 7, [None, (97, 1, 131), None, None, None, None, None]], None, 0.0)
-def test_the_curve_never_rises_and_stays_half_a_tick_from_certainty(frames, value, left_s) -> None:
+def test_the_curve_never_rises_and_stays_half_a_tick_from_certainty(frames, value, left_s):
     curve = FairCurve(STRIKES)
     implied = None if value is None else ImpliedView(value, 0.5, 1.0)
     for number, frame in enumerate(frames):
@@ -205,7 +205,7 @@ def test_the_curve_never_rises_and_stays_half_a_tick_from_certainty(frames, valu
         assert all(0 < fair.sd_cents <= 50 for fair in fairs)
 
 
-def test_the_curve_is_deterministic() -> None:
+def test_the_curve_is_deterministic():
     def run() -> list[tuple[Fair | None, ...]]:
         rng, curve = random.Random(3), FairCurve(STRIKES)
         return [
@@ -221,7 +221,7 @@ def test_the_curve_is_deterministic() -> None:
     assert run() == run()
 
 
-def test_a_binary_market_is_valued_by_its_own_data() -> None:
+def test_a_binary_market_is_valued_by_its_own_data():
     curve = FairCurve(None)
     implied = ImpliedView(500.0, 1.0, 0.0)
     (fair,) = curve.update([book(40, 44)], implied, QUARTER_S, 0)
@@ -233,7 +233,7 @@ def test_a_binary_market_is_valued_by_its_own_data() -> None:
     assert printed.value_cents == pytest.approx(30.0)
 
 
-def test_without_data_no_curve_is_drawn() -> None:
+def test_without_data_no_curve_is_drawn():
     curve = FairCurve(STRIKES)
     curve.update([book(40, 44), *[book(60, 64)] * (len(STRIKES) - 1)], None, 86_400.0, 0)
     assert min(bucket_masses(curve.drawn_cents)) < 0
@@ -241,7 +241,7 @@ def test_without_data_no_curve_is_drawn() -> None:
     assert curve.drawn_cents == ()
 
 
-def test_a_stale_one_sided_book_moves_no_other_rung() -> None:
+def test_a_stale_one_sided_book_moves_no_other_rung():
     curve = FairCurve(STRIKES)
     truth = survival(125.0, 0.1)
     books = [around(value, 1) for value in truth]
@@ -253,14 +253,14 @@ def test_a_stale_one_sided_book_moves_no_other_rung() -> None:
     assert after[3].value_cents == pytest.approx(after[4].value_cents, abs=0.5)
 
 
-def test_no_value_becomes_nan_as_errors_are_learned() -> None:
+def test_no_value_becomes_nan_as_errors_are_learned():
     curve, books = FairCurve(STRIKES), [around(value, 1) for value in survival(130.0, 0.2)]
     for second in range(60):
         curve.update(books, None, QUARTER_S, second * S)
         assert not any(map(math.isnan, curve.all_cents))
 
 
-def test_a_learned_line_steepens_with_time_on_the_feed_alone() -> None:
+def test_a_learned_line_steepens_with_time_on_the_feed_alone():
     curve, day_s = FairCurve(STRIKES), 86_400.0
     told = ImpliedView(130.0, 1.0, 0.0)
     for second in range(0, 600, 10):
@@ -275,7 +275,7 @@ def test_a_learned_line_steepens_with_time_on_the_feed_alone() -> None:
 @pytest.mark.parametrize(
     ("bid", "ask", "cents"), [(60, None, 60), (None, 25, 25), (35, None, 40), (None, 45, 40)]
 )
-def test_the_only_side_of_a_binary_book_bounds_its_fair_value(bid, ask, cents) -> None:
+def test_the_only_side_of_a_binary_book_bounds_its_fair_value(bid, ask, cents):
     curve = FairCurve(None)
     traded = msgspec.structs.replace(book(bid, ask), traded=(40.0, 0))
     assert known(curve.update([traded], None, QUARTER_S, 0))[0].value_cents == cents
@@ -283,7 +283,7 @@ def test_the_only_side_of_a_binary_book_bounds_its_fair_value(bid, ask, cents) -
     assert known(curve.update([few], None, QUARTER_S, S))[0].value_cents == 40
 
 
-def test_a_resolved_binary_market_has_no_fair_value() -> None:
+def test_a_resolved_binary_market_has_no_fair_value():
     curve = FairCurve(None)
     over = [msgspec.structs.replace(around(50.0), is_over=state) for state in (False, True, False)]
     shown = [
@@ -293,7 +293,7 @@ def test_a_resolved_binary_market_has_no_fair_value() -> None:
     assert shown == [True, False, True]
 
 
-def test_the_error_of_a_binary_market_follows_the_width_of_its_book() -> None:
+def test_the_error_of_a_binary_market_follows_the_width_of_its_book():
     curve = FairCurve(None)
     sds = [
         known(curve.update([around(50.0, half)], None, QUARTER_S, at_ns))[0].sd_cents
@@ -317,7 +317,7 @@ def test_the_error_of_a_binary_market_follows_the_width_of_its_book() -> None:
     ],
     ids=str,
 )
-def test_strikes_that_are_not_positive_and_rising_are_rejected(strikes: list[float]) -> None:
+def test_strikes_that_are_not_positive_and_rising_are_rejected(strikes):
     with pytest.raises(ValueError, match="above zero and rising"):
         FairCurve(strikes)
 
@@ -341,7 +341,7 @@ def test_the_monotone_repair_is_the_nearest_falling_sequence(points, other):
     assert distance(out) <= distance(rival) + 1e-6
 
 
-def test_bucket_masses_are_the_steps_of_the_curve() -> None:
+def test_bucket_masses_are_the_steps_of_the_curve():
     assert bucket_masses([80.0, 50.0, 20.0]) == pytest.approx((0.2, 0.3, 0.3, 0.2))
     assert sum(bucket_masses([99.5, 0.5])) == pytest.approx(1.0)
     assert min(bucket_masses([40.0, 45.0])) < 0

@@ -35,7 +35,7 @@ def decide_for(learner: FlowModel, seconds: int, rungs: int = 1, since_ns: int =
 
 
 @given(st.floats(0.2, 1.5), st.floats(50, 5_000))
-def test_the_fit_recovers_an_exponential(decay: float, amplitude: float) -> None:
+def test_the_fit_recovers_an_exponential(decay, amplitude):
     counts = [amplitude * math.exp(-decay * distance) for distance in DISTANCES_CENTS]
     enough = sum(count >= 1 for count in counts) >= 4
     found = fit(counts, 1_000.0)
@@ -47,13 +47,13 @@ def test_the_fit_recovers_an_exponential(decay: float, amplitude: float) -> None
 
 
 @pytest.mark.parametrize("decay", [0.05, 3.5])
-def test_a_decay_outside_its_bounds_is_rejected(decay: float) -> None:
+def test_a_decay_outside_its_bounds_is_rejected(decay):
     assert not DECAY_MIN <= decay <= DECAY_MAX
     counts = [1e9 * math.exp(-decay * distance) for distance in DISTANCES_CENTS]
     assert fit(counts, 1_000.0) is None
 
 
-def test_trades_count_by_their_distance_from_fair() -> None:
+def test_trades_count_by_their_distance_from_fair():
     learner = FlowModel()
     # Of every half a cent further there are half as many, buyers and sellers alike.
     for step in range(12):
@@ -65,7 +65,7 @@ def test_trades_count_by_their_distance_from_fair() -> None:
     assert learner.intensity.decay_per_cent == pytest.approx(2 * math.log(2), rel=0.1)
 
 
-def test_nothing_is_fitted_before_ten_minutes_or_from_few_trades() -> None:
+def test_nothing_is_fitted_before_ten_minutes_or_from_few_trades():
     learner = FlowModel()
     for distance in range(1, 7):
         learner.on_print(50.0, Price(50 + distance), BID)
@@ -75,7 +75,7 @@ def test_nothing_is_fitted_before_ten_minutes_or_from_few_trades() -> None:
     assert learner.intensity is None
 
 
-def test_the_trade_rate_is_per_rung_and_side() -> None:
+def test_the_trade_rate_is_per_rung_and_side():
     def amplitude(rungs: int) -> float:
         learner = FlowModel()
         for distance in (1, 1, 2, 3, 4) * 20:
@@ -87,7 +87,7 @@ def test_the_trade_rate_is_per_rung_and_side() -> None:
     assert amplitude(5) == pytest.approx(amplitude(1) / 5)
 
 
-def test_a_trade_without_a_fair_value_changes_no_intensity() -> None:
+def test_a_trade_without_a_fair_value_changes_no_intensity():
     one, other = FlowModel(), FlowModel()
     for learner in (one, other):
         for distance in (1, 1, 2, 3, 4) * 20:
@@ -99,7 +99,7 @@ def test_a_trade_without_a_fair_value_changes_no_intensity() -> None:
 
 
 @pytest.mark.parametrize(("side", "fair", "against"), [(BID, 47.0, 3.0), (ASK, 53.0, 3.0)])
-def test_adverse_selection_is_measured_ten_seconds_after_a_fill(side, fair, against) -> None:
+def test_adverse_selection_is_measured_ten_seconds_after_a_fill(side, fair, against):
     learner = FlowModel()
     learner.on_own_fill(A, 50.0, side, 0)
     assert not learner.on_decision({A: fair}, MARKOUT_NS - 1)
@@ -115,7 +115,7 @@ def test_adverse_selection_is_measured_ten_seconds_after_a_fill(side, fair, agai
     assert B not in learner.adverse
 
 
-def test_many_fills_outweigh_the_prior() -> None:
+def test_many_fills_outweigh_the_prior():
     learner = FlowModel()
     for number in range(2_000):
         learner.on_own_fill(A, 50.0, BID, number)
@@ -126,7 +126,7 @@ def test_many_fills_outweigh_the_prior() -> None:
     assert 1.3 < cents < 2.0
 
 
-def test_a_fill_without_a_fair_value_changes_no_adverse_selection() -> None:
+def test_a_fill_without_a_fair_value_changes_no_adverse_selection():
     learner = FlowModel()
     learner.on_own_fill(A, None, BID, 0)
     assert not learner.on_decision({A: 50.0}, MARKOUT_NS)
@@ -135,7 +135,7 @@ def test_a_fill_without_a_fair_value_changes_no_adverse_selection() -> None:
     assert not learner.adverse
 
 
-def test_the_strategy_sees_intensity_and_adverse_selection() -> None:
+def test_the_strategy_sees_intensity_and_adverse_selection():
     seen = []
 
     class Listening(FixedSpread):

@@ -37,7 +37,7 @@ def feasible(bids: Array, asks: Array) -> npt.NDArray[np.bool_]:
     return np.asarray((np.diagonal(distance) >= 0).all(axis=1))
 
 
-def test_arbitrage_is_found_exactly_if_no_falling_curve_fits_the_books() -> None:
+def test_arbitrage_is_found_exactly_if_no_falling_curve_fits_the_books():
     rng = np.random.default_rng(9)
     count = cases(20_000, quick=20_000)
     base = np.sort(rng.integers(5, 95, (count, 6)), axis=1)[:, ::-1]
@@ -50,7 +50,7 @@ def test_arbitrage_is_found_exactly_if_no_falling_curve_fits_the_books() -> None
         assert (not found) == fits[row], (bids[row], asks[row])
 
 
-def test_every_arbitrage_pays_in_every_outcome() -> None:
+def test_every_arbitrage_pays_in_every_outcome():
     rng = np.random.default_rng(10)
     for _ in range(500):
         bids = rng.integers(1, 98, 5)
@@ -61,7 +61,7 @@ def test_every_arbitrage_pays_in_every_outcome() -> None:
                 assert low - each.ask + each.bid - high >= each.bid - each.ask > 0
 
 
-def test_probabilities_and_quantiles_follow_from_the_curve() -> None:
+def test_probabilities_and_quantiles_follow_from_the_curve():
     found = implied_distribution([100.0, 200.0, 400.0], [90.0, 50.0, 10.0])
     assert found.chances == pytest.approx((0.1, 0.4, 0.4, 0.1))
     assert found.low == pytest.approx(100.0)
@@ -69,12 +69,12 @@ def test_probabilities_and_quantiles_follow_from_the_curve() -> None:
     assert found.high == pytest.approx(400.0)
 
 
-def test_quantiles_are_interpolated_by_the_logarithm_of_the_strike() -> None:
+def test_quantiles_are_interpolated_by_the_logarithm_of_the_strike():
     found = implied_distribution([100.0, 400.0], [75.0, 25.0])
     assert found.median == pytest.approx(math.sqrt(100.0 * 400.0))
 
 
-def test_quantiles_outside_the_strikes_are_unknown() -> None:
+def test_quantiles_outside_the_strikes_are_unknown():
     found = implied_distribution([100.0, 200.0], [60.0, 55.0])
     assert (found.low, found.median, found.high) == (None, None, None)
 
@@ -94,28 +94,28 @@ def kinds(
     return [alarm.kind for alarm in alarms(NAMES, shown, drawn, fit)]
 
 
-def test_a_ladder_in_order_raises_no_alarm() -> None:
+def test_a_ladder_in_order_raises_no_alarm():
     touches = [(69, 71), (49, 51), (29, 31)]
     assert kinds(touches, (70.0, 50.0, 30.0), (70.0, 50.0, 30.0)) == []
 
 
-def test_an_arbitrage_raises_an_alarm_that_names_both_rungs() -> None:
+def test_an_arbitrage_raises_an_alarm_that_names_both_rungs():
     (alarm,) = alarms(NAMES, [(Price(50), Price(52)), (Price(55), Price(57)), (None, None)], (), ())
     assert alarm.kind == "arbitrage"
     assert alarm.text == "110 bid 55 over 100 ask 52"
 
 
-def test_a_rising_curve_raises_an_alarm() -> None:
+def test_a_rising_curve_raises_an_alarm():
     assert kinds([(None, None)] * 3, (50.0, 53.0, 20.0)) == ["negative_mass"]
 
 
-def test_an_outcome_far_from_its_fitted_probability_raises_an_alarm() -> None:
+def test_an_outcome_far_from_its_fitted_probability_raises_an_alarm():
     touches = [(69, 71), (67, 69), (29, 31)]
     assert kinds(touches, (), (70.0, 50.0, 30.0)) == ["thin_mass"]
     touches = [(89, 91), (49, 51), (29, 31)]
     assert kinds(touches, (), (60.0, 50.0, 30.0)) == ["thin_mass", "thick_mass"]
 
 
-def test_tiny_probabilities_are_not_compared() -> None:
+def test_tiny_probabilities_are_not_compared():
     touches = [(98, 99), (49, 51), (29, 31)]
     assert kinds(touches, (), (99.4, 50.0, 30.0)) == []

@@ -71,7 +71,7 @@ def test_moves_while_the_jump_guard_is_off_are_no_jumps():
     assert jumps(of, (3_600_000, 60, 64), (3_600_500, 66, 70)) == [False, True]
 
 
-def test_a_jump_of_any_rung_pulls_its_event() -> None:
+def test_a_jump_of_any_rung_pulls_its_event():
     news = guard()
     still = rung(0, 80.0, bid=78, ask=82)
     assert not news.on_decision((still, rung(1, 50.0, bid=48, ask=52)), 0)
@@ -90,19 +90,17 @@ def test_a_jump_of_any_rung_pulls_its_event() -> None:
         (39, 51, BID, False),
     ],
 )
-def test_a_trade_of_forty_shares_that_clears_the_touch_pulls_the_event(
-    qty, price, taker, news
-) -> None:
+def test_a_trade_of_forty_shares_that_clears_the_touch_pulls_the_event(qty, price, taker, news):
     assert guard().on_market_trade("E-0", Price(price), Qty(qty), taker, BOOK, SECOND) is news
 
 
-def test_a_trade_that_leaves_most_of_the_touch_pulls_nothing() -> None:
+def test_a_trade_that_leaves_most_of_the_touch_pulls_nothing():
     deep = (((Price(48), Qty(500)),), ((Price(52), Qty(500)),))
     assert not guard().on_market_trade("E-0", Price(52), Qty(399), BID, deep, SECOND)
     assert guard().on_market_trade("E-0", Price(52), Qty(400), BID, deep, SECOND)
 
 
-def test_the_trades_of_one_taker_count_together() -> None:
+def test_the_trades_of_one_taker_count_together():
     news = guard()
     assert not news.on_market_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND)
     assert news.on_market_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND + NS_PER_MS)
@@ -111,7 +109,7 @@ def test_the_trades_of_one_taker_count_together() -> None:
 @pytest.mark.parametrize(
     ("name", "taker", "later_ms"), [("E-1", BID, 1), ("E-0", ASK, 1), ("E-0", BID, 51)]
 )
-def test_trades_of_other_rungs_sides_and_times_do_not_add_up(name, taker, later_ms) -> None:
+def test_trades_of_other_rungs_sides_and_times_do_not_add_up(name, taker, later_ms):
     news = guard()
     news.on_market_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND)
     price = Price(52) if taker is BID else Price(48)
@@ -119,7 +117,7 @@ def test_trades_of_other_rungs_sides_and_times_do_not_add_up(name, taker, later_
     assert not news.on_market_trade(name, price, Qty(25), taker, BOOK, at_ns)
 
 
-def test_an_event_is_pulled_for_thirty_seconds_after_the_last_large_trade() -> None:
+def test_an_event_is_pulled_for_thirty_seconds_after_the_last_large_trade():
     news = guard()
     assert news.on_market_trade("E-0", Price(52), Qty(50), BID, BOOK, SECOND)
     assert not news.on_market_trade("E-0", Price(52), Qty(50), BID, BOOK, 11 * SECOND)
@@ -163,7 +161,7 @@ def swap_strikes(thin: Thin) -> None:
     ]
 
 
-def test_rungs_that_swap_places_by_a_corrected_strike_are_no_jump() -> None:
+def test_rungs_that_swap_places_by_a_corrected_strike_are_no_jump():
     thin = Thin([70, 30])
     thin.start()
     swap_strikes(thin)

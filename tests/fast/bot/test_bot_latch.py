@@ -37,7 +37,7 @@ RISK = RiskSettings(
 
 
 def latched_effects(world: SimulatedWorld, *events: m.Event) -> list[str]:
-    """The reasons that the shell is told to keep when these events come."""
+    """The reasons that the shell must save after these events."""
     return [
         effect.reason
         for event in events

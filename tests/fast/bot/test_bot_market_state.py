@@ -62,14 +62,14 @@ def why_not(of: MarketState, now_ns: int) -> str:
     return of.judge_freshness("", TRUST, now_ns)
 
 
-def test_a_market_without_a_book_is_unknown() -> None:
+def test_a_market_without_a_book_is_unknown():
     state = empty_state()
     assert not state.is_known
     assert why_not(state, 0) == "no book yet"
     assert (state.bids, state.asks) == ((), ())
 
 
-def test_an_older_book_changes_nothing() -> None:
+def test_an_older_book_changes_nothing():
     state = known()
     version = state.version
     show(state, 100 * S - 1, 5, (), ())
@@ -77,13 +77,13 @@ def test_an_older_book_changes_nothing() -> None:
     assert (state.confirmed_ns, state.version) == (0, version)
 
 
-def test_a_book_of_the_same_instant_replaces_the_last() -> None:
+def test_a_book_of_the_same_instant_replaces_the_last():
     state = known()
     show(state, 100 * S, 7, ())
     assert (state.bids, state.confirmed_ns) == ((), 7)
 
 
-def test_after_a_lost_feed_any_book_counts() -> None:
+def test_after_a_lost_feed_any_book_counts():
     state = known()
     state.forget_book()
     assert why_not(state, 0) == "no book yet"
@@ -91,7 +91,7 @@ def test_after_a_lost_feed_any_book_counts() -> None:
     assert state.is_known
 
 
-def test_a_book_is_stale_after_ten_seconds_unless_a_read_confirms_it() -> None:
+def test_a_book_is_stale_after_ten_seconds_unless_a_read_confirms_it():
     state = known(now_ns=5)
     assert why_not(state, 5 + 10 * S) == ""
     assert why_not(state, 6 + 10 * S) == "book stale"
@@ -101,7 +101,7 @@ def test_a_book_is_stale_after_ten_seconds_unless_a_read_confirms_it() -> None:
 
 
 @pytest.mark.parametrize("ask", [39, 40])
-def test_a_crossed_or_locked_book_is_stale(ask: int) -> None:
+def test_a_crossed_or_locked_book_is_stale(ask):
     state = empty_state()
     show(state, 1, 0, asks=levels((ask, 1)))
     assert why_not(state, 0) == "book stale"
@@ -132,21 +132,21 @@ def test_a_newer_book_or_read_explains_a_trade(explain, stale):
     assert why_not(state, 2 * S + 1) == stale
 
 
-def test_a_trade_counts_once() -> None:
+def test_a_trade_counts_once():
     state = known()
     assert state.on_trade(trade("a", 10, 41), (), 0) == 0
     assert state.on_trade(trade("a", 10, 41), (), 0) is None
     assert state.on_trade(trade("b", 10, 42), (), 0) == 0
 
 
-def test_the_last_price_follows_the_venues_time() -> None:
+def test_the_last_price_follows_the_venues_time():
     state = known()
     state.on_trade(trade("new", 20, 43), (), 0)
     state.on_trade(trade("old", 10, 41), (), 1)
     assert state.last_price == 43
 
 
-def test_the_newest_trades_are_remembered_up_to_a_limit() -> None:
+def test_the_newest_trades_are_remembered_up_to_a_limit():
     state = known()
     for number in range(2_000):
         state.on_trade(trade(str(number), number), (), 0)
@@ -180,7 +180,7 @@ def test_the_external_book_is_without_our_size(orders, external):
     st.dictionaries(st.integers(1, 99), st.integers(1, 50), max_size=8),
     st.dictionaries(st.integers(1, 99), st.integers(1, 50), max_size=8),
 )
-def test_external_and_own_size_add_up_to_the_book(all_sizes, own) -> None:
+def test_external_and_own_size_add_up_to_the_book(all_sizes, own):
     state = empty_state()
     show(state, 0, 0, levels(*sorted(all_sizes.items(), reverse=True)), ())
     left, _ = state.without_own(resting(*((BID, price, qty) for price, qty in own.items())))
@@ -201,11 +201,7 @@ def filled(of: OwnOrder, qty: int = 50) -> model.Order:
 
 
 def parts(
-    of: MarketState,
-    *sizes: int,
-    own: tuple[OwnOrder, ...] = (),
-    buys: bool = True,
-    at_ns: int = T0,
+    of: MarketState, *sizes: int, own: tuple[OwnOrder, ...] = (), buys: bool = True, at_ns: int = T0
 ) -> list[int | None]:
     """How many shares of prints of these sizes are ours."""
     return [
@@ -215,14 +211,14 @@ def parts(
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_trades_up_to_the_size_of_an_answered_take_are_ours(outcome: Outcome) -> None:
+def test_trades_up_to_the_size_of_an_answered_take_are_ours(outcome):
     state, buys = empty_state(), outcome is Outcome.YES
     state.on_own_take(filled(take(outcome)), T0)
     assert parts(state, 50, buys=not buys) == [0]
     assert parts(state, 20, 20, 45, 5, buys=buys) == [20, 20, 10, 0]
 
 
-def test_a_trade_before_the_response_to_a_take_counts_once() -> None:
+def test_a_trade_before_the_response_to_a_take_counts_once():
     state, own = empty_state(), take()
     assert parts(state, 50, 50, own=(own,)) == [50, 0]
     state.on_own_take(filled(own), T0)
@@ -230,20 +226,20 @@ def test_a_trade_before_the_response_to_a_take_counts_once() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "part"), [(5, 50), (5.001, 0)])
-def test_a_trade_over_five_seconds_after_a_take_is_not_ours(seconds: float, part: int) -> None:
+def test_a_trade_over_five_seconds_after_a_take_is_not_ours(seconds, part):
     at_ns, answered = T0 + int(seconds * S), empty_state()
     answered.on_own_take(filled(take()), T0)
     assert parts(answered, 50, at_ns=at_ns) == [part]
     assert parts(empty_state(), 50, own=(take(),), at_ns=at_ns) == [part]
 
 
-def test_resting_orders_and_responses_without_a_side_are_no_takes() -> None:
+def test_resting_orders_and_responses_without_a_side_are_no_takes():
     state = empty_state()
     state.on_own_take(msgspec.structs.replace(filled(take()), side=model.ShownSide.UNKNOWN), T0)
     assert parts(state, 50, own=(made.own(State.OPEN, qty=50),)) == [0]
 
 
-def test_the_microprice_leans_to_the_thinner_side_up_to_a_hundred_shares() -> None:
+def test_the_microprice_leans_to_the_thinner_side_up_to_a_hundred_shares():
     assert microprice(40, 30, 44, 10) == pytest.approx(43.0)
     assert microprice(40, 10, 44, 30) == pytest.approx(41.0)
     assert microprice(40, 10_000, 44, 100) == pytest.approx(42.0)

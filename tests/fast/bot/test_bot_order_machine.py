@@ -208,7 +208,7 @@ class Run:
 
 
 def live_through(seed: int, steps: int, **ways: bool) -> Run:
-    """A run of random steps, and the calm after it."""
+    """Random steps, then time without any."""
     run = Run(random.Random(seed), NaiveVenue(**ways))
     for _ in range(steps):
         run.step()

@@ -79,10 +79,7 @@ def test_an_amend_that_changes_the_id_keeps_the_order_and_switches_amends_off():
     of, out, own = amending()
     old = own.order_id
     answer(
-        of,
-        own,
-        m.AmendResting(old, own.amend),
-        made.done(made.shown(own, order_id="99", price=45)),
+        of, own, m.AmendResting(old, own.amend), made.done(made.shown(own, order_id="99", price=45))
     )
     assert (of.live_order("99"), of.live_order(old), of.owner_of(old)) == (own, None, own)
     assert (own.state, own.price, of.is_known(old)) == (State.OPEN, 45, True)
@@ -136,9 +133,7 @@ def test_amends_that_keep_their_queue_position_are_counted_apart():
         assert (out.counters.amends_kept_place, out.counters.amends_lost_place) == (kept, 1 - kept)
 
 
-def moved(
-    status: model.OrderStatus = model.OrderStatus.CANCELED,
-) -> tuple[Desk, Outbox, OwnOrder]:
+def moved(status: model.OrderStatus = model.OrderStatus.CANCELED) -> tuple[Desk, Outbox, OwnOrder]:
     """An order whose amend to 45 has no answer and that reads as over, by a read begun at T0."""
     of, out, own = amending()
     respond_to_amend(of, own, m.Unknown(""))

@@ -154,13 +154,7 @@ def test_an_order_near_its_price_stays_only_at_about_the_wanted_size(
 @BOTH
 @pytest.mark.parametrize(
     ("rests_qty", "creates", "amends"),
-    [
-        (4, [6], []),
-        (5, [5], []),
-        (6, [], []),
-        (14, [], []),
-        (15, [], [Amend(qty=Qty(10))]),
-    ],
+    [(4, [6], []), (5, [5], []), (6, [], []), (14, [], []), (15, [], [Amend(qty=Qty(10))])],
 )
 def test_a_level_is_filled_up_or_reduced_when_half_of_its_size_is_off(
     side, rests_qty, creates, amends
@@ -274,11 +268,7 @@ def test_spare_orders_move_to_the_empty_levels_from_the_touch_outward(side):
     third = order(side, 25, 3, 3)
     wanted = [quote(side, away, qty) for away, qty in ((8, 6), (10, 4), (12, 3))]
     wishes = plan(wanted, [third, second, first], worth=Ruler()).actions
-    assert {wish.order.remaining: wish.amend.price for wish in wishes} == {
-        6: 42,
-        4: 40,
-        3: 38,
-    }
+    assert {wish.order.remaining: wish.amend.price for wish in wishes} == {6: 42, 4: 40, 3: 38}
 
 
 @BOTH

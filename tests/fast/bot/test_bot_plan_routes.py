@@ -304,8 +304,7 @@ def test_shares_replace_a_second_purchase_only_if_they_cover_both(side):
 
 @BOTH
 @pytest.mark.parametrize(
-    ("held", "routes"),
-    [(0, [10]), (4, [10]), (5, [5, 5]), (6, [6]), (10, [10]), (99, [10])],
+    ("held", "routes"), [(0, [10]), (4, [10]), (5, [5, 5]), (6, [6]), (10, [10]), (99, [10])]
 )
 def test_a_part_too_small_for_a_request_is_left_to_the_other_route(side, held, routes):
     wishes = plan([quote(side, 10)], [], held, held, pace=pace(resize=50)).actions

@@ -29,21 +29,21 @@ def prices(levels: Levels) -> list[int]:
     return [price for price, _, _ in levels]
 
 
-def test_a_level_is_priced_as_if_the_levels_before_it_had_filled() -> None:
+def test_a_level_is_priced_as_if_the_levels_before_it_had_filled():
     steep = replace(EVEN, own=0.5)
     both = side_levels(replace(steep, sizes=(10, 15), fees=(0.0, 0.0)), 0, HOW)
     after = replace(steep, value=50.0 - 0.5 * 10, sizes=(15,), fees=(0.0,))
     assert both[1][:2] == side_levels(after, 0, HOW)[0][:2]
 
 
-def test_asks_mirror_bids() -> None:
+def test_asks_mirror_bids():
     bids = side_levels(EVEN, 0, HOW)
     asks = side_levels(replace(EVEN, sign=-1, low=2, high=99), 0, HOW)
     mirrored = tuple((100 - price, size, 100 - limit) for price, size, limit in bids)
     assert asks == mirrored
 
 
-def test_room_limits_sizes_and_no_prices() -> None:
+def test_room_limits_sizes_and_no_prices():
     whole = side_levels(EVEN, 0, HOW)
     for room in range(60):
         some = side_levels(replace(EVEN, room=room), 0, HOW)
@@ -52,12 +52,12 @@ def test_room_limits_sizes_and_no_prices() -> None:
         assert all(size for _, size, _ in quoted_levels(some, 1, 0))
 
 
-def test_a_side_without_an_edge_has_no_levels() -> None:
+def test_a_side_without_an_edge_has_no_levels():
     assert side_levels(replace(EVEN, value=0.9), 0, HOW) == ()
     assert side_levels(replace(EVEN, sign=-1, value=99.5, low=2, high=99), 0, HOW) == ()
 
 
-def test_a_far_quote_is_used_only_on_a_side_without_levels() -> None:
+def test_a_far_quote_is_used_only_on_a_side_without_levels():
     assert quoted_levels((), 99, 2) == ((99, 2, 99),)
     assert quoted_levels(((40, 0, 41),), 1, 2) == ((1, 2, 1),)
     assert quoted_levels(((40, 0, 41),), 1, 0) == ()
@@ -65,14 +65,14 @@ def test_a_far_quote_is_used_only_on_a_side_without_levels() -> None:
     assert quoted_levels(((40, 5, 41), (39, 0, 39)), 1, 2) == ((40, 5, 41),)
 
 
-def test_an_old_book_moves_the_first_price_by_a_tick_and_no_price_limit() -> None:
+def test_an_old_book_moves_the_first_price_by_a_tick_and_no_price_limit():
     tight = replace(EVEN, high=46)
     assert prices(side_levels(tight, 0, HOW))[0] == 46
     ((price, _, limit), *_) = side_levels(tight, 1, HOW)
     assert (price, limit) == (45, 46)
 
 
-def test_the_price_limit_leaves_a_third_of_the_best_edge() -> None:
+def test_the_price_limit_leaves_a_third_of_the_best_edge():
     ((_, _, limit), *_) = side_levels(EVEN, 0, HOW)
     worth = 50.0 - 0.03 * 5
     least = LEAST_EDGE / 0.6
@@ -103,7 +103,7 @@ ways = st.builds(
 
 @settings(deadline=None)
 @given(terms, st.integers(0, 1), ways)
-def test_levels_are_a_tick_apart_and_within_the_legal_range(given_terms, gap, how) -> None:
+def test_levels_are_a_tick_apart_and_within_the_legal_range(given_terms, gap, how):
     levels = side_levels(given_terms, gap, how)
     sign = given_terms.sign
     for price, size, limit in levels:
@@ -117,7 +117,7 @@ def test_levels_are_a_tick_apart_and_within_the_legal_range(given_terms, gap, ho
 
 @settings(deadline=None)
 @given(terms, st.floats(0, 30), ways)
-def test_a_lower_reservation_value_raises_no_price(given_terms, less, how) -> None:
+def test_a_lower_reservation_value_raises_no_price(given_terms, less, how):
     before = side_levels(given_terms, 0, how)
     after = side_levels(replace(given_terms, value=given_terms.value - less), 0, how)
     assert all(low <= high for low, high in zip(prices(after), prices(before), strict=False))
@@ -129,7 +129,7 @@ def test_a_lower_reservation_value_raises_no_price(given_terms, less, how) -> No
 
 @settings(deadline=None)
 @given(terms, st.integers(1, 99), st.integers(0, 1), ways)
-def test_a_distant_touch_does_not_change_the_levels(given_terms, touch, gap, how) -> None:
+def test_a_distant_touch_does_not_change_the_levels(given_terms, touch, gap, how):
     sign = given_terms.sign
     alone = replace(given_terms, low=1 if sign > 0 else 2, high=98 if sign > 0 else 99)
     free = side_levels(alone, 0, how)
@@ -159,7 +159,7 @@ def mirror_of(side: Levels | None) -> Levels | None:
 
 
 @given(sides)
-def test_bids_step_back_until_none_rises_with_the_strike(bids: list[Levels | None]) -> None:
+def test_bids_step_back_until_none_rises_with_the_strike(bids):
     stepped = stepped_back(bids, 1)
     for level in range(3):
         at = [side[level][0] for side in stepped if side is not None and len(side) > level]
@@ -171,13 +171,13 @@ def test_bids_step_back_until_none_rises_with_the_strike(bids: list[Levels | Non
 
 
 @given(sides)
-def test_asks_step_back_as_mirrored_bids(bids: list[Levels | None]) -> None:
+def test_asks_step_back_as_mirrored_bids(bids):
     asks = stepped_back([mirror_of(side) for side in bids], -1)
     assert [mirror_of(side) for side in asks] == stepped_back(bids, 1)
 
 
 @given(sides, st.integers(0, 6), st.integers(0, 3), st.integers(1, 99))
-def test_a_smaller_side_never_enlarges_its_neighbours(bids, at, keep, less) -> None:
+def test_a_smaller_side_never_enlarges_its_neighbours(bids, at, keep, less):
     if at >= len(bids) or (side := bids[at]) is None:
         return
     lower = tuple((price - less, size, price - less) for price, size, _ in side if price > less)
@@ -189,7 +189,7 @@ def test_a_smaller_side_never_enlarges_its_neighbours(bids, at, keep, less) -> N
 
 
 @given(sides, st.lists(st.tuples(st.integers(0, 6), sides)), st.sampled_from([1, -1]))
-def test_a_ladder_ordered_step_by_step_equals_one_ordered_at_once(first, later, sign) -> None:
+def test_a_ladder_ordered_step_by_step_equals_one_ordered_at_once(first, later, sign):
     kept = LadderSide(sign, len(first))
     for at, some in [(0, first), *later]:
         for place, side in zip(range(at, len(first)), some, strict=False):
@@ -202,7 +202,7 @@ def test_a_ladder_ordered_step_by_step_equals_one_ordered_at_once(first, later, 
         assert not kept.changed
 
 
-def test_a_side_with_more_levels_than_its_neighbour_is_not_in_order() -> None:
+def test_a_side_with_more_levels_than_its_neighbour_is_not_in_order():
     one, two = ((40, 5, 40),), ((30, 5, 30), (29, 5, 29))
     assert not in_order(one, two, 1)
     assert not in_order(two, one, 1)

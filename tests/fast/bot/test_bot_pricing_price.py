@@ -41,27 +41,27 @@ def gain(sign: int, worth: float, fair: float, decay: float, aversion: float, pr
 
 
 @given(signs, st.floats(10, 90), st.floats(0.5, 99.5), decays, st.floats(0, 5))
-def test_a_higher_value_never_lowers_the_best_price(sign, worth, fair, decay, more) -> None:
+def test_a_higher_value_never_lowers_the_best_price(sign, worth, fair, decay, more):
     enough = enough_edge(decay)
     at, above = (best_price(sign, each, fair, enough, decay, 0.0) for each in (worth, worth + more))
     assert at <= above
 
 
 @given(decays, st.floats(1e-9, 1e-6))
-def test_the_best_edge_tends_to_the_risk_neutral_one_as_aversion_vanishes(decay, aversion) -> None:
+def test_the_best_edge_tends_to_the_risk_neutral_one_as_aversion_vanishes(decay, aversion):
     assert best_edge(decay) == 1 / decay
     assert best_edge(decay, aversion) == pytest.approx(1 / decay, rel=1e-4)
     assert best_edge(decay, aversion) == pytest.approx(math.log1p(aversion / decay) / aversion)
 
 
 @given(decays, st.sampled_from([0.0, 1e-5, 0.01, 0.3]))
-def test_at_the_least_edge_two_neighbouring_cents_gain_the_same(decay, aversion) -> None:
+def test_at_the_least_edge_two_neighbouring_cents_gain_the_same(decay, aversion):
     worth = 50.0 + enough_edge(decay, aversion)
     at, behind = (gain(1, worth, 90.0, decay, aversion, price) for price in (50, 49))
     assert at == pytest.approx(behind, rel=1e-9)
 
 
-def test_more_risk_aversion_means_a_smaller_edge() -> None:
+def test_more_risk_aversion_means_a_smaller_edge():
     edges = [best_edge(0.6, aversion) for aversion in (0.0, 0.01, 0.1, 1.0)]
     assert edges == sorted(edges, reverse=True)
     assert len(set(edges)) == len(edges)
@@ -71,7 +71,7 @@ touches = st.one_of(st.none(), prices)
 
 
 @given(touches, touches, st.integers(1, 3))
-def test_a_legal_price_does_not_cross_the_touch(bid, ask, gap) -> None:
+def test_a_legal_price_does_not_cross_the_touch(bid, ask, gap):
     best_bid = None if bid is None else Price(bid)
     best_ask = None if ask is None else Price(ask)
     for side in (BID, ASK):
@@ -89,7 +89,7 @@ def test_a_legal_price_does_not_cross_the_touch(bid, ask, gap) -> None:
 
 
 @pytest.mark.parametrize(("age_s", "ticks"), [(0.0, 1), (2.0, 1), (2.01, 2), (60.0, 2)])
-def test_an_old_book_widens_the_gap_by_a_tick(age_s: float, ticks: int) -> None:
+def test_an_old_book_widens_the_gap_by_a_tick(age_s, ticks):
     assert gap_of(age_s) == ticks
 
 
@@ -97,17 +97,17 @@ def test_an_old_book_widens_the_gap_by_a_tick(age_s: float, ticks: int) -> None:
     ("sign", "worth", "edge", "price"),
     [(1, 50.0, 0.5, 49), (-1, 50.0, 0.5, 51), (1, 49.2, 0.2, 49)],
 )
-def test_the_boldest_price_leaves_the_required_edge(sign, worth, edge, price) -> None:
+def test_the_boldest_price_leaves_the_required_edge(sign, worth, edge, price):
     assert boldest(sign, worth, edge) == price
 
 
-def test_the_fee_of_a_share_is_that_of_its_order_rounded_up() -> None:
+def test_the_fee_of_a_share_is_that_of_its_order_rounded_up():
     rate = FeeRate.parse("0.0175")
     fees = {size: round(fee_per_share(rate, size, 50), 2) for size in (1, 5, 20, 100)}
     assert fees == {1: 1.00, 5: 0.60, 20: 0.45, 100: 0.44}
 
 
-def test_levels_become_quotes_with_bids_first() -> None:
+def test_levels_become_quotes_with_bids_first():
     assert quotes_of([(48, 10), (47, 5, 48)], [(52, 7, 51)]) == (
         Quote(BID, Price(48), Qty(10)),
         Quote(BID, Price(47), Qty(5), Price(48)),
@@ -115,7 +115,7 @@ def test_levels_become_quotes_with_bids_first() -> None:
     )
 
 
-def test_each_source_names_its_price() -> None:
+def test_each_source_names_its_price():
     full = msgspec.structs.replace(rung(0, 70.0, bid=40, ask=60, micro=44.0), last_price=Price(55))
     assert value_of(full, "fair") == 70.0
     assert value_of(full, "mid") == 50.0
@@ -124,33 +124,33 @@ def test_each_source_names_its_price() -> None:
 
 
 @pytest.mark.parametrize("source", ["mid", "micro", "last"])
-def test_a_missing_source_falls_back_to_the_fair_value(source: str) -> None:
+def test_a_missing_source_falls_back_to_the_fair_value(source):
     assert value_of(rung(0, 70.0, bid=40), source) == 70.0  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("source", ["fair", "micro", "last"])
-def test_without_a_fair_value_the_mid_is_used(source: str) -> None:
+def test_without_a_fair_value_the_mid_is_used(source):
     assert value_of(rung(0, None, bid=40, ask=60), source) == 50.0  # type: ignore[arg-type]
 
 
-def test_a_one_sided_book_without_a_fair_value_has_no_value() -> None:
+def test_a_one_sided_book_without_a_fair_value_has_no_value():
     assert value_of(rung(0, None, ask=60), "fair") is None
     assert middle(rung(0, None, ask=60)) is None
 
 
-def test_a_price_is_rounded_away_from_the_other_side() -> None:
+def test_a_price_is_rounded_away_from_the_other_side():
     assert (outward(BID, 47.3), outward(ASK, 47.3)) == (47, 48)
     assert (outward(BID, 48.0), outward(ASK, 48.0)) == (48, 48)
 
 
-def test_floating_point_dust_does_not_cost_a_cent() -> None:
+def test_floating_point_dust_does_not_cost_a_cent():
     below, above = 100 * 0.29, 100 * 1.1 - 62
     assert below < 29
     assert above > 48
     assert (outward(BID, below), outward(ASK, above)) == (29, 48)
 
 
-def test_a_quote_is_placed_off_the_touch_and_within_the_price_range() -> None:
+def test_a_quote_is_placed_off_the_touch_and_within_the_price_range():
     seen = rung(0, 50.0, bid=40, ask=60)
     assert (placed(BID, 70.0, seen), placed(ASK, 30.0, seen)) == (59, 41)
     assert (placed(BID, 70.0, seen, gap=2), placed(ASK, 30.0, seen, gap=2)) == (58, 42)
@@ -158,7 +158,7 @@ def test_a_quote_is_placed_off_the_touch_and_within_the_price_range() -> None:
     assert (placed(BID, 1.0, seen), placed(ASK, 99.0, seen)) == (1, 99)
 
 
-def test_without_a_legal_price_nothing_is_placed() -> None:
+def test_without_a_legal_price_nothing_is_placed():
     assert placed(BID, 50.0, rung(0, 50.0, ask=1)) is None
     assert placed(ASK, 50.0, rung(0, 50.0, bid=99)) is None
 
@@ -185,17 +185,17 @@ def view_with(
     ],
     ids=str,
 )
-def test_only_buying_orders_lock_cash(net, orders, held_back) -> None:
+def test_only_buying_orders_lock_cash(net, orders, held_back):
     assert cash_in_all(view_with(*orders, net=net)) == 1_000 + held_back
 
 
-def test_unknown_cash_stays_unknown() -> None:
+def test_unknown_cash_stays_unknown():
     assert cash_in_all(view_with((BID, 48, 10), cash=None)) is None
 
 
 @pytest.mark.parametrize("net", [-30, 0, 30])
 @pytest.mark.parametrize("price", [1, 37, 99])
-def test_base_and_cash_are_worth_the_holdings_at_every_price(net: int, price: int) -> None:
+def test_base_and_cash_are_worth_the_holdings_at_every_price(net, price):
     held = rung(0, 50.0, net=net)
     worth = price * held.yes_qty + complement(Price(price)) * held.no_qty
     base, cash = base_and_cash(held, 500)

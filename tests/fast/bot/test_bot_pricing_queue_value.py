@@ -25,7 +25,7 @@ def recursive_value(ahead: int, rates: QueueRates, edge: float, loss: float) -> 
 
 
 @pytest.mark.parametrize(("ahead", "worth"), [(0, 0.43), (5, 0.18), (20, -0.11), (80, -0.24)])
-def test_the_queue_value_equals_the_published_figures(ahead: int, worth: float) -> None:
+def test_the_queue_value_equals_the_published_figures(ahead, worth):
     assert queue_value(ahead, EXAMPLE, 0.5, 1.0) == pytest.approx(worth, abs=0.005)
 
 
@@ -39,9 +39,7 @@ def test_the_queue_value_equals_the_published_figures(ahead: int, worth: float) 
     st.floats(-1, 3),
     st.floats(0, 5),
 )
-def test_the_closed_form_equals_the_recursion(
-    ahead, trades, cancels, away, through, edge, loss
-) -> None:
+def test_the_closed_form_equals_the_recursion(ahead, trades, cancels, away, through, edge, loss):
     rates = QueueRates(trades, cancels, away, through)
     assert queue_value(ahead, rates, edge, loss) == pytest.approx(
         recursive_value(ahead, rates, edge, loss), abs=1e-6
@@ -49,7 +47,7 @@ def test_the_closed_form_equals_the_recursion(
 
 
 @pytest.mark.parametrize("ahead", [0, 5, 20, 80])
-def test_the_queue_value_equals_a_simulation(ahead: int) -> None:
+def test_the_queue_value_equals_a_simulation(ahead):
     paths = 40_000
     random = np.random.default_rng(7)
     before = np.full(paths, ahead)
@@ -72,7 +70,7 @@ def test_the_queue_value_equals_a_simulation(ahead: int) -> None:
 
 
 @given(st.floats(0, 1_000), st.floats(0, 1_000))
-def test_fewer_shares_ahead_are_never_worth_less(one: float, other: float) -> None:
+def test_fewer_shares_ahead_are_never_worth_less(one, other):
     near, far = sorted((one, other))
     assert queue_value(near, EXAMPLE, 0.5, 1.0) >= queue_value(far, EXAMPLE, 0.5, 1.0) - 1e-9
 
@@ -87,7 +85,7 @@ def test_fewer_shares_ahead_are_never_worth_less(one: float, other: float) -> No
     ],
     ids=["it never moves", "nothing trades", "nobody cancels", "hardly anybody cancels"],
 )
-def test_the_fill_probability_in_extreme_cases(rates: QueueRates, chance: float) -> None:
+def test_the_fill_probability_in_extreme_cases(rates, chance):
     assert fill_chance(3, rates) == pytest.approx(chance)
 
 
@@ -99,11 +97,11 @@ def traded(qty: int, taker: BookSide) -> tuple[Print, ...]:
     return (Print(Price(50), Qty(qty), taker, 0.0),)
 
 
-def test_the_initial_rates_are_the_prior() -> None:
+def test_the_initial_rates_are_the_prior():
     assert TouchRates(BID, EXAMPLE, 60.0, 600.0).current() == EXAMPLE
 
 
-def test_only_trades_against_the_side_count() -> None:
+def test_only_trades_against_the_side_count():
     bids, asks = rates_of(BID), rates_of(ASK)
     for each in (bids, asks):
         each.on_view(((Price(50), Qty(40)),), (), 0.0)
@@ -112,7 +110,7 @@ def test_only_trades_against_the_side_count() -> None:
     assert asks.current().trades_per_s == pytest.approx(0.0, abs=1e-6)
 
 
-def test_a_drop_beyond_the_trades_counts_as_cancels() -> None:
+def test_a_drop_beyond_the_trades_counts_as_cancels():
     rates = rates_of()
     rates.on_view(((Price(50), Qty(40)),), (), 0.0)
     rates.on_view(((Price(50), Qty(10)),), traded(20, ASK), 10.0)
@@ -125,7 +123,7 @@ def test_a_drop_beyond_the_trades_counts_as_cancels() -> None:
 )
 def test_a_touch_that_improves_moved_away_and_one_that_falls_back_traded_through(
     side, later, away, through
-) -> None:
+):
     rates = rates_of(side)
     rates.on_view(((Price(50), Qty(40)),), (), 0.0)
     rates.on_view(((Price(later), Qty(40)),), (), 10.0)
@@ -133,7 +131,7 @@ def test_a_touch_that_improves_moved_away_and_one_that_falls_back_traded_through
     assert rates.current().through_per_s == pytest.approx(through, abs=1e-6)
 
 
-def test_an_empty_side_changes_no_rate() -> None:
+def test_an_empty_side_changes_no_rate():
     rates = rates_of()
     rates.on_view(((Price(50), Qty(40)),), (), 0.0)
     rates.on_view((), (), 10.0)
@@ -141,7 +139,7 @@ def test_an_empty_side_changes_no_rate() -> None:
     assert rates.current().through_per_s == pytest.approx(0.0, abs=1e-6)
 
 
-def test_observations_decay_by_half_in_a_half_life() -> None:
+def test_observations_decay_by_half_in_a_half_life():
     rates = TouchRates(BID, EXAMPLE, prior_s=100.0, half_life_s=10.0)
     rates.on_view(((Price(50), Qty(40)),), (), 0.0)
     rates.on_view(((Price(50), Qty(40)),), traded(1_000, ASK), 0.0)

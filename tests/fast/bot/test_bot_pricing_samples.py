@@ -22,14 +22,14 @@ def trade(price: int, qty: int = 1, taker: BookSide = BID) -> Print:
     return Print(Price(price), Qty(qty), taker, 0.0)
 
 
-def test_the_volatility_is_the_root_mean_square_of_moves() -> None:
+def test_the_volatility_is_the_root_mean_square_of_moves():
     buffer = TickVolatility(4, 1.0)
     for now, price in enumerate([50.0, 53.0, 53.0, 49.0]):
         buffer.add_price(price, float(now))
     assert buffer.cents_per_tick() == pytest.approx(math.sqrt((9 + 0 + 16) / 4))
 
 
-def test_a_tick_without_a_view_repeats_the_last_price() -> None:
+def test_a_tick_without_a_view_repeats_the_last_price():
     seen, sparse = TickVolatility(10, 1.0), TickVolatility(10, 1.0)
     for now, price in enumerate([50.0, 50.0, 50.0, 50.0, 54.0]):
         seen.add_price(price, float(now))
@@ -38,14 +38,14 @@ def test_a_tick_without_a_view_repeats_the_last_price() -> None:
     assert sparse.cents_per_tick() == seen.cents_per_tick() > 0
 
 
-def test_views_within_one_tick_are_one_sample() -> None:
+def test_views_within_one_tick_are_one_sample():
     buffer = TickVolatility(10, 1.0)
     for price, now in [(50.0, 0.0), (90.0, 0.2), (50.0, 1.0)]:
         buffer.add_price(price, now)
     assert buffer.cents_per_tick() == 0.0
 
 
-def test_a_full_buffer_forgets_the_oldest_tick() -> None:
+def test_a_full_buffer_forgets_the_oldest_tick():
     buffer = TickVolatility(3, 1.0)
     fullness = []
     for now, price in enumerate([10.0, 20.0, 20.0, 20.0, 21.0]):
@@ -55,7 +55,7 @@ def test_a_full_buffer_forgets_the_oldest_tick() -> None:
     assert buffer.cents_per_tick() == pytest.approx(math.sqrt(1 / 3))
 
 
-def test_without_moves_the_last_volatility_stays() -> None:
+def test_without_moves_the_last_volatility_stays():
     buffer = TickVolatility(2, 1.0)
     assert buffer.cents_per_tick() == 0.0
     buffer.add_price(50.0, 0.0)
@@ -67,7 +67,7 @@ def test_without_moves_the_last_volatility_stays() -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(st.floats(0.15, 2.5), st.floats(1, 500))
-def test_the_fit_recovers_an_exact_exponential(decay: float, amplitude: float) -> None:
+def test_the_fit_recovers_an_exact_exponential(decay, amplitude):
     distances = np.arange(0.5, 12.5)
     fit = nearest_exponential(distances, amplitude * np.exp(-decay * distances))
     assert fit is not None
@@ -77,7 +77,7 @@ def test_the_fit_recovers_an_exact_exponential(decay: float, amplitude: float) -
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(0.1, 100), min_size=3, max_size=10))
-def test_no_nearby_decay_fits_better(amounts: list[float]) -> None:
+def test_no_nearby_decay_fits_better(amounts):
     distances, wanted = np.arange(len(amounts)) + 0.5, np.array(amounts)
     fit = nearest_exponential(distances, wanted)
     if fit is None:
@@ -94,11 +94,11 @@ def test_no_nearby_decay_fits_better(amounts: list[float]) -> None:
 @pytest.mark.parametrize(
     "amounts", [[1.0, 2.0, 4.0, 8.0], [5.0, 5.0, 5.0, 5.0], [9.0, 0.0, 0.0, 0.0]], ids=str
 )
-def test_amounts_that_do_not_decay_have_no_fit(amounts: list[float]) -> None:
+def test_amounts_that_do_not_decay_have_no_fit(amounts):
     assert nearest_exponential(np.arange(4) * 1.0 + 0.5, np.array(amounts)) is None
 
 
-def test_amounts_are_summed_by_distance_over_both_sides() -> None:
+def test_amounts_are_summed_by_distance_over_both_sides():
     trades = TradeDistances(100)
     for price, qty in [(51, 60), (49, 40), (52, 55), (53, 30), (47, 1)]:
         trades.add_prints([trade(price, qty)], 50.0)
@@ -106,13 +106,13 @@ def test_amounts_are_summed_by_distance_over_both_sides() -> None:
     assert trades.fit() == expected is not None
 
 
-def test_fewer_than_three_distances_have_no_fit() -> None:
+def test_fewer_than_three_distances_have_no_fit():
     trades = TradeDistances(100)
     trades.add_prints([trade(51, 9), trade(52, 3)], 50.0)
     assert trades.fit() is None
 
 
-def test_the_oldest_tick_with_a_trade_is_forgotten() -> None:
+def test_the_oldest_tick_with_a_trade_is_forgotten():
     short, fresh = TradeDistances(3), TradeDistances(3)
     short.add_prints([trade(50, 1_000)], 50.0)
     for buffer in (short, fresh):
@@ -140,14 +140,14 @@ def poisson_arrivals(amplitude: float, decay: float, seconds: int) -> Arrivals:
     return arrivals
 
 
-def test_the_fit_recovers_a_known_intensity() -> None:
+def test_the_fit_recovers_a_known_intensity():
     fit = poisson_arrivals(0.5, 0.4, 600).fit(20)
     assert fit is not None
     assert fit.decay == pytest.approx(0.4, rel=0.25)
     assert fit.amplitude == pytest.approx(0.5, rel=0.35)
 
 
-def test_only_the_deepest_trade_of_a_sweep_counts() -> None:
+def test_only_the_deepest_trade_of_a_sweep_counts():
     swept, deepest = Arrivals(600, 70), Arrivals(600, 70)
     for arrivals, prices in ((swept, [51, 52, 54]), (deepest, [54])):
         arrivals.add_view(50.0, (), 0.0)
@@ -156,7 +156,7 @@ def test_only_the_deepest_trade_of_a_sweep_counts() -> None:
     assert swept.fit(10) == deepest.fit(10)
 
 
-def test_a_trade_reaches_only_strictly_nearer_prices() -> None:
+def test_a_trade_reaches_only_strictly_nearer_prices():
     arrivals = Arrivals(600, 70)
     arrivals.add_view(50.5, (), 0.0)
     # Distances 0.5, 1.5 and 3.5 above 50.5: none, one and three whole places.
@@ -170,7 +170,7 @@ def test_a_trade_reaches_only_strictly_nearer_prices() -> None:
     assert fit.amplitude == pytest.approx(math.exp(level))
 
 
-def test_trades_on_the_wrong_side_of_the_value_do_not_count() -> None:
+def test_trades_on_the_wrong_side_of_the_value_do_not_count():
     right, both = Arrivals(600, 70), Arrivals(600, 70)
     for arrivals in (right, both):
         arrivals.add_view(50.0, (), 0.0)
@@ -181,12 +181,12 @@ def test_trades_on_the_wrong_side_of_the_value_do_not_count() -> None:
     assert both.fit(1) == right.fit(1) is not None
 
 
-def test_few_arrivals_have_no_fit() -> None:
+def test_few_arrivals_have_no_fit():
     assert poisson_arrivals(0.5, 0.4, 600).fit(100_000) is None
     assert Arrivals(600, 70).fit(3) is None
 
 
-def test_arrivals_older_than_the_window_are_forgotten() -> None:
+def test_arrivals_older_than_the_window_are_forgotten():
     arrivals = poisson_arrivals(0.5, 0.4, 600)
     arrivals.add_view(50.0, (), 601.0)
     assert arrivals.fit(20) is not None
@@ -194,7 +194,7 @@ def test_arrivals_older_than_the_window_are_forgotten() -> None:
     assert arrivals.fit(1) is None
 
 
-def test_the_volatility_per_root_second_is_independent_of_sampling() -> None:
+def test_the_volatility_per_root_second_is_independent_of_sampling():
     rng = np.random.default_rng(3)
     coarse, fine = Arrivals(600, 70), Arrivals(600, 70)
     steps = 50 + np.cumsum(0.1 * rng.standard_normal(2_400))
@@ -206,7 +206,7 @@ def test_the_volatility_per_root_second_is_independent_of_sampling() -> None:
     assert coarse.volatility() == pytest.approx(0.2, rel=0.15)
 
 
-def test_moves_older_than_the_window_are_forgotten() -> None:
+def test_moves_older_than_the_window_are_forgotten():
     arrivals = Arrivals(600, 70)
     arrivals.add_view(50.0, (), 0.0)
     arrivals.add_view(60.0, (), 1.0)
@@ -217,7 +217,7 @@ def test_moves_older_than_the_window_are_forgotten() -> None:
     assert arrivals.volatility() == pytest.approx(6 / math.sqrt(591))
 
 
-def test_the_initial_volatility_is_zero() -> None:
+def test_the_initial_volatility_is_zero():
     arrivals = Arrivals(600, 70)
     assert arrivals.volatility() == 0.0
     arrivals.add_view(50.0, (), 5.0)

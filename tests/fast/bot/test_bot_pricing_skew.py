@@ -59,7 +59,7 @@ def held_of(data: st.DataObject, count: int) -> list[int]:
     return data.draw(st.lists(st.integers(-500, 500), min_size=count, max_size=count))
 
 
-def test_the_covariance_is_that_of_the_outcomes_by_enumeration() -> None:
+def test_the_covariance_is_that_of_the_outcomes_by_enumeration():
     chances, masses = [0.8, 0.5, 0.1], [0.2, 0.3, 0.4, 0.1]
     found = covariance(chances)
     for i, j in itertools.product(range(3), repeat=2):
@@ -69,13 +69,13 @@ def test_the_covariance_is_that_of_the_outcomes_by_enumeration() -> None:
 
 @settings(deadline=None)
 @given(curves, alphas)
-def test_no_portfolio_has_a_negative_variance(chances: list[float], alpha: float) -> None:
+def test_no_portfolio_has_a_negative_variance(chances, alpha):
     assert np.linalg.eigvalsh(covariance(chances, alpha)).min() > -1e-12
 
 
 @settings(deadline=None)
 @given(curves, alphas)
-def test_the_root_squared_is_the_covariance(chances: list[float], alpha: float) -> None:
+def test_the_root_squared_is_the_covariance(chances, alpha):
     matrix = covariance(chances, alpha)
     found = root(matrix)
     assert np.allclose(found @ found, matrix, atol=1e-9)
@@ -84,13 +84,13 @@ def test_the_root_squared_is_the_covariance(chances: list[float], alpha: float) 
 
 @settings(deadline=None)
 @given(curves, alphas, st.data())
-def test_covariance_times_equals_the_matrix_product(chances, alpha, data) -> None:
+def test_covariance_times_equals_the_matrix_product(chances, alpha, data):
     held = held_of(data, len(chances))
     by_matrix = covariance(chances, alpha) @ np.array(held, dtype=float)
     assert covariance_times(chances, held, alpha) == pytest.approx(by_matrix.tolist(), abs=1e-9)
 
 
-def test_one_asset_has_the_skew_of_gueant_lehalle_and_fernandez_tapia() -> None:
+def test_one_asset_has_the_skew_of_gueant_lehalle_and_fernandez_tapia():
     # r moves by sqrt(gamma sigma^2 e / (2 z A k)) a share held.
     gamma, sigma, lot, a, k = 0.01, 0.3, 1.0, 0.9, 0.3
     matrix = ergodic_matrix(np.array([[sigma**2]]), [flow_of(lot, a, k)])
@@ -100,7 +100,7 @@ def test_one_asset_has_the_skew_of_gueant_lehalle_and_fernandez_tapia() -> None:
 
 @settings(deadline=None)
 @given(curves, st.data())
-def test_the_ergodic_matrix_solves_its_equation(chances: list[float], data: st.DataObject) -> None:
+def test_the_ergodic_matrix_solves_its_equation(chances, data):
     count = len(chances)
     flows = data.draw(st.lists(st.floats(0.01, 10), min_size=count, max_size=count))
     rate = 1e4 * covariance(chances) / 86_400
@@ -108,7 +108,7 @@ def test_the_ergodic_matrix_solves_its_equation(chances: list[float], data: st.D
     assert np.allclose(found @ np.diag(flows) @ found, rate, atol=1e-9)
 
 
-def test_with_equal_flows_the_exact_form_is_a_multiple_of_the_root() -> None:
+def test_with_equal_flows_the_exact_form_is_a_multiple_of_the_root():
     chances, gamma, horizon_s = [0.8, 0.55, 0.2], 1e-4, 5 * 86_400.0
     flow = flow_of(10, 0.02, 0.6)
     rate = 1e4 * covariance(chances) / horizon_s
@@ -120,9 +120,7 @@ def test_with_equal_flows_the_exact_form_is_a_multiple_of_the_root() -> None:
 
 @settings(deadline=None)
 @given(curves)
-def test_the_local_rule_couples_rungs_by_the_correlation_of_their_payoffs(
-    chances: list[float],
-) -> None:
+def test_the_local_rule_couples_rungs_by_the_correlation_of_their_payoffs(chances):
     matrix = local_matrix(chances)
     slopes = np.array([slope(probit(100 * chance)) / slope(0.0) for chance in chances])
     root_of_ties = matrix / np.outer(slopes, slopes)
@@ -133,7 +131,7 @@ def test_the_local_rule_couples_rungs_by_the_correlation_of_their_payoffs(
     assert np.allclose(alone, np.diag(slopes**2), atol=1e-9)
 
 
-def test_the_local_rule_is_exact_for_moves_and_flows_by_slope() -> None:
+def test_the_local_rule_is_exact_for_moves_and_flows_by_slope():
     chances, gamma, horizon_s = [0.8, 0.55, 0.2], 1e-4, 5 * 86_400.0
     slopes = np.array([slope(probit(100 * chance)) for chance in chances])
     joint = covariance(chances)
@@ -148,7 +146,7 @@ def test_the_local_rule_is_exact_for_moves_and_flows_by_slope() -> None:
 
 
 @pytest.mark.parametrize("rule", Rule)
-def test_q_half_lots_of_a_50_cent_rung_move_it_by_the_half_spread(rule: Rule) -> None:
+def test_q_half_lots_of_a_50_cent_rung_move_it_by_the_half_spread(rule):
     c = c_by_meaning(rule, 2.0, 10, 7)
     if rule is Rule.CARA:
         # Exactly so for few shares: the tilt bends as they grow.
@@ -161,7 +159,7 @@ def test_q_half_lots_of_a_50_cent_rung_move_it_by_the_half_spread(rule: Rule) ->
         assert c * matrix_of(rule, chances, 1.0)[3, 3] * 70 == pytest.approx(2.0, rel=0.1)
 
 
-def test_cara_equals_quad_for_small_inventory() -> None:
+def test_cara_equals_quad_for_small_inventory():
     chances, held, c = [0.8, 0.5, 0.2], [3.0, -2.0, 1.0], 0.01
     exact = [100 * (s - t) for s, t in zip(chances, tilted(chances, held, c), strict=True)]
     linear = [c * moved for moved in covariance_times(chances, held)]
@@ -169,9 +167,7 @@ def test_cara_equals_quad_for_small_inventory() -> None:
 
 
 @given(st.floats(0.02, 0.98), st.floats(0.001, 0.2), st.integers(-300, 300), st.integers(1, 50))
-def test_a_cara_order_at_its_worth_leaves_exponential_utility_unchanged(
-    chance, c, held, size
-) -> None:
+def test_a_cara_order_at_its_worth_leaves_exponential_utility_unchanged(chance, c, held, size):
     gamma = c / 1e4
     (value,) = tilted([chance], [held], c)
     for sign in (1, -1):
@@ -184,9 +180,7 @@ def test_a_cara_order_at_its_worth_leaves_exponential_utility_unchanged(
 
 
 @given(st.floats(0.02, 0.98), st.floats(0.001, 0.2), st.integers(1, 50), st.integers(1, 50))
-def test_a_second_cara_order_is_worth_the_same_once_the_first_has_filled(
-    chance, c, first, second
-) -> None:
+def test_a_second_cara_order_is_worth_the_same_once_the_first_has_filled(chance, c, first, second):
     for sign in (1, -1):
         (after,) = tilted([chance], [sign * first], c)
         behind = cara_worth(100 * chance, sign, c, first, second)
@@ -195,7 +189,7 @@ def test_a_second_cara_order_is_worth_the_same_once_the_first_has_filled(
 
 @settings(deadline=None)
 @given(curves, st.floats(0.001, 5), st.data())
-def test_cara_values_fall_with_the_strike_and_stay_within_0_and_100(chances, c, data) -> None:
+def test_cara_values_fall_with_the_strike_and_stay_within_0_and_100(chances, c, data):
     held = data.draw(
         st.lists(st.integers(-100_000, 100_000), min_size=len(chances), max_size=len(chances))
     )
@@ -215,13 +209,13 @@ def test_cara_values_fall_with_the_strike_and_stay_within_0_and_100(chances, c, 
     ("left_s", "full_s", "factor"),
     [(100.0, 0.0, 1.0), (100.0, 100.0, 1.0), (25.0, 100.0, 2.0), (1.0, 1e6, 4.0), (0.0, 1.0, 4.0)],
 )
-def test_less_time_left_skews_more_by_the_root_up_to_four_times(left_s, full_s, factor) -> None:
+def test_less_time_left_skews_more_by_the_root_up_to_four_times(left_s, full_s, factor):
     assert time_factor(left_s, full_s) == factor
 
 
 @settings(deadline=None)
 @given(curves, rules, alphas, st.data())
-def test_linear_shifts_equal_the_matrix_product(chances, rule, alpha, data) -> None:
+def test_linear_shifts_equal_the_matrix_product(chances, rule, alpha, data):
     held = held_of(data, len(chances))
     linear = Linear(rule, alpha)
     assert linear.update_curve(chances)
@@ -230,7 +224,7 @@ def test_linear_shifts_equal_the_matrix_product(chances, rule, alpha, data) -> N
     assert linear.diagonal == pytest.approx(matrix.diagonal().tolist())
 
 
-def test_the_matrix_is_recomputed_once_a_value_has_moved_by_a_cent() -> None:
+def test_the_matrix_is_recomputed_once_a_value_has_moved_by_a_cent():
     linear = Linear(Rule.ERGODIC)
     assert linear.update_curve([0.7, 0.5, 0.3])
     assert not linear.update_curve([0.7, 0.5 + 0.9 * CURVE_STEP, 0.3])
@@ -256,7 +250,7 @@ def roots_of(joint: Matrix, alpha: float) -> Matrix:
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
-def test_more_yes_inventory_raises_no_value_under_the_linear_rules(alpha: float) -> None:
+def test_more_yes_inventory_raises_no_value_under_the_linear_rules(alpha):
     """No entry of a covariance or of its root is negative."""
     rng = np.random.default_rng(5)
     left = cases(1_000_000, quick=20_000)
@@ -273,7 +267,7 @@ def test_more_yes_inventory_raises_no_value_under_the_linear_rules(alpha: float)
         assert roots_of(ties, alpha).min() > -1e-9
 
 
-def test_more_yes_inventory_raises_no_value_under_cara() -> None:
+def test_more_yes_inventory_raises_no_value_under_cara():
     rng = np.random.default_rng(6)
     left = cases(1_000_000, quick=100_000)
     while left > 0:
@@ -299,7 +293,7 @@ def tilts(curve: Matrix, held: Matrix, c: float) -> Matrix:
     return found
 
 
-def test_vectorised_tilts_equal_single_tilts() -> None:
+def test_vectorised_tilts_equal_single_tilts():
     rng = np.random.default_rng(7)
     curve = random_curves(rng, 200, 6)
     held = rng.integers(-200, 200, (200, 6)).astype(float)

@@ -114,10 +114,7 @@ def test_a_late_trade_takes_nothing_of_the_first_book(before, likely):
 # five came behind us; then all but three of those left.
 @pytest.mark.parametrize(
     ("others", "events", "at_most"),
-    [
-        (12, [book(2, 40), trade(1, 35)], 2),
-        (11, [book(8, 40), book(5, 50), trade(8, 35)], 3),
-    ],
+    [(12, [book(2, 40), trade(1, 35)], 2), (11, [book(8, 40), book(5, 50), trade(8, 35)], 3)],
 )
 def test_a_late_trade_does_not_count_twice_with_cancels(others, events, at_most):
     queue = placed(11, others=others)
@@ -230,8 +227,7 @@ def test_our_own_shares_are_not_ahead_of_us():
 
 
 @pytest.mark.parametrize(
-    "strange",
-    [{"outcome": model.ShownOutcome.UNKNOWN}, {"side": model.ShownSide.UNKNOWN}],
+    "strange", [{"outcome": model.ShownOutcome.UNKNOWN}, {"side": model.ShownSide.UNKNOWN}]
 )
 def test_an_order_shown_on_an_unknown_side_has_no_queue_position(strange):
     queues, own = rung()

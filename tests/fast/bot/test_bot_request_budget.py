@@ -463,10 +463,7 @@ def test_the_market_unwritten_for_longest_is_forgotten_beyond_the_bound():
 def test_a_write_is_admitted_once_both_market_and_account_throttle_allow_it():
     of = WriteThrottle(
         PaceSettings(
-            market_writes_per_second=2,
-            market_writes_burst=2,
-            writes_per_second=5,
-            writes_burst=3,
+            market_writes_per_second=2, market_writes_burst=2, writes_per_second=5, writes_burst=3
         )
     )
     first, second = MarketId("a"), MarketId("b")

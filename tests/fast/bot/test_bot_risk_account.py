@@ -23,7 +23,7 @@ from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce
 
 
-def test_losses_of_the_other_series_add_up_without_our_own() -> None:
+def test_losses_of_the_other_series_add_up_without_our_own():
     account = AccountRisk()
     losses = [300, 50, 0]
     numbers = [account.join(lambda at=at: Cents(losses[at])) for at in range(3)]
@@ -34,7 +34,7 @@ def test_losses_of_the_other_series_add_up_without_our_own() -> None:
     assert account.others_loss_cents(0) == 1_050
 
 
-def test_a_single_trader_has_its_own_account_risk() -> None:
+def test_a_single_trader_has_its_own_account_risk():
     one, two = quoting(), quoting()
     first, second = (world.process.trader.quoting.weighing.account for world in (one, two))
     assert first is not second
@@ -52,7 +52,7 @@ def with_account(world: SimulatedWorld, account: AccountRisk, loss_cents: int) -
     return trader
 
 
-def test_the_possible_loss_of_another_series_reduces_our_limits() -> None:
+def test_the_possible_loss_of_another_series_reduces_our_limits():
     account = AccountRisk()
     other_may_lose = [0]
     account.opened(account.join(lambda: Cents(other_may_lose[0])))
@@ -81,7 +81,7 @@ def test_the_possible_loss_of_another_series_reduces_our_limits() -> None:
     assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
 
 
-def test_two_traders_together_stay_within_their_account_limit() -> None:
+def test_two_traders_together_stay_within_their_account_limit():
     account = AccountRisk()
     worlds = [opened(calm(seed=seed, dead_rung=True)) for seed in (1, 2)]
     limit = 900
@@ -98,7 +98,7 @@ def test_two_traders_together_stay_within_their_account_limit() -> None:
     assert all(world.process.trader.quoting.weighing.worst_case_cents > 0 for world in worlds)
 
 
-def test_no_exposure_may_grow_while_another_series_has_not_opened_its_books() -> None:
+def test_no_exposure_may_grow_while_another_series_has_not_opened_its_books():
     world = opened(calm(variants={"strangers": "adopt"}))
     world.start_process(world.process)
     first = world.process
@@ -150,7 +150,7 @@ def exposure_once_quoting(world: SimulatedWorld) -> tuple[Exposure, int]:
 
 
 @pytest.mark.parametrize("winner", list(Outcome))
-def test_shares_paid_out_before_the_start_pay_in_no_outcome_again(winner: Outcome) -> None:
+def test_shares_paid_out_before_the_start_pay_in_no_outcome_again(winner):
     world = opened()
     exchange = world.exchange
     rung = next(exchange.all_markets())
@@ -173,7 +173,7 @@ def test_shares_paid_out_before_the_start_pay_in_no_outcome_again(winner: Outcom
     assert set(exposure.outcome_cents) == {spent}
 
 
-def test_a_round_trip_of_unbooked_fills_counts_its_loss() -> None:
+def test_a_round_trip_of_unbooked_fills_counts_its_loss():
     series, _ = engine(event(1))
     (ladder,) = series.ladders
     bid = made.own(State.OPEN, price=60, number=1)

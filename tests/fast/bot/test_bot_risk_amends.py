@@ -80,9 +80,7 @@ def test_an_amend_of_price_or_size_counts_at_exactly_its_worst(outcome, side, fi
 
 
 @pytest.mark.parametrize(("outcome", "side"), KINDS)
-def test_an_amend_of_price_and_size_counts_at_least_at_its_worst_and_hardly_above(
-    outcome, side
-) -> None:
+def test_an_amend_of_price_and_size_counts_at_least_at_its_worst_and_hardly_above(outcome, side):
     rng = np.random.default_rng(5)
     for _ in range(cases(5_000, quick=60)):
         price, to, qty, size = (int(each) for each in rng.integers(1, [100, 100, 7, 7]))
@@ -96,7 +94,7 @@ def test_an_amend_of_price_and_size_counts_at_least_at_its_worst_and_hardly_abov
 
 
 @pytest.mark.parametrize(("outcome", "side"), KINDS)
-def test_the_rest_of_a_partly_filled_order_counts_with_its_amend(outcome, side) -> None:
+def test_the_rest_of_a_partly_filled_order_counts_with_its_amend(outcome, side):
     own = amended(outcome, side, 40, 10, Amend(price=Price(45)))
     own.on_fills_shown(made.shown(own, filled=4))
     amend = Amend(price=Price(45))
@@ -106,6 +104,6 @@ def test_the_rest_of_a_partly_filled_order_counts_with_its_amend(outcome, side) 
 @pytest.mark.parametrize(
     "state", [State.PENDING_NEW, State.NEW_UNKNOWN, State.PENDING_CANCEL, State.REPLACE_UNKNOWN]
 )
-def test_an_undecided_order_counts_at_its_full_size(state: State) -> None:
+def test_an_undecided_order_counts_at_its_full_size(state):
     own = made.own(state, price=40, qty=10)
     assert counted(own) == [-10 * (40 + 2), 0]

@@ -103,7 +103,7 @@ def batches(rng: np.random.Generator, total: int, orders_max: int) -> list[Batch
     return [Batch(rng, each, rungs, orders) for rungs, orders in shapes]
 
 
-def test_the_worst_case_equals_brute_force_over_all_fill_subsets() -> None:
+def test_the_worst_case_equals_brute_force_over_all_fill_subsets():
     rng = np.random.default_rng(1)
     seen = 0
     for batch in batches(rng, cases(100_000, quick=8_000), ORDERS_MAX):
@@ -117,7 +117,7 @@ def test_the_worst_case_equals_brute_force_over_all_fill_subsets() -> None:
 
 
 @pytest.mark.parametrize("rungs", [1, 2, 3])
-def test_no_partial_fill_or_fee_rounding_is_worse_than_the_worst_case(rungs: int) -> None:
+def test_no_partial_fill_or_fee_rounding_is_worse_than_the_worst_case(rungs):
     # Every part of every order, with the fee that is charged: one rounding for all of an order.
     rng = np.random.default_rng(rungs)
     for _ in range(cases(400, quick=20)):
@@ -234,7 +234,7 @@ def largest(fits: Array) -> int:
     return int(np.argmin(fits)) - 1 if not fits.all() else len(fits) - 1
 
 
-def test_the_largest_admissible_order_equals_brute_force_over_every_size() -> None:
+def test_the_largest_admissible_order_equals_brute_force_over_every_size():
     rng = np.random.default_rng(2)
     met: dict[str, int] = {}
     for batch in batches(rng, cases(100_000, quick=1_200), 5):

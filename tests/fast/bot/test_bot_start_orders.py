@@ -212,10 +212,7 @@ def test_a_stop_needs_only_a_list_of_resting_orders_to_know_that_nothing_rests(u
     assert world.truth.resting() == []
 
 
-@pytest.mark.parametrize(
-    ("unheard", "raises"),
-    [(m.ReadPositions, False), (m.ReadResting, True)],
-)
+@pytest.mark.parametrize(("unheard", "raises"), [(m.ReadPositions, False), (m.ReadResting, True)])
 def test_a_latched_bot_reports_not_flat_only_without_a_list_of_resting_orders(unheard, raises):
     world = quoting(Deaf(PAST))
     world.unheard = (unheard,)

@@ -279,7 +279,7 @@ def test_a_book_that_is_unchanged_by_chance_is_accepted_once_it_is_shown_or_read
     assert not rung.state.is_behind
 
 
-def test_the_alert_of_a_faulty_strategy_clears_once_another_replaces_it() -> None:
+def test_the_alert_of_a_faulty_strategy_clears_once_another_replaces_it():
     fails: list[bool] = []
 
     class Failing(FixedSpread):

@@ -41,12 +41,12 @@ def two_sided(count: int, qty: int) -> dict[MarketId, tuple[Quote, ...]]:
     return {key: (bid(48, qty), bid(47, qty), ask(52, qty), ask(53, qty)) for key in ids(count)}
 
 
-def test_quotes_within_every_limit_are_not_trimmed() -> None:
+def test_quotes_within_every_limit_are_not_trimmed():
     quotes = two_sided(4, 10)
     assert cut(quotes, flat(4, "0.0175"), limits(), FAR) == (quotes, [])
 
 
-def test_trimming_ignores_live_orders_and_changes_no_exposure() -> None:
+def test_trimming_ignores_live_orders_and_changes_no_exposure():
     exposure = flat(1, "0.0175")
     exposure.add_order(live_of(M0, bid(50, 10)))
     quotes = {M0: (bid(48, 10),)}
@@ -80,7 +80,7 @@ def test_the_position_limit_never_trims_a_quote_that_reduces_a_position(held, qu
     assert cut(quotes, holding(-5_000, held), limits(position=20)) == (quotes, [])
 
 
-def test_a_tight_loss_limit_leaves_a_quote_on_every_rung_and_side() -> None:
+def test_a_tight_loss_limit_leaves_a_quote_on_every_rung_and_side():
     kept, cuts = cut(two_sided(12, 10), flat(12, "0.0175"), limits(), Cents(3_000))
     for wanted in kept.values():
         assert {quote.side for quote in wanted} == {BookSide.BID, BookSide.ASK}
@@ -143,7 +143,7 @@ def wanted_quotes(draw: st.DrawFn) -> dict[MarketId, tuple[Quote, ...]]:
 )
 def test_trimmed_quotes_are_within_every_limit_and_every_trim_is_reported(
     quotes, holdings, cash, limit, position, order
-) -> None:
+):
     rungs = terms(["0.07"] * len(quotes))
     held = holdings[: len(quotes)]
     before = Exposure(rungs, Cents(cash), held)
@@ -182,14 +182,14 @@ def test_quotes_share_what_a_sum_has_left_and_the_trims_name_it(reason, count):
     assert all(kept.values())
 
 
-def test_a_trim_for_the_gross_loss_names_the_gross_limit() -> None:
+def test_a_trim_for_the_gross_loss_names_the_gross_limit():
     risk = msgspec.structs.replace(limits(), event_gross_cents=Cents(400))
     kept, trims = cut({M0: (bid(50, 16),)}, flat(1), risk)
     assert kept == {M0: (bid(50, 8),)}
     assert [each.reason for each in trims] == [TrimReason.EVENT_GROSS]
 
 
-def test_quotes_are_whole_again_once_the_limit_allows_it() -> None:
+def test_quotes_are_whole_again_once_the_limit_allows_it():
     trim, quotes = trimmer(), {M0: (bid(50, 16), ask(60, 16))}
     assert trim.trim(quotes, flat(1), bounds(loss_cents=100)) != quotes
     assert trim.trims
@@ -197,13 +197,13 @@ def test_quotes_are_whole_again_once_the_limit_allows_it() -> None:
     assert trim.trims == ()
 
 
-def test_an_event_past_its_limit_without_quotes_is_trimmed_to_nothing() -> None:
+def test_an_event_past_its_limit_without_quotes_is_trimmed_to_nothing():
     lost = Exposure(terms(["0"]), Cents(-500), [FLAT])
     assert cut({M0: ()}, lost, limits(), Cents(100)) == ({M0: ()}, [])
     assert cut({}, lost, limits(), Cents(100)) == ({}, [])
 
 
-def test_a_trimmed_quote_keeps_its_price_limit() -> None:
+def test_a_trimmed_quote_keeps_its_price_limit():
     quote = Quote(BookSide.BID, Price(40), Qty(10), Price(42))
     kept, _ = cut({M0: (quote,)}, flat(1), limits(order=4))
     assert kept == {M0: (msgspec.structs.replace(quote, qty=Qty(4)),)}
@@ -219,17 +219,17 @@ def test_a_quote_may_use_the_loss_limit_to_its_last_cent_and_a_cent_less_costs_a
     assert type(trims[0].allowed) is int
 
 
-def test_a_quote_over_the_order_size_and_the_position_limit_names_the_position_limit() -> None:
+def test_a_quote_over_the_order_size_and_the_position_limit_names_the_position_limit():
     _, [trim] = cut({M0: (bid(48, 30),)}, flat(1), limits(order=20, position=15))
     assert (trim.wanted, trim.allowed, trim.reason) == (30, 15, TrimReason.RUNG_POSITION)
 
 
-def test_a_quote_at_the_order_size_and_the_position_limit_is_not_trimmed() -> None:
+def test_a_quote_at_the_order_size_and_the_position_limit_is_not_trimmed():
     quotes = {M0: (bid(48, 20), ask(52, 20))}
     assert cut(quotes, flat(1), limits(order=20, position=20), FAR) == (quotes, [])
 
 
-def test_a_second_level_gets_the_room_that_the_first_levels_leave() -> None:
+def test_a_second_level_gets_the_room_that_the_first_levels_leave():
     quotes = {M0: (bid(50, 8), bid(40, 8)), M1: (bid(50, 8),)}
     kept, _ = cut(quotes, flat(2), limits(), Cents(960))
     assert kept == {M0: (bid(50, 8), bid(40, 4)), M1: (bid(50, 8),)}
@@ -253,7 +253,7 @@ def test_a_trimmer_reports_resting_cents_and_worst_case_with_and_without_trims()
     assert (trim.resting_cents, trim.worst_cents) == (400 + 400, -100 - 800)
 
 
-def test_a_rung_without_quotes_is_left_out_though_the_other_rungs_are_unchanged() -> None:
+def test_a_rung_without_quotes_is_left_out_though_the_other_rungs_are_unchanged():
     quotes = {M0: (bid(50, 16),), M1: (bid(40, 16),)}
     cut, held = trimmer(), holding(0, FLAT, FLAT)
     assert cut.trim(quotes, held, bounds()) == quotes
@@ -263,10 +263,7 @@ def test_a_rung_without_quotes_is_left_out_though_the_other_rungs_are_unchanged(
 
 @pytest.mark.parametrize(
     ("bound", "then", "kept"),
-    [
-        ({"loss_cents": 800}, bid(60, 16), bid(60, 12)),
-        ({"net_qty": 16}, bid(40, 20), bid(40, 15)),
-    ],
+    [({"loss_cents": 800}, bid(60, 16), bid(60, 12)), ({"net_qty": 16}, bid(40, 20), bid(40, 15))],
     ids=["a dearer price", "more shares for the same loss"],
 )
 def test_a_second_trim_counts_the_quote_that_is_wanted_now(bound, then, kept):
@@ -307,7 +304,7 @@ def test_a_quote_is_trimmed_to_what_each_bound_leaves_its_side(held, wanted, bou
     assert trimmed({M0: wanted}, holding(0, held), bounds(**bound)) == {M0: kept}
 
 
-def test_a_rung_that_the_loss_limit_leaves_whole_keeps_its_quotes_and_its_reason() -> None:
+def test_a_rung_that_the_loss_limit_leaves_whole_keeps_its_quotes_and_its_reason():
     # A bid of the lowest rung and an ask of the highest never lose together.
     cut, held = trimmer(order=10), holding(0, FLAT, FLAT)
     quotes = {M0: (bid(50, 16),), M1: (ask(50, 8),)}
@@ -319,7 +316,7 @@ def test_a_rung_that_the_loss_limit_leaves_whole_keeps_its_quotes_and_its_reason
     assert reasons(cut) == {M0: {TrimReason.ORDER_QTY}, M1: {TrimReason.EVENT_LOSS}}
 
 
-def test_quotes_that_were_wanted_before_are_trimmed_to_the_holdings_of_now() -> None:
+def test_quotes_that_were_wanted_before_are_trimmed_to_the_holdings_of_now():
     cut = QuoteTrimmer(limits_in_force(limits(position=20)))
     quotes, others, holds = {M0: (bid(50, 16),)}, {M0: (bid(40, 16),)}, holding(0, (12, 0))
     assert cut.trim(quotes, holding(0, FLAT), bounds()) == quotes
@@ -328,7 +325,7 @@ def test_quotes_that_were_wanted_before_are_trimmed_to_the_holdings_of_now() -> 
     assert cut.resting_cents == 400
 
 
-def test_quotes_that_were_wanted_before_are_trimmed_to_the_bounds_of_now() -> None:
+def test_quotes_that_were_wanted_before_are_trimmed_to_the_bounds_of_now():
     cut, held = trimmer(), holding(0, FLAT, FLAT)
     quotes = {M0: (bid(50, 16),), M1: (bid(50, 16),)}
     assert cut.trim(quotes, held, bounds(loss_cents=800))[M0] == (bid(50, 8),)
@@ -345,9 +342,7 @@ def test_quotes_that_were_wanted_before_are_trimmed_to_the_bounds_of_now() -> No
     ],
 )
 @pytest.mark.parametrize("of", [bounds(net_qty=31), bounds(loss_cents=1_500)])
-def test_quotes_of_other_rungs_still_count_when_one_rung_changes_or_drops_its_quotes(
-    then, of
-) -> None:
+def test_quotes_of_other_rungs_still_count_when_one_rung_changes_or_drops_its_quotes(then, of):
     first = {M0: (bid(50, 16),), M1: (bid(50, 16),), M2: (bid(50, 4),)}
     cut, held = trimmer(), holding(0, FLAT, FLAT, FLAT)
     assert cut.trim(first, held, bounds()) == first
@@ -365,7 +360,7 @@ def test_three_levels_get_the_loss_limit_from_the_best_price_on(make, prices):
     }
 
 
-def test_quotes_that_lose_together_share_the_limit_and_leave_what_they_do_not_need() -> None:
+def test_quotes_that_lose_together_share_the_limit_and_leave_what_they_do_not_need():
     # 1,000 cents for three: 160 suffice for the cheap one, and 420 are left to each of the others.
     quotes = {M0: (bid(90, 16),), M1: (bid(50, 16),), M2: (bid(10, 16),)}
     held = holding(0, FLAT, FLAT, FLAT)
@@ -376,7 +371,7 @@ def test_quotes_that_lose_together_share_the_limit_and_leave_what_they_do_not_ne
     }
 
 
-def test_a_quote_shares_the_limit_only_with_quotes_that_lose_in_the_same_outcome() -> None:
+def test_a_quote_shares_the_limit_only_with_quotes_that_lose_in_the_same_outcome():
     # Between the two rungs three lose together, and 333 cents are left to each: three eighths of
     # 800, and half of 640.
     quotes = {M0: (ask(50, 16),), M1: (bid(50, 16), ask(60, 16)), M2: (bid(40, 16),)}
@@ -407,7 +402,7 @@ def test_the_gross_loss_counts_what_a_rung_loses_already_and_what_its_position_p
     assert [each.qty for each in left[M0]] == [qty]
 
 
-def test_past_a_gross_bound_a_quote_keeps_the_size_that_may_be_sent_alone() -> None:
+def test_past_a_gross_bound_a_quote_keeps_the_size_that_may_be_sent_alone():
     both = {M0: (bid(80, 4), ask(84, 4)), M1: (ask(50, 2),)}
     cut = trimmer()
     held = holding(-271, (3, 2), FLAT)  # 71 cents are lost in NO; 3 of the asks lose 19 in YES
@@ -415,14 +410,14 @@ def test_past_a_gross_bound_a_quote_keeps_the_size_that_may_be_sent_alone() -> N
     assert reasons(cut) == {M0: {TrimReason.EVENT_GROSS}, M1: {TrimReason.EVENT_GROSS}}
 
 
-def test_a_quote_that_just_fits_past_a_gross_bound_names_the_order_size_as_its_trim() -> None:
+def test_a_quote_that_just_fits_past_a_gross_bound_names_the_order_size_as_its_trim():
     cut = trimmer(order=5)
     held = {M0: (ask(60, 8),)}
     assert cut.trim(held, holding(0, (3, 0)), bounds(gross_qty=2)) == {M0: (ask(60, 5),)}
     assert reasons(cut) == {M0: {TrimReason.ORDER_QTY}}
 
 
-def test_one_share_is_kept_if_its_loss_fits_to_the_cent() -> None:
+def test_one_share_is_kept_if_its_loss_fits_to_the_cent():
     quotes, held = {M0: (bid(50, 16),), M1: (bid(50, 1),)}, holding(0, FLAT, FLAT)
     first = {M0: (bid(50, 1),)}
     for sums in ({}, {"resting_cents": 100}):
@@ -431,7 +426,7 @@ def test_one_share_is_kept_if_its_loss_fits_to_the_cent() -> None:
         assert trimmed(quotes, held, bounds(loss_cents=99, **sums)) == {**first, M1: ()}
 
 
-def test_quotes_kept_already_leave_a_single_share_no_room() -> None:
+def test_quotes_kept_already_leave_a_single_share_no_room():
     quotes = {M0: (bid(10, 8),), M1: (bid(90, 1),)}
     assert trimmed(quotes, holding(0, FLAT, FLAT), bounds(loss_cents=95)) == {
         M0: (bid(10, 4),),
@@ -439,7 +434,7 @@ def test_quotes_kept_already_leave_a_single_share_no_room() -> None:
     }
 
 
-def test_outcomes_in_which_a_single_share_gains_do_not_bar_it() -> None:
+def test_outcomes_in_which_a_single_share_gains_do_not_bar_it():
     of = bounds(loss_cents=50)
     # Outcomes at 0, -1000, -1000; and at -1000, -1000, 0.
     bids, asks = {M0: (bid(50, 3),)}, {M1: (ask(50, 3),)}
@@ -447,7 +442,7 @@ def test_outcomes_in_which_a_single_share_gains_do_not_bar_it() -> None:
     assert trimmed(asks, holding(-1_000, FLAT, (10, 0)), of) == {M1: (ask(50, 1),)}
 
 
-def test_a_single_share_that_does_not_fit_leaves_room_for_one_that_does() -> None:
+def test_a_single_share_that_does_not_fit_leaves_room_for_one_that_does():
     quotes, held = {M0: (bid(50, 1),), M1: (bid(30, 1),)}, holding(0, FLAT, FLAT)
     left = {M0: (), M1: (bid(30, 1),)}
     assert trimmed(quotes, held, bounds(loss_cents=40)) == left
@@ -502,7 +497,7 @@ def test_a_trimmer_without_a_trim_gains_by_no_limit():
 @pytest.mark.parametrize(
     ("name", "whole"), [("net_qty", 16), ("gross_qty", 16), ("gross_cents", 800)]
 )
-def test_a_higher_loss_limit_is_no_gain_where_another_bound_is_short_too(name, whole) -> None:
+def test_a_higher_loss_limit_is_no_gain_where_another_bound_is_short_too(name, whole):
     """Otherwise two events may give way to each other for ever."""
     assert gains([(401, FAR)], loss_cents=400, **{name: whole}) == [True]
     assert gains([(401, FAR)], loss_cents=400, **{name: whole - 1}) == [False]

@@ -69,7 +69,7 @@ def test_sizes_are_halved_and_then_only_reductions_left_boldest_first(wanted, ne
 
 
 @pytest.mark.parametrize(("halve_ns", "shares"), [(HOUR_NS, 5), (HOUR_NS // 4, 10), (0, 10)])
-def test_reductions_are_halved_from_halve_ms_on(halve_ns: int, shares: int) -> None:
+def test_reductions_are_halved_from_halve_ms_on(halve_ns, shares):
     thin = Thin([70])
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
@@ -87,7 +87,7 @@ def test_reductions_are_halved_from_halve_ms_on(halve_ns: int, shares: int) -> N
     assert [quote.qty for quote in left[at]] == [shares]
 
 
-def test_changed_wind_down_settings_apply_at_the_next_tick() -> None:
+def test_changed_wind_down_settings_apply_at_the_next_tick():
     thin = Thin([70])
     thin.start()
     ladder, settings = thin.trader.quoting.ladders[0], thin.initial_settings
@@ -99,7 +99,7 @@ def test_changed_wind_down_settings_apply_at_the_next_tick() -> None:
         assert bool(ladder.rungs[0].wanted) is (stage is WindDownStage.OPEN)
 
 
-def test_takes_are_halved_and_reduced_too() -> None:
+def test_takes_are_halved_and_reduced_too():
     takes = {RUNG: (Take(BID, Price(52), Qty(8), whole=True),)}
     assert allowed(takes, {RUNG: 0}, WindDownStage.HALVED, divisor=2) == {
         RUNG: (Take(BID, Price(52), Qty(4), whole=True),)
@@ -108,9 +108,7 @@ def test_takes_are_halved_and_reduced_too() -> None:
 
 
 @pytest.mark.parametrize(("net", "resting"), [(30, 22), (8, 0), (5, 0)])
-def test_a_take_and_a_quote_together_do_not_reduce_more_than_the_position(
-    net: int, resting: int
-) -> None:
+def test_a_take_and_a_quote_together_do_not_reduce_more_than_the_position(net, resting):
     thin = Thin([70])
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
@@ -130,7 +128,7 @@ levels = st.lists(
 
 
 @given(levels, st.integers(-60, 60))
-def test_no_fill_while_reducing_enlarges_a_position(wanted, net) -> None:
+def test_no_fill_while_reducing_enlarges_a_position(wanted, net):
     standing = sizes(quotes(*wanted), net, WindDownStage.REDUCING)
     bids = sum(qty for side, _, qty in standing if side is BID)
     asks = sum(qty for side, _, qty in standing if side is ASK)
@@ -139,7 +137,7 @@ def test_no_fill_while_reducing_enlarges_a_position(wanted, net) -> None:
     assert {(side, price) for side, price, _ in standing} <= {level[:2] for level in wanted}
 
 
-def test_in_the_last_hour_a_flat_trader_cancels_its_quotes() -> None:
+def test_in_the_last_hour_a_flat_trader_cancels_its_quotes():
     thin = Thin([70, 40])
     thin.start()
     assert len(thin.orders) == 4
@@ -198,7 +196,7 @@ class Unreadable(Held):
         return super().answer(request)
 
 
-def test_nothing_is_created_while_a_closed_order_may_have_reduced_the_position() -> None:
+def test_nothing_is_created_while_a_closed_order_may_have_reduced_the_position():
     """Of an order that has ended nobody may know for a while whether it traded."""
     thin = Unreadable(curfew=CurfewSettings(halve_ns=0))
     thin.start()
@@ -223,9 +221,7 @@ class Offers(Strategy):
         return {view.rungs[0].market_id: (Quote(ASK, Price(72), self.qty),)}
 
 
-def test_while_flattening_a_smaller_sale_replaces_an_order_instead_of_amending_it(
-    monkeypatch,
-) -> None:
+def test_while_flattening_a_smaller_sale_replaces_an_order_instead_of_amending_it(monkeypatch):
     """All but one share may trade before an amend, and then it sets what remains (S13)."""
     thin = Held(lambda: Offers(Offers.Params()))
     thin.start()

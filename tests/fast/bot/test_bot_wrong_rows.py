@@ -60,8 +60,7 @@ def wrong_rows(venue: Meddled, wrong: Wrong, times: int) -> list[m.Request]:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [on_another_market, of_another_outcome, of_another_side, cancelled, filled, shrunk],
+    "wrong", [on_another_market, of_another_outcome, of_another_side, cancelled, filled, shrunk]
 )
 def test_an_order_that_one_list_shows_wrongly_is_read_by_its_id_and_still_counts(venue, wrong):
     first, *_ = venue.orders
@@ -97,7 +96,7 @@ def test_an_order_that_one_read_shows_wrongly_is_read_again_and_still_counts(ven
     venue.go(3)  # no list is read in the two seconds to come
     read_by_id(venue, own)
     venue.go(2)
-    assert asked_ns == [asked_ns[0], asked_ns[0] + venue.settings.staleness.read_lag_ns]
+    assert asked_ns == [asked_ns[0], asked_ns[0] + venue.initial_settings.staleness.read_lag_ns]
     assert own.max_fillable == 10
     venue.go(15)
     assert venue.writes()[before:] == []

@@ -131,8 +131,7 @@ def test_plans_converge_and_never_cross_or_oversell(wishlists, yes, no, pace):
 @given(
     quotes(),
     st.lists(
-        st.tuples(st.integers(30, 70), st.integers(1, 12), st.sampled_from(list(State))),
-        max_size=6,
+        st.tuples(st.integers(30, 70), st.integers(1, 12), st.sampled_from(list(State))), max_size=6
     ),
     st.booleans(),
 )

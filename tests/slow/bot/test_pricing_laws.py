@@ -33,7 +33,7 @@ def gain(sign: int, worth: float, fair: float, decay: float, aversion: float, pr
 )
 def test_the_price_equals_brute_force_over_every_legal_cent(
     sign, worth, fair, decay, aversion, legal_prices
-) -> None:
+):
     low, high = legal_prices
     enough = enough_edge(decay, aversion)
     chosen = inside(best_price(sign, worth, fair, enough, decay, aversion), low, high)
