@@ -449,7 +449,8 @@ class Trader:
         plans = needs_upkeep or now_ns >= min(self._plan_due_ns, quoting_ns)
         if plans:
             wishes = self._decide()
-        self._trip()
+        if needs_upkeep or not wishes:  # else the next tick judges: a price does not wait for it
+            self._trip()
         if needs_upkeep:
             out.probe_key(now_ns)
         self._sending.cancel(wishes, now_ns)

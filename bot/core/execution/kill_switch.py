@@ -1,7 +1,7 @@
 """The kill switch: it latches the bot when a breaker trips, and verifies that nothing rests.
 
-Ten times a second the breakers judge the profit and the age of unknown orders. See
-docs/failure-modes.md#b13.
+The breakers judge the profit and the age of unknown orders after each change, at most fifty times a
+second. See docs/failure-modes.md#b13.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ from venue.wire.names import MarketId
 
 _BID: Final = BookSide.BID
 
-_JUDGE_NS: Final = 100 * NS_PER_MS
+_JUDGE_NS: Final = 20 * NS_PER_MS
 _FLAT_WITHIN_NS: Final = 8 * NS_PER_SECOND
 _CAPPED_PARK_NS: Final = NS_PER_SECOND
 """How long the side of a rung rests after a create there was beyond a cap."""
@@ -97,7 +97,7 @@ class KillSwitch:
             self.breakers.on_fills(len(ours), sum(ours), now_ns)
 
     def schedule_judgement(self) -> None:
-        """Something that a breaker depends on has changed: judge within a tenth of a second."""
+        """Something that a breaker depends on has changed: judge it soon."""
         self.judge_due_ns = min(self.judge_due_ns, self._judged_ns + _JUDGE_NS)
 
     def judge(self, now_ns: int, *, opened: bool) -> str:
