@@ -40,7 +40,6 @@ NOW_NS = 1_795_300_000 * SECOND
 
 
 def order(rung: int, side: BookSide, price: int, reason: str = "") -> OrderReport:
-    """An order of ours on a rung."""
     outcome = Outcome.YES if side is BookSide.BID else Outcome.NO
     name = f"n-{rung}-{side}-{price}"
     return OrderReport(
@@ -111,7 +110,6 @@ class Site:
 
     @property
     def report(self) -> Report:
-        """The picture of the first series."""
         return self.shown[Ticker("X")]
 
     @report.setter
@@ -119,7 +117,6 @@ class Site:
         self.shown[Ticker("X")] = shown
 
     def look(self, ticker: Ticker) -> Snapshot:
-        """What the page is shown of a series."""
         shown = self.shown[ticker]
         return Snapshot(shown.now_ns, shown.now_ns - self.age_ns, shown)
 

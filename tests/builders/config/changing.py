@@ -35,8 +35,6 @@ class Around(Strategy):
 
 
 class Silent(Strategy):
-    """Wants nothing."""
-
     name = "silent"
 
     def quote(self, view):
@@ -53,7 +51,6 @@ class Raising(Strategy):
 
 
 def unmakeable() -> Strategy:
-    """Cannot even be made."""
     raise RuntimeError("no such thing")
 
 
@@ -84,12 +81,10 @@ class Changing(Thin):
 
     @property
     def settings(self) -> TraderSettings:
-        """Those in force."""
         return self.trader.reconfiguration.settings
 
     @property
     def ladder(self):
-        """The event."""
         return self.trader.quoting.ladders[0]
 
     def start(self) -> None:
@@ -120,7 +115,6 @@ class Changing(Thin):
         self.give(m.Reconfigured(self.number, configured, ("some key: 1 -> 2",)))
 
     def told(self, name: str) -> list[m.Noted]:
-        """The notes of a name."""
         return [note for note in self.notes if note.name == name]
 
     def gaps(self) -> Iterator[tuple[int, int]]:
@@ -132,5 +126,4 @@ class Changing(Thin):
 
 
 def around(half_spread: int) -> m.StrategyChoice:
-    """The choice of a half spread."""
     return m.StrategyChoice("around", str(half_spread))

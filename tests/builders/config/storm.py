@@ -135,12 +135,10 @@ class Storm:
         self.trader.receive = self.received  # type: ignore[method-assign]
 
     def text(self) -> str:
-        """The content with a number of its own."""
         lot = self.chance.randrange(10, 15)
         return TEXT.format(base_url=self.venue.base_url, number=self.number, lot=lot)
 
     def received(self, event: m.Event, now_ns: int) -> list[m.Effect]:
-        """As the trader does, and look at it."""
         effects = self._receive(event, now_ns)
         self.events += 1
         found = numbers(self.trader)
@@ -167,7 +165,6 @@ class Storm:
     # --- the run ----------------------------------------------------------------------------------
 
     async def run(self, changes: int, *, only_valid: bool = False) -> RunResult:
-        """Quote, change the file so often, and stop."""
         clock = Clock()
         state = self.folder / "state"
         state.mkdir()
@@ -199,7 +196,6 @@ class Storm:
         return await runner.run(secrets.token_hex(10), children)
 
     async def until(self, holds) -> None:
-        """Wait until something holds."""
         with anyio.fail_after(20):
             while not holds():  # noqa: ASYNC110 - a pure trader can wake nobody
                 await anyio.sleep(0.005)
@@ -225,11 +221,9 @@ class Storm:
 
     @property
     def in_force(self) -> int:
-        """The number of the configuration in force."""
         return self.trader.reconfiguration.settings.risk.rung_position_qty
 
     def spoiled(self, text: str) -> str:
-        """A content that nothing may be taken of."""
         how = self.chance.randrange(len(WRONG) + 2)
         if how < len(WRONG):
             return text.replace(*WRONG[how])
@@ -263,12 +257,10 @@ def share(samples: list[tuple[int, int]]) -> float:
 
 
 def config_of(journalled: m.Event) -> m.Configuration | None:
-    """The configuration that an event carries."""
     if isinstance(journalled, m.Started | m.Reconfigured):
         return journalled.configured
     return None
 
 
 def encoded(effects: list[m.Effect]) -> bytes:
-    """Effects as bytes."""
     return msgspec.msgpack.encode(effects)

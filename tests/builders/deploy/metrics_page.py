@@ -43,17 +43,14 @@ TABLE = "\n| metric | labels | meaning |\n|---|---|---|\n"
 
 
 def row(name: str, labels: Iterable[str], text: str) -> str:
-    """One line of a table."""
     return f"| `{name}` | {', '.join(f'`{label}`' for label in labels) or '-'} | {text} |\n"
 
 
 def name_of(family: Family) -> str:  # type: ignore[type-arg]
-    """A metric's name as Prometheus shows it."""
     return metrics.PREFIX + family.name + ("_total" if family.is_total else "")
 
 
 def page() -> str:
-    """The whole page."""
     text = HEAD
     for title, families in PARTS:
         text += f"\n## {title}\n" + TABLE

@@ -49,7 +49,6 @@ class Venue:
         self._control = control
 
     def fault(self, *arguments: str) -> None:
-        """Run `venue fault add` as an operator would."""
         command = [sys.executable, "-m", "venue", "fault", "add", *arguments, *self._control]
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=30)
 

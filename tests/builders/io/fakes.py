@@ -39,7 +39,6 @@ class FakeTrader:
         self.effects: list[m.Effect] = []
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
-        """Take an event in."""
         self.events.append(event)
         self.times.append(now_ns)
         self.stopping = self.stopping or isinstance(event, m.StopRequested | m.JournalFailed)
@@ -60,7 +59,6 @@ class FakeTrader:
                 await self._more.wait()
 
     def report(self, now_ns: int) -> Report:
-        """A picture."""
         return report(Phase.STOPPED if self.stopping else Phase.QUOTING, now_ns)
 
     def left_over(self) -> m.DrainComplete:
@@ -68,7 +66,6 @@ class FakeTrader:
         return self.left
 
     def of(self, kind: type) -> list[m.Event]:
-        """The events of a kind, in order."""
         return [event for event in self.events if isinstance(event, kind)]
 
 
@@ -97,6 +94,5 @@ def runner_of(
 
 
 async def run(runner: Runner, run_ns: int | None = 50_000_000, children=()) -> RunResult:
-    """Run it, within the patience of a test."""
     async with asyncio.timeout(10):
         return await runner.run("ab" * 10, children, run_ns)

@@ -32,7 +32,6 @@ class Weather:
 
     @property
     def drawn(self) -> list[str]:
-        """The names of everything that was drawn."""
         return [*self._wires, *map(str, self._commands), *self._episodes]
 
     async def act(self, life: Life) -> None:

@@ -46,12 +46,10 @@ def catch_up(store: Store, journal: Journalled) -> int:
 
 
 def kept(store: Store) -> list[str]:
-    """The ids of all fills, account by account."""
     return [fill.fill_id for row in store.accounts() for fill in store.fills(row.account, 0, END)]
 
 
 def live(journal: Journalled) -> None:
-    """A run with two fills."""
     journal.started(NOON_NS)
     journal.series(NOON_NS, market(1), market(2))
     journal.balance(NOON_NS, 10_000)

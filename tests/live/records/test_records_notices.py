@@ -38,7 +38,6 @@ def notices(
     repeat_s: int = 900,
     times: Times = QUICK,
 ) -> Notices:
-    """Notices to one receiver, by an impatient courier."""
     target = Target(Secret(url), form, what, per_minute, repeat_s)
     made = Notices("acme", [target], [Courier(target.address, per_minute, times)])
     made.on_run_start(report, time.time_ns)
@@ -47,7 +46,6 @@ def notices(
 
 @asynccontextmanager
 async def going(made: Notices) -> AsyncIterator[None]:
-    """Its task runs meanwhile."""
     task = asyncio.create_task(made.run())
     try:
         yield

@@ -36,7 +36,6 @@ def anyio_backend() -> str:
 
 
 def shown(at_ns: int = NOON_NS) -> Report:
-    """A picture with open books."""
     total = ProfitRow("total", 1, 1, 700, 1_000, -300, 1_000, 1, ())
     profit = ProfitReport(total, 0, 0, 0, 0, 0, {"rung": (), "side": ()})
     return msgspec.structs.replace(
@@ -63,17 +62,14 @@ class Site:
         self.recorder.on_run_start(lambda: shown(self.now_ns), lambda: self.now_ns)
 
     def store(self) -> Store:
-        """The records, or a fault."""
         if self.broken:
             raise StoreFault("the disk is away")
         return Store(lambda: Sqlite(self.path), BOOK)
 
     def traded(self, number: int) -> None:
-        """A fill comes in."""
         self.journal.fills(NOON_NS + number, fill(number, NOON_NS + number))
 
     def kept(self) -> list[str]:
-        """The fills in the records."""
         store = Store(lambda: Sqlite(self.path), BOOK)
         try:
             return kept(store)
@@ -83,7 +79,6 @@ class Site:
 
 @contextlib.asynccontextmanager
 async def going(recorder: Recorder):
-    """Its task runs meanwhile."""
     task = asyncio.create_task(recorder.run())
     try:
         yield

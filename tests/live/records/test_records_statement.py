@@ -58,7 +58,6 @@ def lived(store: Store, seed: int, opening: tuple[int, int] = (0, 0)) -> Days:
 
 
 def checked(days: Days, statements: list[Statement]) -> None:
-    """Everything a statement says, against the truth."""
     for before, after in itertools.pairwise(statements):
         assert after.cash_open_cents == before.cash_close_cents
         ends = {
@@ -245,7 +244,6 @@ def test_a_day_on_which_nothing_happened_carries_what_is_held(sqlite):
 
 
 def forget(store: Store, statement: str, *values: object) -> None:
-    """Change something behind the store's back."""
     with store._database.writing():
         store._database.run(statement, values)
 
@@ -383,8 +381,6 @@ def test_no_text_of_the_venue_is_a_formula_in_the_csv(sqlite):
 
 
 class Outline(HTMLParser):
-    """What a page holds."""
-
     def __init__(self) -> None:
         super().__init__()
         self.tags: dict[str, int] = {}
@@ -392,7 +388,6 @@ class Outline(HTMLParser):
         self.open: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Count it, and keep what would be fetched."""
         self.tags[tag] = self.tags.get(tag, 0) + 1
         self.addresses += [value or "" for key, value in attrs if key in ("src", "href")]
 

@@ -43,7 +43,6 @@ DAY_NS = 86_400 * NS_PER_SECOND
 
 
 def fill(number: int, at_ns: int = 0, **changed: object) -> FillRow:
-    """A purchase of three YES shares at 40."""
     row = {
         "fill_id": f"f{number}", "created_ns": at_ns or number, "market_id": "m-1",
         "ticker": "A-26Q4-1B", "event_ticker": "A-26Q4", "order_id": "17", "trade_id": f"t{number}",
@@ -54,7 +53,6 @@ def fill(number: int, at_ns: int = 0, **changed: object) -> FillRow:
 
 
 def rung(**changed: object) -> RungRow:
-    """The rung of those fills."""
     row = {
         "market_id": "m-1", "ticker": "A-26Q4-1B", "event_ticker": "A-26Q4",
         "maker_fee": "0.0175", "taker_fee": "0.0700", "seen_ns": 7,
@@ -70,7 +68,6 @@ def store(connect):
 
 
 def whole() -> Batch:
-    """Something in every table that the journal feeds."""
     return Batch(
         ACCOUNT,
         rungs=[rung()],
@@ -90,7 +87,6 @@ PICTURE = TraderSample(
 
 
 def everything(store: Store) -> list[object]:
-    """All that a store shows of the account."""
     number, end = ACCOUNT.account, 10**18
     fills = store.fills(number, 0, end)
     return [

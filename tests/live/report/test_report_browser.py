@@ -45,7 +45,6 @@ def tab(browser):
 
 
 def plots(tab: Page) -> dict[str, list[object]]:
-    """What `PLOTS` says, by kind."""
     return {row[0]: row[1:] for row in tab.value(PLOTS)}
 
 

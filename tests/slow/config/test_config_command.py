@@ -23,7 +23,6 @@ def invoke(*arguments: str):
 
 
 def edited(folder: Path, old: str, new: str) -> Path:
-    """The demo's file with another text somewhere."""
     path = folder / "demo.yaml"
     assert old in DEMO.read_text()
     path.write_text(DEMO.read_text().replace(old, new, 1))
@@ -89,7 +88,6 @@ def test_a_difference_that_takes_a_restart_ends_with_4(tmp_path):
 
 
 def lines_of(process: subprocess.Popen[str]) -> Iterator[dict[str, object]]:
-    """The log, line by line."""
     assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("{"):

@@ -30,7 +30,6 @@ class Bot:
         self.live = LiveConfig(config, makers, self.trader.reconfiguration, self.take, folder)
 
     def take(self, event: m.Event) -> None:
-        """Give the trader an event."""
         self.trader.receive(event, 2)
 
     def change(self, old: str, new: str, text: str = GOOD) -> m.Event | None:
@@ -48,7 +47,6 @@ def bot(tmp_path):
 
 
 def why(event: m.Event | None) -> str:
-    """Why a change was refused."""
     assert isinstance(event, m.ConfigRefused)
     return event.why
 

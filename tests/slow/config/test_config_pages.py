@@ -36,12 +36,10 @@ SECTIONS = {
 
 
 def judge() -> jsonschema.Draft202012Validator:
-    """What an editor would do."""
     return jsonschema.Draft202012Validator(schema())
 
 
 def faults(text: str) -> list[str]:
-    """What an editor would mark."""
     return [fault.message for fault in judge().iter_errors(yaml.safe_load(text))]
 
 

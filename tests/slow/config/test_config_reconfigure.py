@@ -37,7 +37,6 @@ def venue() -> Changing:
 
 
 def other(settings: TraderSettings) -> dict[str, msgspec.Struct]:
-    """Every live part, other than it is."""
     return {
         "risk": msgspec.structs.replace(settings.risk, order_qty=999),
         "pace": msgspec.structs.replace(settings.pace, dwell_ns=7),
@@ -249,7 +248,6 @@ def test_an_overrun_of_the_strategy_before_is_not_held_against_the_new_one(venue
 
 
 def resting(venue: Changing) -> dict[object, int]:
-    """Shares that rest, by rung and side."""
     out: dict[object, int] = {}
     for own in venue.trader.desk.live_orders:
         place = (own.market_id, own.book_side)

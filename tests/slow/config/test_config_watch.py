@@ -52,7 +52,6 @@ class Kept:
 
 @pytest.fixture
 async def kept(tmp_path):
-    """A file under watch."""
     file = Kept(tmp_path / "bot.yaml")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(FileWatch([file], poll_s=0.02, settle_s=0.05).run)
@@ -180,8 +179,6 @@ async def test_a_hang_up_is_for_every_file(tmp_path):
 
 
 class Hearing:
-    """Keeps what signals tell."""
-
     def __init__(self, told: list[m.Event]) -> None:
         self.tell = told.append
 

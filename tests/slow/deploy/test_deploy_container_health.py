@@ -49,7 +49,6 @@ def page(
 
 
 def ended(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, str]:
-    """Exit code and words of a run."""
     with pytest.raises(SystemExit) as end:
         health.main(list(words))
     return end.value.code, capsys.readouterr().out.strip()
@@ -64,7 +63,6 @@ def numbers() -> Iterator[str]:
 
 
 def one() -> Iterator[str]:
-    """A beat that stands still."""
     while True:
         yield "7"
 

@@ -36,7 +36,6 @@ SERIES_NAME = "laddermaker-aurelia-val"
 
 
 def container(name: str):
-    """The one container of a Deployment."""
     (only,) = pod(DEPLOYMENTS[name])["containers"]
     return only
 

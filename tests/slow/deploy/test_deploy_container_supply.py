@@ -19,7 +19,6 @@ SKIPPED = {"name": "three", "skip_reason": "not found"}
 
 
 def answering(tmp_path, rows=None, said="", code=0) -> list[str]:
-    """A program that answers as pip-audit does."""
     script = tmp_path / "pip_audit.py"
     out = "" if rows is None else json.dumps({"dependencies": rows, "fixes": []})
     script.write_text(

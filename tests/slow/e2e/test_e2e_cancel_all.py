@@ -37,7 +37,6 @@ class Operated(Venue):
         self.other = self.get("/markets", series_ticker="QUILLON-VAL")["markets"][0]
 
     def operate(self, method: str, path: str, **body: object) -> None:
-        """One of the operator's commands."""
         httpx.request(
             method,
             self._control + path,
@@ -47,7 +46,6 @@ class Operated(Venue):
         ).raise_for_status()
 
     def place(self, count: int, market: dict | None = None) -> None:
-        """So many orders of the maker."""
         headers = {"X-API-KEY": self.keys["maker"]}
         with httpx.Client(base_url=self.base_url, headers=headers, trust_env=False) as client:
             for _ in range(count):
@@ -106,7 +104,6 @@ def cancel_all(
 
 @contextmanager
 def fault(venue: Operated, **rule: object) -> Iterator[None]:
-    """A fault in force while the block lasts."""
     venue.operate("POST", "faults", **rule)
     try:
         yield

@@ -23,7 +23,6 @@ NO_NEWS = "jump_guard:\n  jump_cents: 0\n  print_qty: 0\n"
 
 
 def reset(config: Path) -> dict:
-    """Run `bot reset` as a script would."""
     done = subprocess.run(
         [*BOT, "reset", str(config), "--yes", "--json"],
         cwd=ROOT, capture_output=True, check=True, timeout=30,
@@ -33,7 +32,6 @@ def reset(config: Path) -> dict:
 
 
 def resting(venue: Venue) -> int:
-    """Orders that rest, as anybody could read it."""
     return len(venue.orders("resting"))
 
 

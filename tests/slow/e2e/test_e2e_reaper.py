@@ -35,7 +35,6 @@ def venue(tmp_path_factory) -> Iterator[Venue]:
 
 
 def configured(venue: Venue, folder: Path, key: str = "reaper") -> Path:
-    """A bot's configuration that speaks of a reaper."""
     config = config_for(venue, folder)
     key_file = folder / "reaper.key"
     key_file.write_text(venue.keys[key])

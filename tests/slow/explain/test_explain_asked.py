@@ -42,8 +42,6 @@ class Held(Strategy):
 
 
 class Locked(Held):
-    """One that cannot be copied."""
-
     def __init__(self, params: object) -> None:
         super().__init__(params)
         self.lock = threading.Lock()

@@ -59,7 +59,6 @@ class Demo:
         self.rows: list[Row] = []
 
     def live(self) -> None:
-        """Run, ask, and end."""
         command = [sys.executable, "-m", "bot", "run", str(self.config), "--json", "--seed", "5"]
         with (
             self.log.open("w") as log,

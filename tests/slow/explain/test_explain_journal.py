@@ -43,7 +43,6 @@ def state(first, tmp_path_factory) -> Path:
 
 
 def told(state: Path, order: str, *more: str) -> dict:
-    """What is told of an order, as JSON."""
     done = invoke(str(config(state.parent)), order, "--state-dir", str(state), "--json", *more)
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)

@@ -23,7 +23,6 @@ KEY = Secret("lm_canary_key")
 
 @pytest.fixture(autouse=True)
 def folders(tmp_path, monkeypatch) -> tuple[Path, Path]:
-    """A host's two places for locks, empty."""
     runtime, temporary = tmp_path / "runtime", tmp_path / "temporary"
     runtime.mkdir()
     temporary.mkdir()

@@ -28,7 +28,6 @@ def begin(folder, base_url=HERE, *, embedded=False):
 
 
 def answered():
-    """The answer that shows the create resting."""
     shown = codec.decode(ORDER_JSON, model.Order)
     return m.Response(m.RequestId(1), m.Ok(m.OrderBody(shown)))
 

@@ -86,14 +86,12 @@ def body(
     shown: Report | None = None,
     paused: str = "",
 ) -> bytes:
-    """What `/status.json` holds."""
     told = {"age_ms": 3, "unhealthy": unhealthy, "report": shown or report(), "control": True}
     told["paused"] = paused
     return msgspec.json.encode({**told, "series": series})
 
 
 def state(folder: Path, token: str = TOKEN) -> str:
-    """A state directory with a control token."""
     place = folder / "control-token"
     place.write_text(f"{token}\n")
     place.chmod(0o600)
@@ -135,7 +133,6 @@ def test_a_flatten_a_pause_and_a_refused_configuration_are_shown_with_their_reas
 
 
 def broken(folder: Path, *changes: tuple[str, str]) -> Path:
-    """The demo's file with changes that are wrong."""
     text = DEMO.read_text()
     for old, new in changes:
         assert old in text

@@ -32,7 +32,6 @@ WORDS = [
 
 @pytest.fixture
 def invoke(tmp_path, monkeypatch):
-    """The command lines, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     apps = {"bot": bot.cli.main.app, "venue": venue.cli.main.app}
     return lambda program, *words: CliRunner().invoke(apps[program], list(words))

@@ -325,8 +325,6 @@ def test_all_faults_are_told_at_once_in_order_of_line(tmp_path):
 
 
 class FlagParams(sections.Part):
-    """A schema with one truth."""
-
     careful: bool
 
 

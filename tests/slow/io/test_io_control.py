@@ -28,7 +28,6 @@ def anyio_backend():
 
 
 def in_phase(phase: Phase, **changes: object):
-    """What shows a bot in this phase."""
     return lambda: seen(msgspec.structs.replace(report(phase), **changes))
 
 

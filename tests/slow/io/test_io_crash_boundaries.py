@@ -48,7 +48,6 @@ def test_a_start_that_refuses_strangers_takes_none_of_its_own_for_one():
 
 
 def forgetful(self: Intents) -> tuple[m.UnconfirmedCreate, ...]:
-    """A journal that remembers no create."""
     return ()
 
 

@@ -25,21 +25,17 @@ class Machine:
         self.boot, self.monotonic_ns, self.wall_ns = "a", 10 * MINUTE, 1_800_000_000 * NS_PER_SECOND
 
     def now(self) -> TwoClocks:
-        """This instant."""
         return TwoClocks(self.boot, self.monotonic_ns, self.wall_ns)
 
     def wait(self, ns: int) -> None:
-        """Time passes on both clocks."""
         self.monotonic_ns += ns
         self.wall_ns += ns
 
     def reboot(self) -> None:
-        """The monotonic clock begins anew."""
         self.boot, self.monotonic_ns = self.boot + "b", NS_PER_SECOND
 
 
 def full(*_: object) -> None:
-    """A disk without room."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -49,7 +45,6 @@ def machine() -> Machine:
 
 
 def crash(folder, machine: Machine, times: int, every_ns: int = MINUTE) -> None:
-    """So many runs that begin and never end."""
     for _ in range(times):
         CrashLog(folder, machine.now).mark_begun()
         machine.wait(every_ns)

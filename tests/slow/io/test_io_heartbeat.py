@@ -118,7 +118,6 @@ class StandsStill:
         return self._open(*arguments)
 
     def go(self) -> None:
-        """From here on it works again."""
         self._goes.set()
 
 
@@ -177,7 +176,6 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
 
 
 def silences(*looks: tuple[str | None, float]) -> list[float]:
-    """The silence in seconds after each (mark, seconds)."""
     silence = HeartbeatWatcher()
     return [silence.measure_silence(mark, T0 + int(at * S)) / S for mark, at in looks]
 

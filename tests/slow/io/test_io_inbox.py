@@ -165,7 +165,6 @@ EVENTS = st.lists(
 
 
 def are_in_order(arrived) -> bool:
-    """Whether each came after the one before it."""
     return all(one.at_ns < other.at_ns for one, other in itertools.pairwise(arrived))
 
 

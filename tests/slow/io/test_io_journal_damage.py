@@ -56,7 +56,6 @@ def told(*newest_first: bytes) -> RecoveredState:
 
 
 def records_of_64_kib() -> list[bytes]:
-    """Frames of many sizes, 64 KiB in all."""
     records: list[bytes] = []
     while sum(map(len, records)) < 64 * 1024:
         number = len(records)

@@ -77,7 +77,6 @@ NAMES = [f"a-{number}" for number in range(CREATES)]
 
 
 async def calls_of(name: str, folder, monkeypatch) -> int:
-    """How often a whole run calls it."""
     counting = Faulty(name, 10**9, errno.EIO)
     monkeypatch.setattr(journal_module, "os", counting)
     folder.mkdir()

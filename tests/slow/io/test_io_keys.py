@@ -36,7 +36,6 @@ def read(folder: Path, *lines: str) -> configuration.BotConfig:
 
 
 def venue(folder: Path, *lines: str) -> ExternalSettings:
-    """Its venue."""
     found = read(folder, *lines).venue
     assert isinstance(found, ExternalSettings)
     return found

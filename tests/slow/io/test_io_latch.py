@@ -181,7 +181,6 @@ def reset(folder: Path, *more: str, answer: str | None = None):
 
 
 def latched(folder: Path) -> KillSwitchFile:
-    """A latch in the state directory."""
     (folder / "state").mkdir()
     latch = KillSwitchFile(folder / "state")
     latch.set("loss_cents: 501, at most 500", "breaker", WALL_NS)

@@ -91,7 +91,6 @@ def test_a_disk_that_stands_still_holds_nobody_up_who_logs_into_a_file_of_it(tmp
 
 
 def written(file, bytes_max: int, count: int = 30) -> None:
-    """Lines of 100 bytes."""
     handler = FileWriter(file, bytes_max, kept=2)
     log = logger(handler)
     for number in range(count):

@@ -21,17 +21,14 @@ STREAM = socket.SOCK_STREAM
 
 
 def rest_at(place: str, timeouts: httpx.Timeout = PATIENT) -> Rest:
-    """A client of a venue there."""
     return Rest(f"http://{place}/v1", Secret("k" * 20), 4, timeouts=timeouts)
 
 
 async def reached(rest: Rest) -> m.Answer:
-    """What comes of a read."""
     return (await rest.ask(m.ReadBalance())).answer
 
 
 def rows(port: int, *addresses: str) -> list[tuple[object, ...]]:
-    """What a lookup finds."""
     return [(socket.AF_INET, STREAM, 6, "", (each, port)) for each in addresses]
 
 

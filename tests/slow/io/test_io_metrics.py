@@ -71,7 +71,6 @@ def test_a_standing_finding_is_shown_by_name_and_without_its_text():
 
 
 def changed(**fields) -> Report:
-    """The sample report with other fields."""
     return msgspec.structs.replace(report(), **fields)
 
 
@@ -476,12 +475,9 @@ async def test_a_loop_that_is_held_is_not_laid_on_the_disk(tmp_path, anyio_backe
 
 
 class Quiet(Strategy):
-    """Wants nothing."""
-
     name = "quiet"
 
     def quote(self, view: EventView) -> Quotes:
-        """See `Strategy`."""
         return {}
 
 

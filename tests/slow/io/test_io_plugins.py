@@ -203,8 +203,6 @@ class Told(Strategy):
     """
 
     class Params(Strategy.Params):
-        """Of every kind."""
-
         lot_qty: int = Field(ge=1, le=9, description="shares")
         decay_per_cent: float = Field(0.5, gt=0, lt=2)
         on: bool = False

@@ -90,7 +90,6 @@ class Filling(Thin):
         return next(row for row in self.orders.items() if row[1].outcome is model.ShownOutcome.YES)
 
     def fill(self, qty: int) -> None:
-        """Our oldest bid has traded."""
         order_id, order = self.bid
         self.orders[order_id] = msgspec.structs.replace(
             order, remaining_qty=Qty(order.remaining_qty - qty), filled_qty=Qty(qty)

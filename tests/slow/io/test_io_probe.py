@@ -27,7 +27,6 @@ class Throttled:
         self._shows_balance = shows_balance
 
     def key_for(self, request: m.Request) -> m.Key:
-        """One key for all."""
         return m.Key.TRADE
 
     async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:
@@ -38,7 +37,6 @@ class Throttled:
         return self._reply
 
     async def sleep(self, seconds: float) -> None:
-        """Take note of the wait instead of waiting."""
         self.done.append(seconds)
 
 

@@ -28,7 +28,6 @@ def anyio_backend():
 
 
 def rest_at(base_url: str, **more) -> Rest:
-    """A client of a venue on loopback."""
     return Rest(base_url, Secret("lm_trade_0123"), 4, **more)
 
 

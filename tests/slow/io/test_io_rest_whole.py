@@ -156,7 +156,6 @@ async def keeping(
 
 
 def shown(reply: m.Answer) -> str:
-    """The order of an answer, or its kind."""
     is_order = isinstance(reply, m.Ok) and isinstance(reply.body, m.OrderBody)
     return reply.body.order.order_id if is_order else type(reply).__name__
 
@@ -167,7 +166,6 @@ async def ask_in_turn(rest: Rest, *order_ids: str) -> list[str]:
 
 
 def named(request: bytes) -> str:
-    """The order that a request is about."""
     return request.split(b" ")[1].rpartition(b"/")[2].decode()
 
 

@@ -40,7 +40,6 @@ class Keeping:
         self.methods: list[bytes] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
         try:
             for number in range(1, self.closes + 1):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -70,7 +69,6 @@ async def keeping(closes: int, kept: int = 0) -> AsyncIterator[Keeping]:
 
 
 def rest_at(port: int, in_flight: int = 4, **more) -> Rest:
-    """A client of a server on loopback."""
     more.setdefault("timeouts", PATIENT)
     return Rest(f"http://127.0.0.1:{port}/v1", Secret(KEY), in_flight, **more)
 
@@ -184,7 +182,6 @@ async def test_waiting_for_a_connection_while_all_are_busy_is_no_leak():
 
 
 def key_of(raw: bytes) -> str:
-    """The key that a request carried."""
     [line] = [line for line in raw.split(b"\r\n") if line.lower().startswith(b"x-api-key:")]
     return line.partition(b": ")[2].decode()
 

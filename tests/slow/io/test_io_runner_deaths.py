@@ -28,13 +28,11 @@ def anyio_backend():
 
 
 async def raises() -> None:
-    """Die with an exception."""
     await asyncio.sleep(0.01)
     raise ZeroDivisionError
 
 
 async def returns() -> None:
-    """Come to an end."""
     await asyncio.sleep(0.01)
 
 
@@ -48,7 +46,6 @@ DEATHS = (raises, returns, is_cancelled)
 
 
 def stopped_and_told(trader: FakeTrader, ended: RunResult, name: str) -> None:
-    """What every death must lead to."""
     assert trader.of(m.StopRequested), "the trader was told to pull its quotes"
     assert isinstance(trader.events[-1], m.Tick), "and got to act on it"
     assert name in ended.died
@@ -85,12 +82,10 @@ async def test_the_death_of_the_embedded_venue_is_no_bug_of_the_bot(tmp_path, de
 
 
 def broken(*_arguments: object) -> None:
-    """Raise, whatever is asked."""
     raise ZeroDivisionError
 
 
 def once_broken(real: Callable[..., object]) -> Callable[..., object]:
-    """Raise at the third call only."""
     calls = 0
 
     def call(*arguments: object) -> object:
@@ -122,7 +117,6 @@ async def test_a_stumble_of_the_loop_stops_the_bot_in_good_order(
 
 
 def _method(call: Callable[..., object]) -> Callable[..., object]:
-    """A plain function, so that it binds."""
     return lambda *arguments: call(*arguments)
 
 

@@ -34,7 +34,6 @@ def anyio_backend():
 
 @pytest.fixture
 def quick(monkeypatch):
-    """The latch is looked at every few milliseconds."""
     monkeypatch.setattr(vigil, "LOOK_NS", 5 * MS)
 
 
@@ -50,12 +49,10 @@ class Tripping(FakeTrader):
         return [] if told else [m.Latched("loss_cents: 501, at most 500")]
 
     def report(self, now_ns: int) -> Report:
-        """As the real one reports a latch."""
         return msgspec.structs.replace(super().report(now_ns), latched="loss")
 
 
 def record(folder: Path) -> dict:
-    """The crash record."""
     return json.loads((folder / "crashes.json").read_bytes())
 
 

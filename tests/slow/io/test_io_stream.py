@@ -53,7 +53,6 @@ async def until(true) -> None:
 
 
 def earned(now_ns: int, millicents: int = 1_000):
-    """A picture that tells a profit."""
     total = ProfitRow("total", 1, 1, millicents, millicents, 0, 0, 0, ())
     profit = ProfitReport(total, 0, 0, millicents, 0, 0, {})
     return msgspec.structs.replace(report(now_ns=now_ns), profit=profit)

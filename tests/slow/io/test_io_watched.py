@@ -35,34 +35,29 @@ class Does(Strategy):
         self.acts = list(acts)
 
     def quote(self, view: EventView) -> Quotes:
-        """See `Strategy`."""
         if self.acts:
             self.acts.pop(0)()
         return {}
 
 
 def watch(hard_ms: int = 50, budget_ms: int = 5) -> StrategyWatchdog:
-    """A watch that interrupts soon."""
     made = StrategyWatchdog(budget_ms * MS)
     made.hard_ns = hard_ms * MS
     return made
 
 
 def busy(for_s: float) -> None:
-    """Use processor time."""
     end = time.thread_time() + for_s
     while time.thread_time() < end:
         pass
 
 
 def endless() -> None:
-    """Pure Python that never comes back."""
     while True:
         pass
 
 
 def stubborn() -> None:
-    """The same, catching whatever an `except Exception` catches."""
     while True:
         try:
             endless()
@@ -71,7 +66,6 @@ def stubborn() -> None:
 
 
 def alarm_is_off() -> bool:
-    """Whether no timer runs."""
     return signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
@@ -255,7 +249,6 @@ class Quotes50(Strategy):
         self.act = act
 
     def quote(self, view: EventView) -> Quotes:
-        """See `Strategy`."""
         self.act()
         bid = Quote(BookSide.BID, Price(40), Qty(5))
         return {rung.market_id: (bid,) for rung in view.rungs}

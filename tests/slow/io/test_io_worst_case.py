@@ -28,7 +28,6 @@ def invoke(*arguments: str) -> Any:
 
 
 def asked(*arguments: str) -> dict[str, Any]:
-    """The answer for the one event asked about."""
     done = invoke(DEMO, "--json", *arguments)
     assert done.exit_code == 0, done.output
     (event,) = json.loads(done.stdout)["events"]
@@ -196,7 +195,6 @@ def test_rungs_are_names_that_stand_once(rungs):
 
 
 def order(number: int, side: Side, outcome: Outcome, level: int, qty: int, worst: int):
-    """An order of ours in a report."""
     return OrderReport(
         client_order_id=ClientOrderId(f"boot-{number}"),
         order_id=None,
@@ -215,7 +213,6 @@ def order(number: int, side: Side, outcome: Outcome, level: int, qty: int, worst
 
 
 def rung(event: str, label: str, yes: int, no: int, *orders: OrderReport) -> RungReport:
-    """A rung of a report."""
     return RungReport(
         market_id=MarketId(f"m-{event}-{label}"),
         ticker=Ticker(f"{event}-{label}"),
@@ -236,7 +233,6 @@ def rung(event: str, label: str, yes: int, no: int, *orders: OrderReport) -> Run
 
 
 def status() -> bytes:
-    """What a status page says of two events."""
     orders = (
         order(1, Side.BUY, Outcome.YES, 40, 10, 45),  # an amend to 45 is on its way
         order(2, Side.BUY, Outcome.NO, 70, 5, 30),

@@ -77,7 +77,6 @@ def journal(state: Path) -> Path:
 
 
 def sent(state: Path) -> int:
-    """How many requests a series has sent."""
     return sum(isinstance(each.message, m.Send) for each in read_journal(journal(state)))
 
 

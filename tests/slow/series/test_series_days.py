@@ -35,7 +35,6 @@ YES, NO = Outcome.YES, Outcome.NO
 
 
 def strategy() -> FixedSpread:
-    """The quotes of every event."""
     return FixedSpread(FixedSpread.Params())
 
 
@@ -61,7 +60,6 @@ class Story:
         self._end()
 
     def resting(self, event: Ticker) -> int:
-        """Orders of ours on an event."""
         return sum(len(self.days.resting(market)) for market in self.days.ends[event])
 
     def _first_day(self) -> None:
@@ -137,7 +135,6 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story() -> Story:
-    """The one story."""
     return Story()
 
 
@@ -250,5 +247,4 @@ def kept(desk: Desk, markets: list[MarketId]) -> list[str]:
 
 
 def inside(thing: object) -> Iterator[object]:
-    """What an object holds."""
     yield from gc.get_referents(thing)

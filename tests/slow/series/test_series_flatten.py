@@ -35,7 +35,6 @@ def nets(world: SimulatedWorld) -> dict[MarketId, int]:
 
 
 def told(world: SimulatedWorld, name: str) -> bool:
-    """Whether the trader told of this."""
     effects = (effect for _, _, effects in world.process.log for effect in effects)
     return any(isinstance(effect, m.Noted) and effect.name == name for effect in effects)
 

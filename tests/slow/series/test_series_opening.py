@@ -22,7 +22,6 @@ from venue.wire.names import Ticker
 
 
 def on(account: AccountRisk) -> Thin:
-    """A venue whose trader shares an account."""
     venue = Thin([50], lambda: FixedSpread(FixedSpread.Params()))
     settings = venue.trader.reconfiguration.settings
     venue.trader = Trader(settings, lambda: FixedSpread(FixedSpread.Params()), account_risk=account)
@@ -73,8 +72,6 @@ def test_a_series_alone_waits_for_nobody():
 
 
 class Bid(Strategy):
-    """Thirty shares wanted."""
-
     def quote(self, view: EventView) -> Quotes:
         wanted = (Quote(BookSide.BID, Price(45), Qty(30)),)
         return {rung.market_id: wanted for rung in view.rungs}

@@ -12,7 +12,6 @@ BEAT_NS = 50 * NS_PER_MS
 
 
 def purse(users: int) -> RequestBudget:
-    """A full purse that so many spend from."""
     made = RequestBudget(BudgetSettings(rate_per_second=RATE, burst=BURST, reserve=RESERVE), 0)
     for _ in range(users - 1):
         made.join()

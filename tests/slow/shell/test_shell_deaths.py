@@ -55,7 +55,6 @@ class Bomb:
         return work()
 
     def planted(self):
-        """In its place while the block lasts."""
         return mock.patch.object(self._home, self._name, self)
 
 

@@ -22,7 +22,6 @@ TIMEOUTS = httpx.Timeout(connect=0.3, read=0.6, write=0.3, pool=0.3)
 
 
 def plan(**changes) -> Plan:
-    """A run of four seconds on quick timeouts."""
     return Plan(**{"seed": 5, "faulty_s": 2.0, "calm_s": 3.0, "timeouts": TIMEOUTS, **changes})
 
 
@@ -64,12 +63,10 @@ class Trap(asyncio.Protocol):
     heard: list[bytes]
 
     def data_received(self, data: bytes) -> None:
-        """Bytes that nobody should have sent."""
         self.heard.append(data)
 
 
 def trap(heard: list[bytes]) -> Trap:
-    """A listener that keeps what it hears."""
     made = Trap()
     made.heard = heard
     return made

@@ -12,7 +12,6 @@ TIMEOUTS = httpx.Timeout(connect=0.3, read=0.6, write=0.3, pool=0.3)
 
 
 def lived(seed: int, weather: Weather) -> Life:
-    """A run through the weather of a seed."""
     return live(
         Plan(
             seed=seed,
