@@ -15,7 +15,6 @@ from typing import Any
 import httpx
 
 ROOT = Path(__file__).parents[3]
-LOG_TOLD = 6_000
 TWO_SIDED_S = 90.0
 """However busy the machine is, both sides rest by then; alone it takes two seconds."""
 
@@ -38,6 +37,15 @@ state:
 status:
   port: 0
 """
+
+
+LOG_SHOWN = 6_000
+FIGURES = {
+    *("first_two_sided_s", "rungs", "frames", "fills", "requests", "amends_kept_place"),
+    *("amends_lost_place", "refused", "unknown_open", "self_trades", "rate_limited"),
+    *("worst_case_loss_cents_max", "worst_case_limit_cents", "pnl_cents", "resting_after"),
+    "ledger_difference_cents",
+}
 
 
 class Venue:
@@ -152,6 +160,17 @@ def summary_of(process: subprocess.Popen[bytes], longest_s: float) -> dict[str, 
     return summary
 
 
+def assert_clean(summary: dict[str, Any]) -> None:
+    """What every run must end with, whatever the market did."""
+    assert summary.keys() >= FIGURES
+    assert set(summary["requests"]) == {"create", "amend", "cancel", "read"}
+    for figure in ("resting_after", "unknown_open", "self_trades", "rate_limited"):
+        assert summary[figure] == 0, figure
+    assert summary["ledger_difference_cents"] == 0
+    assert summary["worst_case_loss_cents_max"] <= summary["worst_case_limit_cents"]
+    assert summary["findings"] == []
+
+
 def summary_once_two_sided(
     process: subprocess.Popen[bytes], folder: Path, times: int = 1
 ) -> dict[str, Any]:
@@ -180,4 +199,4 @@ def what_a_bot_says(folder: Path) -> str:
     log = (folder / "bot.err").read_text()
     page = log.partition("status page: ")[2].partition("\n")[0]
     plan = httpx.get(f"{page}plan.json", trust_env=False).text if page else "no page"
-    return f"{plan}\n{log[-LOG_TOLD:]}"
+    return f"{plan}\n{log[-LOG_SHOWN:]}"

@@ -19,7 +19,7 @@ from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.replay import replayer_of
 from bot.lab.session import newest_run
 from tests.builders.e2e.runs import (
-    LOG_TOLD,
+    LOG_SHOWN,
     TWO_SIDED_S,
     Venue,
     running_venue,
@@ -55,7 +55,7 @@ def traded(tmp_path_factory):
         wait_until(
             lambda: all(orders(venue, each) >= ORDERS for each in SERIES.values()),
             TWO_SIDED_S,
-            lambda: (folder / "bot.err").read_text()[-LOG_TOLD:],
+            lambda: (folder / "bot.err").read_text()[-LOG_SHOWN:],
         )
         bot.send_signal(signal.SIGINT)
         summary = summary_of(bot, TWO_SIDED_S)
