@@ -19,7 +19,7 @@ from tests.builders.e2e.runs import (
 DEPOSIT_CENTS = 10_000_000
 
 
-def test_a_paper_run_beside_a_live_bot_writes_nothing_and_survives_a_kill(tmp_path):
+def test_a_paper_run_next_to_a_live_bot_writes_nothing_and_survives_a_kill(tmp_path):
     live_folder, paper_folder = tmp_path / "live", tmp_path / "paper"
     live_folder.mkdir()
     paper_folder.mkdir()

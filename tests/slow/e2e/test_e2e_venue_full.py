@@ -73,7 +73,7 @@ def venue(tmp_path: Path) -> Iterator[Venue]:
     venue.close()
 
 
-def test_a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room(
+def test_a_venue_on_a_full_disk_refuses_writes_loses_nothing_and_recovers(
     venue: Venue, tmp_path: Path
 ) -> None:
     taken = venue.create("before")
