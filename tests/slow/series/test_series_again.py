@@ -27,7 +27,7 @@ from tests.builders.e2e.runs import (
     summary_of,
     wait_until,
 )
-from tests.builders.io.commands import finished, invoke
+from tests.builders.io.commands import invoke
 from venue.wire.instant import NS_PER_SECOND
 
 pytestmark = pytest.mark.xdist_group("series_again")
@@ -118,8 +118,8 @@ def test_series_of_other_accounts_are_refused_before_the_run_begins(
     (tmp_path / "other.key").chmod(0o400)
     first = config(venue, tmp_path, "first", "AURELIA-VAL")
     second = config(venue, tmp_path, "second", series, **changes)
-    run = finished("bot", "run", first, second, "--json")
-    assert run.returncode == 2, run.stderr
+    run = invoke("run", first, second, "--json")
+    assert run.exit_code == 2, run.output
     assert said in run.stderr
     assert not json.loads(run.stdout or "null")
 
