@@ -28,7 +28,7 @@ from bot.io.status.control import Control
 from bot.io.status.serving import Streams
 from bot.io.status.snapshot import Snapshot
 from bot.io.status.status import address, listen, make_app, serve
-from tests.builders.io.pages import SECOND, TOKEN, Told, shown_by
+from tests.builders.io.pages import SECOND, TOKEN, EventLog, shown_by
 from tests.builders.io.samples import report
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
@@ -104,7 +104,7 @@ class Site:
     def __init__(self) -> None:
         self.shown: dict[Ticker, Report] = {Ticker("X"): picture()}
         self.age_ns = 0
-        self.told = Told()
+        self.told = EventLog()
         self.tail = LogTail()
         self.url = ""
 
