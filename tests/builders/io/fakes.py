@@ -76,6 +76,7 @@ def runner_of(
     drain_ns: int = 10**9,
     *,
     keeps: bool = False,
+    rest: Rest | None = None,
     companions: tuple[Sidecar, ...] = (),
 ) -> Runner:
     """A runner of that trader; its channel leads nowhere. keeps: latch, crashes and heartbeat."""
@@ -84,7 +85,7 @@ def runner_of(
     return Runner(
         trader,
         clock,
-        Rest(base_url, Secret("lm_test"), 4),
+        rest or Rest(base_url, Secret("lm_test"), 4),
         lambda failed: Journal(folder, clock.now_ns(), failed),
         lambda emit: Feed("ws://127.0.0.1:1", emit, times),
         state=folder if keeps else None,
