@@ -11,6 +11,7 @@ from bot.io.client.rest import Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal
 from bot.io.run.runner import Runner, RunResult, Sidecar
+from bot.io.run.watchdog import StrategyWatchdog
 from bot.io.secret import Secret
 from tests.builders.io.samples import report
 
@@ -77,6 +78,7 @@ def runner_of(
     *,
     keeps: bool = False,
     rest: Rest | None = None,
+    watch: StrategyWatchdog | None = None,
     companions: tuple[Sidecar, ...] = (),
 ) -> Runner:
     """A runner of that trader; its channel leads nowhere. keeps: latch, crashes and heartbeat."""
@@ -90,6 +92,7 @@ def runner_of(
         lambda emit: Feed("ws://127.0.0.1:1", emit, times),
         state=folder if keeps else None,
         drain_ns=drain_ns,
+        watch=watch,
         companions=companions,
     )
 
