@@ -4,7 +4,6 @@ import signal
 import time
 
 from tests.builders.e2e.proxy import Proxy
-
 from tests.builders.e2e.runs import (
     Venue,
     config_for,

@@ -45,7 +45,7 @@ def faults(folder: Path, text: str) -> tuple[str, ...]:
     return caught.value.faults
 
 
-def test_a_good_file_becomes_the_traders_settings(tmp_path):
+def test_a_valid_file_becomes_the_settings_of_the_trader(tmp_path):
     config = load(tmp_path, GOOD + "throttle: {decide_ms: 20}\nbudget: {burst: 300}\n")
     assert config.name == "demo"
     assert config.trader.series_ticker == "AURELIA-VAL"
@@ -58,7 +58,7 @@ def test_a_good_file_becomes_the_traders_settings(tmp_path):
     assert config.state.directory == Path("state/demo")
 
 
-def test_every_limit_that_is_given_reaches_the_trader(tmp_path):
+def test_every_limit_of_the_file_reaches_the_trader(tmp_path):
     numbers = {
         "event_loss_cents": 4_000,
         "series_loss_cents": 5_000,
@@ -77,12 +77,12 @@ def test_every_limit_that_is_given_reaches_the_trader(tmp_path):
     assert {name: getattr(risk, name) for name in numbers} == numbers
 
 
-def test_where_nothing_is_said_an_event_may_lose_thirty_dollars(tmp_path):
+def test_the_default_event_loss_is_30_dollars(tmp_path):
     text = GOOD.replace("  event_loss_cents: 10000\n", "")
     assert load(tmp_path, text).trader.risk.event_loss_cents == 3_000
 
 
-def test_the_channels_address_follows_from_the_base_url(tmp_path):
+def test_the_stream_url_follows_from_the_base_url(tmp_path):
     venue = load(tmp_path, OUTSIDE).venue
     assert venue == ExternalSettings(
         "https://venue.example/v1",
@@ -97,10 +97,10 @@ def test_the_channels_address_follows_from_the_base_url(tmp_path):
     "url",
     ["HTTPS://venue.example/v1", '" https://venue.example/v1"', '"https://ven\\tue.example/v1"'],
 )
-def test_an_address_that_readers_take_differently_is_refused(tmp_path, url):
+def test_an_ambiguous_address_is_refused(tmp_path, url):
     # The channel's address was made of it as ws://, and the key went in the clear.
-    (told,) = faults(tmp_path, OUTSIDE.replace("https://venue.example/v1", url))
-    assert "demo.yaml:3: venue.base_url: " in told
+    (found_faults,) = faults(tmp_path, OUTSIDE.replace("https://venue.example/v1", url))
+    assert "demo.yaml:3: venue.base_url: " in found_faults
 
 
 @pytest.mark.parametrize(
@@ -110,25 +110,27 @@ def test_an_address_that_readers_take_differently_is_refused(tmp_path, url):
         *("-venue.example", f"{'a' * 64}.example", "ven☃ue.example", "ß.example", "ve^nue.example"),
     ],
 )
-def test_a_host_that_is_none_or_another_one_to_the_next_reader_is_refused(tmp_path, host):
+def test_an_impossible_or_ambiguous_host_is_refused(tmp_path, host):
     # The channel of ß.example was that of ss.example, and most of these ended in a traceback.
-    (told,) = faults(tmp_path, OUTSIDE.replace("venue.example", host))
-    assert "demo.yaml:3: venue.base_url: no host can be called so; accepted: a name of" in told
+    (found_faults,) = faults(tmp_path, OUTSIDE.replace("venue.example", host))
+    assert (
+        "demo.yaml:3: venue.base_url: no host can be called so; accepted: a name of" in found_faults
+    )
 
 
 @pytest.mark.parametrize(
     "host", ["10.1.2.3:8443", "[::1]", "[2001:db8::7]:1", "XN--Mnchen-3YA.de", "venue_1.a.b."]
 )
-def test_a_host_by_name_or_address_is_taken(tmp_path, host):
+def test_a_host_by_name_or_address_is_accepted(tmp_path, host):
     (tmp_path / "good.yaml").write_text(OUTSIDE.replace("venue.example", host))
     assert read_draft(tmp_path / "good.yaml").file.venue.base_url == f"https://{host}/v1"
 
 
 @pytest.mark.parametrize("written", ["", "''", "'  '"])
-def test_a_state_directory_of_no_name_is_refused(tmp_path, written):
+def test_a_blank_state_directory_is_a_fault(tmp_path, written):
     # The folder that the program was started in would be closed to everybody else.
-    (told,) = faults(tmp_path, f"{OUTSIDE}\nstate:\n  dir: {written}\n")
-    assert "state.dir: blank; accepted: a folder of the bot's own" in told
+    (found_faults,) = faults(tmp_path, f"{OUTSIDE}\nstate:\n  dir: {written}\n")
+    assert "state.dir: blank; accepted: a folder of the bot's own" in found_faults
 
 
 @pytest.mark.parametrize(
@@ -146,21 +148,23 @@ def test_a_state_directory_of_no_name_is_refused(tmp_path, written):
         (GOOD.replace("embedded: venue.yaml", "embedded:"), 3, "venue.embedded"),
     ],
 )
-def test_a_path_or_a_key_of_no_name_is_refused(tmp_path, text, line, key):
+def test_a_blank_path_or_key_is_refused(tmp_path, text, line, key):
     # The folder of the file was taken for the key, or for the records, as the run began.
-    (told,) = faults(tmp_path, text)
+    (found_faults,) = faults(tmp_path, text)
     at = text.count("\n") if line is None else line
-    assert told.endswith(f"demo.yaml:{at}: {key}: blank; accepted: a value, or leave the key out")
+    assert found_faults.endswith(
+        f"demo.yaml:{at}: {key}: blank; accepted: a value, or leave the key out"
+    )
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.name)
-def test_every_configuration_that_is_shipped_can_be_used(path):
+def test_every_shipped_configuration_is_valid(path):
     if path.name != "venue.yaml":
         finish(read_draft(path))
 
 
 # (what is replaced, by what, what the fault must say)
-TRAPS = [
+FAULTY = [
     # money, sizes and numbers
     ("event_loss_cents: 10000", "event_loss_cents: 12.50", "looks like dollars: write cents"),
     ("event_loss_cents: 10000", "event_loss_cents: 12.0", "looks like dollars: write cents"),
@@ -280,22 +284,22 @@ TRAPS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "said"), TRAPS, ids=[f"{n}" for n in range(len(TRAPS))])
-def test_a_trap_is_refused_and_said_in_plain_words(tmp_path, old, new, said):
+@pytest.mark.parametrize(("old", "new", "said"), FAULTY, ids=[f"{n}" for n in range(len(FAULTY))])
+def test_a_faulty_value_is_refused_in_plain_words(tmp_path, old, new, said):
     assert GOOD.count(old) == 1
-    told = faults(tmp_path, GOOD.replace(old, new))
-    assert any(said in fault for fault in told), told
-    assert all(fault.startswith(str(tmp_path / "demo.yaml")) for fault in told)
+    found_faults = faults(tmp_path, GOOD.replace(old, new))
+    assert any(said in fault for fault in found_faults), found_faults
+    assert all(fault.startswith(str(tmp_path / "demo.yaml")) for fault in found_faults)
 
 
-def test_a_retired_key_is_refused_with_the_reason_it_is_gone(tmp_path, monkeypatch):
+def test_a_retired_key_is_refused_with_the_reason(tmp_path, monkeypatch):
     monkeypatch.setitem(RETIRED_KEYS, "throttle.patience_ms", "a cancel is repeated by itself.")
-    told = faults(tmp_path, GOOD + "throttle:\n  patience_ms: 5\n")
+    found_faults = faults(tmp_path, GOOD + "throttle:\n  patience_ms: 5\n")
     place = f"{tmp_path}/demo.yaml:14: throttle.patience_ms: "
-    assert told == (place + "this key is gone: a cancel is repeated by itself. Remove it.",)
+    assert found_faults == (place + "this key is gone: a cancel is repeated by itself. Remove it.",)
 
 
-def test_every_retired_key_is_gone_from_the_file_and_says_why():
+def test_every_retired_key_is_gone_and_has_a_reason():
     for key, reason in RETIRED_KEYS.items():
         place = sections.File
         *above, last = key.split(".")
@@ -305,21 +309,21 @@ def test_every_retired_key_is_gone_from_the_file_and_says_why():
         assert reason.endswith("."), key
 
 
-def test_a_fault_names_file_line_key_value_and_what_is_accepted(tmp_path):
-    told = faults(tmp_path, GOOD.replace("order_qty: 50", "order_qty: fifty"))
-    assert told == (
+def test_a_fault_names_file_line_key_value_and_range(tmp_path):
+    found_faults = faults(tmp_path, GOOD.replace("order_qty: 50", "order_qty: fifty"))
+    assert found_faults == (
         f"{tmp_path}/demo.yaml:12: risk.order_qty: 'fifty'; "
         "accepted: a whole number, at least 1, at most 1000000",
     )
 
 
-def test_all_faults_are_told_at_once_in_order_of_line(tmp_path):
+def test_all_faults_are_listed_in_order_of_line(tmp_path):
     text = GOOD.replace("order_qty: 50", "order_qty: 0").replace("series:", "serie:")
     text = text.replace("half_spread_cents: 3", "half_spread_cents: wide")
-    told = faults(tmp_path, text + "throttle: {decide_ms: 0}\n")
-    lines = [int(fault.split(":")[1]) for fault in told]
+    found_faults = faults(tmp_path, text + "throttle: {decide_ms: 0}\n")
+    lines = [int(fault.split(":")[1]) for fault in found_faults]
     assert lines == sorted(lines)
-    keys = {fault.split(": ")[1] for fault in told}
+    keys = {fault.split(": ")[1] for fault in found_faults}
     assert {"serie", "series", "strategy.params.half_spread_cents", "risk.order_qty"} <= keys
     assert "throttle.decide_ms" in keys
 
@@ -329,13 +333,13 @@ class FlagParams(sections.Part):
 
 
 @pytest.mark.parametrize("text", ["no", "yes", "off", "True", "1", "", "~"])
-def test_only_true_and_false_are_truths(tmp_path, text):
+def test_only_true_and_false_are_booleans(tmp_path, text):
     path = tmp_path / "x.yaml"
     path.write_text(f"careful: {text}\n")
     source = read_yaml(path)
-    found, told = typed(FlagParams, source.content, (), source)
+    found, found_faults = typed(FlagParams, source.content, (), source)
     assert found is None
-    assert "accepted: true or false" in told[0].text
+    assert "accepted: true or false" in found_faults[0].text
 
 
 class ListedParams(sections.Part):
@@ -359,39 +363,43 @@ class ListedParams(sections.Part):
         ("least: few", "least: 'few'; accepted: a whole number or a decimal number"),
     ],
 )
-def test_what_an_entry_of_a_list_takes_is_said_by_its_type(tmp_path, text, said):
+def test_a_fault_in_a_list_names_the_type_of_its_entry(tmp_path, text, said):
     path = tmp_path / "x.yaml"
     path.write_text(f"{text}\n")
     source = read_yaml(path)
-    found, told = typed(ListedParams, source.content, (), source)
+    found, found_faults = typed(ListedParams, source.content, (), source)
     assert found is None
-    assert [fault.text for fault in told] == [said]
+    assert [fault.text for fault in found_faults] == [said]
 
 
-def test_each_place_of_a_list_and_each_option_is_read_by_its_own_type(tmp_path):
+def test_each_entry_of_a_list_is_read_by_its_own_type(tmp_path):
     path = tmp_path / "x.yaml"
     path.write_text("band: [2, 0.25]\nleast: 0.5\nshares: [1, 0.5]\n")
     source = read_yaml(path)
-    found, told = typed(ListedParams, source.content, (), source)
-    assert not told
+    found, found_faults = typed(ListedParams, source.content, (), source)
+    assert not found_faults
     assert found is not None
     assert (found.band, found.least, found.shares) == ((2, 0.25), 0.5, [1.0, 0.5])
 
 
 @pytest.mark.parametrize("key", ["key", "api_key", "token", "key_value"])
 def test_a_key_written_out_is_refused_and_not_echoed(tmp_path, key):
-    told = faults(tmp_path, OUTSIDE.replace("key_file: maker.key", f"{key}: lm_sEcReT_1234"))
-    assert any("key_file" in fault for fault in told)
-    assert "sEcReT" not in "".join(told)
+    found_faults = faults(
+        tmp_path, OUTSIDE.replace("key_file: maker.key", f"{key}: lm_sEcReT_1234")
+    )
+    assert any("key_file" in fault for fault in found_faults)
+    assert "sEcReT" not in "".join(found_faults)
 
 
 def test_a_key_given_as_the_name_of_a_variable_is_refused_and_not_echoed(tmp_path):
-    told = faults(tmp_path, OUTSIDE.replace("key_file: maker.key", "key_env: lm_sEcReT-12/34"))
-    assert any("never write the key itself" in fault for fault in told)
-    assert "sEcReT" not in "".join(told)
+    found_faults = faults(
+        tmp_path, OUTSIDE.replace("key_file: maker.key", "key_env: lm_sEcReT-12/34")
+    )
+    assert any("never write the key itself" in fault for fault in found_faults)
+    assert "sEcReT" not in "".join(found_faults)
 
 
-def test_a_strategy_in_a_file_is_found_beside_the_configuration(tmp_path):
+def test_a_strategy_file_is_found_relative_to_the_configuration(tmp_path):
     (tmp_path / "mine.py").write_text(
         textwrap.dedent(
             '''
@@ -418,7 +426,7 @@ def test_a_strategy_by_dotted_path_is_found(tmp_path):
     assert type(load(tmp_path, text).make_strategy()).__name__ == "FixedSpread"
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path):
+def test_an_unreadable_file_is_a_fault(tmp_path):
     with pytest.raises(ConfigFault, match="cannot be read: No such file"):
         read_draft(tmp_path / "none.yaml")
     with pytest.raises(ConfigFault, match="a folder, where a YAML file is wanted"):
@@ -435,7 +443,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
     "text",
     [r'a: "\UFFFFFFFF"', r'a: "\U00110000"', f"%YAML {'1' * 5_000}.1\n---\na: b"],
 )
-def test_a_number_that_the_library_cannot_hold_is_told_with_its_line(tmp_path, text):
+def test_a_number_beyond_the_parser_is_a_fault_with_its_line(tmp_path, text):
     path = tmp_path / "beyond.yaml"
     path.write_text(f"# one line\n{text}\n")
     with pytest.raises(ConfigFault, match=r"beyond.yaml:2: not YAML: a number beyond"):
@@ -443,7 +451,7 @@ def test_a_number_that_the_library_cannot_hold_is_told_with_its_line(tmp_path, t
 
 
 @pytest.mark.parametrize("text", ["a: " + "[" * 50_000, "- " * 50_000, "a: " + "{a: " * 50_000])
-def test_a_file_nested_without_end_is_refused_at_once(tmp_path, text):
+def test_a_deeply_nested_file_is_refused_at_once(tmp_path, text):
     path = tmp_path / "deep.yaml"
     path.write_text(text)
     begun = time.thread_time()

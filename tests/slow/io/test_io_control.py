@@ -153,9 +153,7 @@ OWN = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
     ],
     ids=str,
 )
-async def test_only_a_request_with_the_token_and_our_origin_reaches_the_trader(
-    headers, status
-):
+async def test_only_a_request_with_the_token_and_our_origin_reaches_the_trader(headers, status):
     answer, events = await asked("pause", headers=headers)
     assert answer.status_code == status
     assert len(events) == (status == 202)

@@ -2,16 +2,13 @@
 
 import errno
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.io.state import kill_switch_file as crashes
-from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile, LatchFault, TwoClocks, now
+from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile, LatchFault, TwoClocks
 from venue.wire.instant import NS_PER_SECOND
 
 MINUTE = 60 * NS_PER_SECOND
@@ -170,5 +167,3 @@ def test_the_crash_loop_agrees_with_a_plain_count_of_crashes(tmp_path_factory, r
         running = not ends
         if ends:
             log.mark_ended()
-
-

@@ -103,9 +103,7 @@ def test_a_failed_read_counts_as_a_latch_where_there_may_be_one(tmp_path, monkey
 
 
 @pytest.mark.parametrize("blind", [False, True])
-def test_a_latch_is_written_although_reading_it_fails(
-    tmp_path, monkeypatch, blind
-):
+def test_a_latch_is_written_although_reading_it_fails(tmp_path, monkeypatch, blind):
     with monkeypatch.context() as broken:
         failing(broken, blind=blind)
         KillSwitchFile(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
@@ -256,9 +254,7 @@ def test_reset_forgets_the_crashes_and_keeps_the_mark_of_a_running_bot(tmp_path)
 
 
 @pytest.mark.parametrize("takes", [True, False])
-def test_reset_on_a_full_disk_clears_the_latch_or_ends_with_3(
-    tmp_path, monkeypatch, takes
-):
+def test_reset_on_a_full_disk_clears_the_latch_or_ends_with_3(tmp_path, monkeypatch, takes):
     """takes: whether the room of what stands there already can be written."""
     latch = latched(tmp_path)
     log = CrashLog(tmp_path / "state")

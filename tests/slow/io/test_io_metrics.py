@@ -50,18 +50,21 @@ def values_of(text: bytes) -> dict[tuple[str, tuple[str, ...]], float]:
 
 def test_the_metrics_show_the_figures_of_the_report():
     found = samples(Metrics(report))
-    assert found.items() >= {
-        ("laddermaker_pnl_cents", ()): -7,
-        ("laddermaker_phase", ("quoting",)): 1,
-        ("laddermaker_phase", ("paused",)): 0,
-        ("laddermaker_requests_total", ("create",)): 2,
-        ("laddermaker_requests_refused_total", ("rate_limited",)): 1,
-        ("laddermaker_rung_net_shares", ("X-26Q4-1B",)): 3,
-        ("laddermaker_held_worst_case_cents", ()): 5,
-        ("laddermaker_rung_held_shares", ("yes", "X-26Q4-1B")): 3,
-        ("laddermaker_rung_resting_shares", ("X-26Q4-1B", "bid")): 10,
-        ("laddermaker_rung_resting_shares", ("X-26Q4-1B", "ask")): 0,
-    }.items()
+    assert (
+        found.items()
+        >= {
+            ("laddermaker_pnl_cents", ()): -7,
+            ("laddermaker_phase", ("quoting",)): 1,
+            ("laddermaker_phase", ("paused",)): 0,
+            ("laddermaker_requests_total", ("create",)): 2,
+            ("laddermaker_requests_refused_total", ("rate_limited",)): 1,
+            ("laddermaker_rung_net_shares", ("X-26Q4-1B",)): 3,
+            ("laddermaker_held_worst_case_cents", ()): 5,
+            ("laddermaker_rung_held_shares", ("yes", "X-26Q4-1B")): 3,
+            ("laddermaker_rung_resting_shares", ("X-26Q4-1B", "bid")): 10,
+            ("laddermaker_rung_resting_shares", ("X-26Q4-1B", "ask")): 0,
+        }.items()
+    )
     names = {name for name, _ in samples(Metrics(lambda: None))}
     assert "laddermaker_process_start_time_seconds" in names
     assert "laddermaker_pnl_cents" not in names
@@ -413,9 +416,7 @@ async def test_the_metrics_page_shows_every_series_or_the_one_asked_for():
 
 
 @pytest.mark.anyio
-async def test_the_journal_reports_how_far_the_disk_is_behind(
-    tmp_path, monkeypatch
-):
+async def test_the_journal_reports_how_far_the_disk_is_behind(tmp_path, monkeypatch):
     disk, asked = threading.Event(), threading.Event()
 
     def slow(file: int) -> None:
@@ -443,7 +444,6 @@ async def test_a_blocked_loop_is_not_counted_as_disk_lag(tmp_path, monkeypatch):
     def hold(seconds: float = 0.3) -> None:
         time.sleep(seconds)
 
-
     def slow_sync(file: int) -> None:
         syncing.append(file)
         hold(0.1)
@@ -456,7 +456,7 @@ async def test_a_blocked_loop_is_not_counted_as_disk_lag(tmp_path, monkeypatch):
     hold()  # as a slow strategy does, before the disk was asked
     assert journal.lag_s() == 0
     given = asyncio.ensure_future(journal.durable())
-    while not syncing:
+    while not syncing:  # noqa: ASYNC110 - a thread syncs
         await asyncio.sleep(0)
     hold()  # and after
     assert journal.lag_s() == 0
