@@ -5,7 +5,6 @@ After every event that the trader takes in, the numbers that its parts hold are 
 and the same, or a change was seen half done.
 """
 
-import asyncio
 import os
 import random
 import secrets
@@ -14,7 +13,6 @@ from collections import Counter
 from pathlib import Path
 
 import anyio
-import msgspec
 
 from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.config.live import LiveConfig
@@ -32,7 +30,7 @@ from bot.io.run.runner import Child, Runner, RunResult
 from bot.io.run.watchdog import StrategyWatchdog
 from bot.io.secret import Secret
 from tests.builders.e2e.runs import Venue
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS
 
 TEXT = """\
 series: AURELIA-VAL
@@ -129,7 +127,7 @@ class Storm:
         self.samples: list[tuple[int, int]] = []
         self.calm = 0.0
         self.kinds: Counter[str] = Counter()
-        self.took_ns: list[int] = []
+
         self.events = 0
         self._receive = self.trader.receive
         self.trader.receive = self.received  # type: ignore[method-assign]
@@ -209,11 +207,9 @@ class Storm:
         well = only_valid or self.chance.random() < 0.5
         if not well:
             text = self.spoiled(text)
-        begun_ns = asyncio.get_running_loop().time()
         await self.write(text)
         os.kill(os.getpid(), signal.SIGHUP)
         await self.until(lambda: reconfiguration.heard > heard)
-        self.took_ns.append(int((asyncio.get_running_loop().time() - begun_ns) * NS_PER_SECOND))
         expected = self.number if well else before
         self.kinds["applied" if well else "refused"] += 1
         if self.in_force != expected:
@@ -254,13 +250,3 @@ class Storm:
 def share(samples: list[tuple[int, int]]) -> float:
     """The part of all rungs, over all samples, that had both sides."""
     return sum(both for both, _ in samples) / max(1, sum(of for _, of in samples))
-
-
-def config_of(journalled: m.Event) -> m.Configuration | None:
-    if isinstance(journalled, m.Started | m.Reconfigured):
-        return journalled.configured
-    return None
-
-
-def encoded(effects: list[m.Effect]) -> bytes:
-    return msgspec.msgpack.encode(effects)
