@@ -1,4 +1,4 @@
-"""Many seeds of the shell in virtual time: `python -m tests.builders.shell --seeds 500 [--first 0]`.
+"""Many seeds of the shell in virtual time: `python -m tests.builders.shell --seeds 500 --first 0`.
 
 Prints what was drawn how often, and on a failure the seed, what befell it, and what broke.
 """

@@ -1,6 +1,5 @@
 """Claims about the whole shell in virtual time: many seeds of faults, and one seed twice."""
 
-import httpx
 import pytest
 
 from tests.builders.shell.life import assert_exact
