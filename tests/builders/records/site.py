@@ -31,7 +31,7 @@ def snapshot(at_ns: int = NOON_NS) -> Report:
 
 
 class Site:
-    """The journal and its recorder. notices: called with daily summaries; None: nobody wants any."""
+    """The journal and its recorder. notices: takes daily summaries; None: nobody wants any."""
 
     def __init__(self, tmp_path, open_store=None, notices=None) -> None:
         self.journal = Journalled(tmp_path / "state")
