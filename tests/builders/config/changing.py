@@ -1,6 +1,6 @@
 """A trader on the thin venue whose configuration changes, and the strategies that it knows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -71,10 +71,10 @@ def remake(choice: m.StrategyChoice):
 class Changing(Thin):
     """The venue, and a trader that quotes two cents around the middle of two rungs."""
 
-    def __init__(self) -> None:
-        super().__init__([40, 60], lambda: Around(2))
+    def __init__(self, make: Callable[[], Strategy] = lambda: Around(2)) -> None:
+        super().__init__([40, 60], make)
         settings = self.trader.reconfiguration.settings
-        self.trader = Trader(settings, lambda: Around(2), remake=remake)
+        self.trader = Trader(settings, make, remake=remake)
         self.log: list[tuple[int, m.Event, list[m.Effect]]] = []
         self.notes: list[m.Noted] = []
         self.number = 0
