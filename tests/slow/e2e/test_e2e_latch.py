@@ -9,7 +9,6 @@ from bot.io.state.kill_switch_file import KillSwitchFile
 from tests.builders.e2e.runs import (
     BOT,
     ROOT,
-    Venue,
     config_for,
     running_venue,
     start_bot,
@@ -27,10 +26,6 @@ def reset(config: Path) -> dict:
     return told
 
 
-def resting(venue: Venue) -> int:
-    return len(venue.orders("resting"))
-
-
 def test_a_tripped_breaker_stays_tripped_over_a_restart_until_a_person_resets_it(tmp_path):
     with running_venue(tmp_path, seed=42) as venue:
         config = config_for(venue, tmp_path)
@@ -39,7 +34,7 @@ def test_a_tripped_breaker_stays_tripped_over_a_restart_until_a_person_resets_it
         first = start_bot("run", str(config), "--json", folder=tmp_path)
         wait_until(lambda: latch.read_latch() is not None, 60)
         # Creates that were on their way when it tripped may come after the first cancels.
-        wait_until(lambda: len(venue.orders("all")) == 30 and resting(venue) == 0, 9)
+        wait_until(lambda: len(venue.orders("all")) == 30 and venue.orders("resting") == [], 9)
         first.kill()
         first.communicate(timeout=30)
 
