@@ -10,12 +10,12 @@ from bot.cli.pnl import profit_text
 from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.core import messages as m
 from bot.core.report import Against, MarkoutReport, ProfitReport, ProfitRow, Report
-from bot.core.trader import Trader
-from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import OPENING, Head, framed
 from bot.io.metrics.profits import MILLI, plain_profit, row_cents
 from bot.io.metrics.table import profit_parts
 from bot.strategy.api import Strategy
-from tests.builders.bot.thin import EVENT, Thin
+from tests.builders.bot.thin import EVENT
+from tests.builders.explain.lived import Lived
 from tests.builders.io.commands import invoke
 from tests.builders.io.samples import report
 from venue.wire import instant, model
@@ -55,33 +55,12 @@ def pnl(*words: object):
     return invoke("pnl", *words)
 
 
-class Filling(Thin):
-    """A thin venue that keeps a journal, and whose list of fills is what a claim says."""
+class Filling(Lived):
+    """A venue whose trader keeps a journal, and whose list of fills is what a test says."""
 
     def __init__(self, path: Path) -> None:
-        whole = finish(read_draft(path))
-        super().__init__([70, 50, 30], whole.make_strategy)
-        self.trader = Trader(whole.trader, whole.make_strategy)
-        self.configured = whole.configured
-        self.entries: list[Entry] = []
+        super().__init__(path)
         self.fills: list[model.Fill] = []
-
-    def give(self, event: m.Event) -> list[m.Effect]:
-        if isinstance(event, m.Started):
-            event = msgspec.structs.replace(event, configured=self.configured)
-        receive = self.trader.receive
-
-        def kept(given: m.Event, now_ns: int) -> list[m.Effect]:
-            effects = receive(given, now_ns)
-            self.entries.append(Entry(now_ns, given))
-            self.entries.extend(Entry(now_ns, effect) for effect in effects)
-            return effects
-
-        self.trader.receive = kept
-        try:
-            return super().give(event)
-        finally:
-            self.trader.receive = receive
 
     def answer(self, request: m.Request) -> m.Answer:
         if isinstance(request, m.ReadFills):
@@ -117,22 +96,13 @@ class Filling(Thin):
             )
         )
 
-    def written(self, folder: Path, *, from_entry: int = 0) -> Path:
-        """The journal of the run, in a folder of its own."""
-        folder.mkdir()
-        frames = [framed(entry) for entry in self.entries[from_entry:]]
-        head = OPENING + framed(Head(0, ()))
-        (folder / "journal-00000001.log").write_bytes(head + b"".join(frames))
-        return folder
-
 
 @pytest.fixture(scope="module")
 def filled_run(tmp_path_factory) -> Filling:
     """A run with one fill and a minute after it."""
     path = config(tmp_path_factory.mktemp("filled_run"))
     venue = Filling(path)
-    venue.start()
-    venue.run(1)
+    venue.begin()
     _, bid = venue.bid
     venue.give(m.Trade(bid.market_id, venue.now_ns, "t1", bid.price, Qty(4), False))
     venue.fill(4)
