@@ -54,10 +54,10 @@ class Venue:
     def __init__(self, base_url: str, keys: dict[str, str], control: tuple[str, ...] = ()) -> None:
         self.base_url = base_url
         self.keys = keys
-        self._control = control
+        self.control = control
 
     def fault(self, *arguments: str) -> None:
-        command = [sys.executable, "-m", "venue", "fault", "add", *arguments, *self._control]
+        command = [sys.executable, "-m", "venue", "fault", "add", *arguments, *self.control]
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=30)
 
     def get(self, path: str, **query: str) -> Any:
@@ -70,7 +70,7 @@ class Venue:
 
     def writes(self) -> int:
         """Creates, amends and cancels that were sent to it so far, whatever it answered."""
-        shown = httpx.get(f"http://{self._control[1]}/metrics", trust_env=False).text
+        shown = httpx.get(f"http://{self.control[1]}/metrics", trust_env=False).text
         counted = (
             r'venue_http_requests_total{.*route="(?:create|amend|cancel)_order".*} ([0-9.e+]+)'
         )
@@ -89,11 +89,11 @@ class Venue:
 
 
 @contextmanager
-def running_venue(folder: Path, seed: int) -> Iterator[Venue]:
+def running_venue(folder: Path, seed: int, *more: str) -> Iterator[Venue]:
     """A venue process of its own; it ends with the block."""
     command = [sys.executable, "-m", "venue", "serve", "--config", "configs/venue.yaml"]
     command += ["--port", "0", "--keys-file", str(folder / "keys.json")]
-    command += ["--seed", str(seed), "--json", "--exit-with-stdin"]
+    command += ["--seed", str(seed), "--json", "--exit-with-stdin", *more]
     token_file = str(folder / "control.token")
     command += ["--control", "127.0.0.1:0", "--control-token-file", token_file]
     with (folder / "venue.log").open("wb") as log:

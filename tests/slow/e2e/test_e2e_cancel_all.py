@@ -7,8 +7,6 @@ interface makes it fail.
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +19,7 @@ from click.testing import Result
 from bot.io.secret import Secret
 from bot.io.state.locks import AccountLock
 from tests.builders import ctrl_c
-from tests.builders.e2e.runs import BOT, ROOT, Venue, config_for
+from tests.builders.e2e.runs import BOT, ROOT, Venue, config_for, running_venue
 from tests.builders.io.commands import invoke
 
 pytestmark = pytest.mark.xdist_group("cancel-all")
@@ -30,22 +28,23 @@ pytestmark = pytest.mark.xdist_group("cancel-all")
 class Operated(Venue):
     """A venue that nobody trades on, with its operator's interface."""
 
-    def __init__(self, ready: dict, token: str) -> None:
-        super().__init__(ready["base_url"], json.loads(Path(ready["keys_file"]).read_text()))
-        self._control = f"http://{ready['control']}/control/v1/"
-        self._token = token
+    def __init__(self, running: Venue) -> None:
+        super().__init__(running.base_url, running.keys, running.control)
+        _, address, _, token_file = running.control
+        self._operator = httpx.Client(
+            base_url=f"http://{address}/control/v1/",
+            headers={"Authorization": f"Bearer {Path(token_file).read_text().strip()}"},
+            trust_env=False,
+        )
         self._placed = 0
         self.market = self.get("/markets", series_ticker="AURELIA-VAL")["markets"][0]
         self.other = self.get("/markets", series_ticker="QUILLON-VAL")["markets"][0]
 
     def operate(self, method: str, path: str, **body: object) -> None:
-        httpx.request(
-            method,
-            self._control + path,
-            json=body,
-            headers={"Authorization": f"Bearer {self._token}"},
-            trust_env=False,
-        ).raise_for_status()
+        self._operator.request(method, path, json=body).raise_for_status()
+
+    def close(self) -> None:
+        self._operator.close()
 
     def place(self, count: int, market: dict | None = None) -> None:
         headers = {"X-API-KEY": self.keys["maker"]}
@@ -66,24 +65,10 @@ class Operated(Venue):
 
 @pytest.fixture(scope="module")
 def venue(tmp_path_factory) -> Iterator[Operated]:
-    folder = tmp_path_factory.mktemp("venue")
-    command = [sys.executable, "-m", "venue", "serve", "--config", "configs/venue.yaml"]
-    command += ["--port", "0", "--keys-file", str(folder / "keys.json"), "--no-crowd", "--json"]
-    command += ["--exit-with-stdin", "--control", "127.0.0.1:0"]
-    command += ["--control-token-file", str(folder / "token")]
-    with (folder / "venue.log").open("wb") as log:
-        process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
-        )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        ready = json.loads(process.stdout.readline())
-        yield Operated(ready, (folder / "token").read_text().strip())
-    finally:
-        process.stdin.close()
-        process.wait(10)
-        process.stdout.close()
+    with running_venue(tmp_path_factory.mktemp("venue"), 1, "--no-crowd") as running:
+        operated = Operated(running)
+        yield operated
+        operated.close()
 
 
 def cancel_all(venue: Venue, folder: Path, *options: str, runtime: Path | None = None) -> Result:
