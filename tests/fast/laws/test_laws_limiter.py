@@ -1,35 +1,26 @@
-"""Laws of pace: the bucket, the limiter over real sockets at ten times its rate, the engine's line.
-
-V19: in every window of t seconds at most 500 + 250 t requests of a credential are accepted.
-"""
+"""V19: the token bucket, the limiter request by request, and the engine's queue."""
 
 import asyncio
-import time
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders.abuse.door import Peer, served
 from tests.builders.abuse.good import read
-from tests.builders.abuse.site import Site
-from tests.builders.abuse.site import served as served_apart
 from tests.builders.venue.rest_bench import ScriptedDesk
 from tests.builders.venue.small_venue import ANNA, MARKET, OPENING
 from venue.engine.messages import Answer, CancelOrder, Command, PlaceOrder
-from venue.rest.app import EngineOverloaded, make_app
+from venue.rest.app import make_app
+from venue.rest.venue_port import EngineOverloaded
 from venue.server import QUEUE_MAX, VenueServer
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
+from venue.wire.limits import RATE_BURST, TokenBucket
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId
 from venue.wire.requests import QtyOrder, TimeInForce
 from venue.wire.routes import KeyScope
 
-LOAD_S = 3.0
-LOAD_PER_SECOND = 10 * RATE_PER_SECOND
-LOAD_CONNECTIONS = 20
 LIMITER = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after")
 BALANCE, ORDER, UNKNOWN = "/v1/portfolio/balance", "/v1/orders/77", "/v1/nothing"
 
@@ -145,72 +136,6 @@ async def test_a_refused_scope_and_an_unknown_path_or_order_cost_one_and_a_bad_k
             assert status == 401
             assert not set(LIMITER) & set(headers)
         await peer.leave()
-
-
-# --- the limiter at ten times its rate -----------------------------------------------------------
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """One request: when it was sent and its answer read, seconds, and its status."""
-
-    sent_s: float
-    read_s: float
-    status: int
-
-
-async def _asking(site: Site, key: str, pause_s: float, until_s: float) -> list[Asked]:
-    """One connection that asks at a steady pace, or as fast as it is answered."""
-    peer = await Peer.of(site.port)
-    asked, next_s = [], time.monotonic()
-    while time.monotonic() < until_s:
-        sent_s = time.monotonic()
-        peer.send(read(site.keys[key]))
-        status, headers, _ = await peer.answer()
-        asked.append(Asked(sent_s, time.monotonic(), status))
-        assert headers["x-ratelimit-limit"] == str(RATE_BURST)
-        next_s += pause_s
-        await asyncio.sleep(max(0.0, next_s - time.monotonic()))
-    await peer.leave()
-    return asked
-
-
-async def _loaded(site: Site) -> tuple[list[Asked], list[Asked]]:
-    """Ten times the rate on one key, and 50 a second on another."""
-    until_s = time.monotonic() + LOAD_S
-    pause_s = LOAD_CONNECTIONS / LOAD_PER_SECOND
-    loads = [_asking(site, "maker", pause_s, until_s) for _ in range(LOAD_CONNECTIONS)]
-    quiet, *loud = await asyncio.gather(_asking(site, "guest", 1 / 50, until_s), *loads)
-    return [each for part in loud for each in part], quiet
-
-
-@pytest.fixture(scope="module")
-def load(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Asked], list[Asked]]:
-    with served_apart(tmp_path_factory.mktemp("limiter")) as site:
-        return asyncio.run(_loaded(site))
-
-
-Load = tuple[list[Asked], list[Asked]]
-
-
-@pytest.mark.slow
-def test_every_window_keeps_to_the_burst_and_the_rate(load: Load) -> None:
-    accepted = sorted((each for each in load[0] if each.status == 200), key=lambda a: a.sent_s)
-    assert len(accepted) >= RATE_BURST
-    for first, opening in enumerate(accepted):
-        # Surely charged inside the window: sent after it began, answered before it ended.
-        ends_s = sorted(each.read_s for each in accepted[first:])
-        for count, end_s in enumerate(ends_s, 1):
-            assert count <= RATE_BURST + RATE_PER_SECOND * (end_s - opening.sent_s) + 1
-
-
-def test_what_is_beyond_is_rate_limited_and_nothing_fails(load: Load) -> None:
-    statuses = {each.status for each in load[0]}
-    assert statuses == {200, 429}
-
-
-@pytest.mark.slow
-def test_another_key_at_fifty_a_second_is_never_limited(load: Load) -> None:
-    assert {each.status for each in load[1]} == {200}
 
 
 # --- the engine's line ---------------------------------------------------------------------------

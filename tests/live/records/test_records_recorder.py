@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from bot.io.run.runner import Exit
+from bot.io.run.result import Exit
 from bot.io.secret import Secret
 from bot.records import follow
 from bot.records.database import Postgres, Sqlite, StoreFault

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.config.bot_config import ReaperSettings, read_draft
+from bot.config.secrets import KeyPlace
 from bot.io.state.locks import StateDirectory
 from tests.builders.house.tree import ROOT
 from tests.builders.io.commands import DEMO, finished, invoke
@@ -130,7 +131,7 @@ def test_cancel_all_with_the_reapers_key_needs_a_reaper_section(tmp_path):
 
 def test_the_shipped_configuration_describes_a_reaper():
     assert read_draft(PAPER).reaper == ReaperSettings(
-        PAPER.parent / "../state/venue-keys.json", "reaper", None, 10_000_000_000
+        KeyPlace(PAPER.parent / "../state/venue-keys.json", "reaper", None), 10_000_000_000
     )
     assert read_draft(DEMO).reaper is None
 

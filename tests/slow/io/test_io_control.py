@@ -12,7 +12,7 @@ from bot.core.report import Phase
 from bot.io.secret import Secret
 from bot.io.state.kill_switch_file import KillSwitchFile
 from bot.io.status.control import TOKEN_NAME, Action, Control, ControlFault, token_in
-from bot.io.status.status import make_app
+from bot.io.status.status import StatusApp
 from tests.builders.io.pages import TOKEN, EventLog, app_of, client_of, seen, served, shown_by
 from tests.builders.io.samples import report
 from venue.wire.names import Ticker
@@ -105,7 +105,7 @@ async def test_a_command_that_does_not_fit_the_state_is_refused_with_the_reason(
 async def test_a_command_is_for_every_series_or_for_the_one_named():
     received = {Ticker("A"): EventLog(), Ticker("B"): EventLog()}
     shown = {ticker: shown_by(seen, each) for ticker, each in received.items()}
-    app = make_app(shown, (), control=Control(Secret(TOKEN), shown))
+    app = StatusApp(shown, (), control=Control(Secret(TOKEN), shown))
     async with client_of(app) as client:
         await client.post("/control/pause", json=WHY, headers=BEARER)
         await client.post("/control/flatten?series=B", json=WHY, headers=BEARER)

@@ -130,9 +130,9 @@ def test_a_run_goes_on_while_its_heartbeat_is_being_written(tmp_path, monkeypatc
     vigil = PersistentGuards(tmp_path, "ab" * 10)
     vigil.begin_run()
     disk = StalledDisk(monkeypatch)
-    vigil.beat(T0)
-    vigil.beat(T0 + HANGS_NS + 1)
-    assert vigil.is_unheard
+    vigil.beats.beat(T0)
+    vigil.beats.beat(T0 + HANGS_NS + 1)
+    assert vigil.beats.is_failing
     disk.go()
     vigil.end_run(clean=True, flat=True)
 

@@ -228,7 +228,7 @@ async def test_nobody_waits_for_a_journal_whose_task_ended(tmp_path):
     running.journal.append(1, sent(create(), 1))
     waiting = asyncio.ensure_future(running.journal.durable())
     await asyncio.sleep(0)
-    await running.journal.give_up("its task ended")
+    running.journal.give_up("its task ended")
     async with asyncio.timeout(1):
         assert not await waiting
         assert not await running.journal.durable()

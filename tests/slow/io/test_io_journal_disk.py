@@ -11,6 +11,7 @@ from bot.io.journal import journal as journal_module
 from bot.io.journal import recovery as intents_module
 from bot.io.journal.journal import Journal, read_journal, remember, segments
 from bot.io.journal.records import JournalFault
+from bot.io.state import atomic_file
 from tests.builders.io.samples import create, sent
 
 pytestmark = pytest.mark.anyio
@@ -45,6 +46,12 @@ class Faulty:
         raise OSError(self._number, os.strerror(self._number))
 
 
+def give(monkeypatch, system) -> None:
+    """Have the journal use this instead of the operating system."""
+    for module in (journal_module, atomic_file):
+        monkeypatch.setattr(module, "os", system)
+
+
 class Run:
     """A journal under way; counts the creates that it let leave before and after a failure."""
 
@@ -73,7 +80,7 @@ NAMES = [f"a-{number}" for number in range(CREATES)]
 
 async def calls_of(name: str, folder, monkeypatch) -> int:
     counting = Faulty(name, 10**9, errno.EIO)
-    monkeypatch.setattr(journal_module, "os", counting)
+    give(monkeypatch, counting)
     folder.mkdir()
     run = Run(folder)
     await run.creates(NAMES)
@@ -101,14 +108,14 @@ async def test_no_create_leaves_after_the_first_fault_of_the_disk(
     for at in range(total):
         folder = tmp_path / str(at)
         folder.mkdir()
-        monkeypatch.setattr(journal_module, "os", Faulty(name, at, fault))
+        give(monkeypatch, Faulty(name, at, fault))
         try:
             run = Run(folder)
         except JournalFault:
             continue  # the start is refused: nothing leaves at all
         await run.creates(NAMES)
         await run.stop()
-        monkeypatch.setattr(journal_module, "os", os)
+        give(monkeypatch, os)
         assert run.left_after == 0
         assert len(run.failures) <= 1
         assert bool(run.failures) == (run.left != NAMES)
@@ -122,7 +129,7 @@ async def test_a_start_refused_by_the_disk_leaves_no_segment(tmp_path, monkeypat
     await run.creates(NAMES[:1])
     await run.stop()
     before = segments(tmp_path)
-    monkeypatch.setattr(journal_module, "os", Faulty(name, 0, errno.ENOSPC))
+    give(monkeypatch, Faulty(name, 0, errno.ENOSPC))
     for _ in range(3):
         with pytest.raises(JournalFault, match="No space left on device"):
             Run(tmp_path)
@@ -130,7 +137,7 @@ async def test_a_start_refused_by_the_disk_leaves_no_segment(tmp_path, monkeypat
 
 
 async def test_short_writes_lose_no_entry(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal_module, "os", Faulty("write", 0, None))
+    give(monkeypatch, Faulty("write", 0, None))
     run = Run(tmp_path)
     await run.creates(NAMES)
     await run.stop()

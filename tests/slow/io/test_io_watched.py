@@ -305,7 +305,7 @@ async def test_an_overrun_is_journaled_and_reaches_the_trader(tmp_path):
     of = watch()
     trader = FakeTrader()
     runner = runner_of(trader, tmp_path, watch=of)
-    of.add_overrun(overran(1))
+    of.overruns.append(overran(1))
     async with asyncio.timeout(10):
         await runner.run("ab" * 10, (), 50 * MS)
     assert trader.of(m.StrategyOverran) == [overran(1)]

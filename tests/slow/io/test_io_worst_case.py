@@ -360,7 +360,7 @@ def test_a_page_without_events_is_a_fault(body, says):
 def test_worst_case_agrees_with_the_trader(tmp_path):
     from bot.core.trader import Trader
     from bot.lab.sim.scenario import SECOND
-    from tests.fast.bot.test_bot_latch import quoting
+    from tests.builders.bot.worlds import quoting
 
     world = quoting()
     world.driver.run_until(world.now_ns + 3 * SECOND)
