@@ -36,7 +36,9 @@ def test_a_kill_switch_set_from_outside_pulls_every_order_until_it_is_reset():
 def test_quotes_are_back_within_a_second_after_the_retry_after_of_a_429():
     async def act(life: Life) -> None:
         await asyncio.sleep(2)
-        life.site.venue.faults.set(faults.ThrottleRule(3, faults.Times(1)))
+        once = faults.Times(1)
+        rule = faults.FaultRule(faults.FaultKind.RATE_LIMITED, once, retry_after_s=3)
+        life.site.venue.faults.set(rule)
 
     life = live(Plan(seed=7, faulty_s=9.0, crowd_per_s=6.0, act=act))
     assert_exact(life)
