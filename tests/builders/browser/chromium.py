@@ -82,7 +82,6 @@ class Chromium:
             self._pass_on(told)
 
     def listen(self, for_s: float) -> None:
-        """Take in events for a while."""
         until_s = time.monotonic() + for_s
         while (left_s := until_s - time.monotonic()) > 0:
             try:
@@ -110,7 +109,6 @@ class Page:
         return self._browser.call(method, self._session, **given)
 
     def heard(self, method: str, told: dict[str, Any]) -> None:
-        """An event of the protocol."""
         if method == "Network.requestWillBeSent":
             self.requests.append(told["request"]["url"])
         elif method == "Runtime.exceptionThrown":
@@ -123,7 +121,6 @@ class Page:
     # --- looking ----------------------------------------------------------------------------------
 
     def look(self, width: int, height: int, *, dark: bool = False, scale: int = 1) -> None:
-        """Be a screen of this size and scheme."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -135,7 +132,6 @@ class Page:
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def open(self, url: str) -> None:
-        """Go there, and do not wait."""
         self.call("Page.navigate", url=url)
 
     def value(self, script: str) -> Any:
@@ -162,11 +158,9 @@ class Page:
             self._browser.listen(0.03)
 
     def rest(self, for_s: float) -> None:
-        """Let the page live on for a while."""
         self._browser.listen(for_s)
 
     def text(self, selector: str) -> str:
-        """The text of the first element that fits."""
         return str(self.value(f"document.querySelector({json.dumps(selector)}).textContent"))
 
     def shot(self, path: Path, *, whole: bool = False) -> None:
@@ -198,7 +192,6 @@ class Page:
             )
 
     def press(self, *keys: str, shift: bool = False) -> None:
-        """Press and release keys, one after the other."""
         for key in keys:
             code, text = KEYS[key]
             given: dict[str, object] = {
@@ -212,7 +205,6 @@ class Page:
             self.call("Input.dispatchKeyEvent", type="keyUp", **given)
 
     def write(self, text: str) -> None:
-        """Type a text into what has the focus."""
         self.call("Input.insertText", text=text)
 
     def focused(self) -> str:
@@ -242,7 +234,6 @@ def chromium(folder: Path) -> Iterator[Chromium]:
 
 
 def _door(file: Path, process: "subprocess.Popen[bytes]") -> str:
-    """Where the browser listens, once it says so."""
     until_s = time.monotonic() + 30
     while time.monotonic() < until_s and process.poll() is None:
         lines = file.read_text().split() if file.exists() else []

@@ -29,7 +29,6 @@ class Demo:
 
     @property
     def token(self) -> str:
-        """What the controls want."""
         return (self.state / "control-token").read_text().strip()
 
 

@@ -28,7 +28,7 @@ from bot.io.status.control import Control
 from bot.io.status.serving import Streams, address, listen, serve
 from bot.io.status.snapshot import Snapshot
 from bot.io.status.status import StatusApp
-from tests.builders.io.pages import SECOND, TOKEN, Told, shown_by
+from tests.builders.io.pages import SECOND, TOKEN, EventLog, shown_by
 from tests.builders.io.samples import report
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
@@ -40,7 +40,6 @@ NOW_NS = 1_795_300_000 * SECOND
 
 
 def order(rung: int, side: BookSide, price: int, reason: str = "") -> OrderReport:
-    """An order of ours on a rung."""
     outcome = Outcome.YES if side is BookSide.BID else Outcome.NO
     name = f"n-{rung}-{side}-{price}"
     return OrderReport(
@@ -105,13 +104,12 @@ class Site:
     def __init__(self) -> None:
         self.shown: dict[Ticker, Report] = {Ticker("X"): picture()}
         self.age_ns = 0
-        self.told = Told()
+        self.told = EventLog()
         self.tail = LogTail()
         self.url = ""
 
     @property
     def report(self) -> Report:
-        """The picture of the first series."""
         return self.shown[Ticker("X")]
 
     @report.setter
@@ -119,7 +117,6 @@ class Site:
         self.shown[Ticker("X")] = shown
 
     def look(self, ticker: Ticker) -> Snapshot:
-        """What the page is shown of a series."""
         shown = self.shown[ticker]
         return Snapshot(shown.now_ns, shown.now_ns - self.age_ns, shown)
 

@@ -1,6 +1,6 @@
 """A trader on the thin venue whose configuration changes, and the strategies that it knows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -35,8 +35,6 @@ class Around(Strategy):
 
 
 class Silent(Strategy):
-    """Wants nothing."""
-
     name = "silent"
 
     def quote(self, view):
@@ -53,7 +51,6 @@ class Raising(Strategy):
 
 
 def unmakeable() -> Strategy:
-    """Cannot even be made."""
     raise RuntimeError("no such thing")
 
 
@@ -74,22 +71,20 @@ def remake(choice: m.StrategyChoice):
 class Changing(Thin):
     """The venue, and a trader that quotes two cents around the middle of two rungs."""
 
-    def __init__(self) -> None:
-        super().__init__([40, 60], lambda: Around(2))
+    def __init__(self, make: Callable[[], Strategy] = lambda: Around(2)) -> None:
+        super().__init__([40, 60], make)
         settings = self.trader.reconfiguration.settings
-        self.trader = Trader(settings, lambda: Around(2), remake=remake)
+        self.trader = Trader(settings, make, remake=remake)
         self.log: list[tuple[int, m.Event, list[m.Effect]]] = []
         self.notes: list[m.Noted] = []
         self.number = 0
 
     @property
     def settings(self) -> TraderSettings:
-        """Those in force."""
         return self.trader.reconfiguration.settings
 
     @property
     def ladder(self):
-        """The event."""
         return self.trader.quoting.ladders[0]
 
     def start(self) -> None:
@@ -120,7 +115,6 @@ class Changing(Thin):
         self.give(m.Reconfigured(self.number, configured, ("some key: 1 -> 2",)))
 
     def told(self, name: str) -> list[m.Noted]:
-        """The notes of a name."""
         return [note for note in self.notes if note.name == name]
 
     def gaps(self) -> Iterator[tuple[int, int]]:
@@ -132,5 +126,4 @@ class Changing(Thin):
 
 
 def around(half_spread: int) -> m.StrategyChoice:
-    """The choice of a half spread."""
     return m.StrategyChoice("around", str(half_spread))

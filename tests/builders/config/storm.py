@@ -5,7 +5,6 @@ After every event that the trader takes in, the numbers that its parts hold are 
 and the same, or a change was seen half done.
 """
 
-import asyncio
 import os
 import random
 import secrets
@@ -14,7 +13,6 @@ from collections import Counter
 from pathlib import Path
 
 import anyio
-import msgspec
 
 from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.config.live import LiveConfig
@@ -33,7 +31,7 @@ from bot.io.run.runner import Child, Runner
 from bot.io.run.watchdog import StrategyWatchdog
 from bot.io.secret import Secret
 from tests.builders.e2e.runs import Venue
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS
 
 TEXT = """\
 series: AURELIA-VAL
@@ -130,18 +128,16 @@ class Storm:
         self.samples: list[tuple[int, int]] = []
         self.calm = 0.0
         self.kinds: Counter[str] = Counter()
-        self.took_ns: list[int] = []
+
         self.events = 0
         self._receive = self.trader.receive
         self.trader.receive = self.received  # type: ignore[method-assign]
 
     def text(self) -> str:
-        """The content with a number of its own."""
         lot = self.chance.randrange(10, 15)
         return TEXT.format(base_url=self.venue.base_url, number=self.number, lot=lot)
 
     def received(self, event: m.Event, now_ns: int) -> list[m.Effect]:
-        """As the trader does, and look at it."""
         effects = self._receive(event, now_ns)
         self.events += 1
         found = numbers(self.trader)
@@ -168,7 +164,6 @@ class Storm:
     # --- the run ----------------------------------------------------------------------------------
 
     async def run(self, changes: int, *, only_valid: bool = False) -> RunResult:
-        """Quote, change the file so often, and stop."""
         clock = Clock()
         state = self.folder / "state"
         state.mkdir()
@@ -200,7 +195,6 @@ class Storm:
         return await runner.run(secrets.token_hex(10), children)
 
     async def until(self, holds) -> None:
-        """Wait until something holds."""
         with anyio.fail_after(20):
             while not holds():  # noqa: ASYNC110 - a pure trader can wake nobody
                 await anyio.sleep(0.005)
@@ -214,11 +208,9 @@ class Storm:
         well = only_valid or self.chance.random() < 0.5
         if not well:
             text = self.spoiled(text)
-        begun_ns = asyncio.get_running_loop().time()
         await self.write(text)
         os.kill(os.getpid(), signal.SIGHUP)
         await self.until(lambda: reconfiguration.heard > heard)
-        self.took_ns.append(int((asyncio.get_running_loop().time() - begun_ns) * NS_PER_SECOND))
         expected = self.number if well else before
         self.kinds["applied" if well else "refused"] += 1
         if self.in_force != expected:
@@ -226,11 +218,9 @@ class Storm:
 
     @property
     def in_force(self) -> int:
-        """The number of the configuration in force."""
         return self.trader.reconfiguration.settings.risk.rung_position_qty
 
     def spoiled(self, text: str) -> str:
-        """A content that nothing may be taken of."""
         how = self.chance.randrange(len(WRONG) + 2)
         if how < len(WRONG):
             return text.replace(*WRONG[how])
@@ -261,15 +251,3 @@ class Storm:
 def share(samples: list[tuple[int, int]]) -> float:
     """The part of all rungs, over all samples, that had both sides."""
     return sum(both for both, _ in samples) / max(1, sum(of for _, of in samples))
-
-
-def config_of(journalled: m.Event) -> m.Configuration | None:
-    """The configuration that an event carries."""
-    if isinstance(journalled, m.Started | m.Reconfigured):
-        return journalled.configured
-    return None
-
-
-def encoded(effects: list[m.Effect]) -> bytes:
-    """Effects as bytes."""
-    return msgspec.msgpack.encode(effects)

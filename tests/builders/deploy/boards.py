@@ -39,7 +39,6 @@ class Board(NamedTuple):
 
 
 def json_of(board: Board) -> dict[str, Any]:
-    """A dashboard as Grafana reads it."""
     panels: list[dict[str, Any]] = []
     top = 0
     for title, row in board.rows:
@@ -181,7 +180,6 @@ def _options(panel: Panel) -> dict[str, Any]:
 
 
 def text_of(board: Board) -> str:
-    """The file of a dashboard."""
     return json.dumps(json_of(board), indent=2, ensure_ascii=False) + "\n"
 
 

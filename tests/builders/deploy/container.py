@@ -30,7 +30,6 @@ def tool(name: str) -> str:
 
 
 def stages() -> tuple[Stage, ...]:
-    """The stages of the Dockerfile."""
     return read(ROOT / "Dockerfile")
 
 
@@ -41,7 +40,6 @@ def compose() -> dict[str, Any]:
 
 
 def manifests() -> list[Manifest]:
-    """Every object of the base."""
     names = yaml.safe_load((BASE / "kustomization.yaml").read_text())["resources"]
     return [
         each
@@ -52,18 +50,15 @@ def manifests() -> list[Manifest]:
 
 
 def of_kind(kind: str) -> dict[str, Manifest]:
-    """The base's objects of a kind, by name."""
     return {each["metadata"]["name"]: each for each in manifests() if each["kind"] == kind}
 
 
 def pod(deployment: Manifest) -> dict[str, Any]:
-    """The pod that a Deployment makes."""
     spec: dict[str, Any] = deployment["spec"]["template"]["spec"]
     return spec
 
 
 def seconds(text: str) -> int:
-    """A duration of a compose file."""
     assert text.endswith("s")
     return int(text[:-1])
 

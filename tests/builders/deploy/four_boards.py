@@ -16,7 +16,6 @@ def rate(name: str, by: str, more: str = "") -> str:
 
 
 def quantile(q: float, name: str, by: str = "") -> str:
-    """A quantile of a histogram of the bot."""
     labels = f"{by}, le" if by else "le"
     return f"histogram_quantile({q}, {rate(f'{name}_bucket', labels)})"
 

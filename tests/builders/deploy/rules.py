@@ -17,8 +17,6 @@ RULE_TESTS = PROMETHEUS / "rules/tests"
 
 
 class Alert(NamedTuple):
-    """One alert rule."""
-
     name: str
     expr: str
     labels: dict[str, str]
@@ -33,13 +31,11 @@ class Shown(NamedTuple):
 
 
 def rules(file: str) -> list[dict[str, Any]]:
-    """Every rule of a rule file."""
     groups = yaml.safe_load((PROMETHEUS / "rules" / file).read_text())["groups"]
     return [rule for group in groups for rule in group["rules"]]
 
 
 def alerts() -> list[Alert]:
-    """Every alert."""
     return [
         Alert(rule["alert"], rule["expr"], rule["labels"], rule["annotations"])
         for rule in rules("alerts.yaml")
@@ -47,13 +43,11 @@ def alerts() -> list[Alert]:
 
 
 def boards() -> dict[str, dict[str, Any]]:
-    """Every dashboard by the name of its file."""
     paths = sorted((GRAFANA / "dashboards").glob("*.json"))
     return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def panels(board: dict[str, Any]) -> list[dict[str, Any]]:
-    """The panels of a dashboard that draw something."""
     return [panel for panel in board["panels"] if panel["type"] != "row"]
 
 

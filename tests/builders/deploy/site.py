@@ -23,7 +23,6 @@ VENUE = [sys.executable, "-m", "venue"]
 
 
 def free_port() -> int:
-    """A port of loopback that nobody holds now."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
     return port
@@ -67,7 +66,6 @@ class Site:
         self._client: httpx.Client | None = None
 
     def start(self) -> None:
-        """Start one after the other."""
         self.ready = self._start_venue()
         self.keys: dict[str, str] = json.loads(Path(self.ready["keys_file"]).read_text())
         if self._fault:
@@ -76,7 +74,6 @@ class Site:
         self._client = httpx.Client(base_url=self._start_prometheus(), trust_env=False, timeout=10)
 
     def close(self) -> None:
-        """End all that still runs."""
         for name in ("prometheus", "bot", "venue"):
             if name in self._processes:
                 process = self._processes[name]
@@ -89,7 +86,6 @@ class Site:
             self._client.close()
 
     def signal(self, name: str, number: signal.Signals) -> None:
-        """Send a signal to one of the three."""
         self._processes[name].send_signal(number)
 
     def _start(self, name: str, command: list[str], cwd: Path = ROOT) -> subprocess.Popen[bytes]:
@@ -133,7 +129,6 @@ class Site:
         return self._line(process).split("//")[1].strip().rstrip("/")
 
     def _configured(self, changed: Keys) -> Path:
-        """The bot's file, with these keys changed."""
         for section, keys in changed.items():
             self._config.setdefault(section, {}).update(keys)
         config = self.folder / "bot.yaml"
@@ -195,22 +190,18 @@ class Site:
         return len(self.query('up{job=~"bot|venue"} == 1')) == 2
 
     def firing(self) -> set[str]:
-        """The names of the alerts that fire now."""
         alerts = self._get("/api/v1/alerts")["data"]["alerts"]
         return {each["labels"]["alertname"] for each in alerts if each["state"] == "firing"}
 
     def fires(self, alert: str, longest_s: float) -> None:
-        """Wait until an alert fires."""
         until(lambda: alert in self.firing(), longest_s, alert)
 
     def ceases(self, alert: str, longest_s: float) -> None:
-        """Wait until an alert fires no more."""
         until(lambda: alert not in self.firing(), longest_s, f"no {alert}")
 
     # --- causing ----------------------------------------------------------------------------------
 
     def reconfigure(self, changed: Keys) -> None:
-        """Change keys of the running bot."""
         self._configured(changed)
         self.signal("bot", signal.SIGHUP)
 

@@ -56,7 +56,6 @@ class VenueProcess:
 
     @property
     def base_url(self) -> str:
-        """Where it answers."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     def _start(self) -> None:
@@ -81,7 +80,6 @@ class VenueProcess:
             self._operate("POST", "faults", {"kind": kind, "share": share, "seed": seed})
 
     def lose_none(self) -> int:
-        """Every answer comes again. How many were lost."""
         struck = sum(row["struck"] for row in self._operate("GET", "faults")["faults"])
         self._operate("DELETE", "faults")
         return int(struck)
@@ -111,7 +109,6 @@ class VenueProcess:
         self._start()
 
     def stop(self) -> None:
-        """End in order."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self._gone()

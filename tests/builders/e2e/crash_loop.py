@@ -129,8 +129,6 @@ def until_it_quotes(folder: Path, venue: Venue, least: int = 20) -> Live:
 
 
 def for_so_long(seconds: float) -> Live:
-    """A bot lives for so long."""
-
     def live(bot: "subprocess.Popen[bytes]") -> bool:
         with contextlib.suppress(subprocess.TimeoutExpired):
             bot.wait(seconds)

@@ -66,8 +66,6 @@ USER = """\
 
 @dataclass
 class Tally:
-    """What happened over all kills."""
-
     kills: int = 0
     told: int = 0
     unanswered: int = 0
@@ -119,7 +117,6 @@ class Process:
         return told["sequence"], told["state_hash"]
 
     def kill(self) -> None:
-        """SIGKILL, and wait until it is gone."""
         self._process.send_signal(signal.SIGKILL)
         self._process.wait(10)
         assert self._process.stdin is not None

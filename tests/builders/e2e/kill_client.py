@@ -74,13 +74,11 @@ class Client:
         self._connection = None
 
     def get(self, address: Address, path: str, **query: str) -> dict[str, Any]:
-        """The body of a read that must succeed."""
         status, body = self._call(address, "GET", f"{path}?{urllib.parse.urlencode(query)}")
         assert status == 200, (status, body)
         return body
 
     def pages(self, address: Address, path: str, name: str) -> list[dict[str, Any]]:
-        """Every row of a list."""
         rows, cursor = [], ""
         while True:
             page = (

@@ -1,7 +1,8 @@
-"""A network that loses things: a TCP proxy before a venue, seeded, in a thread of its own.
+"""A TCP proxy before a venue that drops, delays and half-opens connections, seeded, in a thread.
 
-Per request it may be cut before or after the venue has it, answered in the venue's place, or held
-back. The channel is piped through and cut now and then. Knows HTTP only as far as a message's end.
+A request may be cut before or after the venue has it, delayed, or carried out with its response
+held for ever. The first channel falls silent with its connection open. Of HTTP it knows where a
+message ends, and no more.
 """
 
 import asyncio
@@ -9,18 +10,11 @@ import contextlib
 import random
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable
 
-UNKNOWN = b'{"code": "result_unknown", "error": "no reply in time"}'
-UNAVAILABLE = b'{"code": "engine_unavailable", "error": "not submitted"}'
-LIMITED = b'{"code": "rate_limited", "error": "slow down"}'
-PAGE = b"<html>bad gateway</html>"
-CHANNEL_LIFE_S = (4.0, 9.0)
+HELD_S = 8.0
+"""Longer than any client of ours waits."""
 
-
-def _answer(status: str, body: bytes, *headers: str) -> bytes:
-    lines = [f"HTTP/1.1 {status}", f"content-length: {len(body)}", "connection: close", *headers]
-    return "\r\n".join([*lines, "", ""]).encode() + body
+SILENT_AFTER_S = (2.0, 4.0)
 
 
 class Cut(Exception):
@@ -28,7 +22,7 @@ class Cut(Exception):
 
 
 class Proxy:
-    """Listens on loopback as long as the block lasts; `port` is its own, `seen` what it did."""
+    """Listens on loopback while the block lasts; `seen` is what it did, by name."""
 
     def __init__(self, target_port: int, seed: int) -> None:
         self._target_port = target_port
@@ -37,19 +31,16 @@ class Proxy:
         self.port = 0
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
-        # A loop holds its tasks weakly, and a task that waits on a reader is held by nothing else
-        # once its socket is closed: without this a connection that lost one end may be collected.
+        # A loop holds its tasks weakly: without this a connection that lost one end may be
+        # collected.
         self._open: set[asyncio.Task | None] = set()
         self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._faults: list[tuple[float, Callable[..., Awaitable[None]]]] = [
-            (0.03, self._cut_before),
-            (0.04, self._cut_after),
-            (0.03, self._unknown_after),
-            (0.02, self._unavailable),
-            (0.01, self._limited),
-            (0.01, self._page_after),
-            (0.01, self._timeout_page_after),
-            (0.06, self._late),
+        self._faults = [
+            (0.02, self._cut_before),
+            (0.02, self._cut_after),
+            (0.01, self._held_after),
+            (0.01, self._held_before),
+            (0.08, self._late),
         ]
 
     def __enter__(self) -> "Proxy":
@@ -61,6 +52,10 @@ class Proxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
 
+    def heal(self) -> None:
+        """Lose and hold nothing new; responses that are held already stay so for their time."""
+        self._faults = []
+
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(
@@ -70,8 +65,7 @@ class Proxy:
         self._ready.set()
         self._loop.run_forever()
         server.close()
-        # However busy the machine is: none is left half done, and no socket open. What was accepted
-        # at the last moment begins only now.
+        # No task is left half done and no socket open; what was just accepted begins only now.
         self._loop.run_until_complete(asyncio.sleep(0.05))
         while tasks := asyncio.all_tasks(self._loop):
             for task in tasks:
@@ -108,7 +102,6 @@ class Proxy:
                 await fault(request, writer, up_reader, up_writer)
                 return
             dice -= odds
-        self.seen["passed"] += 1
         writer.write(await self._forward(request, up_reader, up_writer))
 
     async def _forward(self, request: bytes, up_reader, up_writer) -> bytes:
@@ -123,27 +116,13 @@ class Proxy:
         await self._forward(request, up_reader, up_writer)
         raise Cut
 
-    async def _unknown_after(self, request, writer, up_reader, up_writer) -> None:
+    async def _held_after(self, request, writer, up_reader, up_writer) -> None:
         await self._forward(request, up_reader, up_writer)
-        writer.write(_answer("503 Service Unavailable", UNKNOWN))
+        await asyncio.sleep(HELD_S)
         raise Cut
 
-    async def _unavailable(self, request, writer, *_: object) -> None:
-        writer.write(_answer("503 Service Unavailable", UNAVAILABLE))
-        raise Cut
-
-    async def _limited(self, request, writer, *_: object) -> None:
-        writer.write(_answer("429 Too Many Requests", LIMITED, "retry-after: 1"))
-        raise Cut
-
-    async def _page_after(self, request, writer, up_reader, up_writer) -> None:
-        await self._forward(request, up_reader, up_writer)
-        writer.write(_answer("502 Bad Gateway", PAGE))
-        raise Cut
-
-    async def _timeout_page_after(self, request, writer, up_reader, up_writer) -> None:
-        await self._forward(request, up_reader, up_writer)
-        writer.write(_answer("408 Request Timeout", PAGE))
+    async def _held_before(self, *_: object) -> None:
+        await asyncio.sleep(HELD_S)
         raise Cut
 
     async def _late(self, request, writer, up_reader, up_writer) -> None:
@@ -152,15 +131,22 @@ class Proxy:
 
     async def _pipe(self, reader, writer, up_reader, up_writer) -> None:
         self.seen["channels"] += 1
+        is_silent = asyncio.Event()
 
         async def one_way(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
             while data := await source.read(65_536):
-                sink.write(data)
-                await sink.drain()
+                if not is_silent.is_set():
+                    sink.write(data)
+                    await sink.drain()
 
-        with contextlib.suppress(TimeoutError, OSError):
-            async with asyncio.timeout(self._random.uniform(*CHANNEL_LIFE_S)):
-                await asyncio.gather(one_way(reader, up_writer), one_way(up_reader, writer))
+        def fall_silent() -> None:
+            self.seen["silenced"] += 1
+            is_silent.set()
+
+        if self.seen["channels"] == 1:
+            self._loop.call_later(self._random.uniform(*SILENT_AFTER_S), fall_silent)
+        with contextlib.suppress(OSError):
+            await asyncio.gather(one_way(reader, up_writer), one_way(up_reader, writer))
 
 
 async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:

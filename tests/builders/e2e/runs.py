@@ -15,7 +15,6 @@ from typing import Any
 import httpx
 
 ROOT = Path(__file__).parents[3]
-LOG_TOLD = 6_000
 TWO_SIDED_S = 90.0
 """However busy the machine is, both sides rest by then; alone it takes two seconds."""
 
@@ -40,17 +39,25 @@ status:
 """
 
 
+LOG_SHOWN = 6_000
+FIGURES = {
+    *("first_two_sided_s", "rungs", "frames", "fills", "requests", "amends_kept_place"),
+    *("amends_lost_place", "refused", "unknown_open", "self_trades", "rate_limited"),
+    *("worst_case_loss_cents_max", "worst_case_limit_cents", "pnl_cents", "resting_after"),
+    "ledger_difference_cents",
+}
+
+
 class Venue:
     """A running venue with its crowd, and the maker's account as anybody could read it."""
 
     def __init__(self, base_url: str, keys: dict[str, str], control: tuple[str, ...] = ()) -> None:
         self.base_url = base_url
         self.keys = keys
-        self._control = control
+        self.control = control
 
     def fault(self, *arguments: str) -> None:
-        """Run `venue fault add` as an operator would."""
-        command = [sys.executable, "-m", "venue", "fault", "add", *arguments, *self._control]
+        command = [sys.executable, "-m", "venue", "fault", "add", *arguments, *self.control]
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=30)
 
     def get(self, path: str, **query: str) -> Any:
@@ -63,7 +70,7 @@ class Venue:
 
     def writes(self) -> int:
         """Creates, amends and cancels that were sent to it so far, whatever it answered."""
-        shown = httpx.get(f"http://{self._control[1]}/metrics", trust_env=False).text
+        shown = httpx.get(f"http://{self.control[1]}/metrics", trust_env=False).text
         counted = (
             r'venue_http_requests_total{.*route="(?:create|amend|cancel)_order".*} ([0-9.e+]+)'
         )
@@ -82,11 +89,11 @@ class Venue:
 
 
 @contextmanager
-def running_venue(folder: Path, seed: int) -> Iterator[Venue]:
+def running_venue(folder: Path, seed: int, *more: str) -> Iterator[Venue]:
     """A venue process of its own; it ends with the block."""
     command = [sys.executable, "-m", "venue", "serve", "--config", "configs/venue.yaml"]
     command += ["--port", "0", "--keys-file", str(folder / "keys.json")]
-    command += ["--seed", str(seed), "--json", "--exit-with-stdin"]
+    command += ["--seed", str(seed), "--json", "--exit-with-stdin", *more]
     token_file = str(folder / "control.token")
     command += ["--control", "127.0.0.1:0", "--control-token-file", token_file]
     with (folder / "venue.log").open("wb") as log:
@@ -153,6 +160,17 @@ def summary_of(process: subprocess.Popen[bytes], longest_s: float) -> dict[str, 
     return summary
 
 
+def assert_clean(summary: dict[str, Any]) -> None:
+    """What every run must end with, whatever the market did."""
+    assert summary.keys() >= FIGURES
+    assert set(summary["requests"]) == {"create", "amend", "cancel", "read"}
+    for figure in ("resting_after", "unknown_open", "self_trades", "rate_limited"):
+        assert summary[figure] == 0, figure
+    assert summary["ledger_difference_cents"] == 0
+    assert summary["worst_case_loss_cents_max"] <= summary["worst_case_limit_cents"]
+    assert summary["findings"] == []
+
+
 def summary_once_two_sided(
     process: subprocess.Popen[bytes], folder: Path, times: int = 1
 ) -> dict[str, Any]:
@@ -181,4 +199,4 @@ def what_a_bot_says(folder: Path) -> str:
     log = (folder / "bot.err").read_text()
     page = log.partition("status page: ")[2].partition("\n")[0]
     plan = httpx.get(f"{page}plan.json", trust_env=False).text if page else "no page"
-    return f"{plan}\n{log[-LOG_TOLD:]}"
+    return f"{plan}\n{log[-LOG_SHOWN:]}"

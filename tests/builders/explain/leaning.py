@@ -30,7 +30,6 @@ class Leaning(Strategy):
         lot_qty: int = Field(8, ge=1, le=100)
 
     def quote(self, view: EventView) -> Quotes:
-        """Both sides wherever there is a fair value."""
         lot = Qty(self.params.lot_qty)
         wanted = {}
         for rung in view.rungs:

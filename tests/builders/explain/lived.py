@@ -34,7 +34,6 @@ SECOND = "b" * 20
 
 
 def config(folder: Path, text: str = CONFIG) -> Path:
-    """The configuration of these runs."""
     path = folder / "thin.yaml"
     path.write_text(text)
     return path
@@ -73,12 +72,10 @@ class Lived(Thin):
         self.run(seconds, self.show_all, NS_PER_SECOND)
 
     def show_all(self) -> None:
-        """The channel shows every book."""
         for index in range(len(self.mids)):
             self.show(index, self.now_ns)
 
     def give(self, event: m.Event) -> list[m.Effect]:
-        """As of a thin venue, into the journal."""
         receive = self.trader.receive
 
         def kept(given: m.Event, now_ns: int) -> list[m.Effect]:
@@ -108,5 +105,4 @@ class Lived(Thin):
 
     @property
     def newest(self) -> tuple[OrderId, model.Order]:
-        """The order that was made last."""
         return max(self.orders.items(), key=lambda row: int(row[0]))

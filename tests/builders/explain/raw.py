@@ -20,12 +20,10 @@ class Row(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The name of its type."""
         return self.said["type"]
 
 
 def rows(folder: Path) -> list[Row]:
-    """Every entry of every segment, in order."""
     found = []
     for path in sorted(folder.glob("journal-*.log")):
         data, at, number = path.read_bytes(), OPENING_BYTES, -1
@@ -49,7 +47,6 @@ def sends(found: list[Row]) -> list[Row]:
 
 
 def about(found: list[Row], order_id: str) -> list[Row]:
-    """The amends and cancels of an order."""
     kinds = ("AmendResting", "CancelResting")
     return [
         row
@@ -59,7 +56,6 @@ def about(found: list[Row], order_id: str) -> list[Row]:
 
 
 def create_of(found: list[Row], client_order_id: str) -> Row:
-    """The first sending of a create."""
     return next(
         row
         for row in sends(found)

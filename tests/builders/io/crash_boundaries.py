@@ -105,7 +105,6 @@ def _check_memory(world: World, photograph: Photograph, disk: str) -> None:
 
 
 def _end(world: World) -> None:
-    """Stop and judge what is left."""
     world.deliver(m.StopRequested("the end"))
     world.run_until(world.now_ns + _WITHIN_NS, lambda: world.finished is not None)
     trader, truth = world.trader, world.truth

@@ -110,7 +110,6 @@ class Disk:
         self._last_ns = now_ns
 
     def append(self, at_ns: int, message: m.Event | m.Effect) -> None:
-        """An entry, not yet on disk."""
         entry = Entry(at_ns, message)
         self._last_ns = at_ns
         self._trail.follow(entry)
@@ -180,7 +179,6 @@ class Truth:
     broken: list[str] = field(default_factory=list)
 
     def resting(self) -> list[OrderId]:
-        """Ids of what stands in the book."""
         return [each for each, order in self.orders.items() if order.status in RESTING]
 
 
@@ -246,7 +244,6 @@ class World:
     # --- time -------------------------------------------------------------------------------------
 
     def at(self, at_ns: int, act: Callable[[], None]) -> None:
-        """Have something done at an instant."""
         self._planned += 1
         heapq.heappush(self._queue, (at_ns, self._planned, act))
 
@@ -272,7 +269,6 @@ class World:
             self._listener(f"after {door}", self)
 
     def photograph(self, door: str) -> Photograph:
-        """What a crash at this instant leaves."""
         return Photograph(
             door,
             self.now_ns,

@@ -12,6 +12,7 @@ from bot.io.clock import Clock
 from bot.io.journal.journal import Journal
 from bot.io.run.result import RunResult
 from bot.io.run.runner import Runner, Sidecar
+from bot.io.run.watchdog import StrategyWatchdog
 from bot.io.secret import Secret
 from tests.builders.io.samples import report
 
@@ -40,7 +41,6 @@ class FakeTrader:
         self.effects: list[m.Effect] = []
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
-        """Take an event in."""
         self.events.append(event)
         self.times.append(now_ns)
         self.stopping = self.stopping or isinstance(event, m.StopRequested | m.JournalFailed)
@@ -61,7 +61,6 @@ class FakeTrader:
                 await self._more.wait()
 
     def report(self, now_ns: int) -> Report:
-        """A picture."""
         return report(Phase.STOPPED if self.stopping else Phase.QUOTING, now_ns)
 
     def left_over(self) -> m.DrainComplete:
@@ -69,7 +68,6 @@ class FakeTrader:
         return self.left
 
     def of(self, kind: type) -> list[m.Event]:
-        """The events of a kind, in order."""
         return [event for event in self.events if isinstance(event, kind)]
 
 
@@ -80,6 +78,8 @@ def runner_of(
     drain_ns: int = 10**9,
     *,
     keeps: bool = False,
+    rest: Rest | None = None,
+    watch: StrategyWatchdog | None = None,
     companions: tuple[Sidecar, ...] = (),
 ) -> Runner:
     """A runner of that trader; its channel leads nowhere. keeps: latch, crashes and heartbeat."""
@@ -88,16 +88,16 @@ def runner_of(
     return Runner(
         trader,
         clock,
-        Rest(base_url, Secret("lm_test"), 4),
+        rest or Rest(base_url, Secret("lm_test"), 4),
         lambda failed: Journal(folder, clock.now_ns(), failed),
         lambda emit: Feed("ws://127.0.0.1:1", emit, times),
         state=folder if keeps else None,
         drain_ns=drain_ns,
+        watch=watch,
         companions=companions,
     )
 
 
 async def run(runner: Runner, run_ns: int | None = 50_000_000, children=()) -> RunResult:
-    """Run it, within the patience of a test."""
     async with asyncio.timeout(10):
         return await runner.run("ab" * 10, children, run_ns)

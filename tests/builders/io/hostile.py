@@ -16,7 +16,6 @@ class Hostile:
 
     @property
     def base_url(self) -> str:
-        """As a configuration would have it."""
         return f"http://127.0.0.1:{self.port}/v1"
 
 
@@ -50,8 +49,6 @@ async def hostile(talk: Talk) -> AsyncIterator[Hostile]:
 
 
 def says(status: int, body: bytes, *headers: str) -> Talk:
-    """A whole, well-formed answer."""
-
     async def talk(writer: asyncio.StreamWriter) -> None:
         head = [f"HTTP/1.1 {status} Whatever", f"Content-Length: {len(body)}", *headers]
         writer.write("\r\n".join([*head, "Connection: close", "", ""]).encode() + body)
@@ -60,8 +57,6 @@ def says(status: int, body: bytes, *headers: str) -> Talk:
 
 
 def blurts(data: bytes) -> Talk:
-    """Exactly these bytes, then the connection ends."""
-
     async def talk(writer: asyncio.StreamWriter) -> None:
         writer.write(data)
 
@@ -69,12 +64,10 @@ def blurts(data: bytes) -> Talk:
 
 
 async def silence(_writer: asyncio.StreamWriter) -> None:
-    """No answer within the patience of any test."""
     await asyncio.sleep(0.6)
 
 
 async def drip(writer: asyncio.StreamWriter) -> None:
-    """The head of an answer, without end."""
     writer.write(b"HTTP/1.1 200 OK\r\n")
     while not writer.is_closing():
         writer.write(b"X-More: 1\r\n")

@@ -26,14 +26,11 @@ Look = Callable[[], Snapshot | None]
 
 
 def seen(shown: Report | None = None, phase: Phase = Phase.QUOTING, age_ns: int = 0) -> Snapshot:
-    """A picture that is `age_ns` old."""
     now_ns = 100 * SECOND
     return Snapshot(now_ns, now_ns - age_ns, shown or report(phase, now_ns))
 
 
-class Told:
-    """What a trader was told."""
-
+class EventLog:
     def __init__(self) -> None:
         self.events: list[m.Event] = []
 
@@ -41,16 +38,15 @@ class Told:
         self.events.append(event)
 
 
-def shown_by(look: Look, told: Told | None = None, state: Path | None = None) -> StatusSource:
-    """One series with no metrics of its own."""
-    return StatusSource(look, Metrics(lambda: None), list, told or Told(), state)
+def shown_by(look: Look, told: EventLog | None = None, state: Path | None = None) -> StatusSource:
+    return StatusSource(look, Metrics(lambda: None), list, told or EventLog(), state)
 
 
 def app_of(
     look: Look,
     allowed: tuple[str, ...] = (),
     *,
-    told: Told | None = None,
+    told: EventLog | None = None,
     state: Path | None = None,
     control: bool = False,
     tail: LogTail | None = None,

@@ -12,7 +12,6 @@ ORDER_ID = OrderId("12345678901234567890")
 
 
 def create(name: str = "a-1", again: bool = False) -> m.Create:
-    """A create of ten shares at 40."""
     order = QtyOrder(
         RUNG,
         Outcome.YES,
@@ -26,7 +25,6 @@ def create(name: str = "a-1", again: bool = False) -> m.Create:
 
 
 def sent(request: m.Request, number: int = 1) -> m.Send:
-    """The effect that sends a request."""
     return m.Send(m.RequestId(number), request, "for a test")
 
 

@@ -132,7 +132,6 @@ def _backtested(folder: Path) -> dict[str, int]:
 
 
 def main() -> int:
-    """Run it and judge."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=41)

@@ -51,7 +51,6 @@ class Days:
 
     @property
     def now_ns(self) -> int:
-        """Now."""
         return NIGHT_NS + self.now_s * NS_PER_SECOND
 
     def _rung(self, number: int, resolved_ns: int | None = None) -> RungRow:
@@ -115,7 +114,6 @@ class Days:
         self.cash_cents -= sign * price * qty + fee_cents
 
     def resolve(self, number: int, winner: str) -> None:
-        """A rung pays out."""
         key = f"m{number}"
         self._before = (-LAG_S, 0)
         won = self.held[key][0] if winner == "yes" else self.held[key][1]

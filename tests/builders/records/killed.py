@@ -17,7 +17,6 @@ MORE = (*STEPS, ("ALTER TABLE fills ADD COLUMN note TEXT", "CREATE TABLE extra (
 
 
 def opened(kind: str, place: str) -> Database:
-    """The database that the arguments name."""
     if kind == "sqlite":
         return Sqlite(Path(place))
     return Postgres(
@@ -26,7 +25,6 @@ def opened(kind: str, place: str) -> Database:
 
 
 def main() -> None:
-    """Migrate, and die before the statement asked for."""
     database, stop = opened(sys.argv[1], sys.argv[2]), int(sys.argv[3])
     define, done = database.define, 0
 

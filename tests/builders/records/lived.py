@@ -16,12 +16,10 @@ SERIES = Ticker("ACME-VAL")
 
 
 def market_id(number: int) -> MarketId:
-    """The id of a rung."""
     return MarketId(f"00000000-0000-0000-0000-{number:012d}")
 
 
 def market(number: int, state: str = "active") -> model.Market:
-    """A rung, 10 * number billions."""
     return model.Market(
         ticker=Ticker(f"{EVENT}-{number}0B"), market_id=market_id(number), event_ticker=EVENT,
         project_market_id="p", name="rung", outcome_label="above",
@@ -32,7 +30,6 @@ def market(number: int, state: str = "active") -> model.Market:
 
 
 def event(*markets: model.Market) -> model.Event:
-    """The event of those rungs."""
     return model.Event(
         event_ticker=EVENT, series_ticker=SERIES, project_market_id="p", project_id="c",
         title="Acme", category="valuation", status=model.EventStatus.OPEN,
@@ -51,7 +48,6 @@ def fill(
     qty: int = 3,
     fee_cents: int | None = 1,
 ) -> model.Fill:
-    """A fill of ours."""
     own = Price(price)
     return model.Fill(
         fill_id=f"f{number}", trade_id=f"t{number}", order_id=OrderId(f"7{number % 3}"),
@@ -74,27 +70,22 @@ class Journalled:
         self.segment()
 
     def segment(self, opened_ns: int = NIGHT_NS) -> None:
-        """A new segment begins."""
         self._number += 1
         self.path = self.folder / f"journal-{self._number:08d}.log"
         self.path.write_bytes(OPENING + framed(Head(opened_ns + self._number, ())))
 
     def add(self, at_ns: int, message: m.Event | m.Effect) -> None:
-        """One entry."""
         with self.path.open("ab") as file:
             file.write(framed(Entry(at_ns, message)))
 
     def started(self, at_ns: int, nonce: str = "ab" * 10, *, new_account: bool = False) -> None:
-        """A run begins."""
         self.add(at_ns, m.Started(nonce, (), new_account))
 
     def told(self, at_ns: int, body: m.Body) -> None:
-        """A read is answered."""
         self._requests += 1
         self.add(at_ns, m.Response(m.RequestId(self._requests), m.Ok(body)))
 
     def series(self, at_ns: int, *markets: model.Market) -> None:
-        """The series is read."""
         self.told(at_ns, m.SeriesBody((event(*markets),), ""))
 
     def fills(self, at_ns: int, *fills: model.Fill) -> None:
@@ -110,18 +101,15 @@ class Journalled:
         self.told(at_ns + NS_PER_SECOND // 10, m.BalanceBody(shown))
 
     def valued(self, at_ns: int, fill_id: str, value: int) -> None:
-        """What was believed at a fill."""
         told = {"fill_id": fill_id, "heard_ns": at_ns, "value": value, "level": 0,
                 "strategy": "ladder_joint", "reason": "quote bid"}  # fmt: skip
         self.add(at_ns, m.Noted("debug", "fill_valued", told))
 
     def marked(self, at_ns: int, fill_id: str, horizon_s: int, value: int) -> None:
-        """What became of it."""
         told = {"fill_id": fill_id, "against": "fair", "horizon_s": horizon_s, "value": value}
         self.add(at_ns, m.Noted("debug", "fill_marked", told))
 
     def noise(self, at_ns: int, count: int) -> None:
-        """What says nothing of the account."""
         for number in range(count):
             self.add(at_ns + number, m.Tick())
             self.add(at_ns + number, m.WakeAt(at_ns))

@@ -62,7 +62,6 @@ class Receiver:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["Receiver"]:
-        """Listen on loopback meanwhile."""
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook/s3cret"
         try:

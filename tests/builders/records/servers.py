@@ -29,7 +29,6 @@ def _somebody() -> tuple[str | None, int, int]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
@@ -65,7 +64,6 @@ class Server:
         )
 
     def start(self, *options: str) -> None:
-        """Start it and wait until it takes connections."""
         self._process = subprocess.Popen(
             [need("postgres"), "-D", str(self._data), "-p", str(self.port),
              "-k", str(self.folder), "-c", "fsync=off", "-c", "listen_addresses=127.0.0.1",
@@ -96,7 +94,6 @@ class Server:
         self._signal_all(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
         self._signal_all(signal.SIGCONT)
 
     def _signal_all(self, number: signal.Signals) -> None:
@@ -113,7 +110,6 @@ class Server:
                 os.kill(pid, number)
 
     def address(self, database: str) -> Address:
-        """Where a database of it is."""
         return Address("127.0.0.1", self.port, "keeper", database, tls=False)
 
     def new_database(self) -> Address:

@@ -68,12 +68,10 @@ def _all() -> Any:
 
 
 def invoke(*arguments: object) -> Result:
-    """A command of the bot's."""
     return CliRunner().invoke(app, [str(each) for each in arguments])
 
 
 def opened(page: Page, path: Path) -> Page:
-    """A file in a tab, its films drawn."""
     page.open(path.as_uri())
     page.wait("document.readyState === 'complete'")
     return page

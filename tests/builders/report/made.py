@@ -40,7 +40,6 @@ def fill(number: int, markouts: Iterable[tuple[int, int]] = (), price: int = 50)
 
 
 def level(second: int, place: int) -> MarketSample:
-    """A rung so many seconds after the start."""
     low = 5 * place
     return MarketSample(
         place, 97.123 - low, 1.234, 90 - low, 99 - low, 91 - low, 110, 98 - low, 120,
@@ -67,7 +66,6 @@ def session(
     prints: dict[int, int] | None = None,
     run: str = "ab" * 10,
 ) -> Session:
-    """A run with these samples."""
     return Session(
         name=name,
         series="ACME-VAL",

@@ -16,7 +16,6 @@ SIZE = (1200, 1420)
 
 
 def main() -> None:
-    """Report, look, and write the picture."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("state", type=Path)
     options.add_argument("--to", type=Path, default=PICTURE)

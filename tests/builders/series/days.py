@@ -97,7 +97,6 @@ class Desk:
         self.finished: m.DrainComplete | None = None
 
     def noted(self, name: str) -> list[m.Noted]:
-        """What it told under a name."""
         return [note for note in self.notes if note.name == name]
 
 
@@ -188,7 +187,6 @@ class Days:
         return market
 
     def resolve(self, market: MarketId, winner: Outcome) -> None:
-        """A rung pays."""
         before = self.cash_cents
         self.apply(v.ResolveMarket(market, winner))
         self.paid_cents += self.cash_cents - before
@@ -202,7 +200,6 @@ class Days:
         return balance[0] + balance[1]
 
     def resting(self, market: MarketId) -> list[model.Order]:
-        """Orders of the maker in a market's book."""
         rows, _ = self.views.account.orders(MAKER, Scope(), model.RESTING, None, 1_000)
         return [order for order in rows if order.market_id == market]
 
@@ -297,7 +294,6 @@ class Days:
                 desk.finished = effect
 
     def book(self, market: MarketId) -> m.BookUpdate:
-        """The channel's whole book of a market."""
         bids, asks = self.tapes[market].levels()
         return m.BookUpdate(market, self.tapes[market].at_ns, bids, asks)
 
@@ -345,7 +341,6 @@ class Days:
     # --- the front door ---------------------------------------------------------------------------
 
     def answer(self, request: m.Request) -> m.Answer:
-        """What the venue says to the maker."""
         account = self.views.account
         match request:
             case m.Create():

@@ -1,4 +1,4 @@
-"""Many seeds of the shell in virtual time: `python -m tests.shell --seeds 500 [--first 0]`.
+"""Many seeds of the shell in virtual time: `python -m tests.builders.shell --seeds 500 --first 0`.
 
 Prints what was drawn how often, and on a failure the seed, what befell it, and what broke.
 """
@@ -8,8 +8,7 @@ import time
 from collections import Counter
 
 from tests.builders.shell.life import assert_exact
-from tests.builders.shell.weather import Weather
-from tests.slow.shell.test_shell_seeds import lived
+from tests.builders.shell.weather import Weather, weathered
 
 
 def main() -> int:
@@ -22,11 +21,11 @@ def main() -> int:
     for seed in range(options.first, options.first + options.seeds):
         weather = Weather(seed)
         try:
-            life = lived(seed, weather)
+            life = weathered(seed, weather)
             assert_exact(life)
         except AssertionError as fault:
             broken += 1
-            again = f"python -m tests.shell --first {seed} --seeds 1"
+            again = f"python -m tests.builders.shell --first {seed} --seeds 1"
             print(f"seed {seed}: {weather.drawn}: {str(fault)[:500]}\n  again: {again}")
             continue
         seen += weather.seen

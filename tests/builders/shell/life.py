@@ -105,15 +105,12 @@ class Life:
 
     @property
     def truth(self) -> Truth:
-        """The maker's account by the engine's word."""
         return self.site.truth
 
     def pause(self) -> None:
-        """The operator's signal to stand still."""
         self.loop.deliver(signal.SIGUSR1)
 
     def terminate(self) -> None:
-        """SIGTERM."""
         self.loop.deliver(signal.SIGTERM)
 
     def shift(self, cents: int) -> None:
@@ -141,7 +138,6 @@ class Disk:
         self.synced: dict[int, int] = {}
 
     def sync(self, handle: int) -> None:
-        """The file's bytes so far are on disk."""
         self.synced[os.fstat(handle).st_ino] = os.fstat(handle).st_size
 
     def holds(self, path: Path) -> bytes:
@@ -191,7 +187,6 @@ class Watch:
         self._disk = disk
 
     def leaving(self, data: bytes) -> None:
-        """Bytes leave for the venue."""
         for name in _CLIENT_ORDER_ID.findall(data):
             self.creates += 1
             if not any(name in self._disk.holds(path) for path in segments(self._folder)):

@@ -55,7 +55,6 @@ class VirtualLoop(base_events.BaseEventLoop):
     # --- time -------------------------------------------------------------------------------------
 
     def time(self) -> float:
-        """Virtual seconds."""
         return self._now_s
 
     def idle(self, timeout: float | None) -> None:
@@ -108,11 +107,9 @@ class VirtualLoop(base_events.BaseEventLoop):
         self.signals[sig] = lambda: callback(*args)
 
     def remove_signal_handler(self, sig: int) -> bool:
-        """Forget the handler."""
         return self.signals.pop(sig, None) is not None
 
     def deliver(self, sig: int) -> None:
-        """A signal comes."""
         self.signals[sig]()
 
     async def create_connection(

@@ -41,7 +41,6 @@ class Wire:
         self.down: End
 
     def tear(self) -> None:
-        """Reset the connection, for both ends."""
         if not self.torn:
             self.torn = True
             for end in (self.up, self.down):
@@ -102,15 +101,12 @@ class End(asyncio.Transport):
         self.peer.arrive(self._under_way.pop(0))
 
     def writelines(self, list_of_data: Any) -> None:
-        """Send several pieces."""
         self.write(b"".join(list_of_data))
 
     def can_write_eof(self) -> bool:
-        """A direction may be ended by itself."""
         return True
 
     def write_eof(self) -> None:
-        """No more from here."""
         if not self._ended:
             self._ended = True
             self._send(None)
@@ -127,7 +123,6 @@ class End(asyncio.Transport):
         self.close()
 
     def is_closing(self) -> bool:
-        """Whether the end has begun."""
         return self._closing
 
     # --- arriving ---------------------------------------------------------------------------------
@@ -151,7 +146,6 @@ class End(asyncio.Transport):
                 self.close()
 
     def pause_reading(self) -> None:
-        """Hand nothing on for now."""
         self._paused = True
 
     def resume_reading(self) -> None:
@@ -161,11 +155,9 @@ class End(asyncio.Transport):
             self._loop.call_soon(self._hand_on)
 
     def is_reading(self) -> bool:
-        """Whether what comes is handed on."""
         return not self._paused and not self._closing
 
     def lost(self, fault: Exception | None) -> None:
-        """The connection is over for this end."""
         if self._gone:
             return
         self._gone = self._closing = True
@@ -182,11 +174,9 @@ class End(asyncio.Transport):
     # --- the rest of a transport ------------------------------------------------------------------
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        """Who is told."""
         return self._protocol
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Tell another one from now on."""
         assert isinstance(protocol, asyncio.Protocol)
         self._protocol = protocol
 
@@ -194,7 +184,6 @@ class End(asyncio.Transport):
         """Nothing is ever buffered here."""
 
     def get_write_buffer_size(self) -> int:
-        """Nothing is ever buffered here."""
         return 0
 
 

@@ -64,7 +64,6 @@ class Bend:
 
 
 def rung_id(number: int) -> MarketId:
-    """The id of a rung."""
     return MarketId(f"bbbbbbbb-0000-4000-8000-{number:012d}")
 
 
@@ -165,7 +164,6 @@ class Site:
         network.listen(HOST, PORT, lambda: HttpProtocol(config, self._state, {}, loop))
 
     async def run(self) -> None:
-        """Sequence, project and publish until cancelled."""
         await self.venue.run()
 
     def age_s(self) -> float:
@@ -177,7 +175,6 @@ class Site:
         self.operate(v.CancelOrder(MAKER, OrderId(order_id)))
 
     def operate(self, command: Any) -> None:
-        """Carry an operator's command out at once."""
         self.venue._carry_out(command, self.venue.now_ns())
         self.venue._published.set()
 

@@ -27,7 +27,6 @@ class Truth:
     def applied(
         self, command: v.Command, answer: v.Answer, events: list[v.Event], _now_ns: int
     ) -> None:
-        """A command was carried out."""
         mine = isinstance(command, v.PlaceOrder | v.AmendOrder | v.CancelOrder) and (
             command.user_id == MAKER
         )
@@ -57,11 +56,9 @@ class Truth:
 
     @property
     def fills(self) -> int:
-        """How many fills of the maker there were."""
         return len(self.booked)
 
     def resting(self) -> list[v.OrderState]:
-        """Orders that stand in the book."""
         return [order for order in self.orders.values() if order.status in RESTING]
 
     def resting_at(self, market: MarketId, is_bid: bool) -> dict[int, int]:

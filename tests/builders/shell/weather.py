@@ -4,7 +4,9 @@ import asyncio
 import random
 from collections import Counter
 
-from tests.builders.shell.life import Life
+import httpx
+
+from tests.builders.shell.life import Life, Plan, live
 from tests.builders.shell.net import Wire
 from venue.engine.messages import HaltMarket, ResumeMarket, SetVenueState
 from venue.rest import faults
@@ -32,7 +34,6 @@ class Weather:
 
     @property
     def drawn(self) -> list[str]:
-        """The names of everything that was drawn."""
         return [*self._wires, *map(str, self._commands), *self._episodes]
 
     async def act(self, life: Life) -> None:
@@ -104,3 +105,16 @@ class Weather:
     def _later(self, life: Life, for_s: float, first: object, then: object) -> None:
         life.site.operate(first)
         life.loop.call_later(for_s, life.site.operate, then)
+
+
+TIMEOUTS = httpx.Timeout(connect=0.3, read=0.6, write=0.3, pool=0.3)
+
+
+def weathered(seed: int, weather: Weather) -> Life:
+    """A run of one to three rungs through the weather of a seed."""
+    rungs, calm_s = 1 + seed % 3, weather.calm_s
+    return live(
+        Plan(
+            seed=seed, rungs=rungs, faulty_s=2.0, calm_s=calm_s, act=weather.act, timeouts=TIMEOUTS
+        )
+    )

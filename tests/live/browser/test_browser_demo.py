@@ -26,7 +26,7 @@ def run(tmp_path_factory):
         yield demo, browser
 
 
-def test_the_demo_is_seen_paused_and_resumed_and_the_journal_has_it(run, capsys):
+def test_the_demo_is_paused_and_resumed_from_the_page_and_journals_it(run, capsys):
     demo, browser = run
     page = browser.page()
     page.look(1280, 900)

@@ -34,29 +34,29 @@ def browser(tmp_path_factory):
 
 
 @pytest.fixture
-def shown():
+def page_site():
     with site() as made:
         yield made
 
 
 @pytest.fixture
-def page(browser, shown):
+def page(browser, page_site):
     """A tab on the page, its first picture drawn; in the end it must not have complained."""
     tab = browser.page()
     tab.look(1280, 900)
-    yield opened(tab, shown)
-    spotless(tab, shown)
+    yield open_page(tab, page_site)
+    assert_no_complaint(tab, page_site)
 
 
-def opened(tab: Page, shown: Site, query: str = "") -> Page:
-    tab.open(shown.url + query)
+def open_page(tab: Page, page_site: Site, query: str = "") -> Page:
+    tab.open(page_site.url + query)
     tab.wait(WHOLE)
     return tab
 
 
-def spotless(tab: Page, shown: Site) -> None:
+def assert_no_complaint(tab: Page, page_site: Site) -> None:
     assert tab.complaints == []
-    assert [url for url in tab.requests if not url.startswith((shown.url, "about:"))] == []
+    assert [url for url in tab.requests if not url.startswith((page_site.url, "about:"))] == []
 
 
 def focus_on(page: Page, text: str, most: int = 30) -> None:
@@ -71,12 +71,12 @@ def focus_on(page: Page, text: str, most: int = 30) -> None:
 # --- the picture ----------------------------------------------------------------------------------
 
 
-def test_the_first_picture_is_there_soon_after_navigation(page):
+def test_the_first_snapshot_is_drawn_soon_after_navigation(page):
     drawn_ms = page.value("performance.getEntriesByName('picture-drawn')[0].startTime")
     assert drawn_ms < FIRST_PICTURE_MS
 
 
-def test_the_ladder_shows_curve_band_quotes_touch_and_holdings(page):
+def test_the_ladder_shows_fair_curve_band_quotes_touch_and_holdings(page):
     def count(selector: str) -> int:
         return page.value(f"document.querySelectorAll('.ladder svg {selector}').length")
 
@@ -86,22 +86,22 @@ def test_the_ladder_shows_curve_band_quotes_touch_and_holdings(page):
     assert count("line.touch") == 20
 
 
-def test_what_is_drawn_of_a_rung_is_said_in_words(page):
+def test_each_rung_of_the_ladder_has_a_text_alternative(page):
     assert page.text(RUNG) == (
         "175 USD billions, fair 91.5 plus or minus 0.8, own bid 88, own ask 95, others 87 to 96, "
         "held −4, 2 orders"
     )
 
 
-def test_the_worst_outcome_is_marked_and_every_outcome_is_there(page):
+def test_every_outcome_is_listed_and_the_worst_marked(page):
     rows = "[...document.querySelectorAll('tr.worst')].map((row) => row.textContent)"
     assert page.value(rows) == ["200 to 212.5 · worst20.0 %−$12.50"]
     assert page.value("document.querySelectorAll('td > .bar').length") == 6
 
 
-def test_the_page_tells_profit_fills_budget_limits_and_the_log(page, shown):
+def test_the_page_shows_profit_fills_budget_limits_and_log(page, page_site):
     line = '{"event": "gap", "level": "warning", "text": "for a test"}'
-    shown.tail.handle(logging.LogRecord("bot", logging.WARNING, "", 0, line, (), None))
+    page_site.tail.handle(logging.LogRecord("bot", logging.WARNING, "", 0, line, (), None))
     page.wait("document.querySelector('#alerts .warning')")
     assert page.text("#profit-line").startswith("realised $0.30 · settled $0.00 · open $0.41")
     assert "26Q4" not in page.text("#fills tbody tr")
@@ -113,8 +113,8 @@ def test_the_page_tells_profit_fills_budget_limits_and_the_log(page, shown):
     assert page.text("#log .line").endswith("gaptext=for a test")
 
 
-def test_the_sources_of_profit_are_the_whole_cents_of_every_other_account(page, shown):
-    account = shown.report.profit
+def test_the_page_rounds_profit_as_every_other_report_does(page, page_site):
+    account = page_site.report.profit
     total = msgspec.structs.replace(
         account.total,
         profit_millicents=322_500,
@@ -126,12 +126,12 @@ def test_the_sources_of_profit_are_the_whole_cents_of_every_other_account(page, 
     account = msgspec.structs.replace(
         account, total=total, realised_millicents=252_400, open_millicents=157_100
     )
-    shown.report = msgspec.structs.replace(shown.report, profit=account)
+    page_site.report = msgspec.structs.replace(page_site.report, profit=account)
     page.wait("document.querySelector('#profit-table tbody').textContent.includes('4.93')")
     cells = "[...document.querySelectorAll('#profit-table tbody tr')].map((row) => row.cells[1]"
-    told = page.value(f"{cells}.textContent)")
+    cells_shown = page.value(f"{cells}.textContent)")
     cents = row_cents(total)
-    assert told == ["$4.93", "−$0.65", "−$0.19", "−$0.87", "$3.22"]
+    assert cells_shown == ["$4.93", "−$0.65", "−$0.19", "−$0.87", "$3.22"]
     assert cents["profit_cents"] == 322
     assert cents["drift_cents"] == -19
     assert page.text("#profit-line").startswith("realised $2.52 · settled $0.00 · open $1.57")
@@ -141,7 +141,7 @@ def test_the_sources_of_profit_are_the_whole_cents_of_every_other_account(page, 
 # --- choosing a rung ------------------------------------------------------------------------------
 
 
-def test_a_rung_is_chosen_by_mouse_and_its_orders_say_why_they_stand_there(page):
+def test_a_rung_chosen_by_mouse_shows_its_orders_with_their_reasons(page):
     assert page.value(ORDERS) == 10
     page.click(f"{RUNG}:nth-child(3)")
     page.wait(f"{ORDERS} === 2")
@@ -152,12 +152,12 @@ def test_a_rung_is_chosen_by_mouse_and_its_orders_say_why_they_stand_there(page)
     page.wait(f"{ORDERS} === 10")
 
 
-def test_a_rung_is_chosen_by_keyboard_and_keeps_the_focus_while_pictures_come(page, shown):
+def test_a_rung_chosen_by_keyboard_keeps_the_focus_over_updates(page, page_site):
     focus_on(page, "175 USD billions")
     page.press("ArrowRight", "ArrowRight", "End", "ArrowLeft", "Enter")
     page.wait(f"{ORDERS} === 2")
     assert page.text(".picked-line").startswith("225 USD billions")
-    shown.report = msgspec.structs.replace(shown.report, pnl_cents=4_321)
+    page_site.report = msgspec.structs.replace(page_site.report, pnl_cents=4_321)
     page.wait("document.getElementById('figures').textContent.includes('$43.21')")
     assert page.focused().startswith("225 USD billions")
     page.press(" ")
@@ -167,7 +167,7 @@ def test_a_rung_is_chosen_by_keyboard_and_keeps_the_focus_while_pictures_come(pa
 # --- the controls ---------------------------------------------------------------------------------
 
 
-def test_a_control_asks_once_by_mouse_and_tells_the_trader(page, shown):
+def test_a_control_used_by_mouse_asks_for_confirmation_and_token(page, page_site):
     page.click("[data-action=pause]")
     page.wait("document.getElementById('ask').open")
     assert page.text("#ask-head") == "Pause X?"
@@ -178,17 +178,17 @@ def test_a_control_asks_once_by_mouse_and_tells_the_trader(page, shown):
     # The refusal is no fault of the page, but the browser logs every 401.
     assert [each for each in page.complaints if "401" not in each] == []
     page.complaints.clear()
-    assert shown.told.events == []
+    assert page_site.told.events == []
     page.value("document.getElementById('token').value = ''")
     page.write(TOKEN)
     page.click("#ask-yes")
     page.wait("!document.getElementById('ask').open")
-    assert shown.told.events == [m.PauseRequested("asked on the status page")]
-    shown.report = picture(Phase.PAUSED)
+    assert page_site.told.events == [m.PauseRequested("asked on the status page")]
+    page_site.report = picture(Phase.PAUSED)
     page.wait(f"{PHASE} === 'paused'")
 
 
-def test_a_control_asks_once_by_keyboard_and_gives_the_focus_back(page, shown):
+def test_a_control_used_by_keyboard_returns_the_focus(page, page_site):
     focus_on(page, "Flatten")
     page.press("Enter")
     page.wait("document.getElementById('ask').open")
@@ -199,11 +199,11 @@ def test_a_control_asks_once_by_keyboard_and_gives_the_focus_back(page, shown):
     page.write("the market is mad")
     page.press("Tab", "Tab", "Enter")
     page.wait("!document.getElementById('ask').open")
-    assert shown.told.events == [m.FlattenRequested("the market is mad")]
+    assert page_site.told.events == [m.FlattenRequested("the market is mad")]
     assert page.focused() == "Flatten"
 
 
-def test_escape_and_going_back_ask_for_nothing(page, shown):
+def test_escape_and_cancel_send_no_command(page, page_site):
     focus_on(page, "Cancel all")
     page.press("Enter")
     page.wait("document.getElementById('ask').open")
@@ -213,16 +213,16 @@ def test_escape_and_going_back_ask_for_nothing(page, shown):
     page.click("[data-action=reset]")
     page.click("#ask-no")
     page.wait("!document.getElementById('ask').open")
-    assert shown.told.events == []
+    assert page_site.told.events == []
 
 
 # --- what comes from elsewhere --------------------------------------------------------------------
 
 
-def test_what_the_venue_names_is_text_and_never_markup(page, shown):
-    shown.report = picture(reason=HOSTILE, title=HOSTILE, findings=(f"x: {HOSTILE}",))
+def test_names_from_the_venue_are_text_and_never_markup(page, page_site):
+    page_site.report = picture(reason=HOSTILE, title=HOSTILE, findings=(f"x: {HOSTILE}",))
     page.wait("!document.getElementById('findings').hidden")
-    opened(page, shown)
+    open_page(page, page_site)
     page.wait("document.querySelector('table.stack td')")
     made = "document.images.length + document.querySelectorAll('b:not(.line b)').length"
     assert page.value(made) == 0
@@ -230,22 +230,22 @@ def test_what_the_venue_names_is_text_and_never_markup(page, shown):
     assert HOSTILE in page.text("#finding-list")
 
 
-def test_a_bot_that_decides_no_more_does_not_look_alive(page, shown):
-    shown.age_ns = 9 * SECOND
+def test_a_bot_that_no_longer_decides_is_shown_as_stale(page, page_site):
+    page_site.age_ns = 9 * SECOND
     page.wait("document.body.classList.contains('stale')")
     assert "not live" in page.text("#age")
     assert "no decision for 9000 ms" in page.text("#health")
 
 
-def test_another_series_is_chosen_in_the_header(browser):
-    with site("Y") as shown:
-        tab = opened(browser.page(), shown)
+def test_another_series_can_be_chosen_in_the_header(browser):
+    with site("Y") as page_site:
+        tab = open_page(browser.page(), page_site)
         assert tab.text("#series") == "X"
         tab.value("document.getElementById('chooser').focus()")
         tab.value("document.getElementById('chooser').value = 'Y'")
         tab.value("document.getElementById('chooser').dispatchEvent(new Event('change'))")
         tab.wait("document.getElementById('series').textContent === 'Y'")
-        spotless(tab, shown)
+        assert_no_complaint(tab, page_site)
 
 
 # --- for everybody --------------------------------------------------------------------------------
@@ -276,17 +276,15 @@ CONTRAST = """(() => {
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_it_fits_a_phone_and_a_desk_and_can_be_read_by_day_and_by_night(
-    browser, shown, width, dark
-):
+def test_the_page_fits_phone_and_desktop_with_enough_contrast(browser, page_site, width, dark):
     tab = browser.page()
     tab.look(width, 740, dark=dark)
-    opened(tab, shown)
+    open_page(tab, page_site)
     assert tab.value("document.documentElement.scrollWidth") == width
     assert tab.value(CONTRAST) == []
     ground = tab.value("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, ground[4:-1].split(","))) < 150) == dark
-    spotless(tab, shown)
+    assert_no_complaint(tab, page_site)
 
 
 OVERLAPS = """((inner) => {
@@ -299,25 +297,25 @@ OVERLAPS = """((inner) => {
 
 
 @pytest.mark.parametrize("width", [360, 390, 1280])
-def test_no_strike_lies_on_another_and_no_bar_on_its_figure(browser, shown, width):
-    (event,) = shown.report.events
+def test_no_strike_overlaps_another_and_no_bar_its_figure(browser, page_site, width):
+    (event,) = page_site.report.events
     rungs = tuple(
         replace(each, strike_text=f"{200 + 6.25 * number} USD billions")
         for number, each in enumerate(event.rungs * 2)
     )
     cents = (9_034, 400, -1_250, -300, 150, 7_700, 20, 99_999, -99_999, 0, 5)
     event = replace(event, rungs=rungs, outcome_cents=cents)
-    shown.report = replace(shown.report, events=(event,))
+    page_site.report = replace(page_site.report, events=(event,))
     tab = browser.page()
     tab.look(width, 740)
-    opened(tab, shown)
+    open_page(tab, page_site)
     tab.wait("document.querySelectorAll('svg text.strike').length > 1")
     assert tab.value(f"{OVERLAPS}('svg text.strike')") == 0
     assert tab.value(f"{OVERLAPS}('td > .over, td > .bar')") == 0
-    spotless(tab, shown)
+    assert_no_complaint(tab, page_site)
 
 
-def test_a_screen_reader_finds_landmarks_headings_captions_and_named_controls(page):
+def test_a_screen_reader_finds_landmarks_captions_and_named_controls(page):
     nodes = page.call("Accessibility.getFullAXTree")["nodes"]
     named = [
         (each["role"]["value"], each.get("name", {}).get("value", ""))
@@ -336,10 +334,12 @@ def test_a_screen_reader_finds_landmarks_headings_captions_and_named_controls(pa
     assert all(page.value(captions))
 
 
-def test_a_change_is_announced_once_and_figures_are_not(page, shown):
+def test_a_change_of_phase_is_announced_and_figures_are_not(page, page_site):
     assert page.text("#told") == ""
-    shown.report = msgspec.structs.replace(shown.report, pnl_cents=5, series_ticker=Ticker("X"))
+    page_site.report = msgspec.structs.replace(
+        page_site.report, pnl_cents=5, series_ticker=Ticker("X")
+    )
     page.wait("document.getElementById('figures').textContent.includes('$0.05')")
     assert page.text("#told") == ""
-    shown.report = picture(Phase.PAUSED)
+    page_site.report = picture(Phase.PAUSED)
     page.wait("document.getElementById('told').textContent.startsWith('paused')")

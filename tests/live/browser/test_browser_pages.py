@@ -20,9 +20,7 @@ def browser(tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_only_what_is_wider_than_the_screen_is_pushed_aside_and_not_the_page(
-    browser, tmp_path, width
-):
+def test_only_a_wide_table_scrolls_sideways_and_not_the_page(browser, tmp_path, width):
     drawn = rows_plot((0.0, 1.0), "across", ["a" * 40]).svg("A picture")
     file = tmp_path / "page.html"
     body = figure("wide", "A picture", drawn, "") + html_tables(WIDE)

@@ -58,7 +58,7 @@ def known() -> dict[str, set[str]]:
 # --- the servers' own checks ----------------------------------------------------------------------
 
 
-def test_promtool_takes_the_scrape_configuration_and_the_rules():
+def test_promtool_accepts_scrape_configuration_and_rules():
     assert "SUCCESS" in run("promtool", "check", "config", rules.PROMETHEUS / "prometheus.yml")
 
 
@@ -68,17 +68,17 @@ def test_the_rules_pass_their_unit_tests():
     assert run("promtool", "test", "rules", *files).count("SUCCESS") == len(files)
 
 
-def test_amtool_takes_the_routes_and_pages_go_to_the_pager():
+def test_amtool_accepts_the_routes_and_pages_go_to_the_pager():
     run("amtool", "check-config", rules.ALERTMANAGER)
     for severity, receiver in (("page", "pager"), ("ticket", "tickets")):
-        told = run(
+        route = run(
             "amtool", "config", "routes", "test", "--config.file", rules.ALERTMANAGER,
             f"severity={severity}", "alertname=X",
         )  # fmt: skip
-        assert told.split() == [receiver]
+        assert route.split() == [receiver]
 
 
-def test_what_one_alert_mutes_is_an_alert():
+def test_inhibition_rules_name_existing_alerts():
     config = yaml.safe_load(rules.ALERTMANAGER.read_text())
     names = {alert.name for alert in rules.alerts()}
     for rule in config["inhibit_rules"]:
@@ -89,7 +89,7 @@ def test_what_one_alert_mutes_is_an_alert():
 # --- alerts and their pages -----------------------------------------------------------------------
 
 
-def test_a_venue_that_answers_nothing_wakes_by_no_alert_beside_the_silence_of_its_channel():
+def test_a_stale_feed_inhibits_the_alerts_that_follow_from_it():
     config = yaml.safe_load(rules.ALERTMANAGER.read_text())
     (muted,) = (
         rule["target_matchers"][0]
@@ -99,7 +99,7 @@ def test_a_venue_that_answers_nothing_wakes_by_no_alert_beside_the_silence_of_it
     assert {"BudgetStarved", "UnknownOrderOld", "NothingQuoted"} <= set(re.findall(r"\w+", muted))
 
 
-def test_every_alert_has_a_page_and_every_page_an_alert():
+def test_every_alert_has_a_runbook_and_every_runbook_an_alert():
     named = {alert.name for alert in rules.alerts()}
     assert named == set(rules.pages())
     for alert in rules.alerts():
@@ -108,7 +108,7 @@ def test_every_alert_has_a_page_and_every_page_an_alert():
 
 
 @pytest.mark.parametrize("name", sorted(rules.pages()))
-def test_a_page_says_what_it_means_what_to_look_at_and_what_to_do(name):
+def test_a_runbook_says_what_it_means_what_to_look_at_and_what_to_do(name):
     text = rules.pages()[name].read_text(encoding="utf-8")
     parts = re.split(r"^## ", text, flags=re.MULTILINE)
     assert parts[0].startswith(f"# {name}\n")
@@ -118,7 +118,7 @@ def test_a_page_says_what_it_means_what_to_look_at_and_what_to_do(name):
 
 
 @pytest.mark.parametrize("name", ["FindingStands", "ReconcileDifference"])
-def test_a_page_of_several_findings_says_of_each_what_it_is(name):
+def test_a_runbook_of_several_findings_names_each(name):
     expr = next(alert.expr for alert in rules.alerts() if alert.name == name)
     how, pattern = FINDING.search(expr).groups()
     meant = {f for f in FINDINGS if bool(re.fullmatch(pattern, f)) == (how == "=~")}
@@ -127,13 +127,13 @@ def test_a_page_of_several_findings_says_of_each_what_it_is(name):
     assert {finding for finding in meant if f"`{finding}`" not in text} == set()
 
 
-def test_the_list_of_pages_names_each_once():
+def test_the_list_of_runbooks_names_each_once():
     text = (rules.RUNBOOKS / "README.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| \[(\w+)\]\((\w+)\.md\) \| (\w+) \|", text, re.MULTILINE)
-    told = {alert.name: alert.labels["severity"] for alert in rules.alerts()}
+    route = {alert.name: alert.labels["severity"] for alert in rules.alerts()}
     assert [name for name, page, _ in listed if name != page] == []
-    assert {name: severity for name, _, severity in listed} == told
-    assert len(listed) == len(told)
+    assert {name: severity for name, _, severity in listed} == route
+    assert len(listed) == len(route)
 
 
 def test_every_alert_has_a_unit_test_that_makes_it_fire():
@@ -148,7 +148,7 @@ def test_every_alert_has_a_unit_test_that_makes_it_fire():
 # --- what they name -------------------------------------------------------------------------------
 
 
-def test_unit_tests_use_series_as_the_bot_and_the_venue_expose_them():
+def test_unit_tests_of_rules_use_series_with_their_real_labels():
     metric_labels = known()
     for file in rules.RULE_TESTS.glob("*.yaml"):
         for test in yaml.safe_load(file.read_text())["tests"]:
@@ -166,21 +166,21 @@ def named_metrics(text: str) -> set[str]:
     return set(METRIC.findall(RECORDED.sub("", text))) - {code.value for code in Code}
 
 
-def test_rules_name_only_metrics_that_there_are():
+def test_rules_name_only_existing_metrics():
     exprs = [
         rule["expr"] for file in ("recording.yaml", "alerts.yaml") for rule in rules.rules(file)
     ]
     assert named_metrics("\n".join(exprs)) <= set(known())
 
 
-def test_alerts_and_dashboards_use_only_figures_that_are_recorded():
+def test_alerts_and_dashboards_use_only_recorded_series():
     recorded = {rule["record"] for rule in rules.rules("recording.yaml")}
     exprs = [alert.expr for alert in rules.alerts()] + [each.expr for each in rules.shown()]
     assert set(RECORDED.findall("\n".join(exprs))) <= recorded
 
 
 @pytest.mark.parametrize("name", sorted(rules.pages()))
-def test_a_page_names_only_metrics_alerts_and_commands_that_there_are(name):
+def test_a_runbook_names_only_existing_metrics_alerts_and_commands(name):
     text = rules.pages()[name].read_text(encoding="utf-8")
     whole = {metric.removesuffix(suffix) for metric in known() for suffix in ("", *SUFFIXES)}
     assert named_metrics(text) <= whole
@@ -211,7 +211,7 @@ def test_every_metric_is_on_a_dashboard_or_in_a_rule():
 # --- the page -------------------------------------------------------------------------------------
 
 
-def test_the_page_of_metrics_is_what_the_tables_say():
+def test_the_page_of_metrics_is_generated_from_the_tables():
     written = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
     assert written == metrics_page.page(), "run: make pages"
 
@@ -221,7 +221,7 @@ def test_the_page_of_metrics_is_what_the_tables_say():
 BOARDS = rules.boards()
 
 
-def test_the_dashboards_are_what_their_table_says():
+def test_the_dashboards_are_generated_from_their_table():
     assert set(BOARDS) == {board.uid for board in four_boards.BOARDS}
     for board in four_boards.BOARDS:
         written = (made.FOLDER / f"{board.uid}.json").read_text(encoding="utf-8")
@@ -229,7 +229,7 @@ def test_the_dashboards_are_what_their_table_says():
 
 
 @pytest.mark.parametrize("name", sorted(BOARDS))
-def test_a_dashboard_has_one_of_each_id_and_no_panel_on_another(name):
+def test_panels_of_a_dashboard_have_unique_ids_and_do_not_overlap(name):
     board = BOARDS[name]
     ids = [panel["id"] for panel in board["panels"]]
     assert len(ids) == len(set(ids))
@@ -242,7 +242,7 @@ def test_a_dashboard_has_one_of_each_id_and_no_panel_on_another(name):
 
 
 @pytest.mark.parametrize("name", sorted(BOARDS))
-def test_every_panel_says_what_it_shows_and_reads_the_source_that_is_provisioned(name):
+def test_every_panel_has_a_description_and_reads_the_provisioned_source(name):
     sources = yaml.safe_load(
         (rules.GRAFANA / "provisioning/datasources/prometheus.yaml").read_text()
     )
@@ -253,7 +253,7 @@ def test_every_panel_says_what_it_shows_and_reads_the_source_that_is_provisioned
         assert {target["datasource"]["uid"] for target in panel["targets"]} == {uid}
 
 
-def test_a_panel_that_draws_what_is_used_does_not_say_that_it_is_left():
+def test_the_panel_of_used_disk_space_is_titled_so():
     panels = [panel for board in BOARDS.values() for panel in rules.panels(board)]
     drawn = {
         panel["title"]
@@ -264,6 +264,6 @@ def test_a_panel_that_draws_what_is_used_does_not_say_that_it_is_left():
     assert drawn == {"Disk of the journal, part used"}
 
 
-def test_dashboards_name_only_metrics_that_there_are():
+def test_dashboards_name_only_existing_metrics():
     named = named_metrics("\n".join(each.expr for each in rules.shown()))
     assert named <= set(known())

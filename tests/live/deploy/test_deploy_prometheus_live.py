@@ -39,7 +39,7 @@ def may_be_empty(where: str) -> bool:
     return where.rpartition(": ")[0] in QUIET
 
 
-def test_every_panel_and_rule_is_answered_with_data_and_alerts_fire_by_what_they_are_about(
+def test_prometheus_has_data_for_every_panel_and_rule_and_alerts_fire(
     tmp_path,
 ):
     need_data = {each.where: each.expr for each in rules.shown() if not may_be_empty(each.where)}
@@ -90,7 +90,7 @@ at_length = pytest.mark.skipif(
 
 
 @at_length
-def test_alerts_fire_in_a_run_in_which_their_conditions_are_made(tmp_path):
+def test_alerts_about_books_keys_and_venue_fire(tmp_path):
     with running(tmp_path, 1) as site:
         until(site.is_scraped, 30, "Prometheus has scraped both")
         until(lambda: bool(site.query("laddermaker_resting_orders > 50")), 30, "quotes")
@@ -118,7 +118,7 @@ def test_alerts_fire_in_a_run_in_which_their_conditions_are_made(tmp_path):
 
 
 @at_length
-def test_alerts_about_quotes_orders_limits_and_breakers_fire_when_the_venue_or_a_limit_causes_them(
+def test_alerts_about_quotes_orders_and_breakers_fire(
     tmp_path,
 ):
     with running(tmp_path, 8, keys=TINY, fault="engine_unavailable") as site:
@@ -139,7 +139,7 @@ def test_alerts_about_quotes_orders_limits_and_breakers_fire_when_the_venue_or_a
 
 
 @at_length
-def test_quotes_that_use_up_the_limit_are_no_alert_and_what_is_held_near_it_is_one(tmp_path):
+def test_only_inventory_near_the_loss_limit_is_an_alert(tmp_path):
     with running(tmp_path, 8, keys=TINY) as site:
         until(site.is_scraped, 30, "Prometheus has scraped both")
         until(lambda: bool(site.query("laddermaker_held_worst_case_cents > 100")), 120, "fills")
@@ -150,7 +150,7 @@ def test_quotes_that_use_up_the_limit_are_no_alert_and_what_is_held_near_it_is_o
 
 
 @at_length
-def test_alerts_about_the_budget_and_the_disk_fire_where_both_are_small(tmp_path):
+def test_alerts_about_request_budget_and_disk_fire(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     try:

@@ -20,9 +20,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("postgres"))
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
-    """One server for all of a worker's tests."""
     with server() as found:
         yield found
 

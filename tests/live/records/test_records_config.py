@@ -1,4 +1,4 @@
-"""Claims about the sections `records` and `notices`, and the command that states a day."""
+"""Claims about the sections `records` and `notices`, and `bot statement`."""
 
 import csv
 import datetime
@@ -9,9 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.cli.sidecars import sidecars_of
 from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.io.notices import Form, Notices, What
@@ -20,6 +18,7 @@ from bot.records.database import Address, Sqlite
 from bot.records.recorder import Recorder
 from bot.records.rows import AccountRow, account_of
 from bot.records.store import Store
+from tests.builders.io.commands import invoke
 from tests.builders.records.days import Days
 
 BASE = """\
@@ -49,7 +48,7 @@ def faults(folder: Path, text: str) -> str:
     return str(caught.value)
 
 
-def test_fills_are_kept_in_the_state_directory_and_nobody_is_told_unless_it_is_asked_for(tmp_path):
+def test_by_default_fills_are_recorded_and_no_notice_is_sent(tmp_path):
     config = finish(read_draft(written(tmp_path)))
     assert (config.records.keep, config.records.file, config.records.address) == (True, None, None)
     (recorder,) = sidecars_of(config, tmp_path)
@@ -58,7 +57,7 @@ def test_fills_are_kept_in_the_state_directory_and_nobody_is_told_unless_it_is_a
 
 
 @pytest.mark.parametrize(("events", "sums_up"), [("[stop]", False), ("[daily_summary]", True)])
-def test_a_day_is_summed_up_only_where_a_receiver_wants_it(tmp_path, events, sums_up):
+def test_a_daily_summary_is_made_only_for_a_receiver_that_wants_it(tmp_path, events, sums_up):
     (tmp_path / "hook").write_text("https://hooks.example/T0/s3cret\n")
     text = f"notices:\n  - url_file: hook\n    events: {events}\n"
     found = sidecars_of(finish(read_draft(written(tmp_path, text))), tmp_path)
@@ -66,7 +65,7 @@ def test_a_day_is_summed_up_only_where_a_receiver_wants_it(tmp_path, events, sum
     assert (recorder._summary is not None) == sums_up
 
 
-def test_a_postgres_is_named_by_its_address_and_its_password_by_a_file(tmp_path, monkeypatch):
+def test_a_postgres_is_configured_by_address_and_password_file(tmp_path, monkeypatch):
     (tmp_path / "pw").write_text("hunter2\n")
     text = "records:\n  postgres_url: postgresql://keeper@localhost/books\n"
     text += "  postgres_password_file: pw\n  keep_days: 30\n"
@@ -78,13 +77,13 @@ def test_a_postgres_is_named_by_its_address_and_its_password_by_a_file(tmp_path,
     assert "hunter2" not in repr(config)
 
 
-def test_beyond_loopback_a_postgres_must_show_a_certificate(tmp_path):
+def test_a_postgres_beyond_loopback_must_use_tls(tmp_path):
     text = "records:\n  postgres_url: postgresql://keeper@db.example:6432/books\n"
     address = finish(read_draft(written(tmp_path, text))).records.address
     assert address == Address("db.example", 6432, "keeper", "books", tls=True)
 
 
-def test_receivers_are_named_by_a_file_or_a_variable(tmp_path, monkeypatch):
+def test_receivers_are_configured_by_a_file_or_a_variable(tmp_path, monkeypatch):
     (tmp_path / "hook").write_text("https://hooks.example/T0/s3cret\n")
     monkeypatch.setenv("PAGER_HOOK", "http://127.0.0.1:9/x?token=s3cret")
     text = "records:\n  keep: false\nnotices:\n  - url_file: hook\n    form: slack\n"
@@ -113,15 +112,15 @@ def test_receivers_are_named_by_a_file_or_a_variable(tmp_path, monkeypatch):
         ),
     ],
 )
-def test_a_check_refuses_an_address_or_a_password_that_a_run_would_not_find(tmp_path, text, said):
-    done = CliRunner().invoke(app, ["check", str(written(tmp_path, text))])
+def test_a_check_refuses_a_missing_receiver_or_password(tmp_path, text, said):
+    done = invoke("check", written(tmp_path, text))
     assert done.exit_code == 3
     assert said in done.stderr
     assert "key_file" not in done.stderr
 
 
 @pytest.mark.parametrize("address", ["ftp://x/y", "http://hooks.example/plain", "nonsense"])
-def test_an_address_that_is_none_to_send_to_is_refused_without_showing_it(tmp_path, address):
+def test_an_invalid_webhook_address_is_refused_without_showing_it(tmp_path, address):
     (tmp_path / "hook").write_text(address)
     config = finish(read_draft(written(tmp_path, "notices:\n  - url_file: hook\n")))
     with pytest.raises(SecretFault, match="not the address of a webhook") as caught:
@@ -149,18 +148,19 @@ def test_an_address_that_is_none_to_send_to_is_refused_without_showing_it(tmp_pa
         ("notices:\n" + "  - url_file: a\n" * 5, "4 receivers at most"),
     ],
 )
-def test_what_is_wrong_is_told_by_its_place_and_no_secret_with_it(tmp_path, text, said):
-    told = faults(tmp_path, text)
-    assert said in told
-    assert "hunter2" not in told
+def test_a_fault_of_records_or_notices_is_reported_by_its_place_without_secrets(
+    tmp_path, text, said
+):
+    printed = faults(tmp_path, text)
+    assert said in printed
+    assert "hunter2" not in printed
 
 
 # --- bot statement --------------------------------------------------------------------------------
 
 
-def stated(folder: Path, *arguments: str):
-    command = ["statement", str(written(folder)), "--state-dir", str(folder), *arguments]
-    return CliRunner().invoke(app, command)
+def statement(folder: Path, *arguments: str):
+    return invoke("statement", written(folder), "--state-dir", folder, *arguments)
 
 
 @pytest.fixture(autouse=True)
@@ -170,7 +170,7 @@ def the_day_after(monkeypatch) -> None:
 
 
 @pytest.fixture
-def lived(tmp_path) -> Days:
+def traded_day(tmp_path) -> Days:
     """A day of trading in the records of a state directory."""
     store = Store(lambda: Sqlite(tmp_path / "records.sqlite3"), "acme")
     days = Days(3, store)
@@ -179,20 +179,20 @@ def lived(tmp_path) -> Days:
     return days
 
 
-def test_a_day_is_stated_as_text_json_csv_and_a_page(tmp_path, lived):
+def test_a_statement_is_made_as_text_json_csv_and_page(tmp_path, traded_day):
     files = ["--csv", str(tmp_path / "d.csv"), "--html", str(tmp_path / "d.html")]
-    done = stated(tmp_path, "--day", "2026-11-20", *files)
+    done = statement(tmp_path, "--day", "2026-11-20", *files)
     assert done.exit_code == 0, done.output
     assert "the statement closes" in done.stdout
-    told = json.loads(stated(tmp_path, "--day", "2026-11-20", "--json").stdout)
-    assert told["closes"]
-    assert len(told["fills"]) == len(lived.fills)
-    total = told["total"]
+    printed = json.loads(statement(tmp_path, "--day", "2026-11-20", "--json").stdout)
+    assert printed["closes"]
+    assert len(printed["fills"]) == len(traded_day.fills)
+    total = printed["total"]
     parts = total["spread_cents"] + total["adverse_cents"] + total["drift_cents"]
     assert total["profit_cents"] == parts - total["fees_cents"]
     with (tmp_path / "d.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert sum(row["kind"] == "fill" for row in rows) == len(lived.fills)
+    assert sum(row["kind"] == "fill" for row in rows) == len(traded_day.fills)
     page = (tmp_path / "d.html").read_text()
     assert page.count("<svg") == 3
     assert "http://" not in page
@@ -209,28 +209,28 @@ def mounted_read_only(monkeypatch) -> None:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
         return real_open(path, flags, mode)
 
-    def told(path: object) -> SimpleNamespace:
+    def printed(path: object) -> SimpleNamespace:
         return SimpleNamespace(f_flag=real_statvfs(path).f_flag | os.ST_RDONLY)
 
     monkeypatch.setattr(os, "open", opened)
-    monkeypatch.setattr(os, "statvfs", told)
+    monkeypatch.setattr(os, "statvfs", printed)
 
 
-def test_a_day_is_stated_from_a_read_only_place_and_nothing_is_made_there(
-    tmp_path, lived, mounted_read_only
+def test_a_statement_from_a_read_only_folder_creates_nothing_there(
+    tmp_path, traded_day, mounted_read_only
 ):
     there = sorted(path.name for path in tmp_path.iterdir())
-    done = stated(tmp_path, "--day", "2026-11-20")
+    done = statement(tmp_path, "--day", "2026-11-20")
     assert done.exit_code == 0, done.output
     assert "the statement closes" in done.stdout
     assert sorted({path.name for path in tmp_path.iterdir()} - {"acme.yaml"}) == there
 
 
-def test_a_day_that_does_not_close_ends_with_3_and_says_why(tmp_path, lived):
+def test_a_statement_that_does_not_close_ends_with_3_and_says_why(tmp_path, traded_day):
     database = Sqlite(tmp_path / "records.sqlite3")
     database.run("DELETE FROM fills WHERE fill_id = 'f4'")
     database.close()
-    done = stated(tmp_path, "--day", "2026-11-20")
+    done = statement(tmp_path, "--day", "2026-11-20")
     assert done.exit_code == 3
     assert "THE STATEMENT DOES NOT CLOSE" in done.stdout
     assert "FAIL cash" in done.stdout
@@ -248,34 +248,36 @@ def test_a_day_that_does_not_close_ends_with_3_and_says_why(tmp_path, lived):
         (("--day", "2026-11-20", "--csv", "/nowhere/x"), 2, "No such file"),
     ],
 )
-def test_what_cannot_be_stated_is_told(tmp_path, lived, arguments, code, said):
-    done = stated(tmp_path, *arguments)
+def test_a_statement_that_cannot_be_made_ends_with_the_reason(
+    tmp_path, traded_day, arguments, code, said
+):
+    done = statement(tmp_path, *arguments)
     assert done.exit_code == code
     assert said in done.output
 
 
-def test_where_one_of_two_files_has_no_place_neither_is_written(tmp_path, lived):
+def test_neither_file_of_a_statement_is_written_when_one_cannot_be(tmp_path, traded_day):
     table = tmp_path / "d.csv"
-    done = stated(tmp_path, "--csv", str(table), "--html", "/nowhere/d.html")
+    done = statement(tmp_path, "--csv", str(table), "--html", "/nowhere/d.html")
     assert done.exit_code == 2
     assert "/nowhere/d.html" in done.output
     assert not table.exists()
 
 
-def test_where_no_records_are_kept_none_are_made(tmp_path):
-    assert stated(tmp_path).exit_code == 3
+def test_a_statement_without_records_creates_none(tmp_path):
+    assert statement(tmp_path).exit_code == 3
     assert not (tmp_path / "records.sqlite3").exists()
 
 
-def test_a_day_with_several_accounts_says_so(tmp_path, lived):
+def test_a_statement_says_that_other_accounts_have_records(tmp_path, traded_day):
     store = Store(lambda: Sqlite(tmp_path / "records.sqlite3"), "acme")
-    other = AccountRow(account_of("acme", "run x"), "acme", "run x", lived.now_ns - 10)
+    other = AccountRow(account_of("acme", "run x"), "acme", "run x", traded_day.now_ns - 10)
     from bot.records.rows import BalanceRow, Batch
 
-    balance = BalanceRow(lived.now_ns, lived.now_ns, 5)
+    balance = BalanceRow(traded_day.now_ns, traded_day.now_ns, 5)
     store.write([Batch(other, balances=[balance])], None)
     store.close()
-    done = stated(tmp_path, "--day", "2026-11-20")
+    done = statement(tmp_path, "--day", "2026-11-20")
     assert "acme, run x" in done.stdout
     assert "1 more account has records" in done.stdout
-    assert "acme, here" in stated(tmp_path, "--day", "2026-11-20", "--account", "here").stdout
+    assert "acme, here" in statement(tmp_path, "--day", "2026-11-20", "--account", "here").stdout

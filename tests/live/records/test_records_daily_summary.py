@@ -1,4 +1,4 @@
-"""Claims about the day that a child process sums up: what it says, and that it leaves nothing."""
+"""Claims about the daily summary of a child process: its text, its faults, and its end."""
 
 import asyncio
 import datetime
@@ -16,15 +16,10 @@ from bot.records.statement import state
 from bot.records.store import Store
 from tests.builders.records.receiver import until
 from tests.builders.records.servers import PASSWORD
-from tests.live.records.test_records_recorder import BOOK, Site
+from tests.builders.records.site import BOOK, Site
 
 pytestmark = pytest.mark.anyio
 DAY = datetime.date(2026, 11, 20)
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 async def recorded(tmp_path) -> tuple[StorePlace, int]:
@@ -45,7 +40,7 @@ def children() -> set[int]:
         return {int(each) for each in file.read().split()}
 
 
-async def test_a_child_computes_the_same_line_as_the_records_read_here(tmp_path):
+async def test_the_child_process_computes_the_summary_of_the_records(tmp_path):
     place, account = await recorded(tmp_path)
     store = store_at(place, None)
     (row,) = store.accounts()
@@ -56,13 +51,13 @@ async def test_a_child_computes_the_same_line_as_the_records_read_here(tmp_path)
     assert line == here
 
 
-async def test_what_the_child_cannot_state_is_a_fault_with_its_words(tmp_path):
+async def test_a_summary_that_the_child_cannot_make_is_a_fault_with_its_words(tmp_path):
     place, account = await recorded(tmp_path)
     with pytest.raises(StoreFault, match=f"was not stated: acme has no account {account + 1}"):
         await DailySummary(place).summary_of(account + 1, DAY)
 
 
-async def test_one_that_takes_too_long_is_ended(tmp_path):
+async def test_a_summary_that_takes_too_long_is_ended(tmp_path):
     place, account = await recorded(tmp_path)
     before = children()
     with pytest.raises(StoreFault, match=r"was not stated in 0\.01 s"):
@@ -70,7 +65,7 @@ async def test_one_that_takes_too_long_is_ended(tmp_path):
     assert children() == before
 
 
-async def test_a_run_that_ends_meanwhile_leaves_no_child(tmp_path):
+async def test_a_cancelled_summary_leaves_no_child_process(tmp_path):
     place, account = await recorded(tmp_path)
     summary, before = DailySummary(place), children()
     task = asyncio.create_task(summary.summary_of(account, DAY))
@@ -81,7 +76,7 @@ async def test_a_run_that_ends_meanwhile_leaves_no_child(tmp_path):
     assert children() == before
 
 
-async def test_the_password_goes_to_the_child_by_its_standard_input_alone(tmp_path, monkeypatch):
+async def test_the_password_reaches_the_child_by_standard_input_alone(tmp_path, monkeypatch):
     begun: list[tuple] = []
     begin = asyncio.create_subprocess_exec
 

@@ -1,4 +1,4 @@
-"""Claims about following the journal: all of it once, whatever is restarted, torn or gone."""
+"""Claims about following the journal: every entry once, over restarts, torn tails and gaps."""
 
 import random
 
@@ -12,6 +12,7 @@ from bot.records.recorder import follower_of
 from bot.records.rows import MarkedRow, MarkRow, TraderSample, ValuedRow
 from bot.records.store import Store
 from tests.builders.records.lived import NOON_NS, Journalled, event, fill, market
+from tests.builders.records.site import recorded_fills
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, Instant
 from venue.wire.money import Qty
@@ -45,13 +46,7 @@ def catch_up(store: Store, journal: Journalled) -> int:
     return fresh
 
 
-def kept(store: Store) -> list[str]:
-    """The ids of all fills, account by account."""
-    return [fill.fill_id for row in store.accounts() for fill in store.fills(row.account, 0, END)]
-
-
-def live(journal: Journalled) -> None:
-    """A run with two fills."""
+def run_with_two_fills(journal: Journalled) -> None:
     journal.started(NOON_NS)
     journal.series(NOON_NS, market(1), market(2))
     journal.balance(NOON_NS, 10_000)
@@ -60,8 +55,8 @@ def live(journal: Journalled) -> None:
     journal.marked(NOON_NS + 10 * NS_PER_SECOND, "f1", 10, 42_000)
 
 
-def test_what_the_journal_tells_is_kept(store, journal):
-    live(journal)
+def test_fills_values_markouts_and_balances_of_the_journal_are_recorded(store, journal):
+    run_with_two_fills(journal)
     assert catch_up(store, journal) == 2
     (account,) = store.accounts()
     fills = store.fills(account.account, 0, END)
@@ -79,8 +74,8 @@ def test_what_the_journal_tells_is_kept(store, journal):
     ]
 
 
-def test_a_restart_a_second_look_and_the_same_page_again_write_nothing_twice(store, journal):
-    live(journal)
+def test_restarts_and_repeated_pages_record_no_fill_twice(store, journal):
+    run_with_two_fills(journal)
     catch_up(store, journal)
     journal.fills(NOON_NS + 9, fill(1, NOON_NS + 1), fill(2, NOON_NS + 2, rung=2))
     assert catch_up(store, journal) == 0
@@ -88,11 +83,11 @@ def test_a_restart_a_second_look_and_the_same_page_again_write_nothing_twice(sto
     journal.started(NOON_NS + 20)
     journal.fills(NOON_NS + 21, *(fill(n, NOON_NS + n) for n in (1, 3)))
     assert catch_up(store, journal) == 1
-    assert kept(store) == ["f1", "f2", "f3"]
+    assert recorded_fills(store) == ["f1", "f2", "f3"]
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_wherever_a_look_is_cut_off_every_fill_is_kept_once(tmp_path, seed):
+def test_every_fill_is_recorded_once_wherever_a_poll_is_interrupted(tmp_path, seed):
     from bot.records.database import Sqlite
 
     draw = random.Random(seed)
@@ -122,12 +117,12 @@ def test_wherever_a_look_is_cut_off_every_fill_is_kept_once(tmp_path, seed):
                 follower.poll()
                 follower = follower_of(store, journal.folder, LABEL)
     catch_up(store, journal)
-    assert sorted(kept(store)) == sorted(f"f{n}" for n in range(1, number + 1))
+    assert sorted(recorded_fills(store)) == sorted(f"f{n}" for n in range(1, number + 1))
     store.close()
 
 
-def test_a_frame_that_is_only_half_there_is_waited_for(store, journal):
-    live(journal)
+def test_a_half_written_entry_is_waited_for(store, journal):
+    run_with_two_fills(journal)
     whole = journal.path.read_bytes()
     journal.path.write_bytes(whole[:-30])
     catch_up(store, journal)
@@ -139,8 +134,8 @@ def test_a_frame_that_is_only_half_there_is_waited_for(store, journal):
     assert len(store.marked(account.account, fills)) == 1
 
 
-def test_damage_and_segments_that_are_gone_are_told_and_what_follows_is_kept(store, journal):
-    live(journal)
+def test_damage_and_missing_segments_are_reported_as_gaps(store, journal):
+    run_with_two_fills(journal)
     follower = Follower(journal.folder, BOOK, LABEL)
     assert not follower.poll().gap
     journal.fills(NOON_NS + 30, fill(3, NOON_NS + 3))
@@ -163,8 +158,8 @@ def test_damage_and_segments_that_are_gone_are_told_and_what_follows_is_kept(sto
     assert [row.fill_id for batch in found.batches for row in batch.fills] == ["f5"]
 
 
-def test_a_lost_state_directory_begins_anew_without_doubling(store, journal, tmp_path):
-    live(journal)
+def test_a_new_journal_after_a_lost_one_duplicates_no_fill(store, journal, tmp_path):
+    run_with_two_fills(journal)
     journal.segment()
     journal.noise(NOON_NS, 3)
     catch_up(store, journal)
@@ -173,12 +168,12 @@ def test_a_lost_state_directory_begins_anew_without_doubling(store, journal, tmp
     fresh.series(NOON_NS + 60, market(1))
     fresh.fills(NOON_NS + 61, fill(1, NOON_NS + 1), fill(9, NOON_NS + 9))
     assert catch_up(store, fresh) == 1
-    assert kept(store) == ["f1", "f2", "f9"]
+    assert recorded_fills(store) == ["f1", "f2", "f9"]
 
 
-def test_a_journal_that_began_anew_is_read_whole_however_long_it_is(store, journal, tmp_path):
+def test_a_new_journal_of_several_segments_is_read_as_a_whole(store, journal, tmp_path):
     """As where the state directory was lost while the store was away."""
-    live(journal)
+    run_with_two_fills(journal)
     journal.segment()
     journal.noise(NOON_NS, 3)
     catch_up(store, journal)
@@ -190,10 +185,10 @@ def test_a_journal_that_began_anew_is_read_whole_however_long_it_is(store, journ
         fresh.segment(NOON_NS + 70 * number)
         fresh.fills(NOON_NS + 71 * number, fill(8 + number, NOON_NS + 8 + number))
     assert catch_up(store, fresh) == 3
-    assert kept(store) == ["f1", "f2", "f8", "f9", "f10"]
+    assert recorded_fills(store) == ["f1", "f2", "f8", "f9", "f10"]
 
 
-def test_each_run_of_an_embedded_venue_has_an_account_of_its_own(store, journal):
+def test_each_run_on_an_embedded_venue_has_its_own_account(store, journal):
     for number, nonce in enumerate(("aa" * 10, "bb" * 10)):
         journal.started(NOON_NS + number, nonce, new_account=True)
         journal.series(NOON_NS + number, market(1))
@@ -203,9 +198,7 @@ def test_each_run_of_an_embedded_venue_has_an_account_of_its_own(store, journal)
     assert labels == {f"run {'aa' * 10}": 1, f"run {'bb' * 10}": 2}
 
 
-def test_a_fill_without_its_market_or_its_fee_is_of_its_ticker_and_charged_by_the_formula(
-    store, journal
-):
+def test_a_fill_without_market_or_fee_is_completed_by_ticker_and_formula(store, journal):
     journal.started(NOON_NS)
     bare = msgspec.structs.replace(fill(1, NOON_NS + 1, fee_cents=None), market_id="")
     journal.fills(NOON_NS, bare)
@@ -222,41 +215,28 @@ def test_a_fill_without_its_market_or_its_fee_is_of_its_ticker_and_charged_by_th
 
 
 @pytest.mark.parametrize(
-    "odd",
+    ("odd", "rate"),
     [
-        {"created_at": Instant("9999-12-31T00:00:00Z")},
-        {"created_at": Instant("0001-01-01T00:00:00Z")},
-        {"trade_id": "t\0"},
-        {"qty": Qty(10**9), "fee_cents": None, "liquidity": model.Liquidity.TAKER},
+        ({"created_at": Instant("9999-12-31T00:00:00Z")}, "0.0175"),
+        ({"created_at": Instant("0001-01-01T00:00:00Z")}, "0.0175"),
+        ({"trade_id": "t\0"}, "0.0175"),
+        ({"qty": Qty(10**9), "fee_cents": None, "liquidity": model.Liquidity.TAKER}, "0.0175"),
+        ({"fee_cents": None}, "7 %"),
     ],
 )
-def test_a_fill_that_no_store_can_hold_is_counted_and_stands_in_the_way_of_none(
-    store, journal, odd
-):
+def test_a_fill_that_cannot_be_stored_is_counted_and_skipped(store, journal, odd, rate):
     journal.started(NOON_NS)
-    journal.series(NOON_NS, market(1))
+    journal.series(NOON_NS, msgspec.structs.replace(market(1), maker_fee_rate=rate))
     unkept = msgspec.structs.replace(fill(2, NOON_NS + 2), **odd)
     journal.fills(NOON_NS + 5, fill(1, NOON_NS + 1), unkept, fill(3, NOON_NS + 3))
     follower = follower_of(store, journal.folder, LABEL)
     found = follower.poll()
     store.write(found.batches, found.cursor)
-    assert kept(store) == ["f1", "f3"]
+    assert recorded_fills(store) == ["f1", "f3"]
     assert follower.unreadable == 1
 
 
-def test_a_fill_without_a_fee_where_no_rate_can_be_read_stands_in_the_way_of_none(store, journal):
-    journal.started(NOON_NS)
-    journal.series(NOON_NS, msgspec.structs.replace(market(1), maker_fee_rate="7 %"))
-    fills = fill(1, NOON_NS + 1), fill(2, NOON_NS + 2, fee_cents=None), fill(3, NOON_NS + 3)
-    journal.fills(NOON_NS + 5, *fills)
-    follower = follower_of(store, journal.folder, LABEL)
-    found = follower.poll()
-    store.write(found.batches, found.cursor)
-    assert kept(store) == ["f1", "f3"]
-    assert follower.unreadable == 1
-
-
-def test_a_name_that_no_store_can_hold_stands_in_the_way_of_nothing(store, journal):
+def test_a_name_that_cannot_be_stored_is_skipped(store, journal):
     journal.started(NOON_NS)
     odd = msgspec.structs.replace(market(2), ticker=Ticker("A\0"))
     journal.series(NOON_NS, odd, market(1))
@@ -265,11 +245,11 @@ def test_a_name_that_no_store_can_hold_stands_in_the_way_of_nothing(store, journ
     follower = follower_of(store, journal.folder, LABEL)
     found = follower.poll()
     store.write(found.batches, found.cursor)
-    assert kept(store) == ["f1"]
+    assert recorded_fills(store) == ["f1"]
     assert [row.market_id for row in store.rungs(follower.account.account)] == [market(1).market_id]
 
 
-def test_rungs_of_a_series_beside_it_are_none_of_its_own(store, journal):
+def test_rungs_of_another_series_are_not_recorded(store, journal):
     """The series of one process read each other's; only fees of such fills are reckoned by it."""
     journal.started(NOON_NS)
     journal.series(NOON_NS, market(1))
@@ -284,9 +264,7 @@ def test_rungs_of_a_series_beside_it_are_none_of_its_own(store, journal):
     assert (row.market_id, row.fee_cents) == (market(2).market_id, 2)
 
 
-def test_rungs_of_a_series_beside_it_that_earlier_programs_kept_as_its_own_are_so_no_more(
-    store, journal
-):
+def test_rungs_of_another_series_recorded_by_an_earlier_program_are_removed(store, journal):
     """But one of which the bot's own trader told what it held was its own once."""
     journal.started(NOON_NS)
     journal.series(NOON_NS, market(1), market(2), market(3))
@@ -305,7 +283,7 @@ def test_rungs_of_a_series_beside_it_that_earlier_programs_kept_as_its_own_are_s
     assert [row.fee_cents for row in store.fills(account, 0, END)] == [2]
 
 
-def test_when_a_rung_was_first_seen_resolved_stands_although_it_is_seen_again(store, journal):
+def test_the_first_time_a_rung_was_seen_resolved_is_kept(store, journal):
     journal.started(NOON_NS)
     journal.series(NOON_NS, market(1))
     journal.series(NOON_NS + 10, market(1, "resolved"))
@@ -330,7 +308,7 @@ def test_a_long_journal_is_read_in_pieces(journal, monkeypatch):
     assert behind[-1] == 0
 
 
-def test_a_journal_of_another_version_is_told(journal):
+def test_a_journal_of_another_version_is_a_fault(journal):
     journal.path.write_bytes(b"LMKJ\x7f and more")
     with pytest.raises(JournalFault, match="version 127"):
         Follower(journal.folder, BOOK, LABEL).poll()

@@ -1,4 +1,4 @@
-"""Claims about notices: told once, in good time, to receivers of all kinds, never in the way."""
+"""Claims about notices: sent once, in time, to every kind of receiver, without delaying the run."""
 
 import asyncio
 import contextlib
@@ -25,11 +25,6 @@ QUICK = Times(
 EVERYTHING = frozenset(What)
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def notices(
     url: str,
     form: Form = Form.JSON,
@@ -38,7 +33,6 @@ def notices(
     repeat_s: int = 900,
     times: Times = QUICK,
 ) -> Notices:
-    """Notices to one receiver, by an impatient courier."""
     target = Target(Secret(url), form, what, per_minute, repeat_s)
     made = Notices("acme", [target], [Courier(target.address, per_minute, times)])
     made.on_run_start(report, time.time_ns)
@@ -47,7 +41,6 @@ def notices(
 
 @asynccontextmanager
 async def going(made: Notices) -> AsyncIterator[None]:
-    """Its task runs meanwhile."""
     task = asyncio.create_task(made.run())
     try:
         yield
@@ -89,7 +82,7 @@ def note(name: str, text: str = "why", level: str = "error") -> m.Noted:
         (note("read_key_refused", "403"), "key_refused", "403", False),
     ],
 )
-async def test_what_happens_is_told(effect, event, text, resolved):
+async def test_each_event_is_sent_as_a_notice(effect, event, text, resolved):
     async with Receiver().listening() as receiver:
         made = notices(receiver.url)
         async with going(made):
@@ -110,7 +103,7 @@ async def test_what_happens_is_told(effect, event, text, resolved):
 
 
 @pytest.mark.parametrize(("count", "more"), [(50, ""), (52, " and 2 more")])
-async def test_the_orders_that_a_run_leaves_are_named_whole_and_the_rest_counted(count, more):
+async def test_orders_left_by_a_run_are_named_up_to_50_and_then_counted(count, more):
     left = tuple(OrderId(f"{10**19 + number}") for number in range(count))
     async with Receiver().listening() as receiver:
         made = notices(receiver.url)
@@ -121,7 +114,7 @@ async def test_the_orders_that_a_run_leaves_are_named_whole_and_the_rest_counted
     assert [got["text"] for got in receiver.got] == [f"stopped with orders left: {named}{more}"]
 
 
-async def test_what_nobody_asked_for_is_not_told():
+async def test_events_that_no_receiver_asked_for_are_not_sent():
     async with Receiver().listening() as receiver:
         made = notices(receiver.url, what=frozenset({What.STOP}))
         async with going(made):
@@ -132,7 +125,7 @@ async def test_what_nobody_asked_for_is_not_told():
     assert [got["text"] for got in receiver.got] == ["now"]
 
 
-async def test_a_receiver_like_slack_gets_one_text_with_its_own_signs_escaped():
+async def test_slack_gets_one_text_with_its_markup_escaped():
     async with Receiver().listening() as receiver:
         made = notices(receiver.url, Form.SLACK)
         async with going(made):
@@ -144,7 +137,7 @@ async def test_a_receiver_like_slack_gets_one_text_with_its_own_signs_escaped():
     assert "\x1b" not in got["text"]
 
 
-async def test_the_same_again_is_counted_and_told_once_it_is_news_again():
+async def test_a_repeated_notice_is_counted_and_sent_after_a_while():
     async with Receiver().listening() as receiver:
         made = notices(receiver.url, repeat_s=60)
         async with going(made):
@@ -153,12 +146,12 @@ async def test_the_same_again_is_counted_and_told_once_it_is_news_again():
                          second * NS_PER_SECOND)  # fmt: skip
             made.did(note("foreign_orders"), 61 * NS_PER_SECOND)
             await receiver.until(lambda: len(receiver.got) == 3)
-    told = [(got["event"], got["repeats"]) for got in receiver.got]
-    assert told == [("unknown_order", 0), ("unknown_order", 2), ("foreign_orders", 0)]
+    sent_notices = [(got["event"], got["repeats"]) for got in receiver.got]
+    assert sent_notices == [("unknown_order", 0), ("unknown_order", 2), ("foreign_orders", 0)]
     assert made.counts.fates == {"sent": 3, "repeated": 2, "dropped": 0, "lost": 0}
 
 
-async def test_no_more_leave_in_a_minute_than_are_wanted_and_none_is_lost_for_it():
+async def test_the_rate_limit_of_a_receiver_delays_notices_and_loses_none():
     async with Receiver().listening() as receiver:
         made = notices(receiver.url, per_minute=2)
         async with going(made):
@@ -175,7 +168,7 @@ async def test_no_more_leave_in_a_minute_than_are_wanted_and_none_is_lost_for_it
     "refusal",
     [(503, {}), (500, {}), (429, {"Retry-After": "0"}), (429, {"Retry-After": "²"}), None],
 )
-async def test_a_receiver_that_refuses_or_hangs_is_tried_again_until_it_takes(refusal):
+async def test_a_notice_is_retried_until_the_receiver_takes_it(refusal):
     async with Receiver().listening() as receiver:
         receiver.script = [refusal, refusal]
         made = notices(receiver.url, times=Times(attempt_s=0.2, backoff_min_s=0.02))
@@ -186,7 +179,7 @@ async def test_a_receiver_that_refuses_or_hangs_is_tried_again_until_it_takes(re
     assert made.counts.fates["sent"] == 1
 
 
-async def test_a_receiver_that_asks_for_patience_gets_it():
+async def test_a_receiver_that_asks_to_wait_is_waited_for():
     async with Receiver().listening() as receiver:
         receiver.script = [(429, {"Retry-After": "1"})]
         made = notices(receiver.url, times=Times(backoff_min_s=0.01, patience_max_s=0.4))
@@ -198,7 +191,7 @@ async def test_a_receiver_that_asks_for_patience_gets_it():
 
 
 @pytest.mark.parametrize("status", [301, 400, 404, 410])
-async def test_a_receiver_that_wants_none_of_it_is_not_asked_twice(status):
+async def test_a_rejected_notice_is_not_retried(status):
     async with Receiver().listening() as receiver:
         receiver.script = [(status, {"Location": "http://127.0.0.1:9/"})]
         made = notices(receiver.url)
@@ -210,20 +203,20 @@ async def test_a_receiver_that_wants_none_of_it_is_not_asked_twice(status):
     assert made.counts.fates["lost"] == 1
 
 
-async def test_one_that_is_never_taken_is_given_up_and_told_once_without_the_address():
+async def test_an_undelivered_notice_is_given_up_and_logged_without_the_address():
     made = notices(f"http://127.0.0.1:{free_port()}/hook/s3cret")
     with capture_logs() as logs:
         async with going(made):
             made.did(m.Latched("x"), 0)
             made.did(note("foreign_orders"), 0)
             await until(lambda: made.counts.fates["lost"] == 2)
-    told = [entry for entry in logs if entry["event"] == "notice_not_taken"]
-    assert [entry["why"] for entry in told] == ["ConnectError"]
+    sent_notices = [entry for entry in logs if entry["event"] == "notice_not_taken"]
+    assert [entry["why"] for entry in sent_notices] == ["ConnectError"]
     assert "s3cret" not in str(logs)
     assert "s3cret" not in repr(made._targets)
 
 
-async def test_telling_takes_no_time_while_nobody_listens_and_memory_is_bounded():
+async def test_waiting_notices_cost_no_time_and_are_bounded():
     async with Receiver().listening() as receiver:
         receiver.script = [None] * 10
         made = notices(receiver.url, repeat_s=0, times=Times())
@@ -243,7 +236,7 @@ async def test_telling_takes_no_time_while_nobody_listens_and_memory_is_bounded(
     assert spent_s < 5, "a millisecond each at the very most"
 
 
-async def test_the_end_of_a_run_waits_for_a_receiver_only_so_long(monkeypatch):
+async def test_the_end_of_a_run_waits_for_a_receiver_for_a_bounded_time(monkeypatch):
     monkeypatch.setattr("bot.io.notices.FINISH_S", 0.2)
     async with Receiver().listening() as receiver:
         receiver.script = [None]
@@ -254,7 +247,7 @@ async def test_the_end_of_a_run_waits_for_a_receiver_only_so_long(monkeypatch):
         assert time.monotonic() - begun < 5
 
 
-async def test_what_was_not_told_when_the_run_ended_is_told_at_its_end():
+async def test_waiting_notices_are_sent_at_the_end_of_the_run():
     async with Receiver().listening() as receiver:
         made = notices(receiver.url)
         made.did(m.DrainComplete((), ()), 0)
@@ -262,7 +255,7 @@ async def test_what_was_not_told_when_the_run_ended_is_told_at_its_end():
     assert [got["text"] for got in receiver.got] == ["stopped, nothing rests"]
 
 
-async def test_a_courier_survives_whatever_goes_wrong_with_one_notice(monkeypatch):
+async def test_a_bug_with_one_notice_does_not_stop_the_next(monkeypatch):
     async with Receiver().listening() as receiver:
         courier = Courier(Secret(receiver.url), 60, QUICK)
         fates: list[str] = []

@@ -1,4 +1,4 @@
-"""Claims about keeping the records beside a run: it never waits for them, and they catch up."""
+"""Claims about the recorder: the run never waits for the store, and the records catch up."""
 
 import asyncio
 import contextlib
@@ -10,80 +10,25 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from bot.core.report import Phase, ProfitReport, ProfitRow, Report
 from bot.io.run.result import Exit
 from bot.io.secret import Secret
 from bot.records import follow
-from bot.records.daily_summary import DailySummary, StorePlace
 from bot.records.database import Postgres, Sqlite, StoreFault
 from bot.records.recorder import SAMPLES_MAX, DaemonThread, Recorder
 from bot.records.store import Store
 from tests.builders.io.fakes import FakeTrader, run, runner_of
-from tests.builders.io.samples import RUNG, report
-from tests.builders.records.lived import NIGHT_NS, NOON_NS, Journalled, fill, market
+from tests.builders.io.samples import RUNG
+from tests.builders.records.lived import NIGHT_NS, NOON_NS, market
 from tests.builders.records.receiver import until
 from tests.builders.records.servers import PASSWORD
-from tests.live.records.test_records_follow import kept
+from tests.builders.records.site import BOOK, Site, snapshot
 from venue.wire.instant import NS_PER_SECOND
 
 pytestmark = pytest.mark.anyio
-BOOK = "acme"
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-def shown(at_ns: int = NOON_NS) -> Report:
-    """A picture with open books."""
-    total = ProfitRow("total", 1, 1, 700, 1_000, -300, 1_000, 1, ())
-    profit = ProfitReport(total, 0, 0, 0, 0, 0, {"rung": (), "side": ()})
-    return msgspec.structs.replace(
-        report(Phase.QUOTING, at_ns), profit=profit, fills_from_ns=at_ns - NS_PER_SECOND
-    )
-
-
-class Site:
-    """A state directory with a run's journal, and the recorder beside it."""
-
-    def __init__(self, tmp_path, open_store=None, told=None) -> None:
-        """told: is told of days that are over; None: nobody wants to know."""
-        self.journal = Journalled(tmp_path / "state")
-        self.journal.started(NOON_NS)
-        self.journal.series(NOON_NS, market(1))
-        self.path = tmp_path / "records.sqlite3"
-        self.now_ns = NOON_NS
-        self.broken = False
-        self.recorder = Recorder(
-            open_store or self.store, self.journal.folder, "here", keep_days=30, poll_s=0.01,
-            notify=told or (lambda _text, _at_ns: None),
-            summary=None if told is None else DailySummary(StorePlace(BOOK, self.path)),
-        )  # fmt: skip
-        self.recorder.on_run_start(lambda: shown(self.now_ns), lambda: self.now_ns)
-
-    def store(self) -> Store:
-        """The records, or a fault."""
-        if self.broken:
-            raise StoreFault("the disk is away")
-        return Store(lambda: Sqlite(self.path), BOOK)
-
-    def traded(self, number: int) -> None:
-        """A fill comes in."""
-        self.journal.fills(NOON_NS + number, fill(number, NOON_NS + number))
-
-    def kept(self) -> list[str]:
-        """The fills in the records."""
-        store = Store(lambda: Sqlite(self.path), BOOK)
-        try:
-            return kept(store)
-        finally:
-            store.close()
 
 
 @contextlib.asynccontextmanager
 async def going(recorder: Recorder):
-    """Its task runs meanwhile."""
     task = asyncio.create_task(recorder.run())
     try:
         yield
@@ -93,14 +38,14 @@ async def going(recorder: Recorder):
             await task
 
 
-async def test_what_happens_in_a_run_is_kept_while_it_goes_on_and_at_its_end(tmp_path):
+async def test_fills_and_snapshots_are_recorded_during_a_run_and_at_its_end(tmp_path):
     site = Site(tmp_path)
     async with going(site.recorder):
         site.traded(1)
         await until(lambda: site.recorder.progress.fills == 1)
     site.traded(2)
     await site.recorder.on_run_end()
-    assert site.kept() == ["f1", "f2"]
+    assert site.fills() == ["f1", "f2"]
     store = site.store()
     (mark,) = store.marks(store.accounts()[0].account, NIGHT_NS, NIGHT_NS * 2)
     assert (mark.market_id, mark.value, mark.yes_qty) == (RUNG, 42_000, 3)
@@ -109,7 +54,7 @@ async def test_what_happens_in_a_run_is_kept_while_it_goes_on_and_at_its_end(tmp
     store.close()
 
 
-async def test_a_store_that_fails_is_told_once_counted_and_catches_up(tmp_path):
+async def test_a_failing_store_is_logged_once_and_catches_up(tmp_path):
     site = Site(tmp_path)
     site.broken = True
     with capture_logs() as logs:
@@ -125,10 +70,10 @@ async def test_a_store_that_fails_is_told_once_counted_and_catches_up(tmp_path):
     assert events.count("records_kept_again") == 1
     assert logs[0]["text"] == "the disk is away"
     await site.recorder.on_run_end()
-    assert site.kept() == ["f1"]
+    assert site.fills() == ["f1"]
 
 
-async def test_a_store_that_fails_in_the_middle_is_opened_anew(tmp_path):
+async def test_a_store_that_fails_during_a_run_is_reopened(tmp_path):
     site = Site(tmp_path)
     async with going(site.recorder):
         site.traded(1)
@@ -146,11 +91,11 @@ async def test_a_store_that_fails_in_the_middle_is_opened_anew(tmp_path):
         site.recorder._wait_s = 0.01
         await until(lambda: site.recorder.progress.fills == 2)
     await site.recorder.on_run_end()
-    assert site.kept() == ["f1", "f2"]
+    assert site.fills() == ["f1", "f2"]
 
 
 @pytest.mark.parametrize("becomes", ["deleted", "replaced"])
-async def test_a_file_that_is_taken_away_is_told_and_made_anew_from_the_journal(tmp_path, becomes):
+async def test_a_deleted_or_replaced_file_is_rebuilt_from_the_journal(tmp_path, becomes):
     site = Site(tmp_path)
     with capture_logs() as log:
         async with going(site.recorder):
@@ -162,13 +107,11 @@ async def test_a_file_that_is_taken_away_is_told_and_made_anew_from_the_journal(
             site.traded(2)
             await until(lambda: site.recorder.progress.failures == 1)
             await until(lambda: not site.recorder.progress.fault)
-    assert site.kept() == ["f1", "f2"]
+    assert site.fills() == ["f1", "f2"]
     assert [line["event"] for line in log if line["log_level"] == "error"] == ["records_failed"]
 
 
-async def test_the_loop_goes_on_while_a_store_hangs_and_its_end_is_not_waited_for(
-    tmp_path, monkeypatch
-):
+async def test_a_hanging_store_blocks_neither_the_loop_nor_its_end(tmp_path, monkeypatch):
     monkeypatch.setattr("bot.records.recorder.FINISH_S", 0.2)
     stuck = threading.Event()
 
@@ -185,19 +128,19 @@ async def test_the_loop_goes_on_while_a_store_hangs_and_its_end_is_not_waited_fo
                 await asyncio.sleep(0.001)
             assert time.monotonic() - begun < 5
             await until(lambda: site.recorder.progress.failures >= 3)
-    told = [entry["text"] for entry in logs if entry["event"] == "records_failed"]
-    assert told == ["the store does not answer"]
+    notices = [entry["text"] for entry in logs if entry["event"] == "records_failed"]
+    assert notices == ["the store does not answer"]
     begun = time.monotonic()
     await site.recorder.on_run_end()
     assert time.monotonic() - begun < 5
     stuck.set()
 
 
-async def test_no_picture_is_taken_of_shares_whose_fills_were_not_read_for_ten_seconds(tmp_path):
+async def test_no_snapshot_is_recorded_while_the_fills_are_stale(tmp_path):
     site = Site(tmp_path)
     read_ns = NOON_NS
     site.recorder.on_run_start(
-        lambda: msgspec.structs.replace(shown(site.now_ns), fills_from_ns=read_ns),
+        lambda: msgspec.structs.replace(snapshot(site.now_ns), fills_from_ns=read_ns),
         lambda: site.now_ns,
     )
     site.traded(1)
@@ -215,7 +158,7 @@ async def test_no_picture_is_taken_of_shares_whose_fills_were_not_read_for_ten_s
     store.close()
 
 
-async def test_pictures_wait_in_bounded_memory(tmp_path):
+async def test_waiting_snapshots_are_bounded(tmp_path):
     site = Site(tmp_path)
     for _ in range(2 * SAMPLES_MAX):
         site.now_ns += 6 * NS_PER_SECOND
@@ -223,7 +166,7 @@ async def test_pictures_wait_in_bounded_memory(tmp_path):
     assert len(site.recorder._samples) == SAMPLES_MAX
 
 
-async def test_a_bug_in_keeping_records_is_told_and_ends_nothing(tmp_path, monkeypatch):
+async def test_a_bug_in_the_recorder_is_logged_and_ends_nothing(tmp_path, monkeypatch):
     site = Site(tmp_path)
     monkeypatch.setattr(site.recorder, "sample", lambda: 1 // 0)
     with capture_logs() as logs:
@@ -232,56 +175,54 @@ async def test_a_bug_in_keeping_records_is_told_and_ends_nothing(tmp_path, monke
     assert "records_broken" in [entry["event"] for entry in logs]
 
 
-async def test_the_day_that_is_over_is_told_once(tmp_path):
-    told: list[str] = []
-    site = Site(tmp_path, told=lambda text, _: told.append(text))
+async def test_the_summary_of_a_day_is_sent_once(tmp_path):
+    notices: list[str] = []
+    site = Site(tmp_path, notices=lambda text, _: notices.append(text))
     site.traded(1)
     site.journal.balance(NOON_NS - NS_PER_SECOND, 10_000)
     site.journal.balance(NOON_NS + 20 * NS_PER_SECOND, 10_000 - 121)
     await site.recorder.poll_once()
-    assert told == []
+    assert notices == []
     site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 61 * NS_PER_SECOND
     await site.recorder.poll_once()
     await site.recorder.poll_once()
     await site.recorder.on_run_end()
-    assert len(told) == 1
-    assert told[0].startswith("2026-11-20: profit ")
-    assert "1 fills" in told[0]
+    assert len(notices) == 1
+    assert notices[0].startswith("2026-11-20: profit ")
+    assert "1 fills" in notices[0]
 
 
-async def test_a_run_that_begins_in_the_first_minute_of_a_day_tells_of_yesterday_alone(tmp_path):
-    told: list[str] = []
-    site = Site(tmp_path, told=lambda text, _: told.append(text))
+async def test_a_run_begun_just_after_midnight_sends_the_summary_of_yesterday(tmp_path):
+    notices: list[str] = []
+    site = Site(tmp_path, notices=lambda text, _: notices.append(text))
     site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 30 * NS_PER_SECOND
-    site.recorder.on_run_start(lambda: shown(site.now_ns), lambda: site.now_ns)
+    site.recorder.on_run_start(lambda: snapshot(site.now_ns), lambda: site.now_ns)
     await site.recorder.poll_once()
-    assert told == []
+    assert notices == []
     site.now_ns += 31 * NS_PER_SECOND
     await site.recorder.poll_once()
     await site.recorder.on_run_end()
-    assert [text[:10] for text in told] == ["2026-11-20"]
+    assert [text[:10] for text in notices] == ["2026-11-20"]
 
 
-async def test_a_day_is_told_once_the_journal_of_it_was_read(tmp_path, monkeypatch):
+async def test_the_summary_of_a_day_waits_until_its_journal_was_read(tmp_path, monkeypatch):
     monkeypatch.setattr(follow, "BYTES_AT_ONCE", 4_096)
-    told: list[str] = []
-    site = Site(tmp_path, told=lambda text, _: told.append(text))
+    notices: list[str] = []
+    site = Site(tmp_path, notices=lambda text, _: notices.append(text))
     site.journal.noise(NOON_NS, 8_000)
     site.traded(1)
     site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 61 * NS_PER_SECOND
     await site.recorder.poll_once()
     assert site.recorder.progress.behind_bytes > 256 * 1024
-    assert told == []
+    assert notices == []
     monkeypatch.undo()
     await site.recorder.poll_once()
     await site.recorder.on_run_end()
-    assert len(told) == 1
-    assert "1 fills" in told[0]
+    assert len(notices) == 1
+    assert "1 fills" in notices[0]
 
 
-async def test_what_a_run_shows_waits_until_the_journal_of_the_runs_before_it_was_read(
-    tmp_path, monkeypatch
-):
+async def test_snapshots_wait_until_the_journals_of_earlier_runs_were_read(tmp_path, monkeypatch):
     monkeypatch.setattr(follow, "BYTES_AT_ONCE", 4_096)
     site = Site(tmp_path)
     site.journal.segment()
@@ -289,7 +230,7 @@ async def test_what_a_run_shows_waits_until_the_journal_of_the_runs_before_it_wa
         site.journal.started(NOON_NS + number, nonce, new_account=True)
         site.journal.noise(NOON_NS + number, 1_000)
     site.now_ns += 10
-    begun = msgspec.structs.replace(shown(site.now_ns), started_ns=NOON_NS + 2)
+    begun = msgspec.structs.replace(snapshot(site.now_ns), started_ns=NOON_NS + 2)
     site.recorder.on_run_start(lambda: begun, lambda: site.now_ns)
     await site.recorder.poll_once()
     assert site.recorder.progress.behind_bytes > 0
@@ -303,9 +244,7 @@ async def test_what_a_run_shows_waits_until_the_journal_of_the_runs_before_it_wa
 
 
 @pytest.mark.parametrize("is_lasting", [True, False])
-async def test_records_that_are_lost_once_the_journal_no_longer_keeps_the_start_are_kept_anew(
-    tmp_path, is_lasting
-):
+async def test_lost_records_restart_although_the_journal_lost_its_beginning(tmp_path, is_lasting):
     site = Site(tmp_path)
     site.recorder._is_lasting = is_lasting
     site.traded(1)
@@ -315,7 +254,7 @@ async def test_records_that_are_lost_once_the_journal_no_longer_keeps_the_start_
     site.journal.series(NOON_NS + 2, market(1))
     site.traded(3)
     await site.recorder.poll_once()
-    assert site.kept() == ["f1", "f3"]
+    assert site.fills() == ["f1", "f3"]
     oldest.unlink()
     site.path.unlink()
     site.now_ns += 6 * NS_PER_SECOND
@@ -324,11 +263,11 @@ async def test_records_that_are_lost_once_the_journal_no_longer_keeps_the_start_
     for _ in range(2):
         await site.recorder.poll_once()
     # Nothing tells which run on an embedded venue it was.
-    assert site.kept() == (["f3"] if is_lasting else [])
+    assert site.fills() == (["f3"] if is_lasting else [])
     site.traded(4)
     await site.recorder.poll_once()
     await site.recorder.on_run_end()
-    assert site.kept() == (["f3", "f4"] if is_lasting else [])
+    assert site.fills() == (["f3", "f4"] if is_lasting else [])
 
 
 class Stumbling:
@@ -349,11 +288,11 @@ class Stumbling:
 
 
 @pytest.mark.parametrize(("fails", "asked"), [(0, 1), (1, 2), (2, 3), (3, 3), (9, 3)])
-async def test_a_day_that_cannot_be_stated_is_tried_again_and_given_up_after_three(
+async def test_a_failed_summary_is_retried_and_given_up_after_three_attempts(
     tmp_path, fails, asked
 ):
-    told: list[str] = []
-    site = Site(tmp_path, told=lambda text, _: told.append(text))
+    notices: list[str] = []
+    site = Site(tmp_path, notices=lambda text, _: notices.append(text))
     site.recorder._summary = stumbling = Stumbling(fails)
     site.traded(1)
     await site.recorder.poll_once()
@@ -363,21 +302,21 @@ async def test_a_day_that_cannot_be_stated_is_tried_again_and_given_up_after_thr
         await site.recorder.poll_once()
         faults += bool(site.recorder.progress.fault)
     assert stumbling.asked == asked
-    assert told == (["2026-11-20: told"] if fails < 3 else [])
+    assert notices == (["2026-11-20: told"] if fails < 3 else [])
     assert faults == min(fails, 3)
 
 
-async def test_what_is_too_old_is_forgotten_as_days_go_by(tmp_path):
+async def test_old_fills_are_deleted(tmp_path):
     site = Site(tmp_path)
     site.traded(1)
     await site.recorder.poll_once()
     site.now_ns += 40 * 86_400 * NS_PER_SECOND
     await site.recorder.poll_once()
     await site.recorder.on_run_end()
-    assert site.kept() == []
+    assert site.fills() == []
 
 
-async def test_a_run_trades_and_ends_well_whatever_becomes_of_its_records(tmp_path):
+async def test_a_run_ends_with_0_although_its_records_fail(tmp_path):
     def broken() -> Store:
         raise StoreFault("away")
 
@@ -391,7 +330,7 @@ async def test_a_run_trades_and_ends_well_whatever_becomes_of_its_records(tmp_pa
     assert 'laddermaker_records_failing{series="X"} 1.0' in text
 
 
-async def test_a_hand_carries_over_what_is_raised_there():
+async def test_a_call_in_the_daemon_thread_returns_or_raises_its_outcome():
     hand = DaemonThread("test")
     assert await hand.run_call(lambda: 41 + 1) == 42
     with pytest.raises(ZeroDivisionError):
@@ -399,7 +338,7 @@ async def test_a_hand_carries_over_what_is_raised_there():
     assert hand.daemon
 
 
-async def test_a_server_that_hangs_is_a_fault_in_bounded_time_and_what_it_missed_comes_later(
+async def test_a_hanging_server_is_a_fault_in_bounded_time_and_catches_up_later(
     tmp_path, postgres, monkeypatch
 ):
     monkeypatch.setattr("bot.records.database._BUSY_S", 2)
@@ -429,7 +368,7 @@ async def test_a_server_that_hangs_is_a_fault_in_bounded_time_and_what_it_missed
         postgres.resume()
 
 
-def test_a_wrong_password_is_told_without_it(postgres):
+def test_the_fault_of_a_wrong_password_does_not_show_it(postgres):
     with pytest.raises(StoreFault, match="authentication failed") as caught:
         Postgres(postgres.address("postgres"), Secret("not-the-password"))
     assert "not-the-password" not in str(caught.value)

@@ -1,5 +1,5 @@
-"""Claims about statements: every day closes to the cent, the next begins where it ended, and what
-is missing or wrong is said."""
+"""Claims about statements: every day closes to the cent, the next begins where it ended, and a
+missing or wrong record is reported."""
 
 import csv
 import datetime
@@ -46,7 +46,7 @@ def sqlite(tmp_path):
     store.close()
 
 
-def lived(store: Store, seed: int, opening: tuple[int, int] = (0, 0)) -> Days:
+def busy_days(store: Store, seed: int, opening: tuple[int, int] = (0, 0)) -> Days:
     """Two and a half days: some of them busy, one rung that pays on the second."""
     days = Days(seed, store, opening)
     days.live(40, 30)
@@ -57,8 +57,7 @@ def lived(store: Store, seed: int, opening: tuple[int, int] = (0, 0)) -> Days:
     return days
 
 
-def checked(days: Days, statements: list[Statement]) -> None:
-    """Everything a statement says, against the truth."""
+def assert_true_to(days: Days, statements: list[Statement]) -> None:
     for before, after in itertools.pairwise(statements):
         assert after.cash_open_cents == before.cash_close_cents
         ends = {
@@ -76,12 +75,12 @@ def checked(days: Days, statements: list[Statement]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_every_day_closes_and_says_the_truth(sqlite, seed):
-    days = lived(sqlite, seed)
+def test_the_statement_of_every_day_closes_and_is_true(sqlite, seed):
+    days = busy_days(sqlite, seed)
     statements = [on(sqlite, number) for number in range(days.now_s // 86_400 + 1)]
     for statement in statements:
         assert statement.closes, statement.checks
-    checked(days, statements)
+    assert_true_to(days, statements)
     # What all days earned together is what cash and shares are worth more in the end.
     last = statements[-1]
     worth = 1_000 * (days.cash_cents - 1_000_000)
@@ -96,24 +95,24 @@ def test_every_day_closes_and_says_the_truth(sqlite, seed):
         assert total.profit == sum(line.profit for line in statement.rungs)
 
 
-def test_both_stores_say_the_same(connect, sqlite):
+def test_both_stores_make_the_same_statement(connect, sqlite):
     other = Store(connect, BOOK)
-    lived(sqlite, 3)
-    lived(other, 3)
+    busy_days(sqlite, 3)
+    busy_days(other, 3)
     for number in range(3):
         assert plain(on(other, number)) == plain(on(sqlite, number))
     other.close()
 
 
-def test_shares_from_before_the_records_are_brought_forward(sqlite):
-    days = lived(sqlite, 5, opening=(200, 100))
+def test_shares_held_before_the_records_began_are_carried_forward(sqlite):
+    days = busy_days(sqlite, 5, opening=(200, 100))
     first = on(sqlite, 0)
     assert first.closes
     assert {(line.yes_open, line.no_open) for line in first.rungs} == {(200, 100)}
-    checked(days, [on(sqlite, number) for number in range(3)])
+    assert_true_to(days, [on(sqlite, number) for number in range(3)])
 
 
-def test_a_first_picture_that_shows_a_fill_late_makes_nobody_short(sqlite):
+def test_a_first_snapshot_that_shows_a_fill_late_makes_no_short_position(sqlite):
     days = Days(1, sqlite)
     before = dict(days.held)
     days.trade()
@@ -135,7 +134,7 @@ def test_a_first_picture_that_shows_a_fill_late_makes_nobody_short(sqlite):
     assert found.total.paid_out_cents == PAYOUT_CENTS * fill.qty
 
 
-def _out_of_turn(sqlite) -> Days:
+def snapshot_out_of_turn(sqlite) -> Days:
     """Two orders fill on one rung within a second, and the first picture shows the later one."""
     days = Days(1, sqlite)
     days.trade()
@@ -157,8 +156,8 @@ def _out_of_turn(sqlite) -> Days:
     return days
 
 
-def test_a_picture_may_show_the_fill_of_an_order_before_an_earlier_one_of_another(sqlite):
-    days = _out_of_turn(sqlite)
+def test_a_snapshot_may_show_a_later_fill_before_an_earlier_one(sqlite):
+    days = snapshot_out_of_turn(sqlite)
     days.look()
     found = on(sqlite, 0)
     assert found.closes
@@ -167,8 +166,8 @@ def test_a_picture_may_show_the_fill_of_an_order_before_an_earlier_one_of_anothe
     assert (line.yes_close, line.no_close) == days.held[days.fills[0].market_id]
 
 
-def test_a_fill_that_is_missing_is_told_beside_a_picture_out_of_turn(sqlite):
-    days = _out_of_turn(sqlite)
+def test_a_missing_fill_is_found_despite_a_snapshot_out_of_turn(sqlite):
+    days = snapshot_out_of_turn(sqlite)
     key = days.fills[0].market_id
     days.held[key] = (days.held[key][0] + 1, 5)
     days.look()
@@ -178,7 +177,7 @@ def test_a_fill_that_is_missing_is_told_beside_a_picture_out_of_turn(sqlite):
 
 
 @pytest.mark.parametrize("seconds", [2, 5])
-def test_what_a_rung_held_that_pays_right_after_midnight_is_paid(sqlite, seconds):
+def test_a_payout_right_after_midnight_is_booked_on_the_new_day(sqlite, seconds):
     days = Days(2, sqlite)
     days.live(40, 30)
     days.go_on(86_400 - 3 - days.now_s)
@@ -193,11 +192,11 @@ def test_what_a_rung_held_that_pays_right_after_midnight_is_paid(sqlite, seconds
     assert all(statement.closes for statement in statements)
     assert statements[1].total.paid_out_cents == PAYOUT_CENTS * won
     if seconds > 3:
-        checked(days, statements)
+        assert_true_to(days, statements)
 
 
 @pytest.mark.parametrize("late", ["marks", "balances"])
-def test_of_two_beginnings_that_fit_both_ends_of_a_day_the_one_seen_between_is_told(sqlite, late):
+def test_of_two_possible_openings_the_one_seen_during_the_day_is_taken(sqlite, late):
     days = Days(1, sqlite, opening=(10, 0))
     days.trade()
     [bought] = days.fills
@@ -230,7 +229,7 @@ def test_of_two_beginnings_that_fit_both_ends_of_a_day_the_one_seen_between_is_t
     assert (found.cash_open_cents, found.cash_close_cents) == (1_000_000, 1_000_000)
 
 
-def test_a_day_on_which_nothing_happened_carries_what_is_held(sqlite):
+def test_a_day_without_events_carries_the_holdings(sqlite):
     days = Days(1, sqlite)
     days.live(20, 30)
     later = on(sqlite, 9)
@@ -245,7 +244,6 @@ def test_a_day_on_which_nothing_happened_carries_what_is_held(sqlite):
 
 
 def forget(store: Store, statement: str, *values: object) -> None:
-    """Change something behind the store's back."""
     with store._database.writing():
         store._database.run(statement, values)
 
@@ -260,7 +258,7 @@ def forget(store: Store, statement: str, *values: object) -> None:
         ("UPDATE marks SET yes_qty = yes_qty + 1 WHERE is_last = 1", {"shares"}),
     ],
 )
-def test_what_is_missing_or_wrong_is_said(sqlite, statement, check):
+def test_a_missing_or_wrong_record_keeps_the_statement_from_closing(sqlite, statement, check):
     days = Days(2, sqlite)
     days.live(40, 60)
     assert on(sqlite, 0).closes
@@ -271,7 +269,7 @@ def test_what_is_missing_or_wrong_is_said(sqlite, statement, check):
     assert "DOES NOT CLOSE" in summary_line(found)
 
 
-def test_money_paid_in_is_told_to_the_cent_and_only_on_its_day(sqlite):
+def test_a_deposit_is_reported_to_the_cent_and_only_on_its_day(sqlite):
     days = Days(4, sqlite)
     days.live(20, 30)
     days.cash_cents += 12_345
@@ -285,7 +283,7 @@ def test_money_paid_in_is_told_to_the_cent_and_only_on_its_day(sqlite):
     assert on(sqlite, 1).closes
 
 
-def test_a_fill_after_the_last_balance_is_not_taken_on_trust(sqlite):
+def test_a_fill_after_the_last_balance_does_not_close(sqlite):
     days = Days(4, sqlite)
     days.live(20, 30)
     days.go_on(600)
@@ -294,7 +292,7 @@ def test_a_fill_after_the_last_balance_is_not_taken_on_trust(sqlite):
     assert [each.name for each in found.checks if not each.closes] == ["cash", "shares"]
 
 
-def test_a_payout_that_was_never_noted_does_not_close(sqlite):
+def test_a_payout_without_a_winner_does_not_close(sqlite):
     days = Days(6, sqlite, opening=(50, 10))
     days.live(20, 30)
     days.resolve(1, "yes")
@@ -305,7 +303,7 @@ def test_a_payout_that_was_never_noted_does_not_close(sqlite):
     assert not on(sqlite, 0).closes
 
 
-def test_fills_of_other_series_move_cash_and_are_told_apart(sqlite):
+def test_fills_of_other_series_are_stated_separately(sqlite):
     days = Days(7, sqlite)
     days.live(20, 30)
     alien = msgspec.structs.replace(
@@ -335,7 +333,7 @@ def test_the_account_of_a_day_is_the_newest_that_has_something_of_it(sqlite):
         choose(sqlite, TWENTIETH - datetime.timedelta(days=1))
 
 
-def test_the_account_that_is_named_is_stated_on_a_day_on_which_it_did_nothing_too(sqlite):
+def test_a_named_account_is_stated_also_on_a_day_without_events(sqlite):
     Days(1, sqlite).live(4, 10)
     newer = AccountRow(account_of(BOOK, "run b"), BOOK, "run b", NIGHT_NS + 5)
     balance = BalanceRow(NIGHT_NS + 6, NIGHT_NS + 7, 500)
@@ -355,7 +353,7 @@ def test_days_are_those_of_utc():
 
 
 def test_the_csv_adds_up_and_has_every_fill(sqlite):
-    days = lived(sqlite, 1)
+    days = busy_days(sqlite, 1)
     found = on(sqlite, 0)
     rows = list(csv.DictReader(io.StringIO(as_csv(found))))
     of = {kind: [row for row in rows if row["kind"] == kind] for kind in ("rung", "total", "fill")}
@@ -372,8 +370,8 @@ def test_the_csv_adds_up_and_has_every_fill(sqlite):
     assert told - parts["fees_cents"] == parts["profit_cents"]
 
 
-def test_no_text_of_the_venue_is_a_formula_in_the_csv(sqlite):
-    lived(sqlite, 1)
+def test_no_name_from_the_venue_is_a_formula_in_the_csv(sqlite):
+    busy_days(sqlite, 1)
     found = on(sqlite, 0)
     told = found.fills[0]
     fill = msgspec.structs.replace(told.fill, fill_id="=1+1", trade_id="@t", ticker="-a\rb")
@@ -383,8 +381,6 @@ def test_no_text_of_the_venue_is_a_formula_in_the_csv(sqlite):
 
 
 class Outline(HTMLParser):
-    """What a page holds."""
-
     def __init__(self) -> None:
         super().__init__()
         self.tags: dict[str, int] = {}
@@ -392,13 +388,12 @@ class Outline(HTMLParser):
         self.open: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Count it, and keep what would be fetched."""
         self.tags[tag] = self.tags.get(tag, 0) + 1
         self.addresses += [value or "" for key, value in attrs if key in ("src", "href")]
 
 
-def test_the_page_needs_nothing_else_and_shows_pictures_and_fills(sqlite):
-    lived(sqlite, 1)
+def test_the_page_of_a_statement_is_self_contained_with_plots_and_fills(sqlite):
+    busy_days(sqlite, 1)
     found = on(sqlite, 0)
     day = gather(sqlite, ACCOUNT, TWENTIETH, FAR_NS)
     told = page(found, day.profits)
@@ -411,8 +406,8 @@ def test_the_page_needs_nothing_else_and_shows_pictures_and_fills(sqlite):
     assert "the statement closes" in told
 
 
-def test_no_name_of_a_rung_is_cut_off_at_the_edge_of_a_picture(sqlite):
-    lived(sqlite, 1)
+def test_no_name_of_a_rung_is_cut_off_in_a_plot(sqlite):
+    busy_days(sqlite, 1)
     found = on(sqlite, 0)
     long = "A-COMPANY-OF-A-LONG-NAME-VAL-26Q4-1206.25B"
     rungs = tuple(msgspec.structs.replace(each, name=long) for each in found.rungs)
@@ -433,7 +428,7 @@ def test_a_page_of_an_empty_day_can_be_drawn(sqlite):
     assert page(on(sqlite, 3), ()).startswith("<!doctype html>")
 
 
-def test_the_curves_of_a_day_go_on_where_a_new_run_begins_from_nothing():
+def test_the_profit_curve_of_a_day_continues_over_a_new_run():
     rows = [
         ProfitRow(at, begun, profit, profit, 0, 0, 0, 0, 0)
         for at, begun, profit in ((1, 0, 500_000), (2, 0, 700_000), (3, 9, 0), (4, 9, 100_000))

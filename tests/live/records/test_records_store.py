@@ -43,7 +43,6 @@ DAY_NS = 86_400 * NS_PER_SECOND
 
 
 def fill(number: int, at_ns: int = 0, **changed: object) -> FillRow:
-    """A purchase of three YES shares at 40."""
     row = {
         "fill_id": f"f{number}", "created_ns": at_ns or number, "market_id": "m-1",
         "ticker": "A-26Q4-1B", "event_ticker": "A-26Q4", "order_id": "17", "trade_id": f"t{number}",
@@ -54,7 +53,6 @@ def fill(number: int, at_ns: int = 0, **changed: object) -> FillRow:
 
 
 def rung(**changed: object) -> RungRow:
-    """The rung of those fills."""
     row = {
         "market_id": "m-1", "ticker": "A-26Q4-1B", "event_ticker": "A-26Q4",
         "maker_fee": "0.0175", "taker_fee": "0.0700", "seen_ns": 7,
@@ -70,7 +68,6 @@ def store(connect):
 
 
 def whole() -> Batch:
-    """Something in every table that the journal feeds."""
     return Batch(
         ACCOUNT,
         rungs=[rung()],
@@ -90,7 +87,6 @@ PICTURE = TraderSample(
 
 
 def everything(store: Store) -> list[object]:
-    """All that a store shows of the account."""
     number, end = ACCOUNT.account, 10**18
     fills = store.fills(number, 0, end)
     return [
@@ -106,7 +102,7 @@ def everything(store: Store) -> list[object]:
     ]
 
 
-def test_what_is_written_is_read_back_exactly(store):
+def test_rows_are_read_back_exactly_as_written(store):
     assert store.write([whole()], CURSOR) == 2
     store.write_sample(ACCOUNT.account, PICTURE)
     fills = [fill(1), fill(2, outcome="no", side="sell", fee_cents=0)]
@@ -123,7 +119,7 @@ def test_what_is_written_is_read_back_exactly(store):
     ]
 
 
-def test_what_is_written_again_changes_nothing(store):
+def test_writing_rows_again_changes_nothing(store):
     store.write([whole()], CURSOR)
     store.write_sample(ACCOUNT.account, PICTURE)
     before = everything(store)
@@ -132,26 +128,26 @@ def test_what_is_written_again_changes_nothing(store):
     assert everything(store) == before
 
 
-def test_a_fill_that_is_shown_otherwise_later_stays_as_it_was(store):
+def test_a_stored_fill_is_never_changed(store):
     store.write([Batch(ACCOUNT, fills=[fill(1)])], None)
     store.write([Batch(ACCOUNT, fills=[fill(1, qty=99, fee_cents=50)])], None)
     assert store.fills(ACCOUNT.account, 0, 10) == [fill(1)]
 
 
-def test_money_beyond_any_float_comes_back_to_the_cent(store):
+def test_money_beyond_float_precision_is_stored_exactly(store):
     odd = 2**62 + 1
     store.write([Batch(ACCOUNT, balances=[BalanceRow(1, 2, odd), BalanceRow(3, 4, -odd)])], None)
     assert [row.total_cents for row in store.balances(ACCOUNT.account, 0, 9)] == [odd, -odd]
 
 
-def test_a_value_of_another_type_is_refused_by_both(store):
+def test_a_value_of_a_wrong_type_rolls_the_write_back(store):
     with pytest.raises(StoreFault):
         store.write([Batch(ACCOUNT, fills=[fill(1, qty="three")])], CURSOR)
     assert store.fills(ACCOUNT.account, 0, 10) == []
     assert store.cursor() is None, "all or nothing"
 
 
-def test_fills_of_two_accounts_with_one_id_are_two(store):
+def test_fills_of_two_accounts_may_share_an_id(store):
     other = AccountRow(account_of(BOOK, "run ab"), BOOK, "run ab", 6)
     store.write([Batch(ACCOUNT, fills=[fill(1)]), Batch(other, fills=[fill(1, qty=5)])], None)
     assert [row.qty for row in store.fills(other.account, 0, 10)] == [5]
@@ -165,7 +161,7 @@ def test_two_bots_in_one_store_do_not_see_each_other(connect, store):
     beside.close()
 
 
-def test_of_ten_minutes_the_first_and_the_last_look_are_kept(store):
+def test_the_first_and_last_mark_of_ten_minutes_are_kept(store):
     looks = [MarkRow("m-1", at, at, 0, 0) for at in (5, 9, 7, 600 * NS_PER_SECOND)]
     for look in looks:
         store.write_sample(ACCOUNT.account, TraderSample((look,), None))
@@ -175,7 +171,7 @@ def test_of_ten_minutes_the_first_and_the_last_look_are_kept(store):
 
 @given(st.permutations(range(6)), st.lists(st.integers(1, 5), max_size=4))
 @settings(max_examples=25)
-def test_fees_that_the_venue_did_not_name_add_up_to_one_rounding(tmp_path_factory, order, cuts):
+def test_unnamed_fees_of_one_trade_add_up_to_one_rounding(tmp_path_factory, order, cuts):
     units = [7_000_000_000, 1, 3_333_333_333, 9_999_999_999, 10_000_000_000, 123]
     path = tmp_path_factory.mktemp("fees") / "records.sqlite3"
     store = Store(lambda: Sqlite(path), BOOK)
@@ -187,7 +183,7 @@ def test_fees_that_the_venue_did_not_name_add_up_to_one_rounding(tmp_path_factor
     assert sum(row.fee_cents for row in kept) == ceil_cents(FeeUnits(sum(units)))
 
 
-def test_what_is_older_than_is_wanted_is_forgotten(store):
+def test_rows_beyond_the_retention_are_deleted(store):
     early = Batch(ACCOUNT, fills=[fill(1, 10)], balances=[BalanceRow(10, 11, 5)])
     early.valued = [ValuedRow("f1", 10, 1, 0, "s", "r")]
     early.marked = [MarkedRow("f1", "fair", 1, 1, 11)]
@@ -203,7 +199,7 @@ def test_what_is_older_than_is_wanted_is_forgotten(store):
 
 
 @pytest.mark.parametrize("version", range(len(STEPS)))
-def test_a_store_of_any_older_version_is_brought_up_with_what_it_holds(connect, version):
+def test_an_older_schema_is_migrated_with_its_rows(connect, version):
     database = connect()
     migrate(database, STEPS[:version])
     if version:
@@ -216,7 +212,7 @@ def test_a_store_of_any_older_version_is_brought_up_with_what_it_holds(connect, 
     database.close()
 
 
-def test_a_newer_store_is_refused_with_a_clear_word(connect):
+def test_a_newer_schema_is_refused(connect):
     Store(connect, BOOK, MORE).close()
     with pytest.raises(StoreFault, match=r"schema 3.*up to 2: run the newer program"):
         Store(connect, BOOK)
@@ -225,7 +221,7 @@ def test_a_newer_store_is_refused_with_a_clear_word(connect):
     database.close()
 
 
-def test_a_step_that_fails_half_way_leaves_the_version_before_it(connect):
+def test_a_failed_migration_leaves_the_old_schema(connect):
     Store(connect, BOOK).close()
     broken = (*STEPS, (*MORE[-1], "CREATE TABLE nonsense (", "CREATE TABLE never (x BIGINT)"))
     with pytest.raises(StoreFault):
@@ -242,9 +238,7 @@ def test_a_step_that_fails_half_way_leaves_the_version_before_it(connect):
 
 @pytest.mark.parametrize("stop", [0, 1])
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_a_migration_killed_half_way_leaves_the_old_tables_and_goes_on_next_time(
-    kind, stop, tmp_path, request
-):
+def test_a_killed_migration_is_repeated_at_the_next_start(kind, stop, tmp_path, request):
     if kind == "sqlite":
         arguments, connect = [kind, str(tmp_path / "r")], lambda: Sqlite(tmp_path / "r")
     else:
@@ -270,7 +264,7 @@ def test_a_migration_killed_half_way_leaves_the_old_tables_and_goes_on_next_time
     Store(connect, BOOK, MORE).close()
 
 
-def test_two_programs_that_migrate_at_once_take_each_step_once(connect):
+def test_concurrent_migrations_apply_each_step_once(connect):
     from concurrent.futures import ThreadPoolExecutor
 
     def opened(_: int) -> int:
@@ -285,7 +279,7 @@ def test_two_programs_that_migrate_at_once_take_each_step_once(connect):
 # --- the SQLite file ------------------------------------------------------------------------------
 
 
-def test_a_file_that_another_program_is_about_to_write_is_waited_for(tmp_path):
+def test_a_locked_file_is_waited_for(tmp_path):
     path = tmp_path / "records.sqlite3"
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("CREATE TABLE held (row INTEGER)")
@@ -297,7 +291,7 @@ def test_a_file_that_another_program_is_about_to_write_is_waited_for(tmp_path):
     other.close()
 
 
-def test_the_file_is_for_its_owner_only_and_no_link_is_followed(tmp_path):
+def test_the_file_is_private_and_no_link_is_followed(tmp_path):
     path = tmp_path / "records.sqlite3"
     Store(lambda: Sqlite(path), BOOK).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -307,7 +301,7 @@ def test_the_file_is_for_its_owner_only_and_no_link_is_followed(tmp_path):
         Sqlite(link)
 
 
-def test_a_reader_sees_one_instant_while_the_writer_goes_on(connect, store):
+def test_a_reader_sees_one_snapshot_while_the_writer_goes_on(connect, store):
     reader = Store(connect, BOOK)
     store.write([whole()], CURSOR)
     with reader.reading():
@@ -318,14 +312,14 @@ def test_a_reader_sees_one_instant_while_the_writer_goes_on(connect, store):
     reader.close()
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path):
+def test_a_file_that_is_no_database_is_a_fault(tmp_path):
     path = tmp_path / "records.sqlite3"
     path.write_bytes(b"something else" * 100)
     with pytest.raises(StoreFault, match="not a database"):
         Sqlite(path)
 
 
-def test_what_a_killed_writer_left_in_its_log_is_read_where_nothing_can_be_written(tmp_path):
+def test_a_read_only_store_reads_the_log_of_a_killed_writer(tmp_path):
     path = tmp_path / "records.sqlite3"
     writer = Store(lambda: Sqlite(path), BOOK)
     writer.write([whole()], CURSOR)
@@ -338,7 +332,7 @@ def test_what_a_killed_writer_left_in_its_log_is_read_where_nothing_can_be_writt
     writer.close()
 
 
-def test_an_empty_log_beside_records_keeps_nobody_from_reading_and_nothing_is_made(tmp_path):
+def test_a_read_only_store_ignores_an_empty_log(tmp_path):
     path = tmp_path / "records.sqlite3"
     writer = Store(lambda: Sqlite(path), BOOK)
     writer.write([whole()], CURSOR)
@@ -352,7 +346,7 @@ def test_an_empty_log_beside_records_keeps_nobody_from_reading_and_nothing_is_ma
     assert names == {"records.sqlite3", "records.sqlite3-wal"}
 
 
-def test_a_log_that_cannot_be_read_for_want_of_its_index_says_what_to_do(tmp_path, monkeypatch):
+def test_a_log_without_its_index_on_a_read_only_mount_says_what_to_do(tmp_path, monkeypatch):
     path = tmp_path / "records.sqlite3"
     writer = Store(lambda: Sqlite(path), BOOK)
     writer.write([whole()], CURSOR)
@@ -366,7 +360,7 @@ def test_a_log_that_cannot_be_read_for_want_of_its_index_says_what_to_do(tmp_pat
         Store(lambda: Sqlite(copy / "records.sqlite3", is_read_only=True), BOOK)
 
 
-def test_older_tables_where_nothing_can_be_written_are_told_and_left(tmp_path):
+def test_an_older_schema_in_a_read_only_store_is_a_fault(tmp_path):
     path = tmp_path / "records.sqlite3"
     Store(lambda: Sqlite(path), BOOK, STEPS[:1]).close()
     before = path.read_bytes()

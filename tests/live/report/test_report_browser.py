@@ -10,7 +10,7 @@ import pytest
 from bot.lab.report.page import report
 from tests.builders.browser.chromium import Page, chromium
 from tests.builders.browser.site import HOSTILE
-from tests.builders.report.lived import PLOTS, invoke, opened
+from tests.builders.report.lived import PLOTS, invoke, lived, opened
 from tests.builders.report.made import fill, moment, session
 from tests.builders.servers import need
 
@@ -26,10 +26,12 @@ def browser(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory, run) -> Path:
+def file(tmp_path_factory) -> Path:
     """The report of a run that filled, amended and was paid out."""
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    done = invoke("report", run[0], "--html", path)
+    folder = tmp_path_factory.mktemp("page")
+    state, _ = lived(folder)
+    path = folder / "report.html"
+    done = invoke("report", state, "--html", path)
     assert done.exit_code == 0, done.output
     return path
 
@@ -45,7 +47,6 @@ def tab(browser):
 
 
 def plots(tab: Page) -> dict[str, list[object]]:
-    """What `PLOTS` says, by kind."""
     return {row[0]: row[1:] for row in tab.value(PLOTS)}
 
 
@@ -61,13 +62,13 @@ def test_every_plot_is_drawn_with_its_marks_inside_its_axes(tab, file):
             assert len(said) > 10, kind
 
 
-def test_the_page_asks_for_nothing_but_itself(tab, file):
+def test_the_report_loads_nothing_but_itself(tab, file):
     opened(tab, file)
     tab.rest(0.3)
     assert [url for url in tab.requests if url != file.as_uri()] == []
 
 
-def test_tab_leads_past_the_skip_link_to_the_links_and_every_plot(tab, file):
+def test_tab_reaches_the_skip_link_and_every_plot(tab, file):
     opened(tab, file)
     tab.press("Tab")
     assert tab.focused() == "Skip to the figures"
@@ -77,14 +78,14 @@ def test_tab_leads_past_the_skip_link_to_the_links_and_every_plot(tab, file):
     assert tab.value(f"{unnamed}.length") == 0
 
 
-def test_on_a_phone_in_the_dark_nothing_is_wider_than_the_screen(tab, file):
+def test_the_report_fits_a_phone_in_dark_mode(tab, file):
     tab.look(390, 800, dark=True)
     opened(tab, file)
     assert tab.value("document.documentElement.scrollWidth") <= 390
     assert tab.value("getComputedStyle(document.body).backgroundColor") == "rgb(18, 20, 24)"
 
 
-def test_the_names_of_rungs_of_two_events_are_seen_whole(tab, tmp_path):
+def test_the_names_of_rungs_of_two_events_are_not_cut_off(tab, tmp_path):
     run = session(moments=[moment(second) for second in range(60)])
     for place, rung in enumerate(run.rungs):
         rung.ticker = f"ACME-VAL-{26 + place % 2}Q4-{206 + place}.25B"
@@ -98,7 +99,7 @@ def test_the_names_of_rungs_of_two_events_are_seen_whole(tab, tmp_path):
     assert tab.value("document.querySelectorAll('svg text.rung').length") > 1
 
 
-def test_texts_from_outside_are_shown_and_never_run(tab, tmp_path):
+def test_texts_from_outside_are_shown_and_never_executed(tab, tmp_path):
     hostile = session(name=HOSTILE, moments=[moment(1), moment(2)], fills=[fill(1)])
     hostile.strategy = f"{HOSTILE} {HOSTILE}"
     hostile.refused = {HOSTILE: 3}
@@ -114,7 +115,7 @@ def test_texts_from_outside_are_shown_and_never_run(tab, tmp_path):
     assert HOSTILE in tab.value("document.body.textContent")
 
 
-def test_a_run_without_anything_says_so_in_the_place_of_every_plot(tab, tmp_path):
+def test_a_run_without_data_says_so_in_place_of_every_plot(tab, tmp_path):
     path = tmp_path / "empty.html"
     path.write_text(report([session()]))
     opened(tab, path)

@@ -1,36 +1,25 @@
-"""Claims about `bot config`, and about a bot of its own process whose file changes."""
+"""Claims about `bot config`: what it shows, what it compares, and its exit codes."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from typer.testing import CliRunner
+import pytest
 
-from bot.cli.main import app
 from bot.config.schema import schema
-
-ROOT = Path(__file__).resolve().parents[3]
-DEMO = ROOT / "configs" / "demo.yaml"
-
-
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, ["config", *arguments])
+from tests.builders.io import commands
+from tests.builders.io.commands import DEMO, demo_copy
 
 
-def edited(folder: Path, old: str, new: str) -> Path:
-    """The demo's file with another text somewhere."""
-    path = folder / "demo.yaml"
-    assert old in DEMO.read_text()
-    path.write_text(DEMO.read_text().replace(old, new, 1))
-    return path
+def invoke(*words: object):
+    return commands.invoke("config", *words)
 
 
-def test_every_key_is_shown_with_its_value_its_origin_and_when_it_applies():
+def edited(folder: Path, *change: str) -> Path:
+    """The demo's file with a text replaced."""
+    return demo_copy(folder, change)
+
+
+def test_config_show_lists_each_key_with_value_origin_and_when_it_applies():
     shown = json.loads(invoke("show", str(DEMO), "--json").stdout)
     rows = {row["key"]: row for row in shown["keys"]}
     assert rows["risk.order_qty"] == {
@@ -48,85 +37,36 @@ def test_every_key_is_shown_with_its_value_its_origin_and_when_it_applies():
     assert (shown["name"], len(shown["digest"])) == ("demo", 16)
 
 
-def test_the_table_for_a_person_can_be_cut_to_what_the_file_says():
+def test_config_show_given_lists_only_the_keys_of_the_file():
     lines = invoke("show", str(DEMO), "--given").stdout.splitlines()
     assert "staleness." not in "".join(lines)
     [line] = [line for line in lines if line.startswith("throttle.decide_ms ")]
     assert line.split() == ["throttle.decide_ms", "50", "line", line.split()[3], "live"]
 
 
-def test_a_file_with_faults_ends_with_2_and_all_of_them(tmp_path):
+def test_config_show_of_a_faulty_file_ends_with_2_and_lists_all_faults(tmp_path):
     done = invoke("show", str(edited(tmp_path, "order_qty: 100", "order_qty: 0\n  oops: 1")))
     assert done.exit_code == 2
     assert "risk.order_qty: '0'" in done.stderr
     assert "risk.oops: no such key" in done.stderr
 
 
-def test_the_schema_is_printed():
+def test_config_schema_prints_the_schema():
     assert json.loads(invoke("schema").stdout) == schema()
 
 
-def test_files_that_differ_in_comments_alone_have_no_difference(tmp_path):
-    done = invoke("diff", str(DEMO), str(edited(tmp_path, "series:", "# a word\nseries:")))
-    assert (done.exit_code, done.stdout) == (0, "")
-
-
-def test_a_difference_that_a_running_bot_takes_over_ends_with_0(tmp_path):
-    done = invoke("diff", str(DEMO), str(edited(tmp_path, "decide_ms: 50", "decide_ms: 60")))
-    assert (done.exit_code, done.stdout) == (0, "throttle.decide_ms: 50 -> 60  (live)\n")
-
-
-def test_a_difference_that_takes_a_restart_ends_with_4(tmp_path):
-    done = invoke("diff", str(DEMO), str(edited(tmp_path, "port: 8090", "port: 0")), "--json")
-    assert done.exit_code == 4
-    told = json.loads(done.stdout)
-    assert told["live"] is False
-    [change] = told["changes"]
-    assert (change["key"], change["old"], change["new"]) == ("status.port", "8090", "0")
-
-
-# --- a process of its own -------------------------------------------------------------------------
-
-
-def lines_of(process: subprocess.Popen[str]) -> Iterator[dict[str, object]]:
-    """The log, line by line."""
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("{"):
-            yield json.loads(line)
-
-
-def test_a_running_bot_takes_a_change_over_and_refuses_a_fault_and_quotes_on(tmp_path):
-    (tmp_path / "venue.yaml").write_text((ROOT / "configs/venue.yaml").read_text())
-    path = edited(tmp_path, "port: 8090", "port: 0")
-    command = [sys.executable, "-m", "bot", "run", str(path), "--json", "--for", "60s"]
-    command += ["--state-dir", str(tmp_path / "state")]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        log = lines_of(process)
-
-        def heard(name: str) -> dict[str, object]:
-            began = time.monotonic()
-            for line in log:
-                if line["event"] == name:
-                    return line
-                assert time.monotonic() - began < 20
-            raise AssertionError(f"it ended without {name}")
-
-        heard("two_sided_everywhere")
-        text = path.read_text()
-        path.write_text(text.replace("decide_ms: 50", "decide_ms: 60"))
-        assert heard("config_applied")["changed"] == "throttle.decide_ms: 50 -> 60"
-        path.write_text(text.replace("decide_ms: 50", "decide_ms: 0"))
-        process.send_signal(signal.SIGHUP)
-        assert "throttle.decide_ms: '0'; accepted" in str(heard("config_refused")["why"])
-        process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=20)
-        assert process.returncode == 0
-        assert json.loads(out.splitlines()[-1])["died"] == []
-    finally:
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait(5)
+@pytest.mark.parametrize(
+    ("old", "new", "code", "shown"),
+    [
+        ("series:", "# a word\nseries:", 0, ""),
+        ("decide_ms: 50", "decide_ms: 60", 0, "throttle.decide_ms: 50 -> 60  (live)\n"),
+        ("port: 8090", "port: 0", 4, "status.port: 8090 -> 0  (restart)\n"),
+    ],
+    ids=["a comment", "a live key", "a key that takes a restart"],
+)
+def test_a_diff_ends_with_4_if_a_change_takes_a_restart(tmp_path, old, new, code, shown):
+    before = demo_copy(tmp_path, name="before")
+    done = invoke("diff", before, edited(tmp_path, old, new))
+    assert (done.exit_code, done.stdout) == (code, shown)
+    changes = json.loads(invoke("diff", before, edited(tmp_path, old, new), "--json").stdout)
+    assert changes["live"] is (code == 0)

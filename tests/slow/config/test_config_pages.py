@@ -36,32 +36,24 @@ SECTIONS = {
 
 
 def judge() -> jsonschema.Draft202012Validator:
-    """What an editor would do."""
     return jsonschema.Draft202012Validator(schema())
 
 
 def faults(text: str) -> list[str]:
-    """What an editor would mark."""
     return [fault.message for fault in judge().iter_errors(yaml.safe_load(text))]
 
 
 DEMO = (ROOT / "configs/demo.yaml").read_text()
 
 
-def test_the_reference_is_what_the_sections_make():
+def test_reference_and_schema_are_generated_from_the_sections():
     assert (ROOT / "docs/configuration.md").read_text() == page()
-
-
-def test_the_schema_is_what_the_sections_make():
     assert (ROOT / "configs/schema.json").read_text() == schema_text()
-
-
-def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
 
 
 @pytest.mark.parametrize("path", SERIES, ids=lambda path: path.name)
-def test_every_file_that_is_shipped_names_the_schema_and_is_well_by_it(path):
+def test_every_shipped_file_names_the_schema_and_is_valid_by_it(path):
     text = path.read_text()
     assert text.startswith("# yaml-language-server: $schema=schema.json\n")
     assert faults(text) == []
@@ -78,18 +70,18 @@ def test_every_file_that_is_shipped_names_the_schema_and_is_well_by_it(path):
         ("series: AURELIA-VAL", "", "'series' is a required property"),
     ],
 )
-def test_the_schema_marks_what_the_bot_refuses(old, new, word):
+def test_the_schema_rejects_values_that_the_bot_refuses(old, new, word):
     assert any(word in fault for fault in faults(DEMO.replace(old, new, 1)))
 
 
-def test_the_schema_describes_the_parameters_of_every_strategy_that_comes_with_the_program():
+def test_the_schema_describes_the_parameters_of_every_shipped_strategy():
     definitions = schema()["$defs"]
     for name in shipped_strategies():
         params = find_strategy(name, Path()).Params
         assert set(definitions[f"{name}.params"].get("properties", {})) == set(params.model_fields)
 
 
-def test_every_number_of_the_trader_has_a_key_and_no_key_leads_nowhere():
+def test_settings_of_the_trader_and_keys_of_the_file_match():
     for name, field in SETTINGS_OF.items():
         kind = type(getattr(TRADER, field))
         assert {field_of(key) for key in SECTIONS[name].model_fields} == set(kind.__struct_fields__)
@@ -99,12 +91,12 @@ def test_every_number_of_the_trader_has_a_key_and_no_key_leads_nowhere():
 
 
 @pytest.mark.parametrize("section", SECTIONS.values(), ids=SECTIONS)
-def test_every_key_says_what_it_means(section):
+def test_every_key_has_a_description(section):
     for name, field in section.model_fields.items():
         assert field.description, name
 
 
-def test_the_live_keys_of_the_file_are_those_that_the_trader_takes_over():
+def test_the_live_keys_are_those_that_the_trader_applies():
     """A live key that the trader does not take over would be told as applied and change nothing."""
     live = {
         f"{name}.{key}"
@@ -123,7 +115,7 @@ def test_the_live_keys_of_the_file_are_those_that_the_trader_takes_over():
     assert set(LIVE_PARTS) < set(TraderSettings.__struct_fields__)
 
 
-def test_the_schema_says_of_every_key_whether_it_is_live():
+def test_the_schema_marks_every_key_as_live_or_restart():
     definitions = schema()["$defs"]
     assert definitions["Risk"]["properties"]["order_qty"][APPLIES] == "live"
     assert definitions["Throttle"]["properties"]["requests_in_flight"][APPLIES] == "restart"

@@ -37,7 +37,6 @@ def venue() -> Changing:
 
 
 def other(settings: TraderSettings) -> dict[str, msgspec.Struct]:
-    """Every live part, other than it is."""
     return {
         "risk": msgspec.structs.replace(settings.risk, order_qty=999),
         "pace": msgspec.structs.replace(settings.pace, dwell_ns=7),
@@ -47,7 +46,7 @@ def other(settings: TraderSettings) -> dict[str, msgspec.Struct]:
     }
 
 
-def held(root: object) -> list[object]:
+def reachable(root: object) -> list[object]:
     """Every object that is reached from one, each once."""
     seen: dict[int, object] = {}
     waiting = [root]
@@ -72,15 +71,15 @@ def held(root: object) -> list[object]:
 # --- all of it ------------------------------------------------------------------------------------
 
 
-def test_no_part_of_the_trader_holds_a_setting_of_before_once_the_change_is_proven():
+def test_no_part_of_the_trader_keeps_an_old_setting_after_the_trial():
     venue = Changing()
     venue.start()
-    before = [each for each in held(venue.trader) if isinstance(each, PARTS)]
+    before = [each for each in reachable(venue.trader) if isinstance(each, PARTS)]
     parts = other(venue.settings)
     venue.change(around(3), **parts)
     venue.run(70)
     assert venue.trader.reconfiguration.trial is None
-    after = [each for each in held(venue.trader) if isinstance(each, PARTS)]
+    after = [each for each in reachable(venue.trader) if isinstance(each, PARTS)]
     settings = venue.settings
     for name, part in parts.items():
         assert getattr(settings, name) is part
@@ -88,14 +87,14 @@ def test_no_part_of_the_trader_holds_a_setting_of_before_once_the_change_is_prov
     assert not [each for each in after if any(each is old for old in before)]
 
 
-def test_the_strategy_asked_next_has_the_new_parameters_and_its_quotes_move_there(venue):
+def test_quotes_move_to_the_new_parameters_of_the_strategy(venue):
     assert list(venue.gaps()) == [(2, 2), (2, 2)]
     venue.change(around(4))
     venue.run(3)
     assert list(venue.gaps()) == [(4, 4), (4, 4)]
 
 
-def test_no_order_is_cancelled_and_no_moment_is_without_a_quote_when_prices_change(venue):
+def test_orders_are_amended_and_never_cancelled_when_parameters_change(venue):
     sent = len(venue.sent)
     venue.change(around(4))
     for _ in range(300):
@@ -108,7 +107,7 @@ def test_no_order_is_cancelled_and_no_moment_is_without_a_quote_when_prices_chan
     assert not [each for _, each in venue.sent[sent:] if isinstance(each, m.CancelResting)]
 
 
-def test_a_change_that_leaves_the_strategy_alone_leaves_its_instances_and_what_they_know(venue):
+def test_a_change_of_other_keys_keeps_the_instances_of_the_strategy(venue):
     strategy = venue.ladder.strategy
     venue.change(pace=msgspec.structs.replace(venue.settings.pace, decide_ns=7))
     assert venue.ladder.strategy is strategy
@@ -119,7 +118,7 @@ def test_a_change_that_leaves_the_strategy_alone_leaves_its_instances_and_what_t
 
 
 @pytest.mark.parametrize("order_qty", [4, 8])
-def test_a_smaller_order_size_holds_for_everything_that_rests_before_long(venue, order_qty):
+def test_a_smaller_order_size_shrinks_resting_orders(venue, order_qty):
     venue.change(risk=msgspec.structs.replace(venue.settings.risk, order_qty=order_qty))
     venue.run(5)
     assert [own.remaining for own in venue.trader.desk.live_orders] == [order_qty] * 4
@@ -138,7 +137,7 @@ def test_a_shorter_dwell_moves_an_order_that_was_too_young(venue):
     assert list(venue.gaps()) == [(2, 2), (2, 2)]
 
 
-def test_a_bucket_of_writes_stays_as_far_below_full_as_it_was(venue):
+def test_a_smaller_write_bucket_keeps_its_used_tokens(venue):
     pace = venue.trader._sending.checks.throttle
     rung = venue.ladder.rungs[0]
     for _ in range(4):
@@ -148,7 +147,7 @@ def test_a_bucket_of_writes_stays_as_far_below_full_as_it_was(venue):
     assert not pace.admits(rung.market_id, venue.now_ns)
 
 
-def test_what_is_beyond_a_breaker_when_its_limit_is_lifted_has_tripped_it(venue):
+def test_a_breaker_above_its_limit_trips_although_the_limit_is_raised(venue):
     for _ in range(31):
         venue.trader.guard.breakers.on_reject(venue.now_ns)
     venue.change(breakers=BreakerSettings(rejects_per_minute=1_000))
@@ -178,7 +177,7 @@ def test_a_lifted_breaker_trips_at_its_new_limit(venue):
         ("pace.queue_power_pct", {"pace": PaceSettings(queue_power_pct=7)}),
     ],
 )
-def test_what_only_a_restart_can_change_changes_nothing_and_is_told(venue, key, parts):
+def test_a_setting_that_takes_a_restart_is_refused(venue, key, parts):
     before = venue.trader.reconfiguration.configured
     venue.change(around(3), **parts)
     assert venue.trader.reconfiguration.configured == before
@@ -186,7 +185,7 @@ def test_what_only_a_restart_can_change_changes_nothing_and_is_told(venue, key, 
     assert venue.trader.report(venue.now_ns).config.refused == 1
 
 
-def test_a_strategy_that_cannot_be_made_changes_nothing_and_is_told(venue):
+def test_a_strategy_that_cannot_be_made_is_refused(venue):
     before = venue.trader.reconfiguration.configured
     strategy = venue.ladder.strategy
     venue.change(m.StrategyChoice("unmakeable", ""), **other(venue.settings))
@@ -198,7 +197,7 @@ def test_a_strategy_that_cannot_be_made_changes_nothing_and_is_told(venue):
     assert why.endswith(": RuntimeError: no such thing")
 
 
-def test_a_trader_that_was_given_no_way_to_make_another_strategy_keeps_the_one_it_has():
+def test_a_trader_without_a_strategy_factory_keeps_its_strategy():
     venue = Changing()
     venue.trader = Trader(venue.settings, lambda: Around(2))
     venue.start()
@@ -208,7 +207,7 @@ def test_a_trader_that_was_given_no_way_to_make_another_strategy_keeps_the_one_i
     assert list(venue.gaps()) == [(2, 2), (2, 2)]
 
 
-def test_a_file_that_was_refused_stands_in_the_picture_until_one_is_taken(venue):
+def test_the_report_shows_a_refused_file_until_one_is_applied(venue):
     venue.give(m.ConfigRefused("bot.yaml:3: risk: what a pity"))
     assert venue.trader.report(venue.now_ns).config.fault == "bot.yaml:3: risk: what a pity"
     venue.change(around(3))
@@ -218,7 +217,7 @@ def test_a_file_that_was_refused_stands_in_the_picture_until_one_is_taken(venue)
 # --- and again ------------------------------------------------------------------------------------
 
 
-def test_a_run_with_changes_and_a_rollback_is_lived_again_to_the_byte(venue):
+def test_a_run_with_changes_and_a_rollback_replays_to_the_byte(venue):
     venue.run(2)
     venue.change(around(4), **other(venue.settings))
     venue.run(2)
@@ -233,7 +232,7 @@ def test_a_run_with_changes_and_a_rollback_is_lived_again_to_the_byte(venue):
         assert encoder.encode(fresh.receive(event, at_ns)) == encoder.encode(effects)
 
 
-def test_an_overrun_of_the_strategy_before_is_not_held_against_the_new_one(venue):
+def test_an_overrun_of_the_old_strategy_does_not_count_against_the_new_one(venue):
     call = venue.ladder.health.calls
     venue.change(around(3))
     ticker = venue.ladder.event.event_ticker
@@ -249,7 +248,6 @@ def test_an_overrun_of_the_strategy_before_is_not_held_against_the_new_one(venue
 
 
 def resting(venue: Changing) -> dict[object, int]:
-    """Shares that rest, by rung and side."""
     out: dict[object, int] = {}
     for own in venue.trader.desk.live_orders:
         place = (own.market_id, own.book_side)
@@ -257,7 +255,7 @@ def resting(venue: Changing) -> dict[object, int]:
     return out
 
 
-def test_what_rests_beyond_a_lowered_limit_goes_though_no_resize_would_touch_it(venue):
+def test_orders_beyond_a_lowered_limit_are_cancelled_and_replaced(venue):
     assert set(resting(venue).values()) == {10}
     risk = msgspec.structs.replace(venue.settings.risk, rung_position_qty=8)
     venue.change(risk=risk)
@@ -267,7 +265,7 @@ def test_what_rests_beyond_a_lowered_limit_goes_though_no_resize_would_touch_it(
     assert set(resting(venue).values()) == {8}
 
 
-def test_a_lowered_limit_that_all_that_rests_fits_moves_nothing(venue):
+def test_a_lowered_limit_that_all_orders_fit_moves_none(venue):
     before = {own.order_id for own in venue.trader.desk.live_orders}
     risk = msgspec.structs.replace(venue.settings.risk, rung_position_qty=10)
     venue.change(risk=risk)
@@ -276,14 +274,14 @@ def test_a_lowered_limit_that_all_that_rests_fits_moves_nothing(venue):
     assert not venue.told("orders_beyond_limits")
 
 
-def test_an_order_that_a_resize_shrinks_to_the_smaller_size_keeps_its_place(venue):
+def test_an_order_resized_to_a_smaller_size_keeps_its_id(venue):
     before = {own.order_id for own in venue.trader.desk.live_orders}
     venue.change(risk=msgspec.structs.replace(venue.settings.risk, order_qty=4))
     venue.run(5)
     assert {own.order_id for own in venue.trader.desk.live_orders} == before
 
 
-def test_of_more_orders_than_are_allowed_any_more_the_oldest_stay_and_no_breaker_trips(venue):
+def test_a_lower_order_limit_keeps_the_oldest_orders_and_trips_no_breaker(venue):
     before = [own.order_id for own in venue.trader.desk.live_orders]
     assert len(before) == 4
     tight = msgspec.structs.replace(venue.settings.breakers, writes_per_second=2)

@@ -43,7 +43,7 @@ OLD_NAMES = {
 }
 
 
-def before() -> str:
+def old_text() -> str:
     text = NOW
     for now, old in OLD_NAMES.items():
         text = text.replace(f"{now.rpartition('.')[2]}:", f"{old.rpartition('.')[2]}:")
@@ -61,9 +61,9 @@ def loaded(folder: Path, text: str) -> tuple[BotConfig, list[str]]:
     return config, [f"{each.filename}:{each.lineno}: {each.message}" for each in caught]
 
 
-def test_a_file_with_all_the_old_keys_gives_the_same_settings_and_a_line_for_each(tmp_path):
+def test_a_file_with_old_keys_gives_the_same_settings_with_a_warning_for_each(tmp_path):
     now, silence = loaded(tmp_path, NOW)
-    old, lines = loaded(tmp_path, before())
+    old, lines = loaded(tmp_path, old_text())
     assert silence == []
     assert (old.trader, old.digest) == (now.trader, now.digest)
     assert [row.line for row in old.rows] == [row.line for row in now.rows]
@@ -77,12 +77,12 @@ def test_a_file_with_all_the_old_keys_gives_the_same_settings_and_a_line_for_eac
 
 
 @pytest.mark.parametrize("more", ["pace: {dwell_ms: 5}\n", "trust: {heard_ms: 5}\n"])
-def test_a_key_under_both_names_is_refused(tmp_path, more):
+def test_a_key_under_its_old_and_its_new_name_is_refused(tmp_path, more):
     with pytest.raises(ConfigFault, match="which is there too; remove"):
         loaded(tmp_path, NOW + more)
 
 
-def test_an_option_that_names_an_old_key_means_the_new_one():
+def test_an_old_key_in_an_option_means_the_new_one():
     with pytest.warns(KeyRenamed, match=r"pace\.dwell_ms is now throttle\.dwell_ms"):
         assert current_key("pace.dwell_ms") == "throttle.dwell_ms"
     assert current_place(("notices", 0, "url_env")) == ("notices", 0, "url_env")

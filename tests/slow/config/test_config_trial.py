@@ -9,7 +9,7 @@ from bot.core import messages as m
 from bot.core.reconfigure import TIGHTER
 from bot.core.risk.limits import limits_in_force, no_looser
 from bot.core.settings import BreakerSettings, NewsSettings
-from tests.builders.config.changing import Changing, around
+from tests.builders.config.changing import Changing, Raising, around
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import Price, Qty
 
@@ -32,7 +32,7 @@ def digest(venue: Changing) -> str:
     return venue.trader.reconfiguration.configured.digest
 
 
-def test_a_strategy_that_raises_brings_the_old_configuration_back_and_it_is_told(venue):
+def test_a_strategy_that_raises_rolls_the_configuration_back(venue):
     before = venue.trader.reconfiguration.configured
     venue.change(RAISING, news=NewsSettings(pull_ns=7))
     venue.run(1)
@@ -45,14 +45,14 @@ def test_a_strategy_that_raises_brings_the_old_configuration_back_and_it_is_told
     assert "change 1 was rolled back" in shown.fault
 
 
-def test_quotes_are_back_within_a_second_and_the_finding_is_gone(venue):
+def test_quotes_are_back_within_a_second_after_a_rollback(venue):
     venue.change(RAISING)
     venue.run(1.5)
     assert list(venue.gaps()) == [(2, 2), (2, 2)]
     assert "strategy_at_fault" not in venue.trader.out.findings
 
 
-def test_quotes_that_vanish_come_back_after_ten_seconds_and_not_before(venue):
+def test_a_change_that_stops_quoting_is_rolled_back_after_ten_seconds(venue):
     venue.change(SILENT)
     venue.run(9)
     assert digest(venue) == "c1"
@@ -64,7 +64,7 @@ def test_quotes_that_vanish_come_back_after_ten_seconds_and_not_before(venue):
     )
 
 
-def test_half_of_the_quotes_is_enough(venue):
+def test_a_change_that_keeps_half_of_the_quotes_is_not_rolled_back(venue):
     venue.change(around(3))
     market_id = venue.ladder.rungs[0].market_id
     for _ in range(30):
@@ -73,7 +73,7 @@ def test_half_of_the_quotes_is_enough(venue):
     assert digest(venue) == "c1"
 
 
-def test_a_breaker_that_trips_brings_the_old_configuration_back_and_the_latch_stands(venue):
+def test_a_tripped_breaker_rolls_the_configuration_back_and_stays_latched(venue):
     venue.change(around(3))
     for _ in range(31):
         venue.trader.guard.breakers.on_reject(venue.now_ns)
@@ -82,7 +82,7 @@ def test_a_breaker_that_trips_brings_the_old_configuration_back_and_the_latch_st
     assert venue.trader.guard.latched
 
 
-def test_a_breaker_that_trips_again_once_it_was_reset_brings_the_old_configuration_back(venue):
+def test_a_breaker_that_trips_again_after_a_reset_rolls_the_configuration_back(venue):
     for _ in range(31):
         venue.trader.guard.breakers.on_reject(venue.now_ns)
     venue.run(1)
@@ -96,7 +96,7 @@ def test_a_breaker_that_trips_again_once_it_was_reset_brings_the_old_configurati
     assert digest(venue) == "first"
 
 
-def test_after_a_minute_of_quoting_a_change_has_proven_itself(venue):
+def test_a_change_is_proven_after_a_minute_of_quoting(venue):
     venue.change(around(3))
     venue.run(58)
     assert not venue.told("config_proven")
@@ -107,7 +107,7 @@ def test_after_a_minute_of_quoting_a_change_has_proven_itself(venue):
     assert digest(venue) == "c1"
 
 
-def test_time_in_which_nothing_may_be_quoted_does_not_count(venue):
+def test_time_paused_does_not_count_for_the_trial(venue):
     venue.give(m.PauseRequested("lunch"))
     venue.change(RAISING)
     venue.run(90)
@@ -118,7 +118,7 @@ def test_time_in_which_nothing_may_be_quoted_does_not_count(venue):
     assert digest(venue) == "first"
 
 
-def test_a_change_within_the_minute_is_judged_against_what_was_proven(venue):
+def test_a_second_change_within_the_minute_rolls_back_to_the_proven_one(venue):
     venue.change(around(3))
     venue.run(30)
     venue.change(RAISING)
@@ -126,7 +126,7 @@ def test_a_change_within_the_minute_is_judged_against_what_was_proven(venue):
     assert digest(venue) == "first"
 
 
-def test_a_change_that_mends_another_is_not_taken_back_for_the_time_before_it(venue):
+def test_a_correcting_change_is_not_rolled_back_for_the_time_before_it(venue):
     venue.change(SILENT)
     venue.run(9.9)
     venue.change(around(3))
@@ -139,7 +139,7 @@ def test_a_change_that_mends_another_is_not_taken_back_for_the_time_before_it(ve
     assert digest(venue) == "first"
 
 
-def test_a_change_that_was_refused_is_not_said_to_have_been_taken_back(venue):
+def test_a_refused_change_is_not_reported_as_rolled_back(venue):
     venue.change(SILENT)
     venue.run(3)
     venue.change(m.StrategyChoice("unmakeable", ""))
@@ -150,9 +150,7 @@ def test_a_change_that_was_refused_is_not_said_to_have_been_taken_back(venue):
 
 
 @pytest.mark.parametrize("earlier", [False, True])
-def test_news_that_a_change_finds_everywhere_brings_the_old_back_whatever_came_before_it(
-    venue, earlier
-):
+def test_a_jump_guard_that_pulls_everything_is_rolled_back(venue, earlier):
     if earlier:
         venue.change(around(3))
         venue.run(20)
@@ -167,13 +165,12 @@ def test_news_that_a_change_finds_everywhere_brings_the_old_back_whatever_came_b
     assert digest(venue) == "first"
 
 
-def test_a_strategy_at_fault_already_is_no_reason_to_go_back():
-    venue = Changing()
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_a_strategy_at_fault_before_the_change_is_no_reason_for_a_rollback():
+    venue = Changing(lambda: Raising(None))
     venue.start()
-    venue.change(RAISING)
-    venue.trader.reconfiguration._proven = venue.trader.reconfiguration._in_force
-    venue.trader.reconfiguration.trial = None
-    venue.run(2)
     assert venue.ladder.health.fault
     pace = msgspec.structs.replace(venue.settings.pace, decide_ns=70 * NS_PER_MS)
     venue.change(pace=pace)
@@ -181,10 +178,7 @@ def test_a_strategy_at_fault_already_is_no_reason_to_go_back():
     assert venue.settings.pace == pace
 
 
-# --- limits ---------------------------------------------------------------------------------------
-
-
-def test_a_limit_that_was_tightened_is_not_loosened_by_going_back(venue):
+def test_a_rollback_loosens_no_tightened_limit(venue):
     venue.change(RAISING, risk=risk(venue, order_qty=4, rung_position_qty=200_000))
     venue.run(5)
     assert digest(venue) == "first" + TIGHTER
@@ -193,7 +187,7 @@ def test_a_limit_that_was_tightened_is_not_loosened_by_going_back(venue):
     assert {own.remaining for own in venue.trader.desk.live_orders} == {4}
 
 
-def test_a_change_that_only_tightens_limits_is_never_undone(venue):
+def test_a_change_that_only_tightens_limits_has_no_trial(venue):
     venue.change(risk=risk(venue, series_loss_cents=10_000_000, event_loss_cents=1))
     assert venue.trader.reconfiguration.trial is None
     venue.run(30)
@@ -201,7 +195,7 @@ def test_a_change_that_only_tightens_limits_is_never_undone(venue):
     assert not list(venue.trader.desk.live_orders)
 
 
-def test_the_tighter_of_two_limits_counts_what_a_zero_stands_for(venue):
+def test_the_tighter_of_two_risk_limits_resolves_zeros_to_their_defaults(venue):
     loose = venue.settings
     explicit = msgspec.structs.replace(loose, risk=risk(venue, event_gross_qty=5_000_000))
     back = no_looser(explicit, loose)
@@ -212,7 +206,7 @@ def test_the_tighter_of_two_limits_counts_what_a_zero_stands_for(venue):
     assert no_looser(account, loose) is account
 
 
-def test_the_tighter_of_two_breakers_counts_what_a_zero_stands_for(venue):
+def test_the_tighter_of_two_breakers_resolves_zeros_to_their_defaults(venue):
     loose = venue.settings
     tight = msgspec.structs.replace(loose, breakers=BreakerSettings(loss_cents=7))
     assert no_looser(loose, tight).breakers.loss_cents == 7

@@ -58,34 +58,34 @@ def day(tmp_path_factory):
         return live(state, market, asked)
 
 
-def test_the_bot_sees_every_frame_of_every_rung_and_trades_all_the_while(day):
+def test_the_bot_reads_every_frame_and_trades_all_the_time(day):
     assert day.frames >= (SECONDS - 2) * FRAMES_A_SECOND
     assert day.fills and day.requests > RUNGS
     assert (day.ended, day.findings) == (0, [])
 
 
-def test_nothing_that_the_bot_holds_grows_as_the_frames_do(day):
+def test_nothing_the_bot_holds_grows_with_the_frames(day):
     # What is kept for every frame would be twice as much at the end as in the middle.
     grew = [row for row in day.entries if row.after > 1.5 * row.before]
     assert [row for row in grew if row.after > 1000] == []
 
 
-def test_the_log_has_no_line_for_most_of_a_hundred_frames(day):
+def test_the_log_has_at_most_one_line_per_hundred_frames(day):
     assert day.log_lines <= 10 + day.frames / 100
 
 
-def test_the_number_of_metrics_hangs_on_the_rungs_alone(day):
+def test_the_number_of_metrics_depends_only_on_the_rungs(day):
     assert 0 < day.series[1] <= SERIES_OF_THE_REST + SERIES_A_RUNG * RUNGS
 
 
-def test_no_metric_comes_in_the_course_of_a_run_but_how_fills_turned_out(day):
+def test_only_markouts_add_metrics_during_a_run(day):
     assert day.new_series == [name for name in day.new_series if "markout_cents{" in name]
 
 
 # --- what it is measured with ---------------------------------------------------------------------
 
 
-def test_what_grows_is_named_by_class_and_attribute():
+def test_a_growing_collection_is_named_by_class_and_attribute():
     out = Outbox.__new__(Outbox)
     out.effects = []
     before = held_by({"trader": out})
@@ -95,12 +95,12 @@ def test_what_grows_is_named_by_class_and_attribute():
     assert after.bytes["Outbox.effects"] - before.bytes["Outbox.effects"] > 100 * 28
 
 
-def test_the_slope_of_a_line_is_its_rise():
+def test_the_slope_of_a_line_is_its_rise_per_step():
     assert slope([(0, 1), (1, 3), (2, 5)]) == pytest.approx(2)
     assert slope([(1, 4)]) == 0
 
 
-def test_an_hour_passes_where_there_is_nothing_to_do():
+def test_an_idle_hour_passes_at_once_in_virtual_time():
     async def wait() -> float:
         await asyncio.sleep(3600)
         return asyncio.get_running_loop().time()
@@ -111,7 +111,7 @@ def test_an_hour_passes_where_there_is_nothing_to_do():
     assert time.monotonic() - began_s < 60
 
 
-def test_the_clock_stands_still_while_a_thread_is_awaited():
+def test_the_virtual_clock_stops_while_a_thread_is_awaited():
     async def work() -> int:
         loop = asyncio.get_running_loop()
         clock = LeapingClock(loop, 0)

@@ -18,31 +18,24 @@ SERVICES = compose()["services"]
 SCHEMA = ["--builtin-schema", "vendor.compose-spec"]
 
 
-def checked(path) -> subprocess.CompletedProcess[str]:
-    """What the schema of compose files says of one."""
-    words = [tool("check-jsonschema"), *SCHEMA, str(path)]
-    return subprocess.run(words, capture_output=True, text=True)
+def test_the_compose_file_is_valid_by_its_schema(tmp_path):
+    misspelt = tmp_path / "compose.yaml"
+    text = (DEPLOY / "compose.yaml").read_text()
+    misspelt.write_text(text.replace("  read_only:", "  readonly:"))
+    for path, code in ((DEPLOY / "compose.yaml", 0), (misspelt, 1)):
+        words = [tool("check-jsonschema"), *SCHEMA, str(path)]
+        done = subprocess.run(words, capture_output=True, text=True)
+        assert done.returncode == code, done.stdout
 
 
-def test_it_is_a_compose_file_by_the_schema():
-    done = checked(DEPLOY / "compose.yaml")
-    assert done.returncode == 0, done.stdout
-
-
-def test_the_schema_would_find_a_misspelt_key(tmp_path):
-    path = tmp_path / "compose.yaml"
-    path.write_text((DEPLOY / "compose.yaml").read_text().replace("  read_only:", "  readonly:"))
-    assert checked(path).returncode == 1
-
-
-def test_every_command_of_the_page_names_the_compose_file():
+def test_every_command_of_the_docs_names_the_compose_file():
     page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
     asked = re.findall(r"docker compose( --file deploy/compose\.yaml)? [a-z]", page)
     assert len(asked) > 5
     assert all(asked)
 
 
-def test_nothing_that_writes_there_runs_while_the_page_copies_or_moves_the_state():
+def test_the_docs_stop_every_writer_before_they_copy_the_state():
     page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
     around = re.findall(r"compose\.yaml stop (.+) &&\n.*\n.*\n.*\n.*&&\n.* start (.+)\n", page)
     writers = {name for name in OURS if "bot-state" in str(SERVICES[name].get("volumes"))}
@@ -51,7 +44,7 @@ def test_nothing_that_writes_there_runs_while_the_page_copies_or_moves_the_state
         assert set(stopped.split()) == set(started.split()) == writers
 
 
-def test_what_the_page_runs_in_a_container_is_understood_and_asks_for_the_key_that_is_there():
+def test_the_commands_of_the_docs_are_valid_and_use_the_key_of_their_container():
     page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8").replace("\\\n", " ")
     where = re.findall(r" exec (?:deployment/)?(bot|reaper|venue)(?: --)? (bot|venue) (.+)", page)
     given = [(place, understood(program, line.split())) for place, program, line in where]
@@ -61,53 +54,43 @@ def test_what_the_page_runs_in_a_container_is_understood_and_asks_for_the_key_th
     assert cancelling["reaper"]["reaper_key"]
 
 
-def test_there_are_the_three_of_ours_the_three_that_watch_and_what_they_speak_over():
-    assert set(SERVICES) == {*OURS, "prometheus", "alertmanager", "grafana", "loopback"}
-
-
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_service_has_no_right_that_it_does_not_need(name):
+def test_a_service_has_least_privileges_and_bounded_resources(name):
     service = SERVICES[name]
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert service["read_only"] is True
     assert int(service["user"].split(":")[0]) > 0
     assert not {"privileged", "cap_add", "devices", "pid", "ipc"} & set(service)
-
-
-@pytest.mark.parametrize("name", SERVICES)
-def test_a_service_is_bounded_in_memory_processes_and_log(name):
-    service = SERVICES[name]
     assert re.fullmatch(r"\d+[mg]", service["mem_limit"])
     assert service["pids_limit"] <= 128
     assert service["logging"]["options"] == {"max-size": "50m", "max-file": "5"}
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_ours_are_given_more_time_than_a_drain_takes(name):
+def test_our_services_have_more_time_to_stop_than_a_drain_takes(name):
     grace_ns = seconds(SERVICES[name]["stop_grace_period"]) * NS_PER_SECOND
     assert grace_ns >= DRAIN_NS + 5 * NS_PER_SECOND
 
 
 @pytest.mark.parametrize("name", sorted(set(SERVICES) - set(OURS)))
-def test_what_is_not_ours_is_pinned_to_a_release(name):
+def test_images_of_others_are_pinned_to_a_release(name):
     assert re.fullmatch(r"[a-z/]+:v?\d+\.\d+\.\d+", SERVICES[name]["image"])
 
 
-def test_nothing_is_published_but_grafana_to_this_machine():
+def test_only_grafana_is_published_and_only_on_loopback():
     published = [port for service in SERVICES.values() for port in service.get("ports", [])]
     assert published == ["127.0.0.1:3000:3000"]
 
 
-def test_all_share_one_network_namespace_which_outlives_each_of_them():
-    """Whoever shares that of a container which starts again is cut off."""
+def test_all_services_share_the_network_of_a_container_that_never_restarts():
     others = {name: SERVICES[name].get("network_mode") for name in SERVICES if name != "loopback"}
     assert set(others.values()) == {"service:loopback"}
     assert SERVICES["loopback"]["entrypoint"] == ["sleep", "infinity"]
     assert "command" not in SERVICES["loopback"]
 
 
-def test_each_sees_the_secrets_that_it_uses_and_no_other():
+def test_each_service_sees_only_the_secrets_it_uses():
     assert {name: SERVICES[name].get("secrets", []) for name in SERVICES} == {
         "loopback": [],
         "venue": ["maker_key", "reaper_key"],
@@ -119,13 +102,13 @@ def test_each_sees_the_secrets_that_it_uses_and_no_other():
     }
 
 
-def test_a_secret_is_a_file_of_the_folder_that_git_ignores():
+def test_secrets_are_files_in_a_folder_that_git_ignores():
     files = [secret["file"] for secret in compose()["secrets"].values()]
     assert all(file.startswith("./secrets/") for file in files)
     assert "/deploy/secrets/" in (DEPLOY.parent / ".gitignore").read_text().splitlines()
 
 
-def test_no_value_of_the_environment_is_a_secret():
+def test_the_environment_of_a_service_holds_no_secret():
     values = {
         name: value
         for service in SERVICES.values()
@@ -135,13 +118,13 @@ def test_no_value_of_the_environment_is_a_secret():
     assert secret == {"GF_SECURITY_ADMIN_PASSWORD__FILE": "/run/secrets/grafana_password"}
 
 
-def test_alertmanager_reads_its_addresses_where_they_are_mounted():
+def test_alertmanager_reads_the_secrets_that_are_mounted():
     text = (DEPLOY / "alertmanager/alertmanager.yml").read_text()
     read = set(re.findall(r"/run/secrets/(\w+)", text))
     assert read == set(SERVICES["alertmanager"]["secrets"])
 
 
-def test_whatever_is_mounted_from_here_is_here():
+def test_every_mounted_folder_exists():
     places = [
         volume.split(":")[0]
         for service in SERVICES.values()
@@ -153,18 +136,18 @@ def test_whatever_is_mounted_from_here_is_here():
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_command_line_of_ours_is_understood(name):
+def test_the_commands_of_our_services_are_valid(name):
     told = SERVICES[name]
     understood((told.get("entrypoint") or ["bot"])[0], told["command"])
 
 
-def test_bot_and_reaper_work_in_the_same_folder():
+def test_bot_and_reaper_share_a_state_directory():
     folders = [understood("bot", SERVICES[name]["command"])["state_dir"] for name in OURS[1:]]
     assert folders[0] == folders[1]
     assert SERVICES["bot"]["volumes"] == SERVICES["reaper"]["volumes"]
 
 
-def test_a_health_check_of_ours_asks_where_something_answers():
+def test_our_health_checks_ask_the_right_ports():
     last = stages()[-1].last("HEALTHCHECK")
     assert last is not None
     assert exec_form(last) == ["bot-health"]
@@ -176,7 +159,7 @@ def test_a_health_check_of_ours_asks_where_something_answers():
     ]
 
 
-def test_prometheus_scrapes_where_bot_and_venue_answer():
+def test_prometheus_scrapes_bot_and_venue():
     targets = [
         target
         for name in ("bots", "venues")
@@ -187,7 +170,7 @@ def test_prometheus_scrapes_where_bot_and_venue_answer():
     assert targets == ["127.0.0.1:8090", control]
 
 
-def test_the_configuration_of_the_bot_fits_the_venue_and_the_secrets():
+def test_the_configuration_of_the_bot_matches_venue_and_secrets():
     draft = read_draft(DEPLOY / "bot.yaml")
     config = finish(draft)
     port = understood("venue", SERVICES["venue"]["command"])["port"]

@@ -1,5 +1,6 @@
-"""Claims about `bot-health`, which supervisors run: what it asks, and what it ends with."""
+"""Claims about `bot-health`, which supervisors run: its request, its line and its exit code."""
 
+import socket
 import subprocess
 import sys
 import threading
@@ -49,7 +50,6 @@ def page(
 
 
 def ended(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, str]:
-    """Exit code and words of a run."""
     with pytest.raises(SystemExit) as end:
         health.main(list(words))
     return end.value.code, capsys.readouterr().out.strip()
@@ -64,46 +64,44 @@ def numbers() -> Iterator[str]:
 
 
 def one() -> Iterator[str]:
-    """A beat that stands still."""
     while True:
         yield "7"
 
 
-def test_200_is_well(capsys):
-    with page(200, "ok\n") as url:
-        assert ended(capsys, "--url", url) == (0, "ok")
+@pytest.mark.parametrize(
+    ("status", "text", "beats", "words", "code", "said"),
+    [
+        (200, "ok\n", None, (), 0, "ok"),
+        (503, "latched: a breaker\n", None, (), 1, "latched: a breaker"),
+        (503, "boom \x1b[31m red\nok", None, (), 1, "boom ?[31m red?ok"),
+        (302, "", None, (), 1, None),
+        (503, "latched", numbers, ("--live",), 0, "decides"),
+        (503, "starting", None, ("--live",), 1, "starting"),
+    ],
+    ids=["healthy", "unhealthy", "control characters", "redirect", "alive", "not begun"],
+)
+def test_the_exit_code_and_line_of_a_health_check(capsys, status, text, beats, words, code, said):
+    with page(status, text, None if beats is None else beats()) as url:
+        found = ended(capsys, "--url", url, *words)
+    assert found[0] == code
+    assert said is None or found[1] == said
 
 
-def test_200_is_well_also_where_nobody_wants_to_read_it(monkeypatch):
+def test_a_health_check_works_without_stdout(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     with page(200, "ok\n") as url, pytest.raises(SystemExit) as end:
         health.main(["--url", url])
     assert end.value.code == 0
 
 
-def test_503_is_not_well_and_says_why(capsys):
-    with page(503, "latched: a breaker\n") as url:
-        assert ended(capsys, "--url", url) == (1, "latched: a breaker")
-
-
-def test_what_a_page_repeats_of_others_stays_one_line_that_steers_no_terminal(capsys):
-    with page(503, "boom \x1b[31m red\nok") as url:
-        assert ended(capsys, "--url", url) == (1, "boom ?[31m red?ok")
-
-
-def test_the_one_series_that_is_named_is_asked_for(capsys):
+def test_a_health_check_may_name_a_series(capsys):
     asked: list[str] = []
     with page(200, "ok", asked=asked) as url:
         ended(capsys, "--url", f"{url}?series=AURELIA-VAL")
     assert asked == ["/healthz?series=AURELIA-VAL"]
 
 
-def test_a_redirect_is_not_followed_and_not_well(capsys):
-    with page(302, "") as url:
-        assert ended(capsys, "--url", url)[0] == 1
-
-
-def test_nobody_there_is_not_well(capsys):
+def test_an_unreachable_page_is_unhealthy(capsys):
     with page(200, "ok") as url:
         pass
     code, said = ended(capsys, "--url", url)
@@ -111,35 +109,21 @@ def test_nobody_there_is_not_well(capsys):
     assert said.startswith("no answer")
 
 
-def test_an_address_that_is_none_is_not_well(capsys):
+def test_an_invalid_address_is_unhealthy(capsys):
     assert ended(capsys, "--url", "http://127.0.0.1:x/")[0] == 1
 
 
-def test_only_plain_http_is_asked(capsys):
+def test_only_plain_http_is_accepted(capsys):
     assert ended(capsys, "--url", "https://127.0.0.1/")[0] == 2
 
 
-def test_a_bot_that_is_not_well_but_decides_is_alive(capsys):
-    with page(503, "latched", numbers()) as url:
-        assert ended(capsys, "--url", url, "--live") == (0, "decides")
-
-
-def test_a_beat_that_stands_still_is_not_alive(capsys, monkeypatch):
+def test_a_beat_that_does_not_change_is_not_alive(capsys, monkeypatch):
     monkeypatch.setattr(health, "LIVE_S", 0.3)
     with page(200, "ok", one()) as url:
         assert ended(capsys, "--url", url, "--live")[0] == 1
 
 
-def test_a_bot_that_has_not_begun_is_not_alive(capsys):
-    with page(503, "starting") as url:
-        assert ended(capsys, "--url", url, "--live") == (1, "starting")
-
-
-def test_it_reads_the_header_that_the_page_sends():
-    assert health._BEAT_HEADER == BEAT_HEADER
-
-
-def test_it_loads_nothing_that_is_not_needed():
+def test_the_health_check_loads_no_other_module():
     loaded = subprocess.run(
         [sys.executable, "-c", "import sys, bot.io.health; print(*sys.modules)"],
         capture_output=True,
@@ -151,23 +135,9 @@ def test_it_loads_nothing_that_is_not_needed():
     assert not {"typer", "pydantic", "httpx", "numpy", "asyncio", "msgspec"} & set(loaded)
 
 
-def test_it_takes_as_long_as_a_page_that_never_answers_may_take(capsys, monkeypatch):
-    monkeypatch.setattr(health, "ANSWER_S", 0.2)
-
-    class Deaf(BaseHTTPRequestHandler):
-        def handle(self) -> None:
-            time.sleep(1)
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Deaf)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        url = f"http://127.0.0.1:{server.server_port}/"
-        monkeypatch.setattr(health.ask, "__defaults__", (0.2,))
+def test_a_page_that_never_answers_is_unhealthy_after_a_timeout(capsys, monkeypatch):
+    monkeypatch.setattr(health.ask, "__defaults__", (0.2,))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
         begun_s = time.monotonic()
-        assert ended(capsys, "--url", url)[0] == 1
+        assert ended(capsys, "--url", f"http://127.0.0.1:{silent.getsockname()[1]}/")[0] == 1
         assert time.monotonic() - begun_s < 0.9
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -6,7 +6,7 @@ KILLS = 3
 """The first and the last are of the venue as well."""
 
 
-def test_a_bot_killed_while_answers_are_lost_makes_no_order_twice_and_leaves_none(tmp_path):
+def test_a_bot_killed_while_responses_are_lost_duplicates_no_order_and_leaves_none(tmp_path):
     verdict = bot_kill.run(tmp_path, KILLS, seed=20_262, venue_too=True)
     assert verdict.kills == KILLS
     assert len(verdict.names) > 10 * KILLS

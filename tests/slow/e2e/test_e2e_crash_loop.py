@@ -9,7 +9,7 @@ SETTLE_S = 2.0
 """A cancel that was on its way at the exit has come to the venue by then."""
 
 
-def test_a_bot_that_stays_down_after_three_crashes_leaves_nothing_resting(tmp_path):
+def test_a_bot_that_stays_down_after_three_crashes_leaves_no_order_resting(tmp_path):
     with running_venue(tmp_path, seed=391) as venue:
         live = until_it_quotes(tmp_path, venue)
         found = crash_loop(tmp_path, venue, live, reaper=False, settle_s=SETTLE_S)
@@ -17,7 +17,7 @@ def test_a_bot_that_stays_down_after_three_crashes_leaves_nothing_resting(tmp_pa
     assert found.at_last_kill >= 20
 
 
-def test_a_start_refused_after_a_crash_cancels_what_the_killed_run_left(tmp_path):
+def test_a_start_that_is_refused_after_a_crash_cancels_the_orders_of_the_killed_run(tmp_path):
     with running_venue(tmp_path, seed=392) as venue:
         config = config_for(venue, tmp_path)
         whole, live = config.read_text(), until_it_quotes(tmp_path, venue)

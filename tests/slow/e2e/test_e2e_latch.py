@@ -1,4 +1,4 @@
-"""Latches with real processes: what a raw read of the account shows before, during and after."""
+"""Claim about a tripped breaker with real processes, by raw reads of the account."""
 
 import json
 import signal
@@ -9,21 +9,15 @@ from bot.io.state.kill_switch_file import KillSwitchFile
 from tests.builders.e2e.runs import (
     BOT,
     ROOT,
-    Venue,
     config_for,
     running_venue,
     start_bot,
     summary_of,
     wait_until,
-    what_a_bot_says,
 )
-
-NO_NEWS = "jump_guard:\n  jump_cents: 0\n  print_qty: 0\n"
-"""News would pull a whole event for half a minute, and again, with nothing of ours in the book."""
 
 
 def reset(config: Path) -> dict:
-    """Run `bot reset` as a script would."""
     done = subprocess.run(
         [*BOT, "reset", str(config), "--yes", "--json"],
         cwd=ROOT, capture_output=True, check=True, timeout=30,
@@ -32,32 +26,7 @@ def reset(config: Path) -> dict:
     return told
 
 
-def resting(venue: Venue) -> int:
-    """Orders that rest, as anybody could read it."""
-    return len(venue.orders("resting"))
-
-
-def test_a_latch_from_outside_pulls_every_order_and_a_reset_brings_them_back(tmp_path):
-    with running_venue(tmp_path, seed=41) as venue:
-        config = config_for(venue, tmp_path)
-        config.write_text(config.read_text() + NO_NEWS)
-        bot = start_bot("run", str(config), "--json", folder=tmp_path)
-        wait_until(lambda: resting(venue) > 20, 60)
-        KillSwitchFile(tmp_path / "state").set("no heartbeat", "reaper", 0)
-        wait_until(lambda: resting(venue) == 0, 9)
-        placed = len(venue.orders("all"))
-        wait_until(lambda: "latched_flat" in (tmp_path / "bot.err").read_text(), 9)
-        assert len(venue.orders("all")) == placed
-        assert reset(config)["by"] == "reaper"
-        wait_until(lambda: resting(venue) > 20, 60, lambda: what_a_bot_says(tmp_path))
-        bot.send_signal(signal.SIGTERM)
-        summary = summary_of(bot, 60)
-        print((tmp_path / "bot.err").read_text()[-12_000:])
-        assert (bot.returncode, summary["latched"]) == (0, "")
-        assert venue.orders("resting") == []
-
-
-def test_a_tripped_breaker_survives_a_restart_until_a_person_resets_it(tmp_path):
+def test_a_tripped_breaker_stays_tripped_over_a_restart_until_a_person_resets_it(tmp_path):
     with running_venue(tmp_path, seed=42) as venue:
         config = config_for(venue, tmp_path)
         config.write_text(config.read_text() + "breakers:\n  creates_per_minute: 30\n")
@@ -65,7 +34,7 @@ def test_a_tripped_breaker_survives_a_restart_until_a_person_resets_it(tmp_path)
         first = start_bot("run", str(config), "--json", folder=tmp_path)
         wait_until(lambda: latch.read_latch() is not None, 60)
         # Creates that were on their way when it tripped may come after the first cancels.
-        wait_until(lambda: len(venue.orders("all")) == 30 and resting(venue) == 0, 9)
+        wait_until(lambda: len(venue.orders("all")) == 30 and venue.orders("resting") == [], 9)
         first.kill()
         first.communicate(timeout=30)
 

@@ -19,7 +19,7 @@ from tests.builders.e2e.runs import (
 DEPOSIT_CENTS = 10_000_000
 
 
-def test_a_paper_run_beside_a_live_bot_writes_nothing_and_survives_a_kill(tmp_path):
+def test_a_paper_run_next_to_a_live_bot_writes_nothing_and_survives_a_kill(tmp_path):
     live_folder, paper_folder = tmp_path / "live", tmp_path / "paper"
     live_folder.mkdir()
     paper_folder.mkdir()
@@ -28,9 +28,11 @@ def test_a_paper_run_beside_a_live_bot_writes_nothing_and_survives_a_kill(tmp_pa
         live = start_bot("run", config, "--json", folder=live_folder)
         first = start_bot("run", "--paper", config, folder=paper_folder)
         log = paper_folder / "bot.err"
-        wait_until(lambda: _fills(log) >= 1, TWO_SIDED_S)
-        page = (tmp_path / "state-paper" / "page-address").read_text().strip()
-        shown = httpx.get(f"{page}metrics", trust_env=False).text
+        page = tmp_path / "state-paper" / "page-address"
+        wait_until(page.exists, TWO_SIDED_S)
+        with httpx.Client(base_url=page.read_text().strip(), trust_env=False) as client:
+            wait_until(lambda: _fills(client) >= 1, TWO_SIDED_S)
+            shown = client.get("metrics").text
         assert 'laddermaker_paper{series="AURELIA-VAL"} 1.0' in shown
         first.kill()
         first.communicate(timeout=5)
@@ -77,7 +79,7 @@ def _assert_untouched(venue: Venue) -> None:
         assert answer.get("available_cents", DEPOSIT_CENTS) == DEPOSIT_CENTS
 
 
-def _fills(log: Path) -> int:
-    """What the newest line about the state of a run says."""
-    found = re.findall(r'"fills": (\d+)', log.read_text()) if log.exists() else []
-    return int(found[-1]) if found else 0
+def _fills(client: httpx.Client) -> float:
+    """How many fills the page of a run counts."""
+    found = re.search(r"^laddermaker_fills_total\S* (\S+)$", client.get("metrics").text, re.M)
+    return float(found[1]) if found else 0

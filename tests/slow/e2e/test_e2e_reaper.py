@@ -35,7 +35,6 @@ def venue(tmp_path_factory) -> Iterator[Venue]:
 
 
 def configured(venue: Venue, folder: Path, key: str = "reaper") -> Path:
-    """A bot's configuration that speaks of a reaper."""
     config = config_for(venue, folder)
     key_file = folder / "reaper.key"
     key_file.write_text(venue.keys[key])
@@ -59,12 +58,12 @@ def started(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"
         process.communicate(timeout=10)
 
 
-def said(folder: Path, command: str) -> str:
+def log_of(folder: Path, command: str) -> str:
     return (folder / command / "bot.err").read_text()
 
 
 def watching(folder: Path) -> bool:
-    return '"phase": "watching"' in said(folder, "reaper")
+    return '"phase": "watching"' in log_of(folder, "reaper")
 
 
 def nothing_rests(venue: Venue) -> bool:
@@ -83,7 +82,7 @@ def bot_and_reaper(venue: Venue, folder: Path, *more: str) -> Iterator[tuple]:
         yield bot, reaper
 
 
-def test_a_killed_bots_orders_are_gone_soon_after_the_silence_and_the_next_start_is_latched(
+def test_the_reaper_cancels_the_orders_of_a_killed_bot_and_the_next_start_is_latched(
     venue, tmp_path
 ):
     with bot_and_reaper(venue, tmp_path) as (bot, reaper):
@@ -92,28 +91,28 @@ def test_a_killed_bots_orders_are_gone_soon_after_the_silence_and_the_next_start
         assert not nothing_rests(venue), "the venue cancels nothing by itself"
         wait_until(lambda: nothing_rests(venue), 20)
         assert time.monotonic() - killed < AFTER_S + 5
-        wait_until(lambda: '"event": "reaped"' in said(tmp_path, "reaper"), 10)
+        wait_until(lambda: '"event": "reaped"' in log_of(tmp_path, "reaper"), 10)
         latch = json.loads((tmp_path / "state" / "latch.json").read_text())
         assert latch["by"] == "reaper"
         assert "no heartbeat" in latch["reason"]
         reaper.send_signal(signal.SIGTERM)
         out, _ = reaper.communicate(timeout=10)
-        assert reaper.returncode == 0, said(tmp_path, "reaper")[-2000:]
+        assert reaper.returncode == 0, log_of(tmp_path, "reaper")[-2000:]
         assert json.loads(out) == {"exit_code": 0, "phase": "reaping", "clean": True}
     config = str(tmp_path / "bot.yaml")
     (tmp_path / "run" / "bot.err").unlink()
     with started(tmp_path, "run", config, "--for", "2s", "--json") as again:
         again.communicate(timeout=30)
     assert again.returncode == 3
-    assert '"event": "latched"' in said(tmp_path, "run")
-    assert '"event": "quoting"' not in said(tmp_path, "run")
+    assert '"event": "latched"' in log_of(tmp_path, "run")
+    assert '"event": "quoting"' not in log_of(tmp_path, "run")
     assert nothing_rests(venue)
 
 
-def test_a_bot_that_wakes_after_it_was_reaped_leaves_nothing_resting(venue, tmp_path):
+def test_a_bot_that_resumes_after_the_reaper_acted_leaves_no_order_resting(venue, tmp_path):
     with bot_and_reaper(venue, tmp_path) as (bot, _):
         bot.send_signal(signal.SIGSTOP)
-        wait_until(lambda: '"event": "reaped"' in said(tmp_path, "reaper"), 20)
+        wait_until(lambda: '"event": "reaped"' in log_of(tmp_path, "reaper"), 20)
         before = {order["order_id"] for order in venue.orders("all")}
         bot.send_signal(signal.SIGCONT)
         time.sleep(1.5)
@@ -126,7 +125,7 @@ def test_a_bot_that_wakes_after_it_was_reaped_leaves_nothing_resting(venue, tmp_
         assert bot.poll() is None
 
 
-def test_a_second_bot_is_refused_at_once_and_the_first_stopped_well_is_not_reaped(venue, tmp_path):
+def test_a_second_bot_is_refused_and_the_reaper_does_not_act_after_a_clean_stop(venue, tmp_path):
     with bot_and_reaper(venue, tmp_path) as (bot, reaper):
         other = str(tmp_path / "another-state")
         second = subprocess.run(
@@ -143,7 +142,7 @@ def test_a_second_bot_is_refused_at_once_and_the_first_stopped_well_is_not_reape
         bot.communicate(timeout=20)
         assert bot.returncode == 0
         time.sleep(AFTER_S + 0.6)
-        assert '"phase": "waiting"' in said(tmp_path, "reaper").splitlines()[-1]
+        assert '"phase": "waiting"' in log_of(tmp_path, "reaper").splitlines()[-1]
         assert not (tmp_path / "state" / "latch.json").exists()
         reaper.send_signal(signal.SIGTERM)
         assert reaper.wait(10) == 0
@@ -156,16 +155,16 @@ def test_a_second_bot_is_refused_at_once_and_the_first_stopped_well_is_not_reape
         ("reader", 3, "it needs the scopes read and trade"),
     ],
 )
-def test_a_reaper_with_a_key_that_cannot_help_ends_at_once(venue, tmp_path, key, code, advice):
+def test_a_reaper_whose_key_cannot_cancel_ends_at_once(venue, tmp_path, key, code, advice):
     config = configured(venue, tmp_path, key)
     with started(tmp_path, "reaper", str(config)) as reaper:
         reaper.communicate(timeout=20)
         assert reaper.returncode == code
-        assert advice in said(tmp_path, "reaper")
-        assert venue.keys[key] not in said(tmp_path, "reaper")
+        assert advice in log_of(tmp_path, "reaper")
+        assert venue.keys[key] not in log_of(tmp_path, "reaper")
 
 
-def test_asked_to_act_at_once_it_latches_before_it_asks_the_venue_anything(venue, tmp_path):
+def test_a_reaper_started_with_now_latches_before_its_first_request(venue, tmp_path):
     config = configured(venue, tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(30)
@@ -177,9 +176,9 @@ def test_asked_to_act_at_once_it_latches_before_it_asks_the_venue_anything(venue
                 assert (tmp_path / "state" / "latch.json").exists()
 
 
-def test_neither_a_terminal_that_goes_away_nor_a_word_to_the_bot_ends_the_reaper(venue, tmp_path):
+def test_the_reaper_ignores_hangup_and_signals_meant_for_the_bot(venue, tmp_path):
     with started(tmp_path, "reaper", str(configured(venue, tmp_path)), "--json") as reaper:
-        wait_until(lambda: "key_tried" in said(tmp_path, "reaper"), 20)
+        wait_until(lambda: "key_tried" in log_of(tmp_path, "reaper"), 20)
         for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
             reaper.send_signal(number)
         with pytest.raises(subprocess.TimeoutExpired):

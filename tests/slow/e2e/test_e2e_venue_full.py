@@ -43,26 +43,21 @@ class Venue:
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (size, UNLIMITED))
 
     def log_size(self) -> int:
-        """Bytes in the last segment."""
         return sorted(self.state.glob("commands-*.log"))[-1].stat().st_size
 
     def create(self, name: str) -> httpx.Response:
-        """One order to buy."""
         body: dict[str, Any] = {"ticker": self.ticker, "outcome": "yes", "side": "buy"}
         body |= {"price": 10, "qty": 1, "client_order_id": name}
         return self.http.post("/orders", json=body)
 
     def resting(self) -> list[str]:
-        """Ids of what rests."""
         page = self.http.get("/orders", params={"status": "resting", "limit": "1000"}).json()
         return [row["order_id"] for row in page["orders"]]
 
     def readiness(self) -> httpx.Response:
-        """What the operator's interface says."""
         return httpx.get(f"{self.control}/readyz", trust_env=False)
 
     def close(self) -> None:
-        """End it calmly."""
         self.http.close()
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -78,7 +73,7 @@ def venue(tmp_path: Path) -> Iterator[Venue]:
     venue.close()
 
 
-def test_a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room(
+def test_a_venue_on_a_full_disk_refuses_writes_loses_nothing_and_recovers(
     venue: Venue, tmp_path: Path
 ) -> None:
     taken = venue.create("before")

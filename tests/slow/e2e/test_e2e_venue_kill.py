@@ -1,4 +1,4 @@
-"""Claim: a venue killed at any instant comes back with everything that it acknowledged."""
+"""Claims about a killed venue: it comes back with everything that it acknowledged."""
 
 from tests.builders.e2e import kill
 

@@ -51,7 +51,9 @@ def resting_orders(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_crowd_goes_on_with_the_orders_that_it_left(tmp_path: Path, how: signal.Signals) -> None:
+def test_the_crowd_keeps_its_orders_over_a_restart_of_the_venue(
+    tmp_path: Path, how: signal.Signals
+) -> None:
     config = ROOT / "configs" / "venue.yaml"
     with served(tmp_path, how, config):
         time.sleep(4)
@@ -65,7 +67,7 @@ def test_a_crowd_goes_on_with_the_orders_that_it_left(tmp_path: Path, how: signa
     assert 0.6 * first < resting_orders(tmp_path) < 1.5 * first
 
 
-def test_what_a_configuration_adds_is_listed_and_what_is_there_stays(tmp_path: Path) -> None:
+def test_a_restart_lists_added_markets_and_keeps_the_others(tmp_path: Path) -> None:
     text = (ROOT / "configs" / "venue.yaml").read_text()
     config = tmp_path / "venue.yaml"
     config.write_text(text)

@@ -1,4 +1,4 @@
-"""Claims about how far quotes lean: a strategy asked again from the state it was in."""
+"""Claims about the skew of quotes: a strategy asked again from the state it was in."""
 
 import threading
 
@@ -42,14 +42,12 @@ class Held(Strategy):
 
 
 class Locked(Held):
-    """One that cannot be copied."""
-
     def __init__(self, params: object) -> None:
         super().__init__(params)
         self.lock = threading.Lock()
 
 
-def test_a_quote_leans_by_what_it_would_have_been_holding_nothing():
+def test_the_skew_of_a_quote_is_its_distance_from_that_without_inventory():
     asked = RecordedStrategy(Held(None))
     answer = asked.quote(view(3))
     (lean,), fault = asked.leans(RUNG)
@@ -58,7 +56,7 @@ def test_a_quote_leans_by_what_it_would_have_been_holding_nothing():
     assert (lean.free_price, lean.cents) == (40, -3)
 
 
-def test_asking_again_changes_nothing_of_it():
+def test_asking_a_recorded_strategy_again_does_not_change_it():
     inner = Held(None)
     asked = RecordedStrategy(inner)
     asked.quote(view(3))
@@ -66,14 +64,15 @@ def test_asking_again_changes_nothing_of_it():
     assert inner.asked == 1
 
 
-def test_of_an_answer_that_was_an_exception_it_says_so():
+def test_a_strategy_that_gave_no_answer_has_no_skew():
     asked = RecordedStrategy(Held(None))
     with pytest.raises(ValueError, match="not this one"):
         asked.quote(view(1, fair=13.0))
     assert asked.leans(RUNG) == ((), "the strategy gave no answer")
+    assert RecordedStrategy(Held(None)).leans(RUNG) == ((), "the strategy gave no answer")
 
 
-def test_of_a_strategy_that_cannot_be_copied_it_says_so_and_asks_it_all_the_same():
+def test_a_strategy_that_cannot_be_copied_is_asked_but_has_no_skew():
     asked = RecordedStrategy(Locked(None))
     assert asked.quote(view(1))[RUNG][0].price == 39
     rows, fault = asked.leans(RUNG)
@@ -81,11 +80,7 @@ def test_of_a_strategy_that_cannot_be_copied_it_says_so_and_asks_it_all_the_same
     assert "cannot pickle" in fault
 
 
-def test_of_one_that_was_never_asked_it_says_so():
-    assert RecordedStrategy(Held(None)).leans(RUNG) == ((), "the strategy gave no answer")
-
-
-def test_a_view_without_shares_is_the_same_in_all_else():
+def test_a_view_without_inventory_is_otherwise_unchanged():
     held = view(7)
     nothing = without_shares(held)
     assert nothing.rungs[0].net_qty == 0
@@ -93,7 +88,7 @@ def test_a_view_without_shares_is_the_same_in_all_else():
     assert msgspec.structs.replace(nothing, rungs=(back,)) == held
 
 
-def test_levels_that_only_one_of_the_two_answers_has_lean_by_nothing_known():
+def test_a_level_in_only_one_of_the_two_answers_has_no_skew():
     class Short(Held):
         def quote(self, view: EventView) -> Quotes:
             lots = [Quote(BookSide.ASK, Price(60), Qty(1)), Quote(BookSide.ASK, Price(61), Qty(2))]
@@ -106,7 +101,7 @@ def test_levels_that_only_one_of_the_two_answers_has_lean_by_nothing_known():
     assert (second.price, second.free_price, second.cents) == (None, 61, None)
 
 
-def test_the_strategy_of_an_event_is_found_by_what_it_was_asked_about():
+def test_the_strategy_of_an_event_is_the_last_one_asked_about_it():
     askers = StrategyRecorder()
     first, second = askers.around(Held(None)), askers.around(Held(None))
     first.quote(view(0))

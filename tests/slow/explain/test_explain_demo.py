@@ -59,7 +59,6 @@ class Demo:
         self.rows: list[Row] = []
 
     def live(self) -> None:
-        """Run, ask, and end."""
         command = [sys.executable, "-m", "bot", "run", str(self.config), "--json", "--seed", "5"]
         with (
             self.log.open("w") as log,
@@ -123,7 +122,7 @@ def demo(tmp_path_factory) -> Demo:
 
 
 @pytest.fixture(scope="module")
-def told(demo) -> list[dict[str, Any]]:
+def explained_orders(demo) -> list[dict[str, Any]]:
     """The first order, one in the middle, one that was amended, the last, and the last one made on
     a rung of which something was held."""
     # On a busy machine the end may come before the answer to the last create.
@@ -175,13 +174,17 @@ def last_with_shares(demo: Demo, creates: list[Row]) -> Row:
     return found
 
 
-def pairs(told: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def pairs(explained_orders: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Every request about these orders with the decision behind it."""
-    return [(each["deed"], each["decision"]) for order in told for each in order["decisions"]]
+    return [
+        (each["deed"], each["decision"])
+        for order in explained_orders
+        for each in order["decisions"]
+    ]
 
 
-def test_every_order_is_made_for_a_frame_a_curve_value_a_skew_a_limit_and_a_token(told):
-    for order in told:
+def test_every_order_is_explained_by_frame_curve_skew_limits_and_token(explained_orders):
+    for order in explained_orders:
         made = order["decisions"][0]
         assert made["deed"]["kind"] == "create"
         decision = made["decision"]
@@ -196,8 +199,8 @@ def test_every_order_is_made_for_a_frame_a_curve_value_a_skew_a_limit_and_a_toke
         assert decision["token"]["before"] > 0
 
 
-def test_the_request_is_the_one_in_the_journal(demo, told):
-    for order in told:
+def test_the_explained_request_is_the_one_in_the_journal(demo, explained_orders):
+    for order in explained_orders:
         name = order["order"]["client_order_id"]
         create = raw.create_of(demo.rows, name)
         first = order["decisions"][0]["deed"]
@@ -212,8 +215,8 @@ def test_the_request_is_the_one_in_the_journal(demo, told):
         assert told_ids == [row.said["request_id"] for row in later]
 
 
-def test_the_frame_is_the_newest_of_its_market_when_the_event_was_decided(demo, told):
-    for _, decision in pairs(told):
+def test_the_explained_frame_is_the_newest_one_at_the_decision(demo, explained_orders):
+    for _, decision in pairs(explained_orders):
         market = next(
             row.said["market_id"]
             for row in demo.rows
@@ -237,7 +240,7 @@ def test_the_frame_is_the_newest_of_its_market_when_the_event_was_decided(demo, 
         assert (frame["bids"], frame["asks"]) == (newest.said["bids"], newest.said["asks"])
 
 
-def test_the_curve_value_is_the_one_that_the_running_bot_showed(demo):
+def test_the_explained_fair_value_is_the_one_the_running_bot_showed(demo):
     pictures = [each["report"] for each in demo.pictures if each["report"]]
     quoting = [each for each in pictures if each["phase"] == "quoting"]
     for report in (quoting[0], quoting[-1]):
@@ -249,9 +252,9 @@ def test_the_curve_value_is_the_one_that_the_running_bot_showed(demo):
         assert decision["curve"]["sd_cents"] == rung["fair_sd_cents"]
 
 
-def test_the_skew_is_what_the_strategys_own_rule_makes_of_what_is_held(told):
-    leant = []
-    for _, decision in pairs(told):
+def test_the_explained_skew_follows_the_rule_of_the_strategy(explained_orders):
+    skews = []
+    for _, decision in pairs(explained_orders):
         seen = decision["seen"]
         if not decision["asked"] or seen is None:
             continue
@@ -264,13 +267,13 @@ def test_the_skew_is_what_the_strategys_own_rule_makes_of_what_is_held(told):
             assert lean["free_price"] == free[at]
             assert lean["price"] == max(held[at], held[0] + at)
             assert lean["cents"] == lean["price"] - lean["free_price"]
-            leant.append(lean["cents"])
-    assert any(leant), "no quote leant"
+            skews.append(lean["cents"])
+    assert any(skews), "no quote leant"
 
 
-def test_what_the_limits_took_off_is_what_the_strategy_asked_for_beyond_them(demo, told):
+def test_the_explained_trims_are_what_the_strategy_wanted_beyond_the_limits(demo, explained_orders):
     """It asks for eight shares a quote, and one order may have six."""
-    made = [order["decisions"][0]["decision"] for order in told]
+    made = [order["decisions"][0]["decision"] for order in explained_orders]
     free = [decision for decision in made if not decision["flattening"]]
     assert len(free) >= 2
     for decision in free:
@@ -285,10 +288,10 @@ def test_what_the_limits_took_off_is_what_the_strategy_asked_for_beyond_them(dem
         assert used["event_loss_cents"] <= 20_000
 
 
-def test_the_token_is_the_one_that_counting_the_journal_gives(demo, told):
+def test_the_explained_token_agrees_with_a_count_of_the_journal(demo, explained_orders):
     sent = {row.said["request_id"]: row for row in raw.sends(demo.rows)}
     began_ns = demo.rows[0].at_ns
-    for deed, decision in pairs(told):
+    for deed, decision in pairs(explained_orders):
         row = sent[deed["request_id"]]
         counted = raw.bucket_before(demo.rows, row, 200, 400, began_ns)
         assert decision["token"]["before"] == counted
@@ -297,7 +300,7 @@ def test_the_token_is_the_one_that_counting_the_journal_gives(demo, told):
         assert alike[decision["token"]["nth"] - 1] is row
 
 
-def test_the_plan_of_the_running_bot_is_what_its_journal_shows(demo):
+def test_the_plan_of_the_running_bot_agrees_with_its_journal(demo):
     now_ns = demo.plan["now_ns"]
     before = [row for row in demo.rows if row.at_ns <= now_ns]
     kept = 0
@@ -326,7 +329,7 @@ def test_the_plan_of_the_running_bot_is_what_its_journal_shows(demo):
     assert demo.plan["tokens"] <= 400
 
 
-def test_the_plan_names_frame_curve_skew_limit_and_token_for_a_person(demo):
+def test_the_plan_shows_frame_curve_skew_limits_and_token_to_a_person(demo):
     text = demo.said["plan"].stdout
     assert "tokens, 60 kept for cancels" in text
     assert "frame bids" in text
@@ -335,16 +338,21 @@ def test_the_plan_names_frame_curve_skew_limit_and_token_for_a_person(demo):
     assert "limits: event_loss_cents" in text
 
 
-def test_the_explanation_names_them_for_a_person_too(demo, told):
-    done = invoke("explain", str(demo.config), told[0]["order"]["client_order_id"])
+def test_the_explanation_shows_frame_curve_skew_limits_and_token_to_a_person(
+    demo, explained_orders
+):
+    done = invoke("explain", str(demo.config), explained_orders[0]["order"]["client_order_id"])
     assert done.exit_code == 0, done.output
     for word in ("frame ", "curve ", "skew ", "limit ", "reconcile ", "token "):
         assert f"\n  {word}" in done.stdout
     assert "variance" in done.stdout
 
 
-def test_orders_are_listed_and_found_by_the_beginning_of_either_id(demo, told):
-    name, number = told[0]["order"]["client_order_id"], told[0]["order"]["order_ids"][0]
+def test_orders_are_listed_and_found_by_the_prefix_of_either_id(demo, explained_orders):
+    name, number = (
+        explained_orders[0]["order"]["client_order_id"],
+        explained_orders[0]["order"]["order_ids"][0],
+    )
     listed = invoke("explain", str(demo.config), "--json")
     rows = json.loads(listed.stdout)
     assert rows[-1]["client_order_id"] == demo.creates()[-1].said["request"]["order"][
@@ -356,7 +364,7 @@ def test_orders_are_listed_and_found_by_the_beginning_of_either_id(demo, told):
     assert "begins the ids of" in several.stderr
 
 
-def test_what_was_asked_of_the_bot_is_in_the_journal_with_its_reason(demo):
+def test_commands_to_the_bot_are_in_the_journal_with_their_reasons(demo):
     asked = [
         (row.kind, row.said["reason"])
         for row in demo.rows
@@ -383,16 +391,13 @@ def test_what_was_asked_of_the_bot_is_in_the_journal_with_its_reason(demo):
         ("gone", 3),
     ],
 )
-def test_asking_ends_with_the_code_of_the_table(demo, name, code):
+def test_commands_end_with_the_documented_codes(demo, name, code):
     done = demo.said[name]
     assert done.exit_code == code, done.output
 
 
-def test_a_refusal_says_why(demo):
+def test_a_second_pause_is_refused_with_the_reason_and_the_run_ends_flat_of_orders(demo):
     assert "paused already" in demo.said["pause again"].stderr
-
-
-def test_the_run_ends_well(demo):
     code, summary = demo.said["ended"]
     assert code == 0, summary
     assert summary["resting_after"] == 0

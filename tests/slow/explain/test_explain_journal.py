@@ -4,21 +4,28 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
 from bot.lab.order_histories import OrderNotFound, read_order_histories
 from bot.lab.session import runs
 from tests.builders.explain import lived as lives
 from tests.builders.explain.lived import FIRST, SECOND, Lived, config
+from tests.builders.io import commands
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, Instant, from_ns
 
 
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, ["explain", *arguments])
+def invoke(state: Path, *words: object, config_path: Path | None = None):
+    """`bot explain` on a state directory."""
+    path = config_path or config(state.parent)
+    return commands.invoke("explain", path, *words, "--state-dir", state)
+
+
+def explained(state: Path, order: str, *more: str) -> dict:
+    done = invoke(state, order, "--json", *more)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -42,15 +49,8 @@ def state(first, tmp_path_factory) -> Path:
     return second.written(state, 2)
 
 
-def told(state: Path, order: str, *more: str) -> dict:
-    """What is told of an order, as JSON."""
-    done = invoke(str(config(state.parent)), order, "--state-dir", str(state), "--json", *more)
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
-
-
-def test_an_order_kept_from_an_earlier_run_is_explained_from_both_journals(state):
-    order = told(state, f"{FIRST}-1", "--every")
+def test_an_order_adopted_from_an_earlier_run_is_explained_from_both_journals(state):
+    order = explained(state, f"{FIRST}-1", "--every")
     assert order["order"]["inherited"] == [SECOND]
     runs_of = [each["deed"]["run"] for each in order["decisions"]]
     kinds = [each["deed"]["kind"] for each in order["decisions"]]
@@ -61,7 +61,7 @@ def test_an_order_kept_from_an_earlier_run_is_explained_from_both_journals(state
     assert places[-1] == "journal-00000002.log"
 
 
-def test_a_book_whose_time_cannot_be_read_explains_nothing_and_hinders_nothing(tmp_path):
+def test_a_book_with_an_unreadable_time_is_ignored(tmp_path):
     path = config(tmp_path)
     run = Lived(path)
     run.begin()
@@ -70,12 +70,12 @@ def test_a_book_whose_time_cannot_be_read_explains_nothing_and_hinders_nothing(t
     run.give(m.Response(m.RequestId(10**6), m.Ok(m.BookBody(book))))
     run.mids = [70, 46, 30]
     run.live(3)
-    order = told(run.written(tmp_path / "state"), run.newest[0])
+    order = explained(run.written(tmp_path / "state"), run.newest[0])
     assert order["decisions"][-1]["decision"]["frame"]["kind"] == "frame of the channel"
 
 
-def test_by_itself_the_first_and_the_last_change_are_explained(state):
-    order = told(state, f"{FIRST}-1")
+def test_by_default_the_first_and_last_request_are_explained(state):
+    order = explained(state, f"{FIRST}-1")
     assert len(order["decisions"]) == 2
 
 
@@ -83,20 +83,9 @@ def test_the_runs_of_a_state_directory_are_found_newest_first(state):
     assert [run.started.boot_nonce for run in runs(state)] == [SECOND, FIRST]
 
 
-def test_a_time_before_the_newest_run_is_looked_up_in_the_run_it_fell_into(state, first):
+def test_an_earlier_time_is_explained_from_the_run_of_that_time(state, first):
     at_ns = first.now_ns - NS_PER_SECOND
-    from venue.wire import instant
-
-    done = invoke(
-        str(config(state.parent)),
-        "--rung",
-        "110B",
-        "--at",
-        instant.from_ns(at_ns),
-        "--state-dir",
-        str(state),
-        "--json",
-    )
+    done = invoke(state, "--rung", "110B", "--at", from_ns(at_ns), "--json")
     assert done.exit_code == 0, done.output
     decision = json.loads(done.stdout)
     assert decision["place"]["segment"] == "journal-00000001.log"
@@ -105,115 +94,115 @@ def test_a_time_before_the_newest_run_is_looked_up_in_the_run_it_fell_into(state
     assert decision["token"] is None
 
 
-def test_an_order_that_is_not_there_ends_with_2(state):
-    done = invoke(str(config(state.parent)), "nothing", "--state-dir", str(state))
+def test_an_unknown_order_ends_with_2(state):
+    done = invoke(state, "nothing")
     assert done.exit_code == 2
     assert "no order 'nothing' in the journal" in done.stderr
 
 
-def test_the_beginning_of_several_ids_ends_with_2_and_names_them(state):
-    done = invoke(str(config(state.parent)), FIRST[:5], "--state-dir", str(state))
+def test_an_ambiguous_prefix_ends_with_2_and_names_the_orders(state):
+    done = invoke(state, FIRST[:5])
     assert done.exit_code == 2
     assert f"{FIRST}-1" in done.stderr
 
 
-def test_an_id_that_begins_another_one_is_that_very_order(state):
+def test_a_whole_id_that_is_a_prefix_of_another_is_its_own_order(state):
     """The venue's id 1 begins the ids 10, 101 and so on."""
-    assert told(state, "1")["order"]["order_ids"] == ["1"]
+    assert explained(state, "1")["order"]["order_ids"] == ["1"]
 
 
-def test_without_a_journal_it_ends_with_3(tmp_path):
+def test_explain_without_a_journal_ends_with_3(tmp_path):
     (tmp_path / "state").mkdir()
     for folder in (tmp_path / "state", tmp_path / "none"):
-        done = invoke(str(config(tmp_path)), "x", "--state-dir", str(folder))
+        done = invoke(folder, "x")
         assert done.exit_code == 3
         assert "no journal here" in done.stderr or "No such file" in done.stderr
 
 
-def test_damage_is_told_and_what_stands_before_it_is_explained(first, tmp_path):
+def test_an_order_before_a_damage_is_explained_with_a_warning(first, tmp_path):
     state = first.written(tmp_path / "state")
     path = state / "journal-00000001.log"
     data = bytearray(path.read_bytes())
     data[-2_000] ^= 0xFF
     path.write_bytes(data)
-    done = invoke(str(config(tmp_path)), f"{FIRST}-1", "--state-dir", str(state), "--json")
+    done = invoke(state, f"{FIRST}-1", "--json")
     assert done.exit_code == 0, done.output
     assert "journal damaged at byte" in done.stderr
     assert json.loads(done.stdout)["decisions"][0]["decision"]["curve"] is not None
 
 
-def test_damage_before_the_order_left_is_told_with_what_the_journal_still_says(first, tmp_path):
+def test_a_damage_before_the_order_is_reported(first, tmp_path):
     state = first.written(tmp_path / "state")
     path = state / "journal-00000001.log"
     data = bytearray(path.read_bytes())
     at = data.index(b"BookUpdate")
     data[at] ^= 0xFF
     path.write_bytes(data)
-    done = invoke(str(config(tmp_path)), f"{FIRST}-1", "--state-dir", str(state))
+    done = invoke(state, f"{FIRST}-1")
     assert done.exit_code in (2, 3)
     assert "journal damaged at byte" in done.stderr
 
 
-def test_of_a_run_whose_beginning_is_gone_the_life_and_its_frames_are_told(first, tmp_path):
+def test_an_order_of_a_run_without_its_beginning_has_its_history_alone(first, tmp_path):
     made = [
         at
         for at, entry in enumerate(first.entries)
         if isinstance(entry.message, m.Send) and isinstance(entry.message.request, m.Create)
     ]
     state = first.written(tmp_path / "state", from_entry=made[0] + 1)
-    done = invoke(str(config(tmp_path)), "1", "--state-dir", str(state))
+    done = invoke(state, "1")
     assert done.exit_code == 3
     assert f"order {FIRST}-1" in done.stdout
     assert "no longer holds" in done.stderr
-    later = invoke(str(config(tmp_path)), "2", "--state-dir", str(state))
+    later = invoke(state, "2")
     assert "create: quote" in later.stdout
-    rung = invoke(str(config(tmp_path)), "--rung", "100B", "--state-dir", str(state))
+    rung = invoke(state, "--rung", "100B")
     assert rung.exit_code == 3
 
 
 @pytest.mark.parametrize("left", [0, 12], ids=["emptied", "torn in its head"])
-def test_of_a_journal_that_holds_nothing_whole_it_says_so_and_ends_with_3(first, tmp_path, left):
+def test_a_journal_without_a_whole_entry_ends_with_3(first, tmp_path, left):
     state = first.written(tmp_path / "state")
     (path,) = state.glob("journal-*")
     path.write_bytes(path.read_bytes()[:left])
     for order in ((), ("1",)):
-        done = invoke(str(config(tmp_path)), *order, "--state-dir", str(state))
+        done = invoke(state, *order)
         assert done.exit_code == 3
         assert f"{path}: holds nothing whole" in done.stderr
 
 
-def test_an_emptied_segment_beside_a_run_is_told_and_the_run_is_explained(first, tmp_path):
+def test_an_empty_segment_is_reported_and_the_run_explained(first, tmp_path):
     state = first.written(tmp_path / "state")
     (path,) = state.glob("journal-*")
     path.rename(state / "journal-00000002.log")
     path.touch()
-    done = invoke(str(config(tmp_path)), f"{FIRST}-1", "--state-dir", str(state))
+    done = invoke(state, f"{FIRST}-1")
     assert done.exit_code == 0
     assert "warning" in done.stderr
     assert f"{path}: holds nothing whole" in done.stderr
 
 
-def test_a_run_that_another_program_made_has_its_life_told_and_ends_with_3(first, tmp_path):
+def test_a_run_that_replays_differently_has_its_history_and_ends_with_3(first, tmp_path):
     state = first.written(tmp_path / "state")
     beat = next(at for at, each in enumerate(first.entries) if type(each.message) is m.Tick)
     added = [*first.entries[:beat], Entry(first.entries[beat - 1].at_ns, m.WakeAt(1))]
     (path,) = state.glob("journal-*")
     entries = map(framed, [*added, *first.entries[beat:]])
     path.write_bytes(OPENING + framed(Head(0, ())) + b"".join(entries))
-    done = invoke(str(config(tmp_path)), f"{FIRST}-1", "--state-dir", str(state))
+    done = invoke(state, f"{FIRST}-1")
     assert done.exit_code == 3
     assert "create: quote" in done.stdout
     assert "takes another course" in done.stderr
 
 
-def test_a_run_is_explained_with_its_own_configuration_whatever_the_file_says_now(first, tmp_path):
+def test_a_run_is_explained_with_its_own_configuration(first, tmp_path):
     state = first.written(tmp_path / "state")
     other = config(tmp_path, lives.CONFIG.replace("order_qty: 100", "order_qty: 5"))
-    done = invoke(str(other), f"{FIRST}-1", "--state-dir", str(state), "--json")
+    done = invoke(state, f"{FIRST}-1", "--json", config_path=other)
     assert done.exit_code == 0, done.output
 
 
-def test_an_event_at_which_the_trader_raised_is_gone_over_as_it_was_then(tmp_path, monkeypatch):
+def test_an_event_at_which_the_trader_raised_is_replayed_as_it_was(tmp_path, monkeypatch):
     from bot.core.trader import Trader
 
     receive = Trader.receive
@@ -233,7 +222,7 @@ def test_an_event_at_which_the_trader_raised_is_gone_over_as_it_was_then(tmp_pat
     run.live(3)
     order_id, _ = run.newest
     state = run.written(tmp_path / "state")
-    assert told(state, order_id)["decisions"]
+    assert explained(state, order_id)["decisions"]
 
 
 @pytest.mark.parametrize(
@@ -246,27 +235,27 @@ def test_an_event_at_which_the_trader_raised_is_gone_over_as_it_was_then(tmp_pat
         ("--rung", "999B"),
     ],
 )
-def test_options_that_make_no_sense_end_with_2(state, arguments):
-    done = invoke(str(config(state.parent)), *arguments, "--state-dir", str(state))
+def test_contradictory_options_end_with_2(state, arguments):
+    done = invoke(state, *arguments)
     assert done.exit_code == 2, done.output
 
 
-def test_the_list_for_a_person_has_a_line_an_order(state):
-    done = invoke(str(config(state.parent)), "--state-dir", str(state))
+def test_the_list_of_orders_has_a_line_for_each(state):
+    done = invoke(state)
     assert done.exit_code == 0
     assert f"{FIRST}-1 " in done.stdout
 
 
-def test_an_order_that_rests_is_listed_with_the_time_at_which_that_was_last_told(first, tmp_path):
+def test_a_resting_order_is_listed_with_the_time_of_its_last_response(first, tmp_path):
     state = first.written(tmp_path / "state")
     life = read_order_histories(state).find(f"{FIRST}-1")
     answered_ns = max(each.answered_ns for each in life.deeds)
-    done = invoke(str(config(tmp_path)), "--state-dir", str(state))
+    done = invoke(state)
     (row,) = [row for row in done.stdout.splitlines() if row.startswith(f"{FIRST}-1 ")]
     assert row.endswith(f" 0 filled, open when last seen, {from_ns(answered_ns)[:19]}Z")
 
 
-def test_an_answer_that_tells_nothing_of_an_order_is_no_time_at_which_it_was_told(tmp_path):
+def test_an_unknown_response_does_not_count_as_seeing_the_order(tmp_path):
     class Mute(Lived):
         def answer(self, request: m.Request) -> m.Answer:
             if isinstance(request, m.CancelResting):
@@ -284,7 +273,7 @@ def test_an_answer_that_tells_nothing_of_an_order_is_no_time_at_which_it_was_tol
     assert life.resting_ns <= begun_ns
 
 
-def test_lives_are_read_without_a_trader(state):
+def test_order_histories_are_read_without_a_replay(state):
     found = read_order_histories(state)
     life = found.find(f"{FIRST}-1")
     assert life.deeds[0].kind == "create"

@@ -33,7 +33,7 @@ def joint() -> LadderJoint:
     return LadderJoint(LadderJoint.Params(levels=2))
 
 
-def moved(thin: Thin, looks: Callable[[], object]) -> list[list[m.Effect]]:
+def effects_of_a_wandering_market(thin: Thin, looks: Callable[[], object]) -> list[list[m.Effect]]:
     """The effects of a run in which the market wanders; `looks` is called before each event."""
     made: list[list[m.Effect]] = []
     receive = thin.trader.receive
@@ -59,21 +59,23 @@ def moved(thin: Thin, looks: Callable[[], object]) -> list[list[m.Effect]]:
     return made
 
 
-def test_a_run_whose_plan_is_read_before_every_event_takes_the_same_course():
+def test_reading_the_plan_does_not_change_the_run():
     alone, looked_at = Thin([70, 50, 30], joint), Thin([70, 50, 30], joint)
     plans: list[TraderPlan] = []
 
     def look() -> None:
         plans.append(looked_at.trader.plan(looked_at.now_ns))
 
-    assert moved(looked_at, look) == moved(alone, lambda: None)
+    assert effects_of_a_wandering_market(looked_at, look) == effects_of_a_wandering_market(
+        alone, lambda: None
+    )
     counted = [run.trader.out.counters for run in (alone, looked_at)]
     assert counted[0] == counted[1]
     assert any(plan.requests for plan in plans)
-    assert any(each.act is Act.KEEP for plan in plans for each in intentions(plan))
+    assert any(each.act is Act.KEEP for plan in plans for each in actions(plan))
 
 
-def intentions(plan: TraderPlan) -> list:
+def actions(plan: TraderPlan) -> list:
     return [each for event in plan.events for rung in event.rungs for each in rung.intentions]
 
 
@@ -84,19 +86,19 @@ def thin() -> Thin:
     return run
 
 
-def test_a_plan_survives_being_written_and_read(thin):
+def test_a_plan_is_read_back_from_json_as_written(thin):
     plan = thin.trader.plan(thin.now_ns)
     assert msgspec.json.decode(msgspec.json.encode(plan), type=TraderPlan) == plan
 
 
-def test_an_order_that_stays_is_told_with_the_reason_it_was_placed_for(thin):
-    kept = [each for each in intentions(thin.trader.plan(thin.now_ns)) if each.act is Act.KEEP]
+def test_a_kept_order_has_the_reason_it_was_placed_for(thin):
+    kept = [each for each in actions(thin.trader.plan(thin.now_ns)) if each.act is Act.KEEP]
     whys = {own.order_id: own.why for own in thin.trader.desk.live_orders}
     assert kept
     assert all(each.why == whys[each.order_id] for each in kept)
 
 
-def test_what_would_be_sent_is_what_is_sent_at_the_next_decision(thin):
+def test_the_planned_requests_are_sent_at_the_next_decision(thin):
     thin.mids = [70, 46, 30]
     thin.show(1, thin.now_ns)
     thin.now_ns += NS_PER_SECOND
@@ -114,7 +116,7 @@ def test_what_would_be_sent_is_what_is_sent_at_the_next_decision(thin):
     assert [each.turn for _, each in planned] == list(range(1, len(planned) + 1))
 
 
-def test_a_paused_trader_says_so_and_cancels(thin):
+def test_the_plan_of_a_paused_trader_cancels_and_says_so(thin):
     thin.trader.out.purse.told_to_wait(NS_PER_SECOND, thin.now_ns)
     thin.trader.receive(m.PauseRequested("lunch"), thin.now_ns)
     plan = thin.trader.plan(thin.now_ns)
@@ -131,7 +133,7 @@ def test_a_paused_trader_says_so_and_cancels(thin):
         (lambda t: t.trader.receive(m.JournalFailed("full"), t.now_ns), "stopping"),
     ],
 )
-def test_what_keeps_everything_back_is_named(thin, happens, says):
+def test_the_plan_names_what_blocks_all_requests(thin, happens, says):
     happens(thin)
     thin.give(m.Tick())
     plan = thin.trader.plan(thin.now_ns)
@@ -139,7 +141,7 @@ def test_what_keeps_everything_back_is_named(thin, happens, says):
     assert says in f"{plan.withheld} {blocked}"
 
 
-def test_a_limit_that_leaves_nothing_is_named_with_its_room():
+def test_the_plan_names_a_limit_that_trims_every_quote():
     run = Thin([70, 50, 30], joint)
     tight = RiskSettings(
         event_loss_cents=Cents(700),
@@ -158,7 +160,7 @@ def test_a_limit_that_leaves_nothing_is_named_with_its_room():
     assert 0 < used.used <= used.limit == 700
 
 
-def an_order_of_50_at_10() -> tuple[Exposure, OpenExposure, Bounds]:
+def order_of_50_at_10() -> tuple[Exposure, OpenExposure, Bounds]:
     """Nothing is held, a dollar may be lost, 40 shares may be held."""
     market = MarketId("r")
     free = FeeRate.parse("0")
@@ -175,9 +177,9 @@ def an_order_of_50_at_10() -> tuple[Exposure, OpenExposure, Bounds]:
     return exposure, candidate, bounds_of(limits, Cents(100))
 
 
-def test_each_limit_is_asked_by_itself():
+def test_the_room_under_each_limit_is_computed_by_itself():
     """Ten cents a share lost at worst, a dollar allowed: ten shares, whatever else there is."""
-    found = {each.limit: each.qty for each in rooms(*an_order_of_50_at_10())}
+    found = {each.limit: each.qty for each in rooms(*order_of_50_at_10())}
     assert (found["loss_cents"], found["position_qty"]) == (10, 40)
     assert found["resting_cents"] == 50  # its limit is ten times as much
 
@@ -254,7 +256,7 @@ def test_a_dry_run_plans_quotes_on_every_rung_and_writes_nothing():
         rung.ticker: {each.act for each in rung.intentions} for rung in plan.plan.events[0].rungs
     }
     assert set(map(frozenset, acts.values())) == {frozenset({Act.CREATE})}
-    assert all(not each.held_back for each in intentions(plan.plan))
+    assert all(not each.held_back for each in actions(plan.plan))
     assert plan.first == ()
     assert reads.asked
 
@@ -269,7 +271,7 @@ class Taking(Strategy):
         return {first.market_id: (Take(BookSide.BID, first.best_ask, Qty(5)),)}
 
 
-def test_a_dry_run_says_what_the_strategy_wished_to_take():
+def test_a_dry_run_shows_the_takes_of_the_strategy():
     plan, _ = dry(Thin([70, 50, 30], joint), strategy=lambda: Taking(Taking.Params()))
     takes = [rung.takes for rung in plan.plan.events[0].rungs]
     assert takes == [(Take(BookSide.BID, Price(72), Qty(5)),), (), ()]
@@ -278,7 +280,7 @@ def test_a_dry_run_says_what_the_strategy_wished_to_take():
     assert "all is on target" not in told
 
 
-def test_of_an_event_that_is_pulled_no_take_is_told():
+def test_a_suspended_event_shows_no_take():
     thin = Thin([70, 50, 30], lambda: Taking(Taking.Params()))
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
@@ -288,7 +290,7 @@ def test_of_an_event_that_is_pulled_no_take_is_told():
     assert not any(rung.takes for rung in thin.trader.plan(thin.now_ns).events[0].rungs)
 
 
-def test_what_rests_already_would_be_cancelled_first_and_stays():
+def test_a_dry_run_plans_to_cancel_resting_orders_and_leaves_them():
     thin = Thin([70, 50, 30], joint)
     thin.start()
     left = dict(thin.orders)
@@ -301,7 +303,7 @@ def test_what_rests_already_would_be_cancelled_first_and_stays():
 
 
 @pytest.mark.parametrize("landed", [True, False])
-def test_a_create_without_an_answer_is_settled_by_what_the_list_shows(landed):
+def test_a_dry_run_resolves_an_unconfirmed_create_by_the_list_of_orders(landed):
     thin = Thin([70, 50, 30], joint)
     order = QtyOrder(
         thin.markets[0].market_id, Outcome.YES, Side.BUY, Price(60), Qty(3), TimeInForce.GTC,
@@ -322,18 +324,18 @@ def test_a_create_without_an_answer_is_settled_by_what_the_list_shows(landed):
     assert len(thin.orders) == int(landed)
 
 
-def test_a_latched_bot_plans_nothing_and_says_why():
+def test_the_plan_of_a_latched_bot_is_empty_and_says_why():
     plan, _ = dry(Thin([70, 50, 30], joint), latched="a breaker")
     assert plan.settled
     assert "a breaker" in plan.plan.withheld
 
 
-def test_a_dry_run_that_does_not_settle_in_time_says_what_it_waits_for():
+def test_a_dry_run_that_times_out_says_what_it_waits_for():
     plan, _ = dry(Thin([70, 50, 30], joint), longest_s=0.05)
     assert not plan.settled
     assert plan.plan.withheld or plan.plan.events
 
 
-def test_what_the_cash_leaves_is_told_beside_the_limits():
-    found = rooms(*an_order_of_50_at_10(), Qty(3))
+def test_the_room_under_the_cash_is_listed_with_the_limits():
+    found = rooms(*order_of_50_at_10(), Qty(3))
     assert (found[0].limit, found[0].qty) == ("cash", 3)

@@ -23,7 +23,7 @@ class Listed(Lived):
         return answer
 
 
-def test_news_that_is_over_is_not_told_as_the_reason_of_what_came_later(tmp_path):
+def test_an_expired_jump_guard_is_not_given_as_the_reason_of_later_cancels(tmp_path):
     run = Listed(config(tmp_path))
     run.begin()
     run.mids[1] += 8

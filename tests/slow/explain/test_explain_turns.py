@@ -66,7 +66,7 @@ def about(request: m.Request, thin: Thin) -> tuple[str, int]:
         (2, {}, {0: (bid(67, 10), bid(65, 10), ask(78, 1))}),  # so is each of both bids
     ],
 )
-def test_requests_leave_in_the_order_of_their_turns(orders: int, before: Wanted, then: Wanted):
+def test_requests_leave_in_the_planned_order(orders: int, before: Wanted, then: Wanted):
     thin = Busy(msgspec.structs.replace(RISK, resting_orders=orders))
     thin.wanted = before
     thin.start()

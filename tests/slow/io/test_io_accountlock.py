@@ -8,14 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.io.secret import Secret
 from bot.io.state.locks import AccountFault, AccountLock, Holder, StateFault, holder_of
+from tests.builders.io.commands import invoke
 
 URL = "https://venue.example/v1"
 KEY = Secret("lm_canary_key")
@@ -23,7 +23,6 @@ KEY = Secret("lm_canary_key")
 
 @pytest.fixture(autouse=True)
 def folders(tmp_path, monkeypatch) -> tuple[Path, Path]:
-    """A host's two places for locks, empty."""
     runtime, temporary = tmp_path / "runtime", tmp_path / "temporary"
     runtime.mkdir()
     temporary.mkdir()
@@ -33,7 +32,7 @@ def folders(tmp_path, monkeypatch) -> tuple[Path, Path]:
     return runtime, temporary
 
 
-def test_a_second_bot_is_refused_within_a_second_and_told_who_holds_it(tmp_path):
+def test_a_second_bot_on_an_account_is_refused_and_the_first_is_named(tmp_path):
     first = AccountLock.acquire(URL, KEY, tmp_path / "first")
     begun = time.monotonic()
     with pytest.raises(AccountFault) as refused:
@@ -45,28 +44,24 @@ def test_a_second_bot_is_refused_within_a_second_and_told_who_holds_it(tmp_path)
     first.close()
 
 
-def test_when_the_first_ends_the_account_is_free_again(tmp_path):
-    AccountLock.acquire(URL, KEY, tmp_path).close()
-    AccountLock.acquire(URL, KEY, tmp_path).close()
-
-
-@pytest.mark.parametrize("other", [("https://other.example/v1", KEY), (URL, Secret("lm_other"))])
-def test_another_venue_or_key_is_another_account(tmp_path, other):
+@pytest.mark.parametrize(
+    ("url", "key", "is_same"),
+    [
+        ("https://other.example/v1", KEY, False),
+        (URL, Secret("lm_other"), False),
+        ("https://venue.example/v1/", KEY, True),
+        ("HTTPS://Venue.example/v1", KEY, True),
+    ],
+)
+def test_an_account_is_a_venue_and_a_key(tmp_path, url, key, is_same):
     first = AccountLock.acquire(URL, KEY, tmp_path)
-    second = AccountLock.acquire(*other, tmp_path)
+    with pytest.raises(AccountFault) if is_same else nullcontext():
+        AccountLock.acquire(url, key, tmp_path).close()
     first.close()
-    second.close()
+    AccountLock.acquire(url, key, tmp_path).close()
 
 
-@pytest.mark.parametrize("same", ["https://venue.example/v1/", "HTTPS://Venue.example/v1"])
-def test_the_same_address_written_otherwise_is_the_same_account(tmp_path, same):
-    first = AccountLock.acquire(URL, KEY, tmp_path)
-    with pytest.raises(AccountFault):
-        AccountLock.acquire(same, KEY, tmp_path)
-    first.close()
-
-
-def test_a_bot_without_a_runtime_folder_meets_one_that_has_it(tmp_path, monkeypatch):
+def test_bots_with_and_without_a_runtime_folder_share_the_lock(tmp_path, monkeypatch):
     first = AccountLock.acquire(URL, KEY, tmp_path)
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     with pytest.raises(AccountFault):
@@ -74,7 +69,7 @@ def test_a_bot_without_a_runtime_folder_meets_one_that_has_it(tmp_path, monkeypa
     first.close()
 
 
-def test_neither_names_nor_contents_hold_the_key_and_all_is_for_the_owner_only(tmp_path, folders):
+def test_the_lock_files_are_private_and_do_not_hold_the_key(tmp_path, folders):
     lock = AccountLock.acquire(URL, KEY, tmp_path)
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     assert len(files) == 2
@@ -109,27 +104,26 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path, monkeypatch):
         AccountLock.acquire(URL, KEY, tmp_path)
 
 
-def test_a_folder_of_locks_that_has_become_read_only_is_told(tmp_path, monkeypatch):
-    AccountLock.acquire(URL, KEY, tmp_path).close()
-
+@pytest.mark.parametrize(
+    ("home", "name", "fault"),
+    [
+        (os, "chmod", OSError(errno.EROFS, "Read-only file system")),
+        (tempfile, "gettempdir", FileNotFoundError(errno.ENOENT, "No usable temporary directory")),
+    ],
+)
+def test_a_host_without_a_usable_folder_for_locks_is_reported(
+    tmp_path, monkeypatch, home, name, fault
+):
     def refuse(*_: object, **__: object) -> None:
-        raise OSError(errno.EROFS, "Read-only file system")
+        raise fault
 
-    monkeypatch.setattr(os, "chmod", refuse)
-    with pytest.raises(StateFault, match="Read-only file system"):
+    AccountLock.acquire(URL, KEY, tmp_path).close()
+    monkeypatch.setattr(home, name, refuse)
+    with pytest.raises(StateFault, match=fault.strerror):
         holder_of(URL, KEY)
 
 
-def test_a_host_without_any_folder_for_temporary_files_is_told(monkeypatch):
-    def refuse() -> str:
-        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
-
-    monkeypatch.setattr(tempfile, "gettempdir", refuse)
-    with pytest.raises(StateFault, match="No usable temporary directory found"):
-        holder_of(URL, KEY)
-
-
-def test_who_only_looks_is_told_the_holder_and_takes_nothing(tmp_path):
+def test_reading_the_holder_of_an_account_takes_no_lock(tmp_path):
     assert holder_of(URL, KEY) is None
     lock = AccountLock.acquire(URL, KEY, tmp_path)
     assert holder_of(URL, KEY) == Holder(os.getpid(), str(tmp_path))
@@ -137,7 +131,7 @@ def test_who_only_looks_is_told_the_holder_and_takes_nothing(tmp_path):
     assert holder_of(URL, KEY) is None
 
 
-def test_a_lock_whose_file_says_nothing_is_a_lock_all_the_same(tmp_path, folders):
+def test_a_lock_file_without_a_holder_is_still_a_lock(tmp_path, folders):
     lock = AccountLock.acquire(URL, KEY, tmp_path)
     for folder in folders:
         for path in folder.rglob("*.lock"):
@@ -148,18 +142,14 @@ def test_a_lock_whose_file_says_nothing_is_a_lock_all_the_same(tmp_path, folders
     lock.close()
 
 
-HOLD = """\
-import pathlib, sys, time
-from bot.io.state.locks import AccountLock
-from bot.io.secret import Secret
-lock = AccountLock.acquire(sys.argv[1], Secret(sys.argv[2]), pathlib.Path("."))
-print("held", flush=True)
-time.sleep(60)
-"""
-
-
-def test_a_killed_bot_holds_nothing(tmp_path):
-    command = [sys.executable, "-c", HOLD, URL, KEY.reveal()]
+def test_a_killed_bot_holds_no_lock(tmp_path):
+    code = (
+        "import pathlib, sys, time; from bot.io.secret import Secret; "
+        "from bot.io.state.locks import AccountLock; "
+        "lock = AccountLock.acquire(sys.argv[1], Secret(sys.argv[2]), pathlib.Path('.')); "
+        "print('held', flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", code, URL, KEY.reveal()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
@@ -169,7 +159,7 @@ def test_a_killed_bot_holds_nothing(tmp_path):
     AccountLock.acquire(URL, KEY, tmp_path).close()
 
 
-def test_a_second_bot_with_the_page_of_the_first_is_told_of_the_account(tmp_path, monkeypatch):
+def test_a_second_bot_on_the_same_port_is_refused_for_the_account(tmp_path, monkeypatch):
     """Its port is taken, too: what it must not do is trade there, under any port."""
     monkeypatch.setenv("LM_KEY", KEY.reveal())
     first = AccountLock.acquire(URL, KEY, tmp_path / "first")
@@ -178,7 +168,7 @@ def test_a_second_bot_with_the_page_of_the_first_is_told_of_the_account(tmp_path
         page.listen()
         config = tmp_path / "bot.yaml"
         config.write_text(_CONFIG.format(port=page.getsockname()[1]))
-        done = CliRunner().invoke(app, ["run", str(config), "--state-dir", str(tmp_path / "b")])
+        done = invoke("run", config, "--state-dir", tmp_path / "b")
     first.close()
     assert done.exit_code == 3
     assert f"process id {os.getpid()}" in done.output

@@ -1,4 +1,4 @@
-"""Claims about the venue that a state directory speaks of: nothing is sent again elsewhere."""
+"""Claims about the venue of a state directory: an unconfirmed create is never sent to another."""
 
 from types import SimpleNamespace
 
@@ -28,37 +28,73 @@ def begin(folder, base_url=HERE, *, embedded=False):
 
 
 def answered():
-    """The answer that shows the create resting."""
     shown = codec.decode(ORDER_JSON, model.Order)
     return m.Response(m.RequestId(1), m.Ok(m.OrderBody(shown)))
 
 
-def leave_a_create_without_an_answer(folder):
-    """What a run leaves behind that was killed while it waited for one."""
-    leave(folder, sent(create()))
-
-
 def leave(folder, *messages):
-    """What a run leaves behind that was killed after these."""
+    """What a run leaves behind that was killed after these, a create without an answer if none."""
     newest = segments(folder)[-1]
-    entries = (m.Started("ab" * 10, ()), *messages)
+    entries = (m.Started("ab" * 10, ()), *(messages or (sent(create()),)))
     written = b"".join(framed(Entry(number, each)) for number, each in enumerate(entries))
     newest.write_bytes(OPENING + framed(Head(1, ())) + written)
 
 
-@pytest.mark.parametrize("embedded", [False, True])
-def test_a_run_does_not_begin_elsewhere_while_a_create_has_no_answer(tmp_path, embedded):
+ANSWERED = (sent(create()), answered())
+AT_VENUE, EMBEDDED = {}, {"embedded": True}
+
+
+@pytest.mark.parametrize(
+    ("first", "messages", "then", "fault"),
+    [
+        (AT_VENUE, (), {"base_url": ELSEWHERE}, f"sent to {HERE}, 1 creates have no answer"),
+        (AT_VENUE, (), EMBEDDED, f"sent to {HERE}, 1 creates have no answer"),
+        (AT_VENUE, ANSWERED, {"base_url": ELSEWHERE}, "0 creates .* and 1 orders may rest"),
+        (AT_VENUE, ANSWERED, EMBEDDED, "0 creates .* and 1 orders may rest"),
+        (EMBEDDED, (), AT_VENUE, "sent to an embedded venue, 1 creates"),
+    ],
+)
+def test_a_run_does_not_begin_at_another_venue_while_orders_of_the_last_may_be_live(
+    tmp_path, first, messages, then, fault
+):
+    begin(tmp_path, **first)
+    leave(tmp_path, *messages)
+    with pytest.raises(JournalFault, match=fault):
+        begin(tmp_path, **then)
+    assert begin(tmp_path, **first) == (0 if messages else 1), "the first venue still knows it"
+
+
+@pytest.mark.parametrize(
+    ("first", "messages", "then", "unconfirmed"),
+    [
+        (EMBEDDED, ANSWERED, EMBEDDED, 0),
+        (EMBEDDED, (), {"base_url": ELSEWHERE, "embedded": True}, 1),
+        (AT_VENUE, (m.Tick(),), {"base_url": ELSEWHERE}, 0),
+    ],
+    ids=["embedded again", "another embedded venue", "nothing live"],
+)
+def test_a_run_may_begin_at_another_venue_where_no_order_can_be_live(
+    tmp_path, first, messages, then, unconfirmed
+):
+    begin(tmp_path, **first)
+    leave(tmp_path, *messages)
+    assert begin(tmp_path, **then) == unconfirmed
+
+
+@pytest.mark.parametrize("written", [ELSEWHERE, None], ids=["by a person", "missing"])
+def test_the_venue_address_of_a_state_directory_may_be_corrected_by_a_person(tmp_path, written):
     begin(tmp_path)
-    leave_a_create_without_an_answer(tmp_path)
-    with pytest.raises(JournalFault, match=f"sent to {HERE}, 1 creates have no answer"):
-        begin(tmp_path, ELSEWHERE, embedded=embedded)
-    assert begin(tmp_path) == 1, "where it was sent it is still known"
+    leave(tmp_path)
+    (tmp_path / "venue-address").unlink()
+    if written is not None:
+        (tmp_path / "venue-address").write_text(written)
+    assert begin(tmp_path, f"{ELSEWHERE}/") == 1
 
 
-def test_a_start_that_is_refused_leaves_the_journal_as_it_was(tmp_path):
+def test_a_refused_start_leaves_the_journal_as_it_was(tmp_path):
     """For the program before it, that may read no newer one; and however often it is refused."""
     begin(tmp_path)
-    leave_a_create_without_an_answer(tmp_path)
+    leave(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for _ in range(3):
         with pytest.raises(JournalFault, match=f"would trade at {ELSEWHERE}"):
@@ -66,53 +102,7 @@ def test_a_start_that_is_refused_leaves_the_journal_as_it_was(tmp_path):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-@pytest.mark.parametrize("embedded", [False, True])
-def test_a_run_does_not_begin_elsewhere_while_an_order_may_rest(tmp_path, embedded):
-    begin(tmp_path)
-    leave(tmp_path, sent(create()), answered())
-    with pytest.raises(JournalFault, match="0 creates have no answer yet and 1 orders may rest"):
-        begin(tmp_path, ELSEWHERE, embedded=embedded)
-
-
-def test_what_rested_at_an_embedded_venue_is_gone_with_it(tmp_path):
-    begin(tmp_path, embedded=True)
-    leave(tmp_path, sent(create()), answered())
-    assert begin(tmp_path) == 0
-
-
-def test_a_create_of_an_embedded_venue_is_not_sent_to_another_one(tmp_path):
-    begin(tmp_path, embedded=True)
-    leave_a_create_without_an_answer(tmp_path)
-    with pytest.raises(JournalFault, match="sent to an embedded venue, 1 creates"):
-        begin(tmp_path)
-
-
-def test_another_embedded_venue_may_follow_one_whose_bot_was_killed(tmp_path):
-    begin(tmp_path, embedded=True)
-    leave_a_create_without_an_answer(tmp_path)
-    assert begin(tmp_path, ELSEWHERE, embedded=True) == 1
-
-
-def test_a_state_directory_may_move_to_another_venue_once_every_create_is_answered(tmp_path):
-    assert begin(tmp_path) == 0
-    assert begin(tmp_path, ELSEWHERE) == 0
-
-
-def test_a_person_may_write_down_that_another_address_is_the_same_account(tmp_path):
-    begin(tmp_path)
-    leave_a_create_without_an_answer(tmp_path)
-    (tmp_path / "venue-address").write_text(ELSEWHERE)
-    assert begin(tmp_path, f"{ELSEWHERE}/") == 1
-
-
-def test_a_state_directory_that_does_not_say_where_it_traded_is_believed(tmp_path):
-    begin(tmp_path)
-    leave_a_create_without_an_answer(tmp_path)
-    (tmp_path / "venue-address").unlink()
-    assert begin(tmp_path, ELSEWHERE) == 1
-
-
-def test_an_address_that_cannot_be_read_stops_the_start(tmp_path):
+def test_an_unreadable_venue_address_stops_the_start(tmp_path):
     (tmp_path / "venue-address").symlink_to(tmp_path / "nowhere")
     with pytest.raises(JournalFault, match="venue-address"):
         begin(tmp_path)

@@ -1,4 +1,4 @@
-"""Claims about requests to others than the venue, a status page and a webhook: none is cancelled.
+"""Claims about requests to a status page and a webhook: none is cancelled from outside.
 
 A cancelled request may keep its connection for good, and a hundred of those are all there are.
 """
@@ -8,6 +8,7 @@ import asyncio
 import httpx
 import pytest
 
+from bot.io import notices
 from bot.io.client.sockets import UNTIL_S
 from bot.io.notices import Courier, Times
 from bot.io.run import reaper as reaper_module
@@ -21,7 +22,7 @@ LONGEST_S = 0.05
 
 
 class Overdue(httpx.AsyncBaseTransport):
-    """Goes on for a while after the request had to be whole, and ends it then as a socket does."""
+    """Goes on past the deadline for a while, and then fails as a socket does."""
 
     def __init__(self) -> None:
         self.asked_s: float | None = None
@@ -37,30 +38,38 @@ class Overdue(httpx.AsyncBaseTransport):
         raise httpx.ReadTimeout("the request as a whole took too long")
 
 
-async def test_no_look_at_a_page_is_cancelled(monkeypatch):
+async def test_a_status_page_request_past_its_deadline_is_not_cancelled(monkeypatch):
     monkeypatch.setattr(reaper_module, "PAGE_S", LONGEST_S)
-    overdue = Overdue()
+    slow = Overdue()
     begun_s = asyncio.get_running_loop().time()
-    async with httpx.AsyncClient(transport=overdue) as client:
+    async with httpx.AsyncClient(transport=slow) as client:
         assert await page_source(client, "http://127.0.0.1/")() == HeartbeatLook(None)
-    assert overdue.went_on
+    assert slow.went_on
     # However slow the machine is, it counts from in between.
-    assert begun_s + LONGEST_S <= overdue.until_s <= overdue.asked_s + LONGEST_S
+    assert begun_s + LONGEST_S <= slow.until_s <= slow.asked_s + LONGEST_S
 
 
-async def test_no_try_of_a_notice_is_cancelled():
-    overdue = Overdue()
-    courier = Courier(Secret("http://127.0.0.1/"), 60, Times(attempt_s=LONGEST_S))
-    courier._client = httpx.AsyncClient(transport=overdue)
-    assert await courier._try(b"{}") == ("no answer in time", 0.0)
+async def outcome(courier: Courier) -> str:
+    outcomes: list[str] = []
+    courier.count = outcomes.append
+    courier.offer(b"{}")
+    async with asyncio.timeout(10):
+        await courier.deliver_all()
     await courier.close()
-    assert overdue.went_on
+    return outcomes[0]
 
 
-async def test_a_receiver_whose_answer_never_ends_is_given_up():
+TIMES = Times(attempt_s=LONGEST_S, give_up_s=0)
+
+
+async def test_a_notice_request_past_its_deadline_is_not_cancelled(monkeypatch):
+    slow = Overdue()
+    monkeypatch.setattr(notices, "client_beside", lambda: httpx.AsyncClient(transport=slow))
+    assert await outcome(Courier(Secret("http://127.0.0.1/"), 60, TIMES)) == "lost"
+    assert slow.went_on
+
+
+async def test_a_webhook_that_never_ends_its_response_is_given_up():
     async with hostile(drip) as site:
         address = Secret(f"http://127.0.0.1:{site.port}/")
-        courier = Courier(address, 60, Times(attempt_s=LONGEST_S))
-        async with asyncio.timeout(10):
-            assert await courier._try(b"{}") == ("no answer in time", 0.0)
-        await courier.close()
+        assert await outcome(Courier(address, 60, TIMES)) == "lost"

@@ -1,4 +1,4 @@
-"""Claims about certificates: what the environment names is believed neither by REST nor channel."""
+"""Claims about certificates: REST and channel trust none that the environment names."""
 
 import asyncio
 import shutil
@@ -23,14 +23,9 @@ OFTEN = FeedTimes(backoff_min_s=0.01, backoff_max_s=0.02)
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
-def own(tmp_path) -> tuple[Path, Path]:
-    """A certificate that nobody has signed, for this host, and its key."""
-    certificate, key = tmp_path / "own.pem", tmp_path / "own.key"
+def self_signed(tmp_path) -> tuple[Path, Path]:
+    """A self-signed certificate for this host, and its key."""
+    certificate, key = tmp_path / "self_signed.pem", tmp_path / "self_signed.key"
     words = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     files = ["-keyout", str(key), "-out", str(certificate)]
     names = ["-addext", "subjectAltName=IP:127.0.0.1"]
@@ -38,16 +33,16 @@ def own(tmp_path) -> tuple[Path, Path]:
     return certificate, key
 
 
-async def met(own: tuple[Path, Path]) -> tuple[m.Answer, int]:
-    """What REST answers of a server with that certificate, and how many channels came to it."""
-    shaken = 0
+async def connect_both(self_signed: tuple[Path, Path]) -> tuple[m.Answer, int]:
+    """The answer to a read at a server with that certificate, and how many channels opened."""
+    channels = 0
 
     async def talk(_socket: ServerConnection) -> None:
-        nonlocal shaken
-        shaken += 1
+        nonlocal channels
+        channels += 1
 
     shown = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    shown.load_cert_chain(*own)
+    shown.load_cert_chain(*self_signed)
     async with serve(talk, "127.0.0.1", 0, ssl=shown) as server:
         place = f"127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
         rest = Rest(f"https://{place}/v1", Secret("k" * 20), 1)
@@ -57,20 +52,22 @@ async def met(own: tuple[Path, Path]) -> tuple[m.Answer, int]:
         await asyncio.sleep(0.5)
         running.cancel()
         await asyncio.wait([running])
-    return answer, shaken
+    return answer, channels
 
 
-async def test_a_certificate_that_the_environment_names_is_believed_by_nobody(own, monkeypatch):
-    monkeypatch.setenv("SSL_CERT_FILE", str(own[0]))
-    answer, shaken = await met(own)
+async def test_neither_rest_nor_channel_trusts_a_certificate_named_in_the_environment(
+    self_signed, monkeypatch
+):
+    monkeypatch.setenv("SSL_CERT_FILE", str(self_signed[0]))
+    answer, channels = await connect_both(self_signed)
     assert isinstance(answer, m.Rejected)
     assert "CERTIFICATE_VERIFY_FAILED" in answer.message
-    assert shaken == 0
+    assert channels == 0
 
 
-async def test_one_that_is_believed_opens_both(own, monkeypatch):
-    believed = ssl.create_default_context(cafile=str(own[0]))
+async def test_rest_and_channel_connect_to_a_trusted_certificate(self_signed, monkeypatch):
+    believed = ssl.create_default_context(cafile=str(self_signed[0]))
     monkeypatch.setattr(sockets.httpx, "create_ssl_context", lambda **_: believed)
-    answer, shaken = await met(own)
+    answer, channels = await connect_both(self_signed)
     assert not isinstance(answer, m.Rejected) or answer.status
-    assert shaken
+    assert channels

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,23 +14,21 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
 from bot.cli import running_bot
-from bot.cli.main import COMMANDS, app
+from bot.cli.main import COMMANDS
 from bot.config.bot_config import read_draft
 from bot.core.report import ConfigReport, Phase, Report
+from bot.io.state import small_files
 from bot.io.state.locks import StateDirectory, held_by_a_bot
+from bot.io.state.small_files import keep_page, page_kept
+from bot.io.status.serving import address
 from tests.builders import ctrl_c
+from tests.builders.house.tree import ROOT
+from tests.builders.io.commands import DEMO, demo_copy, invoke
 from tests.builders.io.samples import report
 
-ROOT = Path(__file__).resolve().parents[3]
-DEMO = ROOT / "configs" / "demo.yaml"
 TOKEN = "canary_token_of_the_control"
-
-
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
 
 
 class Site:
@@ -86,14 +85,12 @@ def body(
     shown: Report | None = None,
     paused: str = "",
 ) -> bytes:
-    """What `/status.json` holds."""
-    told = {"age_ms": 3, "unhealthy": unhealthy, "report": shown or report(), "control": True}
-    told["paused"] = paused
-    return msgspec.json.encode({**told, "series": series})
+    shown = {"age_ms": 3, "unhealthy": unhealthy, "report": shown or report(), "control": True}
+    shown["paused"] = paused
+    return msgspec.json.encode({**shown, "series": series})
 
 
 def state(folder: Path, token: str = TOKEN) -> str:
-    """A state directory with a control token."""
     place = folder / "control-token"
     place.write_text(f"{token}\n")
     place.chmod(0o600)
@@ -105,14 +102,7 @@ def hidden(folder: Path) -> str:
     return str(folder / ("x" * 300))
 
 
-def test_a_bot_that_is_well_is_shown_and_ends_with_0():
-    with site(body()) as page:
-        done = invoke("status", str(DEMO), "--status", page.url)
-    assert done.exit_code == 0, done.output
-    assert "worst case" in done.stdout
-
-
-def test_a_bot_that_is_not_well_is_shown_and_ends_with_3_and_why():
+def test_an_unhealthy_bot_is_shown_with_3_and_the_reason():
     with site(body("latched: look at it")) as page:
         done = invoke("status", str(DEMO), "--status", page.url)
         line = invoke("status", str(DEMO), "--status", page.url, "--json")
@@ -121,31 +111,25 @@ def test_a_bot_that_is_not_well_is_shown_and_ends_with_3_and_why():
     assert json.loads(line.stdout)["unhealthy"] == "latched: look at it"
 
 
-def test_a_flatten_a_pause_and_a_refused_configuration_are_shown_with_their_reasons():
+def test_status_shows_why_a_bot_flattens_pauses_or_refused_its_configuration():
     fault = ConfigReport(fault="risk.order_qty: 0")
     flat = msgspec.structs.replace(report(), flattening="results tonight", config=fault)
     with site(body(shown=flat)) as page:
-        told = invoke("status", str(DEMO), "--status", page.url).stdout
-    assert "quoting, only to flatten" in told
-    assert "only to flatten: results tonight" in told
-    assert "change is in force: risk.order_qty: 0" in told
+        shown = invoke("status", str(DEMO), "--status", page.url).stdout
+    assert "quoting, only to flatten" in shown
+    assert "only to flatten: results tonight" in shown
+    assert "change is in force: risk.order_qty: 0" in shown
     with site(body(shown=report(Phase.PAUSED), paused="it behaves oddly")) as page:
-        told = invoke("status", str(DEMO), "--status", page.url).stdout
-    assert "paused: it behaves oddly" in told
+        shown = invoke("status", str(DEMO), "--status", page.url).stdout
+    assert "paused: it behaves oddly" in shown
 
 
 def broken(folder: Path, *changes: tuple[str, str]) -> Path:
     """The demo's file with changes that are wrong."""
-    text = DEMO.read_text()
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    path = folder / "broken.yaml"
-    path.write_text(text)
-    return path
+    return demo_copy(folder, *changes, name="broken")
 
 
-ELSEWHERE = (
+TRADING_FAULTS = (
     ("order_qty:", "ordr_qty:"),
     ("decide_ms: 50", "decide_ms: x"),
     ("jump_guard:", "jmp_guard:"),
@@ -153,39 +137,41 @@ ELSEWHERE = (
 
 
 @pytest.mark.parametrize("command", ["status", "pause", "resume", "flatten", "cancel-all"])
-def test_a_file_that_is_wrong_in_how_to_trade_keeps_nobody_from_the_bot_that_runs(
-    tmp_path, command
-):
-    path = broken(tmp_path, *ELSEWHERE)
+def test_a_running_bot_can_be_asked_although_its_file_has_faults_about_trading(tmp_path, command):
+    path = broken(tmp_path, *TRADING_FAULTS)
     given = () if command == "status" else ("--state-dir", state(tmp_path))
     with site(body()) as page:
         done = invoke(command, str(path), "--status", page.url, *given)
     assert done.exit_code == 0, done.output
-    for told in ("risk.ordr_qty: no such key", "throttle.decide_ms: 'x'", "jmp_guard: no such key"):
-        assert f": {told}" in done.stderr
+    for shown in (
+        "risk.ordr_qty: no such key",
+        "throttle.decide_ms: 'x'",
+        "jmp_guard: no such key",
+    ):
+        assert f": {shown}" in done.stderr
     assert f"warning: {path}:19: risk.order_qty: missing" in done.stderr
 
 
-def test_a_file_that_is_wrong_in_how_to_trade_keeps_nobody_from_the_latch(tmp_path):
-    done = invoke("reset", str(broken(tmp_path, *ELSEWHERE)))
+def test_the_latch_can_be_reset_although_the_file_has_faults_about_trading(tmp_path):
+    done = invoke("reset", str(broken(tmp_path, *TRADING_FAULTS)))
     assert done.exit_code == 0
     assert "nothing is latched" in done.output
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "shown"),
     [("port: 8090", "port: x", "status.port: 'x'"), ("series: AU", "sries: AU", "series: missing")],
 )
-def test_a_file_that_is_wrong_in_where_the_bot_is_ends_with_2(tmp_path, old, new, told):
+def test_a_file_with_faults_about_where_the_bot_is_ends_with_2(tmp_path, old, new, shown):
     with site(body()) as page:
         done = invoke("pause", str(broken(tmp_path, (old, new))), "--status", page.url)
     assert done.exit_code == 2
-    assert told in done.stderr
+    assert shown in done.stderr
     assert page.asked == []
 
 
 @pytest.mark.parametrize("said", [b"<html>", b"{}", b"[]", b'{"series": ["AURELIA-VAL"]}'])
-def test_what_is_no_bot_of_this_version_ends_with_3(said):
+def test_a_page_of_another_program_ends_with_3(said):
     with site(said) as page:
         done = invoke("status", str(DEMO), "--status", page.url)
     assert done.exit_code == 3
@@ -194,13 +180,13 @@ def test_what_is_no_bot_of_this_version_ends_with_3(said):
 
 @pytest.mark.parametrize("page", ["http://127.0.0.1:9", "http://a..b", "http://["])
 @pytest.mark.parametrize("command", ["status", "pause", "resume", "flatten"])
-def test_where_nobody_answers_it_ends_with_3(command, page):
+def test_a_page_that_does_not_answer_ends_with_3(command, page):
     done = invoke(command, str(DEMO), "--status", page)
     assert done.exit_code == 3
     assert "no bot answers there" in done.stderr
 
 
-def test_a_bot_of_other_series_is_left_alone(tmp_path):
+def test_a_bot_of_other_series_is_not_asked(tmp_path):
     with site(body(series=("OTHER-A", "OTHER-B"))) as page:
         done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", state(tmp_path))
     assert done.exit_code == 3
@@ -208,14 +194,16 @@ def test_a_bot_of_other_series_is_left_alone(tmp_path):
     assert page.asked == []
 
 
-def test_a_page_may_be_named_without_its_scheme():
+def test_a_healthy_bot_is_shown_with_0_also_where_its_page_is_named_without_a_scheme():
     with site(body()) as page:
-        done = invoke("status", str(DEMO), "--status", page.url.removeprefix("http://"))
-    assert done.exit_code == 0, done.output
-    assert f"quoting  {page.url}" in done.stdout
+        for url in (page.url, page.url.removeprefix("http://")):
+            done = invoke("status", DEMO, "--status", url)
+            assert done.exit_code == 0, done.output
+            assert f"quoting  {page.url}" in done.stdout
+            assert "worst case" in done.stdout
 
 
-def test_a_tape_may_bring_a_series_of_its_own(tmp_path):
+def test_a_bot_on_a_tape_is_asked_about_the_series_of_the_tape(tmp_path):
     with site(body(series=("KXINXU",))) as page:
         done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", state(tmp_path))
     assert done.exit_code == 0, done.output
@@ -223,7 +211,7 @@ def test_a_tape_may_bring_a_series_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "flatten"])
-def test_what_is_asked_carries_the_token_the_reason_and_the_series(tmp_path, command):
+def test_a_command_sends_token_reason_and_series(tmp_path, command):
     folder = state(tmp_path)
     with site(body(series=("AURELIA-VAL", "OTHER"))) as page:
         done = invoke(
@@ -241,26 +229,17 @@ def test_what_is_asked_carries_the_token_the_reason_and_the_series(tmp_path, com
     "file",
     ["configs/paper.yaml", "deploy/bot.yaml", "deploy/kubernetes/series/aurelia-val/bot.yaml"],
 )
-def test_a_shipped_bot_on_a_venue_of_its_own_can_be_paused(file):
+def test_the_shipped_configurations_for_an_external_venue_open_the_controls(file):
     assert read_draft(ROOT / file).file.status.control
 
 
-def test_the_examples_of_what_may_be_asked_name_a_file_whose_bot_can_be_asked():
+def test_the_examples_of_controls_name_a_file_with_controls():
     for command in ("pause", "resume", "flatten"):
         assert f"Example: bot {command} configs/paper.yaml" in invoke(command, "--help").output
 
 
-def test_without_a_token_nothing_is_asked_and_the_way_is_told(tmp_path):
-    with site(body()) as page:
-        done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", str(tmp_path))
-    assert done.exit_code == 3
-    assert "status.control: true" in done.stderr
-    assert "SIGUSR1" in done.stderr
-    assert page.asked == []
-
-
 @pytest.mark.parametrize("code", [401, 403, 409])
-def test_a_refusal_ends_with_4_and_says_why(tmp_path, code):
+def test_a_command_that_the_bot_refuses_ends_with_4_and_the_reason(tmp_path, code):
     folder = state(tmp_path)
     with site(body(), {"pause": (code, "not now")}) as page:
         done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", folder)
@@ -270,25 +249,16 @@ def test_a_refusal_ends_with_4_and_says_why(tmp_path, code):
 
 
 @pytest.mark.parametrize(
-    ("reason", "told"),
+    ("reason", "shown"),
     [("", "'--reason': blank"), ("   ", "'--reason': blank"), ("x" * 201, "1 to 200 characters")],
 )
-def test_a_reason_that_is_none_ends_with_2(reason, told):
+def test_a_blank_or_long_reason_ends_with_2(reason, shown):
     done = invoke("pause", str(DEMO), "--reason", reason)
     assert done.exit_code == 2
-    assert told in done.stderr
+    assert shown in done.stderr
 
 
-def test_a_page_at_a_port_that_changes_has_to_be_named(tmp_path):
-    path = tmp_path / "demo.yaml"
-    text = DEMO.read_text().replace("port: 8090", "port: 0")
-    path.write_text(text.replace("embedded: venue.yaml", f"embedded: {DEMO}"))
-    done = invoke("status", str(path))
-    assert done.exit_code == 2
-    assert "name it with --status" in done.stderr
-
-
-def test_cancel_all_on_an_embedded_venue_asks_the_bot_and_is_done(tmp_path):
+def test_cancel_all_on_an_embedded_venue_pauses_the_bot(tmp_path):
     folder = state(tmp_path)
     with site(body()) as page:
         done = invoke(
@@ -300,7 +270,7 @@ def test_cancel_all_on_an_embedded_venue_asks_the_bot_and_is_done(tmp_path):
 
 
 @pytest.mark.parametrize(("option", "asked"), [("--all", ""), ("--series", "?series=AURELIA-VAL")])
-def test_cancel_all_pauses_every_series_of_the_bot_unless_one_is_meant(tmp_path, option, asked):
+def test_cancel_all_pauses_every_series_of_the_bot_or_the_one_asked_for(tmp_path, option, asked):
     with site(body(series=("AURELIA-VAL", "OTHER"))) as page:
         done = invoke(
             "cancel-all", str(DEMO), option, "--status", page.url, "--state-dir", state(tmp_path)
@@ -309,7 +279,7 @@ def test_cancel_all_pauses_every_series_of_the_bot_unless_one_is_meant(tmp_path,
     assert [path for path, *_ in page.asked] == [f"/control/cancel-all{asked}"]
 
 
-def test_a_bot_that_refuses_does_not_stand_in_the_way_of_cancelling(tmp_path):
+def test_cancel_all_goes_on_when_the_bot_refuses_to_pause(tmp_path):
     folder = state(tmp_path)
     with site(body(), {"cancel-all": (409, "it is stopping")}) as page:
         done = invoke("cancel-all", str(DEMO), "--status", page.url, "--state-dir", folder)
@@ -317,7 +287,7 @@ def test_a_bot_that_refuses_does_not_stand_in_the_way_of_cancelling(tmp_path):
     assert "it is stopping" in done.stderr
 
 
-def test_a_token_that_cannot_be_looked_at_does_not_stand_in_the_way_of_cancelling(tmp_path):
+def test_cancel_all_goes_on_when_the_token_cannot_be_read(tmp_path):
     folder = hidden(tmp_path)
     with site(body()) as page:
         done = invoke("cancel-all", str(DEMO), "--status", page.url, "--state-dir", folder)
@@ -326,7 +296,7 @@ def test_a_token_that_cannot_be_looked_at_does_not_stand_in_the_way_of_cancellin
     assert page.asked == []
 
 
-def test_a_token_that_cannot_be_looked_at_is_told_and_ends_with_3(tmp_path):
+def test_a_token_that_cannot_be_read_ends_a_pause_with_3(tmp_path):
     with site(body()) as page:
         done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", hidden(tmp_path))
     assert done.exit_code == 3, done.output
@@ -334,7 +304,19 @@ def test_a_token_that_cannot_be_looked_at_is_told_and_ends_with_3(tmp_path):
     assert "control-token: cannot be read" in done.stderr
 
 
-def test_a_bot_that_stands_still_already_counts_as_paused(tmp_path):
+def test_a_command_without_a_token_or_a_page_asks_nothing_and_says_what_to_do(tmp_path):
+    with site(body()) as page:
+        done = invoke("pause", DEMO, "--status", page.url, "--state-dir", tmp_path)
+    assert done.exit_code == 3
+    assert "status.control: true" in done.stderr
+    assert "SIGUSR1" in done.stderr
+    assert page.asked == []
+    done = invoke("status", demo_copy(tmp_path, ("port: 8090", "port: 0")))
+    assert done.exit_code == 2
+    assert "name it with --status" in done.stderr
+
+
+def test_a_bot_that_is_paused_already_counts_as_paused_by_cancel_all(tmp_path):
     refusal = (409, "nothing rests, and it is paused")
     with site(body(paused="asked for"), {"cancel-all": refusal}) as page:
         done = invoke(
@@ -345,7 +327,7 @@ def test_a_bot_that_stands_still_already_counts_as_paused(tmp_path):
     assert "warning" not in done.stderr
 
 
-def test_no_proxy_of_the_environment_is_shown_the_token(tmp_path, monkeypatch):
+def test_the_token_is_not_sent_through_a_proxy_of_the_environment(tmp_path, monkeypatch):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with site(body()) as page:
@@ -353,7 +335,7 @@ def test_no_proxy_of_the_environment_is_shown_the_token(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
 
 
-def test_whether_a_bot_runs_on_a_state_directory_is_seen_without_touching_it(tmp_path):
+def test_looking_for_a_bot_on_a_state_directory_changes_nothing_there(tmp_path):
     assert not held_by_a_bot(tmp_path)
     assert list(tmp_path.iterdir()) == []
     held = StateDirectory.open(tmp_path)
@@ -365,9 +347,7 @@ def test_whether_a_bot_runs_on_a_state_directory_is_seen_without_touching_it(tmp
 @pytest.mark.parametrize(
     ("cold", "advice"), [(True, "leave out --cold to ask it"), (False, "name it with --status")]
 )
-def test_a_dry_run_on_the_folder_of_a_bot_that_runs_is_refused_and_says_how_to_ask_it(
-    tmp_path, cold, advice
-):
+def test_a_dry_run_on_the_state_of_a_running_bot_is_refused_with_advice(tmp_path, cold, advice):
     silent, folder = tmp_path / "demo.yaml", tmp_path / "state"
     silent.write_text(DEMO.read_text().replace("port: 8090", "port: 1"))
     held = StateDirectory.open(folder)
@@ -391,7 +371,7 @@ def test_a_dry_run_on_the_folder_of_a_bot_that_runs_is_refused_and_says_how_to_a
     ],
     ids=lambda command: command[0],
 )
-def test_a_state_directory_that_cannot_be_looked_into_is_told_and_ends_with_3(tmp_path, command):
+def test_an_unreadable_state_directory_ends_with_3_and_is_named(tmp_path, command):
     folder, tables = hidden(tmp_path), tmp_path / "tables"
     done = invoke(*(each.format(folder=folder, tables=tables) for each in command))
     assert done.exit_code == 3, done.output
@@ -402,9 +382,9 @@ def test_a_state_directory_that_cannot_be_looked_into_is_told_and_ends_with_3(tm
 
 
 def test_the_version_names_the_journals_that_it_reads():
-    told = json.loads(invoke("version", "--json").stdout)
-    assert told["journal"] in told["journals_read"]
-    assert told["bot"] in invoke("version").stdout
+    shown = json.loads(invoke("version", "--json").stdout)
+    assert shown["journal"] in shown["journals_read"]
+    assert shown["bot"] in invoke("version").stdout
 
 
 SINGLE = sorted(set(COMMANDS) - {"config"})
@@ -416,7 +396,7 @@ def test_every_command_has_an_example_that_names_it(command):
     assert f"Example: bot {command}" in " ".join(text.split())
 
 
-def test_everything_that_a_script_may_want_comes_as_json():
+def test_every_command_but_completion_has_json_output():
     without = [name for name in SINGLE if "--json" not in invoke(name, "--help").output]
     assert without == ["completion"]
 
@@ -434,19 +414,14 @@ def test_bash_completes_commands(tmp_path, line, wanted):
         "_bot_completion bot; echo ${COMPREPLY[@]}"
     )
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-        env={**os.environ, "PATH": path},
-    )
+    env = {**os.environ, "PATH": path}
+    shell = ["bash", "-c", code]
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=30, check=True, env=env)
     assert sorted(done.stdout.split()) == wanted.split(), done.stderr
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_other_shells_have_a_script_too(shell):
+def test_completion_has_scripts_for_zsh_and_fish(shell):
     done = invoke("completion", shell)
     assert done.exit_code == 0
     assert f"complete_{shell}" in done.stdout
@@ -482,7 +457,7 @@ def silent_bot() -> Iterator[tuple[str, threading.Event]]:
             server.shutdown()
 
 
-def test_a_bot_that_was_asked_and_does_not_answer_may_have_been_told(tmp_path, monkeypatch):
+def test_a_bot_that_does_not_answer_may_have_received_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(running_bot, "ANSWER_S", 0.5)
     with silent_bot() as (url, _):
         done = invoke("pause", str(DEMO), "--status", url, "--state-dir", state(tmp_path))
@@ -491,7 +466,7 @@ def test_a_bot_that_was_asked_and_does_not_answer_may_have_been_told(tmp_path, m
 
 
 @pytest.mark.parametrize("command", ["pause", "cancel-all"])
-def test_ctrl_c_while_a_bot_is_asked_says_that_it_may_have_been_told(tmp_path, command):
+def test_ctrl_c_while_a_bot_is_asked_says_that_it_may_have_received_the_command(tmp_path, command):
     with silent_bot() as (url, heard):
         line = [sys.executable, "-m", "bot", command, str(DEMO), "--status", url]
         line += ["--state-dir", state(tmp_path)]
@@ -501,3 +476,46 @@ def test_ctrl_c_while_a_bot_is_asked_says_that_it_may_have_been_told(tmp_path, c
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     assert stderr == f"interrupted: {running_bot.NO_ANSWER}\n"
+
+
+# --- the page's address in the state directory ----------------------------------------------------
+
+
+@pytest.mark.parametrize("port", ["0", "1"])
+def test_a_bot_is_asked_at_the_page_of_its_process_whatever_port_its_file_names(tmp_path, port):
+    """As the second of several series in a process, whose page is that of the first."""
+    config, folder = demo_copy(tmp_path, ("port: 8090", f"port: {port}")), tmp_path / "state"
+    pause = ("pause", config, "--reason", "test", "--state-dir", folder)
+    with site(body()) as page:
+        held = StateDirectory.open(folder)
+        try:
+            state(folder)
+            keep_page(folder, f"{page.url}/")
+            assert invoke(*pause).exit_code == 0
+        finally:
+            held.close()
+        assert len(page.asked) == 1
+        assert invoke(*pause).exit_code == (2 if port == "0" else 3)
+        assert len(page.asked) == 1
+
+
+def test_a_page_address_that_the_disk_refuses_replaces_that_of_the_run_before(
+    tmp_path, monkeypatch
+):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    held = StateDirectory.open(tmp_path / "state")
+    try:
+        keep_page(held.path, "http://127.0.0.1:40001/")
+        monkeypatch.setattr(small_files, "replace_file", full)
+        keep_page(held.path, "http://127.0.0.1:8090/")
+        assert page_kept(held.path) == ""
+    finally:
+        held.close()
+
+
+def test_a_page_that_listens_everywhere_is_asked_by_address_and_not_by_name():
+    """The name may lead to another host first, which would see the token."""
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        assert address(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}/"

@@ -32,14 +32,13 @@ WORDS = [
 
 @pytest.fixture
 def invoke(tmp_path, monkeypatch):
-    """The command lines, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     apps = {"bot": bot.cli.main.app, "venue": venue.cli.main.app}
     return lambda program, *words: CliRunner().invoke(apps[program], list(words))
 
 
 @pytest.mark.parametrize(("program", "words", "name"), WORDS, ids=str)
-def test_a_blank_word_is_refused_by_name_and_nothing_is_done(
+def test_a_blank_argument_is_refused_by_name_and_nothing_is_done(
     program, words, name, invoke, tmp_path
 ):
     done = invoke(program, *words)
@@ -60,13 +59,13 @@ def test_an_option_that_is_left_out_is_not_blank(invoke):
     assert invoke("bot", "replay", "--help").exit_code == 0
 
 
-def test_what_is_no_word_of_a_command_is_told_as_before(invoke):
+def test_an_unknown_option_is_named(invoke):
     done = invoke("bot", "replay", "state/demo", "--nonsense")
     assert done.exit_code == 2
     assert "--nonsense" in done.stderr
 
 
-def test_completing_a_line_takes_a_blank_word(monkeypatch):
+def test_completion_accepts_a_blank_word(monkeypatch):
     monkeypatch.setenv("_BOT_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", "bot replay ")
     monkeypatch.setenv("COMP_CWORD", "2")

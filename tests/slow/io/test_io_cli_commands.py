@@ -1,20 +1,16 @@
-"""Claims about the commands beside run and check: what they refuse, say, and leave unloaded."""
+"""Claims about reaper, cancel-all, reset and record: what they refuse and say."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.config.bot_config import ReaperSettings, read_draft
 from bot.config.secrets import KeyPlace
 from bot.io.state.locks import StateDirectory
+from tests.builders.house.tree import ROOT
+from tests.builders.io.commands import DEMO, finished, invoke
 
-ROOT = Path(__file__).resolve().parents[3]
-DEMO = ROOT / "configs" / "demo.yaml"
 PAPER = ROOT / "configs" / "paper.yaml"
 HEAVY = (
     "httpx",
@@ -26,10 +22,6 @@ HEAVY = (
     "bot.lab",
     "bot.config.bot_config",
 )
-
-
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
 
 
 def paper(folder: Path, reaper: str = "reaper: {key_file: reaper.key}\n") -> Path:
@@ -45,7 +37,7 @@ def paper(folder: Path, reaper: str = "reaper: {key_file: reaper.key}\n") -> Pat
     return config
 
 
-def test_every_command_has_an_example_and_the_help_loads_nothing_heavy():
+def test_the_help_loads_nothing_heavy():
     code = f"""\
 import sys
 from bot.cli.main import app
@@ -55,25 +47,18 @@ except SystemExit:
     pass
 print([name for name in {HEAVY!r} if name in sys.modules])
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
-    for command in ("run", "check", "reaper", "cancel-all", "reset", "simulate"):
-        assert f"  {command} " in done.stdout
-        help_text = invoke(command, "--help").output
-        assert f"Example: bot {command}" in help_text
-        assert "--json" in help_text
+    done = finished("-c", code)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
 @pytest.mark.parametrize("command", ["reaper", "cancel-all"])
-def test_an_embedded_venue_needs_neither(command):
+def test_reaper_and_cancel_all_are_refused_on_an_embedded_venue(command):
     done = invoke(command, str(DEMO))
     assert done.exit_code == 2
     assert "the embedded venue ends with its bot" in done.stderr
 
 
-def test_a_reaper_that_the_file_does_not_describe_is_refused(tmp_path):
+def test_a_reaper_without_a_section_in_the_file_is_refused(tmp_path):
     done = invoke("reaper", str(paper(tmp_path, "")))
     assert done.exit_code == 2
     assert "name a key of its own there" in done.stderr
@@ -82,13 +67,13 @@ def test_a_reaper_that_the_file_does_not_describe_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "url", ["foo", "http://", "http://[", "http://a..b", "http://a:99999", "http://256.1.1.1"]
 )
-def test_a_reaper_refuses_a_status_page_that_can_be_none(tmp_path, url):
+def test_a_reaper_refuses_an_impossible_status_page(tmp_path, url):
     done = invoke("reaper", str(paper(tmp_path)), "--url", url)
     assert done.exit_code == 2
     assert f"--url {url}: accepted: an address such as http://" in done.stderr
 
 
-def test_a_reaper_with_the_bots_own_secret_is_refused_however_it_is_named(tmp_path):
+def test_a_reaper_with_the_key_of_the_bot_is_refused(tmp_path):
     config = paper(tmp_path)
     (tmp_path / "reaper.key").write_text("lm_canary_maker\n")
     done = invoke("reaper", str(config))
@@ -97,7 +82,7 @@ def test_a_reaper_with_the_bots_own_secret_is_refused_however_it_is_named(tmp_pa
     assert "canary" not in done.output + done.stderr
 
 
-def test_a_key_of_the_reaper_that_cannot_be_read_ends_with_3(tmp_path):
+def test_an_unreadable_key_of_the_reaper_ends_with_3(tmp_path):
     config = paper(tmp_path)
     (tmp_path / "reaper.key").unlink()
     done = invoke("reaper", str(config))
@@ -105,7 +90,7 @@ def test_a_key_of_the_reaper_that_cannot_be_read_ends_with_3(tmp_path):
     assert "reaper.key" in done.stderr
 
 
-def test_what_is_wrong_in_how_to_trade_is_told_and_keeps_no_reaper_from_its_watch(tmp_path):
+def test_a_reaper_starts_although_the_file_has_faults_about_trading(tmp_path):
     config = paper(tmp_path)
     config.write_text(config.read_text() + "shadow: 7\njump_guard: {oops: 1}\n")
     (tmp_path / "reaper.key").unlink()
@@ -115,44 +100,30 @@ def test_what_is_wrong_in_how_to_trade_is_told_and_keeps_no_reaper_from_its_watc
     assert "jump_guard.oops: no such key" in done.stderr
 
 
-def test_what_is_wrong_in_what_a_reaper_needs_ends_it_with_2(tmp_path):
+def test_a_reaper_with_a_fault_in_its_own_section_ends_with_2(tmp_path):
     done = invoke("reaper", str(paper(tmp_path, "reaper: {key_file: reaper.key, after_ms: 0}\n")))
     assert done.exit_code == 2
     assert "reaper.after_ms" in done.stderr
 
 
-def test_a_deadline_that_is_no_time_is_refused():
+def test_cancel_all_refuses_a_deadline_without_a_unit():
     done = invoke("cancel-all", str(PAPER), "--deadline", "60")
     assert done.exit_code == 2
     assert "--deadline 60: a number and" in done.stderr
 
 
-def test_a_venue_that_is_not_there_makes_cancel_all_end_with_3_and_claim_nothing(tmp_path):
-    command = [sys.executable, "-m", "bot", "cancel-all", str(paper(tmp_path))]
-    done = subprocess.run(
-        [*command, "--deadline", "300ms", "--json"],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    assert done.returncode == 3
-    assert "canary" not in done.stdout + done.stderr
+def test_cancel_all_at_an_unreachable_venue_ends_with_3_and_does_not_claim_success(tmp_path):
+    words = ("cancel-all", paper(tmp_path), "--deadline", "300ms")
+    done, plain = invoke(*words, "--json"), invoke(*words)
+    assert done.exit_code == plain.exit_code == 3
+    assert "canary" not in done.output
     assert '"verified": false' in done.stdout
     assert '"listed": false' in done.stdout
+    assert "left 0" not in plain.output
+    assert "no list of the account yet" in plain.stderr
 
 
-def test_a_venue_that_is_not_there_is_not_said_to_have_nothing_left(tmp_path):
-    command = [sys.executable, "-m", "bot", "cancel-all", str(paper(tmp_path))]
-    done = subprocess.run(
-        [*command, "--deadline", "300ms"], capture_output=True, text=True, timeout=30, check=False
-    )
-    assert done.returncode == 3
-    assert "left 0" not in done.stdout + done.stderr
-    assert "no list of the account yet" in done.stderr
-
-
-def test_the_reapers_key_is_asked_for_only_where_there_is_one(tmp_path):
+def test_cancel_all_with_the_reapers_key_needs_a_reaper_section(tmp_path):
     done = invoke("cancel-all", str(paper(tmp_path, "")), "--reaper-key")
     assert done.exit_code == 2
     assert "no reaper is described there" in done.stderr
@@ -174,23 +145,18 @@ def test_the_shipped_configuration_describes_a_reaper():
         ("reaper: {key_env: lm-secret}", "never write the key itself here"),
         ("reaper: {key_file: a, after_ms: 999}", "reaper.after_ms"),
         ("reaper: {key_file: a, key: lm_x}", "reaper.key: no such key"),
+        (None, "not with an embedded venue"),
     ],
 )
-def test_a_reaper_described_wrongly_is_told(tmp_path, block, fault):
-    faults = [each.text for each in read_draft(paper(tmp_path, block + "\n")).faults]
+def test_a_faulty_reaper_section_is_refused(tmp_path, block, fault):
+    config = paper(tmp_path, f"{block}\n")
+    if block is None:
+        config.write_text(f"{DEMO.read_text()}\nreaper: {{key_file: a}}\n")
+    faults = [each.text for each in read_draft(config).faults]
     assert any(fault in text for text in faults), faults
 
 
-def test_an_embedded_venue_with_a_reaper_is_told(tmp_path):
-    config = tmp_path / "demo.yaml"
-    config.write_text(f"{DEMO.read_text()}\nreaper: {{key_file: a}}\n")
-    faults = [each.text for each in read_draft(config).faults]
-    assert any("not with an embedded venue" in text for text in faults), faults
-
-
-def test_a_record_beside_a_state_directory_without_a_name_has_the_name_of_that_folder(
-    tmp_path, monkeypatch
-):
+def test_a_record_for_the_state_directory_dot_is_named_after_the_folder(tmp_path, monkeypatch):
     config = paper(tmp_path)
     config.write_text(f"{config.read_text()}\nstate: {{dir: .}}\n")
     (tmp_path / "here").mkdir()
@@ -199,7 +165,7 @@ def test_a_record_beside_a_state_directory_without_a_name_has_the_name_of_that_f
     assert (tmp_path / "here-record").is_dir()
 
 
-def test_a_reset_where_no_bot_has_run_says_in_which_folder_it_looked(tmp_path, monkeypatch):
+def test_a_reset_where_no_bot_has_run_names_the_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = invoke("reset", str(DEMO), "--json")
     assert json.loads(done.stdout)["was_latched"] is False
@@ -210,7 +176,7 @@ def test_a_reset_where_no_bot_has_run_says_in_which_folder_it_looked(tmp_path, m
 
 
 @pytest.mark.parametrize("command", ["run", "check", "plan", "record"])
-def test_no_memory_is_dumped_of_a_command_that_is_about_to_read_a_key(tmp_path, command):
+def test_a_command_that_reads_a_key_writes_no_core_dump(tmp_path, command):
     config = paper(tmp_path)
     (tmp_path / "k.json").unlink()
     words = [command, str(config)]
@@ -224,13 +190,10 @@ try:
 except SystemExit as end:
     print(end.code, *resource.getrlimit(resource.RLIMIT_CORE))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "3 0 0"
+    assert finished("-c", code).stdout.splitlines()[-1] == "3 0 0"
 
 
-def test_an_option_and_a_value_of_the_version_before_still_work_and_say_so(tmp_path):
+def test_a_renamed_option_and_value_still_work_with_a_deprecation_line(tmp_path):
     words = ("backtest", "--data", str(tmp_path / "none"), "--config", str(DEMO))
     done = invoke(*words, "--readings", "averse")
     assert done.exit_code == 2

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from functools import partial
 from types import SimpleNamespace
 
@@ -17,11 +19,11 @@ import typer
 from typer.testing import CliRunner
 
 import bot.__main__
-import bot.cli.main
 import venue.__main__
 from bot.cli.run import summary_text
 from bot.io.state.kill_switch_file import KillSwitchFile
 from tests.builders.house.tree import ROOT
+from tests.builders.io.commands import finished, invoke
 from venue.cli.groups import CommandGroup
 
 WORDS = [
@@ -33,36 +35,26 @@ WORDS = [
 ]
 
 
-def ended(words, stdout) -> tuple[int, str]:
-    """The exit code of a program that writes there, and what it says on stderr."""
-    done = subprocess.run(
-        [sys.executable, "-m", *words],
-        cwd=ROOT,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return done.returncode, done.stderr
-
-
-@pytest.mark.parametrize("words", WORDS, ids=" ".join)
-def test_output_that_nobody_reads_any_more_ends_it_quietly(words):
+@contextmanager
+def closed_pipe():
+    """The writing end of a pipe that nobody reads."""
     reads, writes = os.pipe()
     os.close(reads)
     try:
-        assert ended(words, writes) == (141, "")
+        yield writes
     finally:
         os.close(writes)
 
 
 @pytest.mark.parametrize("words", WORDS, ids=" ".join)
-def test_output_that_a_full_disk_refuses_is_told_in_one_line(words):
+def test_a_program_ends_quietly_when_its_output_is_closed_and_with_a_line_on_a_full_disk(words):
+    with closed_pipe() as output:
+        done = finished(*words, stdout=output)
+    assert (done.returncode, done.stderr) == (141, "")
     with open("/dev/full", "wb") as full:
-        code, told = ended(words, full)
-    assert code == 74
-    assert told == "the output cannot be written: No space left on device\n"
+        done = finished(*words, stdout=full)
+    said = "the output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (74, said)
 
 
 SHOWS_A_TABLE = """
@@ -77,14 +69,11 @@ app(["show"])
 
 
 @pytest.mark.parametrize("how", [("-c",), ("-u", "-c")], ids=" ".join)
-def test_a_table_that_nobody_takes_ends_as_every_other_output(how):
-    words = [sys.executable, *how, SHOWS_A_TABLE]
-    reads, writes = os.pipe()
-    os.close(reads)
-    closed = subprocess.run(words, cwd=ROOT, stdout=writes, timeout=60, check=False)
-    os.close(writes)
+def test_a_table_that_cannot_be_written_ends_as_every_other_output(how):
+    with closed_pipe() as output:
+        closed = finished(*how, SHOWS_A_TABLE, stdout=output)
     with open("/dev/full", "wb") as full:
-        refused = subprocess.run(words, cwd=ROOT, stdout=full, timeout=60, check=False)
+        refused = finished(*how, SHOWS_A_TABLE, stdout=full)
     assert (closed.returncode, refused.returncode) == (141, 74)
 
 
@@ -105,26 +94,22 @@ PAPER = "configs/paper.yaml"
     ],
     ids=str,
 )
-def test_too_few_files_that_may_be_open_are_told_in_one_line(tmp_path, files, words):
+def test_too_low_a_limit_of_open_files_is_reported_in_one_line(tmp_path, files, words):
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
     keyed = (tmp_path / PAPER).read_text().replace("key_file: ../state/", "key_file: ./")
     (tmp_path / "configs/keyed.yaml").write_text(keyed)
     (tmp_path / "configs/venue-keys.json").write_text('{"maker": "a", "reaper": "b"}')
-    done = subprocess.run(
-        ["bash", "-c", f'ulimit -n {files}; exec "$@"', "-", sys.executable, "-m", *words],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+
+    done = finished(*words, cwd=tmp_path, preexec_fn=limit)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.splitlines()[-1].startswith(f"{files} files may be open at once: at least ")
     assert "Traceback" not in done.stderr
 
 
-def test_what_a_file_refuses_is_not_taken_for_output_that_cannot_be_written():
+def test_an_unreadable_file_is_not_mistaken_for_unwritable_output():
     app = typer.Typer(cls=CommandGroup, pretty_exceptions_enable=False)
 
     @app.callback()
@@ -138,14 +123,15 @@ def test_what_a_file_refuses_is_not_taken_for_output_that_cannot_be_written():
     assert isinstance(CliRunner().invoke(app, ["read"]).exception, FileNotFoundError)
 
 
-def test_that_orders_are_left_is_told_though_the_summary_cannot_be(monkeypatch):
+def test_the_exit_code_says_that_orders_are_left_although_the_summary_cannot_be_printed(
+    monkeypatch,
+):
     def refuses(text: str) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("bot.cli.run.run_all", lambda *_: (4, {}))
     monkeypatch.setattr(typer, "echo", refuses)
-    done = CliRunner().invoke(bot.cli.main.app, ["run", str(ROOT / "configs/demo.yaml")])
-    assert done.exit_code == 4
+    assert invoke("run", ROOT / "configs/demo.yaml").exit_code == 4
 
 
 NO_LAST_THREAD = """
@@ -156,48 +142,40 @@ def refuses(thread):
         raise RuntimeError("can't start new thread")
     start(thread)
 threading.Thread.start = refuses
+
 import bot.cli.main
 sys.argv[0] = "bot"
 bot.cli.main.main()
 """
 
 
-def test_how_a_run_ended_is_told_though_no_thread_can_be_begun_to_close_its_loop(tmp_path):
+def test_a_run_prints_its_summary_although_no_thread_can_be_started_at_its_end(tmp_path):
     words = ("run", "configs/demo.yaml", "--for", "1s", "--json", "--status-port", "0")
-    done = subprocess.run(
-        [sys.executable, "-c", NO_LAST_THREAD, *words, "--state-dir", str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    done = finished("-c", NO_LAST_THREAD, *words, "--state-dir", tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 0
 
 
 @pytest.mark.parametrize(
-    ("words", "begun", "number"),
+    ("words", "begun", "numbers"),
     [
-        (("run", "--status-port", "0"), "quoting", signal.SIGINT),
-        (("run", "--status-port", "0"), "quoting", signal.SIGTERM),
-        (("run", "--status-port", "0"), "quoting", signal.SIGHUP),
-        (("run", "--status-port", "0"), "quoting", signal.SIGUSR1),
-        (("run", "second.yaml", "--status-port", "0"), "quoting", signal.SIGTERM),
-        (("record",), "recording", signal.SIGTERM),
+        (
+            ("run", "second.yaml", "--status-port", "0"),
+            "quoting",
+            (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1),
+        ),
+        (("record",), "recording", (signal.SIGTERM,)),
     ],
-    ids=str,
+    ids=["run", "record"],
 )
-def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, words, begun, number):
+def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, words, begun, numbers):
     more = ("configs/demo.yaml", "--json", "--state-dir", "state")
     command = [sys.executable, "-m", "bot", *words, *more]
     demo = shutil.copytree(ROOT / "configs", tmp_path / "configs") / "demo.yaml"
     second = demo.read_text().replace("AURELIA-VAL", "QUILLON-VAL")
     (tmp_path / "second.yaml").write_text(second.replace("venue.yaml", "configs/venue.yaml"))
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    ) as run:  # fmt: skip
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as run:
         assert run.stdout is not None
         assert run.stderr is not None
         for line in run.stderr:
@@ -208,7 +186,8 @@ def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, wor
         until_s = time.monotonic() + 30
         run.send_signal(signal.SIGTERM)
         while run.poll() is None and time.monotonic() < until_s:
-            run.send_signal(number)
+            for number in numbers:
+                run.send_signal(number)
             time.sleep(0.0005)  # so that one comes between any two handlers of it
         assert run.wait(10) == 0
         summary = json.loads(run.stdout.read())
@@ -218,39 +197,44 @@ def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, wor
         drained.join()
 
 
-def without(number, *words) -> "subprocess.CompletedProcess[str]":
-    """A program that is started with one of its standard streams closed."""
-    return subprocess.run(
-        [sys.executable, "-m", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        preexec_fn=partial(os.close, number),
-    )
+DEMO_STATE = ("configs/demo.yaml", "--state-dir", "{folder}")
 
 
-def test_a_run_whose_output_was_closed_before_it_began_ends_as_asked(tmp_path):
-    words = ("run", "configs/demo.yaml", "--for", "1s", "--status-port", "0")
-    done = without(1, "bot", *words, "--state-dir", str(tmp_path))
-    assert done.returncode == 0, done.stderr[-2000:]
+@pytest.mark.parametrize(
+    ("closed", "words", "code", "said"),
+    [
+        (1, ("bot", "run", *DEMO_STATE, "--for", "1s", "--status-port", "0"), 0, None),
+        (0, ("bot", "reset", *DEMO_STATE), 2, "nobody to ask"),
+        (2, ("venue", "serve", "--port", "0", "--config", "{folder}/none.yaml"), 2, None),
+    ],
+    ids=["stdout", "stdin", "stderr"],
+)
+def test_a_program_started_with_a_closed_stream_ends_with_its_usual_code(
+    tmp_path, closed, words, code, said
+):
+    if "reset" in words:
+        KillSwitchFile(tmp_path).set("loss_cents", "breaker", 1)
+    words = [each.format(folder=tmp_path) for each in words]
+    done = finished(*words, preexec_fn=partial(os.close, closed))
+    assert done.returncode == code, done.stderr
+    assert said is None or done.stderr.startswith(said)
 
 
-def test_a_reset_whose_input_is_closed_has_nobody_to_ask(tmp_path):
-    KillSwitchFile(tmp_path).set("loss_cents", "breaker", 1)
-    done = without(0, "bot", "reset", "configs/demo.yaml", "--state-dir", str(tmp_path))
-    assert done.returncode == 2
-    assert done.stderr.startswith("nobody to ask here")
-
-
-def test_a_venue_whose_stderr_is_closed_says_what_is_wrong_by_its_code(tmp_path):
-    missing = str(tmp_path / "none.yaml")
-    assert without(2, "venue", "serve", "--port", "0", "--config", missing).returncode == 2
+def test_a_taken_control_address_ends_the_venue_with_3(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        control = f"127.0.0.1:{taken.getsockname()[1]}"
+        words = ("venue", "serve", "--port", "0", "--control", control, "--no-crowd")
+        files = ("--keys-file", tmp_path / "k", "--control-token-file", tmp_path / "t")
+        done = finished(*words, *files)
+    assert done.returncode == 3
+    assert "cannot be bound" in done.stderr
+    assert "try another port" in done.stderr
 
 
 @pytest.mark.parametrize("words", [("check",), ("plan", "--cold", "--wait", "60s")], ids=" ".join)
-def test_a_look_ended_by_sigterm_leaves_nothing_of_its_venue_behind(tmp_path, words):
+def test_a_check_or_plan_ended_by_sigterm_leaves_no_venue_behind(tmp_path, words):
     command = [sys.executable, "-m", "bot", words[0], "configs/demo.yaml", *words[1:]]
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.PIPE
@@ -270,7 +254,7 @@ def test_a_look_ended_by_sigterm_leaves_nothing_of_its_venue_behind(tmp_path, wo
     [(bot.__main__, "bot.cli.main"), (venue.__main__, "venue.cli.main")],
     ids=["bot", "venue"],
 )
-def test_ctrl_c_while_a_program_loads_is_quiet(monkeypatch, program, name):
+def test_ctrl_c_while_a_program_loads_ends_it_quietly(monkeypatch, program, name):
     def interrupted() -> None:
         raise KeyboardInterrupt
 
@@ -280,20 +264,7 @@ def test_ctrl_c_while_a_program_loads_is_quiet(monkeypatch, program, name):
     assert end.value.code == 130
 
 
-def test_an_operators_address_that_is_taken_ends_the_venue_as_its_own_does(tmp_path):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        control = f"127.0.0.1:{taken.getsockname()[1]}"
-        words = ("venue", "serve", "--port", "0", "--control", control, "--no-crowd")
-        files = ("--keys-file", str(tmp_path / "k"), "--control-token-file", str(tmp_path / "t"))
-        code, told = ended((*words, *files), subprocess.DEVNULL)
-    assert code == 3
-    assert "cannot be bound" in told
-    assert "try another port" in told
-
-
-def test_the_summary_for_a_person_has_no_line_without_anything_in_it():
+def test_the_summary_for_a_person_leaves_out_empty_lines():
     summary = {
         "fills": 0,
         "latched": "",

@@ -12,7 +12,6 @@ _WALL_NS = 1_790_000_000 * 10**9
 
 @pytest.fixture
 def machine(monkeypatch):
-    """The clocks of a machine, set by hand."""
     clocks = SimpleNamespace(
         wall=_WALL_NS,
         boot=500,
@@ -25,25 +24,25 @@ def machine(monkeypatch):
     return clocks
 
 
-def test_it_starts_at_the_wall_and_moves_with_the_time_elapsed(machine):
+def test_the_clock_starts_at_wall_time_and_moves_with_elapsed_time(machine):
     clock = Clock()
     machine.boot += 250
     assert clock.now_ns() == _WALL_NS + 250
 
 
-def test_a_wall_clock_that_is_set_does_not_move_it(machine):
+def test_setting_the_wall_clock_does_not_move_the_clock(machine):
     clock = Clock()
     machine.wall += _HOUR_NS
     assert clock.now_ns() == _WALL_NS
 
 
-def test_time_in_which_the_host_slept_has_elapsed(machine):
+def test_the_clock_counts_time_in_which_the_host_slept(machine):
     clock = Clock()
     machine.boot += _HOUR_NS  # the monotonic clock stood still
     assert clock.now_ns() == _WALL_NS + _HOUR_NS
 
 
-def test_without_a_clock_of_the_boot_the_monotonic_one_is_read(machine, monkeypatch):
+def test_the_monotonic_clock_is_used_where_there_is_no_boot_clock(machine, monkeypatch):
     monkeypatch.setattr("bot.io.clock._BOOT", None)
     clock = Clock()
     machine.boot += _HOUR_NS

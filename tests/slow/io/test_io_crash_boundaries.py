@@ -21,7 +21,7 @@ def test_no_crash_duplicates_orphans_or_forgets_an_order(part):
     assert counted["runs"] == len(chosen) * len(DISKS)
 
 
-def test_the_crashes_are_enough_and_strike_every_door():
+def test_the_crashes_strike_before_and_after_every_kind_of_effect():
     chosen = places(PLACES)
     assert len(chosen) * len(DISKS) >= 1_200
     doors = {photograph.door for _, photograph in chosen}
@@ -29,26 +29,22 @@ def test_the_crashes_are_enough_and_strike_every_door():
         for when in ("before", "after"):
             assert {f"{when} effect {request}", f"{when} departure {request}"} <= doors
     assert {"before event Response", "after event Response"} <= doors
-
-
-def test_every_kind_of_effect_that_the_trader_has_passes_the_door():
-    doors = {photograph.door.removeprefix("before ") for _, photograph in places(10**6)}
+    every = {photograph.door.removeprefix("before ") for _, photograph in places(10**6)}
     sent = ("Create", "AmendResting", "CancelResting", "ReadOrder", "ReadResting", "ReadFills")
-    for effect in (*sent, "SubscribeTo", "WakeAt", "Noted", "OrdersAdopted", "DrainComplete"):
-        assert f"effect {effect}" in doors
+    noted = ("SubscribeTo", "WakeAt", "Noted", "OrdersAdopted", "DrainComplete")
+    assert {f"effect {each}" for each in (*sent, *noted)} <= every
 
 
-def test_orders_that_a_start_keeps_are_neither_doubled_nor_lost():
+def test_orders_adopted_after_a_crash_are_neither_duplicated_nor_lost():
     counted = campaign(places(PLACES)[::10], AGAIN_EVERY, Strangers.ADOPT)
     assert counted["with orders kept"] >= 3
 
 
-def test_a_start_that_refuses_strangers_takes_none_of_its_own_for_one():
+def test_a_start_that_refuses_unknown_orders_knows_its_own_after_a_crash():
     assert campaign(places(PLACES)[::35], 0, Strangers.REFUSE)["runs"] > 0
 
 
 def forgetful(self: Intents) -> tuple[m.UnconfirmedCreate, ...]:
-    """A journal that remembers no create."""
     return ()
 
 
@@ -63,7 +59,9 @@ def careless(self: OpenOrderSync, order: object, now_ns: int) -> None:
         (OpenOrderSync, "_cancel", careless, "quoted beside|unmanaged|never quoted"),
     ],
 )
-def test_the_alarm_sounds_when_a_rule_is_taken_out(monkeypatch, home, name, broken, told):
+def test_the_campaign_fails_when_a_rule_of_recovery_is_removed(
+    monkeypatch, home, name, broken, told
+):
     chosen = places(PLACES)[::8]
     monkeypatch.setattr(home, name, broken)
     with pytest.raises(Broken, match=told):

@@ -1,4 +1,4 @@
-"""Claims about the time that a stopped run has to cancel everything."""
+"""Claims about the deadline of a shutdown: how long a stopped run may go on cancelling."""
 
 import time
 
@@ -16,56 +16,51 @@ LENGTH_NS = 8 * NS_PER_SECOND
 STEP_NS = NS_PER_SECOND // 10
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-def lived(drain: ShutdownDeadline, now_ns: int) -> int:
-    """For how long it goes on from a look then, with a look every tenth of a second."""
+def shutdown_length(drain: ShutdownDeadline, now_ns: int) -> int:
+    """How long the shutdown lasts from here, checked every tenth of a second."""
     began_ns = now_ns
     while not drain.is_over(now_ns):
         now_ns += STEP_NS
     return now_ns - began_ns
 
 
-def test_a_drain_ends_when_its_time_is_up_and_a_second_stop_adds_none():
+def test_a_second_stop_does_not_extend_the_shutdown():
     drain = ShutdownDeadline(LENGTH_NS, 0)
     drain.start_countdown(0)
     drain.start_countdown(5 * NS_PER_SECOND)
-    assert lived(drain, 0) == LENGTH_NS
+    assert shutdown_length(drain, 0) == LENGTH_NS
 
 
-def test_time_in_which_the_process_stood_still_is_not_of_the_drain():
+def test_time_in_which_the_process_stood_still_does_not_count_against_the_shutdown():
     drain = ShutdownDeadline(LENGTH_NS, 0)
     drain.start_countdown(0)
     assert not drain.is_over(STEP_NS)
     assert not drain.is_over(60 * NS_PER_SECOND)
-    assert lived(drain, 60 * NS_PER_SECOND) == LENGTH_NS - STEP_NS - GAP_NS_MAX
+    assert shutdown_length(drain, 60 * NS_PER_SECOND) == LENGTH_NS - STEP_NS - GAP_NS_MAX
 
 
-def test_a_stop_that_came_before_the_process_stood_still_has_all_of_its_time_after_it():
+def test_a_shutdown_that_begins_after_a_standstill_has_its_full_time():
     drain = ShutdownDeadline(LENGTH_NS, 0)
     drain.is_over(60 * NS_PER_SECOND)
     drain.start_countdown(STEP_NS)
-    assert lived(drain, 60 * NS_PER_SECOND) == LENGTH_NS
+    assert shutdown_length(drain, 60 * NS_PER_SECOND) == LENGTH_NS
 
 
-def test_a_loop_whose_every_turn_is_slow_has_an_end():
+def test_a_shutdown_ends_although_every_turn_of_the_loop_is_slow():
     drain = ShutdownDeadline(LENGTH_NS, 0)
     drain.start_countdown(0)
     looks = [drain.is_over(turn * 30 * NS_PER_SECOND) for turn in range(9)]
     assert looks == [False] * 8 + [True]
 
 
-def test_a_loop_with_nothing_to_do_looks_often_enough_for_its_waiting_to_count():
+def test_an_idle_loop_checks_the_shutdown_deadline_often_enough():
     drain = ShutdownDeadline(LENGTH_NS, 0)
     assert drain.next_ns(LENGTH_NS) == LENGTH_NS
     drain.start_countdown(0)
     assert drain.next_ns(LENGTH_NS) < GAP_NS_MAX
 
 
-async def test_a_run_that_stands_still_right_after_its_stop_goes_on_cancelling(tmp_path):
+async def test_a_run_that_stands_still_after_its_stop_goes_on_cancelling(tmp_path):
     pauses_s = [1.6]
 
     def stand_still(event: m.Event) -> list[m.Effect]:

@@ -1,7 +1,8 @@
-"""Claims about the channel: what is emitted when, over real sockets, with short deadlines."""
+"""Claims about the channel over real sockets: events, reconnects, and floods of frames."""
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -10,8 +11,9 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
 from bot.core import messages as m
+from bot.io.client import feed as feed_module
 from bot.io.client.answers import event_of
-from bot.io.client.feed import Feed, FeedTimes
+from bot.io.client.feed import FRAMES_PER_TURN, GARBLED_MAX, Feed, FeedTimes
 from tests.builders.io.samples import RUNG
 from venue.wire.names import MarketId, ProjectId
 
@@ -33,13 +35,8 @@ TRADE = (
 )
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-class Heard:
-    """Events in order, and a way to wait for one of a kind."""
+class EventLog:
+    """Events in order, and a wait for one of a kind."""
 
     def __init__(self) -> None:
         self.events: list[m.Event] = []
@@ -66,10 +63,10 @@ class Heard:
 async def channel(
     talk: Callable[[ServerConnection], Awaitable[None]],
     times: FeedTimes = PATIENT,
-    heard: Heard | None = None,
+    heard: EventLog | None = None,
     **options,
-) -> AsyncIterator[tuple[Feed, Heard]]:
-    heard = Heard() if heard is None else heard
+) -> AsyncIterator[tuple[Feed, EventLog]]:
+    heard = EventLog() if heard is None else heard
     async with serve(talk, "127.0.0.1", 0, **options) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         feed = Feed(f"ws://127.0.0.1:{port}/v1/stream", heard, times)
@@ -92,11 +89,11 @@ def targets_of(raw) -> list[dict]:
     return frame["data"]["targets"]
 
 
-def test_no_bids_become_yes_asks_best_first():
+def test_bids_for_no_become_asks_for_yes_best_first():
     assert event_of(BOOK) == m.BookUpdate(RUNG, 5, ((40, 7), (38, 1)), ((45, 3), (50, 9)))
 
 
-def test_a_uuid_in_capitals_is_the_same_market():
+def test_a_frame_whose_uuid_is_in_capitals_is_about_the_same_market():
     assert event_of(BOOK.replace(RUNG, RUNG.upper())) == event_of(BOOK)
     assert event_of(TRADE.replace(RUNG, RUNG.upper())) == event_of(TRADE)
 
@@ -105,7 +102,7 @@ def test_a_uuid_in_capitals_is_the_same_market():
     ("outcome", "side", "bought"),
     [("yes", "buy", True), ("no", "sell", True), ("yes", "sell", False), ("no", "buy", False)],
 )
-def test_a_print_says_which_side_its_taker_took(outcome, side, bought):
+def test_a_print_has_the_side_of_its_taker(outcome, side, bought):
     text = TRADE.replace(
         '"taker":{"outcome":"yes","side":"buy"}',
         f'"taker":{{"outcome":"{outcome}","side":"{side}"}}',
@@ -129,7 +126,7 @@ def test_a_print_says_which_side_its_taker_took(outcome, side, bought):
         ('{"type":"market-update","data":{"type":"prediction-mood"}}', False),
     ],
 )
-def test_a_frame_that_cannot_be_used_is_garbled(frame, known):
+def test_an_unreadable_frame_is_malformed(frame, known):
     event = event_of(frame)
     assert isinstance(event, m.MalformedFrame)
     assert event.known is known
@@ -143,6 +140,12 @@ def test_an_implied_value_must_be_a_number_of_dollars(value):
     )
     assert event_of(frame.replace("VALUE", "2.5e9")) == m.ImpliedValueSeen(OTHER, 1, 2.5e9, 0.5)
     assert isinstance(event_of(frame.replace("VALUE", value)), m.MalformedFrame)
+
+
+def test_a_refusal_of_a_megabyte_is_cut_to_what_a_person_reads():
+    refusal = {"type": "error", "code": "c" * 1_000_000, "message": "\x1b[2J" + "m" * 1_000_000}
+    found = event_of(msgspec.json.encode(refusal))
+    assert found == m.SubscriptionRefused("c" * 200, "?[2J" + "m" * 196)
 
 
 async def test_frames_arrive_as_events_in_order():
@@ -168,14 +171,14 @@ async def test_frames_arrive_as_events_in_order():
     ]
 
 
-async def test_a_set_wished_for_before_the_channel_is_open_is_sent_on_opening():
+async def test_a_subscription_made_before_the_channel_opens_is_sent_on_opening():
     got: asyncio.Queue = asyncio.Queue()
 
     async def talk(socket: ServerConnection) -> None:
         async for raw in socket:
             got.put_nowait(raw)
 
-    heard = Heard()
+    heard = EventLog()
     async with serve(talk, "127.0.0.1", 0) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         feed = Feed(f"ws://127.0.0.1:{port}", heard, PATIENT)
@@ -193,7 +196,7 @@ async def test_a_set_wished_for_before_the_channel_is_open_is_sent_on_opening():
     assert got.empty()
 
 
-async def test_a_change_sends_the_whole_set_again():
+async def test_a_changed_subscription_is_sent_as_a_whole():
     got: asyncio.Queue = asyncio.Queue()
 
     async def talk(socket: ServerConnection) -> None:
@@ -208,7 +211,7 @@ async def test_a_change_sends_the_whole_set_again():
         assert await got.get() == 2
 
 
-async def test_a_set_beyond_one_message_is_spread_over_sockets_that_are_one_channel():
+async def test_a_large_subscription_is_spread_over_several_sockets_of_one_channel():
     got: asyncio.Queue = asyncio.Queue()
 
     async def talk(socket: ServerConnection) -> None:
@@ -227,7 +230,7 @@ async def test_a_set_beyond_one_message_is_spread_over_sockets_that_are_one_chan
     assert sorted(size for _, size in second) == [0, 0, 1]
 
 
-async def test_a_lost_channel_is_told_and_opened_again_without_the_old_set():
+async def test_a_lost_channel_is_reopened_without_the_old_subscription():
     frames: list[bytes] = []
     opened = 0
 
@@ -250,20 +253,17 @@ async def test_a_lost_channel_is_told_and_opened_again_without_the_old_set():
     assert len(frames) == 1
 
 
-async def test_a_pong_is_heard():
-    async with channel(listen) as (_, heard):
-        await heard.until(m.FeedAlive, 2)
+@pytest.mark.parametrize(
+    ("ping_s", "pongs"), [(60.0, 1), (0.03, 2)], ids=["at the opening", "again"]
+)
+async def test_a_pong_proves_that_the_channel_is_alive(ping_s, pongs):
+    async with channel(listen, FeedTimes(ping_s=ping_s)) as (_, heard):
+        await heard.until(m.FeedAlive, pongs)
     assert "FeedClosed" not in heard.kinds()
 
 
-async def test_the_first_ping_leaves_as_the_channel_opens():
-    async with channel(listen, FeedTimes(ping_s=60.0)) as (_, heard):
-        await heard.until(m.FeedAlive)
-
-
-async def test_a_channel_that_answers_no_ping_is_closed():
+async def test_a_channel_without_a_pong_is_closed():
     async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Shakes hands, then reads nothing and says nothing."""
         from websockets.server import ServerProtocol
 
         protocol = ServerProtocol()
@@ -276,7 +276,7 @@ async def test_a_channel_that_answers_no_ping_is_closed():
         writer.close()
 
     done = asyncio.Event()
-    heard = Heard()
+    heard = EventLog()
     server = await asyncio.start_server(deaf, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     running = asyncio.ensure_future(Feed(f"ws://127.0.0.1:{port}", heard, IMPATIENT).run())
@@ -290,7 +290,7 @@ async def test_a_channel_that_answers_no_ping_is_closed():
     assert not any(isinstance(event, m.FeedAlive) for event in heard.events)
 
 
-async def test_a_channel_whose_far_end_takes_nothing_more_is_closed():
+async def test_a_channel_whose_far_end_stops_reading_is_closed():
     done = asyncio.Event()
 
     async def full(_socket: ServerConnection) -> None:
@@ -311,7 +311,7 @@ async def test_a_channel_whose_far_end_takes_nothing_more_is_closed():
     assert "no pong" in closed.reason
 
 
-async def test_what_waited_while_this_process_stood_still_is_not_told_and_the_channel_opens_anew():
+async def test_frames_that_waited_during_a_standstill_are_dropped_and_the_channel_reopens():
     opened = 0
 
     async def talk(socket: ServerConnection) -> None:
@@ -343,8 +343,8 @@ async def test_a_frame_beyond_the_size_limit_closes_the_channel():
     assert "MalformedFrame" not in heard.kinds()
 
 
-async def test_nothing_is_told_of_a_channel_that_never_opened():
-    heard = Heard()
+async def test_a_channel_that_never_opened_emits_no_event():
+    heard = EventLog()
     running = asyncio.ensure_future(Feed("ws://127.0.0.1:1", heard, PATIENT).run())
     await asyncio.sleep(0.1)
     running.cancel()
@@ -352,12 +352,12 @@ async def test_nothing_is_told_of_a_channel_that_never_opened():
     assert heard.events == []
 
 
-async def test_a_cancel_in_the_very_moment_in_which_the_channel_breaks_ends_the_run():
+async def test_a_cancel_at_the_moment_the_channel_breaks_ends_the_run():
     async def talk(socket: ServerConnection) -> None:
         await socket.send(BOOK)
         await socket.wait_closed()
 
-    class Breaking(Heard):
+    class Breaking(EventLog):
         """Cancels the run, and breaks the channel, with the first frame of each life."""
 
         def __call__(self, event: m.Event) -> None:
@@ -377,8 +377,142 @@ async def test_a_cancel_in_the_very_moment_in_which_the_channel_breaks_ends_the_
     assert heard.kinds().count("FeedOpened") == 1
 
 
-def test_of_a_refusal_so_much_is_kept_as_a_person_reads():
-    # A frame may have a megabyte, and each was written into the journal and shown.
-    told = {"type": "error", "code": "c" * 1_000_000, "message": "\x1b[2J" + "m" * 1_000_000}
-    refused = event_of(msgspec.json.encode(told))
-    assert refused == m.SubscriptionRefused("c" * 200, "?[2J" + "m" * 196)
+# --- floods ---------------------------------------------------------------------------------------
+
+VALUE = (
+    '{"type":"market-update","data":{"type":"prediction-implied-value","symbol":"X","ts":1,'
+    f'"marketId":"{OTHER}","impliedValue":"2.5","confidence":"0.5"}}}}'
+)
+FRAMES = 2_000
+STRANGE = '{"type":"weather","data":{}}'
+
+
+def as_one(frame: str, count: int) -> bytes:
+    """The bytes of so many text frames, to be sent at once."""
+    data = frame.encode()
+    assert len(data) < 126
+    return (b"\x81" + bytes([len(data)]) + data) * count
+
+
+def sends(frame: str, count: int) -> Callable[[ServerConnection], Awaitable[None]]:
+    """A server that sends a frame so often, and then listens."""
+
+    async def talk(socket: ServerConnection) -> None:
+        socket.transport.write(as_one(frame, count))
+        await listen(socket)
+
+    return talk
+
+
+async def test_a_channel_of_unreadable_frames_is_closed():
+    async with channel(sends("[]", GARBLED_MAX + 1)) as (_, heard):
+        closed = await heard.until(m.FeedClosed)
+    assert f"more than {GARBLED_MAX} frames that cannot be read" in closed.reason
+
+
+@pytest.mark.parametrize("frame", [STRANGE, "{}", BOOK], ids=["unknown", "empty", "unasked"])
+async def test_a_channel_of_useless_frames_is_closed(monkeypatch, frame):
+    monkeypatch.setattr(feed_module, "USELESS_MAX", 100)
+
+    async def talk(socket: ServerConnection) -> None:
+        for _ in range(101):
+            await socket.send(frame)
+        await listen(socket)
+
+    async with channel(talk) as (_, heard):
+        closed = await heard.until(m.FeedClosed)
+    assert "more than 100 frames of no use" in closed.reason
+
+
+async def closes_at_once(socket: ServerConnection) -> None:
+    socket.transport.abort()
+
+
+async def closes_later(socket: ServerConnection) -> None:
+    await asyncio.sleep(0.2)
+    socket.transport.abort()
+
+
+@pytest.mark.parametrize(
+    ("talk", "times", "waits_s"),
+    [
+        (sends("[]", GARBLED_MAX + 1), {"backoff_max_s": 0.03}, [0.01, 0.02, 0.03, 0.03]),
+        (closes_at_once, {"reopen_max_s": 0.03}, [0.01, 0.02, 0.03, 0.03]),
+        (closes_later, {"ping_s": 0.1, "backoff_max_s": 0.03}, [0.01, 0.01, 0.01]),
+    ],
+    ids=["flooded", "closed at once", "closed after a while"],
+)
+async def test_the_backoff_of_a_channel_doubles_until_it_has_been_open_for_a_while(
+    monkeypatch, talk, times, waits_s
+):
+    bounds: list[float] = []
+
+    def drawn(_: float, bound_s: float) -> float:
+        bounds.append(bound_s)
+        return 0.0
+
+    monkeypatch.setattr(feed_module.random, "uniform", drawn)
+    async with channel(talk, FeedTimes(backoff_min_s=0.01, **times)) as (_, heard):
+        await heard.until(m.FeedOpened, len(waits_s) + 1)
+    assert bounds[: len(waits_s)] == waits_s
+
+
+@pytest.mark.parametrize(
+    ("frame", "count", "flood_s"),
+    [("[]", GARBLED_MAX + 10, -1.0), (STRANGE, 2 * GARBLED_MAX, None)],
+    ids=["unreadable, slowly", "of unknown types"],
+)
+async def test_a_channel_stays_open_for_slow_or_unknown_frames(monkeypatch, frame, count, flood_s):
+    if flood_s is not None:
+        monkeypatch.setattr(feed_module, "FLOOD_S", flood_s)
+
+    async def talk(socket: ServerConnection) -> None:
+        for _ in range(count):
+            await socket.send(frame)
+        await listen(socket)
+
+    async with channel(talk) as (_, heard):
+        await heard.until(m.MalformedFrame, count)
+    assert "FeedClosed" not in heard.kinds()
+
+
+async def test_frames_that_were_not_subscribed_to_are_dropped():
+    async def talk(socket: ServerConnection) -> None:
+        for frame in (BOOK, TRADE, VALUE):
+            await socket.send(frame)
+        await socket.recv()
+        for frame in (BOOK.replace(RUNG, "not-" + RUNG), BOOK, TRADE, VALUE, "{}"):
+            await socket.send(frame)
+        await listen(socket)
+
+    async with channel(talk) as (feed, heard):
+        await heard.until(m.FeedOpened)
+        await heard.until(m.FeedAlive)
+        feed.subscribe(m.SubscribeTo((RUNG,), (OTHER,)))
+        await heard.until(m.MalformedFrame)
+    kinds = ["FeedOpened", "BookUpdate", "Trade", "ImpliedValueSeen", "MalformedFrame"]
+    assert heard.kinds() == kinds
+
+
+async def test_other_tasks_run_between_frames_that_arrived_together():
+    class Counted(EventLog):
+        """Counts frames by the turn of the loop in which they came."""
+
+        def __call__(self, event: m.Event) -> None:
+            if isinstance(event, m.MalformedFrame):
+                in_turn[turn] += 1
+            super().__call__(event)
+
+    async def turns() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    turn, in_turn = 0, Counter[int]()
+    heard = Counted()
+    counting = asyncio.ensure_future(turns())
+    async with channel(sends(STRANGE, FRAMES), heard=heard):
+        await heard.until(m.MalformedFrame, FRAMES)
+    counting.cancel()
+    assert max(in_turn.values()) <= FRAMES_PER_TURN

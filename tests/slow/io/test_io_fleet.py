@@ -14,13 +14,8 @@ pytestmark = pytest.mark.anyio
 DOWN, OTHER = Ticker("DOWN"), Ticker("OTHER")
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-class Told:
-    """A runner that is told to stop and hears no signal."""
+class StoppableRunner:
+    """A runner that hears no signal."""
 
     def __init__(self, ticker: Ticker) -> None:
         self.ticker = ticker
@@ -29,23 +24,23 @@ class Told:
         """Nothing runs here."""
 
 
-async def ended(left: tuple[str, ...]) -> tuple[RunResult, ...]:
-    """What comes of two series of which one stays down and the other leaves these orders."""
+async def run_two_series(left: tuple[str, ...]) -> tuple[RunResult, ...]:
+    """The results of two series: one stays down, the other leaves these orders."""
 
-    async def run(runner: Told, _children: object) -> RunResult:
+    async def run(runner: StoppableRunner, _children: object) -> RunResult:
         if runner.ticker == DOWN:
             raise LatchFault("stays down")
         return RunResult(report(), m.DrainComplete(left, ()), overdue=False, died=())
 
-    return await MultiRunner({each: Told(each) for each in (DOWN, OTHER)}, ()).run(run)
+    return await MultiRunner({each: StoppableRunner(each) for each in (DOWN, OTHER)}, ()).run(run)
 
 
-async def test_a_series_that_stays_down_is_the_fault_of_the_process():
+async def test_a_process_fails_when_one_of_its_series_stays_down():
     with pytest.raises(LatchFault, match="stays down"):
-        await ended(())
+        await run_two_series(())
 
 
-async def test_orders_that_a_series_left_are_told_though_another_one_stays_down():
-    [other] = await ended(("77",))
+async def test_orders_left_by_one_series_are_reported_although_another_stays_down():
+    [other] = await run_two_series(("77",))
     assert other.finished.left == ("77",)
     assert worst([other]) is Exit.LEFT_OVER

@@ -1,4 +1,4 @@
-"""Claims about what a journal remembers: creates without an answer, and orders that rest."""
+"""Claims about what a journal remembers: unconfirmed creates, working orders and winners."""
 
 import msgspec
 import pytest
@@ -75,34 +75,33 @@ def shown(**other) -> m.Ok:
         ([CANCEL, reply(UNKNOWN, 4)], False),
     ],
 )
-def test_a_create_is_open_until_something_explains_it(messages, is_open):
+def test_a_create_is_open_until_its_outcome_is_known(messages, is_open):
     intents = Intents()
     for each in messages:
         intents.follow(each)
     assert intents.open_creates() == ((intent("a-1"),) if is_open else ())
 
 
-def test_an_intent_of_an_earlier_run_is_not_closed_by_a_refusal():
-    intents = Intents((intent("a-1"),))
-    intents.follow(AGAIN)
-    intents.follow(reply(REFUSED, 2))
-    assert intents.open_creates() == (intent("a-1"),)
+@pytest.mark.parametrize(
+    ("under_way", "messages", "is_open"),
+    [
+        ((), [AGAIN, reply(REFUSED, 2)], True),
+        ((FIRST,), [reply(DONE)], False),
+        ((FIRST,), [reply(REFUSED)], False),
+        ((AGAIN,), [reply(REFUSED, 2)], True),
+    ],
+    ids=["resend rejected", "answered", "rejected", "resend of the last segment rejected"],
+)
+def test_a_create_of_an_earlier_segment_stays_open_when_its_resend_is_rejected(
+    under_way, messages, is_open
+):
+    intents = Intents((intent("a-1"),), under_way)
+    for each in messages:
+        intents.follow(each)
+    assert intents.open_creates() == ((intent("a-1"),) if is_open else ())
 
 
-@pytest.mark.parametrize("answer", [DONE, REFUSED])
-def test_an_answer_in_the_next_segment_closes_a_create_of_the_one_before(answer):
-    intents = Intents((intent("a-1"),), (FIRST,))
-    intents.follow(reply(answer))
-    assert intents.open_creates() == ()
-
-
-def test_a_refused_re_send_in_the_next_segment_closes_nothing():
-    intents = Intents((intent("a-1"),), (AGAIN,))
-    intents.follow(reply(REFUSED, 2))
-    assert intents.open_creates() == (intent("a-1"),)
-
-
-def test_more_open_creates_than_can_be_are_seen():
+def test_more_unconfirmed_creates_than_allowed_are_reported():
     intents = Intents(tuple(intent(f"a-{number}") for number in range(OPEN_MAX)))
     assert not intents.too_many
     intents.follow(sent(create("one-more"), 1))
@@ -125,7 +124,7 @@ def followed(messages, working: OpenOrderIndex | None = None) -> tuple[m.Journal
     return working.orders()
 
 
-def test_an_order_is_known_as_the_answer_to_its_create_shows_it():
+def test_an_order_is_known_as_the_response_to_its_create_shows_it():
     assert followed(RESTS) == (KNOWN,)
 
 
@@ -146,19 +145,19 @@ def test_an_order_is_forgotten_at_its_end(end):
     assert followed([*RESTS, *end]) == ()
 
 
-def test_an_answer_that_shows_anothers_order_names_no_order():
+def test_a_response_about_a_foreign_order_adds_no_order():
     others = shown(order_id=OrderId("7"), client_order_id=ClientOrderId("b-2"))
     assert followed([FIRST, reply(others)]) == ()
 
 
-def test_an_order_stays_known_when_an_answer_about_it_shows_anothers():
+def test_an_order_stays_known_when_a_response_shows_a_foreign_order():
     elsewhere = shown(order_id=OrderId("7"), market_id=MarketId("elsewhere"))
     assert followed([*RESTS, LOOK, reply(elsewhere, 5)]) == (KNOWN,)
     doubtful = msgspec.structs.replace(KNOWN, settled=False)
     assert followed([*RESTS, AMEND, reply(elsewhere, 3)]) == (doubtful,)
 
 
-def test_a_create_that_fills_at_once_is_never_known():
+def test_a_create_that_fills_at_once_is_no_working_order():
     assert followed([FIRST, reply(shown(status=model.OrderStatus.FILLED))]) == ()
 
 
@@ -191,12 +190,12 @@ def test_an_order_stays_known_and_settled(other):
         [AMEND, reply(UNKNOWN, 3), LOOK, reply(DONE, 5)],
     ],
 )
-def test_an_order_with_an_undecided_write_is_not_settled(write):
+def test_an_order_with_an_unconfirmed_write_is_not_settled(write):
     [order] = followed([*RESTS, *write])
     assert not order.settled
 
 
-def test_an_amend_that_is_answered_settles_its_order_at_the_new_price():
+def test_an_answered_amend_settles_its_order_at_the_new_price():
     changed = shown(price=Price(41), remaining_qty=Qty(8), filled_qty=Qty(2))
     [order] = followed([*RESTS, AMEND, reply(UNKNOWN, 3), AMEND, reply(changed, 3)])
     assert order == msgspec.structs.replace(KNOWN, price=Price(41), remaining=Qty(8), filled=Qty(2))
@@ -212,7 +211,7 @@ def test_an_amend_may_give_an_order_another_id():
 @pytest.mark.parametrize(
     ("shows", "unshown"), [(3, [(ORDER_ID, 0), ("77", 0)]), (0, [("77", 2)])], ids=str
 )
-def test_an_order_under_another_id_tells_which_fills_of_the_ids_before_it_shows(shows, unshown):
+def test_an_order_under_a_new_id_knows_the_fills_of_its_previous_ids(shows, unshown):
     named = shown(order_id=OrderId("77"), remaining_qty=Qty(8), filled_qty=Qty(2))
     again = shown(order_id=OrderId("78"), remaining_qty=Qty(7), filled_qty=Qty(shows))
     amend = m.Send(m.RequestId(6), m.AmendResting(OrderId("77"), Amend(price=Price(43))), "")
@@ -220,7 +219,7 @@ def test_an_order_under_another_id_tells_which_fills_of_the_ids_before_it_shows(
     assert list(order.previous_ids) == unshown
 
 
-def test_an_order_that_reads_cancelled_while_an_amend_has_no_answer_may_have_another_id():
+def test_an_order_read_as_cancelled_during_an_amend_may_have_a_new_id():
     """S13: it is known until that answer names it, and to a start as one in doubt."""
     read = [*RESTS, AMEND, LOOK, reply(shown(status=model.OrderStatus.CANCELED), 5)]
     [order] = followed(read)
@@ -229,19 +228,19 @@ def test_an_order_that_reads_cancelled_while_an_amend_has_no_answer_may_have_ano
     assert (order.order_id, order.settled) == ("77", True)
 
 
-def test_a_read_tells_of_fills_and_never_takes_one_back():
+def test_a_read_adds_fills_and_never_removes_one():
     more = shown(remaining_qty=Qty(6), filled_qty=Qty(4))
     [order] = followed([*RESTS, LOOK, reply(more, 5), LOOK, reply(DONE, 5)])
     assert (order.remaining, order.filled) == (6, 4)
 
 
-def test_an_answer_in_the_next_segment_settles_an_order_of_the_one_before():
+def test_a_response_in_the_next_segment_settles_an_order():
     waiting = msgspec.structs.replace(KNOWN, settled=False)
     working = OpenOrderIndex((waiting,), (AMEND,))
     assert followed([reply(shown(price=Price(41)), 3)], working)[0].settled
 
 
-def test_no_more_orders_are_remembered_than_the_bound():
+def test_the_number_of_remembered_orders_is_bounded():
     working = OpenOrderIndex()
     for number in range(WORKING_MAX + 5):
         working.follow(sent(create(f"a-{number}"), 1), number)
@@ -250,14 +249,14 @@ def test_no_more_orders_are_remembered_than_the_bound():
     assert names == [str(number) for number in range(5, WORKING_MAX + 5)]
 
 
-def test_a_create_found_by_a_list_is_known_from_there_on():
+def test_a_create_found_in_a_list_becomes_a_working_order():
     trail = RunningState()
     for at_ns, each in enumerate([FIRST, reply(UNKNOWN), m.CreateResolved(NAME, ORDER_ID)]):
         trail.follow(Entry(at_ns, each))
     assert trail.head(9) == Head(9, (), (msgspec.structs.replace(KNOWN, placed_ns=2),), ())
 
 
-def test_a_head_names_the_writes_that_wait_for_an_answer():
+def test_the_head_of_a_segment_has_the_writes_in_flight():
     trail = RunningState()
     for each in (FIRST, LOOK, AMEND, reply(UNKNOWN, 3)):
         trail.follow(Entry(1, each))
@@ -270,30 +269,26 @@ def test_a_head_names_the_writes_that_wait_for_an_answer():
 
 MARKET = MarketId("m")
 WON = (MARKET, Outcome.YES)
-TOLD = m.Noted("debug", "winner_told", {"market_id": MARKET, "winner": "yes"})
+WINNER_NOTE = m.Noted("debug", "winner_told", {"market_id": MARKET, "winner": "yes"})
 
 
-def test_a_winner_that_was_told_is_in_the_next_head_and_in_what_a_run_begins_with():
+def test_a_winner_is_remembered_until_the_account_changes():
     trail = RunningState()
-    trail.follow(Entry(1, m.Noted("info", "rung_settled", TOLD.fields)))
+    trail.follow(Entry(1, m.Noted("info", "rung_settled", WINNER_NOTE.fields)))
     assert trail.memory().winners == ()
-    trail.follow(Entry(2, TOLD))
+    trail.follow(Entry(2, WINNER_NOTE))
     trail.follow(Entry(3, m.Started("0" * 20, ())))
     assert trail.memory().winners == trail.head(4).winners == (WON,)
-    assert RunningState(trail.head(4)).memory().winners == (WON,)
+    next_run = RunningState(trail.head(4))
+    assert next_run.memory().winners == (WON,)
+    next_run.follow(Entry(5, m.Started("0" * 20, (), new_account=True)))
+    assert next_run.memory().winners == ()
 
 
-def test_the_winners_of_an_account_that_is_gone_are_forgotten():
-    trail = RunningState(Head(0, (), winners=(WON,)))
-    trail.follow(Entry(1, m.Started("0" * 20, (), new_account=True)))
-    assert trail.memory().winners == ()
-
-
-def test_no_more_winners_are_remembered_than_a_series_can_have():
+def test_the_number_of_remembered_winners_is_bounded():
     trail = RunningState()
     for number in range(WINNERS_MAX + 1):
-        trail.follow(
-            Entry(1, m.Noted("debug", "winner_told", TOLD.fields | {"market_id": str(number)}))
-        )
+        fields = WINNER_NOTE.fields | {"market_id": str(number)}
+        trail.follow(Entry(1, m.Noted("debug", "winner_told", fields)))
     assert len(trail.memory().winners) == WINNERS_MAX
     assert trail.memory().winners[0] == ("1", Outcome.YES)

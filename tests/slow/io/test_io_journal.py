@@ -1,7 +1,6 @@
 """Claims about the journal: torn anywhere it reads to its last whole entry; no intent is lost."""
 
 import asyncio
-import errno
 import os
 import shutil
 import stat
@@ -12,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.io.journal import journal as journal_module
 from bot.io.journal.journal import Journal, cut_torn_tail, read_journal, remember, segments
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, Segment, framed
 from bot.io.state.locks import StateDirectory, StateFault
@@ -23,11 +21,6 @@ from venue.wire.names import ClientOrderId
 pytestmark = pytest.mark.anyio
 
 DONE = m.Ok(m.OrderBody(codec.decode(ORDER_JSON, model.Order)))
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
 
 
 def intent(name: str) -> m.UnconfirmedCreate:
@@ -62,25 +55,6 @@ def test_every_message_reads_back_as_it_was():
     assert [entry.message for entry in segment.entries()] == SAMPLE
 
 
-def test_a_segment_cut_at_any_byte_reads_to_the_last_whole_entry(tmp_path):
-    data = segment_bytes()
-    ends = []
-    at = len(OPENING + framed(Head(1, ())))
-    for number, each in enumerate(SAMPLE):
-        at += len(framed(Entry(number, each)))
-        ends.append(at)
-    path = tmp_path / "journal-00000001.log"
-    for cut in range(len(data)):
-        segment = Segment(data[:cut], "s")
-        whole = sum(end <= cut for end in ends)
-        assert [entry.message for entry in segment.entries()] == SAMPLE[:whole]
-        assert segment.whole_bytes <= cut
-    path.write_bytes(data[:-3])
-    assert cut_torn_tail(path) == len(framed(Entry(8, SAMPLE[8]))) - 3
-    assert path.read_bytes() == data[: ends[-2]]
-    assert cut_torn_tail(path) == 0
-
-
 # Not the version's byte: damaged, it may be that of another version that is read.
 @given(
     st.integers(0, len(segment_bytes()) - 1).filter(lambda at: at != len(OPENING) - 1),
@@ -98,11 +72,17 @@ def test_a_damaged_byte_never_yields_a_wrong_entry(at, flip):
     assert len(entries) < len(SAMPLE)
 
 
-def test_another_version_is_refused_with_a_clear_word(tmp_path):
+def test_a_torn_entry_is_cut_off_the_file(tmp_path):
+    path, data = tmp_path / "journal-00000001.log", segment_bytes()
+    last = len(framed(Entry(len(SAMPLE) - 1, SAMPLE[-1])))
+    path.write_bytes(data[:-3])
+    assert cut_torn_tail(path) == last - 3
+    assert path.read_bytes() == data[:-last]
+    assert cut_torn_tail(path) == 0
+
+
+def test_a_file_that_is_no_journal_is_refused(tmp_path):
     path = tmp_path / "journal-00000001.log"
-    path.write_bytes(segment_bytes().replace(OPENING, b"LMKJ\x08", 1))
-    with pytest.raises(JournalFault, match="journal version 8, this program reads versions 1 to 7"):
-        list(read_journal(path))
     path.write_bytes(b"something else entirely")
     with pytest.raises(JournalFault, match="not a journal"):
         remember([path])
@@ -118,7 +98,7 @@ def test_a_journal_that_is_a_link_is_refused(tmp_path):
 # --- the journal on disk --------------------------------------------------------------------------
 
 
-class Writing:
+class RunningJournal:
     """A journal with its task running."""
 
     def __init__(self, folder, **options) -> None:
@@ -132,20 +112,20 @@ class Writing:
         self.journal.close()
 
 
-async def test_what_is_durable_can_be_read_by_another_process(tmp_path):
-    writing = Writing(tmp_path)
-    writing.journal.append(5, SAMPLE[3])
-    assert await writing.journal.durable()
+async def test_a_durable_entry_can_be_read_by_another_process(tmp_path):
+    running = RunningJournal(tmp_path)
+    running.journal.append(5, SAMPLE[3])
+    assert await running.journal.durable()
     [path] = segments(tmp_path)
     assert list(read_journal(path)) == [Entry(5, SAMPLE[3])]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    await writing.stop()
+    await running.stop()
 
 
-async def test_what_nobody_waits_for_is_written_at_the_end(tmp_path):
-    writing = Writing(tmp_path)
-    writing.journal.append(5, m.Tick())
-    await writing.stop()
+async def test_entries_nobody_waits_for_are_written_at_the_end(tmp_path):
+    running = RunningJournal(tmp_path)
+    running.journal.append(5, m.Tick())
+    await running.stop()
     assert [entry.message for entry in read_journal(segments(tmp_path)[0])] == [m.Tick()]
 
 
@@ -158,83 +138,56 @@ async def test_many_waiters_share_few_syncs(tmp_path, monkeypatch):
         syncs += 1
         real(handle)
 
-    writing = Writing(tmp_path)
+    running = RunningJournal(tmp_path)
     monkeypatch.setattr(os, "fdatasync", counted)
 
     async def one(number: int) -> bool:
-        writing.journal.append(number, sent(create(f"a-{number}"), number))
-        return await writing.journal.durable()
+        running.journal.append(number, sent(create(f"a-{number}"), number))
+        return await running.journal.durable()
 
     assert all(await asyncio.gather(*(one(number) for number in range(1, 101))))
     assert syncs <= 3
-    await writing.stop()
+    await running.stop()
 
 
-async def test_the_next_run_learns_of_the_open_intents(tmp_path):
-    first = Writing(tmp_path)
+async def test_the_next_runs_know_the_unconfirmed_creates(tmp_path):
+    first = RunningJournal(tmp_path)
     first.journal.append(1, sent(create("a-1"), 1))
     first.journal.append(2, sent(create("a-2"), 2))
     first.journal.append(3, reply(DONE, 1))
     await first.stop()
-    second = Writing(tmp_path)
+    second = RunningJournal(tmp_path)
     assert second.journal.memory.open_intents == (intent("a-2"),)
     await second.stop()
-    third = Writing(tmp_path)
+    third = RunningJournal(tmp_path)
     assert third.journal.memory.open_intents == (intent("a-2"),)
     await third.stop()
 
 
 async def test_a_torn_tail_is_cut_when_the_next_run_begins(tmp_path):
-    first = Writing(tmp_path)
+    first = RunningJournal(tmp_path)
     first.journal.append(1, sent(create("a-1"), 1))
     await first.stop()
     [path] = segments(tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole + framed(Entry(2, reply(DONE)))[:-1])
-    second = Writing(tmp_path)
+    second = RunningJournal(tmp_path)
     assert path.read_bytes() == whole
     assert second.journal.memory.open_intents == (intent("a-1"),)
     await second.stop()
 
 
-async def test_a_run_that_died_before_its_head_was_whole_hides_nothing(tmp_path):
-    first = Writing(tmp_path)
-    first.journal.append(1, sent(create("a-1"), 1))
-    await first.stop()
-    (tmp_path / "journal-00000002.log").write_bytes(OPENING + b"\x09")
-    second = Writing(tmp_path)
-    assert second.journal.memory.open_intents == (intent("a-1"),)
-    await second.stop()
-
-
-async def test_a_full_segment_is_followed_by_the_next_and_old_ones_go(tmp_path):
-    writing = Writing(tmp_path, segment_bytes=200, segments_kept=3)
-    writing.journal.append(0, sent(create("a-0"), 1))
+async def test_full_segments_are_rotated_and_the_oldest_deleted(tmp_path):
+    running = RunningJournal(tmp_path, segment_bytes=200, segments_kept=3)
+    running.journal.append(0, sent(create("a-0"), 1))
     for number in range(30):
-        writing.journal.append(number, m.FeedClosed("x" * 50))
-        assert await writing.journal.durable()
-    await writing.stop()
+        running.journal.append(number, m.FeedClosed("x" * 50))
+        assert await running.journal.durable()
+    await running.stop()
     kept = segments(tmp_path)
     assert len(kept) == 3
     assert kept[-1].name > "journal-00000009.log"
     assert remember(kept).open_intents == (intent("a-0"),)
-
-
-async def test_a_disk_that_refuses_stops_every_create(tmp_path, monkeypatch):
-    writing = Writing(tmp_path)
-
-    def full(_handle: int, _data: object) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(journal_module.os, "write", full)
-    writing.journal.append(1, sent(create(), 1))
-    assert not await writing.journal.durable()
-    monkeypatch.undo()
-    writing.journal.append(2, sent(create("a-2"), 2))
-    assert not await writing.journal.durable()
-    assert len(writing.failures) == 1
-    assert "No space left" in writing.failures[0]
-    await writing.stop()
 
 
 def delete(folder: Path) -> None:
@@ -254,82 +207,79 @@ def put_another_there(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("happens", [delete, move, put_another_there])
-async def test_a_journal_that_the_next_run_would_not_find_stops_every_create(tmp_path, happens):
+async def test_no_create_leaves_once_the_journal_was_deleted_or_moved(tmp_path, happens):
     folder = tmp_path / "state"
     folder.mkdir()
-    writing = Writing(folder)
-    writing.journal.append(1, sent(create(), 1))
-    assert await writing.journal.durable()
+    running = RunningJournal(folder)
+    running.journal.append(1, sent(create(), 1))
+    assert await running.journal.durable()
     happens(folder)
-    writing.journal.append(2, sent(create("a-2"), 2))
-    assert not await writing.journal.durable()
-    (failure,) = writing.failures
+    running.journal.append(2, sent(create("a-2"), 2))
+    assert not await running.journal.durable()
+    (failure,) = running.failures
     assert failure.endswith("the journal was deleted or moved while it was written")
-    await writing.stop()
+    await running.stop()
 
 
-async def test_a_journal_whose_task_ended_lets_nobody_wait(tmp_path):
-    writing = Writing(tmp_path)
-    writing.task.cancel()
-    await asyncio.wait([writing.task])
-    writing.journal.append(1, sent(create(), 1))
-    waiting = asyncio.ensure_future(writing.journal.durable())
+async def test_nobody_waits_for_a_journal_whose_task_ended(tmp_path):
+    running = RunningJournal(tmp_path)
+    running.task.cancel()
+    await asyncio.wait([running.task])
+    running.journal.append(1, sent(create(), 1))
+    waiting = asyncio.ensure_future(running.journal.durable())
     await asyncio.sleep(0)
-    writing.journal.give_up("its task ended")
+    running.journal.give_up("its task ended")
     async with asyncio.timeout(1):
         assert not await waiting
-        assert not await writing.journal.durable()
-    assert writing.failures == ["its task ended"]
-    await writing.stop()
+        assert not await running.journal.durable()
+    assert running.failures == ["its task ended"]
+    await running.stop()
 
 
 # --- the state directory --------------------------------------------------------------------------
 
 
-def test_the_state_directory_is_for_its_owner_alone(tmp_path):
-    (tmp_path / "s").mkdir(mode=0o755)
-    state = StateDirectory.open(tmp_path / "s")
-    assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o700
-    state.close()
+@pytest.mark.parametrize(
+    ("mode", "name"),
+    [(0o755, None), (0o755, "lost+found/"), (0o700, "key")],
+    ids=["empty", "a new volume", "private with other files"],
+)
+def test_a_state_directory_is_made_private(tmp_path, mode, name):
+    folder = tmp_path / "s"
+    folder.mkdir(mode=mode)
+    if name is not None:
+        (folder / name).mkdir() if name.endswith("/") else (folder / name).write_text("k")
+    StateDirectory.open(folder).close()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_a_folder_of_something_else_that_others_may_read_is_not_taken_from_them(tmp_path):
-    other = tmp_path / "project"
-    other.mkdir(mode=0o755)
-    (other / "notes").write_text("mine")
-    with pytest.raises(StateFault, match="holds 1 other files or folders and no bot's"):
-        StateDirectory.open(other)
-    assert stat.S_IMODE(other.stat().st_mode) == 0o755
-    assert [each.name for each in other.iterdir()] == ["notes"]
+@pytest.mark.parametrize(
+    ("mode", "name", "fault"),
+    [
+        (0o755, "notes", "holds 1 other files or folders and no bot's"),
+        (0o755, "lock", "no bot's"),
+        (0o1777, None, "is there for all"),
+    ],
+)
+def test_a_folder_of_another_program_is_refused_as_state_and_unchanged(tmp_path, mode, name, fault):
+    folder = tmp_path / "other"
+    folder.mkdir()
+    folder.chmod(mode)
+    if name is not None:
+        (folder / name).write_text("pid 4711")
+    with pytest.raises(StateFault, match=fault):
+        StateDirectory.open(folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == mode
+    assert [each.name for each in folder.iterdir()] == ([] if name is None else [name])
 
 
 @pytest.mark.parametrize("lock", ["lock", "reaper-lock"])
-def test_the_state_of_a_bot_or_of_its_reaper_is_used_whatever_its_mode_has_become(tmp_path, lock):
+def test_the_state_of_a_bot_or_its_reaper_is_made_private_again(tmp_path, lock):
     StateDirectory.open(tmp_path / "s", lock).close()
     (tmp_path / "s" / "journal-00000001.log").write_bytes(b"")
     (tmp_path / "s").chmod(0o2775)
     StateDirectory.open(tmp_path / "s").close()
     assert stat.S_IMODE((tmp_path / "s").stat().st_mode) & 0o777 == 0o700
-
-
-def test_a_file_of_something_else_named_lock_makes_its_folder_no_bots(tmp_path):
-    (tmp_path / "s").mkdir(mode=0o755)
-    (tmp_path / "s" / "lock").write_text("pid 4711")
-    with pytest.raises(StateFault, match="no bot's"):
-        StateDirectory.open(tmp_path / "s")
-
-
-def test_a_new_volume_is_taken_with_what_its_file_system_put_there(tmp_path):
-    (tmp_path / "s").mkdir(mode=0o755)
-    (tmp_path / "s" / "lost+found").mkdir()
-    StateDirectory.open(tmp_path / "s").close()
-    assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o700
-
-
-def test_a_folder_that_is_closed_to_others_already_may_hold_other_files(tmp_path):
-    (tmp_path / "s").mkdir(mode=0o700)
-    (tmp_path / "s" / "key").write_text("k")
-    StateDirectory.open(tmp_path / "s").close()
 
 
 def test_a_second_bot_on_the_same_state_is_refused_until_the_first_is_gone(tmp_path):
@@ -350,12 +300,3 @@ def test_a_state_directory_or_lock_that_is_a_link_is_refused(tmp_path):
     with pytest.raises(StateFault):
         StateDirectory.open(tmp_path / "t")
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_folder_that_is_there_for_all_is_not_taken_from_them(tmp_path):
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    shared.chmod(0o1777)
-    with pytest.raises(StateFault, match="is there for all"):
-        StateDirectory.open(shared)
-    assert stat.S_IMODE(shared.stat().st_mode) == 0o1777

@@ -1,5 +1,5 @@
-"""Claims about a journal that an earlier program wrote (version 5), cut off by a kill: what it left
-open is known to the next start, and whoever would live its run again is refused in one sentence."""
+"""Claims about a journal of version 5, cut off by a kill: its unconfirmed create is known to the
+next start, and a replay of it is refused in one sentence."""
 
 import gzip
 from pathlib import Path
@@ -24,7 +24,7 @@ def state(tmp_path) -> Path:
     return folder
 
 
-def test_the_next_start_knows_its_open_create_and_the_orders_that_rested(state):
+def test_a_start_on_an_earlier_journal_knows_its_unconfirmed_create_and_orders(state):
     journal = Journal(state, 1, print)
     journal.close()
     memory = journal.memory
@@ -34,7 +34,7 @@ def test_the_next_start_knows_its_open_create_and_the_orders_that_rested(state):
     assert remember(segments(state)) == memory, "the segment that begins now carries it on"
 
 
-def test_a_tail_that_a_crash_cut_is_counted_by_the_next_start(state):
+def test_a_start_counts_the_bytes_of_a_torn_tail(state):
     Journal(state, 1, print).close()
     (_, newest) = segments(state)
     newest.write_bytes(newest.read_bytes() + b"\x07torn")
@@ -44,7 +44,7 @@ def test_a_tail_that_a_crash_cut_is_counted_by_the_next_start(state):
 
 
 @pytest.mark.parametrize("command", ["replay", "what-if", "report"])
-def test_whoever_would_live_its_run_again_is_refused_in_one_sentence(state, command):
+def test_a_replay_of_an_earlier_journal_is_refused_in_one_sentence(state, command):
     done = CliRunner().invoke(app, [command, str(state)])
     assert done.exit_code == 3, done.output
     (said,) = done.stderr.strip().splitlines()
@@ -52,7 +52,7 @@ def test_whoever_would_live_its_run_again_is_refused_in_one_sentence(state, comm
     assert "this program lives runs of version 7 again" in said
 
 
-def test_its_orders_are_still_explained_by_what_it_says(state):
+def test_orders_of_an_earlier_journal_are_explained_by_its_entries(state):
     done = CliRunner().invoke(
         app, ["explain", "configs/demo.yaml", OPEN, "--state-dir", str(state)]
     )
@@ -61,7 +61,7 @@ def test_its_orders_are_still_explained_by_what_it_says(state):
     assert "journal version 5: an earlier trader" in done.stdout + done.stderr
 
 
-def test_an_entry_of_a_kind_that_is_gone_costs_nothing_but_itself(tmp_path):
+def test_an_entry_of_a_removed_kind_is_replaced_by_a_note(tmp_path):
     path = tmp_path / "journal-00000001.log"
     beat = framed(Entry(2, m.Tick()))
     gone = frame_of(beat[8:].replace(b"Tick", b"Gone"))

@@ -1,4 +1,4 @@
-"""Claims about journals that are torn, damaged or of another version: never misread."""
+"""Claims about torn, damaged and older journals: never misread."""
 
 import os
 import struct
@@ -48,7 +48,7 @@ def entries(*messages: m.Event | m.Effect) -> bytes:
     return b"".join(framed(Entry(at_ns, each)) for at_ns, each in enumerate(messages))
 
 
-def told(*newest_first: bytes) -> RecoveredState:
+def recovered(*newest_first: bytes) -> RecoveredState:
     return recall(Segment(data, f"s{number}") for number, data in enumerate(newest_first))
 
 
@@ -56,7 +56,6 @@ def told(*newest_first: bytes) -> RecoveredState:
 
 
 def records_of_64_kib() -> list[bytes]:
-    """Frames of many sizes, 64 KiB in all."""
     records: list[bytes] = []
     while sum(map(len, records)) < 64 * 1024:
         number = len(records)
@@ -64,33 +63,33 @@ def records_of_64_kib() -> list[bytes]:
     return records
 
 
-def walked(data: bytes) -> tuple[int, int, int | None]:
+def walk(data: bytes) -> tuple[int, int, int | None]:
     """Whole entries, whole bytes, and where it is damaged."""
     segment = Segment(data, "s")
     return sum(1 for _ in segment.payloads()), segment.whole_bytes, segment.damaged_at
 
 
-def test_64_kib_cut_at_any_byte_lose_the_last_record_at_most():
+def test_a_journal_cut_at_any_byte_loses_at_most_its_last_record():
     records, opening = records_of_64_kib(), head()
     for number, record in enumerate(records):
         whole = opening + b"".join(records[:number])
-        assert walked(whole) == (number, len(whole), None)
+        assert walk(whole) == (number, len(whole), None)
         # Within a record only the one before it is kept, for speed: a walk begins at the front.
         near = opening + b"".join(records[max(0, number - 1) : number])
         for cut in range(len(record)):
-            assert walked(near + record[:cut]) == (min(number, 1), len(near), None)
+            assert walk(near + record[:cut]) == (min(number, 1), len(near), None)
 
 
-def test_a_tail_of_zeros_is_a_torn_one():
+def test_a_tail_of_zeros_counts_as_torn():
     segment = Segment(head() + entries(m.Tick()) + bytes(4096), "s")
     assert [entry.message for entry in segment.entries()] == [m.Tick()]
     assert segment.damaged_at is None
 
 
-def test_a_torn_head_hides_nothing_of_the_segment_before():
+def test_a_torn_head_hides_no_entry_of_the_segment_before():
     before = head("a-1", working=(KNOWN,))
     for cut in range(len(before)):
-        memory = told(head("b-1")[:cut], before)
+        memory = recovered(head("b-1")[:cut], before)
         expected = intent("b-1") if cut == len(head("b-1")) else intent("a-1")
         assert memory == RecoveredState(m.JournalFate.FOUND, (expected,), (KNOWN,))
         if cut == len(head("b-1")) - 1:
@@ -103,14 +102,14 @@ SENT = [sent(create(f"a-{number}"), number) for number in range(1, 6)]
 
 
 @given(st.data())
-def test_a_damaged_byte_is_told_and_no_intent_behind_it_is_forgotten(data):
+def test_no_create_behind_a_damaged_byte_is_forgotten(data):
     records = [entries(each) for each in SENT]
     hit = data.draw(st.integers(0, len(records) - 2))
     at = data.draw(st.integers(0, len(records[hit]) - 1))
     broken = bytearray(records[hit])
     broken[at] ^= data.draw(st.integers(1, 255))
     whole = head(working=(KNOWN,))
-    memory = told(whole + b"".join(records[:hit]) + broken + b"".join(records[hit + 1 :]))
+    memory = recovered(whole + b"".join(records[:hit]) + broken + b"".join(records[hit + 1 :]))
     assert memory.fate is m.JournalFate.DAMAGED
     assert (
         memory.damage == f"s0: journal damaged at byte {len(whole) + sum(map(len, records[:hit]))}"
@@ -120,20 +119,20 @@ def test_a_damaged_byte_is_told_and_no_intent_behind_it_is_forgotten(data):
     assert names == [f"a-{number}" for number in range(1, 6) if number != hit + 1]
 
 
-def test_a_damaged_head_is_told_and_the_segment_before_still_counts():
+def test_the_segment_before_a_damaged_head_still_counts():
     hurt = bytearray(head("b-1") + entries(SENT[0]))
     hurt[len(OPENING) + 9] ^= 1
-    memory = told(bytes(hurt), head("a-9"))
+    memory = recovered(bytes(hurt), head("a-9"))
     assert memory.fate is m.JournalFate.DAMAGED
     assert [each.order.client_order_id for each in memory.open_intents] == ["a-9", "a-1"]
 
 
-def test_no_segment_at_all_is_a_lost_journal():
-    assert told() == RecoveredState(m.JournalFate.LOST)
-    assert told(OPENING) == RecoveredState(m.JournalFate.LOST)
+def test_a_journal_without_a_segment_is_lost():
+    assert recovered() == RecoveredState(m.JournalFate.LOST)
+    assert recovered(OPENING) == RecoveredState(m.JournalFate.LOST)
 
 
-def test_a_damaged_segment_is_kept_for_a_person_and_ends_a_reading_with_a_fault(tmp_path):
+def test_a_damaged_segment_is_kept_and_ends_a_reading_with_a_fault(tmp_path):
     path = tmp_path / "journal-00000001.log"
     record = bytearray(entries(m.Tick()))
     record[-1] ^= 1
@@ -154,7 +153,7 @@ def test_a_damaged_segment_is_kept_for_a_person_and_ends_a_reading_with_a_fault(
 # --- versions -------------------------------------------------------------------------------------
 
 
-def test_the_journal_of_every_release_boots(tmp_path):
+def test_the_journal_of_every_release_can_be_recovered(tmp_path):
     kept = sorted(CORPUS.glob("v*/journal-*.log"))
     assert {path.read_bytes()[len(MAGIC)] for path in kept} == set(READABLE[:-1])
     for number, path in enumerate(kept):
@@ -171,20 +170,18 @@ def test_the_journal_of_every_release_boots(tmp_path):
         assert remember(segments(folder)) == journal.memory
 
 
-def test_a_journal_of_version_5_tells_its_winners():
-    (path,) = (CORPUS / "v5").glob("journal-*.log")
-    told = [(winner.value, market[-1]) for market, winner in remember([path]).winners]
-    assert told == [("yes", "1"), ("no", "3")]
-
-
-def test_a_journal_of_version_6_says_which_fills_it_booked_above_its_opening():
-    left = remember([*(CORPUS / "v6").glob("journal-*.log")])
+def test_journals_of_earlier_versions_keep_winners_fills_cash_and_entries():
+    paths = {each: next((CORPUS / each).glob("journal-*.log")) for each in ("v1", "v5", "v6")}
+    assert sum(1 for _ in read_journal(paths["v1"])) == 399
+    winners = [(side.value, market[-1]) for market, side in remember([paths["v5"]]).winners]
+    assert winners == [("yes", "1"), ("no", "3")]
+    left = remember([paths["v6"]])
     assert left.complete_fill == m.FillMark("f1", Instant("2026-11-05T14:00:01Z"))
     assert [mark.fill_id for mark in left.fills_since] == ["f2", "f3"]
     assert left.event_cash == (("ACME-VAL-27Q1", -405),)
 
 
-def test_an_archive_of_version_6_gives_back_the_segment_that_it_was_made_of():
+def test_an_archive_of_version_6_restores_its_segment():
     (archive,) = (CORPUS / "v6-archive").glob("journal-*.arc")
     (segment,) = (CORPUS / "v6").glob("journal-*.log")
     given = restored(archive.read_bytes(), archive.name)
@@ -192,13 +189,8 @@ def test_an_archive_of_version_6_gives_back_the_segment_that_it_was_made_of():
     assert given.data == segment.read_bytes()
 
 
-def test_every_entry_of_a_journal_of_version_1_is_read():
-    path = CORPUS / "v1" / "journal-00000003.log"
-    assert sum(1 for _ in read_journal(path)) == 399
-
-
 @pytest.mark.parametrize("version", [0, 8, 77, 255])
-def test_an_unknown_version_is_refused_before_anything_is_written(tmp_path, version):
+def test_an_unknown_journal_version_is_refused_before_anything_is_written(tmp_path, version):
     path = tmp_path / "journal-00000001.log"
     path.write_bytes(MAGIC + bytes([version]) + head()[len(OPENING) :])
     with pytest.raises(JournalFault, match=f"version {version}, this program reads versions 1 to"):
@@ -207,7 +199,7 @@ def test_an_unknown_version_is_refused_before_anything_is_written(tmp_path, vers
 
 
 @pytest.mark.parametrize("kind", [b"Tack", b"T\xffck"])
-def test_a_record_of_a_kind_that_is_not_known_is_refused_by_name(tmp_path, kind):
+def test_a_record_of_an_unknown_kind_is_refused(tmp_path, kind):
     path = tmp_path / "journal-00000001.log"
     payload = entries(m.Tick())[8:].replace(b"Tick", kind)
     path.write_bytes(head() + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload)
@@ -215,7 +207,7 @@ def test_a_record_of_a_kind_that_is_not_known_is_refused_by_name(tmp_path, kind)
         list(read_journal(path))
 
 
-def test_files_that_are_no_segments_are_left_alone(tmp_path):
+def test_files_that_are_no_segments_are_ignored(tmp_path):
     (tmp_path / "journal-old.log").write_bytes(b"mine")
     (tmp_path / "journal-1.log").write_bytes(b"mine too")
     journal = Journal(tmp_path, 1, print)

@@ -19,11 +19,6 @@ pytestmark = pytest.mark.anyio
 CREATES = 6
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 class Faulty:
     """The os module as the journal sees it; its call number `at` of `name` and all later ones fail.
 
@@ -84,7 +79,6 @@ NAMES = [f"a-{number}" for number in range(CREATES)]
 
 
 async def calls_of(name: str, folder, monkeypatch) -> int:
-    """How often a whole run calls it."""
     counting = Faulty(name, 10**9, errno.EIO)
     give(monkeypatch, counting)
     folder.mkdir()
@@ -106,7 +100,7 @@ async def calls_of(name: str, folder, monkeypatch) -> int:
         ),
     ],
 )
-async def test_a_fault_at_any_call_of_the_disk_lets_no_later_create_leave(
+async def test_no_create_leaves_after_the_first_fault_of_the_disk(
     tmp_path, monkeypatch, name, fault
 ):
     total = await calls_of(name, tmp_path / "whole", monkeypatch)
@@ -130,7 +124,7 @@ async def test_a_fault_at_any_call_of_the_disk_lets_no_later_create_leave(
 
 
 @pytest.mark.parametrize("name", ["write", "fdatasync", "fsync"])
-async def test_starts_that_the_disk_refuses_leave_no_segments(tmp_path, monkeypatch, name):
+async def test_a_start_refused_by_the_disk_leaves_no_segment(tmp_path, monkeypatch, name):
     run = Run(tmp_path)
     await run.creates(NAMES[:1])
     await run.stop()
@@ -142,7 +136,7 @@ async def test_starts_that_the_disk_refuses_leave_no_segments(tmp_path, monkeypa
     assert segments(tmp_path) == before
 
 
-async def test_a_disk_that_takes_only_half_each_time_loses_nothing(tmp_path, monkeypatch):
+async def test_short_writes_lose_no_entry(tmp_path, monkeypatch):
     give(monkeypatch, Faulty("write", 0, None))
     run = Run(tmp_path)
     await run.creates(NAMES)
@@ -152,7 +146,7 @@ async def test_a_disk_that_takes_only_half_each_time_loses_nothing(tmp_path, mon
     assert read == [sent(create(name), number) for number, name in enumerate(NAMES)]
 
 
-async def test_a_disk_that_stands_still_fills_no_memory_and_counts_as_failed(tmp_path):
+async def test_the_backlog_of_a_stalled_disk_is_bounded_and_fails_the_journal(tmp_path):
     failures: list[str] = []
     journal = Journal(tmp_path, 1, failures.append, backlog_bytes_max=10_000)
     for number in range(1_000):
@@ -164,7 +158,7 @@ async def test_a_disk_that_stands_still_fills_no_memory_and_counts_as_failed(tmp
     journal.close()
 
 
-async def test_more_open_creates_than_can_be_stop_every_create(tmp_path, monkeypatch):
+async def test_no_create_leaves_beyond_the_limit_of_unconfirmed_creates(tmp_path, monkeypatch):
     monkeypatch.setattr(intents_module, "OPEN_MAX", 2)
     run = Run(tmp_path)
     await run.creates(NAMES)
@@ -173,7 +167,7 @@ async def test_more_open_creates_than_can_be_stop_every_create(tmp_path, monkeyp
     assert len(run.failures) == 1
 
 
-async def test_a_create_that_nobody_waits_for_any_more_hinders_nobody(tmp_path):
+async def test_a_cancelled_wait_for_the_disk_delays_no_other_create(tmp_path):
     run = Run(tmp_path)
     run.journal.append(1, sent(create("a-1"), 1))
     waiting = asyncio.ensure_future(run.journal.durable())

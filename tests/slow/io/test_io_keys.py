@@ -1,6 +1,6 @@
-"""Claims about keys beside the first in a configuration: where they come from, what is refused."""
+"""Claims about the keys for reads and for standby cancels: where they come from."""
 
-import json
+import os
 from pathlib import Path
 
 import pytest
@@ -9,8 +9,8 @@ from bot.cli.site import temporary_venue
 from bot.config import bot_config as configuration
 from bot.config.bot_config import ConfigFault, ExternalSettings, finish, read_draft
 from bot.config.secrets import KeyPlace
-from bot.io.secret import from_environment, from_file
-from tests.builders.house.tree import ROOT
+from bot.io.secret import from_environment
+from tests.builders.io.commands import demo_copy
 
 FILE = """
 series: ACME-VAL
@@ -35,50 +35,38 @@ def read(folder: Path, *lines: str) -> configuration.BotConfig:
     return finish(read_draft(path))
 
 
-def venue(folder: Path, *lines: str) -> ExternalSettings:
-    """Its venue."""
-    found = read(folder, *lines).venue
-    assert isinstance(found, ExternalSettings)
-    return found
-
-
-def test_without_more_keys_one_serves_for_all(tmp_path):
-    found = read(tmp_path)
-    assert (found.trader.keys.read, found.trader.keys.standby) == (False, False)
-    assert venue(tmp_path).read_key is None
-    assert venue(tmp_path).standby_key is None
-
-
 @pytest.mark.parametrize(
-    ("lines", "place"),
+    ("lines", "read_key", "standby_key"),
     [
-        (("read_key_file: read.key",), KeyPlace(Path("read.key"), None, None)),
+        ((), None, None),
+        (("read_key_file: read.key",), ("read.key", None, None), None),
         (
             ("read_key_file: keys.json", "read_key_name: reader"),
-            KeyPlace(Path("keys.json"), "reader", None),
+            ("keys.json", "reader", None),
+            None,
         ),
-        (("read_key_env: READ_KEY",), KeyPlace(None, None, "READ_KEY")),
+        (("read_key_env: READ_KEY",), (None, None, "READ_KEY"), None),
+        (("standby_key_file: spare.key",), None, ("spare.key", None, None)),
     ],
 )
-def test_reads_may_have_a_key_from_a_file_or_a_variable(tmp_path, lines, place):
+def test_reads_and_standby_cancels_may_have_keys_of_their_own(
+    tmp_path, lines, read_key, standby_key
+):
     found = read(tmp_path, *lines)
-    assert found.trader.keys.read
     assert isinstance(found.venue, ExternalSettings)
-    read_key = found.venue.read_key
-    assert read_key is not None
-    file = None if place.key_file is None else tmp_path / place.key_file
-    assert read_key == KeyPlace(file, place.key_name, place.key_env)
-
-
-def test_a_spare_key_may_take_the_cancels_over(tmp_path):
-    found = read(tmp_path, "standby_key_file: spare.key")
-    assert found.trader.keys.standby
-    assert isinstance(found.venue, ExternalSettings)
-    assert found.venue.standby_key == KeyPlace(tmp_path / "spare.key", None, None)
+    keys = [(read_key, found.venue.read_key), (standby_key, found.venue.standby_key)]
+    for wanted, key in keys:
+        if wanted is None:
+            assert key is None
+        else:
+            file, name, variable = wanted
+            assert key == KeyPlace(None if file is None else tmp_path / file, name, variable)
+    assert found.trader.keys.read is (read_key is not None)
+    assert found.trader.keys.standby is (standby_key is not None)
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "said"),
     [
         (("read_key_file: a", "read_key_env: B"), "exactly one of read_key_file"),
         (("read_key_name: reader",), "exactly one of read_key_file"),
@@ -87,17 +75,11 @@ def test_a_spare_key_may_take_the_cancels_over(tmp_path):
         (("standby_key_name: spare",), "only with standby_key_file"),
     ],
 )
-def test_a_key_that_cannot_be_found_that_way_is_refused_and_not_echoed(tmp_path, lines, told):
+def test_a_faulty_place_of_a_key_is_refused_and_not_echoed(tmp_path, lines, said):
     with pytest.raises(ConfigFault) as caught:
         read(tmp_path, *lines)
-    assert any(told in fault for fault in caught.value.faults)
+    assert any(said in fault for fault in caught.value.faults)
     assert "sEcReT" not in str(caught.value)
-
-
-def test_a_key_is_found_among_those_of_many_account_holders(tmp_path):
-    keys = {f"holder-{number}": f"{number:046d}" for number in range(1_000)}
-    (tmp_path / "keys.json").write_text(json.dumps(keys, indent=1))
-    assert from_file(tmp_path / "keys.json", "holder-999").reveal() == keys["holder-999"]
 
 
 @pytest.mark.parametrize("key", ["read_key_file", "standby_key_file", "read_key_env"])
@@ -111,15 +93,14 @@ def test_an_embedded_venue_brings_its_own_key(tmp_path, key):
 
 
 def test_the_embedded_venue_inherits_no_secret_that_the_configuration_names(tmp_path, monkeypatch):
-    file = tmp_path / "demo.yaml"
-    demo = (ROOT / "configs/demo.yaml").read_text()
-    own = demo.replace("embedded: venue.yaml", f"embedded: {ROOT / 'configs/venue.yaml'}")
-    file.write_text(f"{own}\nnotices:\n  - url_env: HOOK_OF_THIS_TEST\n")
+    file = demo_copy(tmp_path)
+    file.write_text(f"{file.read_text()}\nnotices:\n  - url_env: HOOK_OF_THIS_TEST\n")
     monkeypatch.setenv("HOOK_OF_THIS_TEST", "https://example.com/secret-of-this-test")
     with temporary_venue(read_draft(file), "check") as embedded:
         assert embedded is not None
-        embedded.ready()  # before that the system may not show it yet
-        inherited = Path(f"/proc/{embedded._process.pid}/environ").read_bytes()
-    assert b"PATH=" in inherited
-    assert b"secret-of-this-test" not in inherited
+        embedded.ready()  # before that the system may not show its environment yet
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        inherited = [Path(f"/proc/{child}/environ").read_bytes() for child in children]
+    assert any(b"PATH=" in each for each in inherited)
+    assert not any(b"secret-of-this-test" in each for each in inherited)
     assert from_environment("HOOK_OF_THIS_TEST").reveal().endswith("secret-of-this-test")

@@ -1,4 +1,4 @@
-"""Claims about the latch: on disk or said not to be, and only a person takes it away."""
+"""Claims about the latch: durable or reported as failed, and cleared only by a person."""
 
 import json
 import os
@@ -35,11 +35,7 @@ risk:
 """
 
 
-def test_a_folder_without_a_latch_is_not_latched(tmp_path):
-    assert KillSwitchFile(tmp_path).read_latch() is None
-
-
-def test_what_is_set_is_read_by_another_process_and_by_no_other_user(tmp_path):
+def test_a_latch_is_a_private_file_that_another_process_reads(tmp_path):
     KillSwitchFile(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
     assert KillSwitchFile(tmp_path).read_latch() == LatchRecord(
         "loss_cents: 501, at most 500", "2027-01-15T08:00:00.000000000Z", "breaker"
@@ -48,23 +44,13 @@ def test_what_is_set_is_read_by_another_process_and_by_no_other_user(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["latch.json"]
 
 
-def test_a_reset_does_not_claim_that_a_bot_runs(tmp_path):
-    KillSwitchFile(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
-    (tmp_path / BOT_LOCK).touch()
-    config = tmp_path / "bot.yaml"
-    config.write_text(CONFIG)
-    done = CliRunner().invoke(app, ["reset", str(config), "--yes", "--state-dir", str(tmp_path)])
-    assert done.exit_code == 0, done.output
-    assert "the latch is cleared: a running bot quotes again" in done.output
-
-
-def test_the_first_reason_stands(tmp_path):
+def test_the_first_reason_of_a_latch_is_kept(tmp_path):
     KillSwitchFile(tmp_path).set("first", "breaker", WALL_NS)
     assert KillSwitchFile(tmp_path).set("second", "reaper", WALL_NS).reason == "first"
     assert KillSwitchFile(tmp_path).read_latch().reason == "first"
 
 
-def test_a_contradiction_is_kept_over_another_reason_and_names_it(tmp_path):
+def test_a_contradiction_replaces_another_reason_and_names_it(tmp_path):
     """Only a reset for a contradiction opens the books anew: the person has to know of it."""
     KillSwitchFile(tmp_path).set("silent", "reaper", WALL_NS)
     KillSwitchFile(tmp_path).set("cash_differs: by 5 cents.", "contradiction", WALL_NS)
@@ -78,7 +64,7 @@ def test_a_contradiction_is_kept_over_another_reason_and_names_it(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b'{"reason":1}', b'{"reason":"\xff"}', b"\x00" * 70_000]
 )
-def test_a_latch_that_cannot_be_read_is_set(tmp_path, content):
+def test_an_unreadable_latch_counts_as_set(tmp_path, content):
     KillSwitchFile(tmp_path).path.write_bytes(content)
     assert "holds no latch that can be read" in KillSwitchFile(tmp_path).read_latch().reason
 
@@ -103,12 +89,12 @@ def failing(monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) -> None:
         monkeypatch.setattr(Path, "lstat", refused)
 
 
-def test_a_read_that_fails_where_there_is_no_latch_finds_none(tmp_path, monkeypatch):
-    failing(monkeypatch)
-    assert KillSwitchFile(tmp_path).read_latch() is None
-
-
-def test_a_read_that_fails_where_there_is_a_latch_finds_one(tmp_path, monkeypatch):
+def test_a_failed_read_counts_as_a_latch_where_there_may_be_one(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        failing(patch)
+        assert KillSwitchFile(tmp_path).read_latch() is None
+        failing(patch, blind=True)
+        assert KillSwitchFile(tmp_path).read_latch().is_doubt
     KillSwitchFile(tmp_path).set("x", "breaker", WALL_NS)
     failing(monkeypatch)
     record = KillSwitchFile(tmp_path).read_latch()
@@ -116,31 +102,16 @@ def test_a_read_that_fails_where_there_is_a_latch_finds_one(tmp_path, monkeypatc
     assert not record.is_doubt
 
 
-def test_a_disk_that_tells_nothing_at_all_is_a_latch_that_nobody_set(tmp_path, monkeypatch):
-    failing(monkeypatch, blind=True)
-    assert KillSwitchFile(tmp_path).read_latch().is_doubt
-
-
 @pytest.mark.parametrize("blind", [False, True])
-def test_a_latch_is_written_though_it_cannot_be_read_whether_one_stands(
-    tmp_path, monkeypatch, blind
-):
+def test_a_latch_is_written_although_reading_it_fails(tmp_path, monkeypatch, blind):
     with monkeypatch.context() as broken:
         failing(broken, blind=blind)
         KillSwitchFile(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
     assert KillSwitchFile(tmp_path).read_latch().reason == "loss_cents: 501, at most 500"
 
 
-def test_clearing_says_whether_there_was_a_latch(tmp_path):
-    latch = KillSwitchFile(tmp_path)
-    latch.set("x", "breaker", WALL_NS)
-    assert latch.clear()
-    assert not latch.clear()
-    assert latch.read_latch() is None
-
-
 @pytest.mark.parametrize("call", ["write", "fsync"])
-def test_a_disk_that_takes_nothing_is_told_and_leaves_nothing_behind(tmp_path, monkeypatch, call):
+def test_a_latch_that_cannot_be_written_is_a_fault_and_leaves_no_file(tmp_path, monkeypatch, call):
     def full(*_arguments: object) -> int:
         raise OSError(28, "No space left on device")
 
@@ -151,7 +122,7 @@ def test_a_disk_that_takes_nothing_is_told_and_leaves_nothing_behind(tmp_path, m
     assert list(tmp_path.iterdir()) == []
 
 
-def test_content_and_name_are_synced_in_that_order(tmp_path, monkeypatch):
+def test_a_replaced_file_is_synced_before_its_folder(tmp_path, monkeypatch):
     calls = []
     real_fsync, real_replace = os.fsync, Path.replace
 
@@ -181,22 +152,35 @@ def reset(folder: Path, *more: str, answer: str | None = None):
 
 
 def latched(folder: Path) -> KillSwitchFile:
-    """A latch in the state directory."""
     (folder / "state").mkdir()
     latch = KillSwitchFile(folder / "state")
     latch.set("loss_cents: 501, at most 500", "breaker", WALL_NS)
     return latch
 
 
-def test_reset_shows_the_reason_and_takes_the_latch_away(tmp_path):
+def test_reset_shows_the_reason_and_clears_the_latch(tmp_path):
     latch = latched(tmp_path)
     done = reset(tmp_path, "--yes")
     assert done.exit_code == 0
     assert "by breaker: loss_cents: 501, at most 500" in done.stdout
+    assert "the latch is cleared: a running bot quotes again" in done.stdout
+    assert "(a paused one after bot resume)" in done.stdout
     assert latch.read_latch() is None
+    assert not latch.clear()
 
 
-def test_a_reset_after_a_contradiction_shows_its_sentence_and_says_that_the_books_open_anew(
+def test_reset_prints_as_json_what_was_latched(tmp_path):
+    latched(tmp_path)
+    assert json.loads(reset(tmp_path, "--yes", "--json").stdout) == {
+        "was_latched": True,
+        "by": "breaker",
+        "reason": "loss_cents: 501, at most 500",
+        "crashes": False,
+        "rests": "",
+    }
+
+
+def test_reset_after_a_contradiction_says_that_the_books_are_opened_again(
     tmp_path,
 ):
     (tmp_path / "state").mkdir()
@@ -205,11 +189,6 @@ def test_a_reset_after_a_contradiction_shows_its_sentence_and_says_that_the_book
     done = reset(tmp_path, "--yes")
     assert f"by contradiction: {sentence}" in done.stdout
     assert "once it has opened its books again" in done.stdout
-
-
-def test_a_reset_says_that_a_bot_which_was_paused_too_wants_a_resume(tmp_path):
-    latched(tmp_path)
-    assert "(a paused one after bot resume)" in reset(tmp_path, "--yes").stdout
 
 
 def test_reset_with_nobody_to_ask_changes_nothing_and_ends_with_2(tmp_path):
@@ -228,7 +207,7 @@ def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code)
     assert (latch.read_latch() is None) == (code == 0)
 
 
-def test_reset_shows_the_reason_and_asks_beside_the_line_of_json(tmp_path, monkeypatch):
+def test_reset_asks_on_stderr_when_it_prints_json(tmp_path, monkeypatch):
     latched(tmp_path)
     monkeypatch.setattr("bot.cli.reset.is_interactive", lambda: True)
     done = reset(tmp_path, "--json", answer="y\n")
@@ -239,7 +218,7 @@ def test_reset_shows_the_reason_and_asks_beside_the_line_of_json(tmp_path, monke
     assert "may the bot quote again?" in done.stderr
 
 
-def test_reset_of_what_is_not_latched_is_well(tmp_path):
+def test_reset_without_a_latch_ends_with_0(tmp_path):
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / BOT_LOCK).touch()
     done = reset(tmp_path, "--json")
@@ -247,14 +226,14 @@ def test_reset_of_what_is_not_latched_is_well(tmp_path):
     assert json.loads(done.stdout)["was_latched"] is False
 
 
-def test_reset_of_a_folder_in_which_no_bot_has_run_ends_with_3_and_makes_nothing(tmp_path):
+def test_reset_where_no_bot_has_run_ends_with_3_and_creates_nothing(tmp_path):
     done = reset(tmp_path, "--yes")
     assert done.exit_code == 3
     assert "no bot has run here" in done.stderr
     assert not (tmp_path / "state").exists()
 
 
-def test_reset_of_a_latch_that_cannot_be_seen_claims_none_and_ends_with_3(tmp_path, monkeypatch):
+def test_reset_of_an_unreadable_latch_ends_with_3(tmp_path, monkeypatch):
     latched(tmp_path)
     failing(monkeypatch, blind=True)
     done = reset(tmp_path, "--yes")
@@ -263,19 +242,7 @@ def test_reset_of_a_latch_that_cannot_be_seen_claims_none_and_ends_with_3(tmp_pa
     assert "so nobody can say if the bot is latched" in done.stderr
 
 
-def test_reset_tells_a_script_what_was_latched(tmp_path):
-    latched(tmp_path)
-    told = json.loads(reset(tmp_path, "--yes", "--json").stdout)
-    assert told == {
-        "was_latched": True,
-        "by": "breaker",
-        "reason": "loss_cents: 501, at most 500",
-        "crashes": False,
-        "rests": "",
-    }
-
-
-def test_reset_forgets_the_crashes_and_leaves_the_mark_of_a_run(tmp_path):
+def test_reset_forgets_the_crashes_and_keeps_the_mark_of_a_running_bot(tmp_path):
     latched(tmp_path)
     log = CrashLog(tmp_path / "state")
     log.mark_begun()
@@ -287,9 +254,7 @@ def test_reset_forgets_the_crashes_and_leaves_the_mark_of_a_run(tmp_path):
 
 
 @pytest.mark.parametrize("takes", [True, False])
-def test_on_a_full_disk_a_reset_lets_the_bot_go_or_says_that_it_does_not(
-    tmp_path, monkeypatch, takes
-):
+def test_reset_on_a_full_disk_clears_the_latch_or_ends_with_3(tmp_path, monkeypatch, takes):
     """takes: whether the room of what stands there already can be written."""
     latch = latched(tmp_path)
     log = CrashLog(tmp_path / "state")
@@ -306,7 +271,7 @@ def test_on_a_full_disk_a_reset_lets_the_bot_go_or_says_that_it_does_not(
     assert (done.exit_code, latch.read_latch() is None) == ((0, True) if takes else (3, False))
 
 
-def test_a_latch_that_the_disk_keeps_ends_with_3(tmp_path, monkeypatch):
+def test_reset_of_a_latch_that_cannot_be_deleted_ends_with_3(tmp_path, monkeypatch):
     latch = latched(tmp_path)
 
     def refuse(_path: Path) -> None:
@@ -323,7 +288,7 @@ def test_a_latch_that_the_disk_keeps_ends_with_3(tmp_path, monkeypatch):
 # --- what is shown --------------------------------------------------------------------------------
 
 
-def test_the_metrics_and_the_health_page_tell_of_a_latch():
+def test_metrics_and_health_show_a_latch():
     shown = msgspec.structs.replace(
         report(Phase.LATCHED),
         latched="loss_cents: 501, at most 500",
@@ -339,36 +304,36 @@ def test_the_metrics_and_the_health_page_tell_of_a_latch():
 
 
 @pytest.mark.parametrize(
-    ("resting", "faults", "well"),
-    [(0, ("x: KeyError", "x: KeyError"), False), (0, ("", "x: KeyError"), True),
-     (3, ("x: KeyError", "x: KeyError"), True), (0, ("", ""), True)],
-)  # fmt: skip
-def test_a_bot_whose_strategy_is_at_fault_everywhere_and_of_which_nothing_rests_is_not_well(
-    resting, faults, well
+    ("resting", "faults", "is_over", "is_healthy"),
+    [
+        (0, ("x: KeyError", "x: KeyError"), False, False),
+        (0, ("", "x: KeyError"), False, True),
+        (3, ("x: KeyError", "x: KeyError"), False, True),
+        (0, ("", ""), False, True),
+        (0, ("", "x: KeyError"), True, False),
+    ],
+    ids=["everywhere", "one event", "with orders", "nowhere", "on every event still open"],
+)
+def test_a_bot_is_unhealthy_when_its_strategy_fails_everywhere_and_nothing_rests(
+    resting, faults, is_over, is_healthy
 ):
     (event,) = (base := report(Phase.QUOTING)).events
-    events = tuple(msgspec.structs.replace(event, strategy_fault=fault) for fault in faults)
-    shown = msgspec.structs.replace(base, events=events, resting=resting)
-    why = "" if well else "the strategy is at fault everywhere: x: KeyError"
-    assert Snapshot(shown.now_ns, shown.now_ns, shown).unhealthy() == why
-
-
-def test_an_event_that_is_over_makes_no_bot_well_whose_strategy_fails_on_every_other():
-    (event,) = (base := report(Phase.QUOTING)).events
     (over,) = report(Phase.QUOTING, blocked="resolved").events
-    failing = msgspec.structs.replace(event, strategy_fault="x: KeyError")
-    shown = msgspec.structs.replace(base, events=(over, failing), resting=0)
-    why = "the strategy is at fault everywhere: x: KeyError"
+    events = [msgspec.structs.replace(event, strategy_fault=fault) for fault in faults]
+    if is_over:
+        events[0] = over
+    shown = msgspec.structs.replace(base, events=tuple(events), resting=resting)
+    why = "" if is_healthy else "the strategy is at fault everywhere: x: KeyError"
     assert Snapshot(shown.now_ns, shown.now_ns, shown).unhealthy() == why
 
 
-def test_the_health_page_tells_why_no_new_order_may_leave():
+def test_a_bot_that_may_send_no_order_is_unhealthy_with_the_reason():
     text = "401 unauthorized on the trade key: nothing is sent on it"
     shown = msgspec.structs.replace(report(Phase.QUOTING), withheld=text)
     assert Snapshot(shown.now_ns, shown.now_ns, shown).unhealthy() == f"no new order: {text}"
 
 
-def test_a_quoting_bot_with_nothing_resting_says_why_rung_by_rung():
+def test_a_quoting_bot_without_resting_orders_says_why_by_rung():
     (event,) = report(Phase.QUOTING).events
     rung = event.rungs[0]
     rungs = (

@@ -1,4 +1,4 @@
-"""Claims about lines of the log that nobody reads, or not soon: the one who writes never waits."""
+"""Claims about the log: logging never waits for a slow reader or disk."""
 
 import logging
 import os
@@ -25,7 +25,7 @@ def pipe():
         yield reader, stream
 
 
-def test_lines_are_written_in_their_order_and_whole_at_the_end(pipe):
+def test_all_lines_are_written_in_order(pipe):
     reader, stream = pipe
     handler = LineWriter(stream)
     log = logger(handler)
@@ -36,7 +36,7 @@ def test_lines_are_written_in_their_order_and_whole_at_the_end(pipe):
     assert reader.read().decode().splitlines() == [f"line {number}" for number in range(500)]
 
 
-def test_into_a_pipe_that_nobody_empties_lines_are_dropped_counted_and_told_of_later(pipe):
+def test_lines_for_a_full_pipe_are_dropped_counted_and_reported_later(pipe):
     reader, stream = pipe
     handler = LineWriter(stream, lines_max=10)
     log = logger(handler)
@@ -52,7 +52,7 @@ def test_into_a_pipe_that_nobody_empties_lines_are_dropped_counted_and_told_of_l
     assert b'"event": "log_lines_dropped"' in read[0]
 
 
-def test_a_reader_that_has_gone_stops_nothing(pipe):
+def test_logging_goes_on_when_the_reader_has_gone(pipe):
     reader, stream = pipe
     reader.close()
     handler = LineWriter(stream)
@@ -63,7 +63,7 @@ def test_a_reader_that_has_gone_stops_nothing(pipe):
     assert handler.dropped == 0
 
 
-def test_a_process_ends_though_its_lines_cannot_be_written():
+def test_a_process_ends_although_its_log_cannot_be_written():
     said = (
         "import logging, sys; from bot.io.logs import LineWriter; "
         "log = logging.getLogger(); log.addHandler(LineWriter(sys.stderr)); "
@@ -77,7 +77,7 @@ def test_a_process_ends_though_its_lines_cannot_be_written():
         assert process.stdout.read() == b"over\n"
 
 
-def test_a_disk_that_stands_still_holds_nobody_up_who_logs_into_a_file_of_it(tmp_path):
+def test_a_stalled_disk_does_not_delay_logging_to_a_file(tmp_path):
     said = (
         "import logging, os, sys; from pathlib import Path; "
         "from bot.io.logs import SecretRedactor, configure_logs; "
@@ -90,8 +90,7 @@ def test_a_disk_that_stands_still_holds_nobody_up_who_logs_into_a_file_of_it(tmp
     assert (done.returncode, done.stdout) == (0, b"over\n")
 
 
-def written(file, bytes_max: int, count: int = 30) -> None:
-    """Lines of 100 bytes."""
+def write_lines(file, bytes_max: int, count: int = 30) -> None:
     handler = FileWriter(file, bytes_max, kept=2)
     log = logger(handler)
     for number in range(count):
@@ -99,10 +98,10 @@ def written(file, bytes_max: int, count: int = 30) -> None:
     handler.close()
 
 
-def test_a_full_file_is_put_aside_and_of_those_the_newest_stay(tmp_path):
+def test_full_log_files_are_rotated_and_the_oldest_deleted(tmp_path):
     file = tmp_path / "bot.log"
-    written(file, 1_000, 15)
-    written(file, 1_000, 20)
+    write_lines(file, 1_000, 15)
+    write_lines(file, 1_000, 20)
     names = ["bot.log", "bot.log.1", "bot.log.2"]
     assert sorted(each.name for each in tmp_path.iterdir()) == names
     assert all((tmp_path / name).stat().st_mode & 0o777 == 0o600 for name in names)
@@ -112,8 +111,8 @@ def test_a_full_file_is_put_aside_and_of_those_the_newest_stay(tmp_path):
     assert lines == [*range(10, 15), *range(20)]
 
 
-def test_where_a_full_file_cannot_be_put_aside_lines_go_on_into_it(tmp_path):
+def test_a_log_file_that_cannot_be_rotated_goes_on(tmp_path):
     (tmp_path / "bot.log.1").mkdir()
     (tmp_path / "bot.log.2").write_text("in the way")
-    written(tmp_path / "bot.log", 1_000)
+    write_lines(tmp_path / "bot.log", 1_000)
     assert len((tmp_path / "bot.log").read_text().split()) == 30

@@ -21,21 +21,18 @@ STREAM = socket.SOCK_STREAM
 
 
 def rest_at(place: str, timeouts: httpx.Timeout = PATIENT) -> Rest:
-    """A client of a venue there."""
     return Rest(f"http://{place}/v1", Secret("k" * 20), 4, timeouts=timeouts)
 
 
 async def reached(rest: Rest) -> m.Answer:
-    """What comes of a read."""
     return (await rest.ask(m.ReadBalance())).answer
 
 
 def rows(port: int, *addresses: str) -> list[tuple[object, ...]]:
-    """What a lookup finds."""
     return [(socket.AF_INET, STREAM, 6, "", (each, port)) for each in addresses]
 
 
-def test_a_lookup_without_an_answer_holds_up_no_end_and_is_not_begun_twice(monkeypatch):
+def test_a_name_lookup_that_hangs_does_not_delay_the_end_and_is_not_repeated(monkeypatch):
     asked: list[object] = []
     over = threading.Event()
 
@@ -46,7 +43,7 @@ def test_a_lookup_without_an_answer_holds_up_no_end_and_is_not_begun_twice(monke
 
     monkeypatch.setattr(socket, "getaddrinfo", hangs)
 
-    async def tries() -> tuple[list[m.Answer], float]:
+    async def run_requests() -> tuple[list[m.Answer], float]:
         rest = rest_at("venue.example:80", IMPATIENT)
         feed = Feed("ws://venue.example:80/", lambda _: None, FeedTimes(open_s=0.05))
         listening = asyncio.ensure_future(feed.run())
@@ -57,7 +54,7 @@ def test_a_lookup_without_an_answer_holds_up_no_end_and_is_not_begun_twice(monke
         return answers, time.monotonic()
 
     try:
-        answers, last_word_s = loop.run(tries)
+        answers, last_word_s = loop.run(run_requests)
         assert time.monotonic() - last_word_s < 5
     finally:
         over.set()
@@ -65,8 +62,8 @@ def test_a_lookup_without_an_answer_holds_up_no_end_and_is_not_begun_twice(monke
     assert asked == ["venue.example"]
 
 
-def test_a_name_whose_first_address_refuses_is_reached_by_the_next(monkeypatch):
-    async def tries() -> tuple[m.Answer, str]:
+def test_a_second_address_of_a_name_is_tried_when_the_first_refuses(monkeypatch):
+    async def run_requests() -> tuple[m.Answer, str]:
         async with hostile(says(200, b"{}")) as site:
             found = rows(site.port, "127.0.0.2", "127.0.0.1")
             monkeypatch.setattr(socket, "getaddrinfo", lambda *_: found)
@@ -79,13 +76,13 @@ def test_a_name_whose_first_address_refuses_is_reached_by_the_next(monkeypatch):
             transport.close()
             return answer, place
 
-    answer, place = loop.run(tries)
+    answer, place = loop.run(run_requests)
     assert isinstance(answer, m.Unknown), "it was sent, and the answer is no balance"
     assert place == "127.0.0.1"
 
 
-def test_a_name_that_was_not_found_is_looked_up_anew(monkeypatch):
-    async def tries() -> list[m.Answer]:
+def test_a_name_that_was_not_found_is_looked_up_again(monkeypatch):
+    async def run_requests() -> list[m.Answer]:
         async with hostile(says(200, b"{}")) as site:
             found: list[object] = [socket.gaierror(socket.EAI_AGAIN, "later"), site.port]
 
@@ -101,14 +98,14 @@ def test_a_name_that_was_not_found_is_looked_up_anew(monkeypatch):
             await rest.drain()
             return answers
 
-    first, second = loop.run(tries)
+    first, second = loop.run(run_requests)
     assert isinstance(first, m.Rejected)
     assert first.status == 0
     assert isinstance(second, m.Unknown), "it was sent, and the answer is no balance"
 
 
-def test_a_name_that_can_be_none_ends_no_channel():
-    async def tries() -> bool:
+def test_an_impossible_name_does_not_end_the_channel():
+    async def run_requests() -> bool:
         times = FeedTimes(backoff_min_s=0.01, backoff_max_s=0.01)
         feed = Feed(f"ws://{'a' * 64}.example/", lambda _: None, times)
         listening = asyncio.ensure_future(feed.run())
@@ -118,17 +115,17 @@ def test_a_name_that_can_be_none_ends_no_channel():
         await asyncio.wait([listening])
         return goes_on
 
-    assert loop.run(tries)
+    assert loop.run(run_requests)
 
 
-def test_a_machine_without_another_thread_is_one_that_reaches_nobody(monkeypatch):
+def test_a_name_lookup_without_a_free_thread_is_a_connection_error(monkeypatch):
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(loop.threading.Thread, "start", refuse)
 
-    async def tries() -> None:
+    async def run_requests() -> None:
         await asyncio.get_running_loop().getaddrinfo("venue.example", 80, type=STREAM)
 
     with pytest.raises(OSError, match="can't start new thread"):
-        loop.run(tries)
+        loop.run(run_requests)

@@ -1,23 +1,22 @@
-"""Claims about `bot pnl`: a journalled run lived again, candidates with it, and what it refuses."""
+"""Claims about `bot pnl`: a journaled run replayed, shadows with it, and what it refuses."""
 
 import json
 from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.cli.pnl import profit_text
 from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.core import messages as m
 from bot.core.report import Against, MarkoutReport, ProfitReport, ProfitRow, Report
-from bot.core.trader import Trader
-from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import OPENING, Head, framed
 from bot.io.metrics.profits import MILLI, plain_profit, row_cents
 from bot.io.metrics.table import profit_parts
 from bot.strategy.api import Strategy
-from tests.builders.bot.thin import EVENT, Thin
+from tests.builders.bot.thin import EVENT
+from tests.builders.explain.lived import Lived
+from tests.builders.io.commands import invoke
 from tests.builders.io.samples import report
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -52,33 +51,16 @@ def config(folder: Path, text: str = CONFIG) -> Path:
     return path
 
 
-class Filling(Thin):
-    """A thin venue that keeps a journal, and whose list of fills is what a claim says."""
+def pnl(*words: object):
+    return invoke("pnl", *words)
+
+
+class Filling(Lived):
+    """A venue whose trader keeps a journal, and whose list of fills is what a test says."""
 
     def __init__(self, path: Path) -> None:
-        whole = finish(read_draft(path))
-        super().__init__([70, 50, 30], whole.make_strategy)
-        self.trader = Trader(whole.trader, whole.make_strategy)
-        self.configured = whole.configured
-        self.entries: list[Entry] = []
+        super().__init__(path)
         self.fills: list[model.Fill] = []
-
-    def give(self, event: m.Event) -> list[m.Effect]:
-        if isinstance(event, m.Started):
-            event = msgspec.structs.replace(event, configured=self.configured)
-        receive = self.trader.receive
-
-        def kept(given: m.Event, now_ns: int) -> list[m.Effect]:
-            effects = receive(given, now_ns)
-            self.entries.append(Entry(now_ns, given))
-            self.entries.extend(Entry(now_ns, effect) for effect in effects)
-            return effects
-
-        self.trader.receive = kept
-        try:
-            return super().give(event)
-        finally:
-            self.trader.receive = receive
 
     def answer(self, request: m.Request) -> m.Answer:
         if isinstance(request, m.ReadFills):
@@ -87,10 +69,11 @@ class Filling(Thin):
 
     @property
     def bid(self) -> tuple[OrderId, model.Order]:
-        return next(row for row in self.orders.items() if row[1].outcome is model.ShownOutcome.YES)
+        return next(
+            row_of for row_of in self.orders.items() if row_of[1].outcome is model.ShownOutcome.YES
+        )
 
     def fill(self, qty: int) -> None:
-        """Our oldest bid has traded."""
         order_id, order = self.bid
         self.orders[order_id] = msgspec.structs.replace(
             order, remaining_qty=Qty(order.remaining_qty - qty), filled_qty=Qty(qty)
@@ -113,22 +96,13 @@ class Filling(Thin):
             )
         )
 
-    def written(self, folder: Path, *, from_entry: int = 0) -> Path:
-        """The journal of the run, in a folder of its own."""
-        folder.mkdir()
-        frames = [framed(entry) for entry in self.entries[from_entry:]]
-        head = OPENING + framed(Head(0, ()))
-        (folder / "journal-00000001.log").write_bytes(head + b"".join(frames))
-        return folder
-
 
 @pytest.fixture(scope="module")
-def lived(tmp_path_factory) -> Filling:
+def filled_run(tmp_path_factory) -> Filling:
     """A run with one fill and a minute after it."""
-    path = config(tmp_path_factory.mktemp("lived"))
+    path = config(tmp_path_factory.mktemp("filled_run"))
     venue = Filling(path)
-    venue.start()
-    venue.run(1)
+    venue.begin()
     _, bid = venue.bid
     venue.give(m.Trade(bid.market_id, venue.now_ns, "t1", bid.price, Qty(4), False))
     venue.fill(4)
@@ -136,35 +110,29 @@ def lived(tmp_path_factory) -> Filling:
     return venue
 
 
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, ["pnl", *arguments])
-
-
-def test_a_journalled_run_is_told_again_to_the_cent(tmp_path, lived):
-    state = lived.written(tmp_path / "state")
-    done = invoke(str(config(tmp_path)), "--state-dir", str(state), "--by", "reason", "--json")
+def test_the_profit_of_a_replayed_run_is_exact_to_the_cent(tmp_path, filled_run):
+    state = filled_run.written(tmp_path / "state")
+    done = pnl(str(config(tmp_path)), "--state-dir", str(state), "--by", "reason", "--json")
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    profit = lived.trader.report(lived.now_ns).profit
-    assert told["profit"] == plain_profit(profit, ["reason"])
-    assert told["profit"]["total"]["fills"] == 1
-    assert [row["name"] for row in told["profit"]["by"]["reason"]] == ["quote bid"]
+    shown = json.loads(done.stdout)
+    profit = filled_run.trader.report(filled_run.now_ns).profit
+    assert shown["profit"] == plain_profit(profit, ["reason"])
+    assert shown["profit"]["total"]["fills"] == 1
+    assert [each["name"] for each in shown["profit"]["by"]["reason"]] == ["quote bid"]
 
 
-def test_a_table_for_a_person_has_a_row_for_each_side(tmp_path, lived):
-    state = lived.written(tmp_path / "state")
-    done = invoke(str(config(tmp_path)), "--state-dir", str(state))
+def test_a_table_for_a_person_has_a_row_for_each_side(tmp_path, filled_run):
+    state = filled_run.written(tmp_path / "state")
+    done = pnl(str(config(tmp_path)), "--state-dir", str(state))
     assert done.exit_code == 0
     assert [line.split()[0] for line in done.stdout.splitlines()[1:4]] == ["total", "by", "bid"]
 
 
-def test_candidates_live_a_past_run_in_which_they_did_not_run(tmp_path, lived):
-    state = lived.written(tmp_path / "state")
+def test_shadows_are_replayed_on_a_run_without_them(tmp_path, filled_run):
+    state = filled_run.written(tmp_path / "state")
     path = config(tmp_path, CONFIG + SHADOW)
-    assert (
-        json.loads(invoke(str(path), "--state-dir", str(state), "--json").stdout)["shadows"] == []
-    )
-    done = invoke(str(path), "--state-dir", str(state), "--shadow", "--json")
+    assert json.loads(pnl(str(path), "--state-dir", str(state), "--json").stdout)["shadows"] == []
+    done = pnl(str(path), "--state-dir", str(state), "--shadow", "--json")
     shadows = json.loads(done.stdout)["shadows"]
     assert [(each["name"], each["bound"]) for each in shadows] == [
         ("near", "pessimistic"),
@@ -173,19 +141,19 @@ def test_candidates_live_a_past_run_in_which_they_did_not_run(tmp_path, lived):
     assert all(each["decisions"] > 0 for each in shadows)
 
 
-def test_the_run_has_its_own_configuration_whatever_the_file_says_now(tmp_path, lived):
-    state = lived.written(tmp_path / "state")
+def test_a_run_is_replayed_with_its_own_configuration(tmp_path, filled_run):
+    state = filled_run.written(tmp_path / "state")
     other = config(tmp_path, CONFIG.replace("order_qty: 100", "order_qty: 5"))
-    assert invoke(str(other), "--state-dir", str(state)).exit_code == 0
+    assert pnl(str(other), "--state-dir", str(state)).exit_code == 0
 
 
-def test_a_run_in_which_another_program_did_otherwise_is_refused(tmp_path, lived):
-    state = lived.written(tmp_path / "state")
-    sent = [at for at, entry in enumerate(lived.entries) if isinstance(entry.message, m.Send)]
-    frames = [framed(each) for at, each in enumerate(lived.entries) if at != sent[-1]]
+def test_a_run_that_replays_differently_is_refused(tmp_path, filled_run):
+    state = filled_run.written(tmp_path / "state")
+    sent = [at for at, entry in enumerate(filled_run.entries) if isinstance(entry.message, m.Send)]
+    frames = [framed(each) for at, each in enumerate(filled_run.entries) if at != sent[-1]]
     (path,) = state.glob("journal-*")
     path.write_bytes(OPENING + framed(Head(0, ())) + b"".join(frames))
-    done = invoke(str(config(tmp_path)), "--state-dir", str(state))
+    done = pnl(str(config(tmp_path)), "--state-dir", str(state))
     assert done.exit_code == 3
     assert "takes another course" in done.output
 
@@ -193,28 +161,28 @@ def test_a_run_in_which_another_program_did_otherwise_is_refused(tmp_path, lived
 @pytest.mark.parametrize(
     ("from_entry", "said"), [(None, "no journal here"), (100, "no longer kept")]
 )
-def test_a_run_whose_beginning_is_not_there_is_refused(tmp_path, lived, from_entry, said):
+def test_a_run_without_its_beginning_is_refused(tmp_path, filled_run, from_entry, said):
     if from_entry is None:
         state = tmp_path / "state"
         state.mkdir()
     else:
-        state = lived.written(tmp_path / "state", from_entry=from_entry)
-    done = invoke(str(config(tmp_path)), "--state-dir", str(state))
+        state = filled_run.written(tmp_path / "state", from_entry=from_entry)
+    done = pnl(str(config(tmp_path)), "--state-dir", str(state))
     assert done.exit_code == 3
     assert said in done.output
 
 
-def test_a_segment_that_holds_nothing_whole_is_not_told_as_taken_away(tmp_path, lived):
-    state = lived.written(tmp_path / "state")
+def test_an_empty_segment_is_reported_as_empty_and_not_as_deleted(tmp_path, filled_run):
+    state = filled_run.written(tmp_path / "state")
     (path,) = state.glob("journal-*")
     path.write_bytes(b"")
-    done = invoke(str(config(tmp_path)), "--state-dir", str(state))
+    done = pnl(str(config(tmp_path)), "--state-dir", str(state))
     assert done.exit_code == 3
     assert f"{path}: holds nothing whole" in done.output
 
 
-def test_a_bot_that_does_not_answer_is_told(tmp_path):
-    done = invoke(str(config(tmp_path)), "--status", "http://127.0.0.1:9")
+def test_a_bot_that_does_not_answer_ends_pnl_with_3(tmp_path):
+    done = pnl(str(config(tmp_path)), "--status", "http://127.0.0.1:9")
     assert done.exit_code == 3
     assert "no bot answers there" in done.output
 
@@ -222,7 +190,7 @@ def test_a_bot_that_does_not_answer_is_told(tmp_path):
 # --- the section `shadow` -------------------------------------------------------------------------
 
 
-def test_candidates_are_read_with_their_parameters(tmp_path):
+def test_shadows_are_read_with_their_parameters(tmp_path):
     (candidate,) = finish(read_draft(config(tmp_path, CONFIG + SHADOW))).shadows
     assert (candidate.name, candidate.strategy, candidate.latency_ns) == ("near", "fixed_spread", 0)
     made: Strategy = candidate.make_strategy()
@@ -246,7 +214,7 @@ def test_candidates_are_read_with_their_parameters(tmp_path):
         (SHADOW, SHADOW + SHADOW.partition("\n")[2], "each name once"),
     ],
 )
-def test_a_wrong_candidate_is_told_by_its_place(tmp_path, old, new, said):
+def test_a_fault_of_a_shadow_is_reported_by_its_place(tmp_path, old, new, said):
     head, _, tail = CONFIG.partition("risk:")
     text = head + "risk:" + tail + SHADOW.replace(old, new)
     with pytest.raises(ConfigFault) as caught:
@@ -257,7 +225,7 @@ def test_a_wrong_candidate_is_told_by_its_place(tmp_path, old, new, said):
 # --- figures --------------------------------------------------------------------------------------
 
 
-def row(spread: int, adverse: int, drift: int, fees_cents: int) -> ProfitRow:
+def row_of(spread: int, adverse: int, drift: int, fees_cents: int) -> ProfitRow:
     markouts = (MarkoutReport(1, Against.FAIR, 1, 1, 0.5, None),)
     profit = spread + adverse + drift - MILLI * fees_cents
     return ProfitRow("bid", 1, 1, profit, spread, adverse, drift, fees_cents, markouts)
@@ -265,35 +233,35 @@ def row(spread: int, adverse: int, drift: int, fees_cents: int) -> ProfitRow:
 
 @pytest.mark.parametrize("parts", [(1_499, 1_499, 1_499, 1), (-501, 700, 499, 0), (0, 0, 0, 3)])
 def test_the_parts_in_whole_cents_add_up_to_the_profit(parts):
-    cents = row_cents(row(*parts))
+    cents = row_cents(row_of(*parts))
     total = cents["spread_cents"] + cents["adverse_cents"] + cents["drift_cents"]
     assert total - cents["fees_cents"] == cents["profit_cents"]
-    assert cents["profit_cents"] == round(row(*parts).profit_millicents / MILLI)
+    assert cents["profit_cents"] == round(row_of(*parts).profit_millicents / MILLI)
 
 
 @pytest.mark.parametrize("parts", [(1_499, 1_499, 1_499, 1), (-501, 700, 499, 0)])
 def test_realised_settled_and_open_in_whole_cents_add_up_to_the_profit_before_fees(parts):
-    total = row(*parts)
+    total = row_of(*parts)
     held = total.profit_millicents + MILLI * total.fees_cents - 2_800
-    told = plain_profit(ProfitReport(total, 1_400, 1_400, held, 0, 0, {}))
-    before_fees = told["total"]["profit_cents"] + told["total"]["fees_cents"]
-    assert told["realised_cents"] + told["settled_cents"] + told["open_cents"] == before_fees
-    assert told["realised_cents"] == told["settled_cents"] == 1
+    shown = plain_profit(ProfitReport(total, 1_400, 1_400, held, 0, 0, {}))
+    before_fees = shown["total"]["profit_cents"] + shown["total"]["fees_cents"]
+    assert shown["realised_cents"] + shown["settled_cents"] + shown["open_cents"] == before_fees
+    assert shown["realised_cents"] == shown["settled_cents"] == 1
 
 
 def test_the_metrics_of_the_parts_add_up_to_the_profit():
-    total = row(1_250, -700, 300, 2)
+    total = row_of(1_250, -700, 300, 2)
     profit = ProfitReport(total, 0, 0, 0, 0, 0, {"rung": (), "side": (total,)})
     shown: Report = msgspec.structs.replace(report(), profit=profit)
     assert sum(value for _, value in profit_parts(shown)) * MILLI == total.profit_millicents
 
 
-def test_a_mean_is_rounded_once_on_its_way_to_the_table():
+def test_a_mean_in_the_table_is_rounded_once():
     moved = MarkoutReport(60, Against.FAIR, 9, 90, 1.5746, 0.0546)
-    row = ProfitRow("total", 9, 90, 0, 0, 0, 0, 0, (moved,))
-    account = ProfitReport(row, 0, 0, 0, 0, 0, {})
+    row_of = ProfitRow("total", 9, 90, 0, 0, 0, 0, 0, (moved,))
+    account = ProfitReport(row_of, 0, 0, 0, 0, 0, {})
     assert "+1.57 ±0.05" in profit_text(plain_profit(account))
     above = msgspec.structs.replace(moved, mean_cents=1.5752, error_cents=0.0554)
-    row = msgspec.structs.replace(row, markouts=(above,))
-    account = msgspec.structs.replace(account, total=row)
+    row_of = msgspec.structs.replace(row_of, markouts=(above,))
+    account = msgspec.structs.replace(account, total=row_of)
     assert "+1.58 ±0.06" in profit_text(plain_profit(account))

@@ -1,4 +1,4 @@
-"""Claims about what is tried at a venue before a start: who asks to wait is left alone, and a pong
+"""Claims about the checks before a start: a throttling venue is waited for, and a pong
 is no answer to a subscription."""
 
 import asyncio
@@ -6,61 +6,64 @@ import asyncio
 import pytest
 
 from bot.core import messages as m
-from bot.io.client import preflight as probe
+from bot.io.client import preflight
 from bot.io.client.rest import Reply
+from tests.builders.records import lived as records
+from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import Balance
 from venue.wire.money import Cents
-from venue.wire.names import MarketId, Ticker
+from venue.wire.names import Ticker
 
 pytestmark = pytest.mark.anyio
 
 
-class Throttled:
-    """A venue that is too busy for whatever is asked, and keeps in order what was done there."""
+class Venue:
+    """A venue that gives every request one reply unless its kind has another; logs what is done."""
 
     has_standby = True
 
-    def __init__(self, waits_ns: int | None, *, shows_balance: bool = False) -> None:
+    def __init__(self, reply: Reply, replies: dict[type, m.Answer] | None = None) -> None:
         self.done: list[object] = []
-        self._reply = Reply(m.Rejected(429, "rate_limited", ""), retry_after_ns=waits_ns)
-        self._shows_balance = shows_balance
+        self._reply = reply
+        self._replies = replies or {}
 
     def key_for(self, request: m.Request) -> m.Key:
-        """One key for all."""
         return m.Key.TRADE
 
     async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:
-        """Refuse it, but for the balance where that is shown."""
         self.done.append(type(request))
-        if self._shows_balance and isinstance(request, m.ReadBalance):
-            return Reply(m.Ok(m.BalanceBody(Balance(Cents(1), Cents(0), Cents(1)))))
-        return self._reply
+        own = self._replies.get(type(request))
+        return self._reply if own is None else Reply(own)
 
     async def sleep(self, seconds: float) -> None:
-        """Take note of the wait instead of waiting."""
         self.done.append(seconds)
+
+
+BALANCE = m.Ok(m.BalanceBody(Balance(Cents(1), Cents(0), Cents(1))))
+
+
+def throttled(wait_ns: int | None) -> Reply:
+    return Reply(m.Rejected(429, "rate_limited", ""), retry_after_ns=wait_ns)
 
 
 @pytest.mark.parametrize(
     ("waits_ns", "waits_s"), [(2 * NS_PER_SECOND, 2), (0, 0), (None, 1)], ids=["two", "none", "-"]
 )
-async def test_a_start_asks_nothing_more_before_the_wait_that_a_throttled_venue_asks_for_is_over(
-    monkeypatch, waits_ns, waits_s
-):
-    venue = Throttled(waits_ns)
-    monkeypatch.setattr(probe.asyncio, "sleep", venue.sleep)
-    assert await probe.obstacles(venue, Ticker("ACME-VAL")) == []
+async def test_a_start_waits_as_long_as_a_throttling_venue_asks(monkeypatch, waits_ns, waits_s):
+    venue = Venue(throttled(waits_ns))
+    monkeypatch.setattr(preflight.asyncio, "sleep", venue.sleep)
+    assert await preflight.obstacles(venue, Ticker("ACME-VAL")) == []
     asked = [m.ReadBalance, m.CancelResting, m.ReadSeries]
     assert venue.done == [step for request in asked for step in (request, waits_s)]
 
 
-async def test_a_check_asks_nothing_more_before_the_wait_that_a_throttled_venue_asks_for_is_over(
+async def test_a_check_waits_as_long_as_a_throttling_venue_asks(
     monkeypatch,
 ):
-    venue = Throttled(2 * NS_PER_SECOND, shows_balance=True)
-    monkeypatch.setattr(probe.asyncio, "sleep", venue.sleep)
-    found = await probe.probe(venue, "ws://127.0.0.1:1/v1/stream", Ticker("ACME-VAL"))
+    venue = Venue(throttled(2 * NS_PER_SECOND), {m.ReadBalance: BALANCE})
+    monkeypatch.setattr(preflight.asyncio, "sleep", venue.sleep)
+    found = await preflight.probe(venue, "ws://127.0.0.1:1/v1/stream", Ticker("ACME-VAL"))
     assert [each.well for each in found] == [True] + 6 * [False]
     refused = [
         *(m.CancelResting, m.CancelResting, m.ReadSeries),
@@ -80,23 +83,10 @@ async def test_a_check_asks_nothing_more_before_the_wait_that_a_throttled_venue_
     ],
     ids=["not found", "no events", "a cursor that was not sent", "cut off", "not now"],
 )
-async def test_the_ticker_is_blamed_only_where_the_venue_has_no_such_series(answer, advice):
-    class Answers:
-        """A venue that says this of its series."""
-
-        has_standby = False
-
-        def key_for(self, request: m.Request) -> m.Key:
-            return m.Key.TRADE
-
-        async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:
-            if isinstance(request, m.ReadBalance):
-                return Reply(m.Ok(m.BalanceBody(Balance(Cents(1), Cents(0), Cents(1)))))
-            if isinstance(request, m.ReadSeries):
-                return Reply(answer)
-            return Reply(m.Rejected(404, "order_not_found", ""))
-
-    found = await probe.probe(Answers(), "ws://127.0.0.1:1/v1/stream", Ticker("ACME-VAL"))
+async def test_a_check_blames_the_ticker_only_where_the_venue_has_no_such_series(answer, advice):
+    unknown = Reply(m.Rejected(404, "order_not_found", ""))
+    venue = Venue(unknown, {m.ReadBalance: BALANCE, m.ReadSeries: answer})
+    found = await preflight.probe(venue, "ws://127.0.0.1:1/v1/stream", Ticker("ACME-VAL"))
     (series,) = [each for each in found if each.name == "series"]
     assert advice in series.advice
 
@@ -111,7 +101,7 @@ async def test_the_ticker_is_blamed_only_where_the_venue_has_no_such_series(answ
     ],
     ids=["refused", "accepted", "a later pong alone", "nothing more"],
 )
-async def test_a_pong_that_comes_first_is_no_answer_to_the_subscription(
+async def test_a_pong_is_not_taken_for_the_answer_to_the_subscription(
     monkeypatch, told, well, found
 ):
     class Channel:
@@ -129,7 +119,16 @@ async def test_a_pong_that_comes_first_is_no_answer_to_the_subscription(
                 await asyncio.sleep(0)
             await asyncio.Event().wait()
 
-    monkeypatch.setattr(probe, "Feed", Channel)
-    monkeypatch.setattr(probe, "CHANNEL_S", 0.1 if not told else 30)
-    shown = await probe._channel("ws://127.0.0.1:1/v1/stream", MarketId("m"))
-    assert (shown.well, shown.found) == (well, found)
+    monkeypatch.setattr(preflight, "Feed", Channel)
+    monkeypatch.setattr(preflight, "CHANNEL_S", 0.1 if not told else 30)
+    market = records.market(1)
+    series = m.Ok(m.SeriesBody((records.event(market),), ""))
+    empty = {
+        m.ReadSeries: series,
+        m.ReadResting: m.Ok(m.OrdersBody((), "")),
+        m.ReadBook: m.Ok(m.BookBody(model.Orderbook(market.ticker, market.market_id, "", (), ()))),
+    }
+    venue = Venue(Reply(m.Rejected(404, "order_not_found", "")), {m.ReadBalance: BALANCE} | empty)
+    shown = await preflight.probe(venue, "ws://127.0.0.1:1/v1/stream", records.SERIES)
+    (channel,) = [each for each in shown if each.name == "channel"]
+    assert (channel.well, channel.found) == (well, found)

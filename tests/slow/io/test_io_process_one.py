@@ -18,14 +18,16 @@ if os.geteuid():
     ALONE[1:1] = ["--user", "--map-root-user"]
 
 
-def _can_be_alone() -> bool:
+def has_pid_namespaces() -> bool:
     try:
         return not subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode
     except FileNotFoundError:
         return False
 
 
-pytestmark = pytest.mark.skipif(not _can_be_alone(), reason="no name space of its own to be had")
+pytestmark = pytest.mark.skipif(
+    not has_pid_namespaces(), reason="no name space of its own to be had"
+)
 
 
 @contextmanager
@@ -43,7 +45,7 @@ def process_one(*words: str) -> "Iterator[tuple[subprocess.Popen[str], int]]":
             parent.kill()
 
 
-def _ended_by(parent: "subprocess.Popen[str]", number: int) -> int:
+def exit_code_after_sigterm(parent: "subprocess.Popen[str]", number: int) -> int:
     """The exit code after a SIGTERM every few milliseconds, from the first that is heard on."""
     until_s = time.monotonic() + 30
     while parent.poll() is None and time.monotonic() < until_s:
@@ -63,12 +65,12 @@ def _ended_by(parent: "subprocess.Popen[str]", number: int) -> int:
     ],
     ids=lambda words: words[0],
 )
-def test_a_stop_while_the_program_loads_ends_it(tmp_path, words):
+def test_sigterm_ends_process_1_while_it_loads(tmp_path, words):
     with process_one(*words, str(tmp_path / "own")) as (parent, number):
-        assert _ended_by(parent, number) == 143
+        assert exit_code_after_sigterm(parent, number) == 143
 
 
-def test_a_stop_before_the_venue_has_answered_keeps_the_bot_from_trading(tmp_path):
+def test_sigterm_ends_process_1_before_the_venue_has_answered(tmp_path):
     config = tmp_path / "away.yaml"
     away = "venue:\n  base_url: http://127.0.0.1:9/v1\n  key_file: key\n"
     demo = (ROOT / "configs/demo.yaml").read_text()

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import os
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from bot.core import messages as m
 from bot.core.execution.cancel_all import Clean, SweepSettings
@@ -39,13 +42,8 @@ from venue.wire.names import Ticker
 pytestmark = pytest.mark.anyio
 
 AFTER_NS = 150_000_000
-OAK = "77"
+OAK_ORDER = "77"
 SWEEP = SweepSettings(read_lag_ns=1_000_000)
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
 
 
 @pytest.fixture(autouse=True)
@@ -56,11 +54,11 @@ def quick(monkeypatch):
 
 
 class Account:
-    """What rests, behind a server that lists and cancels; `status` refuses everything."""
+    """Resting orders behind a server that lists and cancels them, or refuses everything."""
 
     def __init__(self, *resting: str) -> None:
         self.resting = list(resting)
-        self.seen: list[str] = []
+        self.requests: list[str] = []
         self.refusal: tuple[int, str] | None = None
         self.at_cancel = lambda: None
 
@@ -80,21 +78,21 @@ class Account:
         if self.refusal is not None:
             return self.refusal[0], json.dumps({"code": self.refusal[1], "error": ""}).encode()
         if method == "GET":
-            self.seen.append("list")
+            self.requests.append("list")
             rows = [self._row(each) for each in self.resting]
             return 200, json.dumps({"orders": rows, "cursor": ""}).encode()
         order_id = target.rpartition("/")[2]
         if order_id not in self.resting:
             return 404, b'{"code": "order_not_found", "error": ""}'
         self.at_cancel()
-        self.seen.append(f"cancel {order_id}")
+        self.requests.append(f"cancel {order_id}")
         self.resting.remove(order_id)
         order = {**json.loads(ORDER_JSON), "order_id": order_id, "status": "canceled"}
         return 200, json.dumps({"order": order, "reduced_by": 10}).encode()
 
     def _row(self, order_id: str) -> dict[str, object]:
-        """An order as it is listed: OAK's in the series of that name."""
-        series = "OAK" if order_id == OAK else "X"
+        """An order as it is listed: OAK_ORDER's in the series of that name."""
+        series = "OAK" if order_id == OAK_ORDER else "X"
         return {**json.loads(ORDER_JSON), "order_id": order_id, "event_ticker": f"{series}-26Q4"}
 
 
@@ -134,7 +132,6 @@ async def watching(
     latch: KillSwitchFile | None = None,
     series: Ticker | None = None,
 ) -> AsyncIterator[Reaper]:
-    """A reaper on that account and folder, running."""
     async with account.served() as rest:
         latch = latch or KillSwitchFile(folder)
         source, heart = file_source(folder), heart_in(folder)
@@ -153,7 +150,7 @@ async def until(true, longest_s: float = 5.0) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_silence_latches_first_and_then_cancels_everything(tmp_path):
+async def test_the_reaper_latches_a_silent_bot_and_then_cancels_everything(tmp_path):
     account, latch = Account("1", "2", "3"), KillSwitchFile(tmp_path)
     latched_at_cancel = []
     account.at_cancel = lambda: latched_at_cancel.append(latch.read_latch() is not None)
@@ -169,7 +166,7 @@ async def test_silence_latches_first_and_then_cancels_everything(tmp_path):
     assert "no heartbeat" in record.reason
 
 
-async def test_a_bot_that_was_never_seen_to_beat_is_no_dead_bot(tmp_path):
+async def test_a_bot_that_never_beat_is_not_taken_for_dead(tmp_path):
     Heartbeat(tmp_path, "cd").beat(0)
     account = Account("1")
     async with watching(account, tmp_path) as reaper:
@@ -179,7 +176,7 @@ async def test_a_bot_that_was_never_seen_to_beat_is_no_dead_bot(tmp_path):
     assert KillSwitchFile(tmp_path).read_latch() is None
 
 
-async def test_a_reaper_started_again_acts_for_a_bot_that_died_while_there_was_none(tmp_path):
+async def test_a_restarted_reaper_cancels_for_a_bot_that_died_meanwhile(tmp_path):
     account = Account("1")
     async with watching(account, tmp_path) as first:
         await Bot(tmp_path).beats(0.1)
@@ -190,7 +187,7 @@ async def test_a_reaper_started_again_acts_for_a_bot_that_died_while_there_was_n
     assert KillSwitchFile(tmp_path).read_latch() is not None
 
 
-async def test_a_reaper_started_again_after_a_reset_waits_for_a_first_beat(tmp_path):
+async def test_a_reaper_restarted_after_a_reset_waits_for_a_first_beat(tmp_path):
     account, latch = Account(), KillSwitchFile(tmp_path)
     async with watching(account, tmp_path) as first:
         await Bot(tmp_path).beats(0.1)
@@ -205,7 +202,7 @@ async def test_a_reaper_started_again_after_a_reset_waits_for_a_first_beat(tmp_p
     assert latch.read_latch() is None
 
 
-async def test_asked_to_act_at_once_it_waits_for_no_beat(tmp_path):
+async def test_a_reaper_started_with_now_cancels_without_waiting_for_a_beat(tmp_path):
     account = Account("1")
     async with watching(account, tmp_path, at_once=True) as reaper:
         await until(lambda: account.resting == [])
@@ -213,7 +210,7 @@ async def test_asked_to_act_at_once_it_waits_for_no_beat(tmp_path):
     assert KillSwitchFile(tmp_path).read_latch() is not None
 
 
-async def test_a_bot_that_says_it_cannot_cancel_is_swept_up_after_though_it_beats(tmp_path):
+async def test_the_reaper_cancels_for_a_beating_bot_that_cannot_cancel(tmp_path):
     account, bot = Account("1"), Bot(tmp_path)
     async with watching(account, tmp_path):
         await bot.beats(0.1)
@@ -225,7 +222,7 @@ async def test_a_bot_that_says_it_cannot_cancel_is_swept_up_after_though_it_beat
     assert "key_refused" in record.reason
 
 
-async def test_a_run_that_ended_well_is_not_mourned(tmp_path):
+async def test_the_reaper_does_not_act_after_a_clean_end(tmp_path):
     account, bot = Account("1"), Bot(tmp_path)
     async with watching(account, tmp_path) as reaper:
         await bot.beats(0.1)
@@ -237,7 +234,7 @@ async def test_a_run_that_ended_well_is_not_mourned(tmp_path):
     assert account.resting == ["1"]
 
 
-async def test_a_latch_that_the_bot_set_is_looked_after_too_but_not_at_once(tmp_path):
+async def test_the_reaper_lets_a_bot_that_latched_itself_cancel_first(tmp_path):
     account, bot = Account("1"), Bot(tmp_path)
     async with watching(account, tmp_path) as reaper:
         await bot.beats(0.1)
@@ -249,27 +246,24 @@ async def test_a_latch_that_the_bot_set_is_looked_after_too_but_not_at_once(tmp_
         assert account.resting == []
 
 
-async def test_a_bot_that_latched_itself_and_beats_loses_the_orders_of_its_series_alone(tmp_path):
-    account, bot = Account(OAK, "1"), Bot(tmp_path)
+@pytest.mark.parametrize("is_silent", [False, True])
+async def test_a_bot_that_latched_itself_loses_the_orders_of_its_series_and_all_once_silent(
+    tmp_path, is_silent
+):
+    account, bot = Account(OAK_ORDER, "1"), Bot(tmp_path)
     async with watching(account, tmp_path, series=Ticker("OAK")) as reaper:
         await bot.beats(0.1)
         KillSwitchFile(tmp_path).set("loss_cents 5 of 4", "breaker", 0)
-        await bot.beats(0.5)
+        async with asyncio.timeout(5):
+            while OAK_ORDER in account.resting:
+                await bot.beats(0.02)
         assert reaper.phase is Phase.REAPING
         assert account.resting == ["1"]
+        await until(lambda: not is_silent or account.resting == [])
 
 
-async def test_a_bot_that_latched_itself_and_is_silent_loses_every_order(tmp_path):
-    account, bot = Account(OAK, "1"), Bot(tmp_path)
-    async with watching(account, tmp_path, series=Ticker("OAK")):
-        await bot.beats(0.1)
-        KillSwitchFile(tmp_path).set("loss_cents 5 of 4", "breaker", 0)
-        await bot.beats(0.5)
-        await until(lambda: account.resting == [])
-
-
-async def test_a_bot_that_the_reaper_has_latched_loses_every_order_though_it_beats_again(tmp_path):
-    account, bot = Account(OAK), Bot(tmp_path)
+async def test_a_bot_that_the_reaper_latched_loses_every_order_although_it_beats_again(tmp_path):
+    account, bot = Account(OAK_ORDER), Bot(tmp_path)
     async with watching(account, tmp_path, series=Ticker("OAK")) as reaper:
         await bot.beats(0.1)
         await until(lambda: reaper.phase is Phase.REAPING)
@@ -278,7 +272,7 @@ async def test_a_bot_that_the_reaper_has_latched_loses_every_order_though_it_bea
         assert account.resting == []
 
 
-async def test_reset_by_a_person_it_waits_for_a_beat_and_watches_again(tmp_path):
+async def test_after_a_reset_the_reaper_waits_for_a_beat_and_watches_again(tmp_path):
     account, bot = Account("1"), Bot(tmp_path)
     async with watching(account, tmp_path) as reaper:
         await bot.beats(0.1)
@@ -294,7 +288,7 @@ async def test_reset_by_a_person_it_waits_for_a_beat_and_watches_again(tmp_path)
         assert reaper.phase is Phase.REAPING
 
 
-async def test_a_plea_that_was_answered_latches_no_second_time_until_the_bot_beats(tmp_path):
+async def test_an_answered_plea_latches_again_only_after_a_new_beat(tmp_path):
     bot = Bot(tmp_path)
     async with watching(Account("1"), tmp_path) as reaper:
         await bot.beats(0.1)
@@ -308,7 +302,7 @@ async def test_a_plea_that_was_answered_latches_no_second_time_until_the_bot_bea
         await until(lambda: reaper.phase is Phase.REAPING)
 
 
-async def test_a_sweep_under_way_ends_when_a_person_resets_the_latch(tmp_path):
+async def test_a_reset_ends_the_cancelling(tmp_path):
     account = Account("1")
     async with watching(account, tmp_path, at_once=True) as reaper:
         await until(lambda: account.resting == [])
@@ -319,7 +313,7 @@ async def test_a_sweep_under_way_ends_when_a_person_resets_the_latch(tmp_path):
     assert account.resting == ["2"]
 
 
-async def test_a_latch_that_went_with_its_folder_ends_no_sweep(tmp_path):
+async def test_the_reaper_goes_on_cancelling_when_the_latch_file_is_moved_away(tmp_path):
     account, folder = Account("1"), tmp_path / "state"
     folder.mkdir()
     account.refusal = (409, "venue_halted")
@@ -332,15 +326,15 @@ async def test_a_latch_that_went_with_its_folder_ends_no_sweep(tmp_path):
         await until(lambda: account.resting == [])
 
 
-async def test_a_latch_that_was_only_feared_makes_it_forget_no_silent_bot(tmp_path, monkeypatch):
+async def test_an_unreadable_latch_does_not_end_the_watch_over_a_silent_bot(tmp_path, monkeypatch):
     def refused(*_arguments: object) -> None:
         raise OSError(5, "Input/output error")
 
     account, latch = Account("1"), KillSwitchFile(tmp_path)
-    feared = asyncio.Event()
+    latch_read = asyncio.Event()
 
     def read() -> LatchRecord | None:
-        feared.set()
+        latch_read.set()
         return KillSwitchFile.read_latch(latch)
 
     async with watching(account, tmp_path, latch=latch) as reaper:
@@ -349,13 +343,13 @@ async def test_a_latch_that_was_only_feared_makes_it_forget_no_silent_bot(tmp_pa
             broken.setattr("bot.io.state.kill_switch_file.read_file", refused)
             broken.setattr(Path, "lstat", refused)
             broken.setattr(latch, "read_latch", read)
-            await feared.wait()
+            await latch_read.wait()
         await until(lambda: account.resting == [])
         assert reaper.phase is Phase.REAPING
     assert latch.read_latch().by == "reaper"
 
 
-async def test_a_latch_that_cannot_be_written_stops_no_cancel(tmp_path, monkeypatch):
+async def test_the_reaper_cancels_although_the_latch_cannot_be_written(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise LatchFault("no space left on device")
 
@@ -369,7 +363,7 @@ async def test_a_latch_that_cannot_be_written_stops_no_cancel(tmp_path, monkeypa
         assert reaper.phase is not Phase.REAPING, "a bot that beats again is watched again"
 
 
-async def test_stopped_before_the_proof_it_does_not_claim_that_nothing_rests(tmp_path):
+async def test_a_reaper_stopped_before_a_clean_list_does_not_claim_that_nothing_rests(tmp_path):
     account = Account("1")
     account.refusal = (401, "unauthenticated")
     async with watching(account, tmp_path, at_once=True) as reaper:
@@ -377,7 +371,7 @@ async def test_stopped_before_the_proof_it_does_not_claim_that_nothing_rests(tmp
     assert not reaper.clean
 
 
-async def test_what_a_later_sweep_has_found_is_not_claimed_to_be_gone(tmp_path, monkeypatch):
+async def test_an_order_found_later_withdraws_the_claim_that_nothing_rests(tmp_path, monkeypatch):
     monkeypatch.setattr(reaper_module, "SWEEP_AGAIN_NS", 0)
     account = Account()
 
@@ -388,13 +382,13 @@ async def test_what_a_later_sweep_has_found_is_not_claimed_to_be_gone(tmp_path, 
         await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
         account.at_cancel = fail
         account.resting.append("1")
-        seen = len(account.seen)
-        await until(lambda: len(account.seen) > seen + 1)
+        requests = len(account.requests)
+        await until(lambda: len(account.requests) > requests + 1)
         await asyncio.sleep(0.1)
     assert not reaper.clean
 
 
-async def test_a_first_list_that_never_ends_keeps_no_order_from_being_cancelled():
+async def test_orders_are_cancelled_although_the_first_list_never_ends():
     account = Dripping("1", "2")
     async with asyncio.timeout(10), account.served(request_s=0.3) as rest:
         assert await sweep(rest, Clock(), SWEEP) == Clean(cancelled=2)
@@ -402,67 +396,45 @@ async def test_a_first_list_that_never_ends_keeps_no_order_from_being_cancelled(
 
 
 @pytest.mark.parametrize(
-    ("refusal", "status"), [((401, "unauthenticated"), 401), ((403, "forbidden_scope"), 403)]
+    ("refusal", "kind"),
+    [
+        (None, type(None)),
+        ((401, "unauthenticated"), m.Rejected),
+        ((403, "forbidden_scope"), m.Rejected),
+        ((503, "engine_unavailable"), m.Unknown),
+        ((429, "rate_limited"), m.Unknown),
+        ((500, ""), m.Unknown),
+        ((302, ""), m.Unknown),
+    ],
+    ids=str,
 )
-async def test_a_key_that_is_refused_is_found_out_before_it_is_needed(refusal, status):
+async def test_only_a_refusal_of_the_key_itself_is_trouble_with_the_key(refusal, kind):
     account = Account()
     account.refusal = refusal
     async with account.served() as rest:
         trouble = await key_trouble(rest)
-    assert isinstance(trouble, m.Rejected)
-    assert trouble.status == status
+    assert type(trouble) is kind
+    if kind is m.Rejected:
+        assert trouble.status == refusal[0]
 
 
-async def test_a_key_with_both_scopes_has_no_trouble():
-    async with Account().served() as rest:
-        assert await key_trouble(rest) is None
-
-
-@pytest.mark.parametrize(
-    "stumble", [(503, "engine_unavailable"), (429, "rate_limited"), (500, ""), (302, "")]
-)
-async def test_a_venue_that_stumbles_says_nothing_of_a_key(stumble):
-    account = Account()
-    account.refusal = stumble
-    async with account.served() as rest:
-        assert isinstance(await key_trouble(rest), m.Unknown)
-
-
-@asynccontextmanager
-async def pleading(folder) -> AsyncIterator[Account]:
-    """The account of a reaper that beats and says that its key is refused; it ends with the
-    block."""
-    account = Account()
-    account.refusal = (401, "unauthenticated")
-    async with account.served() as rest:
-        heart = heart_in(folder)
-        made = Reaper(
-            file_source(folder), rest, Clock(), KillSwitchFile(folder), AFTER_NS, SWEEP, heart
-        )
-        task = asyncio.ensure_future(made.run())
-        await until(lambda: (pulse := read_pulse(folder, REAPER)) is not None and pulse.plea)
-        yield account
-        made.stop()
-        await task
-
-
-async def test_a_key_that_was_refused_is_not_told_to_work_because_the_venue_stumbles(
+async def test_a_reaper_pleads_while_its_key_is_refused_and_says_when_it_ends(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(reaper_module, "TOLD_NS", 10_000_000)
-    async with pleading(tmp_path) as account:
+    account = Account()
+    account.refusal = (401, "unauthenticated")
+    async with watching(account, tmp_path):
+        await until(lambda: (beat := read_pulse(tmp_path, REAPER)) is not None and beat.plea)
         account.refusal = (503, "engine_unavailable")
         await asyncio.sleep(0.7)
-        assert read_pulse(tmp_path, REAPER).plea
-
-
-async def test_a_reaper_beats_beside_its_bot_says_that_its_key_fails_and_when_it_ends(tmp_path):
-    async with pleading(tmp_path):
-        assert not read_pulse(tmp_path, REAPER).ended
+        beat = read_pulse(tmp_path, REAPER)
+        assert beat.plea, "an unavailable venue does not prove that the key works"
+        assert not beat.ended
     assert read_pulse(tmp_path, REAPER).ended
 
 
-async def test_the_status_page_shows_a_beat_that_changes_with_every_decision():
+async def test_the_beat_of_the_status_page_changes_with_every_decision():
     decided_ns = 1_000
     app = app_of(lambda: Snapshot(3_000, decided_ns, report()))
     page = listen("127.0.0.1", 0)
@@ -480,14 +452,60 @@ async def test_the_status_page_shows_a_beat_that_changes_with_every_decision():
     assert gone == HeartbeatLook(None)
 
 
-async def test_a_page_that_is_not_the_bots_shows_no_beat():
-    async with (
-        hostile(says(302, b"", "Location: http://127.0.0.1:1/")) as site,
-        httpx.AsyncClient(trust_env=False) as client,
-    ):
+@pytest.mark.parametrize(
+    "talk", [says(302, b"", "Location: http://127.0.0.1:1/"), drip], ids=["redirect", "endless"]
+)
+async def test_a_page_that_is_not_the_bots_shows_no_beat(talk):
+    async with asyncio.timeout(10), hostile(talk) as site, client_beside() as client:
         assert await page_source(client, f"http://127.0.0.1:{site.port}/")() == HeartbeatLook(None)
 
 
-async def test_a_page_that_never_ends_shows_no_beat():
-    async with asyncio.timeout(10), hostile(drip) as site, client_beside() as client:
-        assert await page_source(client, f"http://127.0.0.1:{site.port}/")() == HeartbeatLook(None)
+async def test_a_stalled_disk_delays_no_cancel(tmp_path, monkeypatch):
+    """Neither the latch nor the reaper's own heartbeat is waited for."""
+    monkeypatch.setattr(reaper_module, "LATCH_S", 0.05)
+    account, latch, recovers = Account("1", "2"), KillSwitchFile(tmp_path), threading.Event()
+    real = os.open
+
+    def stalled(path, flags, *more: int, **others: int) -> int:
+        if flags & os.O_CREAT and threading.current_thread() is not threading.main_thread():
+            assert recovers.wait(10)
+        assert not flags & os.O_CREAT or recovers.is_set(), "the loop waits for the disk"
+        return real(path, flags, *more, **others)
+
+    async with watching(account, tmp_path) as reaper:
+        await Bot(tmp_path).beats(0.2)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", stalled)
+            await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
+            assert account.resting == []
+            assert latch.read_latch() is None
+            recovers.set()
+            await until(lambda: latch.read_latch() is not None)
+
+
+async def test_a_reset_counts_in_a_folder_that_replaced_the_first_one(tmp_path):
+    account, folder = Account("1"), tmp_path / "state"
+    folder.mkdir()
+    async with watching(account, folder) as reaper:
+        folder.rename(tmp_path / "aside")
+        folder.mkdir()
+        await Bot(folder).beats(0.1)
+        await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
+        KillSwitchFile(folder).clear()
+        await until(lambda: reaper.phase is Phase.WAITING)
+        account.resting.append("2")
+        await Bot(folder).beats(0.1)
+        assert reaper.phase is Phase.WATCHING
+    assert account.resting == ["2"]
+
+
+async def test_the_log_says_if_nothing_rests(tmp_path, monkeypatch):
+    monkeypatch.setattr(reaper_module, "TOLD_NS", 1)
+    with capture_logs() as lines:
+
+        def values() -> list[object]:
+            return [line["nothing_rests"] for line in lines if line["event"] == "reaper"]
+
+        async with watching(Account("1"), tmp_path, at_once=True):
+            await until(lambda: True in values())
+    assert {type(each) for each in values()} <= {bool, type(None)}

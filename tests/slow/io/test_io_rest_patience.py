@@ -22,13 +22,7 @@ AMEND = m.AmendResting(OrderId("7"), Amend(price=Price(41)))
 THROTTLED = says(429, b'{"code":"rate_limited","error":""}', "Retry-After: 1")
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 def rest_at(base_url: str, **more) -> Rest:
-    """A client of a venue on loopback."""
     return Rest(base_url, Secret("lm_trade_0123"), 4, **more)
 
 
@@ -39,7 +33,7 @@ def begun(rest: Rest, request: m.Request, may_leave=None) -> asyncio.Future[m.Re
     return answered
 
 
-async def test_a_create_that_waits_for_the_disk_while_a_429_is_read_does_not_leave():
+async def test_a_create_that_waits_for_the_disk_is_not_sent_after_a_429():
     on_disk = asyncio.Event()
 
     async def may_leave() -> bool:
@@ -57,19 +51,22 @@ async def test_a_create_that_waits_for_the_disk_while_a_429_is_read_does_not_lea
     assert len(site.requests) == 1
 
 
-async def test_a_create_that_waits_for_a_connection_while_a_429_is_read_does_not_leave():
+async def test_a_create_that_waits_for_a_connection_is_not_sent_after_a_429(
+    monkeypatch,
+):
+    connecting, connected = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    connects = loop.create_connection
+
+    async def slow(*args, **more):
+        monkeypatch.setattr(loop, "create_connection", connects)
+        connecting.set()
+        await connected.wait()
+        return await connects(*args, **more)
+
     async with hostile(THROTTLED) as site:
         rest = rest_at(site.base_url)
-        network = rest._client.http._transport._pool._network_backend
-        connects, connecting, connected = network.connect_tcp, asyncio.Event(), asyncio.Event()
-
-        async def slow(*args, **more):
-            network.connect_tcp = connects
-            connecting.set()
-            await connected.wait()
-            return await connects(*args, **more)
-
-        network.connect_tcp = slow
+        monkeypatch.setattr(loop, "create_connection", slow)
         waiting = begun(rest, create())
         await connecting.wait()
         assert (await rest.ask(m.ReadBalance())).answer.status == 429
@@ -81,7 +78,7 @@ async def test_a_create_that_waits_for_a_connection_while_a_429_is_read_does_not
 
 
 @pytest.mark.parametrize("request_", [create(), AMEND], ids=["create", "amend"])
-async def test_what_would_rest_does_not_leave_when_the_process_stood_still_after_it_was_decided(
+async def test_a_create_or_amend_decided_before_a_standstill_is_not_sent(
     request_,
 ):
     async def may_leave() -> bool:
@@ -101,7 +98,7 @@ async def test_what_would_rest_does_not_leave_when_the_process_stood_still_after
     assert len(site.requests) == 2
 
 
-async def test_what_is_handed_over_when_the_wait_is_over_leaves():
+async def test_a_request_is_sent_once_the_retry_after_is_over():
     async with hostile(THROTTLED) as site:
         rest = rest_at(site.base_url)
         await rest.ask(m.ReadBalance())
@@ -112,7 +109,7 @@ async def test_what_is_handed_over_when_the_wait_is_over_leaves():
     assert len(site.requests) == 2
 
 
-async def test_a_429_that_does_not_say_how_long_holds_for_a_second():
+async def test_a_429_without_a_retry_after_holds_for_a_second():
     async with hostile(says(429, b"")) as site:
         rest = rest_at(site.base_url)
         await rest.ask(m.ReadBalance())
@@ -133,7 +130,7 @@ async def test_a_429_holds_its_own_key_alone():
     assert len(site.requests) == 2
 
 
-async def test_a_reaper_tries_its_key_no_more_before_the_wait_that_a_429_asks_for_is_over():
+async def test_a_reaper_does_not_test_its_key_before_the_retry_after_is_over():
     async with hostile(THROTTLED) as site:
         rest = rest_at(site.base_url)
         assert await key_trouble(rest) == m.Unknown("rate_limited")

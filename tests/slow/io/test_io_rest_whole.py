@@ -18,14 +18,11 @@ from venue.wire.names import OrderId
 
 pytestmark = pytest.mark.anyio
 WHOLE_S = 0.3
+CONNECTIONS = 20
+"""So many has a client of four requests in flight: sixteen are for reads."""
 PATIENT = httpx.Timeout(60.0)
 OK = b"HTTP/1.1 200 OK\r\n"
 OTHER_ID = OrderId(ORDER_ID[::-1])
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
 
 
 def drips(start: bytes, drop: bytes, pause_s: float = 0.02) -> Talk:
@@ -60,28 +57,19 @@ async def asked(talk: Talk, whole_s: float = WHOLE_S) -> AsyncIterator[tuple[Hos
 
 
 @ENDLESS
-async def test_a_request_whose_answer_never_ends_is_unknown_in_the_end(talk):
-    replies: asyncio.Queue[m.Response] = asyncio.Queue()
+async def test_a_request_whose_response_never_ends_is_unknown_and_ends_a_drain(talk):
+    replies: list[m.Response] = []
     began_s = time.monotonic()
     async with asyncio.timeout(10), asked(talk) as (_, rest):
-        rest.start(sent(create(), 7), replies.put_nowait)
-        reply = await replies.get()
+        rest.start(sent(create(), 7), replies.append)
+        assert await rest.drain() == 0
         assert time.monotonic() - began_s >= WHOLE_S
+    [reply] = replies
     assert reply.request_id == 7
     assert reply.answer == m.Unknown("an endless answer: not whole in 0.3 s")
-    assert replies.empty()
 
 
-@ENDLESS
-async def test_a_drain_ends_though_an_answer_does_not(talk):
-    replies: list[m.Response] = []
-    async with asyncio.timeout(10), asked(talk) as (_, rest):
-        rest.start(sent(m.CancelResting(ORDER_ID), 1), replies.append)
-        assert await rest.drain() == 0
-    assert [type(each.answer) for each in replies] == [m.Unknown]
-
-
-async def test_a_request_that_was_given_up_gives_its_connection_back():
+async def test_a_request_given_up_returns_its_connection():
     async def talk(writer: asyncio.StreamWriter) -> None:
         await (says(200, ORDER_JSON) if calm else HEAD)(writer)
 
@@ -89,13 +77,13 @@ async def test_a_request_that_was_given_up_gives_its_connection_back():
     # All of them are to be sent within it, and the last one answered, on a slow machine, too.
     async with asyncio.timeout(20), asked(talk, 1.5) as (_, rest):
         for _ in range(2):
-            every = [rest.ask(m.ReadOrder(ORDER_ID)) for _ in range(rest._connections)]
+            every = [rest.ask(m.ReadOrder(ORDER_ID)) for _ in range(CONNECTIONS)]
             assert {type(each.answer) for each in await asyncio.gather(*every)} == {m.Unknown}
         calm = True
         assert isinstance((await rest.ask(m.ReadOrder(ORDER_ID))).answer, m.Ok)
 
 
-async def test_a_request_held_back_for_too_long_ends_no_drain_and_never_leaves():
+async def test_a_request_held_back_too_long_is_never_sent_after_the_drain():
     async def held() -> bool:
         return await let_go.wait()
 
@@ -110,13 +98,13 @@ async def test_a_request_held_back_for_too_long_ends_no_drain_and_never_leaves()
         assert site.requests == []
 
 
-async def test_a_run_ends_though_an_answer_does_not(tmp_path):
+async def test_a_run_ends_although_a_response_never_ends(tmp_path):
     def behave(event: m.Event) -> list[m.Effect]:
         return [sent(create(), 3)] if isinstance(event, m.Started) else []
 
     async with hostile(HEAD) as site:
-        runner = runner_of(FakeTrader(behave), tmp_path, site.base_url, 100_000_000)
-        runner._rest = Rest(site.base_url, Secret("lm_x"), 4, timeouts=PATIENT, request_s=WHOLE_S)
+        rest = Rest(site.base_url, Secret("lm_x"), 4, timeouts=PATIENT, request_s=WHOLE_S)
+        runner = runner_of(FakeTrader(behave), tmp_path, drain_ns=100_000_000, rest=rest)
         assert (await run(runner)).overdue
 
 
@@ -156,7 +144,6 @@ async def keeping(
 
 
 def shown(reply: m.Answer) -> str:
-    """The order of an answer, or its kind."""
     is_order = isinstance(reply, m.Ok) and isinstance(reply.body, m.OrderBody)
     return reply.body.order.order_id if is_order else type(reply).__name__
 
@@ -167,26 +154,28 @@ async def ask_in_turn(rest: Rest, *order_ids: str) -> list[str]:
 
 
 def named(request: bytes) -> str:
-    """The order that a request is about."""
     return request.split(b" ")[1].rpartition(b"/")[2].decode()
 
 
-async def test_an_answer_that_came_twice_is_no_answer_to_the_next_request():
-    async with keeping(lambda request: answer(named(request)) * 2) as (rest, connections):
+EMPTY = b"HTTP/1.1 204 No Content\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        lambda request: answer(named(request)) * 2,
+        lambda request: answer(named(request)) + EMPTY,
+    ],
+    ids=["twice", "without a body"],
+)
+async def test_a_connection_with_one_response_too_many_is_closed_and_it_answers_nothing(talk):
+    async with keeping(talk) as (rest, connections):
         seen = await ask_in_turn(rest, ORDER_ID, OTHER_ID, OTHER_ID)
         assert seen == [ORDER_ID, "Unknown", OTHER_ID]
         assert connections() == 2
 
 
-async def test_a_connection_with_an_answer_too_many_is_closed_even_if_that_has_no_body():
-    empty = b"HTTP/1.1 204 No Content\r\n\r\n"
-    async with keeping(lambda request: answer(named(request)) + empty) as (rest, connections):
-        seen = await ask_in_turn(rest, ORDER_ID, OTHER_ID, OTHER_ID)
-        assert seen == [ORDER_ID, "Unknown", OTHER_ID]
-        assert connections() == 2
-
-
-async def test_answers_that_come_once_keep_their_connection():
+async def test_a_connection_with_one_response_a_request_is_kept():
     hint = b"HTTP/1.1 103 Early Hints\r\n\r\n"
     async with keeping(lambda request: hint + answer(named(request))) as (rest, connections):
         seen = await ask_in_turn(rest, ORDER_ID, OTHER_ID, ORDER_ID)
@@ -194,7 +183,7 @@ async def test_answers_that_come_once_keep_their_connection():
         assert connections() == 1
 
 
-async def test_at_the_end_of_a_run_a_read_that_hangs_is_not_waited_for_and_has_its_answer():
+async def test_a_drain_does_not_wait_for_a_read_that_hangs():
     replies: list[m.Response] = []
     async with asyncio.timeout(10), hostile(lambda _: asyncio.sleep(4)) as site:
         rest = Rest(site.base_url, Secret("lm_x"), 4)
@@ -206,7 +195,7 @@ async def test_at_the_end_of_a_run_a_read_that_hangs_is_not_waited_for_and_has_i
     assert [type(each.answer) for each in replies] == [m.Unknown]
 
 
-async def test_at_the_end_of_a_run_a_write_is_waited_for_all_the_same():
+async def test_a_drain_waits_for_a_write():
     async def late(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.5)
         await says(200, ORDER_JSON)(writer)

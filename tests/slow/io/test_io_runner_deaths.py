@@ -1,4 +1,4 @@
-"""Claims about death in the loop and beside it: whatever ends, quotes are pulled and it is told."""
+"""Claims about faults in the loop and its tasks: quotes are pulled, and the run says what died."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.io.client.feed import Feed
-from bot.io.journal.journal import Journal
+from bot.io.journal.journal import Journal, read_journal, segments
 from bot.io.metrics.metrics import Metrics
 from bot.io.run.inbox import ConflatingQueue
 from bot.io.run.result import Exit, RunResult
@@ -23,19 +23,12 @@ from venue.wire.requests import Amend
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 async def raises() -> None:
-    """Die with an exception."""
     await asyncio.sleep(0.01)
     raise ZeroDivisionError
 
 
 async def returns() -> None:
-    """Come to an end."""
     await asyncio.sleep(0.01)
 
 
@@ -48,8 +41,7 @@ async def is_cancelled() -> None:
 DEATHS = (raises, returns, is_cancelled)
 
 
-def stopped_and_told(trader: FakeTrader, ended: RunResult, name: str) -> None:
-    """What every death must lead to."""
+def assert_stopped(trader: FakeTrader, ended: RunResult, name: str) -> None:
     assert trader.of(m.StopRequested), "the trader was told to pull its quotes"
     assert isinstance(trader.events[-1], m.Tick), "and got to act on it"
     assert name in ended.died
@@ -58,26 +50,26 @@ def stopped_and_told(trader: FakeTrader, ended: RunResult, name: str) -> None:
 
 @pytest.mark.parametrize("death", DEATHS)
 @pytest.mark.parametrize("name", ["status", "lines", "terminal"])
-async def test_the_death_of_a_child_stops_the_bot(tmp_path, name, death):
+async def test_a_run_stops_when_one_of_its_tasks_ends(tmp_path, name, death):
     trader = FakeTrader()
     ended = await run(runner_of(trader, tmp_path), None, (Child(name, death),))
-    stopped_and_told(trader, ended, name)
+    assert_stopped(trader, ended, name)
 
 
 @pytest.mark.parametrize("death", DEATHS)
 @pytest.mark.parametrize(("name", "kind"), [("feed", Feed), ("journal", Journal)])
-async def test_the_death_of_the_channel_or_the_journal_stops_the_bot(
+async def test_a_run_stops_when_its_channel_or_journal_ends(
     tmp_path, monkeypatch, name, kind, death
 ):
     monkeypatch.setattr(kind, "run", lambda _self: death())
     trader = FakeTrader()
     ended = await run(runner_of(trader, tmp_path), None)
-    stopped_and_told(trader, ended, name)
+    assert_stopped(trader, ended, name)
     assert bool(trader.of(m.JournalFailed)) == (name == "journal")
 
 
 @pytest.mark.parametrize("death", DEATHS)
-async def test_the_death_of_the_embedded_venue_is_no_bug_of_the_bot(tmp_path, death):
+async def test_the_end_of_the_embedded_venue_stops_the_run_without_a_crash(tmp_path, death):
     trader = FakeTrader()
     ended = await run(runner_of(trader, tmp_path), None, (Child("venue", death),))
     assert trader.of(m.StopRequested)
@@ -86,12 +78,10 @@ async def test_the_death_of_the_embedded_venue_is_no_bug_of_the_bot(tmp_path, de
 
 
 def broken(*_arguments: object) -> None:
-    """Raise, whatever is asked."""
     raise ZeroDivisionError
 
 
 def once_broken(real: Callable[..., object]) -> Callable[..., object]:
-    """Raise at the third call only."""
     calls = 0
 
     def call(*arguments: object) -> object:
@@ -114,69 +104,70 @@ def once_broken(real: Callable[..., object]) -> Callable[..., object]:
         (FakeTrader, "receive", "trader"),
     ],
 )
-async def test_a_stumble_of_the_loop_stops_the_bot_in_good_order(
+async def test_a_single_exception_in_the_loop_stops_the_bot_in_good_order(
     tmp_path, monkeypatch, kind, method, name
 ):
-    monkeypatch.setattr(kind, method, _method(once_broken(getattr(kind, method))))
+    monkeypatch.setattr(kind, method, once_broken(getattr(kind, method)))
     trader = FakeTrader()
-    stopped_and_told(trader, await run(runner_of(trader, tmp_path), None), name)
+    assert_stopped(trader, await run(runner_of(trader, tmp_path), None), name)
 
 
-def _method(call: Callable[..., object]) -> Callable[..., object]:
-    """A plain function, so that it binds."""
-    return lambda *arguments: call(*arguments)
+AMEND = m.AmendResting(ORDER_ID, Amend(price=Price(41)))
+SENDS = [sent(create(), 1), sent(AMEND, 2), sent(m.CancelResting(ORDER_ID), 3)]
 
 
-async def test_a_journal_that_takes_no_entry_lets_no_create_and_no_amend_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(Journal, "append", broken)
-    amend = m.AmendResting(ORDER_ID, Amend(price=Price(41)))
-    sends = [sent(create(), 1), sent(amend, 2), sent(m.CancelResting(ORDER_ID), 3)]
-
-    def behave(event: m.Event) -> list[m.Effect]:
-        return list(sends) if isinstance(event, m.Started) else []
-
-    async with hostile(says(404, b"")) as site:
-        trader = FakeTrader(behave)
-        ended = await run(runner_of(trader, tmp_path, site.base_url), None)
-    assert [raw.split(b" ")[0] for raw in site.requests] == [b"DELETE"]
-    stopped_and_told(trader, ended, "journal")
-
-
-async def test_a_full_disk_lets_no_create_and_no_amend_out_and_ends_with_3(tmp_path, monkeypatch):
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on every write fails but the opening of a segment."""
     real = os.write
 
-    def full(handle: int, data: bytes) -> int:
+    def write(handle: int, data: bytes) -> int:
         if bytes(data[:4]) == b"LMKJ":
             return real(handle, data)
         raise OSError(28, "No space left on device")
 
-    amend = m.AmendResting(ORDER_ID, Amend(price=Price(41)))
-    sends = [sent(create(), 1), sent(amend, 2), sent(m.CancelResting(ORDER_ID), 3)]
+    monkeypatch.setattr(os, "write", write)
 
+
+@pytest.mark.parametrize(
+    ("fails", "code"),
+    [
+        (lambda patch: patch.setattr(Journal, "append", broken), Exit.BUG),
+        (full_disk, Exit.VENUE),
+    ],
+    ids=["a bug", "a full disk"],
+)
+async def test_a_failed_journal_lets_only_cancels_leave_and_reaches_the_trader(
+    tmp_path, monkeypatch, fails, code
+):
     def behave(event: m.Event) -> list[m.Effect]:
         if not isinstance(event, m.Started):
             return []
-        monkeypatch.setattr(os, "write", full)
-        return list(sends)
+        fails(monkeypatch)
+        return list(SENDS)
 
     async with hostile(says(404, b"")) as site:
         trader = FakeTrader(behave)
         ended = await run(runner_of(trader, tmp_path, site.base_url), None)
     assert [raw.split(b" ")[0] for raw in site.requests] == [b"DELETE"]
-    assert ended.exit_code is Exit.VENUE
-    assert not ended.crashed
+    assert len(trader.of(m.JournalFailed)) == 1
+    answers = {reply.request_id: reply.answer for reply in trader.of(m.Response)}
+    assert (answers[1].status, answers[2].status) == (0, 0)
+    assert ended.exit_code is code
+    assert ended.crashed is (code is Exit.BUG)
 
 
-async def test_an_end_comes_even_if_the_trader_can_no_longer_say_what_is_left(tmp_path):
+async def test_a_run_ends_although_the_trader_cannot_say_what_is_left(tmp_path):
     trader = FakeTrader(finishes=False)
     trader.left_over = broken
     ended = await run(runner_of(trader, tmp_path, drain_ns=100_000_000))
     assert ended.overdue
     assert ended.exit_code is Exit.LEFT_OVER
     assert ended.crashed
+    written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
+    assert not [each for each in written if isinstance(each, m.DrainComplete)]
 
 
-async def test_a_trader_that_stops_by_itself_has_as_long_as_one_that_is_stopped(tmp_path):
+async def test_a_trader_that_stops_by_itself_has_the_usual_time_to_drain(tmp_path):
     def stop(event: m.Event) -> list[m.Effect]:
         trader.phase = Phase.STOPPING
         return []
@@ -188,7 +179,7 @@ async def test_a_trader_that_stops_by_itself_has_as_long_as_one_that_is_stopped(
     assert ended.exit_code is Exit.LEFT_OVER
 
 
-async def test_a_failed_journal_bounds_the_drain_like_a_stop(tmp_path):
+async def test_a_failed_journal_starts_the_deadline_of_the_shutdown(tmp_path):
     trader = FakeTrader(finishes=False)
     loop = runner_of(trader, tmp_path, drain_ns=100_000_000)
     running = asyncio.ensure_future(run(loop, None))

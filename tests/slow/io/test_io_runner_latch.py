@@ -28,13 +28,7 @@ MS = 1_000_000
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 def quick(monkeypatch):
-    """The latch is looked at every few milliseconds."""
     monkeypatch.setattr(vigil, "LOOK_NS", 5 * MS)
 
 
@@ -50,19 +44,17 @@ class Tripping(FakeTrader):
         return [] if told else [m.Latched("loss_cents: 501, at most 500")]
 
     def report(self, now_ns: int) -> Report:
-        """As the real one reports a latch."""
         return msgspec.structs.replace(super().report(now_ns), latched="loss")
 
 
 def record(folder: Path) -> dict:
-    """The crash record."""
     return json.loads((folder / "crashes.json").read_bytes())
 
 
 # --- the latch ------------------------------------------------------------------------------------
 
 
-async def test_a_trip_is_on_disk_and_in_the_journal_before_the_run_is_over(tmp_path):
+async def test_a_tripped_breaker_is_on_disk_and_in_the_journal(tmp_path):
     ended = await run(runner_of(Tripping(), tmp_path, keeps=True))
     assert KillSwitchFile(tmp_path).read_latch().reason == "loss_cents: 501, at most 500"
     assert KillSwitchFile(tmp_path).read_latch().by == "breaker"
@@ -71,7 +63,7 @@ async def test_a_trip_is_on_disk_and_in_the_journal_before_the_run_is_over(tmp_p
     assert ended.exit_code is Exit.VENUE
 
 
-async def test_a_trip_alone_ends_no_run_and_is_not_taken_back_while_it_is_written(tmp_path, quick):
+async def test_a_tripped_breaker_does_not_end_the_run_or_clear_itself(tmp_path, quick):
     trader = Tripping()
     running = asyncio.ensure_future(run(runner_of(trader, tmp_path, keeps=True), 300 * MS))
     await asyncio.sleep(0.15)
@@ -104,7 +96,9 @@ async def test_a_run_begins_with_the_reason_of_the_latch(tmp_path):
     assert trader.of(m.LatchSet) == []
 
 
-async def test_a_latch_that_is_set_and_cleared_from_outside_is_told_each_time(tmp_path, quick):
+async def test_the_trader_hears_each_time_that_the_latch_is_set_or_cleared_from_outside(
+    tmp_path, quick
+):
     trader = FakeTrader()
     running = asyncio.ensure_future(run(runner_of(trader, tmp_path, keeps=True), None))
     await trader.until(m.Tick)
@@ -118,7 +112,7 @@ async def test_a_latch_that_is_set_and_cleared_from_outside_is_told_each_time(tm
     assert trader.of(m.LatchCleared) == [m.LatchCleared()]
 
 
-async def test_a_latch_that_went_with_its_folder_is_not_taken_for_cleared(tmp_path, quick):
+async def test_a_latch_file_moved_away_with_its_folder_does_not_count_as_cleared(tmp_path, quick):
     trader, folder = FakeTrader(), tmp_path / "state"
     folder.mkdir()
     running = asyncio.ensure_future(run(runner_of(trader, folder, keeps=True), None))
@@ -132,7 +126,7 @@ async def test_a_latch_that_went_with_its_folder_is_not_taken_for_cleared(tmp_pa
     assert trader.of(m.LatchCleared) == []
 
 
-async def test_a_latch_that_was_only_feared_is_not_said_to_be_taken_away_by_a_person(
+async def test_a_latch_assumed_after_a_failed_read_is_not_reported_as_cleared_by_a_person(
     tmp_path, quick, monkeypatch
 ):
     def refused(*_arguments: object) -> None:
@@ -151,7 +145,9 @@ async def test_a_latch_that_was_only_feared_is_not_said_to_be_taken_away_by_a_pe
     assert trader.of(m.LatchCleared) == [m.LatchCleared(looked=False)]
 
 
-async def test_after_a_gap_the_latch_is_looked_at_before_the_next_decision(tmp_path, monkeypatch):
+async def test_the_latch_is_read_before_the_first_decision_after_a_standstill(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(vigil, "LOOK_NS", 3_600_000 * MS)
     monkeypatch.setattr(runner, "GAP_NS", 50 * MS)
 
@@ -173,7 +169,7 @@ async def test_after_a_gap_the_latch_is_looked_at_before_the_next_decision(tmp_p
     await running
 
 
-async def test_a_run_without_a_state_directory_leaves_nothing_behind_but_its_journal(tmp_path):
+async def test_a_run_without_a_state_directory_leaves_only_its_journal(tmp_path):
     await run(runner_of(Tripping(), tmp_path))
     assert {path.suffix for path in tmp_path.iterdir()} == {".log"}
 
@@ -181,7 +177,7 @@ async def test_a_run_without_a_state_directory_leaves_nothing_behind_but_its_jou
 # --- the crash record -----------------------------------------------------------------------------
 
 
-async def test_the_fourth_start_does_nothing_at_all(tmp_path):
+async def test_the_fourth_start_after_three_crashes_gives_the_trader_no_event(tmp_path):
     for _ in range(3):
         crashes.CrashLog(tmp_path).mark_begun()
     trader = FakeTrader()
@@ -190,7 +186,7 @@ async def test_the_fourth_start_does_nothing_at_all(tmp_path):
     assert trader.events == []
 
 
-async def test_starts_that_stay_down_add_nothing_to_the_journal_of_the_runs_that_crashed(tmp_path):
+async def test_refused_starts_add_nothing_to_the_journal_of_the_crashed_runs(tmp_path):
     """A supervisor may try for days, and their many small segments would push out the others."""
     await run(runner_of(FakeTrader(), tmp_path, keeps=True))
     journals = {path.name: path.read_bytes() for path in tmp_path.glob("journal-*")}
@@ -203,39 +199,35 @@ async def test_starts_that_stay_down_add_nothing_to_the_journal_of_the_runs_that
     assert {path.name: path.read_bytes() for path in tmp_path.glob("journal-*")} == journals
 
 
-@pytest.mark.parametrize("number", [2, 15])
-async def test_an_end_by_a_signal_is_clean(tmp_path, number):
-    trader = FakeTrader()
-    running = asyncio.ensure_future(run(runner_of(trader, tmp_path, keeps=True), None))
-    await trader.until(m.Tick)
-    assert record(tmp_path)["running"] is not None
-    os.kill(os.getpid(), number)
-    await running
-    assert record(tmp_path)["running"] is None
-
-
-async def test_an_end_when_the_time_is_over_is_clean(tmp_path):
-    await run(runner_of(FakeTrader(), tmp_path, keeps=True))
-    assert record(tmp_path)["running"] is None
-
-
-async def test_an_end_with_orders_left_is_clean_too(tmp_path):
-    trader = FakeTrader()
-    trader.left = m.DrainComplete((ORDER_ID,), ())
-    ended = await run(runner_of(trader, tmp_path, keeps=True))
-    assert ended.exit_code is Exit.LEFT_OVER
-    assert record(tmp_path)["running"] is None
-
-
-async def test_an_end_by_a_bug_is_a_crash(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "left", "fails"),
+    [(2, (), False), (15, (), False), (None, (), False), (None, (ORDER_ID,), False),
+     (None, (), True)],
+    ids=["SIGINT", "SIGTERM", "time over", "orders left", "a bug"],
+)  # fmt: skip
+async def test_only_a_bug_counts_as_a_crash_and_only_a_flat_end_ends_the_heartbeat(
+    tmp_path, number, left, fails
+):
     def behave(event: m.Event) -> list[m.Effect]:
-        if isinstance(event, m.Started):
+        if isinstance(event, m.Tick):
+            running.append(record(tmp_path)["running"])
+            if number and len(running) == 1:
+                os.kill(os.getpid(), number)
+        if fails and isinstance(event, m.Started):
             raise ZeroDivisionError
         return []
 
-    ended = await run(runner_of(FakeTrader(behave), tmp_path, keeps=True), None)
-    assert ended.crashed
-    assert record(tmp_path)["running"] is not None
+    running: list[object] = []
+    trader = FakeTrader(behave)
+    trader.left = m.DrainComplete(left, ())
+    length_ns = None if number or fails else 50 * MS
+    ended = await run(runner_of(trader, tmp_path, keeps=True), length_ns)
+    assert running[0] is not None
+    assert (record(tmp_path)["running"] is None) is not fails
+    assert ended.crashed is fails
+    if not fails:
+        assert ended.exit_code is (Exit.LEFT_OVER if left else Exit.OK)
+        assert read_pulse(tmp_path).ended is not bool(left)
 
 
 # --- the heartbeat --------------------------------------------------------------------------------
@@ -251,7 +243,7 @@ async def pulse_with(folder: Path, plea: str) -> HeartbeatRecord:
     raise AssertionError("no such beat")
 
 
-async def test_the_heart_beats_with_the_decisions_and_says_when_the_run_is_over(tmp_path):
+async def test_the_heartbeat_names_the_run_and_says_when_it_is_over(tmp_path):
     trader = FakeTrader()
     running = asyncio.ensure_future(run(runner_of(trader, tmp_path, keeps=True), 200 * MS))
     await trader.until(m.Tick)
@@ -261,14 +253,7 @@ async def test_the_heart_beats_with_the_decisions_and_says_when_the_run_is_over(
     assert read_pulse(tmp_path).ended
 
 
-async def test_a_run_that_leaves_orders_does_not_say_that_it_is_over(tmp_path):
-    trader = FakeTrader()
-    trader.left = m.DrainComplete((ORDER_ID,), ())
-    await run(runner_of(trader, tmp_path, keeps=True))
-    assert not read_pulse(tmp_path).ended
-
-
-async def test_a_bot_whose_key_is_refused_asks_for_help_until_it_works_again(tmp_path):
+async def test_the_heartbeat_pleads_while_the_key_is_refused(tmp_path):
     loop = runner_of(trader := FakeTrader(), tmp_path, keeps=True)
     notes = {m.PauseRequested: "key_refused", m.ResumeRequested: "key_refused_cleared"}
 

@@ -1,5 +1,6 @@
 """Claims about where a key comes from: a file, a file of keys by name, the environment."""
 
+import json
 import os
 from pathlib import Path
 
@@ -15,8 +16,11 @@ def key_file(folder: Path, content: bytes, mode: int = 0o600) -> Path:
     return path
 
 
-def test_a_key_file_is_read_without_its_line_end(tmp_path):
+def test_a_key_is_read_from_a_file_of_its_own_or_by_name_from_a_file_of_keys(tmp_path):
     assert from_file(key_file(tmp_path, b"lm_abc\n")).reveal() == "lm_abc"
+    keys = {f"holder-{number}": f"{number:046d}" for number in range(1_000)}
+    path = key_file(tmp_path, json.dumps(keys, indent=1).encode())
+    assert from_file(path, "holder-999").reveal() == keys["holder-999"]
 
 
 @pytest.mark.parametrize(
@@ -30,20 +34,15 @@ def test_a_key_file_is_read_without_its_line_end(tmp_path):
         (b"x" * 5_000, "too long"),
     ],
 )
-def test_a_key_file_that_cannot_hold_a_key_is_refused_and_not_echoed(tmp_path, content, said):
+def test_a_key_file_without_a_single_word_is_refused_and_not_echoed(tmp_path, content, said):
     with pytest.raises(SecretFault, match=said) as caught:
         from_file(key_file(tmp_path, content))
     assert "lm_" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("mode", "open_"), [(0o600, False), (0o640, True), (0o604, True)])
-def test_a_key_file_that_others_may_read_is_noticed(tmp_path, mode, open_):
+def test_a_key_file_that_others_may_read_is_detected(tmp_path, mode, open_):
     assert is_open_to_others(key_file(tmp_path, b"lm_abc", mode)) is open_
-
-
-def test_one_key_is_taken_by_name_from_a_file_of_keys(tmp_path):
-    path = key_file(tmp_path, b'{"maker": "lm_abc", "reader": "lm_def"}')
-    assert from_file(path, "reader").reveal() == "lm_def"
 
 
 @pytest.mark.parametrize(
@@ -57,13 +56,13 @@ def test_a_file_without_the_named_key_is_refused_and_not_echoed(tmp_path, conten
     assert "lm_" not in str(caught.value)
 
 
-def test_a_key_leaves_the_environment_when_it_is_taken(monkeypatch):
+def test_a_key_is_removed_from_the_environment_when_it_is_read(monkeypatch):
     monkeypatch.setenv("MAKER_KEY", "lm_abc")
     assert from_environment("MAKER_KEY").reveal() == "lm_abc"
     assert "MAKER_KEY" not in os.environ
 
 
-def test_a_key_that_was_taken_serves_whoever_names_it_again_and_a_newer_one_instead(monkeypatch):
+def test_a_key_from_the_environment_can_be_read_again_and_be_renewed(monkeypatch):
     monkeypatch.setenv("SHARED_KEY", "lm_abc")
     assert [from_environment("SHARED_KEY").reveal() for _ in range(2)] == ["lm_abc"] * 2
     monkeypatch.setenv("SHARED_KEY", "lm_def")

@@ -20,34 +20,28 @@ def terminal(monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
 
 
-def plan(*, live_table=True):
-    """As much of a plan as it is decided by."""
-    return SimpleNamespace(live_table=live_table)
-
-
 @pytest.mark.usefixtures("terminal")
-def test_the_table_of_the_only_series_is_drawn_on_the_terminal():
-    assert drawn_on([plan()]) is not None
-
-
-@pytest.mark.usefixtures("terminal")
-def test_several_series_on_a_terminal_show_the_log_there_and_no_table():
-    assert drawn_on([plan(), plan()]) is None
-
-
-@pytest.mark.usefixtures("terminal")
-@pytest.mark.parametrize("term", ["dumb", "unknown"])
-def test_a_terminal_that_cannot_move_its_cursor_shows_the_log_and_no_table(term, monkeypatch):
+@pytest.mark.parametrize(
+    ("series", "live_table", "term", "is_drawn"),
+    [
+        (1, True, "xterm-256color", True),
+        (2, True, "xterm-256color", False),
+        (1, False, "xterm-256color", False),
+        (1, True, "dumb", False),
+        (1, True, "unknown", False),
+    ],
+    ids=["one series", "two series", "no terminal", "dumb", "unknown"],
+)
+def test_the_table_is_drawn_for_a_single_series_on_a_terminal_with_a_cursor(
+    monkeypatch, series, live_table, term, is_drawn
+):
     monkeypatch.setenv("TERM", term)
-    assert drawn_on([plan()]) is None
-
-
-def test_without_a_terminal_no_table_is_drawn():
-    assert drawn_on([plan(live_table=False)]) is None
+    plans = [SimpleNamespace(live_table=live_table)] * series
+    assert (drawn_on(plans) is not None) is is_drawn
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_log_that_cannot_be_written_is_told_with_its_file(tmp_path):
+def test_a_log_that_cannot_be_written_stops_the_start_and_is_named(tmp_path):
     (tmp_path / "bot.log").mkdir()
     site = SimpleNamespace(key=Secret("k" * 20), others={})
     begun = SimpleNamespace(live_table=True, companions=(), site=site, state=tmp_path)

@@ -28,11 +28,6 @@ HOST = {"Host": "127.0.0.1:8090"}
 PAGE = ROOT / "bot/io/status/page"
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 def snapshot(
     phase=Phase.QUOTING, blocked="", age_ns=0, silent_ns=0, trusted_ns=10 * SECOND
 ) -> Snapshot:
@@ -62,12 +57,12 @@ def client_of(look, allowed=()) -> httpx.AsyncClient:
         (snapshot(blocked="book too old"), 503),
     ],
 )
-async def test_it_is_healthy_only_while_it_quotes_or_was_told_to_pause(shown, status):
+async def test_a_bot_is_healthy_only_while_it_quotes_or_is_paused(shown, status):
     async with client_of(lambda: shown) as client:
         assert (await client.get("/healthz", headers=HOST)).status_code == status
 
 
-async def test_the_health_page_is_one_line_of_text_whatever_a_strategy_said():
+async def test_the_health_page_is_one_line_whatever_a_strategy_raised():
     (event,) = (base := report(Phase.QUOTING)).events
     failing = msgspec.structs.replace(event, strategy_fault="x: \x1b[2J\r\nok \udc80")
     shown = msgspec.structs.replace(base, events=(failing,), resting=0)
@@ -77,14 +72,14 @@ async def test_the_health_page_is_one_line_of_text_whatever_a_strategy_said():
     assert answer.content == b"the strategy is at fault everywhere: x: ?[2J??ok ?\n"
 
 
-@pytest.mark.parametrize(("phase", "told"), [(Phase.PAUSED, "a test"), (Phase.QUOTING, "")])
-async def test_the_reason_of_a_pause_is_told_while_it_lasts(phase, told):
+@pytest.mark.parametrize(("phase", "reason"), [(Phase.PAUSED, "a test"), (Phase.QUOTING, "")])
+async def test_the_reason_of_a_pause_is_shown_while_it_lasts(phase, reason):
     shown = msgspec.structs.replace(snapshot(phase), paused="a test")
     async with client_of(lambda: shown) as client:
-        assert (await client.get("/status.json", headers=HOST)).json()["paused"] == told
+        assert (await client.get("/status.json", headers=HOST)).json()["paused"] == reason
 
 
-async def test_between_any_two_families_of_the_metrics_the_loop_goes_on_with_its_work():
+async def test_other_tasks_run_between_two_families_of_the_metrics():
     turns = 0
 
     async def work():
@@ -100,7 +95,7 @@ async def test_between_any_two_families_of_the_metrics_the_loop_goes_on_with_its
     assert turns > text.count("# HELP ") > 20
 
 
-async def test_the_picture_carries_its_age():
+async def test_the_snapshot_has_its_age():
     async with client_of(lambda: snapshot(age_ns=3 * SECOND)) as client:
         shown = (await client.get("/status.json", headers=HOST)).json()
     assert shown["age_ms"] == 3000
@@ -123,39 +118,30 @@ async def test_the_picture_carries_its_age():
         ("", 421),
     ],
 )
-async def test_only_hosts_of_ours_are_answered(host, status):
+async def test_only_requests_for_our_own_hosts_are_answered(host, status):
     async with client_of(snapshot, ("bot.internal",)) as client:
         assert (await client.get("/status.json", headers={"Host": host})).status_code == status
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
-async def test_nothing_but_reading_is_possible(method):
+async def test_the_page_can_only_be_read(method):
     async with client_of(snapshot) as client:
         for path in ("/", "/status.json", "/events", "/metrics", "/main.js"):
             assert (await client.request(method, path)).status_code == 405
 
 
-async def test_whoever_asks_for_heads_alone_is_told_that_there_is_a_stream():
+async def test_the_page_answers_for_its_own_paths_and_series_alone():
+    unknown = ("/admin", "/page/index.html", "/../status.py", "/control/stop")
     async with client_of(snapshot) as client:
-        answer = await client.head("/events")
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == "text/event-stream"
-
-
-async def test_what_is_not_there_is_not_found():
-    async with client_of(snapshot) as client:
-        for path in ("/admin", "/page/index.html", "/../status.py", "/control/stop"):
+        for path in (*unknown, "/status.json?series=Y"):
             assert (await client.get(path)).status_code == 404
-
-
-async def test_a_series_is_asked_for_by_name_and_an_unknown_one_is_not_found():
-    async with client_of(snapshot) as client:
         assert (await client.get("/status.json?series=X")).json()["series"] == ["X"]
-        assert (await client.get("/status.json?series=Y")).status_code == 404
+        events = await client.head("/events")
+    assert (events.status_code, events.headers["content-type"]) == (200, "text/event-stream")
 
 
 @pytest.mark.parametrize("path", [f"/{file.name}" for file in PAGE.iterdir()])
-async def test_no_file_of_the_page_names_an_address_outside_it(path):
+async def test_the_page_loads_nothing_from_another_host(path):
     async with client_of(snapshot) as client:
         answer = await client.get("/" if path == "/index.html" else path)
     assert answer.status_code == 200
@@ -163,7 +149,7 @@ async def test_no_file_of_the_page_names_an_address_outside_it(path):
     assert named <= {"http://www.w3.org"}
 
 
-async def test_the_page_runs_no_script_and_takes_no_style_but_its_own_files():
+async def test_the_page_runs_only_the_scripts_and_styles_of_its_own_files():
     async with client_of(snapshot) as client:
         answer = await client.get("/")
     policy = dict(
@@ -184,7 +170,7 @@ async def test_the_page_runs_no_script_and_takes_no_style_but_its_own_files():
     assert re.findall(r'(?:src|href)="([^"]+)"', answer.text)
 
 
-async def test_the_first_picture_is_in_the_page_and_nothing_in_it_can_end_its_element():
+async def test_the_first_snapshot_in_the_page_cannot_end_its_element():
     hostile = "</script><script>alert(1)</script><!--"
     shown = msgspec.structs.replace(report(), latched=hostile)
     async with client_of(lambda: pages.seen(shown)) as client:
@@ -194,24 +180,14 @@ async def test_the_first_picture_is_in_the_page_and_nothing_in_it_can_end_its_el
     assert "<" not in data
 
 
-def test_no_script_of_the_page_makes_markup_of_text():
+def test_no_script_of_the_page_turns_text_into_markup():
     for file in PAGE.glob("*.js"):
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", file.read_text()
         )
 
 
-async def test_the_page_is_served_over_a_real_socket_until_it_is_cancelled():
-    async with (
-        pages.served(pages.app_of(snapshot)) as url,
-        httpx.AsyncClient(trust_env=False) as client,
-    ):
-        answer = await client.get(url)
-    assert answer.status_code == 200
-    assert "laddermaker" in answer.text
-
-
-def test_an_address_that_is_taken_is_told_with_what_to_do():
+def test_a_taken_port_is_reported_with_what_to_do():
     with listen("127.0.0.1", 0) as first:
         first.listen()
         with pytest.raises(StatusFault, match="--status-port 0"):
@@ -227,13 +203,13 @@ def printed(shown: Snapshot) -> str:
     return console.file.getvalue()
 
 
-def test_the_table_shows_quotes_position_profit_and_pace():
+def test_the_table_shows_quotes_position_profit_and_request_rate():
     text = printed(snapshot())
     for part in ("X-26Q4", "1 USD billions", "39 / 45", "42.0", "-$0.07", "2.5 requests/s"):
         assert part in text
 
 
-def test_on_a_terminal_of_80_by_24_the_totals_and_each_of_the_17_rungs_are_seen():
+def test_a_terminal_of_80_by_24_shows_the_totals_and_all_17_rungs():
     shown = snapshot()
     event = shown.report.events[0]
     rung = msgspec.structs.replace(event.rungs[0], strike_text="206.25 USD billions")
@@ -250,7 +226,7 @@ def test_on_a_terminal_of_80_by_24_the_totals_and_each_of_the_17_rungs_are_seen(
     assert any("-$0.07" in line and "worst case" in line for line in seen)
 
 
-def test_what_the_venue_names_is_neither_obeyed_by_the_terminal_nor_read_as_markup():
+def test_names_from_the_venue_are_neither_terminal_codes_nor_markup():
     text = printed(snapshot())
     assert "\x07" not in text
     assert "\x1b[2J" not in text
@@ -284,7 +260,7 @@ def lines(stream: io.StringIO) -> list[dict]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_a_note_is_one_line_of_json_without_control_signs(logged):
+def test_a_log_line_is_json_without_control_characters(logged):
     log_note("warning", "feed_closed", {"reason": "a\nb\x1b[31m", "event": "X", "count": 3})
     [line] = lines(logged)
     assert line["event"] == "feed_closed"
@@ -293,7 +269,7 @@ def test_a_note_is_one_line_of_json_without_control_signs(logged):
     assert (line["event_"], line["count"]) == ("X", 3)
 
 
-def test_a_refused_configuration_is_written_down_with_every_fault_and_what_is_accepted(logged):
+def test_the_log_has_every_fault_of_a_refused_configuration(logged):
     faults = [f"/etc/x/bot.yaml:{line}: risk.order_qty: 'x'; accepted: a" for line in range(30)]
     why = " | ".join(faults)
     log_note("error", "config_refused", {"why": why})
@@ -301,7 +277,7 @@ def test_a_refused_configuration_is_written_down_with_every_fault_and_what_is_ac
     assert line["why"] == why
 
 
-def test_the_key_is_masked_wherever_it_stands(logged):
+def test_the_key_is_masked_everywhere_in_the_log(logged):
     log = structlog.stdlib.get_logger("bot")
     log.info("a lm_canary_1 b", api_key="anything", note=["lm_canary_1"], text="x lm_canary_1")
     try:
@@ -315,14 +291,14 @@ def test_the_key_is_masked_wherever_it_stands(logged):
     assert text.count(MASK) >= 5
 
 
-def test_other_libraries_say_nothing_below_a_warning(logged):
+def test_other_libraries_log_only_warnings(logged):
     for name in ("httpx", "httpcore.http11", "websockets.client", "uvicorn.error"):
         logging.getLogger(name).info("x")
         logging.getLogger(name).debug("x")
     assert logged.getvalue() == ""
 
 
-async def test_without_a_terminal_the_state_is_a_line_now_and_then(logged):
+async def test_without_a_terminal_the_state_is_logged_regularly(logged):
     showing = asyncio.ensure_future(show_lines(snapshot, 0.01))
     await asyncio.sleep(0.1)
     showing.cancel()

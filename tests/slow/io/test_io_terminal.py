@@ -13,37 +13,31 @@ from bot.io.run.terminal import show_table
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 class Terminal(io.StringIO):
-    """One that may go: from then on it takes nothing."""
+    """A terminal that refuses writes once it has gone."""
 
     is_gone = False
 
     def write(self, text: str) -> int:
-        """Take a text. Raises what a terminal does whose other end was closed."""
         if self.is_gone:
             raise OSError(5, "Input/output error")
         return super().write(text)
 
 
 @pytest.mark.parametrize("from_the_start", [True, False])
-async def test_a_terminal_that_has_gone_ends_nothing(from_the_start):
+async def test_the_table_goes_on_when_its_terminal_has_gone(from_the_start):
     terminal = Terminal()
     terminal.is_gone = from_the_start
     console = Console(file=terminal, force_terminal=True, width=80)
-    looked = asyncio.Event()
+    drawn_once = asyncio.Event()
 
     def look() -> None:
-        looked.set()
+        drawn_once.set()
 
     showing = asyncio.ensure_future(show_table(look, list, "http://localhost:1/", console))
     async with asyncio.timeout(5):
         await asyncio.wait(
-            [showing, asyncio.ensure_future(looked.wait())], return_when=asyncio.FIRST_COMPLETED
+            [showing, asyncio.ensure_future(drawn_once.wait())], return_when=asyncio.FIRST_COMPLETED
         )
     terminal.is_gone = True
     assert not showing.done()
@@ -52,7 +46,7 @@ async def test_a_terminal_that_has_gone_ends_nothing(from_the_start):
         await showing
 
 
-async def test_a_terminal_that_takes_nothing_more_does_not_hold_up_the_end():
+async def test_a_blocked_terminal_does_not_delay_the_end_of_a_run():
     goes_on, is_full = threading.Event(), threading.Event()
 
     class Stopped(Terminal):

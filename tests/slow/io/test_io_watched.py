@@ -1,4 +1,4 @@
-"""Claims about strategies under a stop watch: told, interrupted, replaced, and replayed alike."""
+"""Claims about the watchdog of strategies: overruns are reported, interrupted and replayed."""
 
 import asyncio
 import signal
@@ -26,7 +26,7 @@ SECOND = NS_PER_SECOND
 
 
 class Does(Strategy):
-    """Does what it is told at its calls, in order; then answers that nothing is wanted."""
+    """Does what it is overrun at its calls, in order; then answers that nothing is wanted."""
 
     name = "does"
 
@@ -35,34 +35,29 @@ class Does(Strategy):
         self.acts = list(acts)
 
     def quote(self, view: EventView) -> Quotes:
-        """See `Strategy`."""
         if self.acts:
             self.acts.pop(0)()
         return {}
 
 
 def watch(hard_ms: int = 50, budget_ms: int = 5) -> StrategyWatchdog:
-    """A watch that interrupts soon."""
     made = StrategyWatchdog(budget_ms * MS)
     made.hard_ns = hard_ms * MS
     return made
 
 
 def busy(for_s: float) -> None:
-    """Use processor time."""
     end = time.thread_time() + for_s
     while time.thread_time() < end:
         pass
 
 
 def endless() -> None:
-    """Pure Python that never comes back."""
     while True:
         pass
 
 
 def stubborn() -> None:
-    """The same, catching whatever an `except Exception` catches."""
     while True:
         try:
             endless()
@@ -71,44 +66,37 @@ def stubborn() -> None:
 
 
 def alarm_is_off() -> bool:
-    """Whether no timer runs."""
     return signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 # --- the watch ------------------------------------------------------------------------------------
 
 
-def test_a_quick_call_is_not_told_and_its_answer_is_the_very_one():
-    of = watch()
+def test_only_the_processor_time_of_a_call_counts():
+    of = watch(hard_ms=5_000)
     answer = {VIEW.rungs[0].market_id: ()}
-    inner = Does()
-    inner.quote = lambda view: answer  # type: ignore[method-assign]
+    inner = Does(lambda: time.sleep(0.03))
+    inner.quote = lambda view: inner.acts.pop(0)() or answer  # type: ignore[method-assign]
     assert of.wrapped(lambda: inner)().quote(VIEW) is answer
     assert of.take_overruns() == []
     assert alarm_is_off()
 
 
-def test_a_slow_call_is_told_with_its_number_and_what_it_took():
+def test_an_overrun_has_the_number_of_its_call_and_its_time():
     of = watch(hard_ms=5_000)
     strategy = of.wrapped(lambda: Does(lambda: None, lambda: busy(0.02)))()
     strategy.quote(VIEW)
     strategy.quote(VIEW)
-    [told] = of.take_overruns()
-    assert (told.event_ticker, told.strategy, told.call) == (VIEW.event_ticker, "does", 2)
-    assert told.took_ns >= 20 * MS
-    assert told.allowed_ns == 5 * MS
-    assert not told.interrupted
-    assert of.take_overruns() == []
-
-
-def test_time_in_which_the_host_stood_still_is_not_the_strategys():
-    of = watch(hard_ms=5_000)
-    of.wrapped(lambda: Does(lambda: time.sleep(0.03)))().quote(VIEW)
+    [overrun] = of.take_overruns()
+    assert (overrun.event_ticker, overrun.strategy, overrun.call) == (VIEW.event_ticker, "does", 2)
+    assert overrun.took_ns >= 20 * MS
+    assert overrun.allowed_ns == 5 * MS
+    assert not overrun.interrupted
     assert of.take_overruns() == []
 
 
 @pytest.mark.parametrize("act", [endless, stubborn, lambda: time.sleep(30)])
-def test_an_endless_call_is_interrupted_and_a_fresh_strategy_takes_its_place(act):
+def test_an_endless_call_is_interrupted_and_its_strategy_replaced(act):
     of, made = watch(), []
 
     def make() -> Strategy:
@@ -118,35 +106,35 @@ def test_an_endless_call_is_interrupted_and_a_fresh_strategy_takes_its_place(act
     strategy = of.wrapped(make)()
     with pytest.raises(StrategyStalled):
         strategy.quote(VIEW)
-    [told] = of.take_overruns()
-    assert told.interrupted
-    assert told.took_ns >= 50 * MS
+    [overrun] = of.take_overruns()
+    assert overrun.interrupted
+    assert overrun.took_ns >= 50 * MS
     assert strategy.quote(VIEW) == {}
     assert len(made) == 2
     assert alarm_is_off()
 
 
-def test_an_interruption_is_told_though_no_fresh_strategy_can_be_made_then():
+def test_an_interruption_is_reported_although_the_strategy_cannot_be_replaced():
     of, acts = watch(), [lambda: Does(endless), lambda: 1 / 0, Does]
     strategy = of.wrapped(lambda: acts.pop(0)())()
     with pytest.raises(StrategyStalled):
         strategy.quote(VIEW)
-    assert [told.interrupted for told in of.take_overruns()] == [True]
+    assert [overrun.interrupted for overrun in of.take_overruns()] == [True]
     assert strategy.quote(VIEW) == {}
     assert not acts
 
 
 @pytest.fixture
-def heard_between_turns():
+def ignored_sigint():
     """SIGINT is heard as a run hears it: no KeyboardInterrupt comes of it."""
     before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
     yield
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("heard_between_turns")
+@pytest.mark.usefixtures("ignored_sigint")
 @pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt])
-def test_a_strategy_that_wants_to_end_the_program_only_fails(end):
+def test_a_strategy_that_exits_the_program_only_fails(end):
     def leave() -> None:
         raise end
 
@@ -167,7 +155,7 @@ class OddText(Exception):
 
 @pytest.mark.parametrize("end", [Odd, GeneratorExit, asyncio.CancelledError])
 @pytest.mark.parametrize("wrap", [watch().wrapped, lambda make: lambda: Retold(make, {})])
-def test_a_strategy_that_raises_what_nobody_catches_only_fails(end, wrap):
+def test_a_strategy_that_raises_a_base_exception_only_fails(end, wrap):
     def leave() -> None:
         raise end("gone")
 
@@ -175,11 +163,11 @@ def test_a_strategy_that_raises_what_nobody_catches_only_fails(end, wrap):
         wrap(lambda: Does(leave))().quote(VIEW)
 
 
-def test_a_fault_whose_text_raises_what_nobody_catches_has_a_text():
+def test_a_fault_whose_text_raises_has_a_text():
     assert fault_text(OddText()) == "OddText: its text cannot be had, Odd"
 
 
-def test_where_ctrl_c_is_not_heard_otherwise_it_comes_through_a_strategy():
+def test_ctrl_c_without_a_handler_interrupts_a_strategy():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -188,13 +176,13 @@ def test_where_ctrl_c_is_not_heard_otherwise_it_comes_through_a_strategy():
         signal.signal(signal.SIGINT, before)
 
 
-def test_what_a_strategy_raises_comes_through():
+def test_an_exception_of_a_strategy_is_raised():
     with pytest.raises(ZeroDivisionError):
         watch().wrapped(lambda: Does(lambda: 1 // 0))().quote(VIEW)
     assert alarm_is_off()
 
 
-def test_outside_the_main_thread_a_call_is_measured_all_the_same():
+def test_a_call_outside_the_main_thread_is_measured():
     of = watch()
     strategy = of.wrapped(lambda: Does(lambda: busy(0.02)))()
     thread = threading.Thread(target=strategy.quote, args=(VIEW,))
@@ -211,7 +199,7 @@ def overran(call: int, *, interrupted: bool = False) -> m.StrategyOverran:
     return m.StrategyOverran(EVENT, "does", call, 100 * MS, 50 * MS, interrupted)
 
 
-def test_three_slow_calls_in_a_row_pull_its_event_and_two_do_not():
+def test_three_slow_calls_in_a_row_suspend_the_strategy():
     of = StrategyHealth("does")
     assert [of.on_overrun(overran(call), START_NS) for call in (4, 5, 7, 8)] == [False] * 4
     assert of.on_overrun(overran(9), START_NS)
@@ -222,7 +210,7 @@ def test_three_slow_calls_in_a_row_pull_its_event_and_two_do_not():
     )
 
 
-def test_pauses_rise_to_a_minute_and_a_minute_of_good_conduct_is_a_fresh_start():
+def test_suspensions_double_up_to_a_minute_and_a_good_minute_resets_them():
     of, now_ns, pauses = StrategyHealth("does"), START_NS, []
     for _ in range(6):
         of.on_raise(ValueError("no"), now_ns)
@@ -233,7 +221,7 @@ def test_pauses_rise_to_a_minute_and_a_minute_of_good_conduct_is_a_fresh_start()
     assert of.pulled_until_ns == now_ns + 65 * SECOND
 
 
-def test_a_fault_is_told_until_it_has_behaved():
+def test_a_fault_is_shown_until_the_next_sane_answer():
     of = StrategyHealth("does")
     of.on_raise(ValueError("no"), START_NS)
     assert "ValueError: no" in of.fault
@@ -255,13 +243,12 @@ class Quotes50(Strategy):
         self.act = act
 
     def quote(self, view: EventView) -> Quotes:
-        """See `Strategy`."""
         self.act()
         bid = Quote(BookSide.BID, Price(40), Qty(5))
         return {rung.market_id: (bid,) for rung in view.rungs}
 
 
-def test_a_strategy_too_slow_three_times_is_pulled_explained_and_comes_back():
+def test_a_strategy_too_slow_three_times_is_suspended_explained_and_resumed():
     of = Thin([50], Quotes50)
     of.start()
     assert len(of.orders) == 1
@@ -292,8 +279,8 @@ def test_a_run_with_an_interrupted_call_is_replayed_to_the_byte():
     def kept(event: m.Event, now_ns: int) -> list[m.Effect]:
         effects = receive(event, now_ns)
         log.append((event, now_ns, list(effects)))
-        for told in of_watch.take_overruns():
-            log.append((told, now_ns, receive(told, now_ns)))
+        for overrun in of_watch.take_overruns():
+            log.append((overrun, now_ns, receive(overrun, now_ns)))
         return effects
 
     of.trader.receive = kept  # type: ignore[method-assign]
@@ -314,18 +301,12 @@ def test_a_run_with_an_interrupted_call_is_replayed_to_the_byte():
 
 
 @pytest.mark.anyio
-async def test_what_the_watch_tells_is_journalled_and_reaches_the_trader(tmp_path):
+async def test_an_overrun_is_journaled_and_reaches_the_trader(tmp_path):
     of = watch()
     trader = FakeTrader()
-    runner = runner_of(trader, tmp_path)
-    runner._watch = of
+    runner = runner_of(trader, tmp_path, watch=of)
     of.overruns.append(overran(1))
     async with asyncio.timeout(10):
         await runner.run("ab" * 10, (), 50 * MS)
     assert trader.of(m.StrategyOverran) == [overran(1)]
     assert overran(1) in [entry.message for entry in read_journal(segments(tmp_path)[0])]
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"

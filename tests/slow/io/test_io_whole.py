@@ -1,4 +1,4 @@
-"""Claims about a file that is replaced whole; one that a person named, as the file that it is."""
+"""Claims about replacing a file: readers see the old content or the new, never a part."""
 
 import os
 import stat
@@ -11,14 +11,15 @@ from bot.io.state import atomic_file as whole
 from bot.io.state.atomic_file import replace_file, replace_named
 
 
-def test_a_new_file_has_the_mode_of_any_new_file(tmp_path):
-    replace_named(tmp_path / "a", b"1")
+@pytest.mark.parametrize("name", ["a", "n" * 255], ids=["short", "longest"])
+def test_a_new_file_has_the_mode_of_any_new_file(tmp_path, name):
+    replace_named(tmp_path / name, b"1")
     (tmp_path / "b").write_bytes(b"1")
-    assert (tmp_path / "a").read_bytes() == b"1"
-    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+    assert (tmp_path / name).read_bytes() == b"1"
+    assert (tmp_path / name).stat().st_mode == (tmp_path / "b").stat().st_mode
 
 
-def test_the_mode_of_one_that_is_there_stays_and_a_link_still_leads_to_it(tmp_path):
+def test_a_replaced_file_keeps_its_mode_and_the_link_to_it(tmp_path):
     there, link = tmp_path / "there", tmp_path / "link"
     there.write_bytes(b"old")
     there.chmod(0o640)
@@ -29,7 +30,7 @@ def test_the_mode_of_one_that_is_there_stays_and_a_link_still_leads_to_it(tmp_pa
     assert stat.S_IMODE(there.stat().st_mode) == 0o640
 
 
-def test_what_is_no_plain_file_takes_the_bytes(tmp_path):
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -41,7 +42,7 @@ def test_what_is_no_plain_file_takes_the_bytes(tmp_path):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_a_folder_that_takes_no_other_file_has_this_one_overwritten(tmp_path, monkeypatch):
+def test_a_file_is_overwritten_where_its_folder_takes_no_new_file(tmp_path, monkeypatch):
     def refused(*_arguments):
         raise PermissionError(13, "Permission denied")
 
@@ -51,7 +52,7 @@ def test_a_folder_that_takes_no_other_file_has_this_one_overwritten(tmp_path, mo
     assert (tmp_path / "a").read_bytes() == b"new"
 
 
-def test_one_that_cannot_be_written_leaves_the_old_content_and_nothing_else(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_the_old_content_and_no_other_file(tmp_path, monkeypatch):
     def broken(_handle):
         raise OSError(5, "Input/output error")
 
@@ -62,18 +63,13 @@ def test_one_that_cannot_be_written_leaves_the_old_content_and_nothing_else(tmp_
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"old")]
 
 
-def test_what_a_killed_process_of_this_number_left_is_in_nobodys_way(tmp_path):
+def test_the_half_written_file_of_a_killed_process_is_replaced(tmp_path):
     (tmp_path / f"a.{os.getpid()}.new").write_bytes(b"half")
     replace_named(tmp_path / "a", b"whole")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"whole")]
 
 
-def test_a_name_as_long_as_names_may_be_is_written(tmp_path):
-    replace_named(tmp_path / ("n" * 255), b"1")
-    assert (tmp_path / ("n" * 255)).read_bytes() == b"1"
-
-
-def test_another_process_of_this_number_may_replace_the_file_meanwhile(tmp_path, monkeypatch):
+def test_two_processes_with_one_id_may_replace_a_file_at_once(tmp_path, monkeypatch):
     place, really = tmp_path / "a", os.fsync
     other = (
         f"import os; os.getpid = lambda: {os.getpid()}; from pathlib import Path; "

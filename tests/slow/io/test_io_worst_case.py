@@ -28,14 +28,13 @@ def invoke(*arguments: str) -> Any:
 
 
 def asked(*arguments: str) -> dict[str, Any]:
-    """The answer for the one event asked about."""
     done = invoke(DEMO, "--json", *arguments)
     assert done.exit_code == 0, done.output
     (event,) = json.loads(done.stdout)["events"]
     return dict(event)
 
 
-def test_nothing_held_and_nothing_live_can_lose_nothing():
+def test_without_holdings_and_orders_the_worst_case_is_zero():
     event = asked(*THREE)
     assert [each["name"] for each in event["outcomes"]] == [
         "below 175B",
@@ -77,7 +76,7 @@ def test_the_room_is_the_largest_order_at_the_price_asked_about():
     assert [each["ask_room_qty"] for each in event["rungs"]] == [300, 300, 300]
 
 
-def test_a_limit_that_is_exceeded_is_said():
+def test_an_exceeded_limit_is_reported():
     event = asked(*THREE, "--order", "200B:bid:99:250")
     assert event["within"] is False
     used = {each["name"]: (each["used"], each["limit"]) for each in event["limits"]}
@@ -86,9 +85,9 @@ def test_a_limit_that_is_exceeded_is_said():
 
 
 def test_a_person_gets_dollars_and_the_worst_outcome_marked():
-    told = invoke(DEMO, *THREE, "--order", "200B:bid:45:10").stdout
-    assert "event given" in told
-    assert next(line for line in told.splitlines() if "175B to 200B" in line).split()[-3:] == [
+    shown = invoke(DEMO, *THREE, "--order", "200B:bid:45:10").stdout
+    assert "event given" in shown
+    assert next(line for line in shown.splitlines() if "175B to 200B" in line).split()[-3:] == [
         "-$4.50",
         "<-",
         "worst",
@@ -128,7 +127,7 @@ def test_a_file_gives_rungs_holdings_and_orders(tmp_path):
         ("175B=yes:4@60", [-612 + 357, 388 - 243, 188 - 243]),
     ],
 )
-def test_shares_told_with_a_price_are_traded_at_it_from_those_that_are_held(tmp_path, hold, pays):
+def test_shares_given_with_a_price_are_traded_from_those_held(tmp_path, hold, pays):
     path = tmp_path / "what-if.yaml"
     path.write_text(FILE)
     event = asked("--file", str(path), "--hold", hold)
@@ -150,7 +149,7 @@ FILE_FAULTS = [
 
 
 @pytest.mark.parametrize(("what", "by", "says"), FILE_FAULTS, ids=[row[1] for row in FILE_FAULTS])
-def test_a_fault_of_a_file_is_told_with_its_place(tmp_path, what, by, says):
+def test_a_fault_of_a_file_is_reported_with_its_place(tmp_path, what, by, says):
     path = tmp_path / "what-if.yaml"
     path.write_text(FILE.replace(what, by, 1))
     done = invoke(DEMO, "--file", str(path))
@@ -186,7 +185,7 @@ def test_a_wrong_option_ends_with_2_and_says_what_is_wanted(options, says):
 
 
 @pytest.mark.parametrize("rungs", ["175B,,200B", "175B,175B"])
-def test_rungs_are_names_that_stand_once(rungs):
+def test_rungs_are_given_once_each(rungs):
     done = invoke(DEMO, "--rungs", rungs)
     assert done.exit_code == 2
     assert "each once, lowest first" in done.stderr
@@ -196,7 +195,6 @@ def test_rungs_are_names_that_stand_once(rungs):
 
 
 def order(number: int, side: Side, outcome: Outcome, level: int, qty: int, worst: int):
-    """An order of ours in a report."""
     return OrderReport(
         client_order_id=ClientOrderId(f"boot-{number}"),
         order_id=None,
@@ -215,7 +213,6 @@ def order(number: int, side: Side, outcome: Outcome, level: int, qty: int, worst
 
 
 def rung(event: str, label: str, yes: int, no: int, *orders: OrderReport) -> RungReport:
-    """A rung of a report."""
     return RungReport(
         market_id=MarketId(f"m-{event}-{label}"),
         ticker=Ticker(f"{event}-{label}"),
@@ -235,8 +232,7 @@ def rung(event: str, label: str, yes: int, no: int, *orders: OrderReport) -> Run
     )
 
 
-def status() -> bytes:
-    """What a status page says of two events."""
+def status_json() -> bytes:
     orders = (
         order(1, Side.BUY, Outcome.YES, 40, 10, 45),  # an amend to 45 is on its way
         order(2, Side.BUY, Outcome.NO, 70, 5, 30),
@@ -253,57 +249,44 @@ def status() -> bytes:
         )
         for ticker, live in (("X-26Q4", orders), ("X-27Q1", ()))
     ]
-    told = {"age_ms": 1, "unhealthy": "", "report": {"events": events}, "series": ["AURELIA-VAL"]}
-    return msgspec.json.encode(msgspec.to_builtins(told))
+    shown = {"age_ms": 1, "unhealthy": "", "report": {"events": events}, "series": ["AURELIA-VAL"]}
+    return msgspec.json.encode(msgspec.to_builtins(shown))
 
 
-def test_a_status_page_gives_what_is_held_and_live_at_its_worst(tmp_path):
+@pytest.fixture
+def two_events(tmp_path) -> Path:
     path = tmp_path / "status.json"
-    path.write_bytes(status())
-    event = asked("--file", str(path), "--event", "X-26Q4")
+    path.write_bytes(status_json())
+    return path
+
+
+def test_a_status_page_gives_holdings_and_live_orders_at_their_worst(two_events):
+    event = asked("--file", str(two_events), "--event", "X-26Q4")
     assert [each["nothing_fills_cents"] for each in event["outcomes"]] == [-100, 200, 0]
-    assert [each["worst_cents"] for each in event["outcomes"]] == [
-        -100 - 450,
-        200 - 150,
-        0 - 150,
-    ]
+    worst = [-100 - 450, 200 - 150, 0 - 150]
+    assert [each["worst_cents"] for each in event["outcomes"]] == worst
     assert [each["at"] for each in event["rungs"]] == [62, 62]
     assert [each["label"] for each in event["rungs"]] == ["175B", "200B"]
 
 
-def test_the_other_events_take_of_the_limit_of_the_series(tmp_path):
-    path = tmp_path / "status.json"
-    path.write_bytes(status())
-    done = invoke(DEMO, "--json", "--file", str(path), "--order", "X-27Q1-200B:bid:50:700")
-    first, second = json.loads(done.stdout)["events"]
+def test_an_order_in_another_event_uses_up_the_limit_of_the_series(two_events):
+    words = ("--file", str(two_events), "--order", "X-27Q1-200B:bid:50:700")
+    first, second = json.loads(invoke(DEMO, "--json", *words).stdout)["events"]
     assert second["worst_cents"] == -100 - 35_000
-    limits = {each["name"]: each["limit"] for each in first["limits"]}
-    assert limits["event_loss_cents"] == 40_000 - 35_100
+    for event in (first, asked(*words, "--event", "X-26Q4")):
+        limits = {each["name"]: each["limit"] for each in event["limits"]}
+        assert limits["event_loss_cents"] == 40_000 - 35_100
 
 
-def test_a_label_that_several_events_have_must_name_its_event(tmp_path):
-    path = tmp_path / "status.json"
-    path.write_bytes(status())
-    done = invoke(DEMO, "--file", str(path), "--order", "200B:bid:50:1")
+def test_a_label_of_several_events_is_of_the_event_that_is_named(two_events):
+    words = ("--file", str(two_events))
+    done = invoke(DEMO, *words, "--order", "200B:bid:50:1")
     assert done.exit_code == 2
     assert "say --event, or which: X-26Q4-200B, X-27Q1-200B" in done.stderr
-
-
-def test_the_event_that_is_asked_about_decides_whose_rung_a_label_means(tmp_path):
-    path = tmp_path / "status.json"
-    path.write_bytes(status())
-    event = asked("--file", str(path), "--event", "X-27Q1", "--order", "200B:bid:50:1")
+    event = asked(*words, "--event", "X-27Q1", "--order", "200B:bid:50:1")
     assert event["rungs"][1]["bid_qty"] == 1
-    event = asked("--file", str(path), "--event", "X-27Q1", "--hold", "200B=yes:7")
+    event = asked(*words, "--event", "X-27Q1", "--hold", "200B=yes:7")
     assert event["rungs"][1]["yes_qty"] == 7
-
-
-def test_an_order_may_be_in_another_event_than_the_one_that_is_told_of(tmp_path):
-    path = tmp_path / "status.json"
-    path.write_bytes(status())
-    arguments = ("--file", str(path), "--event", "X-26Q4", "--order", "X-27Q1-200B:bid:50:700")
-    limits = {each["name"]: each["limit"] for each in asked(*arguments)["limits"]}
-    assert limits["event_loss_cents"] == 40_000 - 35_100
 
 
 def test_the_example_of_the_help_works_as_it_is_printed():
@@ -335,15 +318,15 @@ def page(body: bytes, code: int = 200) -> Iterator[str]:
         server.server_close()
 
 
-def test_it_begins_from_the_status_page_of_the_running_bot():
-    with page(status()) as url:
+def test_worst_case_starts_from_the_status_page_of_the_running_bot():
+    with page(status_json()) as url:
         event = asked("--status", url, "--event", "X-26Q4", "--order", "X-26Q4-200B:ask:50:2")
     assert event["worst_cents"] == -550
     assert event["rungs"][1]["ask_qty"] == 2
 
 
-def test_the_page_is_where_the_configuration_says(tmp_path):
-    with page(status()) as url:
+def test_worst_case_asks_the_page_that_the_configuration_names(tmp_path):
+    with page(status_json()) as url:
         path = tmp_path / "demo.yaml"
         text = Path(DEMO).read_text().replace("port: 8090", f"port: {url.rpartition(':')[2]}")
         path.write_text(text.replace("embedded: venue.yaml", f"embedded: {DEMO}"))
@@ -352,7 +335,7 @@ def test_the_page_is_where_the_configuration_says(tmp_path):
     assert len(json.loads(done.stdout)["events"]) == 2
 
 
-def test_where_no_bot_answers_it_ends_with_3_and_says_what_to_do():
+def test_worst_case_without_a_running_bot_ends_with_3_and_says_what_to_do():
     with page(b"", 500) as url:
         done = invoke(DEMO, "--status", url)
     assert done.exit_code == 3
@@ -369,12 +352,12 @@ def test_where_no_bot_answers_it_ends_with_3_and_says_what_to_do():
         (b'{"report": {"events": [{"x": 1}]}}', "not the status of a bot"),
     ],
 )
-def test_a_page_that_is_none_is_told(body, says):
+def test_a_page_without_events_is_a_fault(body, says):
     with pytest.raises(WhatIfFault, match=says):
         events_of_status(body, "there")
 
 
-def test_the_answer_is_that_of_the_trader_itself(tmp_path):
+def test_worst_case_agrees_with_the_trader(tmp_path):
     from bot.core.trader import Trader
     from bot.lab.sim.scenario import SECOND
     from tests.builders.bot.worlds import quoting

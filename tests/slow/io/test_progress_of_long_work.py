@@ -1,4 +1,4 @@
-"""How far long work is said to be where no terminal shows a bar."""
+"""Claims about the progress of long work, in a log and on a terminal."""
 
 import sys
 
@@ -11,10 +11,10 @@ from bot.cli.progress import progress
 class Clock:
     """Seconds that pass when they are told to."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.now_s = 100.0
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now_s
 
 
@@ -29,9 +29,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return err.splitlines()
 
 
-def test_a_log_gets_a_line_every_half_minute_and_none_before(
-    clock: Clock, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_long_work_logs_its_progress_every_half_minute(clock, capsys):
     with progress("records", 4_000, quiet=False, clock_s=clock) as show:
         for done in range(0, 4_001, 100):
             show(done, "ev pessimistic")
@@ -42,9 +40,7 @@ def test_a_log_gets_a_line_every_half_minute_and_none_before(
     ]
 
 
-def test_work_that_is_over_in_less_says_nothing(
-    clock: Clock, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_short_work_logs_nothing(clock, capsys):
     with progress("simulations", 3, quiet=False, clock_s=clock) as show:
         for done in (1, 2, 3):
             clock.now_s += 9.0
@@ -52,18 +48,14 @@ def test_work_that_is_over_in_less_says_nothing(
     assert lines(capsys) == []
 
 
-def test_without_a_known_end_only_what_is_done_is_told(
-    clock: Clock, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_work_without_a_known_end_logs_what_is_done(clock, capsys):
     with progress("entries", quiet=False, clock_s=clock) as show:
         clock.now_s += 31.0
         show(123_456)
     assert lines(capsys) == ["123,456 entries"]
 
 
-def test_what_is_left_of_another_piece_of_work_counts_from_its_own_beginning(
-    clock: Clock, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_piece_of_work_estimates_its_own_remaining_time(clock, capsys):
     with progress("events", quiet=False, clock_s=clock) as show:
         show(0, "as it was", 50)
         clock.now_s += 7_000.0
@@ -76,18 +68,14 @@ def test_what_is_left_of_another_piece_of_work_counts_from_its_own_beginning(
     ]
 
 
-def test_quiet_work_says_nothing_however_long_it_takes(
-    clock: Clock, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_quiet_work_logs_nothing(clock, capsys):
     with progress("simulations", 3, quiet=True, clock_s=clock) as show:
         clock.now_s += 3_600.0
         show(2)
     assert lines(capsys) == []
 
 
-def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(
-    clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_gets_a_progress_bar_that_is_cleared_at_the_end(clock, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(said, "is_watched", lambda: True)
@@ -99,6 +87,6 @@ def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(
     assert "\x1b[2K" in err.rsplit("2/3", 1)[1]
 
 
-def test_a_pipe_is_not_watched() -> None:
+def test_a_pipe_is_not_watched():
     assert not sys.stderr.isatty()
     assert not said.is_watched()

@@ -26,7 +26,7 @@ RUNG = rung_id(0)
 START_NS = 1_800_000_000 * NS_PER_SECOND
 
 
-def listed():
+def listed_events():
     """The series as a read of the venue shows it."""
     exchange = fresh(b"o" * 32)
     for command in opening(2, "0.0100"):
@@ -43,7 +43,7 @@ class Desk:
         self.now_ns = begin_ns
         self.paper = PaperExchange(TERMS, queue_model, folder, lambda: self.now_ns)
         self.market = self.paper.market
-        self.market.on_series(listed(), self.now_ns)
+        self.market.on_series(listed_events(), self.now_ns)
         self._numbers = itertools.count(1)
 
     def ask(self, request: m.Request) -> Response:
@@ -90,14 +90,14 @@ class Desk:
         return resting, fills, positions, self.body(m.ReadBalance()).balance
 
 
-def killed(folder, to, **more) -> Desk:
+def desk_after_a_kill(folder, to, **more) -> Desk:
     """A desk on what a process that was killed has left in a folder."""
     shutil.copytree(folder, to)
     return Desk(to, begin_ns=START_NS + 1_000 * NS_PER_SECOND, **more)
 
 
-def test_a_killed_run_leaves_cash_shares_fills_and_orders_to_the_next_one(tmp_path):
-    async def lived():
+def test_a_paper_account_survives_a_kill_with_cash_shares_fills_and_orders(tmp_path):
+    async def run_desk():
         desk = Desk(tmp_path / "account")
         desk.book(((45, 10),), ((55, 10),))
         desk.buy("one", 50, 20)
@@ -105,7 +105,7 @@ def test_a_killed_run_leaves_cash_shares_fills_and_orders_to_the_next_one(tmp_pa
         desk.print(47, 12)
         await desk.paper.durable()
         assert desk.filled == 12
-        again = killed(tmp_path / "account", tmp_path / "again")
+        again = desk_after_a_kill(tmp_path / "account", tmp_path / "again")
         assert not again.paper.is_new
         assert again.picture() == desk.picture()
         again.market.account.prove(again.market.gain_cents - TERMS.cash_cents)
@@ -117,11 +117,11 @@ def test_a_killed_run_leaves_cash_shares_fills_and_orders_to_the_next_one(tmp_pa
         again.print(47, 12)
         assert again.filled == 12 + 12
 
-    asyncio.run(lived())
+    asyncio.run(run_desk())
 
 
-def test_an_order_that_rested_over_a_gap_is_behind_everything_in_the_next_book(tmp_path):
-    async def lived():
+def test_an_order_that_rested_over_a_gap_is_last_in_the_queue(tmp_path):
+    async def run_desk():
         desk = Desk(None)
         desk.book(((45, 10),), ((55, 10),))
         desk.buy("one", 46, 5)
@@ -135,11 +135,11 @@ def test_an_order_that_rested_over_a_gap_is_behind_everything_in_the_next_book(t
         desk.print(46, 4)
         assert desk.filled == 3
 
-    asyncio.run(lived())
+    asyncio.run(run_desk())
 
 
-def test_a_book_that_crosses_a_resting_order_after_a_gap_fills_it_once(tmp_path):
-    async def lived():
+def test_a_book_that_crosses_an_order_after_a_gap_fills_it_once(tmp_path):
+    async def run_desk():
         desk = Desk(None)
         desk.book(((45, 10),), ((55, 10),))
         desk.buy("one", 50, 5)
@@ -148,11 +148,11 @@ def test_a_book_that_crosses_a_resting_order_after_a_gap_fills_it_once(tmp_path)
         desk.book(((40, 10),), ((44, 3),))
         assert desk.filled == 3
 
-    asyncio.run(lived())
+    asyncio.run(run_desk())
 
 
-def test_a_setting_changes_no_cash_of_an_account_that_has_begun(tmp_path):
-    async def lived():
+def test_a_setting_does_not_change_the_cash_of_an_existing_account(tmp_path):
+    async def run_desk():
         desk = Desk(tmp_path / "account")
         desk.buy("one", 50, 1)
         await desk.paper.durable()
@@ -161,11 +161,11 @@ def test_a_setting_changes_no_cash_of_an_account_that_has_begun(tmp_path):
         paper = PaperExchange(other, QueueModel.PESSIMISTIC, tmp_path / "again", lambda: START_NS)
         assert paper.exchange.cash_cents == TERMS.cash_cents
 
-    asyncio.run(lived())
+    asyncio.run(run_desk())
 
 
-def test_a_market_that_resolves_pays_by_its_last_price_for_ever(tmp_path):
-    async def lived():
+def test_a_resolved_market_pays_once_and_durably(tmp_path):
+    async def run_desk():
         desk = Desk(tmp_path / "account")
         desk.book(((45, 10),), ((55, 10),))
         desk.buy("one", 55, 4)
@@ -175,18 +175,18 @@ def test_a_market_that_resolves_pays_by_its_last_price_for_ever(tmp_path):
         desk.market.resolve(RUNG, Outcome.YES, desk.now_ns)
         assert desk.paper.exchange.cash_cents == cash + 400
         await desk.paper.durable()
-        again = killed(tmp_path / "account", tmp_path / "again")
+        again = desk_after_a_kill(tmp_path / "account", tmp_path / "again")
         assert again.picture() == desk.picture()
         again.market.account.prove(again.market.gain_cents - TERMS.cash_cents)
 
-    asyncio.run(lived())
+    asyncio.run(run_desk())
 
 
-def test_a_disk_that_takes_nothing_more_is_told_and_ends_the_channel(tmp_path, monkeypatch):
+def test_a_full_disk_is_a_fault_and_ends_the_channel(tmp_path, monkeypatch):
     def refuse(*_):
         raise LogFull("commands.log: is full: No space left on device")
 
-    async def lived():
+    async def run_desk():
         desk = Desk(tmp_path / "account")
         await desk.paper.durable()
         monkeypatch.setattr("venue.storage.log.CommandLog.append", refuse)
@@ -196,11 +196,11 @@ def test_a_disk_that_takes_nothing_more_is_told_and_ends_the_channel(tmp_path, m
         with pytest.raises(PaperFault, match="No space left"):
             await desk.paper.failed()
 
-    asyncio.run(lived())
+    asyncio.run(run_desk())
 
 
-def test_a_damaged_account_is_refused_with_its_file(tmp_path):
-    async def lived():
+def test_a_damaged_paper_account_is_refused_with_its_file(tmp_path):
+    async def run_desk():
         desk = Desk(tmp_path / "account")
         desk.buy("one", 50, 1)
         await desk.paper.durable()
@@ -212,10 +212,10 @@ def test_a_damaged_account_is_refused_with_its_file(tmp_path):
         with pytest.raises(PaperFault, match=r"paper account: .*commands-0"):
             Desk(tmp_path / "account")
 
-    asyncio.run(lived())
+    asyncio.run(run_desk())
 
 
-def test_the_paper_clock_is_as_late_as_the_prints_and_never_steps_back():
+def test_the_paper_clock_is_as_late_as_the_trades_and_never_steps_back():
     now = [START_NS]
     clock = PaperClock(lambda: now[0])
     for _ in range(5):
@@ -233,10 +233,10 @@ def test_the_paper_clock_is_as_late_as_the_prints_and_never_steps_back():
     assert clock.exchange_ns() == now[0]
 
 
-def test_commands_of_one_instant_are_on_disk_all_or_none(tmp_path):
+def test_commands_of_one_instant_are_durable_together(tmp_path):
     """An order that takes meets others who rest for that moment alone."""
 
-    async def lived():
+    async def run_desk():
         desk = Desk(tmp_path / "account")
         desk.book(((45, 10),), ((55, 10), (56, 10)))
         await desk.paper.durable()
@@ -253,4 +253,4 @@ def test_commands_of_one_instant_are_on_disk_all_or_none(tmp_path):
             assert again.filled == 0
             assert again.body(m.ReadResting("")).orders == ()
 
-    asyncio.run(lived())
+    asyncio.run(run_desk())

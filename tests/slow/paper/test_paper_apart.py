@@ -13,7 +13,7 @@ from bot.io.secret import Secret
 from tests.builders.house import tree
 
 
-def test_who_reads_the_venue_for_a_paper_run_has_no_method_that_takes_a_write():
+def test_the_client_of_a_paper_run_has_no_method_for_writes():
     methods = {name for name in vars(PublicVenue) if not name.startswith("_")}
     assert methods == {"read_public", "channel", "close"}
     taken = typing.get_type_hints(PublicVenue.read_public)["request"]
@@ -22,7 +22,7 @@ def test_who_reads_the_venue_for_a_paper_run_has_no_method_that_takes_a_write():
 
 
 @pytest.mark.parametrize("request_", [m.CancelResting("1"), m.ReadBalance(), m.ReadResting("")])
-def test_a_request_that_is_no_public_read_ends_before_it_leaves(request_):
+def test_a_paper_run_cannot_send_anything_but_public_reads(request_):
     async def asked():
         public = PublicVenue("http://127.0.0.1:1/v1", "ws://127.0.0.1:1", Secret("k" * 20))
         with pytest.raises(AssertionError, match="nothing else"):
@@ -31,7 +31,7 @@ def test_a_request_that_is_no_public_read_ends_before_it_leaves(request_):
     asyncio.run(asked())
 
 
-def test_the_paper_venue_knows_no_other_client():
+def test_the_paper_venue_uses_no_other_client():
     names = {
         alias.name
         for node in ast.walk(tree.tree(tree.ROOT / "bot/lab/paper.py"))

@@ -59,7 +59,7 @@ def test_a_paper_run_fills_on_the_live_market_and_writes_nothing_there(tmp_path)
     market.account.prove(market.gain_cents - TERMS.cash_cents)
 
 
-def test_a_second_paper_run_goes_on_with_cash_and_shares_of_the_first(tmp_path):
+def test_a_second_paper_run_continues_with_cash_and_shares_of_the_first(tmp_path):
     world = PaperWorld(tmp_path / "account")
     first = world.live()
     cash, shares = world.exchange.exchange.cash_cents, dict(world.exchange.market.account.shares)
@@ -105,7 +105,7 @@ def test_a_paper_market_halts_and_pays_when_the_real_one_does(tmp_path):
     assert exchange.cash_cents == exchange.available_cents
 
 
-def test_a_paper_run_hears_nothing_and_fills_nothing_while_the_channel_is_gone(tmp_path):
+def test_a_paper_run_fills_nothing_while_the_channel_is_down(tmp_path):
     world = PaperWorld(tmp_path / "account")
     fills: list[int] = []
 

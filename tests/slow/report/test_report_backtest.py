@@ -17,7 +17,7 @@ RECORDS = [
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+def backtest_runs(tmp_path_factory):
     """The folder of a backtest, and what it said."""
     folder = tmp_path_factory.mktemp("backtest")
     tape = written(folder / "tape", RECORDS)
@@ -30,8 +30,8 @@ def ran(tmp_path_factory):
     return folder, json.loads(done.stdout)["results"], json.loads(bare.stdout)["results"]
 
 
-def test_the_page_does_not_take_the_place_of_what_it_is_made_of(ran):
-    folder, _, _ = ran
+def test_a_report_does_not_overwrite_its_source(backtest_runs):
+    folder, _, _ = backtest_runs
     kept = (folder / "result.json").read_bytes()
     done = invoke("report", folder / "result.json", "--html", folder / "result.json")
     assert done.exit_code == 2
@@ -39,32 +39,32 @@ def test_the_page_does_not_take_the_place_of_what_it_is_made_of(ran):
     assert (folder / "result.json").read_bytes() == kept
 
 
-def test_a_name_that_is_a_circle_of_links_is_told_whatever_it_is_named_for(ran):
-    circle = ran[0] / "circle"
+def test_a_circular_link_is_reported_as_source_and_as_page(backtest_runs):
+    circle = backtest_runs[0] / "circle"
     circle.symlink_to(circle)
-    read, written = invoke("report", circle), invoke("report", ran[0], "--html", circle)
+    read, written = invoke("report", circle), invoke("report", backtest_runs[0], "--html", circle)
     assert (read.exit_code, written.exit_code) == (3, 2)
     assert read.stderr == f"{circle}: Too many levels of symbolic links\n"
     assert written.stderr.startswith(f"{circle}: no file can be written here: Too many levels")
 
 
-def test_to_be_watched_changes_nothing(ran):
-    _, watched, alone = ran
+def test_making_a_page_does_not_change_the_backtest(backtest_runs):
+    _, watched, alone = backtest_runs
     for each in (*watched, *alone):
         each.pop("cpu_s")
     assert watched == alone
     assert sum(each["fills"] for each in watched) > 0
 
 
-def test_the_page_made_from_what_was_saved_is_the_same(ran):
-    folder, _, _ = ran
+def test_the_page_of_a_saved_result_is_the_same(backtest_runs):
+    folder, _, _ = backtest_runs
     again = folder / "again.html"
     assert invoke("report", folder / "result.json", "--html", again).exit_code == 0
     assert again.read_text() == (folder / "page.html").read_text()
 
 
-def test_profit_requests_and_refusals_are_the_results(ran):
-    folder, results, _ = ran
+def test_the_report_has_the_profit_requests_and_rejects_of_the_result(backtest_runs):
+    folder, results, _ = backtest_runs
     sessions = json.loads(invoke("report", folder / "result.json", "--json").stdout)["sessions"]
     assert [each["bound"] for each in sessions] == [each["bound"] for each in results]
     for told, result in zip(sessions, results, strict=True):
@@ -76,8 +76,8 @@ def test_profit_requests_and_refusals_are_the_results(ran):
         assert told["fills"] == result["fills"]
 
 
-def test_readings_that_come_to_the_same_are_drawn_once_under_all_their_names(ran):
-    folder, results, _ = ran
+def test_queue_models_with_equal_results_are_drawn_once(backtest_runs):
+    folder, results, _ = backtest_runs
     text = (folder / "page.html").read_text()
     heads = re.findall(r"<section class='head' aria-label='queue ([\w, ]+)'", text)
     shown = [bound for head in heads for bound in head.split(", ")]
@@ -85,8 +85,8 @@ def test_readings_that_come_to_the_same_are_drawn_once_under_all_their_names(ran
     assert len(heads) == 1
 
 
-def test_two_configurations_on_one_tape_are_paired_bound_by_bound(ran):
-    folder, results, _ = ran
+def test_two_configurations_on_one_tape_are_compared_by_queue_model(backtest_runs):
+    folder, results, _ = backtest_runs
     files = folder / "result.json"
     done = invoke("report", "--compare", files, files, "--json")
     pairs = json.loads(done.stdout)["pairs"]
@@ -94,7 +94,7 @@ def test_two_configurations_on_one_tape_are_paired_bound_by_bound(ran):
     assert {pair["unpaired"] for pair in pairs} == {""}
 
 
-def test_a_session_of_the_records_that_were_asked_for_did_not_end_early(tmp_path):
+def test_a_backtest_of_some_records_did_not_end_early(tmp_path):
     tape = written(tmp_path / "tape", RECORDS)
     config, saved = configured(tmp_path, "fixed_spread"), tmp_path / "result.json"
     arguments = ("--data", tape, "--config", config, "--records", 10, "--save", saved)

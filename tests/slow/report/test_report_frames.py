@@ -22,7 +22,7 @@ def state(run) -> Path:
 
 
 @pytest.mark.parametrize("name", frames.COLUMNS)
-def test_a_frame_has_the_columns_and_types_that_are_said(state, name):
+def test_a_frame_has_the_documented_columns_and_types(state, name):
     frame = getattr(frames, name)(state)
     assert {key: str(kind) for key, kind in frame.dtypes.items()} == frames.COLUMNS[name]
     assert len(frame) > 10
@@ -35,7 +35,7 @@ def test_the_columns_of_a_frame_are_documented(name):
     assert re.findall(r"`(\w+)`", row[1]) == list(frames.COLUMNS[name])
 
 
-def test_the_example_runs_and_gives_the_mean_that_pnl_has(state, tmp_path):
+def test_the_documented_example_gives_the_mean_of_pnl(state, tmp_path):
     (example,) = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
     found: dict[str, object] = {}
     exec(example.replace('"state/demo"', repr(str(state))), found)
@@ -71,13 +71,13 @@ def test_a_frame_of_a_whole_run_comes_without_a_warning(state, recwarn):
 
 
 @pytest.mark.parametrize("every_s", [float("nan"), float("inf"), -1.0])
-def test_seconds_between_rows_that_are_no_span_are_refused(state, every_s):
+def test_an_invalid_sampling_interval_is_refused(state, every_s):
     for frame in (frames.quotes, frames.curve):
         with pytest.raises(ReportFault, match="every_s"):
             frame(state, every_s=every_s)
 
 
-def test_a_backtests_result_says_the_reading(tmp_path):
+def test_the_frame_of_a_backtest_has_its_queue_models(tmp_path):
     records = [book(second / 2, [[40, 30]], [[60, 50]]) for second in range(20)]
     tape = written(tmp_path / "tape", [*records, trade(11, 38, 50, "no")])
     result = tmp_path / "result.json"

@@ -32,14 +32,14 @@ def text():
     return report([made])
 
 
-def test_the_page_of_six_hours_is_bounded_and_says_what_is_thinned(text):
+def test_the_page_of_six_hours_is_bounded_and_says_what_was_sampled(text):
     assert len(text.encode()) < PAGE_BYTES_MAX
     assert "Drawn are 1800 of 10800 fills" in text
     assert "the last 200 of 10800" in text
     assert "Sampled every 1 s: profit" in text
 
 
-def test_the_last_quotes_are_those_of_the_ladder_that_is_shown():
+def test_the_last_quotes_are_those_of_the_ladder_shown():
     quoted = moment(1, rungs=4)
     gone = [msgspec.structs.replace(each, own_bid=None, own_ask=None) for each in quoted.levels[:3]]
     resolved = msgspec.structs.replace(moment(2, rungs=4), levels=(*gone, quoted.levels[3]))
@@ -50,7 +50,7 @@ def test_the_last_quotes_are_those_of_the_ladder_that_is_shown():
     assert "91 x 110" in text
 
 
-def test_a_worst_case_is_told_beside_every_limit_that_there_was():
+def test_the_worst_case_is_shown_with_every_limit_in_force():
     tightened = msgspec.structs.replace(moment(2), limit_cents=5_000)
     text = report([session(moments=[moment(1), tightened, moment(3)])])
     assert "At most $0.00 of $50.00 to $400.00 could have been lost" in text
@@ -64,30 +64,30 @@ def _at_fault(times: int):
 
 
 @pytest.mark.parametrize(("times", "told"), [(1, "once"), (1_200, "1,200 times")])
-def test_a_strategy_that_was_at_fault_is_told_above_all_figures(times, told):
+def test_a_faulty_strategy_is_reported_above_all_figures(times, told):
     text = report([_at_fault(times)])
     assert f"the strategy was at fault {told}: its event was pulled each time" in text
     assert "was at fault" not in report([_at_fault(0)])
 
 
-def test_two_sessions_beside_each_other_tell_how_often_their_strategies_were_at_fault():
+def test_a_comparison_shows_the_strategy_errors_of_both():
     text = differences(_at_fault(2), _at_fault(5))
     row = re.search(r"strategy errors.*?</tr>", text)
     assert row is not None
     assert re.findall(r">([+\d]+)<", row.group()) == ["2", "5", "+3"]
 
 
-def test_the_words_of_a_report_tell_it_too():
+def test_the_text_of_a_report_shows_strategy_errors():
     assert "\n  the strategy was at fault 3 times" in in_words(_at_fault(3))
     assert "at fault" not in in_words(_at_fault(0))
 
 
-def test_the_page_names_no_address(text):
+def test_the_report_refers_to_no_address(text):
     assert not re.findall(r"(?:https?:)?//[\w.]+|url\(|@import|<link|<img|<iframe|<script", text)
     assert re.findall(r"(?:src|href)='(?!#)", text) == []
 
 
-def test_a_result_that_another_version_saved_ends_with_3_and_says_so(tmp_path):
+def test_a_result_of_another_version_ends_with_3(tmp_path):
     result = tmp_path / "saved.json"
     saved = {"saved": "laddermaker backtest 1", "whole": True}
     result.write_text(json.dumps(saved | {"sessions": [msgspec.to_builtins(session())]}))

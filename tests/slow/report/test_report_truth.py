@@ -22,7 +22,7 @@ from venue.wire.instant import NS_PER_SECOND
 pytestmark = pytest.mark.xdist_group("report")
 
 
-class Told:
+class RecordedRun:
     """A recorded run: its world, its report in both forms, and what `bot pnl` says of it."""
 
     def __init__(self, folder: Path, run: tuple[Path, SimulatedWorld]) -> None:
@@ -40,22 +40,22 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory, run) -> Told:
-    return Told(tmp_path_factory.mktemp("truth"), run)
+def recorded_run(tmp_path_factory, run) -> RecordedRun:
+    return RecordedRun(tmp_path_factory.mktemp("truth"), run)
 
 
-def test_the_totals_are_those_of_pnl(told):
-    assert told.said["pnl_cents"] == told.pnl["pnl_cents"]
-    assert told.said["seconds"] == told.pnl["seconds"]
+def test_the_totals_of_the_report_are_those_of_pnl(recorded_run):
+    assert recorded_run.said["pnl_cents"] == recorded_run.pnl["pnl_cents"]
+    assert recorded_run.said["seconds"] == recorded_run.pnl["seconds"]
     for key in ("total", "realised_cents", "settled_cents", "open_cents", "difference_millicents"):
-        assert told.said["profit"][key] == told.pnl["profit"][key]
-    assert told.said["profit"]["by"]["rung"] == told.pnl["profit"]["by"]["rung"]
+        assert recorded_run.said["profit"][key] == recorded_run.pnl["profit"][key]
+    assert recorded_run.said["profit"]["by"]["rung"] == recorded_run.pnl["profit"]["by"]["rung"]
 
 
-def test_what_comes_after_the_end_is_none_of_the_run(told, tmp_path):
+def test_entries_after_the_end_of_a_run_are_ignored(recorded_run, tmp_path):
     """The loop keeps answers that come after it; the trader never had them."""
     state = tmp_path / "late"
-    shutil.copytree(told.state, state)
+    shutil.copytree(recorded_run.state, state)
     *_, newest = sorted(state.glob("journal-*.log"))
     *_, last = read_journal(newest)
     late_ns = last.at_ns + 60 * NS_PER_SECOND
@@ -63,46 +63,50 @@ def test_what_comes_after_the_end_is_none_of_the_run(told, tmp_path):
     with newest.open("ab") as file:
         file.write(framed(late))
     (said,) = json.loads(invoke("report", state, "--json").stdout)["sessions"]
-    assert said == told.said | {"name": "late"}
+    assert said == recorded_run.said | {"name": "late"}
     (tmp_path / "bot.yaml").write_text(CONFIG)
     asked = ("pnl", tmp_path / "bot.yaml", "--state-dir", state, "--by", "rung", "--json")
-    assert json.loads(invoke(*asked).stdout) == told.pnl
+    assert json.loads(invoke(*asked).stdout) == recorded_run.pnl
 
 
-def test_the_profit_is_the_venues_own_to_the_cent(told):
-    assert told.said["fills"] > 10
-    assert told.said["sources_cents"]["profit"] == round(venue_millicents(told.world) / 1_000)
-    assert told.said["ledger_difference_cents"] == 0
+def test_the_profit_agrees_with_the_ledger_of_the_venue(recorded_run):
+    assert recorded_run.said["fills"] > 10
+    assert recorded_run.said["sources_cents"]["profit"] == round(
+        venue_millicents(recorded_run.world) / 1_000
+    )
+    assert recorded_run.said["ledger_difference_cents"] == 0
 
 
-def test_the_sources_add_up_to_the_cent_and_name_what_was_paid_out(told):
-    parts = dict(told.said["sources_cents"])
+def test_the_sources_of_profit_add_up_and_name_the_payout(recorded_run):
+    parts = dict(recorded_run.said["sources_cents"])
     profit = parts.pop("profit")
     assert sum(parts.values()) == profit
     assert parts["settlement"] != 0
-    total = told.pnl["profit"]["total"]
+    total = recorded_run.pnl["profit"]["total"]
     assert parts["drift"] + parts["settlement"] == total["drift_cents"]
     assert (parts["spread"], parts["adverse"]) == (total["spread_cents"], total["adverse_cents"])
 
 
-def test_the_page_says_the_same_sums(told):
-    rows = dict(re.findall(r"<th scope='row'>(\w+)</th><td>(-?\$[\d,.]+)</td>", told.html))
-    parts = told.said["sources_cents"]
+def test_the_page_shows_the_same_sums(recorded_run):
+    rows = dict(re.findall(r"<th scope='row'>(\w+)</th><td>(-?\$[\d,.]+)</td>", recorded_run.html))
+    parts = recorded_run.said["sources_cents"]
     assert {name: rows[name] for name in parts} == {k: dollars(v) for k, v in parts.items()}
 
 
-def test_the_markouts_on_the_page_are_those_of_pnl(told):
-    for row in told.pnl["profit"]["total"]["markouts"]:
+def test_the_markouts_on_the_page_are_those_of_pnl(recorded_run):
+    for row in recorded_run.pnl["profit"]["total"]["markouts"]:
         name = f"{row['horizon_s']} s, {row['against']}"
-        found = re.search(rf"{name}</th><td>([-+.\d]+)</td><td>[^<]*</td><td>(\d+)</td>", told.html)
+        found = re.search(
+            rf"{name}</th><td>([-+.\d]+)</td><td>[^<]*</td><td>(\d+)</td>", recorded_run.html
+        )
         assert found is not None
         assert float(found[1]) == pytest.approx(row["mean_cents"], abs=0.001)
         assert int(found[2]) == row["fills"]
 
 
-def test_uptime_is_of_the_time_in_which_the_market_took_orders(told):
-    (session,) = sessions_of(told.state, Makers(Path()), every_s=1.0)
-    resolved = told.world.auditor.truth.resolved
+def test_uptime_counts_only_while_the_market_takes_orders(recorded_run):
+    (session,) = sessions_of(recorded_run.state, Makers(Path()), every_s=1.0)
+    resolved = recorded_run.world.auditor.truth.resolved
     looked_at: dict[bool, set[int]] = {True: set(), False: set()}
     for rung, pair in zip(session.rungs, session.uptime, strict=True):
         for up in pair:
@@ -112,10 +116,10 @@ def test_uptime_is_of_the_time_in_which_the_market_took_orders(told):
     assert all(2 * ns < session.until_ns - session.begun_ns for ns in looked_at[True])
 
 
-def test_requests_and_refusals_are_those_of_the_journal(told):
+def test_requests_and_rejects_are_those_of_the_journal(recorded_run):
     sent: dict[str, int] = {}
     refused: dict[str, int] = {}
-    for entry in read_journal(next(told.state.glob("journal-*.log"))):
+    for entry in read_journal(next(recorded_run.state.glob("journal-*.log"))):
         message = entry.message
         kind = type(message).__name__
         if kind == "Send":
@@ -126,11 +130,11 @@ def test_requests_and_refusals_are_those_of_the_journal(told):
             status, code = message.answer.status, message.answer.code
             name = code or (f"http_{status}" if status else "not_connected")
             refused[name] = refused.get(name, 0) + 1
-    assert told.said["requests"] == sent
-    assert told.said["refused"] == refused
+    assert recorded_run.said["requests"] == sent
+    assert recorded_run.said["refused"] == refused
 
 
-def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
+def test_a_reject_without_a_code_has_the_name_of_the_summary(tmp_path):
     calm = narrowed(draw(62, "calm"), without=STRATEGY_FAULTS, until_ns=2 * NS_PER_SECOND)
     world = recorded(often(calm, ("not_connected",)), tmp_path / "state")
     summed = world.processes[-1].trader.out.counters.refused
@@ -139,34 +143,26 @@ def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_pat
     assert said["refused"] == summed
 
 
-def test_a_run_has_the_name_of_its_state_directory_in_that_very_folder_too(told, monkeypatch):
-    monkeypatch.chdir(told.state)
+def test_a_run_is_named_after_its_state_directory(recorded_run, monkeypatch):
+    monkeypatch.chdir(recorded_run.state)
     *_, segment = sorted(Path().glob("journal-*.log"))
     for source in (".", segment):
         (said,) = json.loads(invoke("report", source, "--json").stdout)["sessions"]
-        assert said == told.said
-
-
-def test_without_a_journal_it_ends_with_3(tmp_path):
-    assert invoke("report", tmp_path).exit_code == 3
-
-
-def test_a_source_that_cannot_be_looked_at_ends_with_3(tmp_path):
-    done = invoke("report", tmp_path / ("x" * 300))
-    assert done.exit_code == 3
-    assert "x: File name too long" in done.stderr
+        assert said == recorded_run.said
 
 
 @pytest.mark.parametrize("arguments", [(), ("x", "--compare", "a", "b")])
-def test_a_source_or_a_comparison_is_asked_for_and_not_both(arguments):
+def test_a_report_needs_either_a_source_or_a_comparison(arguments):
     done = invoke("report", *arguments)
     assert done.exit_code == 2
     assert "--compare" in done.stderr
 
 
-def test_a_run_is_compared_with_itself_without_a_difference(told, tmp_path):
+def test_a_run_compared_with_itself_has_no_difference(recorded_run, tmp_path):
     page = tmp_path / "page.html"
-    done = invoke("report", "--compare", told.state, told.state, "--html", page, "--json")
+    done = invoke(
+        "report", "--compare", recorded_run.state, recorded_run.state, "--html", page, "--json"
+    )
     assert done.exit_code == 0, done.output
     (pair,) = json.loads(done.stdout)["pairs"]
     assert pair["unpaired"] == ""
@@ -174,10 +170,10 @@ def test_a_run_is_compared_with_itself_without_a_difference(told, tmp_path):
     assert "Differences" in page.read_text()
 
 
-def test_a_damaged_journal_is_told_up_to_its_damage_and_ends_with_3(told, tmp_path):
+def test_a_damaged_journal_is_reported_up_to_its_damage(recorded_run, tmp_path):
     state = tmp_path / "state"
     state.mkdir()
-    (journal,) = told.state.glob("journal-*.log")
+    (journal,) = recorded_run.state.glob("journal-*.log")
     whole = bytearray(journal.read_bytes())
     whole[len(whole) // 2] ^= 0xFF
     (state / journal.name).write_bytes(whole)
@@ -185,14 +181,14 @@ def test_a_damaged_journal_is_told_up_to_its_damage_and_ends_with_3(told, tmp_pa
     assert done.exit_code == 3, done.output
     (said,) = json.loads(done.stdout)["sessions"]
     assert "damaged at byte" in said["damage"]
-    assert 0 < said["events"] < told.said["events"]
+    assert 0 < said["events"] < recorded_run.said["events"]
 
 
-def test_a_run_whose_end_is_in_no_journal_says_so_above_its_figures(told, tmp_path):
+def test_the_report_of_an_unfinished_run_says_so(recorded_run, tmp_path):
     """As after a crash or a full disk, or while it goes on."""
     state, html = tmp_path / "state", tmp_path / "page.html"
     state.mkdir()
-    (journal,) = told.state.glob("journal-*.log")
+    (journal,) = recorded_run.state.glob("journal-*.log")
     *kept, last = read_journal(journal)
     assert isinstance(last.message, m.DrainComplete)
     opening = (OPENING, framed(Head(0, ())))
@@ -202,33 +198,32 @@ def test_a_run_whose_end_is_in_no_journal_says_so_above_its_figures(told, tmp_pa
     text = "the journal holds no end of the run: it goes on, or broke off"
     assert text in done.stdout
     assert text in html.read_text()
-    assert (text in told.html, told.said["ended"]) == (False, True)
+    assert (text in recorded_run.html, recorded_run.said["ended"]) == (False, True)
 
 
 @pytest.mark.parametrize("compared", [False, True])
-def test_a_run_that_goes_otherwise_now_is_told_up_to_there_and_ends_with_3(
-    told, tmp_path, compared
-):
+def test_a_run_that_replays_differently_is_reported_up_to_there(recorded_run, tmp_path, compared):
     state, html = tmp_path / "state", tmp_path / "page.html"
     state.mkdir()
-    (journal,) = told.state.glob("journal-*.log")
+    (journal,) = recorded_run.state.glob("journal-*.log")
     entries = list(read_journal(journal))
     half = len(entries) // 2
     gone = next(at for at in range(half, len(entries)) if isinstance(entries[at].message, m.Send))
     kept = [*entries[:gone], *entries[gone + 1 :]]
     opening = (OPENING, framed(Head(0, ())))
     (state / journal.name).write_bytes(b"".join((*opening, *map(framed, kept))))
-    asked = ("--compare", told.state, state) if compared else (state,)
+    asked = ("--compare", recorded_run.state, state) if compared else (state,)
     done = invoke("report", *asked, "--html", html)
     assert done.exit_code == 3, done.output
     assert "the run takes another course, from event" in html.read_text()
 
 
 @pytest.mark.parametrize("content", [None, "", "{}", "# a text\n"])
-def test_what_is_no_source_ends_with_3_as_no_journal_does(tmp_path, content):
-    source = tmp_path / "source"
+def test_a_report_of_a_file_that_is_no_source_ends_with_3(tmp_path, content):
+    source = tmp_path / ("x" * 300 if content is None else "source")
     if content is not None:
         source.write_text(content)
     done = invoke("report", source)
     assert (done.exit_code, done.stdout) == (3, "")
     assert done.stderr.startswith(f"{source}: ")
+    assert invoke("report", tmp_path / "none").exit_code == 3

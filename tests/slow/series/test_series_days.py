@@ -35,7 +35,6 @@ YES, NO = Outcome.YES, Outcome.NO
 
 
 def strategy() -> FixedSpread:
-    """The quotes of every event."""
     return FixedSpread(FixedSpread.Params())
 
 
@@ -44,8 +43,8 @@ def settled_of(desk: Desk, rungs: list[MarketId]) -> int:
     return sum(note.fields["market_id"] in rungs for note in desk.noted("rung_settled"))
 
 
-class Story:
-    """Five days of two series, told once; what was seen on the way is kept for the claims."""
+class FiveDays:
+    """Five days of two series, run once, with what was observed on the way."""
 
     def __init__(self) -> None:
         days = self.days = Days()
@@ -61,7 +60,6 @@ class Story:
         self._end()
 
     def resting(self, event: Ticker) -> int:
-        """Orders of ours on an event."""
         return sum(len(self.days.resting(market)) for market in self.days.ends[event])
 
     def _first_day(self) -> None:
@@ -136,56 +134,69 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story() -> Story:
-    """The one story."""
-    return Story()
+def days_of_two_series() -> FiveDays:
+    return FiveDays()
 
 
-def test_both_series_are_quoted(story: Story) -> None:
-    assert story.quoted_at_first
+def test_both_series_are_quoted_on_the_first_day(days_of_two_series: FiveDays) -> None:
+    assert days_of_two_series.quoted_at_first
 
 
-def test_a_new_quarter_and_a_rung_that_comes_later_are_quoted_within_a_minute(story: Story) -> None:
-    assert story.new_quarter_rests >= 4
-    assert story.new_rung_rests >= 2
+def test_a_new_event_and_a_new_rung_are_quoted_within_a_minute(
+    days_of_two_series: FiveDays,
+) -> None:
+    assert days_of_two_series.new_quarter_rests >= 4
+    assert days_of_two_series.new_rung_rests >= 2
 
 
-def test_a_halted_rung_is_pulled_alone_and_comes_back(story: Story) -> None:
-    assert story.halted_rests == 0
-    assert story.beside_halted_rests > 0
-    assert story.created_while_halted == []
-    assert story.resumed_rests > 0
+def test_quotes_of_a_halted_rung_are_pulled_until_it_resumes(days_of_two_series: FiveDays) -> None:
+    assert days_of_two_series.halted_rests == 0
+    assert days_of_two_series.beside_halted_rests > 0
+    assert days_of_two_series.created_while_halted == []
+    assert days_of_two_series.resumed_rests > 0
 
 
-def test_before_the_end_positions_only_shrink_and_at_last_nothing_rests(story: Story) -> None:
-    for before, after in zip(story.nets, story.nets[1:], strict=False):
+def test_the_wind_down_only_reduces_positions_and_ends_flat_of_orders(
+    days_of_two_series: FiveDays,
+) -> None:
+    for before, after in zip(days_of_two_series.nets, days_of_two_series.nets[1:], strict=False):
         for was, now in zip(before, after, strict=True):
             assert 0 <= now * (1 if was >= 0 else -1) <= abs(was)
-    assert story.rests_at_the_stop == 0
+    assert days_of_two_series.rests_at_the_stop == 0
 
 
-def test_what_was_held_is_settled_rung_by_rung(story: Story) -> None:
-    held = story.held_into_resolution
+def test_holdings_are_settled_rung_by_rung(days_of_two_series: FiveDays) -> None:
+    held = days_of_two_series.held_into_resolution
     assert any(held), "nothing was held into the resolution"
-    assert story.settled_after == [sum(held[: place + 1]) for place in range(len(held))]
+    assert days_of_two_series.settled_after == [
+        sum(held[: place + 1]) for place in range(len(held))
+    ]
 
 
-def test_a_ladder_that_resolves_at_once_is_settled(story: Story) -> None:
-    held = sum(story.held_of_whole)
+def test_a_ladder_that_resolves_at_once_is_settled_as_a_whole(days_of_two_series: FiveDays) -> None:
+    held = sum(days_of_two_series.held_of_whole)
     assert held > 1
-    assert settled_of(story.bolt, story.rungs[story.whole]) == held
-
-
-def test_nothing_is_sent_to_a_rung_that_has_resolved(story: Story) -> None:
-    assert all(
-        desk.trader.out.counters.refused.get("market_resolved", 0) == 0 for desk in story.days.desks
+    assert (
+        settled_of(days_of_two_series.bolt, days_of_two_series.rungs[days_of_two_series.whole])
+        == held
     )
 
 
-def test_the_venue_and_both_accounts_of_profit_agree_to_the_cent(story: Story) -> None:
-    earned_cents = story.days.cash_cents - DEPOSIT_CENTS
-    reports = [desk.trader.report(story.days.now_ns) for desk in story.days.desks]
-    own = [desk.trader.ledgers.book.own_cash_cents for desk in story.days.desks]
+def test_no_request_is_sent_to_a_resolved_rung(days_of_two_series: FiveDays) -> None:
+    assert all(
+        desk.trader.out.counters.refused.get("market_resolved", 0) == 0
+        for desk in days_of_two_series.days.desks
+    )
+
+
+def test_the_profit_of_both_series_agrees_with_the_venue_to_the_cent(
+    days_of_two_series: FiveDays,
+) -> None:
+    earned_cents = days_of_two_series.days.cash_cents - DEPOSIT_CENTS
+    reports = [
+        desk.trader.report(days_of_two_series.days.now_ns) for desk in days_of_two_series.days.desks
+    ]
+    own = [desk.trader.ledgers.book.own_cash_cents for desk in days_of_two_series.days.desks]
     assert sum(own) == earned_cents
     assert sum(report.pnl_cents for report in reports) == earned_cents
     by_fills = [report.profit.total.profit_millicents for report in reports if report.profit]
@@ -198,23 +209,28 @@ def test_the_venue_and_both_accounts_of_profit_agree_to_the_cent(story: Story) -
         assert report.findings == ()
 
 
-def test_no_finding_was_told_on_the_way(story: Story) -> None:
-    told = [note for desk in story.days.desks for note in desk.notes if note.level == "error"]
+def test_no_finding_is_raised_in_five_days(days_of_two_series: FiveDays) -> None:
+    told = [
+        note
+        for desk in days_of_two_series.days.desks
+        for note in desk.notes
+        if note.level == "error"
+    ]
     assert told == []
 
 
-def test_both_end_with_nothing_left(story: Story) -> None:
-    for desk in story.days.desks:
+def test_both_series_stop_without_an_order_left(days_of_two_series: FiveDays) -> None:
+    for desk in days_of_two_series.days.desks:
         assert desk.finished == m.DrainComplete((), ())
         assert desk.trader.phase is Phase.STOPPED
 
 
-def test_events_that_resolved_have_left_and_nothing_of_them_is_kept(story: Story) -> None:
-    gone = [market for markets in story.days.ends.values() for market in markets]
-    assert [len(desk.noted("event_left")) for desk in story.days.desks] == [2, 1]
-    for desk in story.days.desks:
+def test_the_traders_keep_no_state_of_resolved_events(days_of_two_series: FiveDays) -> None:
+    gone = [market for markets in days_of_two_series.days.ends.values() for market in markets]
+    assert [len(desk.noted("event_left")) for desk in days_of_two_series.days.desks] == [2, 1]
+    for desk in days_of_two_series.days.desks:
         assert desk.trader.quoting.ladders == []
-        assert kept(desk, gone) == []
+        assert reachable_ids(desk, gone) == []
 
 
 _SKIPPED = (
@@ -230,7 +246,7 @@ _SKIPPED = (
 (`KEPT_MAX`)."""
 
 
-def kept(desk: Desk, markets: list[MarketId]) -> list[str]:
+def reachable_ids(desk: Desk, markets: list[MarketId]) -> list[str]:
     """Where the ids of these markets can still be reached from a trader."""
     wanted = dict.fromkeys(markets)
     found: list[str] = []
@@ -250,5 +266,4 @@ def kept(desk: Desk, markets: list[MarketId]) -> list[str]:
 
 
 def inside(thing: object) -> Iterator[object]:
-    """What an object holds."""
     yield from gc.get_referents(thing)

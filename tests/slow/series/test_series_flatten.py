@@ -15,7 +15,7 @@ from venue.wire.money import Outcome
 from venue.wire.names import MarketId
 
 
-def traded(seed: int, seconds: int = 20) -> SimulatedWorld:
+def world_with_inventory(seed: int, seconds: int = 20) -> SimulatedWorld:
     """A world in which the trader has come to hold something."""
     odds = replace(calm(), seed=seed, rungs=(2,), crowd_per_second=12.0, burst=2)
     world = quoting(odds)
@@ -34,15 +34,14 @@ def nets(world: SimulatedWorld) -> dict[MarketId, int]:
     }
 
 
-def told(world: SimulatedWorld, name: str) -> bool:
-    """Whether the trader told of this."""
+def was_noted(world: SimulatedWorld, name: str) -> bool:
     effects = (effect for _, _, effects in world.process.log for effect in effects)
     return any(isinstance(effect, m.Noted) and effect.name == name for effect in effects)
 
 
 @pytest.mark.parametrize("seed", range(1, 1 + cases(10, quick=1)))
-def test_no_fill_after_a_flatten_grows_a_position_or_turns_it_round(seed: int) -> None:
-    world = traded(seed)
+def test_no_fill_after_a_flatten_increases_or_reverses_a_position(seed: int) -> None:
+    world = world_with_inventory(seed)
     world.deliver(world.process, m.FlattenRequested("home"))
     world.driver.run_until(world.now_ns + 2 * SECOND)
     before = nets(world)
@@ -54,8 +53,8 @@ def test_no_fill_after_a_flatten_grows_a_position_or_turns_it_round(seed: int) -
         before = after
 
 
-def test_once_everything_is_flat_the_trader_pauses_and_nothing_rests() -> None:
-    world = traded(1)
+def test_a_trader_pauses_without_orders_once_it_is_flat() -> None:
+    world = world_with_inventory(1)
     world.deliver(world.process, m.FlattenRequested("home"))
     trader = world.process.trader
     assert world.driver.run_until(
@@ -63,12 +62,12 @@ def test_once_everything_is_flat_the_trader_pauses_and_nothing_rests() -> None:
     )
     assert not any(nets(world).values())
     assert resting(world) == 0
-    assert told(world, "flat")
+    assert was_noted(world, "flat")
     assert trader.report(world.now_ns).flattening == ""
 
 
-def test_a_resume_ends_a_flatten() -> None:
-    world = traded(1)
+def test_a_resume_ends_a_flatten_and_quotes_both_sides() -> None:
+    world = world_with_inventory(1)
     world.deliver(world.process, m.FlattenRequested("home"))
     world.driver.run_until(world.now_ns + 2 * SECOND)
     trader = world.process.trader
@@ -79,8 +78,8 @@ def test_a_resume_ends_a_flatten() -> None:
     assert trader.report(world.now_ns).flattening == ""
 
 
-def test_a_paused_trader_that_is_to_be_flat_quotes_again_but_only_to_shrink() -> None:
-    world = traded(1)
+def test_a_flatten_resumes_a_paused_trader_with_reducing_quotes_only() -> None:
+    world = world_with_inventory(1)
     world.deliver(world.process, m.PauseRequested("lunch"))
     trader = world.process.trader
     assert world.driver.run_until(world.now_ns + 2 * SECOND, lambda: not trader.desk.live_orders)
@@ -91,7 +90,7 @@ def test_a_paused_trader_that_is_to_be_flat_quotes_again_but_only_to_shrink() ->
         assert own.max_fillable <= (no_qty - yes_qty) * (1 if own.book_side.value == "bid" else -1)
 
 
-def test_nothing_held_means_nothing_to_do_but_a_pause() -> None:
+def test_a_flatten_without_inventory_is_a_pause() -> None:
     world = quoting()
     world.deliver(world.process, m.FlattenRequested("home"))
     trader = world.process.trader
@@ -99,8 +98,8 @@ def test_nothing_held_means_nothing_to_do_but_a_pause() -> None:
     assert resting(world) == 0
 
 
-def test_a_halted_rung_keeps_the_flatten_waiting() -> None:
-    world = traded(1)
+def test_a_flatten_waits_for_a_halted_rung() -> None:
+    world = world_with_inventory(1)
     market = next(market for market, net in nets(world).items() if net)
     world.exchange.execute(v.HaltMarket(market), world.now_ns)
     world.deliver(world.process, m.FlattenRequested("home"))
@@ -110,7 +109,7 @@ def test_a_halted_rung_keeps_the_flatten_waiting() -> None:
     assert trader.quoting.flattening == "home"
 
 
-def test_what_is_asked_before_the_opening_holds_after_it() -> None:
+def test_a_flatten_requested_before_the_opening_holds_after_it() -> None:
     world = SimulatedWorld(calm())
     world.crowd.place_floors(world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)

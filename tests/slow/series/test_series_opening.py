@@ -21,35 +21,28 @@ from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import Ticker
 
 
-def on(account: AccountRisk) -> Thin:
-    """A venue whose trader shares an account."""
+def venue_on(account: AccountRisk) -> Thin:
     venue = Thin([50], lambda: FixedSpread(FixedSpread.Params()))
     settings = venue.trader.reconfiguration.settings
     venue.trader = Trader(settings, lambda: FixedSpread(FixedSpread.Params()), account_risk=account)
     return venue
 
 
-def test_a_series_whose_books_are_open_waits_for_those_of_the_other_and_then_both_quote():
+def test_a_series_quotes_once_the_books_of_every_series_are_open():
     account = AccountRisk()
-    first, second = on(account), on(account)
+    first, second = venue_on(account), venue_on(account)
     first.start()
     assert first.trader.phase is Phase.STARTING
+    assert first.trader.ledgers.is_open
     assert not first.orders
     second.start()
     first.run(1)
     assert len(first.orders) == len(second.orders) == 2
 
 
-def test_books_are_open_while_a_series_waits_for_another():
+def test_a_series_that_never_opens_is_waited_for_a_bounded_time():
     account = AccountRisk()
-    first, _ = on(account), on(account)
-    first.start()
-    assert first.trader.ledgers.is_open
-
-
-def test_a_series_that_never_opens_is_not_waited_for_for_ever():
-    account = AccountRisk()
-    first, _ = on(account), on(account)
+    first, _ = venue_on(account), venue_on(account)
     first.start()
     first.run(TOGETHER_NS / NS_PER_SECOND - 6)
     assert not first.orders
@@ -59,31 +52,29 @@ def test_a_series_that_never_opens_is_not_waited_for_for_ever():
 
 def test_a_series_that_begins_latched_is_not_waited_for():
     account = AccountRisk()
-    first, second = on(account), on(account)
+    first, second = venue_on(account), venue_on(account)
     second.give(m.Started("0" * 20, (), new_account=True, latched="a breaker"))
     first.start()
     assert len(first.orders) == 2
 
 
-def test_a_series_alone_waits_for_nobody():
-    venue = on(AccountRisk())
+def test_a_single_series_quotes_at_once():
+    venue = venue_on(AccountRisk())
     venue.start()
     assert venue.trader.phase is Phase.QUOTING
     assert len(venue.orders) == 2
 
 
 class Bid(Strategy):
-    """Thirty shares wanted."""
-
     def quote(self, view: EventView) -> Quotes:
         wanted = (Quote(BookSide.BID, Price(45), Qty(30)),)
         return {rung.market_id: wanted for rung in view.rungs}
 
 
-def test_what_was_cut_while_a_series_waited_for_another_is_quoted_on_a_still_book_afterwards():
+def test_quotes_trimmed_while_waiting_for_another_series_are_restored_afterwards():
     """It keeps an order, and so quotes at once, within what it may lose already."""
     account = AccountRisk()
-    first, second = Past(0), on(account)
+    first, second = Past(0), venue_on(account)
     risk = msgspec.structs.replace(FAR_LIMITS, account_loss_cents=FAR_LIMITS.series_loss_cents)
     start = StartSettings(strangers=Strangers.ADOPT)
     settings = TraderSettings(series_ticker=SERIES, risk=risk, start=start)
@@ -96,7 +87,7 @@ def test_what_was_cut_while_a_series_waited_for_another_is_quoted_on_a_still_boo
     assert sum(own.remaining for own in first.trader.desk.live_orders) == 30
 
 
-def test_a_sound_series_quotes_beside_one_that_cannot_be_read_and_says_so_once():
+def test_a_series_quotes_although_another_cannot_be_read_and_says_so_once():
     sick = Ticker("SICK-VAL")
     notes: list[str] = []
 

@@ -11,8 +11,7 @@ RATE, BURST, RESERVE = 40, 60, 15
 BEAT_NS = 50 * NS_PER_MS
 
 
-def purse(users: int) -> RequestBudget:
-    """A full purse that so many spend from."""
+def shared_budget(users: int) -> RequestBudget:
     made = RequestBudget(BudgetSettings(rate_per_second=RATE, burst=BURST, reserve=RESERVE), 0)
     for _ in range(users - 1):
         made.join()
@@ -33,10 +32,10 @@ def spend_all(shared: RequestBudget, lane: Priority, most: int, now_ns: int, use
     st.lists(st.integers(1, 30), min_size=2, max_size=5),
     st.sampled_from([Priority.READ, Priority.AMEND, Priority.CREATE]),
 )
-def test_whoever_always_wants_something_gets_half_its_share_at_least_whatever_others_want(
+def test_every_series_gets_at_least_half_its_share_of_the_request_budget(
     wants: list[int], lane: Priority
 ) -> None:
-    shared = purse(len(wants))
+    shared = shared_budget(len(wants))
     taken = [0] * len(wants)
     seconds, now_ns = 20, 0
     while now_ns < seconds * NS_PER_SECOND:
@@ -52,10 +51,10 @@ def test_whoever_always_wants_something_gets_half_its_share_at_least_whatever_ot
 
 @settings(max_examples=40)
 @given(st.integers(2, 5), st.lists(st.integers(0, 4), min_size=5, max_size=5), st.integers(0, 40))
-def test_cancels_of_every_series_pass_while_the_others_flood(
+def test_cancels_of_every_series_pass_while_others_use_up_the_budget(
     users: int, cancels: list[int], beats: int
 ) -> None:
-    shared = purse(users)
+    shared = shared_budget(users)
     for beat in range(beats + 1):
         for user in range(users):
             spend_all(shared, Priority.CREATE, 100, beat * BEAT_NS, user)

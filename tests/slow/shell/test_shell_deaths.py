@@ -1,4 +1,4 @@
-"""Claims about the shell's own faults: whatever dies in it, quotes are pulled and the exit says
+"""Claims about faults inside the shell: quotes are pulled and the exit code says
 so.
 """
 
@@ -56,7 +56,6 @@ class Bomb:
         return work()
 
     def planted(self):
-        """In its place while the block lasts."""
         return mock.patch.object(self._home, self._name, self)
 
 
@@ -85,7 +84,7 @@ def run_with(bomb: Bomb, seed: int) -> Life:
 
 
 @pytest.mark.parametrize(("name", "place"), CASES)
-def test_a_fault_in_any_task_pulls_the_quotes_and_ends_with_another_code_than_0(name, place):
+def test_a_fault_in_any_task_pulls_the_quotes_and_ends_with_an_error_code(name, place):
     home, attribute, fault, (low, high) = SEAMS[name]
     dice = random.Random(f"{name} {place}")
     at = int(low * (high / low) ** ((place + dice.random()) / POINTS))
@@ -103,7 +102,7 @@ def test_a_fault_in_any_task_pulls_the_quotes_and_ends_with_another_code_than_0(
 @pytest.mark.parametrize("at_s", [0.05, 0.9])
 @pytest.mark.parametrize("child", ["journal", "feed", "status"])
 @pytest.mark.parametrize("raises", [True, False])
-def test_a_child_that_ends_at_any_time_stops_the_bot_within_ten_seconds(child, at_s, raises):
+def test_a_task_that_ends_at_any_time_stops_the_bot_within_ten_seconds(child, at_s, raises):
     ended_s = [0.0]
 
     async def dies(life: Life) -> None:
@@ -139,9 +138,8 @@ def test_a_child_that_ends_at_any_time_stops_the_bot_within_ten_seconds(child, a
 
 
 @pytest.mark.parametrize("at_s", [0.4, 1.1, 2.3])
-def test_when_the_disk_refuses_no_create_leaves_any_more_and_all_are_cancelled(at_s):
+def test_after_a_full_disk_no_create_leaves_and_all_orders_are_cancelled(at_s):
     refused_from: list[int] = []
-    sent: list[int] = []
 
     async def act(life: Life) -> None:
         await asyncio.sleep(at_s)
@@ -154,16 +152,15 @@ def test_when_the_disk_refuses_no_create_leaves_any_more_and_all_are_cancelled(a
         raise OSError(28, "No space left on device")
 
     life = live(Plan(seed=4, faulty_s=2.5, calm_s=1.0, crowd_per_s=6.0, act=act))
-    sent.append(life.watch.creates)
     assert life.ended.exit_code is not Exit.OK
     # A create whose entry was on disk before may still be on its way to the socket, no other one.
-    assert sent[0] == refused_from[0]
+    assert [life.watch.creates] == refused_from
     assert life.truth.resting() == []
     assert life.watch.unjournalled == []
 
 
 @pytest.mark.parametrize("at_s", [0.02, 0.31, 0.9, 1.7, 2.4])
-def test_sigterm_at_any_time_cancels_everything_and_ends_well(at_s):
+def test_sigterm_at_any_time_cancels_everything_and_ends_with_0(at_s):
     async def act(life: Life) -> None:
         life.loop.call_later(at_s, life.terminate)
 
@@ -177,7 +174,7 @@ def test_sigterm_at_any_time_cancels_everything_and_ends_well(at_s):
             assert not isinstance(entry.message.request, m.Create | m.AmendResting)
 
 
-def test_a_fault_while_a_reply_is_read_is_an_unknown_answer_and_no_death():
+def test_a_fault_while_a_response_is_read_makes_it_unknown_and_ends_nothing():
     bomb = Bomb(rest, "answer_of", 14)
     life = run_with(bomb, seed=1)
     assert bomb.went_off

@@ -1,4 +1,4 @@
-"""Claims about the shell on a bad network: resets at any byte, silence, drips, redirects,
+"""Claims about the shell on a bad network: resets at any byte, silence, slow responses, redirects,
 proxies.
 """
 
@@ -11,18 +11,15 @@ import httpx
 import pytest
 
 from bot.core import messages as m
-from bot.core.report import Phase
 from tests.builders.shell.life import Life, Plan, assert_exact, live
 from tests.builders.shell.net import Wire
 from tests.builders.shell.site import HOST, PORT, Bend
-from venue.wire.money import Price
 
 OTHER_PORT = 9_999
 TIMEOUTS = httpx.Timeout(connect=0.3, read=0.6, write=0.3, pool=0.3)
 
 
 def plan(**changes) -> Plan:
-    """A run of four seconds on quick timeouts."""
     return Plan(**{"seed": 5, "faulty_s": 2.0, "calm_s": 3.0, "timeouts": TIMEOUTS, **changes})
 
 
@@ -31,7 +28,7 @@ def plan(**changes) -> Plan:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("direction", ["up", "down"])
-def test_a_connection_reset_at_any_byte_doubles_and_loses_nothing(direction, seed):
+def test_a_connection_reset_at_any_byte_duplicates_and_loses_no_order(direction, seed):
     dice = random.Random(f"{direction} {seed}")
     cut = [0]
 
@@ -64,20 +61,17 @@ class Trap(asyncio.Protocol):
     heard: list[bytes]
 
     def data_received(self, data: bytes) -> None:
-        """Bytes that nobody should have sent."""
         self.heard.append(data)
 
 
 def trap(heard: list[bytes]) -> Trap:
-    """A listener that keeps what it hears."""
     made = Trap()
     made.heard = heard
     return made
 
 
-@pytest.mark.parametrize("status", [302, 307])
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "GET"])
-def test_a_redirect_to_another_host_gets_no_byte_and_no_key(method, status):
+@pytest.mark.parametrize(("method", "status"), [("POST", 307), ("DELETE", 302), ("GET", 302)])
+def test_a_redirect_to_another_host_is_not_followed(method, status):
     heard: list[bytes] = []
 
     class Redirects(Bend):
@@ -100,11 +94,10 @@ def test_a_redirect_to_another_host_gets_no_byte_and_no_key(method, status):
     assert heard == []
     assert (HOST, OTHER_PORT) not in life.network.tried
     assert_exact(life)
-    if method in ("GET", "DELETE", "POST"):
-        assert bend.given > 0
+    assert bend.given > 0
 
 
-def test_a_channel_that_redirects_is_not_followed():
+def test_a_redirect_of_the_channel_is_not_followed():
     heard: list[bytes] = []
 
     class Elsewhere(asyncio.Protocol):
@@ -134,7 +127,7 @@ def test_a_channel_that_redirects_is_not_followed():
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 
 
-def test_no_proxy_of_the_environment_is_ever_connected_to():
+def test_proxies_of_the_environment_are_never_used():
     heard: list[bytes] = []
 
     async def act(life: Life) -> None:
@@ -153,9 +146,8 @@ def test_no_proxy_of_the_environment_is_ever_connected_to():
 
 
 @pytest.mark.parametrize("at_s", [0.31, 1.13, 2.6])
-def test_quotes_are_pulled_once_the_channel_has_been_silent_and_no_create_follows(at_s):
-    """Pings go out every 2.5 s and are waited for 5 s: stale at the latest 5 s after the last word
-    was heard, and the cancel of every order follows."""
+def test_quotes_are_pulled_when_the_channel_falls_silent(at_s):
+    """Pings leave every 2.5 s with a timeout of 5 s: the feed is stale after 5 s at the latest."""
     stale_s = 5.0 + 0.5
 
     async def act(life: Life) -> None:
@@ -184,7 +176,7 @@ def test_quotes_are_pulled_once_the_channel_has_been_silent_and_no_create_follow
 
 
 @pytest.mark.parametrize("for_s", [0.3, 1.0, 7.0, 60.0])
-def test_after_a_pause_nothing_new_leaves_before_a_fresh_confirmation(for_s):
+def test_no_create_or_amend_leaves_between_a_standstill_and_the_next_book(for_s):
     async def act(life: Life) -> None:
         await asyncio.sleep(1.5)
         life.loop.stall(for_s)
@@ -192,17 +184,12 @@ def test_after_a_pause_nothing_new_leaves_before_a_fresh_confirmation(for_s):
     life = live(plan(act=act, calm_s=8.0 + for_s))
     times = [entry.at_ns for entry in life.entries]
     gaps = [late - early for early, late in itertools.pairwise(times)]
-    woke_ns = times[gaps.index(max(gaps)) + 1]
+    woke = gaps.index(max(gaps)) + 1
     assert max(gaps) >= for_s * 0.8 * 1e9
-    for entry in life.entries:
-        message = entry.message
-        if entry.at_ns < woke_ns:
-            continue
-        if isinstance(message, m.BookUpdate):
-            break
-        assert not (
-            isinstance(message, m.Send) and isinstance(message.request, m.Create | m.AmendResting)
-        )
+    messages = (entry.message for entry in life.entries[woke:])
+    before = itertools.takewhile(lambda message: not isinstance(message, m.BookUpdate), messages)
+    requests = [message.request for message in before if isinstance(message, m.Send)]
+    assert not any(isinstance(each, m.Create | m.AmendResting) for each in requests)
     assert_exact(life)
 
 
@@ -210,7 +197,7 @@ def test_after_a_pause_nothing_new_leaves_before_a_fresh_confirmation(for_s):
 
 
 @pytest.mark.parametrize(("drip_s", "known"), [(0.002, True), (0.4, False)])
-def test_a_body_that_drips_is_awaited_for_a_while_and_then_unknown(drip_s, known):
+def test_a_slow_response_is_awaited_for_a_while_and_then_unknown(drip_s, known):
     def dressed(wire: Wire) -> None:
         wire.drip_s, wire.drip_bytes = drip_s, 16
 
@@ -234,11 +221,3 @@ def test_a_body_that_drips_is_awaited_for_a_while_and_then_unknown(drip_s, known
     endless = [answer for answer in unknown if "endless" in answer.reason]
     assert bool(endless) is not known
     assert_exact(life)
-
-
-def test_the_prices_of_a_quiet_run_are_legal():
-    life = live(plan())
-    prices = [Price(create.order.price) for create in life.sent(m.Create)]
-    assert prices
-    assert all(1 <= price <= 99 for price in prices)
-    assert life.trader.phase is Phase.STOPPED

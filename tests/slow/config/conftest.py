@@ -1,0 +1,8 @@
+"""What holds for every test of the configuration: coroutines run on asyncio."""
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
