@@ -47,10 +47,9 @@ ENDINGS = {
     "an ioc with nothing to take": lambda w: w.buy("a", NO, 40, 10, IOC, cid="x"),
     "a fok with nothing to take": lambda w: w.buy("a", YES, 40, 10, FOK, cid="x"),
     "filled": lambda w: (w.buy("b", NO, 60, 10), w.buy("a", YES, 40, 10, cid="x"))[1],
-    "filled while it rested": lambda w: (
-        w.buy("a", YES, 40, 10, cid="x"),
-        w.buy("b", NO, 60, 10),
-    )[0],
+    "filled while it rested": lambda w: (w.buy("a", YES, 40, 10, cid="x"), w.buy("b", NO, 60, 10))[
+        0
+    ],
     "filled in part and canceled": lambda w: (
         w.buy("b", NO, 60, 3),
         w.cancel(w.buy("a", YES, 40, 10, cid="x")),
@@ -58,10 +57,9 @@ ENDINGS = {
     "amended and canceled": lambda w: w.cancel(w.amend(w.buy("a", YES, 40, 9, cid="x"), 45, 12)),
     "a budget": lambda w: (w.buy("b", NO, 60, 10), w.spend("a", YES, 45, 333, cid="x"))[1],
     "a sell": lambda w: (w.give("a", YES, 5), w.cancel(w.sell("a", YES, 60, 5, cid="x")))[1],
-    "expired": lambda w: (
-        w.buy("a", YES, 40, 10, cid="x"),
-        w.do(m.ResolveMarket(uuid(101), NO)),
-    )[0],
+    "expired": lambda w: (w.buy("a", YES, 40, 10, cid="x"), w.do(m.ResolveMarket(uuid(101), NO)))[
+        0
+    ],
     "eaten by self-trade prevention": lambda w: (
         w.buy("a", YES, 40, 10, cid="x"),
         w.buy("a", NO, 60, 10, IOC),
@@ -83,11 +81,7 @@ def test_an_ended_order_is_told_as_its_last_event_told_it(ending):
     placed = ENDINGS[ending](world)
     order_id = placed.order.order_id
     assert world.engine.order(order_id) == told[order_id]
-    assert told[order_id].status in (
-        OrderStatus.FILLED,
-        OrderStatus.CANCELED,
-        OrderStatus.EXPIRED,
-    )
+    assert told[order_id].status in (OrderStatus.FILLED, OrderStatus.CANCELED, OrderStatus.EXPIRED)
     assert order_id not in world.engine._orders.resting
 
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from tests.builders.abuse.door import Peer, served
 from tests.builders.abuse.good import read
-from tests.builders.abuse.site import Site
 from tests.builders.abuse.site import served as served_apart
 from tests.builders.venue.rest_bench import ScriptedDesk
 from tests.builders.venue.small_venue import ANNA, MARKET, OPENING
-from venue.engine.messages import Answer, CancelOrder, Command, PlaceOrder
+from venue.engine.messages import CancelOrder, PlaceOrder
 from venue.rest.app import EngineOverloaded, make_app
 from venue.server import QUEUE_MAX, VenueServer
 from venue.wire.instant import NS_PER_SECOND
@@ -35,7 +34,7 @@ BALANCE, ORDER, UNKNOWN = "/v1/portfolio/balance", "/v1/orders/77", "/v1/nothing
 
 
 @pytest.fixture
-def anyio_backend() -> str:
+def anyio_backend():
     return "asyncio"
 
 
@@ -46,9 +45,7 @@ gaps_ns = st.lists(st.integers(0, 3 * NS_PER_SECOND), min_size=1, max_size=60)
 
 
 @given(rate=rates, burst=st.integers(1, 20), gaps=gaps_ns)
-def test_no_window_accepts_more_than_the_burst_and_the_rate_allow(
-    rate: int, burst: int, gaps: list[int]
-) -> None:
+def test_no_window_accepts_more_than_the_burst_and_the_rate_allow(rate, burst, gaps):
     bucket, now_ns = TokenBucket.full(rate, burst, 0), 0
     accepted: list[int] = []
     for gap in gaps:
@@ -61,9 +58,7 @@ def test_no_window_accepts_more_than_the_burst_and_the_rate_allow(
 
 
 @given(rate=rates, burst=st.integers(1, 20), gaps=gaps_ns)
-def test_a_token_is_there_exactly_when_the_bucket_said(
-    rate: int, burst: int, gaps: list[int]
-) -> None:
+def test_a_token_is_there_exactly_when_the_bucket_said(rate, burst, gaps):
     bucket, now_ns = TokenBucket.full(rate, burst, 0), 0
     for gap in gaps:
         now_ns += gap
@@ -77,9 +72,7 @@ def test_a_token_is_there_exactly_when_the_bucket_said(
 
 
 @given(rate=rates, burst=st.integers(1, 20), gaps=gaps_ns)
-def test_nothing_is_withheld_from_who_keeps_to_the_rate(
-    rate: int, burst: int, gaps: list[int]
-) -> None:
+def test_nothing_is_withheld_from_who_keeps_to_the_rate(rate, burst, gaps):
     bucket, now_ns = TokenBucket.full(rate, burst, 0), 0
     for gap in gaps:
         now_ns += gap + -(-NS_PER_SECOND // rate)
@@ -87,7 +80,7 @@ def test_nothing_is_withheld_from_who_keeps_to_the_rate(
 
 
 @given(gaps=st.lists(st.integers(-NS_PER_SECOND, NS_PER_SECOND), max_size=60))
-def test_a_clock_that_steps_back_gives_nothing(gaps: list[int]) -> None:
+def test_a_clock_that_steps_back_gives_nothing(gaps):
     bucket, now_ns, newest_ns, taken = TokenBucket.full(250, 5, 0), 0, 0, 0
     for gap in gaps:
         now_ns += gap
@@ -99,7 +92,7 @@ def test_a_clock_that_steps_back_gives_nothing(gaps: list[int]) -> None:
 # --- the limiter, request by request, with a clock that stands still -----------------------------
 
 
-def limited_desk() -> ScriptedDesk:
+def limited_desk():
     desk = ScriptedDesk()
     desk.add_key("reads", "anna", (KeyScope.READ,))
     desk.add_key("trades", "anna", (KeyScope.TRADE,))
@@ -107,7 +100,7 @@ def limited_desk() -> ScriptedDesk:
 
 
 @pytest.mark.anyio
-async def test_remaining_falls_by_one_with_every_request_until_none_is_left() -> None:
+async def test_remaining_falls_by_one_with_every_request_until_none_is_left():
     async with served(make_app(limited_desk())) as (_, port):
         peer = await Peer.of(port)
         left = []
@@ -128,9 +121,7 @@ async def test_remaining_falls_by_one_with_every_request_until_none_is_left() ->
 
 
 @pytest.mark.anyio
-async def test_a_refused_scope_and_an_unknown_path_or_order_cost_one_and_a_bad_key_nothing() -> (
-    None
-):
+async def test_a_refused_scope_and_an_unknown_path_or_order_cost_one_and_a_bad_key_nothing():
     async with served(make_app(limited_desk())) as (_, port):
         peer = await Peer.of(port)
         asked = [("trades", BALANCE, 403), ("reads", ORDER, 404), ("reads", UNKNOWN, 404)]
@@ -158,7 +149,7 @@ class Asked(msgspec.Struct, frozen=True):
     status: int
 
 
-async def _asking(site: Site, key: str, pause_s: float, until_s: float) -> list[Asked]:
+async def _asking(site, key, pause_s, until_s):
     """One connection that asks at a steady pace, or as fast as it is answered."""
     peer = await Peer.of(site.port)
     asked, next_s = [], time.monotonic()
@@ -174,7 +165,7 @@ async def _asking(site: Site, key: str, pause_s: float, until_s: float) -> list[
     return asked
 
 
-async def _loaded(site: Site) -> tuple[list[Asked], list[Asked]]:
+async def _loaded(site):
     """Ten times the rate on one key, and 50 a second on another."""
     until_s = time.monotonic() + LOAD_S
     pause_s = LOAD_CONNECTIONS / LOAD_PER_SECOND
@@ -184,7 +175,7 @@ async def _loaded(site: Site) -> tuple[list[Asked], list[Asked]]:
 
 
 @pytest.fixture(scope="module")
-def load(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Asked], list[Asked]]:
+def load(tmp_path_factory):
     with served_apart(tmp_path_factory.mktemp("limiter")) as site:
         return asyncio.run(_loaded(site))
 
@@ -193,7 +184,7 @@ Load = tuple[list[Asked], list[Asked]]
 
 
 @pytest.mark.slow
-def test_every_window_keeps_to_the_burst_and_the_rate(load: Load) -> None:
+def test_every_window_keeps_to_the_burst_and_the_rate(load):
     accepted = sorted((each for each in load[0] if each.status == 200), key=lambda a: a.sent_s)
     assert len(accepted) >= RATE_BURST
     for first, opening in enumerate(accepted):
@@ -203,42 +194,40 @@ def test_every_window_keeps_to_the_burst_and_the_rate(load: Load) -> None:
             assert count <= RATE_BURST + RATE_PER_SECOND * (end_s - opening.sent_s) + 1
 
 
-def test_what_is_beyond_is_rate_limited_and_nothing_fails(load: Load) -> None:
+def test_what_is_beyond_is_rate_limited_and_nothing_fails(load):
     statuses = {each.status for each in load[0]}
     assert statuses == {200, 429}
 
 
 @pytest.mark.slow
-def test_another_key_at_fifty_a_second_is_never_limited(load: Load) -> None:
+def test_another_key_at_fifty_a_second_is_never_limited(load):
     assert {each.status for each in load[1]} == {200}
 
 
 # --- the engine's line ---------------------------------------------------------------------------
 
 
-def _order(number: int) -> PlaceOrder:
+def _order(number):
     key, gtc = ClientOrderId(f"order {number}"), TimeInForce.GTC
     return PlaceOrder(ANNA, QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(5), Qty(1), gtc, key))
 
 
-def _cancel(number: int) -> CancelOrder:
+def _cancel(number):
     return CancelOrder(ANNA, OrderId(str(number)))
 
 
-def _asks(venue: VenueServer, commands: list[Command]) -> list[asyncio.Task[Answer]]:
+def _asks(venue, commands):
     return [asyncio.create_task(venue.submit(command)) for command in commands]
 
 
-def _overloaded(tasks: list[asyncio.Task[Answer]]) -> int:
+def _overloaded(tasks):
     done = [task for task in tasks if task.done()]
     assert all(isinstance(task.exception(), EngineOverloaded) for task in done)
     return len(done)
 
 
 @pytest.mark.anyio
-async def test_at_ten_times_the_line_it_stays_within_its_cap_and_cancels_have_the_last_places() -> (
-    None
-):
+async def test_at_ten_times_the_line_it_stays_within_its_cap_and_cancels_have_the_last_places():
     venue = VenueServer(0, 5)
     venue.open_with(OPENING)
     orders = _asks(venue, [_order(number) for number in range(10 * QUEUE_MAX)])

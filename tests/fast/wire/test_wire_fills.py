@@ -37,7 +37,7 @@ BARE = {
 }
 
 
-def page(*rows: dict) -> bytes:
+def page(*rows):
     return json.dumps({"fills": rows, "cursor": ""}).encode()
 
 

@@ -17,7 +17,7 @@ SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 21, 49, 50, 51, 99, 100, 101, 333, 1
 RATE_TEXTS = ("0", "0.0007", "0.0100", "0.0175", "0.07", "0.99999999", "1", "0.00000001")
 
 
-def exact_fee_cents(rate_text: str, qty: int, price: int) -> Fraction:
+def exact_fee_cents(rate_text, qty, price):
     """rate x qty x p x (1 - p) in cents, p in dollars, by fractions alone."""
     p = Fraction(price, 100)
     return Fraction(rate_text) * qty * p * (1 - p) * 100

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from typing import Any
 
 import pytest
 
@@ -14,11 +13,11 @@ SLOW_DELETE = b"DELETE /slow HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @pytest.fixture
-def anyio_backend() -> str:
+def anyio_backend():
     return "asyncio"
 
 
-async def app(scope: Any, receive: Any, send: Any) -> None:
+async def app(scope, receive, send):
     """Answers GET and DELETE at once, POST after its body, /slow after a while."""
     body = b"answer"
     if scope["method"] == "POST":
@@ -38,7 +37,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def post(path: str, *headers: str) -> bytes:
+def post(path, *headers):
     lines = (f"POST {path} HTTP/1.1", "Host: x", *headers, "", "")
     return "\r\n".join(lines).encode()
 
@@ -55,7 +54,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("raw", MALFORMED.values(), ids=MALFORMED.keys())
-async def test_what_is_malformed_gets_the_documented_refusal(raw: bytes) -> None:
+async def test_what_is_malformed_gets_the_documented_refusal(raw):
     async with served(app) as (server, port):
         peer = await Peer.of(port)
         peer.send(raw)
@@ -67,7 +66,7 @@ async def test_what_is_malformed_gets_the_documented_refusal(raw: bytes) -> None
         await until(lambda: not server.server_state.connections)
 
 
-async def test_a_refusal_never_replaces_the_answer_in_flight() -> None:
+async def test_a_refusal_never_replaces_the_answer_in_flight():
     async with served(app) as (_, port):
         peer = await Peer.of(port)
         peer.send(SLOW_DELETE + b"\x00\x01")
@@ -76,7 +75,7 @@ async def test_a_refusal_never_replaces_the_answer_in_flight() -> None:
         assert b" 400 " not in said
 
 
-async def test_a_cancel_with_a_broken_body_still_says_what_it_did() -> None:
+async def test_a_cancel_with_a_broken_body_still_says_what_it_did():
     async with served(app) as (_, port):
         peer = await Peer.of(port)
         head = SLOW_DELETE.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -86,7 +85,7 @@ async def test_a_cancel_with_a_broken_body_still_says_what_it_did() -> None:
         assert b" 400 " not in said
 
 
-async def test_pipelined_requests_are_answered_in_turn() -> None:
+async def test_pipelined_requests_are_answered_in_turn():
     async with served(app) as (_, port):
         peer = await Peer.of(port)
         peer.send(SLOW_DELETE + post("/", "Content-Length: 3") + b"abc" + GET)
@@ -94,7 +93,7 @@ async def test_pipelined_requests_are_answered_in_turn() -> None:
         await peer.leave()
 
 
-async def test_the_application_can_cut_a_request_s_connection() -> None:
+async def test_the_application_can_cut_a_request_s_connection():
     async with served(app) as (_, port):
         peer = await Peer.of(port)
         peer.send(b"GET /abort HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -21,7 +20,6 @@ from tests.builders.abuse.frames import (
     handshake,
     parsed,
 )
-from venue.listen import Server
 from venue.stream.hub import Hub
 from venue.stream.socket import make_stream
 from venue.views.projector import Views
@@ -35,12 +33,12 @@ ACK = b'{"type":"subscribed","data":{"targets":0}}'
 
 
 @pytest.fixture
-def anyio_backend() -> str:
+def anyio_backend():
     return "asyncio"
 
 
 @asynccontextmanager
-async def stream() -> AsyncIterator[tuple[Server, Hub, int]]:
+async def stream():
     """The channel of a venue that lists nothing."""
     hub = Hub(Views(), 5)
     async with served(make_stream(hub, time.monotonic_ns)) as (server, port):
@@ -50,7 +48,7 @@ async def stream() -> AsyncIterator[tuple[Server, Hub, int]]:
         await asyncio.gather(cutting, return_exceptions=True)
 
 
-async def listener(port: int, *more: str) -> Peer:
+async def listener(port, *more):
     """A peer whose handshake is done."""
     peer = await Peer.of(port)
     peer.send(handshake("/v1/stream", *more))
@@ -60,7 +58,7 @@ async def listener(port: int, *more: str) -> Peer:
     return peer
 
 
-async def said(peer: Peer, frames: int) -> list[tuple[int, bytes]]:
+async def said(peer, frames):
     """The next frames, at least so many."""
     data = b""
     async with asyncio.timeout(5):
@@ -69,13 +67,13 @@ async def said(peer: Peer, frames: int) -> list[tuple[int, bytes]]:
     return parsed(data)
 
 
-async def alive(peer: Peer) -> bool:
+async def alive(peer):
     """Whether the peer's subscribe is still answered."""
     peer.send(frame(TEXT, EMPTY))
     return (await said(peer, 1))[0] == (TEXT, ACK)
 
 
-async def test_compression_is_declined() -> None:
+async def test_compression_is_declined():
     async with stream() as (_, _, port):
         peer = await listener(port, "Sec-WebSocket-Extensions: permessage-deflate")
         assert await alive(peer)
@@ -84,7 +82,7 @@ async def test_compression_is_declined() -> None:
 
 
 @pytest.mark.parametrize("opcode", [TEXT, BINARY])
-async def test_text_and_binary_are_read_alike(opcode: int) -> None:
+async def test_text_and_binary_are_read_alike(opcode):
     async with stream() as (_, _, port):
         peer = await listener(port)
         peer.send(frame(opcode, EMPTY))
@@ -92,7 +90,7 @@ async def test_text_and_binary_are_read_alike(opcode: int) -> None:
         await peer.leave()
 
 
-async def test_a_message_in_fragments_with_pings_between_is_one_message() -> None:
+async def test_a_message_in_fragments_with_pings_between_is_one_message():
     async with stream() as (_, _, port):
         peer = await listener(port)
         for number, letter in enumerate(EMPTY):
@@ -125,7 +123,7 @@ async def test_a_message_in_fragments_with_pings_between_is_one_message() -> Non
         (frame(TEXT, b"{") * 3, 1008),
     ],
 )
-async def test_each_breach_has_its_close_code(raw: bytes, code: int) -> None:
+async def test_each_breach_has_its_close_code(raw, code):
     async with stream() as (server, hub, port):
         peer = await listener(port)
         peer.send(raw)
@@ -133,7 +131,7 @@ async def test_each_breach_has_its_close_code(raw: bytes, code: int) -> None:
         await until(lambda: not server.server_state.connections and not hub.subscribers)
 
 
-async def test_a_handshake_elsewhere_gets_the_documented_refusal() -> None:
+async def test_a_handshake_elsewhere_gets_the_documented_refusal():
     async with stream() as (_, _, port):
         peer = await Peer.of(port)
         peer.send(handshake("/v1/elsewhere"))
@@ -142,7 +140,7 @@ async def test_a_handshake_elsewhere_gets_the_documented_refusal() -> None:
         await peer.leave()
 
 
-async def test_a_refused_handshake_is_no_fault_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_refused_handshake_is_no_fault_in_the_log(caplog):
     async with stream() as (server, _, port):
         peer = await Peer.of(port)
         peer.send(handshake("/v1/elsewhere"))
@@ -154,8 +152,8 @@ async def test_a_refused_handshake_is_no_fault_in_the_log(caplog: pytest.LogCapt
 
 @pytest.mark.parametrize("answered", [frame(TEXT, EMPTY), frame(TEXT, b"{") * 3])
 async def test_a_breach_behind_what_is_still_to_be_answered_is_no_fault_in_the_log(
-    answered: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+    answered, caplog
+):
     async with stream() as (server, hub, port):
         peer = await listener(port)
         peer.send(answered + frame(TEXT, b"\xff\xfe"))
@@ -177,7 +175,7 @@ async def test_a_breach_behind_what_is_still_to_be_answered_is_no_fault_in_the_l
         handshake("/v1/portfolio/balance").replace(b"Sec-WebSocket-Key", b"X"),
     ],
 )
-async def test_what_is_no_handshake_is_refused_in_the_error_shape(raw: bytes) -> None:
+async def test_what_is_no_handshake_is_refused_in_the_error_shape(raw):
     async with stream() as (_, _, port):
         peer = await Peer.of(port)
         peer.send(raw)
@@ -188,7 +186,7 @@ async def test_what_is_no_handshake_is_refused_in_the_error_shape(raw: bytes) ->
         assert await peer.rest() == b""
 
 
-async def test_a_silent_listener_stays() -> None:
+async def test_a_silent_listener_stays():
     async with stream() as (_, _, port):
         peer = await listener(port)
         assert await alive(peer)
@@ -197,9 +195,7 @@ async def test_a_silent_listener_stays() -> None:
         await peer.leave()
 
 
-async def test_beyond_the_channel_s_cap_a_handshake_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_beyond_the_channel_s_cap_a_handshake_is_refused(monkeypatch):
     monkeypatch.setattr("venue.stream.hub.CONNECTIONS_MAX", 2)
     async with stream() as (_, hub, port):
         peers = [await listener(port) for _ in range(2)]
@@ -215,9 +211,7 @@ async def test_beyond_the_channel_s_cap_a_handshake_is_refused(
             await peer.leave()
 
 
-def test_one_address_elsewhere_has_its_cap_and_this_host_has_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_address_elsewhere_has_its_cap_and_this_host_has_not(monkeypatch):
     monkeypatch.setattr("venue.stream.hub.CONNECTIONS_PER_ADDRESS_MAX", 2)
     hub = Hub(Views(), 5)
     there, here, nowhere = "192.0.2.7", "127.0.0.1", ""
@@ -229,9 +223,7 @@ def test_one_address_elsewhere_has_its_cap_and_this_host_has_not(
     assert not hub.has_room(there)
 
 
-def test_a_leaving_listener_makes_room_for_another_at_its_address(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_leaving_listener_makes_room_for_another_at_its_address(monkeypatch):
     monkeypatch.setattr("venue.stream.hub.CONNECTIONS_PER_ADDRESS_MAX", 1)
     hub = Hub(Views(), 5)
     connection = hub.connect(lambda: None, 0, "192.0.2.7")
@@ -241,7 +233,7 @@ def test_a_leaving_listener_makes_room_for_another_at_its_address(
     assert hub.has_room("192.0.2.7")
 
 
-def test_a_refusal_does_not_repeat_a_handle_of_any_length() -> None:
+def test_a_refusal_does_not_repeat_a_handle_of_any_length():
     hub = Hub(Views(), 5)
     connection = hub.connect(lambda: None, 0)
     target = {"target": "event-market", "data": {"ticker": "A" * 100_000}}
@@ -254,9 +246,7 @@ def test_a_refusal_does_not_repeat_a_handle_of_any_length() -> None:
     assert len(answer) < 200
 
 
-async def test_who_reads_nothing_is_cut_and_costs_little_until_then(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_reads_nothing_is_cut_and_costs_little_until_then(monkeypatch):
     monkeypatch.setattr("venue.stream.channel.STUCK_NS", 500_000_000)
     async with stream() as (server, hub, port):
         peer = await listener(port)

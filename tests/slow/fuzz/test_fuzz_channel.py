@@ -3,7 +3,6 @@
 import base64
 import os
 import socket
-from collections.abc import Iterator
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -14,7 +13,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from tests.fuzz.channel import CLOSE_POLICY, EMPTY_SET, FRAMES_PER_EXAMPLE, converse
-from tests.fuzz.site import Site, served
+from tests.fuzz.site import served
 
 FRAMES = 6_000
 RAW_STREAMS = 200
@@ -23,7 +22,7 @@ SUBSCRIBED = '{"type":"subscribed","data":{"targets":0}}'
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzz")
     with served(folder) as (made, process):
         yield made
@@ -34,18 +33,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     assert [line for line in faults if "Invalid UTF-8" not in line] == []
 
 
-def answers_still(site: Site) -> bool:
+def answers_still(site):
     with connect(site.stream_url, proxy=None, compression=None) as channel:
         channel.send(EMPTY_SET)
         return channel.recv(timeout=10) == SUBSCRIBED
 
 
-def test_every_message_is_answered_as_the_interface_says(site: Site) -> None:
+def test_every_message_is_answered_as_the_interface_says(site):
     assert converse(site, FRAMES // FRAMES_PER_EXAMPLE, seed_number=1) > FRAMES * 0.9
     assert answers_still(site)
 
 
-def test_what_comes_behind_the_third_unreadable_message_is_not_answered(site: Site) -> None:
+def test_what_comes_behind_the_third_unreadable_message_is_not_answered(site):
     with connect(site.stream_url, proxy=None, compression=None) as channel:
         with suppress(ConnectionClosed):  # it may be closed while we still send
             for _ in range(10):
@@ -56,7 +55,7 @@ def test_what_comes_behind_the_third_unreadable_message_is_not_answered(site: Si
         assert (answers, channel.close_code) == (3, CLOSE_POLICY)
 
 
-def upgraded(site: Site) -> socket.socket:
+def upgraded(site):
     """A raw connection after the handshake of a websocket."""
     where = urlsplit(site.stream_url)
     raw = socket.create_connection((str(where.hostname), where.port or 80), timeout=10)
@@ -71,7 +70,7 @@ def upgraded(site: Site) -> socket.socket:
     return raw
 
 
-def test_no_bytes_in_place_of_frames_end_the_venue(site: Site) -> None:
+def test_no_bytes_in_place_of_frames_end_the_venue(site):
     @seed(1)
     @settings(
         max_examples=RAW_STREAMS,
@@ -87,7 +86,7 @@ def test_no_bytes_in_place_of_frames_end_the_venue(site: Site) -> None:
     @example(b"\x80\x80\0\0\0\0")  # a continuation of nothing
     @example(b"\x89\xfe\x00\x7e" + b"\0" * 130)  # a ping that is too long
     @given(st.binary(min_size=1, max_size=200))
-    def stream(sent: bytes) -> None:
+    def stream(sent):
         with upgraded(site) as raw:
             raw.sendall(sent)
 
@@ -95,7 +94,7 @@ def test_no_bytes_in_place_of_frames_end_the_venue(site: Site) -> None:
     assert answers_still(site)
 
 
-def test_a_message_too_long_to_be_read_closes_its_connection_and_no_other(site: Site) -> None:
+def test_a_message_too_long_to_be_read_closes_its_connection_and_no_other(site):
     with connect(site.stream_url, proxy=None, compression=None) as other:
         with connect(site.stream_url, proxy=None, compression=None) as channel:
             with pytest.raises(ConnectionClosed):

@@ -1,7 +1,6 @@
 """Claims about the excuses: a refusal is let pass only when the request shows why it had to be."""
 
 import json
-from typing import Any
 
 import pytest
 import requests
@@ -26,13 +25,13 @@ LATE, EARLY = "2026-02-01T00:00:00Z", "2026-01-01T00:00:00Z"
 NEVER = "2999-01-01T00:00:00Z"
 
 
-def answered(code: str, method: str, path: str, body: Any = None) -> Response:
+def answered(code, method, path, body=None):
     request = requests.Request(method, SITE.base_url + path, json=body).prepare()
     content = json.dumps({"code": code, "error": ""}).encode()
     return Response(400, {}, content, request, 0.0, False)
 
 
-def excused(response: Response, filled: int = 0) -> bool:
+def excused(response, filled=0):
     return excuses.refusal(SITE, response, lambda _: filled) is not None
 
 

@@ -17,7 +17,7 @@ HOME = tree.ROOT / "venue/wire/assumptions.py"
 CITATION = re.compile(r"(?<![\w-])S([1-9][0-9]?)(?![\w-])")
 
 
-def citations(path) -> set[str]:
+def citations(path):
     """The numbers that the comments and texts of a file cite."""
     words = tokenize.generate_tokens(io.StringIO(tree.text(path)).readline)
     return {
@@ -28,7 +28,7 @@ def citations(path) -> set[str]:
     }
 
 
-def defined_names(module: ast.Module) -> set[str]:
+def defined_names(module):
     """The names that a file defines at its top."""
     found = set()
     for node in module.body:
@@ -39,7 +39,7 @@ def defined_names(module: ast.Module) -> set[str]:
     return found
 
 
-def exists(place: str) -> bool:
+def exists(place):
     """Whether a dotted name is a file of ours or a name at the top of one."""
     path = tree.ROOT / (place.replace(".", "/") + ".py")
     if path.is_file():

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -41,7 +40,7 @@ PLANTS = [
 FLOORS_MAX = 9
 
 
-def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+def lint(folder):
     """import-linter over the tree in `folder`, by the contracts of its pyproject.toml."""
     return subprocess.run(
         [sys.executable, "-c", LINT],
@@ -54,7 +53,7 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
+def copy(tmp_path):
     """A copy of what is shipped, with its contracts."""
     unwanted = shutil.ignore_patterns("__pycache__")
     for folder in tree.SHIPPED:
@@ -88,7 +87,7 @@ def test_the_trader_has_no_more_floors_than_a_reader_can_hold():
     assert len(layers) <= FLOORS_MAX
 
 
-def circle(imported: dict[str, set[str]]) -> list[str]:
+def circle(imported):
     """Modules of which each imports the one before it, the first one the last; empty if none."""
     try:
         graphlib.TopologicalSorter(imported).prepare()

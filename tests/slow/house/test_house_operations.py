@@ -2,12 +2,11 @@
 
 import json
 import re
-from pathlib import Path
 
 import msgspec
 import pytest
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from bot.cli.main import app
@@ -29,12 +28,12 @@ ELSEWHERE = {"series_ticker", "keys.read", "keys.standby", "other_series"}
 """Settings that are no keys of their own: they follow from others, or are named otherwise."""
 
 
-def documented() -> dict[str, str]:
+def documented():
     """Key to default, as the page shows them."""
     return {name: default.strip() for name, default in ROW.findall(tree.text(PAGE))}
 
 
-def settings(kind: type[msgspec.Struct], prefix: str) -> list[tuple[str, object]]:
+def settings(kind, prefix):
     """(dotted name, default) of every number, those of nested settings included."""
     found: list[tuple[str, object]] = []
     for field in msgspec.structs.fields(kind):
@@ -48,14 +47,14 @@ def settings(kind: type[msgspec.Struct], prefix: str) -> list[tuple[str, object]
 SETTINGS = [row for row in settings(TraderSettings, "") if row[0] not in ELSEWHERE]
 
 
-def key_of(name: str) -> str:
+def key_of(name):
     """The key of a setting: durations are kept in nanoseconds and given in milliseconds."""
     part, field = name.split(".")
     section = next(each for each, other in SETTINGS_OF.items() if other == part)
     return f"{section}.{key_of_field(field)}"
 
 
-def shown_as(name: str, text: str) -> object:
+def shown_as(name, text):
     """The default of a setting that the page shows."""
     if text == "must be given":
         return msgspec.NODEFAULT
@@ -78,7 +77,7 @@ def test_a_venue_can_be_opened_with_every_seed_that_is_shipped(file):
 # --- what the pages name --------------------------------------------------------------------------
 
 
-def keys_of(schema: dict, part: dict) -> set[str]:
+def keys_of(schema, part):
     """The keys of a part of the schema, in whatever form it may be given."""
     found = set(part.get("properties", {}))
     for inner in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
@@ -89,7 +88,7 @@ def keys_of(schema: dict, part: dict) -> set[str]:
 
 
 @tree.of_each(PAGES)
-def test_a_key_that_a_page_for_operators_names_is_one_of_the_configuration(path: Path) -> None:
+def test_a_key_that_a_page_for_operators_names_is_one_of_the_configuration(path):
     schema = json.loads(tree.text(tree.ROOT / "configs/schema.json"))
     parts = {name: keys_of(schema, part) for name, part in schema["properties"].items()}
     for section, key in NAMED.findall(tree.text(path)):
@@ -101,7 +100,7 @@ ROOT_COMMAND = typer.main.get_command(app)
 
 
 @tree.of_each(PAGES[1:])
-def test_a_command_that_a_page_gives_is_taken_as_it_is_written(path: Path) -> None:
+def test_a_command_that_a_page_gives_is_taken_as_it_is_written(path):
     for words in (found.split() for found in COMMAND.findall(tree.text(path))):
         command = ROOT_COMMAND
         while isinstance(command, TyperGroup):
@@ -112,7 +111,7 @@ def test_a_command_that_a_page_gives_is_taken_as_it_is_written(path: Path) -> No
             raise AssertionError(f"{command.name} {words}: {fault.message}") from None
 
 
-def commands(group: TyperCommand | TyperGroup, before: str = "") -> list[str]:
+def commands(group, before=""):
     """Every command of a program by its words, those of its groups included."""
     if not isinstance(group, TyperGroup):
         return [before]

@@ -1,12 +1,11 @@
 """Claims about what a newcomer reads first: links that lead somewhere, help that has an example."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from bot.cli.main import app as bot
 from tests import journeys
@@ -22,7 +21,7 @@ PAGES = [
 
 
 @tree.of_each(PAGES)
-def test_a_link_within_the_project_leads_to_a_file(path: Path) -> None:
+def test_a_link_within_the_project_leads_to_a_file(path):
     for target in LINK.findall(tree.text(path)):
         assert ":" in target or (path.parent / target).exists(), target
 
@@ -49,9 +48,7 @@ def test_the_figures_of_the_journeys_are_those_that_are_traced():
     assert journeys.table() in page, "python -m tests.journeys, into docs/architecture.md"
 
 
-def every(
-    command: TyperCommand | TyperGroup, name: str
-) -> Iterator[tuple[str, TyperCommand | TyperGroup]]:
+def every(command, name):
     """A command and all below it, by the words that call it."""
     yield name, command
     if isinstance(command, TyperGroup):

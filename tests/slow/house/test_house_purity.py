@@ -37,7 +37,7 @@ BANNED_CLOCKS = {"now", "utcnow", "today"}
 FLOAT_FREE = ("venue/engine", "venue/wire")
 
 
-def unordered(node: ast.expr) -> bool:
+def unordered(node):
     """Whether an expression is, as written, a set: its order depends on the hash seed."""
     return isinstance(node, ast.Set | ast.SetComp) or (
         isinstance(node, ast.Call)
@@ -46,7 +46,7 @@ def unordered(node: ast.expr) -> bool:
     )
 
 
-def impurities(module: ast.Module) -> list[str]:
+def impurities(module):
     """Everything in a file that a pure function must not do, with its line."""
     found = []
     for node in ast.walk(module):
@@ -72,7 +72,7 @@ def impurities(module: ast.Module) -> list[str]:
     return found
 
 
-def floats(module: ast.Module) -> list[str]:
+def floats(module):
     """Every float literal and every use of the name `float`, with its line."""
     return [
         f"{node.lineno}: a float"

@@ -41,11 +41,11 @@ def test_a_class_name_is_used_at_most_twice():
 USUAL = {"run", "close"}
 
 
-def families(classes: dict[str, set[str]]) -> dict[str, str]:
+def families(classes):
     """For each class one name that it shares with all that it is related to by bases."""
     head = {name: name for name in classes}
 
-    def root(name: str) -> str:
+    def root(name):
         while head[name] != name:
             name = head[name]
         return name
@@ -73,7 +73,7 @@ def test_no_method_name_is_used_by_more_than_five_unrelated_classes():
     assert {n: sorted(them) for n, them in users.items() if len(them) > 5 and n not in usual} == {}
 
 
-def unexcused(path) -> list[int]:
+def unexcused(path):
     """Lines of broad excepts that carry no noqa or no word of why."""
     lines = tree.text(path).splitlines()
     found = []
@@ -96,7 +96,7 @@ def test_a_broad_except_is_excused_and_explained(path):
     assert unexcused(path) == []
 
 
-def hits(pattern: str, path, flags: re.RegexFlag = re.NOFLAG) -> list[str]:
+def hits(pattern, path, flags=re.NOFLAG):
     """Lines of a file that match a pattern."""
     return [
         f"{number}: {line.strip()[:80]}"
@@ -131,7 +131,7 @@ def test_the_word_checks_see_what_they_are_for(pattern, line):
     assert re.search(pattern, line)
 
 
-def mirrored(module: ast.Module) -> list[int]:
+def mirrored(module):
     """Lines with a literal `100 -`: the mirror has its one home in wire/money."""
     return [
         node.lineno

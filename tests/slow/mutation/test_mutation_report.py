@@ -2,9 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -30,7 +28,7 @@ PAGE = """
 """
 
 
-def mutant(function: str, change: str) -> Mutant:
+def mutant(function, change):
     """A survivor."""
     return Mutant(f"a.b.x_{function}__mutmut_1", function, change, f"-before\n+{change}")
 
@@ -96,7 +94,7 @@ def test_a_function_is_named_as_in_the_source():
     assert function_name("xǁ_Wishǁ__init__") == "_Wish.__init__"
 
 
-def test_a_module_without_a_note_has_no_mutants(tmp_path: Path):
+def test_a_module_without_a_note_has_no_mutants(tmp_path):
     assert exit_codes(tmp_path / "none.meta") == {}
 
 
@@ -111,7 +109,7 @@ def test_every_module_that_the_page_names_is_mutated():
     assert set(reasons_of(REASONS.read_text(encoding="utf-8"))) <= {EVERYWHERE, *modules}
 
 
-def functions(module: str) -> Iterator[str]:
+def functions(module):
     """Every function and method of a module as the page names it."""
     for node in ast.parse((ROOT / module).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef):

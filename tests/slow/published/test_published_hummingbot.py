@@ -32,19 +32,11 @@ from strategies.pure_mm import inventory_skew_ratios, total_order_size
         "no range",
     ],
 )
-def test_the_skew_ratios_come_out(
-    base: float,
-    cash: float,
-    price: float,
-    target: float,
-    base_range: float,
-    bid: float,
-    ask: float,
-) -> None:
+def test_the_skew_ratios_come_out(base, cash, price, target, base_range, bid, ask):
     got = inventory_skew_ratios(base, cash, price, target, base_range)
     assert got == pytest.approx((bid, ask), abs=1e-7)
 
 
-def test_the_range_counts_all_levels_of_both_sides() -> None:
+def test_the_range_counts_all_levels_of_both_sides():
     assert total_order_size(10, 0, 1) == 20
     assert total_order_size(10, 5, 3) == 2 * (10 + 15 + 20)

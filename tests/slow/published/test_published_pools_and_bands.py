@@ -9,7 +9,6 @@ import pytest
 
 from bot.core.planning.actions import CreateAction
 from bot.core.settings import PaceSettings
-from bot.strategy.api import Quote
 from strategies.amm import Amm, buy_depth, sell_depth, split_cash
 from strategies.bands import Band, Bands
 from tests.builders.bot.planned import plan
@@ -21,20 +20,20 @@ BID, ASK = BookSide.BID, BookSide.ASK
 PUBLISHED = {"spread_cents": 5, "depth_cents": 10}
 
 
-def amm(**params: int) -> Amm:
+def amm(**params):
     return Amm(Amm.Params.model_validate(params))
 
 
 # --- the pool -------------------------------------------------------------------------------------
 
 
-def test_the_prices_of_the_pool_at_one_half() -> None:
+def test_the_prices_of_the_pool_at_one_half():
     bids, asks = amm(**PUBLISHED).levels(50.0, 1_000, 1_000, 100_000)
     assert [price for price, _ in bids] == [45, 44, 43, 42, 41, 40]
     assert [price for price, _ in asks] == [55, 56, 57, 58, 59, 60]
 
 
-def test_the_sizes_of_the_pool_follow_the_formulas() -> None:
+def test_the_sizes_of_the_pool_follow_the_formulas():
     # Nothing held, so that half of the cash of $1,000 buys YES between 50 and 40 cents.
     bids, asks = amm(**PUBLISHED).levels(50.0, 0, 0, 100_000)
     liquidity = 50_000 / (math.sqrt(50) - math.sqrt(40))
@@ -45,22 +44,22 @@ def test_the_sizes_of_the_pool_follow_the_formulas() -> None:
     assert [size for _, size in asks] == [size for _, size in bids]
 
 
-def test_a_pool_sells_all_it_has_on_the_way_to_its_highest_price() -> None:
+def test_a_pool_sells_all_it_has_on_the_way_to_its_highest_price():
     assert sell_depth(1_000, 50, 95, 95) == pytest.approx(1_000)
 
 
-def test_a_pool_buys_between_the_two_prices_that_its_cash_could_have_bought_at() -> None:
+def test_a_pool_buys_between_the_two_prices_that_its_cash_could_have_bought_at():
     shares = buy_depth(100_000, 50, 5, 5)
     assert shares * 5 < 100_000 < shares * 50
 
 
-def test_the_prices_of_both_pools_at_forty_cents() -> None:
+def test_the_prices_of_both_pools_at_forty_cents():
     bids, asks = amm(spread_cents=1, depth_cents=5).levels(40.0, 1_000, 1_000, 20_000)
     assert [price for price, _ in bids] == [39, 38, 37, 36, 35]
     assert [price for price, _ in asks] == [41, 42, 43, 44, 45]
 
 
-def test_sales_shrink_and_buys_grow_with_the_distance() -> None:
+def test_sales_shrink_and_buys_grow_with_the_distance():
     sales = amm(spread_cents=1, depth_cents=5).levels(50.0, 1_000, 0, 0)[1]
     buys = amm(spread_cents=1, depth_cents=5).levels(50.0, 0, 0, 20_000)[0]
     assert [size for _, size in sales] == sorted((size for _, size in sales), reverse=True)
@@ -69,7 +68,7 @@ def test_sales_shrink_and_buys_grow_with_the_distance() -> None:
     assert 2 * sum(price * size for price, size in buys) <= 20_000
 
 
-def test_the_cash_is_split_so_that_both_first_levels_are_as_deep() -> None:
+def test_the_cash_is_split_so_that_both_first_levels_are_as_deep():
     yes, no = split_cash(20_000, (30.0, 10.0), (0.002, 0.003))
     assert yes + no == 20_000
     assert yes * 0.002 + 10.0 == pytest.approx(no * 0.003 + 30.0)
@@ -97,18 +96,18 @@ TWO = (
 )
 
 
-def bands() -> Bands:
+def bands():
     return Bands(Bands.Params(bands=TWO))
 
 
-def wanted_bids(*resting: tuple[int, int], fair: float = 50.0, **event: object) -> list[Quote]:
+def wanted_bids(*resting, fair=50.0, **event):
     each = changed(rung(0, fair), own=tuple(own(BID, *stand) for stand in resting))
     held = event.pop("no_qty", 0)
     seen = changed(view(changed(each, no_qty=held)), **event)
     return [quote for quote in bands().quote(seen)["m0"] if quote.side is BID]
 
 
-def routes(free_no: int, **event: object) -> list[tuple[Side, Outcome, int, int]]:
+def routes(free_no, **event):
     """What the trader makes of the bands' bids around five shares at 48: (side, outcome, canonical
     price, shares)."""
     quotes = wanted_bids((48, 5), no_qty=free_no + 5, **event)
@@ -121,7 +120,7 @@ def routes(free_no: int, **event: object) -> list[tuple[Side, Outcome, int, int]
     ]
 
 
-def test_one_band_gives_up_the_nearest_and_the_last_of_several_the_furthest() -> None:
+def test_one_band_gives_up_the_nearest_and_the_last_of_several_the_furthest():
     band = Band(
         min_margin_cents=1,
         avg_margin_cents=10,
@@ -136,26 +135,26 @@ def test_one_band_gives_up_the_nearest_and_the_last_of_several_the_furthest() ->
     assert band.excess_of(stands, 50.0, first=False, last=True) == [(42, 30)]
 
 
-def test_a_middle_band_gives_up_the_largest() -> None:
+def test_a_middle_band_gives_up_the_largest():
     band = TWO[0]
     stands = [(48, 10), (47, 45)]
     assert band.excess_of(stands, 50.0, first=False, last=False) == [(47, 45)]
 
 
-def test_what_lies_in_no_band_is_given_up_and_all_of_it_when_the_target_has_moved() -> None:
+def test_what_lies_in_no_band_is_given_up_and_all_of_it_when_the_target_has_moved():
     kept = wanted_bids((47, 40), (44, 60), cash_cents=0)
     assert [(quote.price, quote.qty) for quote in kept] == [(47, 40)]
     assert wanted_bids((47, 40), (44, 60), fair=80.0, cash_cents=0) == []
 
 
-def test_bands_are_filled_up_with_cash_alone() -> None:
+def test_bands_are_filled_up_with_cash_alone():
     assert routes(0, cash_cents=10_000) == [
         (Side.BUY, Outcome.YES, 47, 15),
         (Side.BUY, Outcome.YES, 45, 30),
     ]
 
 
-def test_bands_are_filled_up_with_the_complement_held_alone() -> None:
+def test_bands_are_filled_up_with_the_complement_held_alone():
     assert routes(100, cash_cents=10_000) == [
         (Side.SELL, Outcome.NO, 47, 15),
         (Side.SELL, Outcome.NO, 45, 30),
@@ -163,7 +162,7 @@ def test_bands_are_filled_up_with_the_complement_held_alone() -> None:
 
 
 @pytest.mark.parametrize("cash_cents", [3_000, 10_000])
-def test_bands_are_filled_up_with_what_is_held_first_and_cash_for_the_rest(cash_cents: int) -> None:
+def test_bands_are_filled_up_with_what_is_held_first_and_cash_for_the_rest(cash_cents):
     assert routes(30, cash_cents=cash_cents) == [
         (Side.SELL, Outcome.NO, 47, 15),
         (Side.SELL, Outcome.NO, 45, 15),
@@ -171,5 +170,5 @@ def test_bands_are_filled_up_with_what_is_held_first_and_cash_for_the_rest(cash_
     ]
 
 
-def test_a_band_below_the_lowest_price_is_not_used() -> None:
+def test_a_band_below_the_lowest_price_is_not_used():
     assert [band.price(4.0, 1) for band in TWO] == [1, None]

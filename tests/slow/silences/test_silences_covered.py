@@ -19,7 +19,7 @@ DECIDED_BY_NOBODY = {
 """Entries that ask that something is never done: shown by its absence from the source."""
 
 
-def numbers_of_tests() -> set[int]:
+def numbers_of_tests():
     """The numbers that the names of the tests here begin with."""
     text = "".join(path.read_text() for path in HERE.glob("test_silences_*.py"))
     return {int(number) for number in re.findall(r"^def test_s(\d+)_", text, re.MULTILINE)}
@@ -34,7 +34,7 @@ def test_the_entries_are_those_of_our_own_table():
     assert kept == {*SURVIVED, *DECIDED_BY_NOBODY}
 
 
-def names_used(*folders: str) -> dict[str, list[str]]:
+def names_used(*folders):
     """Every attribute name of the files of some folders, and where it stands."""
     used: dict[str, list[str]] = {}
     for path in tree.python_files(*folders):

@@ -7,14 +7,14 @@ import json
 
 import pytest
 
-from tests.builders.shell.life import Life, Plan, assert_exact, assert_safe, live
+from tests.builders.shell.life import Plan, assert_exact, assert_safe, live
 from tests.builders.shell.site import HOST, PORT
 from tests.builders.silences.bends import Frames, Instead, Replies, once_each, refused, rows_of
 
 BOOK = "prediction-orderbook"
 
 
-def lived(bend, **changes) -> Life:
+def lived(bend, **changes):
     """A run on a venue with a bend: three seconds of trade, then calm."""
     return live(Plan(**{"seed": 3, "faulty_s": 3.0, "calm_s": 3.0, "bend": bend, **changes}))
 
@@ -37,7 +37,7 @@ def test_s9_a_subscribe_may_bring_no_first_book():
     first: set[str] = set()
     later = once_each()
 
-    def frames(text: str) -> list[str]:
+    def frames(text):
         kept = later(text)
         new = [each for each in kept if BOOK in each and each not in first]
         if new and bend.site.age_s() < 0.2:
@@ -121,7 +121,7 @@ def test_s30_a_target_that_falls_silent_is_not_quoted_after_ten_seconds(from_s):
 
     bend = Instead(answer, from_s)
 
-    def frames(text: str) -> list[str]:
+    def frames(text):
         return [] if bend.site.markets[1] in text and bend.site.age_s() >= from_s else [text]
 
     bend.frames = frames

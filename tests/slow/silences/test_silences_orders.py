@@ -9,7 +9,7 @@ import json
 import pytest
 
 from bot.core import messages as m
-from tests.builders.shell.life import Life, Plan, assert_exact, assert_safe, live
+from tests.builders.shell.life import Plan, assert_exact, assert_safe, live
 from tests.builders.shell.site import FLOOR, TAKER, Bend
 from tests.builders.shell.truth import MAKER
 from tests.builders.silences.bends import Instead, NewIds, QtyIsTotal, Replies, orders_in, refused
@@ -21,22 +21,22 @@ from venue.wire.money import Outcome
 from venue.wire.requests import TimeInForce
 
 
-def lived(bend, **changes) -> Life:
+def lived(bend, **changes):
     """A run on a venue with a bend: three seconds of trade, then calm."""
     return live(Plan(**{"seed": 3, "faulty_s": 3.0, "calm_s": 3.0, "bend": bend, **changes}))
 
 
-def assert_exact_but(life: Life, *found: str) -> None:
+def assert_exact_but(life, *found):
     """Safe, the books agree to the cent, and nothing is found but this."""
     assert_safe(life)
     assert set(life.trader.out.findings) == set(found)
     assert life.ended.report.ledger_difference_cents == 0
 
 
-def losing(kind: CommandFault, *verbs: Verb, share: int = 400_000):
+def losing(kind, *verbs, share=400_000):
     """An act: this share of the answers to these verbs is lost while the crowd trades."""
 
-    async def act(life: Life) -> None:
+    async def act(life):
         life.site.venue.faults.set(CommandRule(kind, Share(share, 5), verbs))
         life.loop.call_later(life.plan.faulty_s, life.site.venue.faults.clear)
 
@@ -55,7 +55,7 @@ def test_s13_an_amend_may_change_the_order_id(seed):
 def test_s13_fills_may_stay_with_the_old_order_id(anew, at_s):
     """They land long before the amend that gives the order its new id, or just before it."""
 
-    async def act(life: Life) -> None:
+    async def act(life):
         for when_s, qty in ((at_s, 3), (2.4, 1)):
             await asyncio.sleep(life.site.bot_began_s + when_s - life.loop.time())
             for market, value in life.site.crowd.value.items():
@@ -70,7 +70,7 @@ def test_s13_fills_may_stay_with_the_old_order_id(anew, at_s):
 
 
 def test_s13_the_qty_of_an_amend_may_be_meant_as_the_total():
-    async def act(life: Life) -> None:
+    async def act(life):
         await asyncio.sleep(1.2)
         for market, value in life.site.crowd.value.items():
             price, no = round(value) + 3, Outcome.NO
@@ -126,8 +126,8 @@ def test_s21_an_order_may_expire_for_any_cause(shown):
                 order["status"] = shown
         return status, body
 
-    async def act(life: Life) -> None:
-        def expire() -> None:
+    async def act(life):
+        def expire():
             resting = life.truth.resting()
             gone.update(order.order_id for order in resting[:2])
             for order in resting[:2]:
@@ -143,10 +143,10 @@ def test_s21_an_order_may_expire_for_any_cause(shown):
     assert_exact_but(life, *(["cancelled_by_others"] if shown == "canceled" else []))
 
 
-def resolving(at_s: float):
+def resolving(at_s):
     """An act: the first rung resolves, YES wins."""
 
-    async def act(life: Life) -> None:
+    async def act(life):
         market = life.site.markets[0]
         life.loop.call_later(at_s, life.site.operate, ResolveMarket(market, Outcome.YES))
 
@@ -201,8 +201,8 @@ def test_s23_a_halted_market_may_refuse_cancels(code):
                 return refused(422, code)
             return await ask(method, path, query, body)
 
-    async def act(life: Life) -> None:
-        def turn(halted: bool) -> None:
+    async def act(life):
+        def turn(halted):
             bend.halted = halted
             market = life.site.markets[0]
             life.site.operate(HaltMarket(market) if halted else ResumeMarket(market))
@@ -324,7 +324,7 @@ def test_s50_a_venue_that_takes_cancels_only_may_take_amends_that_shrink(shrinki
             self.site.operate(SetVenueState(VenueState.CANCEL_ONLY))
             return said
 
-    async def act(life: Life) -> None:
+    async def act(life):
         for at_s, state in ((1.0, VenueState.CANCEL_ONLY), (2.6, VenueState.OPEN)):
             life.loop.call_later(at_s, life.site.operate, SetVenueState(state))
 
@@ -341,7 +341,7 @@ def test_s53_an_order_that_met_its_own_account_and_traded_out_may_end_in_any_way
                 order["status"] = shown
         return status, body
 
-    async def act(life: Life) -> None:
+    async def act(life):
         await asyncio.sleep(1.2)
         crowd = life.site.crowd
         for market, value in crowd.value.items():

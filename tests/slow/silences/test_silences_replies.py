@@ -10,7 +10,7 @@ import json
 import pytest
 
 from bot.core import messages as m
-from tests.builders.shell.life import Life, Plan, assert_exact, assert_safe, live
+from tests.builders.shell.life import Plan, assert_exact, assert_safe, live
 from tests.builders.silences.bends import (
     FeePerFill,
     Instead,
@@ -25,7 +25,7 @@ from tests.builders.silences.bends import (
 WRITES = ("POST", "PUT", "DELETE")
 
 
-def lived(bend, **changes) -> Life:
+def lived(bend, **changes):
     """A run on a venue of one rung with a bend: three seconds of trade, then calm."""
     usual = {"seed": 3, "rungs": 1, "faulty_s": 3.0, "calm_s": 2.5, "bend": bend}
     return live(Plan(**{**usual, **changes}))

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,23 +11,22 @@ import httpx
 import pytest
 import typer
 
-from tests.builders.spec.site import Site
 from venue.cli.check import check
 from venue.conformance.bench import Bench
 from venue.conformance.operator import Operator
 
 
-def _judge(*options: str) -> subprocess.CompletedProcess[str]:
+def _judge(*options):
     command = [sys.executable, "-m", "venue", "check", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def _controlled(site: Site, *options: str) -> subprocess.CompletedProcess[str]:
+def _controlled(site, *options):
     control = ["--control", site.control, "--token-file", str(site.token_file)]
     return _judge("--url", site.base_url, *control, *options)
 
 
-def test_a_venue_that_keeps_every_statement_ends_with_0(site: Site) -> None:
+def test_a_venue_that_keeps_every_statement_ends_with_0(site):
     done = _controlled(site, "--only", "a_budget", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
@@ -37,14 +35,14 @@ def test_a_venue_that_keeps_every_statement_ends_with_0(site: Site) -> None:
     assert {row["verdict"] for row in told["checks"]} == {"passed"}
 
 
-def test_without_json_a_table_and_a_summary_are_shown(site: Site) -> None:
+def test_without_json_a_table_and_a_summary_are_shown(site):
     done = _controlled(site, "--only", "a_budget", "--no-readings")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "rests on S35" in " ".join(done.stdout.split())
     assert "0 failed, 2 skipped" in done.stdout
 
 
-def test_a_statement_that_does_not_hold_ends_with_1_and_shows_the_reply(site: Site) -> None:
+def test_a_statement_that_does_not_hold_ends_with_1_and_shows_the_reply(site):
     # One path segment short of the version, so this one statement does not hold.
     root = site.base_url.removesuffix("/v1") + "/v1/"
     control = ["--control", site.control, "--token-file", str(site.token_file)]
@@ -58,9 +56,7 @@ def test_a_statement_that_does_not_hold_ends_with_1_and_shows_the_reply(site: Si
     assert json.loads(bad.stdout)["failed"] == 1
 
 
-def test_with_a_key_alone_what_needs_control_is_skipped_with_the_reason(
-    site: Site, bench: Bench, tmp_path: Path
-) -> None:
+def test_with_a_key_alone_what_needs_control_is_skipped_with_the_reason(site, bench, tmp_path):
     options = ["--url", site.base_url, "--only", "user", "--json"]
     for name in ("--key-file", "--other-key-file"):
         path = tmp_path / name
@@ -79,8 +75,8 @@ def test_with_a_key_alone_what_needs_control_is_skipped_with_the_reason(
 
 @pytest.mark.parametrize("scopes", [None, ["read"], ["trade"]])
 def test_a_key_that_may_not_read_and_trade_is_told_and_the_venue_not_blamed(
-    site: Site, bench: Bench, tmp_path: Path, scopes: list[str] | None
-) -> None:
+    site, bench, tmp_path, scopes
+):
     path = tmp_path / "key"
     path.touch(0o600)
     path.write_text("lm_unknown" if scopes is None else bench.key(bench.user(), scopes)["key"])
@@ -98,8 +94,8 @@ def test_a_key_that_may_not_read_and_trade_is_told_and_the_venue_not_blamed(
     [(0, "open", "insufficient_balance"), (1000, "halted", "venue_halted")],
 )
 def test_what_a_lent_key_cannot_place_now_is_skipped_and_the_venue_not_blamed(
-    site: Site, bench: Bench, tmp_path: Path, cents: int, state: str, code: str
-) -> None:
+    site, bench, tmp_path, cents, state, code
+):
     path = tmp_path / "key"
     path.touch(0o600)
     path.write_text(bench.key(bench.user(cents))["key"])
@@ -111,7 +107,7 @@ def test_what_a_lent_key_cannot_place_now_is_skipped_and_the_venue_not_blamed(
     assert row["reason"] == f"nothing can be placed with this key now: {code}"
 
 
-def test_a_venue_without_an_active_market_is_not_blamed_for_it(tmp_path: Path) -> None:
+def test_a_venue_without_an_active_market_is_not_blamed_for_it(tmp_path):
     with _served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
         token = Path(ready["control_token_file"]).read_text(encoding="utf-8").strip()
         operator = Operator(ready["control"], token)
@@ -129,7 +125,7 @@ def test_a_venue_without_an_active_market_is_not_blamed_for_it(tmp_path: Path) -
     assert row["reason"] == "the venue lists no active market"
 
 
-def test_one_key_given_twice_is_told_and_the_venue_not_blamed(site: Site, tmp_path: Path) -> None:
+def test_one_key_given_twice_is_told_and_the_venue_not_blamed(site, tmp_path):
     options = ["--url", site.base_url]
     for name in ("--key-file", "--other-key-file"):
         path = tmp_path / name
@@ -144,15 +140,13 @@ def test_one_key_given_twice_is_told_and_the_venue_not_blamed(site: Site, tmp_pa
 @pytest.mark.parametrize(
     "stream", ["venue.example/stream", "http://127.0.0.1:9/v1", "ws://", "ws://h:x"]
 )
-def test_a_channel_address_that_can_be_none_is_told_and_the_venue_not_blamed(
-    site: Site, stream: str
-) -> None:
+def test_a_channel_address_that_can_be_none_is_told_and_the_venue_not_blamed(site, stream):
     done = _controlled(site, "--stream", stream, "--only", "the_channel_needs_no_credential")
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr == f"--stream {stream}: wanted is ws:// or wss:// and a host\n"
 
 
-def test_ended_by_sigterm_the_venue_is_as_it_was(site: Site) -> None:
+def test_ended_by_sigterm_the_venue_is_as_it_was(site):
     operator = Operator(site.control, site.token_file.read_text(encoding="utf-8").strip())
     before = operator.status()["projection_lag_ms"]
     control = ["--control", site.control, "--token-file", str(site.token_file)]
@@ -181,9 +175,7 @@ def test_ended_by_sigterm_the_venue_is_as_it_was(site: Site) -> None:
         (["--url", "http://127.0.0.1:9/\udcff", "--key-file", "FILE"], 3),
     ],
 )
-def test_bad_options_end_with_2_and_an_absent_venue_with_3(
-    tmp_path: Path, options: list[str], code: int
-) -> None:
+def test_bad_options_end_with_2_and_an_absent_venue_with_3(tmp_path, options, code):
     key_file = tmp_path / "key"
     key_file.touch(0o600)
     key_file.write_text("nobody")
@@ -193,7 +185,7 @@ def test_bad_options_end_with_2_and_an_absent_venue_with_3(
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:x", "http://[::", "127.0.0.1\udcff:8091"])
-def test_a_control_address_that_can_be_none_ends_with_3(site: Site, address: str) -> None:
+def test_a_control_address_that_can_be_none_ends_with_3(site, address):
     control = ["--control", address, "--token-file", str(site.token_file)]
     done = _judge("--url", site.base_url, *control)
     assert done.returncode == 3, done.stdout + done.stderr
@@ -205,7 +197,7 @@ def test_a_control_address_that_can_be_none_ends_with_3(site: Site, address: str
     "address",
     ["192.0.2.1:8091", "http://venue.example:8091", "http://localhost.example", "[2001:db8::1]:1"],
 )
-def test_the_token_goes_to_no_other_machine_in_the_clear(site: Site, address: str) -> None:
+def test_the_token_goes_to_no_other_machine_in_the_clear(site, address):
     control = ["--control", address, "--token-file", str(site.token_file)]
     done = _judge("--url", site.base_url, *control)
     assert done.returncode == 2, done.stdout + done.stderr
@@ -214,7 +206,7 @@ def test_the_token_goes_to_no_other_machine_in_the_clear(site: Site, address: st
 
 
 @pytest.mark.parametrize("url", ["http://192.0.2.1:8080/v1", "http://venue.example/v1"])
-def test_a_key_that_is_lent_goes_to_no_other_machine_in_the_clear(tmp_path: Path, url: str) -> None:
+def test_a_key_that_is_lent_goes_to_no_other_machine_in_the_clear(tmp_path, url):
     path = tmp_path / "key"
     path.touch(0o600)
     path.write_text("lm_lent")
@@ -224,7 +216,7 @@ def test_a_key_that_is_lent_goes_to_no_other_machine_in_the_clear(tmp_path: Path
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:9/v1", "http://", "not an address"])
-def test_an_address_that_can_be_none_is_told_as_such(tmp_path: Path, url: str) -> None:
+def test_an_address_that_can_be_none_is_told_as_such(tmp_path, url):
     path = tmp_path / "key"
     path.touch(0o600)
     path.write_text("lm_lent")
@@ -234,9 +226,7 @@ def test_an_address_that_can_be_none_is_told_as_such(tmp_path: Path, url: str) -
 
 @pytest.mark.parametrize("option", ["--key-file", "--token-file"])
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601])
-def test_a_file_that_others_can_touch_is_not_used(
-    site: Site, tmp_path: Path, option: str, mode: int
-) -> None:
+def test_a_file_that_others_can_touch_is_not_used(site, tmp_path, option, mode):
     path = tmp_path / "file"
     path.write_text("lm_raw_key_of_a_test")
     path.chmod(mode)
@@ -255,9 +245,7 @@ def test_a_file_that_others_can_touch_is_not_used(
         b"lm_raw key_of_a_test", "lm_raw_k\u00e9y_of_a_test".encode(), b"\xfflm_raw", b" \n",
     ],
 )  # fmt: skip
-def test_a_file_that_holds_no_single_key_is_refused_and_not_shown(
-    site: Site, tmp_path: Path, option: str, content: bytes
-) -> None:
+def test_a_file_that_holds_no_single_key_is_refused_and_not_shown(site, tmp_path, option, content):
     path = tmp_path / "file"
     path.touch(0o600)
     path.write_bytes(content)
@@ -269,14 +257,14 @@ def test_a_file_that_holds_no_single_key_is_refused_and_not_shown(
     assert f"{path}: holds no single key" in done.stderr
 
 
-def test_it_can_be_mounted_on_a_command_line() -> None:
+def test_it_can_be_mounted_on_a_command_line():
     app = typer.Typer()
     app.command("check")(check)
     assert [command.name for command in app.registered_commands] == ["check"]
 
 
 @contextmanager
-def _served(folder: Path, control: str, *options: str) -> Iterator[dict[str, str]]:
+def _served(folder, control, *options):
     """The ready line of a venue that lives until the block ends."""
     folder.chmod(0o700)
     config = Path(__file__).parents[3] / "configs" / "venue.yaml"
@@ -293,21 +281,19 @@ def _served(folder: Path, control: str, *options: str) -> Iterator[dict[str, str
         assert process.wait(20) == 0
 
 
-def _judged(ready: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+def _judged(ready, *options):
     control = ["--control", ready["control"], "--token-file", ready["control_token_file"]]
     return _judge("--url", ready["base_url"], *control, *options)
 
 
-def test_a_venue_with_a_crowd_is_not_judged(tmp_path: Path) -> None:
+def test_a_venue_with_a_crowd_is_not_judged(tmp_path):
     with _served(tmp_path, f"unix:{tmp_path / 'control'}") as ready:
         done = _judged(ready)
     assert done.returncode == 2
     assert "--no-crowd" in done.stderr
 
 
-def test_a_venue_that_its_operator_has_bent_is_not_judged_and_stays_as_it_is(
-    tmp_path: Path,
-) -> None:
+def test_a_venue_that_its_operator_has_bent_is_not_judged_and_stays_as_it_is(tmp_path):
     with _served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
         token = Path(ready["control_token_file"]).read_text().strip()
         with httpx.Client(
@@ -325,7 +311,7 @@ def test_a_venue_that_its_operator_has_bent_is_not_judged_and_stays_as_it_is(
             assert operator.get("/status").json()["venue_state"] == "cancel_only"
 
 
-def test_control_is_reached_at_the_address_in_the_ready_line(tmp_path: Path) -> None:
+def test_control_is_reached_at_the_address_in_the_ready_line(tmp_path):
     with _served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
         done = _judged(ready, "--only", "the_version_is_in_the_path")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,18 +2,14 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import httpx
 import pytest
 
-from tests.builders.spec.site import Site
 from venue.conformance.api import Listener, buy, eventually, fresh_id
 from venue.conformance.bench import Bench
-from venue.conformance.judge import Json
 from venue.conformance.operator import Operator
 from venue.conformance.runner import (
-    Result,
     Verdict,
     Wanted,
     judge_all,
@@ -32,11 +28,11 @@ Bend = Callable[[httpx.Request, httpx.Response], httpx.Response | None]
 class _Bent(httpx.HTTPTransport):
     """The way to the venue, with somebody in between who bends its answers."""
 
-    def __init__(self, bend: Bend) -> None:
+    def __init__(self, bend):
         super().__init__()
         self._bend = bend
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
+    def handle_request(self, request):
         reply = super().handle_request(request)
         reply.read()
         reply.request = request
@@ -44,11 +40,11 @@ class _Bent(httpx.HTTPTransport):
 
 
 @pytest.fixture
-def bent(monkeypatch: pytest.MonkeyPatch) -> Callable[[Bend], None]:
+def bent(monkeypatch):
     """A function that puts a bend between all further callers and the venue."""
 
-    def put(bend: Bend) -> None:
-        def client(**options: Any) -> httpx.Client:
+    def put(bend):
+        def client(**options):
             return httpx.Client(**options, transport=_Bent(bend))
 
         monkeypatch.setattr("venue.conformance.api.open_client", client)
@@ -56,16 +52,16 @@ def bent(monkeypatch: pytest.MonkeyPatch) -> Callable[[Bend], None]:
     return put
 
 
-def _judged(bench: Bench, name: str) -> Result:
+def _judged(bench, name):
     (each,) = [each for each in suite() if each.name == name]
     return judge_one(each, bench)
 
 
-def _operator(site: Site) -> Operator:
+def _operator(site):
     return Operator(site.control, site.token_file.read_text(encoding="utf-8").strip())
 
 
-def _again(reply: httpx.Response, status: int, body: Any, **headers: str) -> httpx.Response:
+def _again(reply, status, body, **headers):
     """A reply with another status and body, and the limiter's headers of the first."""
     kept = {name: value for name, value in reply.headers.items() if name.startswith("x-ratelimit-")}
     kept.pop("x-ratelimit-reset", None)
@@ -75,36 +71,30 @@ def _again(reply: httpx.Response, status: int, body: Any, **headers: str) -> htt
 # --- throttling ----------------------------------------------------------------------------------
 
 
-def _never_throttled(method: str, path: str, status: int, body: Any) -> Bend:
-    def bend(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def _never_throttled(method, path, status, body):
+    def bend(request, reply):
         exempt = request.method == method and request.url.path.endswith(path)
         return _again(reply, status, body) if exempt and reply.status_code == 429 else None
 
     return bend
 
 
-def test_a_route_without_a_limit_is_found_out_not_passed_over(
-    bench: Bench, bent: Callable[[Bend], None]
-) -> None:
+def test_a_route_without_a_limit_is_found_out_not_passed_over(bench, bent):
     bent(_never_throttled("GET", "/events", 200, {"events": [], "cursor": ""}))
     result = _judged(bench, "every_route_is_throttled")
     assert result.verdict is Verdict.FAILED, result
     assert "GET /events: passed" in result.reason
 
 
-def test_creates_without_a_limit_are_found_out_not_passed_over(
-    bench: Bench, bent: Callable[[Bend], None]
-) -> None:
+def test_creates_without_a_limit_are_found_out_not_passed_over(bench, bent):
     bent(_never_throttled("POST", "/orders", 400, {"code": "invalid_qty", "error": "x"}))
     result = _judged(bench, "what_is_throttled_changes_nothing")
     assert result.verdict is Verdict.FAILED, result
     assert "a create: passed" in result.reason
 
 
-def test_a_bucket_shared_by_two_keys_of_a_user_is_found_out(
-    bench: Bench, bent: Callable[[Bend], None]
-) -> None:
-    def drunk(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def test_a_bucket_shared_by_two_keys_of_a_user_is_found_out(bench, bent):
+    def drunk(request, reply):
         # As it looks where another key has emptied the bucket and a few tokens have come back.
         reply.headers["x-ratelimit-remaining"] = "3"
         return reply
@@ -114,12 +104,10 @@ def test_a_bucket_shared_by_two_keys_of_a_user_is_found_out(
     assert result.verdict is Verdict.FAILED, result
 
 
-def test_failures_that_cost_tokens_are_found_out(
-    bench: Bench, bent: Callable[[Bend], None]
-) -> None:
+def test_failures_that_cost_tokens_are_found_out(bench, bent):
     failures = 0
 
-    def charged(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+    def charged(request, reply):
         nonlocal failures
         failures += reply.status_code == 401
         left = int(reply.headers.get("x-ratelimit-remaining", "0"))
@@ -133,10 +121,8 @@ def test_failures_that_cost_tokens_are_found_out(
     assert "after 40 failures" in result.reason
 
 
-def test_limiter_headers_before_authentication_are_found_out(
-    bench: Bench, bent: Callable[[Bend], None]
-) -> None:
-    def told(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def test_limiter_headers_before_authentication_are_found_out(bench, bent):
+    def told(request, reply):
         reply.headers.setdefault("x-ratelimit-limit", "500")
         return reply if reply.status_code == 400 else None
 
@@ -145,12 +131,10 @@ def test_limiter_headers_before_authentication_are_found_out(
     assert _judged(bench, name).verdict is Verdict.FAILED
 
 
-def test_a_token_that_ends_before_its_first_use_on_a_slow_machine_is_no_fault(
-    bench: Bench, bent: Callable[[Bend], None]
-) -> None:
+def test_a_token_that_ends_before_its_first_use_on_a_slow_machine_is_no_fault(bench, bent):
     slow = True
 
-    def late(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+    def late(request, reply):
         nonlocal slow
         if "authorization" not in request.headers or not slow:
             return None
@@ -167,10 +151,9 @@ def test_a_token_that_ends_before_its_first_use_on_a_slow_machine_is_no_fault(
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["one_market_can_yield_two_positions", "a_budget_buys_what_it_can_fees_included"],
+    "name", ["one_market_can_yield_two_positions", "a_budget_buys_what_it_can_fees_included"]
 )
-def test_a_venue_whose_reads_lag_more_than_ours_is_not_blamed(site: Site, name: str) -> None:
+def test_a_venue_whose_reads_lag_more_than_ours_is_not_blamed(site, name):
     operator = _operator(site)
     before = operator.status()["projection_lag_ms"]
     operator.done("PUT", "/projection", {"lag_ms": 80})
@@ -184,9 +167,7 @@ def test_a_venue_whose_reads_lag_more_than_ours_is_not_blamed(site: Site, name: 
     assert result.verdict is Verdict.PASSED, result
 
 
-def test_a_venue_whose_clock_is_not_the_judges_is_not_blamed(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_venue_whose_clock_is_not_the_judges_is_not_blamed(bench, monkeypatch):
     hour_ns = 3600 * 10**9
     now_ns = time.time_ns
     monkeypatch.setattr("time.time_ns", lambda: now_ns() + hour_ns)
@@ -194,12 +175,10 @@ def test_a_venue_whose_clock_is_not_the_judges_is_not_blamed(
     assert result.verdict is Verdict.PASSED, result
 
 
-def test_frames_that_are_not_of_the_venues_own_time_are_found_out(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frames_that_are_not_of_the_venues_own_time_are_found_out(bench, monkeypatch):
     straight = Listener.frame
 
-    def late(self: Listener, timeout_s: float = 3.0) -> Json:
+    def late(self, timeout_s=3.0):
         body = straight(self, timeout_s)
         if body["type"] == "market-update":
             body["data"]["ts"] -= 300 * 10**9
@@ -221,10 +200,8 @@ def test_frames_that_are_not_of_the_venues_own_time_are_found_out(
         ("a_required_field_left_out_is_refused", "invalid_enum_value"),
     ],
 )
-def test_a_missing_field_may_be_refused_with_another_code(
-    bench: Bench, bent: Callable[[Bend], None], name: str, code: str
-) -> None:
-    def otherwise(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def test_a_missing_field_may_be_refused_with_another_code(bench, bent, name, code):
+    def otherwise(request, reply):
         missing = reply.status_code == 400 and "want" in reply.json()["error"]
         missing = missing or (reply.status_code == 400 and "missing" in reply.json()["error"])
         integer = "an integer is wanted" in reply.text
@@ -236,10 +213,8 @@ def test_a_missing_field_may_be_refused_with_another_code(
     assert result.verdict is Verdict.PASSED, result
 
 
-def test_a_venue_that_looks_for_the_order_before_the_body_is_not_blamed(
-    bench: Bench, bent: Callable[[Bend], None]
-) -> None:
-    def order_first(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def test_a_venue_that_looks_for_the_order_before_the_body_is_not_blamed(bench, bent):
+    def order_first(request, reply):
         nobodys = request.method == "PUT" and request.url.path.endswith("/orders/1")
         told = {"code": "order_not_found", "error": "no such order"}
         return _again(reply, 404, told) if nobodys else None
@@ -252,12 +227,10 @@ def test_a_venue_that_looks_for_the_order_before_the_body_is_not_blamed(
 # --- what a failed check shows, and leaves behind ------------------------------------------------
 
 
-def test_a_failed_check_shows_no_key_wherever_it_was_sent(
-    bench: Bench, bent: Callable[[Bend], None]
-) -> None:
+def test_a_failed_check_shows_no_key_wherever_it_was_sent(bench, bent):
     keys: list[str] = []
 
-    def echoes(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+    def echoes(request, reply):
         key = request.url.params.get("X-API-KEY")
         keys.extend([key] if key else [])
         # A venue that takes a key in a URL, and repeats it.
@@ -273,14 +246,14 @@ def test_a_failed_check_shows_no_key_wherever_it_was_sent(
     assert keys[0] not in shown
 
 
-def test_an_operators_own_key_is_never_put_into_a_url(bench: Bench) -> None:
+def test_an_operators_own_key_is_never_put_into_a_url(bench):
     (each,) = [
         each for each in suite() if each.name == "a_key_in_the_query_string_is_no_credential"
     ]
     assert why_skipped(each, Wanted(has_control=False, keys=2))
 
 
-def test_the_address_of_the_channel_is_no_reading_where_it_is_named() -> None:
+def test_the_address_of_the_channel_is_no_reading_where_it_is_named():
     (each,) = [
         each for each in suite() if each.name == "a_handle_with_other_characters_is_rejected"
     ]
@@ -291,10 +264,8 @@ def test_the_address_of_the_channel_is_no_reading_where_it_is_named() -> None:
     assert "rests on S10" in why_skipped(book, Wanted(True, 0, readings=False, stream=True))
 
 
-def test_a_venue_whose_markets_cannot_be_read_has_its_results_all_the_same(
-    site: Site, bent: Callable[[Bend], None]
-) -> None:
-    def nothing(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def test_a_venue_whose_markets_cannot_be_read_has_its_results_all_the_same(site, bent):
+    def nothing(request, reply):
         return _again(reply, 200, {}) if request.url.path.endswith("/snapshot") else None
 
     bent(nothing)
@@ -312,13 +283,11 @@ def test_a_venue_whose_markets_cannot_be_read_has_its_results_all_the_same(
 @pytest.mark.parametrize(
     "name", ["another_users_order_looks_like_no_order", "a_qty_below_one_share_is_refused"]
 )
-def test_a_failed_check_leaves_no_order_of_somebodys_own_behind(
-    site: Site, bench: Bench, bent: Callable[[Bend], None], name: str
-) -> None:
+def test_a_failed_check_leaves_no_order_of_somebodys_own_behind(site, bench, bent, name):
     market = bench.market()
     body = {**buy(market, price=1, qty=1), "client_order_id": fresh_id()}
 
-    def astray(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+    def astray(request, reply):
         if request.url.path.endswith("/markets"):
             return _again(reply, 200, {"markets": [market], "cursor": ""})
         if request.method == "POST" and reply.status_code == 400:
@@ -344,7 +313,7 @@ def test_a_failed_check_leaves_no_order_of_somebodys_own_behind(
     assert (len(orders), resting) == (1, [])
 
 
-def _grown(value: Any) -> Any:
+def _grown(value):
     """A body with a field more in every object that has fields of the interface."""
     if isinstance(value, list):
         return [_grown(each) for each in value]
@@ -364,10 +333,8 @@ def _grown(value: Any) -> Any:
         "a_snapshot_holds_the_callers_own_state_and_nobody_elses",
     ],
 )
-def test_a_field_that_a_venue_adds_is_passed_over(
-    bench: Bench, bent: Callable[[Bend], None], name: str
-) -> None:
-    def more(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def test_a_field_that_a_venue_adds_is_passed_over(bench, bent, name):
+    def more(request, reply):
         grown = {**_grown(reply.json()), "shade": "green"}
         return _again(reply, reply.status_code, grown) if reply.status_code < 300 else None
 
@@ -379,10 +346,8 @@ def test_a_field_that_a_venue_adds_is_passed_over(
 @pytest.mark.parametrize(
     ("header", "blamed"), [("", False), ("X-API-KEY", True), ("Authorization", False)]
 )
-def test_a_challenge_is_a_fault_where_a_key_failed_and_nowhere_else(
-    bench: Bench, bent: Callable[[Bend], None], header: str, blamed: bool
-) -> None:
-    def challenged(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def test_a_challenge_is_a_fault_where_a_key_failed_and_nowhere_else(bench, bent, header, blamed):
+    def challenged(request, reply):
         sent = {name for name in ("X-API-KEY", "Authorization") if name.lower() in request.headers}
         if reply.status_code == 401 and (header in sent if header else not sent):
             reply.headers["www-authenticate"] = 'Bearer resource_metadata="https://x.example"'
@@ -396,8 +361,8 @@ def test_a_challenge_is_a_fault_where_a_key_failed_and_nowhere_else(
 # --- statements that no check looked at ----------------------------------------------------------
 
 
-def _resent_without(field: str) -> Bend:
-    def bend(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def _resent_without(field):
+    def bend(request, reply):
         if request.method != "POST" or reply.status_code != 200:
             return None
         body = {name: value for name, value in reply.json().items() if name != field}
@@ -406,8 +371,8 @@ def _resent_without(field: str) -> Bend:
     return bend
 
 
-def _page_of(rows: int) -> Bend:
-    def bend(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def _page_of(rows):
+    def bend(request, reply):
         body = reply.json()
         if request.method != "GET" or len(body.get("orders", ())) <= rows:
             return None
@@ -416,14 +381,14 @@ def _page_of(rows: int) -> Bend:
     return bend
 
 
-def _one_position(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def _one_position(request, reply):
     body = reply.json()
     listed = request.url.path.endswith("/portfolio/positions")
     return _again(reply, 200, {**body, "positions": body["positions"][:1]}) if listed else None
 
 
-def _stale_in(part: str) -> Bend:
-    def bend(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def _stale_in(part):
+    def bend(request, reply):
         if part not in request.url.path or "snapshot" in request.url.path:
             return None
         body = reply.json()
@@ -436,21 +401,19 @@ def _stale_in(part: str) -> Bend:
     return bend
 
 
-def _without_rungs(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def _without_rungs(request, reply):
     body = reply.json()
     bare = [{**event, "markets": []} for event in body.get("events", ())]
     listed = request.url.path.endswith("/events")
     return _again(reply, 200, {**body, "events": bare}) if listed else None
 
 
-def _no_window(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+def _no_window(request, reply):
     window = "from" in request.url.params and reply.status_code == 200
     return _again(reply, 200, {**reply.json(), "candles": []}) if window else None
 
 
-def _first_page_for_a_bad_cursor(
-    request: httpx.Request, reply: httpx.Response
-) -> httpx.Response | None:
+def _first_page_for_a_bad_cursor(request, reply):
     series = "/events/" in request.url.path and reply.status_code == 400
     return _again(reply, 200, {"events": [], "cursor": ""}) if series else None
 
@@ -470,20 +433,16 @@ def _first_page_for_a_bad_cursor(
         ("an_event_is_found_by_its_ticker_or_by_its_series", _first_page_for_a_bad_cursor),
     ],
 )
-def test_a_venue_that_bends_a_statement_is_found_out(
-    bench: Bench, bent: Callable[[Bend], None], name: str, bend: Bend
-) -> None:
+def test_a_venue_that_bends_a_statement_is_found_out(bench, bent, name, bend):
     bent(bend)
     result = _judged(bench, name)
     assert result.verdict is Verdict.FAILED, result
 
 
-def test_an_implied_value_told_under_an_old_symbol_is_found_out(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_implied_value_told_under_an_old_symbol_is_found_out(bench, monkeypatch):
     straight = Listener.frame
 
-    def old(self: Listener, timeout_s: float = 3.0) -> Json:
+    def old(self, timeout_s=3.0):
         body = straight(self, timeout_s)
         if body.get("data", {}).get("type") == "prediction-implied-value":
             body["data"]["symbol"] = body["data"]["symbol"].removesuffix("-NEW")

@@ -1,10 +1,7 @@
 """Claims about every endpoint of the operator's interface, over real sockets."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from structlog.testing import capture_logs
 from websockets.exceptions import InvalidStatus
@@ -14,7 +11,6 @@ from tests.builders.venue.control_bench import (
     KEY,
     TICKER,
     TOKEN,
-    Served,
     ask,
     done,
     event,
@@ -29,20 +25,20 @@ from venue.wire.instant import to_ns
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[Served]:
+def house():
     """One venue for claims that do not disturb each other."""
     with served() as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def control(house: Served) -> Iterator[httpx.Client]:
+def control(house):
     with house.client() as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def rest(house: Served) -> Iterator[httpx.Client]:
+def rest(house):
     with house.rest() as client:
         yield client
 
@@ -50,7 +46,7 @@ def rest(house: Served) -> Iterator[httpx.Client]:
 # --- who may ask ---------------------------------------------------------------------------------
 
 
-def test_health_and_metrics_need_no_token(house: Served) -> None:
+def test_health_and_metrics_need_no_token(house):
     with house.client(token=None) as client:
         assert client.get("/healthz").json() == {"healthy": True}
         ready = client.get("/readyz")
@@ -60,7 +56,7 @@ def test_health_and_metrics_need_no_token(house: Served) -> None:
         assert metrics.headers["content-type"].startswith("text/plain; version=0.0.4")
 
 
-def test_a_venue_that_drains_is_not_ready_and_says_so() -> None:
+def test_a_venue_that_drains_is_not_ready_and_says_so():
     with served() as house, house.client(token=None) as client:
         house.venue.drain()
         reply = client.get("/readyz")
@@ -77,9 +73,7 @@ def test_a_venue_that_drains_is_not_ready_and_says_so() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(("method", "path"), [("GET", "status"), ("POST", "keys"), ("GET", "no")])
-def test_without_the_token_nothing_is_done_or_told(
-    house: Served, headers: dict[str, str], method: str, path: str
-) -> None:
+def test_without_the_token_nothing_is_done_or_told(house, headers, method, path):
     with house.client(token=None, **headers) as client:
         reply = ask(client, method, path)
     assert (reply.status_code, reply.json()["code"]) == (401, "unauthenticated")
@@ -95,7 +89,7 @@ def test_without_the_token_nothing_is_done_or_told(
         ("[::1]x", 403), ("[::2]", 403), ("127.0.0.1.evil.example", 403), ("2130706433", 403),
     ],
 )  # fmt: skip
-def test_only_loopback_may_be_named_as_the_host(house: Served, host: str, status: int) -> None:
+def test_only_loopback_may_be_named_as_the_host(house, host, status):
     with house.client(Host=host) as client:
         for path in ("/control/v1/status", "/healthz", "/metrics"):
             reply = client.get(path)
@@ -104,7 +98,7 @@ def test_only_loopback_may_be_named_as_the_host(house: Served, host: str, status
                 assert reply.json()["code"] == "forbidden_host"
 
 
-def test_over_a_unix_socket_any_host_will_do_and_the_token_is_still_wanted(tmp_path: Path) -> None:
+def test_over_a_unix_socket_any_host_will_do_and_the_token_is_still_wanted(tmp_path):
     with served(socket_path(tmp_path)) as house:
         with house.client(Host="anything.example") as client:
             assert done(client, "GET", "status")["venue_state"] == "open"
@@ -120,30 +114,28 @@ def test_over_a_unix_socket_any_host_will_do_and_the_token_is_still_wanted(tmp_p
         ("POST", "markets/%ff/halt"), ("DELETE", "users"), ("GET", "/status"),
     ],
 )  # fmt: skip
-def test_an_unknown_path_or_method_is_not_found(
-    control: httpx.Client, method: str, path: str
-) -> None:
+def test_an_unknown_path_or_method_is_not_found(control, method, path):
     assert ask(control, method, path).status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/", "/control", "/control/v2/status", "/v1/markets", "/health"])
-def test_outside_the_prefix_there_is_nothing(control: httpx.Client, path: str) -> None:
+def test_outside_the_prefix_there_is_nothing(control, path):
     reply = control.get(path)
     assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
 
 
-def test_no_reply_may_be_kept_by_a_cache(control: httpx.Client) -> None:
+def test_no_reply_may_be_kept_by_a_cache(control):
     assert ask(control, "GET", "status").headers["cache-control"] == "no-store"
 
 
-def test_a_websocket_is_turned_away(house: Served) -> None:
+def test_a_websocket_is_turned_away(house):
     url = f"ws://{house.address}/control/v1/status"
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with pytest.raises(InvalidStatus, match="403"), connect(url, additional_headers=headers):
         pass
 
 
-def test_a_token_hash_of_another_length_is_refused_at_once() -> None:
+def test_a_token_hash_of_another_length_is_refused_at_once():
     with pytest.raises(ValueError, match="32 bytes"):
         make_control(None, b"short")  # type: ignore[arg-type]
 
@@ -191,8 +183,8 @@ BAD: list[tuple[str, str, Any, str]] = [
 
 @pytest.mark.parametrize(("method", "path", "body", "told"), BAD)
 def test_a_bad_body_is_told_with_field_value_and_what_is_accepted(
-    control: httpx.Client, method: str, path: str, body: Any, told: str
-) -> None:
+    control, method, path, body, told
+):
     status, code, error = refused(control, method, path, body)
     assert (status, code) == (400, "invalid_request")
     assert told in error
@@ -206,12 +198,12 @@ def test_a_bad_body_is_told_with_field_value_and_what_is_accepted(
         b'{"state": ' + b"9" * 5_000 + b"}",
     ],
 )  # fmt: skip
-def test_a_body_that_is_no_object_is_refused(control: httpx.Client, raw: bytes) -> None:
+def test_a_body_that_is_no_object_is_refused(control, raw):
     reply = control.put("/control/v1/venue-state", content=raw)
     assert (reply.status_code, reply.json()["code"]) == (400, "invalid_request")
 
 
-def test_an_unknown_query_parameter_is_refused(control: httpx.Client) -> None:
+def test_an_unknown_query_parameter_is_refused(control):
     assert refused(control, "GET", "keys?user=anna")[:2] == (400, "invalid_request")
     assert refused(control, "GET", "users?user_id=anna")[:2] == (400, "invalid_request")
     assert refused(control, "GET", "keys?user_id=a&user_id=b")[:2] == (400, "invalid_request")
@@ -220,7 +212,7 @@ def test_an_unknown_query_parameter_is_refused(control: httpx.Client) -> None:
 # --- how the venue runs --------------------------------------------------------------------------
 
 
-def test_status_tells_the_venue_at_a_glance(control: httpx.Client, house: Served) -> None:
+def test_status_tells_the_venue_at_a_glance(control, house):
     status = done(control, "GET", "status")
     assert set(status) == {
         "version", "venue_state", "sequence", "at", "durable", "writable", "queue",
@@ -231,7 +223,7 @@ def test_status_tells_the_venue_at_a_glance(control: httpx.Client, house: Served
     assert to_ns(status["at"]) <= house.venue.now_ns()
 
 
-def test_the_state_hash_changes_with_the_state_and_not_without(control: httpx.Client) -> None:
+def test_the_state_hash_changes_with_the_state_and_not_without(control):
     before = done(control, "GET", "state-hash")
     assert done(control, "GET", "state-hash") == before
     done(control, "POST", "users/anna/deposits", {"amount_cents": 5})
@@ -244,9 +236,7 @@ def test_the_state_hash_changes_with_the_state_and_not_without(control: httpx.Cl
 @pytest.mark.parametrize(
     ("state", "code"), [("cancel_only", "venue_cancel_only"), ("halted", "venue_halted")]
 )
-def test_a_venue_state_holds_for_traders_until_it_is_open_again(
-    control: httpx.Client, rest: httpx.Client, state: str, code: str
-) -> None:
+def test_a_venue_state_holds_for_traders_until_it_is_open_again(control, rest, state, code):
     assert done(control, "PUT", "venue-state", {"state": state}) == {"state": state}
     assert done(control, "GET", "status")["venue_state"] == state
     order = {"ticker": TICKER, "outcome": "yes", "side": "buy", "price": 5, "qty": 1}
@@ -256,7 +246,7 @@ def test_a_venue_state_holds_for_traders_until_it_is_open_again(
     assert rest.post("/orders", json={**order, "client_order_id": state}).status_code == 201
 
 
-def test_the_lag_of_reads_can_be_set_and_names_just_listed_work_all_the_same() -> None:
+def test_the_lag_of_reads_can_be_set_and_names_just_listed_work_all_the_same():
     with served() as house, house.client() as control, house.rest() as rest:
         assert done(control, "PUT", "projection", {"lag_ms": 60_000}) == {"lag_ms": 60_000}
         assert done(control, "GET", "status")["projection_lag_ms"] == 60_000
@@ -274,7 +264,7 @@ def test_the_lag_of_reads_can_be_set_and_names_just_listed_work_all_the_same() -
 # --- faults --------------------------------------------------------------------------------------
 
 
-def test_faults_are_set_listed_and_cleared() -> None:
+def test_faults_are_set_listed_and_cleared():
     with served() as house, house.client() as control:
         share = {"kind": "drop_after", "share": "0.25", "verbs": ["cancel"], "seed": 7}
         count = {"kind": "result_unknown_before", "count": 3}
@@ -296,7 +286,7 @@ def test_faults_are_set_listed_and_cleared() -> None:
 # --- when the venue takes nothing ----------------------------------------------------------------
 
 
-def test_a_venue_that_takes_no_commands_is_unavailable() -> None:
+def test_a_venue_that_takes_no_commands_is_unavailable():
     with served() as house, house.client() as control:
         house.venue._closed = True
         reply = ask(control, "POST", "users", {"user_id": "eva"})
@@ -304,10 +294,8 @@ def test_a_venue_that_takes_no_commands_is_unavailable() -> None:
         assert reply.json()["details"] == "engine_unavailable"
 
 
-def test_a_fault_inside_is_logged_and_not_told(
-    house: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken() -> tuple[int, str]:
+def test_a_fault_inside_is_logged_and_not_told(house, monkeypatch):
+    def broken():
         raise RuntimeError("the secret detail")
 
     monkeypatch.setattr(house.venue, "state_hash", broken)
@@ -318,7 +306,7 @@ def test_a_fault_inside_is_logged_and_not_told(
     assert "the secret detail" in told["traceback"]
 
 
-def test_every_endpoint_of_the_table_is_served(control: httpx.Client) -> None:
+def test_every_endpoint_of_the_table_is_served(control):
     for method, path in [(each.method, each.path) for each in ENDPOINTS]:
         if (method, path) not in {("PUT", "venue-state"), ("DELETE", "faults")}:
             asked = path.replace("{", "no").replace("}", "")

@@ -9,7 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import typer.main
 import typer.testing
 
 from tests.builders import ctrl_c
-from tests.builders.venue.control_bench import TICKER, TOKEN, Served, served, socket_path
+from tests.builders.venue.control_bench import TICKER, TOKEN, served, socket_path
 from tests.builders.venue.journal_disk import Disk
 from venue.admin import handlers
 from venue.cli import client
@@ -33,13 +33,13 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def house(tmp_path_factory):
     with served(socket_path(tmp_path_factory.mktemp("control"))) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def token_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("token") / "token"
     path.touch(0o600)
     path.write_text(f"{TOKEN}\n")
@@ -47,17 +47,17 @@ def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(house: Served, token_file: Path) -> Run:
+def run(house, token_file):
     return lambda *arguments: ended(house.address, token_file, *arguments)
 
 
-def ended(address: str, token_file: Path, *arguments: str) -> Any:
+def ended(address, token_file, *arguments):
     """A command run to its end."""
     where = ["--control", address, "--token-file", str(token_file)]
     return typer.testing.CliRunner().invoke(APP, [*arguments, *where])
 
 
-def done(run: Run, *arguments: str) -> dict[str, Any]:
+def done(run, *arguments):
     """The one JSON object that a command printed."""
     result = run(*arguments, "--json")
     assert result.exit_code == 0, result.output
@@ -66,7 +66,7 @@ def done(run: Run, *arguments: str) -> dict[str, Any]:
     return reply
 
 
-def test_a_whole_life_of_a_company_and_its_market(run: Run) -> None:
+def test_a_whole_life_of_a_company_and_its_market(run):
     assert done(run, "company", "add", "Osier Labs", "OSIER")["symbol"] == "OSIER"
     event = done(
         run, "event", "add", "--company", "OSIER", "--series", "OSIER-VAL", "--quarter", "26Q4",
@@ -90,7 +90,7 @@ def test_a_whole_life_of_a_company_and_its_market(run: Run) -> None:
     assert osier["archived"] is True
 
 
-def test_a_whole_life_of_a_trader(run: Run, tmp_path: Path) -> None:
+def test_a_whole_life_of_a_trader(run, tmp_path):
     assert done(run, "user", "add", "berta") == {"user_id": "berta"}
     done(run, "user", "deposit", "berta", "900")
     done(run, "user", "withdraw", "berta", "200")
@@ -106,7 +106,7 @@ def test_a_whole_life_of_a_trader(run: Run, tmp_path: Path) -> None:
     assert done(run, "token", "create", *asked)["token"].startswith("lm_")
 
 
-def test_the_venue_is_steered(run: Run) -> None:
+def test_the_venue_is_steered(run):
     assert done(run, "state", "cancel-only") == {"state": "cancel_only"}
     assert done(run, "lag", "set", "20") == {"lag_ms": 20}
     status = done(run, "status")
@@ -116,7 +116,7 @@ def test_the_venue_is_steered(run: Run) -> None:
     assert done(run, "hash")["sequence"] == done(run, "status")["sequence"]
 
 
-def test_faults_come_and_go(run: Run) -> None:
+def test_faults_come_and_go(run):
     added = done(run, "fault", "add", "drop_after", "--share", "0.25", "--verbs", "create,cancel")
     assert (added["share"], added["verbs"]) == ("0.25", ["create", "cancel"])
     done(run, "fault", "add", "reply_delay", "--delay-ms", "5", "--on", "reads")
@@ -137,9 +137,7 @@ def test_faults_come_and_go(run: Run) -> None:
         ("token", ["token", "create", "anna", "--application", "a", "--scopes", ""]),
     ],
 )  # fmt: skip
-def test_out_takes_the_raw_secret_and_stdout_does_not_see_it(
-    run: Run, tmp_path: Path, secret: str, arguments: list[str]
-) -> None:
+def test_out_takes_the_raw_secret_and_stdout_does_not_see_it(run, tmp_path, secret, arguments):
     out = tmp_path / "raw"
     result = run(*arguments, "--out", str(out))
     assert result.exit_code == 0, result.output
@@ -152,12 +150,12 @@ def test_out_takes_the_raw_secret_and_stdout_does_not_see_it(
     assert secret not in reply
 
 
-def test_without_out_the_raw_key_is_printed_once(run: Run) -> None:
+def test_without_out_the_raw_key_is_printed_once(run):
     result = run("key", "create", "anna")
     assert len(re.findall(r"lm_[A-Za-z0-9_-]{43}", result.stdout)) == 1
 
 
-def test_a_key_that_reaches_nobody_is_revoked(house: Served, run: Run, token_file: Path) -> None:
+def test_a_key_that_reaches_nobody_is_revoked(house, run, token_file):
     done(run, "user", "add", "carla")
     command = [sys.executable, "-m", "venue", "key", "create", "carla"]
     command += ["--control", house.address, "--token-file", str(token_file)]
@@ -174,7 +172,7 @@ def test_a_key_that_reaches_nobody_is_revoked(house: Served, run: Run, token_fil
     ]
 
 
-def test_a_token_that_reaches_nobody_is_told(house: Served, run: Run, token_file: Path) -> None:
+def test_a_token_that_reaches_nobody_is_told(house, run, token_file):
     done(run, "user", "add", "dora")
     command = [sys.executable, "-m", "venue", "token", "create", "dora", "--application", "desk"]
     command += ["--scopes", "svc:markets:read", "--control", house.address]
@@ -187,10 +185,8 @@ def test_a_token_that_reaches_nobody_is_told(house: Served, run: Run, token_file
     assert ended_badly.stderr.startswith("nobody has the token, which ends at 20")
 
 
-def test_a_key_that_its_file_refuses_is_revoked(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_: int) -> None:
+def test_a_key_that_its_file_refuses_is_revoked(run, tmp_path, monkeypatch):
+    def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     done(run, "user", "add", "edda")
@@ -204,9 +200,7 @@ def test_a_key_that_its_file_refuses_is_revoked(
     assert not (tmp_path / "edda.key").exists()
 
 
-def test_a_key_in_a_file_outlives_a_power_cut(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_in_a_file_outlives_a_power_cut(run, tmp_path, monkeypatch):
     out = tmp_path / "out" / "frida.key"
     out.parent.mkdir()
     done(run, "user", "add", "frida")
@@ -220,7 +214,7 @@ def test_a_key_in_a_file_outlives_a_power_cut(
     assert out.read_text() == raw
 
 
-def test_an_out_file_that_is_there_is_kept_and_no_key_is_made(run: Run, tmp_path: Path) -> None:
+def test_an_out_file_that_is_there_is_kept_and_no_key_is_made(run, tmp_path):
     out = tmp_path / "precious"
     out.write_text("kept")
     before = len(done(run, "key", "list")["keys"])
@@ -229,7 +223,7 @@ def test_an_out_file_that_is_there_is_kept_and_no_key_is_made(run: Run, tmp_path
     assert len(done(run, "key", "list")["keys"]) == before
 
 
-def test_a_key_that_is_refused_leaves_no_file(run: Run, tmp_path: Path) -> None:
+def test_a_key_that_is_refused_leaves_no_file(run, tmp_path):
     out = tmp_path / "raw"
     assert run("key", "create", "nobody", "--out", str(out)).exit_code == EXIT_REFUSED
     assert not out.exists()
@@ -260,9 +254,7 @@ def test_a_key_that_is_refused_leaves_no_file(run: Run, tmp_path: Path) -> None:
         (["key", "create", "a\udcff"], 'user_id: "a\\udcff"; accepted is text in UTF-8'),
     ],
 )
-def test_bad_options_end_with_2_and_say_what_is_accepted(
-    run: Run, arguments: list[str], told: str
-) -> None:
+def test_bad_options_end_with_2_and_say_what_is_accepted(run, arguments, told):
     result = run(*arguments)
     assert result.exit_code == EXIT_OPTIONS
     assert told.lower() in result.output.lower()
@@ -277,21 +269,21 @@ def test_bad_options_end_with_2_and_say_what_is_accepted(
         ["company", "add", "Linden's twin", "LINDEN"], ["market", "halt", "../../status"],
     ],
 )  # fmt: skip
-def test_what_the_venue_refuses_ends_with_4(run: Run, arguments: list[str]) -> None:
+def test_what_the_venue_refuses_ends_with_4(run, arguments):
     result = run(*arguments)
     assert result.exit_code == EXIT_REFUSED, result.output
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1
 
 
-def test_a_venue_that_is_not_there_ends_with_3(tmp_path: Path, token_file: Path) -> None:
+def test_a_venue_that_is_not_there_ends_with_3(tmp_path, token_file):
     for address in (f"unix:{tmp_path / 'no.sock'}", "127.0.0.1:1"):
         result = ended(address, token_file, "status")
         assert result.exit_code == EXIT_UNREACHABLE
         assert "is the venue serving with --control?" in result.stderr
 
 
-def test_a_wrong_token_ends_with_3_and_is_not_shown(house: Served, tmp_path: Path) -> None:
+def test_a_wrong_token_ends_with_3_and_is_not_shown(house, tmp_path):
     wrong = tmp_path / "token"
     wrong.touch(0o600)
     wrong.write_text("another-token-than-that")
@@ -302,11 +294,11 @@ def test_a_wrong_token_ends_with_3_and_is_not_shown(house: Served, tmp_path: Pat
 
 
 @pytest.mark.parametrize("address", ["venue.example:8091", "10.0.0.1:8091", "8091", "unix:"])
-def test_the_token_goes_to_no_other_machine(token_file: Path, address: str) -> None:
+def test_the_token_goes_to_no_other_machine(token_file, address):
     assert ended(address, token_file, "status").exit_code == EXIT_OPTIONS
 
 
-def test_a_token_file_that_others_can_read_is_not_used(house: Served, tmp_path: Path) -> None:
+def test_a_token_file_that_others_can_read_is_not_used(house, tmp_path):
     path = tmp_path / "token"
     path.write_text(TOKEN)
     path.chmod(0o644)
@@ -315,9 +307,7 @@ def test_a_token_file_that_others_can_read_is_not_used(house: Served, tmp_path: 
     assert "chmod 600" in result.stderr
 
 
-def test_something_else_that_listens_there_is_not_taken_for_a_venue(
-    house: Served, token_file: Path
-) -> None:
+def test_something_else_that_listens_there_is_not_taken_for_a_venue(house, token_file):
     # The trader's interface answers 401 in its own words.
     result = ended(f"127.0.0.1:{house.rest_port}", token_file, "status")
     assert result.exit_code == EXIT_UNREACHABLE
@@ -326,8 +316,8 @@ def test_something_else_that_listens_there_is_not_taken_for_a_venue(
 # --- what people see -----------------------------------------------------------------------------
 
 
-def test_every_command_has_help_with_an_example() -> None:
-    def commands(of: Any, path: list[str]) -> Iterator[tuple[list[str], Any]]:
+def test_every_command_has_help_with_an_example():
+    def commands(of, path):
         for name, command in of.commands.items():
             if hasattr(command, "commands"):
                 yield from commands(command, [*path, name])
@@ -342,40 +332,40 @@ def test_every_command_has_help_with_an_example() -> None:
         assert example.startswith(f"Example: venue {' '.join(path)}")
 
 
-def test_every_endpoint_of_the_venue_has_a_command() -> None:
+def test_every_endpoint_of_the_venue_has_a_command():
     offered = {(each.method, each.path) for each in handlers.ENDPOINTS}
     used = {*ENDPOINTS, ("DELETE", "faults")}
     assert offered == used, "a new endpoint gets a command in venue/cli/operator.py, by its path"
 
 
-def test_the_help_of_mutually_exclusive_promises_nothing_that_the_venue_enforces() -> None:
+def test_the_help_of_mutually_exclusive_promises_nothing_that_the_venue_enforces():
     told = typer.testing.CliRunner().invoke(APP, ["event", "add", "--help"])
     assert "one rung at most will resolve yes; nothing is enforced" in " ".join(told.stdout.split())
 
 
-def test_a_table_is_aligned_and_numbers_stand_right(run: Run) -> None:
+def test_a_table_is_aligned_and_numbers_stand_right(run):
     rows = [{"user_id": "al", "cash": 5}, {"user_id": "berta", "cash": 12345}]
     shown = reply_lines({"users": rows})
     assert shown == ["user_id   cash", "al           5", "berta    12345"]
     assert f"{'venue_state':<17}  open" in run("status").stdout.splitlines()
 
 
-def test_an_empty_table_says_none() -> None:
+def test_an_empty_table_says_none():
     assert reply_lines({"faults": []}) == ["none"]
 
 
-def test_values_are_plain_and_cannot_move_the_cursor() -> None:
+def test_values_are_plain_and_cannot_move_the_cursor():
     shown = reply_lines({"a": None, "b": True, "c": ["x", "y"], "d": "red\x1b[31m\n"})
     assert shown == ["a  -", "b  yes", "c  x,y", "d  red\\x1b[31m\\n"]
 
 
-def test_a_market_that_was_there_before_is_found_by_its_ticker(run: Run) -> None:
+def test_a_market_that_was_there_before_is_found_by_its_ticker(run):
     assert done(run, "market", "halt", TICKER)["state"] == "halted"
     assert done(run, "market", "resume", TICKER)["state"] == "active"
 
 
 @contextmanager
-def silent_venue() -> Iterator[tuple[str, socket.socket]]:
+def silent_venue():
     """A control address on loopback at which requests are taken and never answered."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(30)
@@ -390,8 +380,8 @@ def silent_venue() -> Iterator[tuple[str, socket.socket]]:
     ],
 )
 def test_a_change_without_an_answer_in_time_may_be_carried_out_all_the_same(
-    token_file: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
-) -> None:
+    token_file, monkeypatch, arguments, told
+):
     monkeypatch.setattr(client, "TIMEOUT_S", 0.2)
     with silent_venue() as (address, _):
         result = ended(address, token_file, *arguments)
@@ -404,8 +394,8 @@ def test_a_change_without_an_answer_in_time_may_be_carried_out_all_the_same(
     [(["state", "halted"], "interrupted: what was asked may be carried out"), (["status"], "")],
 )
 def test_ctrl_c_in_a_change_says_that_it_may_be_carried_out_all_the_same(
-    token_file: Path, arguments: list[str], told: str
-) -> None:
+    token_file, arguments, told
+):
     with silent_venue() as (address, listener):
         where = ["--control", address, "--token-file", str(token_file)]
         command = [sys.executable, "-m", "venue", *arguments, *where]

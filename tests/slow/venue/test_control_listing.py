@@ -1,16 +1,12 @@
 """Claims about what the operator lists and whom the operator lets in, over real sockets."""
 
 import hashlib
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-import httpx
 import pytest
 
 from tests.builders.venue.control_bench import (
     TICKER,
-    Served,
     ask,
     done,
     event,
@@ -25,20 +21,20 @@ from venue.wire.instant import to_ns
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[Served]:
+def house():
     """One venue for claims that do not disturb each other."""
     with served() as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def control(house: Served) -> Iterator[httpx.Client]:
+def control(house):
     with house.client() as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def rest(house: Served) -> Iterator[httpx.Client]:
+def rest(house):
     with house.rest() as client:
         yield client
 
@@ -46,9 +42,7 @@ def rest(house: Served) -> Iterator[httpx.Client]:
 # --- what is traded ------------------------------------------------------------------------------
 
 
-def test_what_is_listed_here_is_what_a_trader_reads(
-    control: httpx.Client, rest: httpx.Client
-) -> None:
+def test_what_is_listed_here_is_what_a_trader_reads(control, rest):
     company = done(control, "POST", "companies", {"name": "Osier Labs", "symbol": "OSIER"})
     assert company == {
         "project_id": derived.company_id("Osier Labs"), "name": "Osier Labs", "symbol": "OSIER",
@@ -70,7 +64,7 @@ def test_what_is_listed_here_is_what_a_trader_reads(
     assert {name: shown["markets"][0][name] for name in rung} == rung
 
 
-def test_everything_that_is_derived_can_be_given(control: httpx.Client) -> None:
+def test_everything_that_is_derived_can_be_given(control):
     ids = [f"00000000-0000-4000-8000-00000000{number:04d}" for number in (81, 82, 83)]
     named = {"name": "Given", "symbol": "GIVEN", "project_id": ids[0]}
     assert done(control, "POST", "companies", named)["project_id"] == ids[0]
@@ -88,7 +82,7 @@ def test_everything_that_is_derived_can_be_given(control: httpx.Client) -> None:
     assert {name: rung[name] for name in texts} == texts
 
 
-def test_a_binary_market_is_called_as_its_event(control: httpx.Client) -> None:
+def test_a_binary_market_is_called_as_its_event(control):
     done(control, "POST", "companies", {"name": "Twofold", "symbol": "TWOFOLD"})
     done(control, "POST", "events", event("TWOFOLD", "TWOFOLD-IPO"))
     rung = done(control, "POST", "markets", market("TWOFOLD-IPO-26Q4", "YES"))
@@ -97,9 +91,7 @@ def test_a_binary_market_is_called_as_its_event(control: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("date", ["2026-09-30T23:59:59.999999999Z", "2027-01-01T00:00:00Z"])
-def test_an_event_does_not_resolve_outside_the_quarter_that_names_it(
-    control: httpx.Client, date: str
-) -> None:
+def test_an_event_does_not_resolve_outside_the_quarter_that_names_it(control, date):
     body = event("LINDEN", "DATED-VAL", resolution_date=date)
     status, code, why = refused(control, "POST", "events", body)
     assert (status, code) == (400, "invalid_request")
@@ -107,24 +99,20 @@ def test_an_event_does_not_resolve_outside_the_quarter_that_names_it(
 
 
 @pytest.mark.parametrize("date", ["2026-10-01T00:00:00Z", "2027-01-01T01:59:59.999999999+02:00"])
-def test_an_event_may_resolve_at_any_instant_of_its_quarter(
-    control: httpx.Client, date: str
-) -> None:
+def test_an_event_may_resolve_at_any_instant_of_its_quarter(control, date):
     body = event("LINDEN", f"DATED-{date[:4]}", resolution_date=date)
     listed = done(control, "POST", "events", body)
     assert to_ns(listed["resolution_date"]) == to_ns(date)
 
 
-def test_a_rung_without_a_strike_has_the_number_that_its_label_begins_with(
-    control: httpx.Client,
-) -> None:
+def test_a_rung_without_a_strike_has_the_number_that_its_label_begins_with(control):
     done(control, "POST", "events", event("LINDEN", "NUMBERED-VAL"))
     body = market("NUMBERED-VAL-26Q4", "212.5B", strike_value=None)
     assert done(control, "POST", "markets", body)["strike_value"] == "212.5"
 
 
 @pytest.mark.parametrize("lag_ms", [0, 60_000])
-def test_a_rung_without_a_unit_has_the_one_that_its_events_rungs_agree_on(lag_ms: int) -> None:
+def test_a_rung_without_a_unit_has_the_one_that_its_events_rungs_agree_on(lag_ms):
     with served() as house, house.client() as control:
         done(control, "PUT", "projection", {"lag_ms": lag_ms})
         done(control, "POST", "events", event("LINDEN", "MEASURED"))
@@ -142,9 +130,7 @@ def test_a_rung_without_a_unit_has_the_one_that_its_events_rungs_agree_on(lag_ms
 
 
 @pytest.mark.parametrize(("label", "strike"), [("HIGH", None), ("YES", "5")])
-def test_a_rung_has_a_strike_and_a_binary_market_has_none(
-    control: httpx.Client, label: str, strike: str | None
-) -> None:
+def test_a_rung_has_a_strike_and_a_binary_market_has_none(control, label, strike):
     done(control, "POST", "events", event("LINDEN", "STRUCK-VAL"))
     body = market("STRUCK-VAL-26Q4", label, strike_value=strike)
     status, code, why = refused(control, "POST", "markets", body)
@@ -156,7 +142,7 @@ def test_a_rung_has_a_strike_and_a_binary_market_has_none(
 
 
 @pytest.mark.parametrize("lag_ms", [0, 60_000])
-def test_a_ladder_has_one_rung_at_a_strike_however_it_is_written(lag_ms: int) -> None:
+def test_a_ladder_has_one_rung_at_a_strike_however_it_is_written(lag_ms):
     with served() as house, house.client() as control:
         done(control, "PUT", "projection", {"lag_ms": lag_ms})
         done(control, "POST", "events", event("LINDEN", "TWICE"))
@@ -175,7 +161,7 @@ def test_a_ladder_has_one_rung_at_a_strike_however_it_is_written(lag_ms: int) ->
         assert done(control, "POST", "markets", first) == listed
 
 
-def test_of_two_rungs_of_one_strike_asked_for_at_once_one_is_listed(house: Served) -> None:
+def test_of_two_rungs_of_one_strike_asked_for_at_once_one_is_listed(house):
     with house.client() as one, house.client() as other, ThreadPoolExecutor(2) as both:
         for number in range(20):
             done(one, "POST", "events", event("LINDEN", f"AT-ONCE-{number}"))
@@ -188,7 +174,7 @@ def test_of_two_rungs_of_one_strike_asked_for_at_once_one_is_listed(house: Serve
             assert sorted(each.result().status_code for each in asked) == [200, 400]
 
 
-def test_what_is_so_already_is_carried_out_again(control: httpx.Client) -> None:
+def test_what_is_so_already_is_carried_out_again(control):
     done(control, "POST", "companies", {"name": "Again", "symbol": "AGAIN"})
     for body, path in [
         ({"name": "Again", "symbol": "AGAIN"}, "companies"),
@@ -206,9 +192,7 @@ def test_what_is_so_already_is_carried_out_again(control: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "other", [{"symbol": "OTHER"}, {"name": "Other"}, {"name": "Other", "symbol": "OTHER"}]
 )
-def test_adding_a_company_that_is_there_changes_neither_its_name_nor_its_symbol(
-    control: httpx.Client, other: dict[str, str]
-) -> None:
+def test_adding_a_company_that_is_there_changes_neither_its_name_nor_its_symbol(control, other):
     kept = {"name": "Kept", "symbol": "KEPT"}
     named = {**kept, "project_id": done(control, "POST", "companies", kept)["project_id"]}
     status, code, why = refused(control, "POST", "companies", {**named, **other})
@@ -219,7 +203,7 @@ def test_adding_a_company_that_is_there_changes_neither_its_name_nor_its_symbol(
     assert "Kept" in shown and "Other" not in shown
 
 
-def test_a_company_changes_its_symbol_and_is_archived(control: httpx.Client) -> None:
+def test_a_company_changes_its_symbol_and_is_archived(control):
     made = done(control, "POST", "companies", {"name": "Mutable", "symbol": "MUTE"})
     renamed = done(control, "POST", "companies/mute/symbol", {"symbol": "LOUD"})
     assert renamed == {**made, "symbol": "LOUD"}
@@ -236,7 +220,7 @@ def test_a_company_changes_its_symbol_and_is_archived(control: httpx.Client) -> 
 
 
 @pytest.mark.parametrize("lag_ms", [0, 60_000])
-def test_a_symbol_that_was_archived_names_the_company_that_took_it(lag_ms: int) -> None:
+def test_a_symbol_that_was_archived_names_the_company_that_took_it(lag_ms):
     with served() as house, house.client() as control:
         done(control, "PUT", "projection", {"lag_ms": lag_ms})
         gone = done(control, "POST", "companies", {"name": "Gone", "symbol": "SHARED"})
@@ -250,13 +234,13 @@ def test_a_symbol_that_was_archived_names_the_company_that_took_it(lag_ms: int) 
         assert told["project_id"] == listed["project_id"] == came["project_id"]
 
 
-def test_an_implied_value_is_published(control: httpx.Client) -> None:
+def test_an_implied_value_is_published(control):
     value = {"value_dollars": "1250000000.50", "confidence": "0.8"}
     reply = done(control, "POST", "companies/LINDEN/implied-value", value)
     assert reply == {"project_id": PROJECT, **value}
 
 
-def test_an_event_is_closed_and_opened_again(control: httpx.Client, rest: httpx.Client) -> None:
+def test_an_event_is_closed_and_opened_again(control, rest):
     for status in ("closed", "open"):
         reply = done(control, "PUT", "events/linden-26q4/status", {"status": status})
         assert reply == {"event_ticker": "LINDEN-26Q4", "status": status}
@@ -270,20 +254,18 @@ def test_an_event_is_closed_and_opened_again(control: httpx.Client, rest: httpx.
         ("markets", market("LINDEN-26Q4", "7B", market_id=MARKET), "the market_id is taken"),
     ],
 )
-def test_a_refusal_speaks_of_what_the_operator_asked_for(
-    control: httpx.Client, path: str, body: Any, told: str
-) -> None:
+def test_a_refusal_speaks_of_what_the_operator_asked_for(control, path, body, told):
     assert told in ask(control, "POST", path, body).json()["error"]
 
 
-def test_a_market_listed_again_with_another_fee_is_refused_for_its_ticker() -> None:
+def test_a_market_listed_again_with_another_fee_is_refused_for_its_ticker():
     with served() as house, house.client() as control:
         done(control, "POST", "markets", market("LINDEN-26Q4", "8B"))
         again = market("LINDEN-26Q4", "8B", maker_fee_rate="0.5")
         assert "the ticker is taken" in ask(control, "POST", "markets", again).json()["error"]
 
 
-def told_of_status(control: httpx.Client, status: str) -> str:
+def told_of_status(control, status):
     """Why the operator's change of an event's status is refused."""
     reply = ask(control, "PUT", "events/LINDEN-26Q4/status", {"status": status})
     assert (reply.status_code, reply.json()["details"]) == (409, "invalid_request")
@@ -291,7 +273,7 @@ def told_of_status(control: httpx.Client, status: str) -> str:
     return text
 
 
-def test_an_event_with_a_resolved_market_says_until_when_it_stays_closed() -> None:
+def test_an_event_with_a_resolved_market_says_until_when_it_stays_closed():
     with served() as house, house.client() as control:
         done(control, "POST", "markets", market("LINDEN-26Q4", "2B"))
         done(control, "POST", f"markets/{TICKER}/resolve", {"winner": "yes"})
@@ -299,7 +281,7 @@ def test_an_event_with_a_resolved_market_says_until_when_it_stays_closed() -> No
             assert "stays closed until all have" in told_of_status(control, status)
 
 
-def test_a_settled_event_says_that_it_is_and_not_that_it_could_be_closed() -> None:
+def test_a_settled_event_says_that_it_is_and_not_that_it_could_be_closed():
     with served() as house, house.client() as control:
         done(control, "POST", f"markets/{TICKER}/resolve", {"winner": "yes"})
         for status in ("unopened", "open", "closed"):
@@ -308,7 +290,7 @@ def test_a_settled_event_says_that_it_is_and_not_that_it_could_be_closed() -> No
             assert "closed" not in told
 
 
-def test_every_rung_pays_the_winner_it_is_given_whatever_the_others_paid() -> None:
+def test_every_rung_pays_the_winner_it_is_given_whatever_the_others_paid():
     exclusive = event("LINDEN", "EITHER-VAL", mutually_exclusive=True)
     with served() as house, house.client() as control:
         done(control, "POST", "events", exclusive)
@@ -319,10 +301,10 @@ def test_every_rung_pays_the_winner_it_is_given_whatever_the_others_paid() -> No
             assert done(control, "POST", path, {"winner": "yes"})["winner"] == "yes"
 
 
-def test_a_market_is_halted_resumed_and_resolved() -> None:
+def test_a_market_is_halted_resumed_and_resolved():
     with served() as house, house.client() as control, house.rest() as rest:
 
-        def state() -> str:
+        def state():
             shown: str = rest.get(f"/events/{'LINDEN-26Q4'}").json()["events"][0]["markets"][0][
                 "state"
             ]
@@ -354,9 +336,7 @@ def test_a_market_is_halted_resumed_and_resolved() -> None:
         ("POST", "keys/0123456789abcdef/revoke", None),
     ],
 )  # fmt: skip
-def test_what_names_nothing_is_not_found(
-    control: httpx.Client, method: str, path: str, body: Any
-) -> None:
+def test_what_names_nothing_is_not_found(control, method, path, body):
     assert refused(control, method, path, body)[:2] == (404, "not_found")
 
 
@@ -369,9 +349,7 @@ def test_what_names_nothing_is_not_found(
         ("users/anna/withdrawals", {"amount_cents": 10**15}, "insufficient_balance"),
     ],
 )
-def test_what_the_engine_refuses_is_told_with_the_engine_s_code(
-    control: httpx.Client, path: str, body: Any, code: str
-) -> None:
+def test_what_the_engine_refuses_is_told_with_the_engine_s_code(control, path, body, code):
     before = done(control, "GET", "state-hash")["state_hash"]
     reply = ask(control, "POST", path, body)
     assert (reply.status_code, reply.json()["code"]) == (409, "refused")
@@ -382,7 +360,7 @@ def test_what_the_engine_refuses_is_told_with_the_engine_s_code(
 # --- who may trade -------------------------------------------------------------------------------
 
 
-def test_cash_goes_in_and_out(control: httpx.Client) -> None:
+def test_cash_goes_in_and_out(control):
     done(control, "POST", "users", {"user_id": "berta"})
     moved = done(control, "POST", "users/berta/deposits", {"amount_cents": 900})
     assert moved == {"user_id": "berta", "amount_cents": 900}
@@ -391,7 +369,7 @@ def test_cash_goes_in_and_out(control: httpx.Client) -> None:
     assert {"user_id": "berta", "available_cents": 700, "reserved_cents": 0} in users
 
 
-def test_a_new_key_works_until_it_is_revoked(control: httpx.Client, house: Served) -> None:
+def test_a_new_key_works_until_it_is_revoked(control, house):
     done(control, "POST", "users", {"user_id": "carla"})
     made = done(control, "POST", "keys", {"user_id": "carla", "scopes": ["read", "read"]})
     assert made["scopes"] == ["read"]
@@ -409,7 +387,7 @@ def test_a_new_key_works_until_it_is_revoked(control: httpx.Client, house: Serve
     assert done(control, "POST", f"keys/{made['key_id']}/revoke") == gone
 
 
-def test_a_key_without_a_user_is_misconfigured(control: httpx.Client, house: Served) -> None:
+def test_a_key_without_a_user_is_misconfigured(control, house):
     made = done(control, "POST", "keys", {"user_id": None, "scopes": ["read"]})
     assert made["user_id"] is None
     with house.rest(made["key"]) as rest:
@@ -417,7 +395,7 @@ def test_a_key_without_a_user_is_misconfigured(control: httpx.Client, house: Ser
     assert (reply.status_code, reply.json()["code"]) == (403, "api_key_misconfigured")
 
 
-def test_an_eleventh_active_key_is_refused(control: httpx.Client) -> None:
+def test_an_eleventh_active_key_is_refused(control):
     done(control, "POST", "users", {"user_id": "dora"})
     for _ in range(10):
         done(control, "POST", "keys", {"user_id": "dora", "scopes": []})
@@ -427,7 +405,7 @@ def test_an_eleventh_active_key_is_refused(control: httpx.Client) -> None:
     )
 
 
-def test_a_new_token_works_for_its_scopes(control: httpx.Client, house: Served) -> None:
+def test_a_new_token_works_for_its_scopes(control, house):
     asked = {"user_id": "anna", "application": "desk", "lifetime_s": 60}
     made = done(control, "POST", "tokens", {**asked, "scopes": ["svc:markets:read"]})
     left_ns = to_ns(made["expires_at"]) - house.venue.now_ns()
@@ -439,7 +417,7 @@ def test_a_new_token_works_for_its_scopes(control: httpx.Client, house: Served) 
         assert rest.get("/portfolio/balance").status_code == 403
 
 
-def test_no_secret_is_ever_shown_again(control: httpx.Client, capfd: Any) -> None:
+def test_no_secret_is_ever_shown_again(control, capfd):
     made = done(control, "POST", "keys", {"user_id": "anna", "scopes": ["read"]})
     for path in ("keys", "status", "users", "faults"):
         assert made["key"] not in ask(control, "GET", path).text

@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from venue.engine.messages import ImpliedValuePublished, PlaceOrder, PublishImpl
 from venue.process import Ready, ServePlan, serve
 from venue.server import VenueServer
 from venue.storage.recovery import open_in_memory
-from venue.stream.hub import Connection, Hub
+from venue.stream.hub import Hub
 from venue.stream.socket import (
     ABORT_EXTENSION,
     BYTES_LIKE_A_REPLY,
@@ -43,14 +42,14 @@ STUCK_S = 0.6
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[tuple[VenueServer, Ready]]:
+async def served():
     """A venue in this very process, handed out by the crowd's hook."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     inside: asyncio.Future[VenueServer] = asyncio.get_running_loop().create_future()
 
-    async def crowd(venue: VenueServer) -> None:
+    async def crowd(venue):
         inside.set_result(venue)
 
     plan = ServePlan(
@@ -74,7 +73,7 @@ async def served() -> AsyncIterator[tuple[VenueServer, Ready]]:
         await task
 
 
-def in_loop(claim: Callable[[], Awaitable[None]]) -> None:
+def in_loop(claim):
     anyio.run(claim)
 
 
@@ -91,7 +90,7 @@ SUBSCRIBE = json.dumps(
 )
 
 
-def handshake(address: tuple[str, int]) -> socket.socket:
+def handshake(address):
     """A raw websocket that has subscribed and then reads nothing."""
     raw = socket.create_connection(address)
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -110,12 +109,10 @@ def handshake(address: tuple[str, int]) -> socket.socket:
     return raw
 
 
-def test_a_reader_that_reads_nothing_is_dropped_and_others_go_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_reader_that_reads_nothing_is_dropped_and_others_go_on(monkeypatch):
     monkeypatch.setattr("venue.stream.channel.STUCK_NS", int(STUCK_S * NS_PER_SECOND))
 
-    async def claim() -> None:
+    async def claim():
         async with served() as (venue, ready):
             host, port = ready.base_url.removeprefix("http://").removesuffix("/v1").split(":")
             stuck = await asyncio.to_thread(handshake, (host, int(port)))
@@ -140,15 +137,15 @@ def test_a_reader_that_reads_nothing_is_dropped_and_others_go_on(
     in_loop(claim)
 
 
-async def _until_value(quick: Any, value: str) -> None:
+async def _until_value(quick, value):
     while True:
         frame = json.loads(await quick.recv())
         if frame.get("data", {}).get("impliedValue") == value:
             return
 
 
-def test_a_burst_of_prints_reaches_a_healthy_reader_whole() -> None:
-    async def claim() -> None:
+def test_a_burst_of_prints_reaches_a_healthy_reader_whole():
+    async def claim():
         async with (
             served() as (venue, ready),
             connect(ready.stream_url, proxy=None, compression=None) as quick,
@@ -167,16 +164,16 @@ def test_a_burst_of_prints_reaches_a_healthy_reader_whole() -> None:
     in_loop(claim)
 
 
-def test_a_flood_of_subscribes_does_not_hold_up_orders() -> None:
-    async def claim() -> None:
+def test_a_flood_of_subscribes_does_not_hold_up_orders():
+    async def claim():
         async with served() as (venue, ready):
             async with connect(ready.stream_url, proxy=None, compression=None) as rude:
 
-                async def flood() -> None:
+                async def flood():
                     while True:
                         await rude.send(SUBSCRIBE)
 
-                async def swallow() -> None:
+                async def swallow():
                     async for _ in rude:
                         pass
 
@@ -195,7 +192,7 @@ def test_a_flood_of_subscribes_does_not_hold_up_orders() -> None:
     in_loop(claim)
 
 
-async def _spoken_to(stream: Any, text: str, at: asyncio.Event) -> None:
+async def _spoken_to(stream, text, at):
     """A connection whose client says one thing at a signal and leaves once that is answered."""
     said: list[dict[str, Any]] = [
         {"type": "websocket.connect"},
@@ -203,12 +200,12 @@ async def _spoken_to(stream: Any, text: str, at: asyncio.Event) -> None:
         {"type": "websocket.disconnect"},
     ]
 
-    async def receive() -> dict[str, Any]:
+    async def receive():
         if said[0]["type"] == "websocket.receive":
             await at.wait()
         return said.pop(0)
 
-    async def send(_: Any) -> None:
+    async def send(_):
         pass
 
     abort = {ABORT_EXTENSION: {"abort": lambda: None}}
@@ -218,15 +215,15 @@ async def _spoken_to(stream: Any, text: str, at: asyncio.Event) -> None:
 @pytest.mark.parametrize(
     ("length", "in_turns"), [(LONG_MESSAGE_BYTES, False), (LONG_MESSAGE_BYTES + 1, True)]
 )
-def test_of_many_long_messages_one_is_read_in_a_turn(length: int, in_turns: bool) -> None:
+def test_of_many_long_messages_one_is_read_in_a_turn(length, in_turns):
     noted: list[str] = []
 
     class Heard(Hub):
-        def receive(self, connection: Connection, data: bytes, now_ns: int) -> None:
+        def receive(self, connection, data, now_ns):
             noted.append("read")
             super().receive(connection, data, now_ns)
 
-    async def claim() -> None:
+    async def claim():
         hub, at = Heard(Views(), 5), asyncio.Event()
         stream = make_stream(hub, time.monotonic_ns)
         async with asyncio.TaskGroup() as tasks:
@@ -246,24 +243,24 @@ def test_of_many_long_messages_one_is_read_in_a_turn(length: int, in_turns: bool
 
 
 @pytest.mark.parametrize("path", ["/v1/stream", "/v1/elsewhere"])
-def test_of_many_handshakes_one_is_answered_in_a_turn(path: str) -> None:
+def test_of_many_handshakes_one_is_answered_in_a_turn(path):
     noted: list[str] = []
     said = {"type": "websocket.connect"}, {"type": "websocket.disconnect"}
 
-    async def shake(stream: Any) -> None:
+    async def shake(stream):
         coming = iter(said)
 
-        async def receive() -> dict[str, Any]:
+        async def receive():
             return next(coming)
 
-        async def send(message: dict[str, Any]) -> None:
+        async def send(message):
             if message["type"] in ("websocket.accept", "websocket.http.response.start"):
                 noted.append("answered")
 
         abort = {ABORT_EXTENSION: {"abort": lambda: None}}
         await stream({"path": path, "extensions": abort}, receive, send)
 
-    async def claim() -> None:
+    async def claim():
         stream = make_stream(Hub(Views(), 5), time.monotonic_ns)
         async with asyncio.TaskGroup() as tasks:
             for _ in range(5):
@@ -278,7 +275,7 @@ def test_of_many_handshakes_one_is_answered_in_a_turn(path: str) -> None:
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_large_sets_without_a_book_are_read_at_a_pace_too(refused: bool) -> None:
+def test_large_sets_without_a_book_are_read_at_a_pace_too(refused):
     targets = [{"target": "market", "data": {"marketId": PROJECT}}] * SUBSCRIPTION_TARGETS_MAX
     if refused:
         targets[-1] = {"target": "market", "data": {"symbol": "NOBODY"}}
@@ -286,18 +283,18 @@ def test_large_sets_without_a_book_are_read_at_a_pace_too(refused: bool) -> None
     read = 0
 
     class Heard(Hub):
-        def receive(self, connection: Connection, data: bytes, now_ns: int) -> None:
+        def receive(self, connection, data, now_ns):
             nonlocal read
             read += 1
             super().receive(connection, data, now_ns)
 
-    async def receive() -> dict[str, Any]:
+    async def receive():
         return {"type": "websocket.receive", "text": text}
 
-    async def send(_: Any) -> None:
+    async def send(_):
         pass
 
-    async def claim() -> None:
+    async def claim():
         stream = make_stream(Heard(Views(), 5), time.monotonic_ns)
         scope = {"path": "/v1/stream", "extensions": {ABORT_EXTENSION: {"abort": lambda: None}}}
         with pytest.raises(TimeoutError):
@@ -308,14 +305,14 @@ def test_large_sets_without_a_book_are_read_at_a_pace_too(refused: bool) -> None
     assert 3 <= read <= (REPLIES_BURST + 3 * REPLIES_PER_SECOND) / (len(text) / BYTES_LIKE_A_REPLY)
 
 
-def _order(number: int) -> PlaceOrder:
+def _order(number):
     key = ClientOrderId(f"flood {number}")
     gtc = TimeInForce.GTC
     return PlaceOrder(ANNA, QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(5), Qty(1), gtc, key))
 
 
-def test_another_path_is_not_the_channel() -> None:
-    async def claim() -> None:
+def test_another_path_is_not_the_channel():
+    async def claim():
         async with served() as (_, ready):
             with pytest.raises(InvalidStatus) as caught:
                 async with connect(f"{ready.stream_url}s", proxy=None, compression=None):
@@ -325,8 +322,8 @@ def test_another_path_is_not_the_channel() -> None:
     in_loop(claim)
 
 
-def test_a_leaving_listener_is_forgotten() -> None:
-    async def claim() -> None:
+def test_a_leaving_listener_is_forgotten():
+    async def claim():
         async with served() as (venue, ready):
             for _ in range(20):
                 async with connect(ready.stream_url, proxy=None, compression=None) as quick:

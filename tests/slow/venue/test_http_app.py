@@ -16,12 +16,12 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def anyio_backend() -> str:
+def anyio_backend():
     return "asyncio"
 
 
 @pytest.fixture
-def desk() -> ScriptedDesk:
+def desk():
     return ScriptedDesk()
 
 
@@ -77,14 +77,14 @@ async def test_a_path_of_thousands_of_segments_is_not_decoded(desk, monkeypatch)
     assert decoded == []
 
 
-async def raw(desk, method, path, chunks=(b"",), headers=()) -> tuple[int, str | None]:
+async def raw(desk, method, path, chunks=(b"",), headers=()):
     """Status and code of a request whose path goes out to the letter."""
     sent = await exchange(desk, method, path, chunks, headers)
     body = json.loads(sent[1]["body"])
     return sent[0]["status"], body.get("code")
 
 
-async def exchange(desk, method, path, chunks=(b"",), headers=()) -> list[dict]:
+async def exchange(desk, method, path, chunks=(b"",), headers=()):
     left, sent = list(chunks), []
 
     async def receive():
@@ -175,7 +175,7 @@ async def test_each_repaired_fault_shows_the_next_one(desk):
     desk.add_key("read-key", "anna", (routes.KeyScope.READ,))
     client = Client(desk)
 
-    async def code() -> str:
+    async def code():
         return (await client.ask("PUT", path, content=body, headers=headers)).json()["code"]
 
     assert await code() == "unauthenticated"

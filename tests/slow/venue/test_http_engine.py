@@ -24,7 +24,6 @@ from venue.rest.faults import Faults
 from venue.views.projector import Projector, Views
 from venue.wire.instant import ZERO
 from venue.wire.money import Outcome, complement
-from venue.wire.names import MarketId
 from venue.wire.routes import KeyScope
 
 pytestmark = pytest.mark.anyio
@@ -33,14 +32,14 @@ DEPOSIT_CENTS = 100_000
 
 
 @pytest.fixture
-def anyio_backend() -> str:
+def anyio_backend():
     return "asyncio"
 
 
 class EngineDesk:
     """The engine behind the shell, its events visible at once; the clock ticks per command."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.engine = Engine(b"i" * 32)
         self.views = Views()
         self.projector = Projector(self.views, 0)
@@ -62,27 +61,27 @@ class EngineDesk:
             scopes = (KeyScope.READ, KeyScope.TRADE)
             self.access.apply_command(m.AddKey(sha256_hex(f"{user}-key"), user, user, scopes), T0)
 
-    def now_ns(self) -> int:
+    def now_ns(self):
         return self.clock_ns
 
-    def find_market(self, name: str) -> MarketId | None:
+    def find_market(self, name):
         return self.engine.find_market(name)
 
-    def carry_out(self, command: m.Command) -> m.Answer:
+    def carry_out(self, command):
         self.clock_ns += 50_000_000
         answer, events = self.engine.apply(command, self.clock_ns)
         self.projector.publish(events, self.clock_ns)
         self.projector.advance(self.clock_ns)
         return answer
 
-    async def submit(self, command: m.Command) -> m.Answer:
+    async def submit(self, command):
         return self.carry_out(command)
 
 
 class Trader(Client):
     """One user's requests."""
 
-    def __init__(self, desk: EngineDesk, user: str) -> None:
+    def __init__(self, desk, user):
         super().__init__(desk, {"X-API-KEY": f"{user}-key"})
         self.sent = 0
 
@@ -94,7 +93,7 @@ class Trader(Client):
         reply = await self.ask("POST", "/orders", json=body)
         return reply.status_code, reply.json()
 
-    async def walk(self, path: str, name: str, **query):
+    async def walk(self, path, name, **query):
         """Every row of a list, in pages of 7."""
         rows, cursor = [], {}
         while True:
@@ -106,17 +105,17 @@ class Trader(Client):
 
 
 @pytest.fixture
-def desk() -> EngineDesk:
+def desk():
     return EngineDesk()
 
 
 @pytest.fixture
-def anna(desk) -> Trader:
+def anna(desk):
     return Trader(desk, "anna")
 
 
 @pytest.fixture
-def bruno(desk) -> Trader:
+def bruno(desk):
     return Trader(desk, "bruno")
 
 
@@ -201,7 +200,7 @@ async def test_another_users_order_is_no_order_to_amend_or_cancel(anna, bruno):
         assert theirs.content == nobodys.content
 
 
-async def random_session(desk: EngineDesk, traders: dict[str, Trader], seed: int) -> None:
+async def random_session(desk, traders, seed):
     chance = random.Random(seed)
     for _ in range(220):
         trader = traders[chance.choice(USERS)]

@@ -17,12 +17,12 @@ SERVED = [route for route in routes.ROUTES if route is not routes.OPENAPI]
 
 
 @pytest.fixture
-def anyio_backend() -> str:
+def anyio_backend():
     return "asyncio"
 
 
 @pytest.fixture
-def desk() -> ScriptedDesk:
+def desk():
     made = ScriptedDesk()
     made.add_key("read-key", "anna", (KeyScope.READ,))
     made.add_key("trade-key", "anna", (KeyScope.TRADE,))
@@ -35,7 +35,7 @@ def desk() -> ScriptedDesk:
     return made
 
 
-def bearer(token: str) -> dict[str, str]:
+def bearer(token):
     return {"Authorization": f"Bearer {token}"}
 
 
@@ -59,7 +59,7 @@ ALLOWED = {
 }
 
 
-def path_of(route: routes.Route) -> str:
+def path_of(route):
     names = {"{market_id}": TICKERS[LOW], "{event_ticker}": "ACME-VAL", "{order_id}": "7"}
     return "/" + "/".join(names.get(segment, segment) for segment in route.segments)
 
@@ -222,7 +222,7 @@ async def test_the_501st_request_of_an_instant_waits_and_reaches_nothing(desk):
     assert (await client.ask("GET", "/portfolio/balance")).status_code == 429
 
 
-def drawn(gate: Gate, headers: list[tuple[bytes, bytes]], now_ns: int) -> bool:
+def drawn(gate, headers, now_ns):
     caller = gate.authenticate(headers, lambda: "http://venue", now_ns)
     try:
         charge(caller, now_ns)

@@ -46,12 +46,12 @@ BAD = ("", "x y", "x", "-", "99999999999999999999999", "2026-01-01T00:00:00Z", T
 
 
 @pytest.fixture
-def anyio_backend() -> str:
+def anyio_backend():
     return "asyncio"
 
 
 @pytest.fixture
-def desk() -> ScriptedDesk:
+def desk():
     made = ScriptedDesk()
     made.show([m.OrderChanged(1, order(7)), fill(3), printed(1_789_999_999 * 10**9, 40)])
     made.show([level(BookSide.BID, 40, 5), position(2, 80)])
@@ -59,16 +59,16 @@ def desk() -> ScriptedDesk:
     return made
 
 
-def operation(route: routes.Route) -> dict[str, Any]:
+def operation(route):
     return DOCUMENT["paths"][route.path][route.method.lower()]
 
 
-def path_of(route: routes.Route, segment: str | None = None) -> str:
+def path_of(route, segment=None):
     values = {"market_id": TICKERS[LOW], "event_ticker": "ACME-VAL", "order_id": "7"}
     return re.sub(r"\{(\w+)\}", lambda found: segment or values[found[1]], route.path)
 
 
-def nodes(node: Any):
+def nodes(node):
     """Every object of the document."""
     if isinstance(node, dict):
         yield node
@@ -79,7 +79,7 @@ def nodes(node: Any):
             yield from nodes(inner)
 
 
-def resolved(node: dict[str, Any]) -> dict[str, Any]:
+def resolved(node):
     """What a node refers to, or the node itself."""
     if "$ref" not in node:
         return node
@@ -89,7 +89,7 @@ def resolved(node: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def documented(route: routes.Route) -> set[tuple[int, str]]:
+def documented(route):
     """Status and code of every failure that the document gives a route."""
     return {
         (int(status), code)
@@ -157,7 +157,7 @@ def test_the_components_are_what_the_answers_hold():
     assert set(SCHEMAS) - set(STRUCTS) == {"ErrorCode", "NewOrder", "Amend"}
 
 
-def faults(value: Any, schema: dict[str, Any], where: str = "") -> list[str]:
+def faults(value, schema, where=""):
     """Where a value departs from a schema, by the keywords that the resources use."""
     schema = resolved(schema)
     if "anyOf" in schema:
@@ -214,7 +214,7 @@ async def test_what_a_create_and_a_cancel_answer_is_what_their_schemas_say(desk)
     assert created.status_code == 201
 
 
-def body_of(route: routes.Route) -> dict[str, Any]:
+def body_of(route):
     return operation(route)["requestBody"]["content"]["application/json"]
 
 
@@ -222,7 +222,7 @@ def body_of(route: routes.Route) -> dict[str, Any]:
 async def test_a_read_documents_exactly_the_query_parameters_it_looks_at(desk, route, monkeypatch):
     looked_at: set[str] = set()
 
-    def spy(raw: bytes, known: tuple[str, ...]) -> Query:
+    def spy(raw, known):
         looked_at.update(known)
         return Query(raw, known)
 

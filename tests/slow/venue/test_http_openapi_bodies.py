@@ -17,12 +17,12 @@ DOCUMENT: dict[str, Any] = yaml.safe_load(openapi.document())
 
 
 @pytest.fixture
-def anyio_backend() -> str:
+def anyio_backend():
     return "asyncio"
 
 
 @pytest.fixture
-def desk() -> ScriptedDesk:
+def desk():
     return ScriptedDesk()
 
 
@@ -60,7 +60,7 @@ UNFIT_ORDERS = [
 ]
 
 
-def validator(name: str) -> OAS31Validator:
+def validator(name):
     """What judges a value by a component schema."""
     return OAS31Validator({"$ref": f"#/components/schemas/{name}", **DOCUMENT})
 

@@ -17,14 +17,14 @@ KNOWN = (
 )  # fmt: skip
 
 
-def catalog() -> Catalog:
+def catalog():
     known = Catalog()
     for event in opening():
         known.apply(event)
     return known
 
 
-def refusal(action, *arguments) -> Refusal:
+def refusal(action, *arguments):
     with pytest.raises(Refusal) as caught:
         action(*arguments)
     return caught.value

@@ -35,17 +35,17 @@ DAY_NS = 86_400 * NS_PER_SECOND
 
 
 @pytest.fixture
-def anyio_backend() -> str:
+def anyio_backend():
     return "asyncio"
 
 
 @pytest.fixture
-def desk() -> ScriptedDesk:
+def desk():
     return ScriptedDesk()
 
 
 @pytest.fixture
-def client(desk) -> Client:
+def client(desk):
     return Client(desk)
 
 

@@ -29,16 +29,16 @@ ORDER_FIELDS = {
 
 
 @pytest.fixture
-def anyio_backend() -> str:
+def anyio_backend():
     return "asyncio"
 
 
 @pytest.fixture
-def desk() -> ScriptedDesk:
+def desk():
     return ScriptedDesk()
 
 
-def placed(fresh: bool = True, spent: int | None = None) -> m.Placed:
+def placed(fresh=True, spent=None):
     return m.Placed(order(7), "mine-1", fresh, spent)
 
 

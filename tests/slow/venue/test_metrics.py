@@ -51,15 +51,15 @@ GOLDEN = {
 }
 
 
-def made(readings: Readings = READINGS) -> VenueMetrics:
+def made(readings=READINGS):
     return VenueMetrics("0.1.0", COMMANDS, readings)
 
 
-def families(shown: VenueMetrics):
+def families(shown):
     return {each.name: each for each in text_string_to_metric_families(shown.exposition().decode())}
 
 
-def value(shown: VenueMetrics, name: str, **labels: str) -> float | None:
+def value(shown, name, **labels):
     """The one sample of this name and these labels, or None."""
     found = [
         sample.value

@@ -18,19 +18,19 @@ EVERYTHING = Scope()
 
 
 @pytest.fixture
-def views() -> Views:
+def views():
     known = Views()
     for event in opening():
         known.apply(event)
     return known
 
 
-def changed(views: Views, *orders: m.OrderState) -> None:
+def changed(views, *orders):
     for each in orders:
         views.apply(m.OrderChanged(T0, each))
 
 
-def ids(views: Views, scope=EVERYTHING, statuses=ALL, user="anna", limit=100) -> list[str]:
+def ids(views, scope=EVERYTHING, statuses=ALL, user="anna", limit=100):
     found, before = [], None
     while True:
         rows, before = views.account.orders(user, scope, statuses, before, limit)

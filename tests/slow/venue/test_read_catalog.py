@@ -28,14 +28,14 @@ from venue.wire.model import EventStatus, MarketState
 
 
 @pytest.fixture
-def catalog() -> Catalog:
+def catalog():
     known = Catalog()
     for event in opening():
         known.apply(event)
     return known
 
 
-def state(market_id: str, to: MarketState) -> m.MarketStateChanged:
+def state(market_id, to):
     return m.MarketStateChanged(T0 + 5, market_id, to)
 
 

@@ -11,7 +11,7 @@ CURSORS = Cursors(b"k" * 32)
 ANNA = Listing("anna", "list_orders", "all")
 
 
-def refused(listing: Listing, token: str) -> bool:
+def refused(listing, token):
     try:
         CURSORS.open_cursor(listing, token)
     except Refusal as refusal:

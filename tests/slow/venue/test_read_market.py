@@ -20,14 +20,14 @@ HOUR_NS = 3600 * NS_PER_SECOND
 
 
 @pytest.fixture
-def views() -> Views:
+def views():
     known = Views()
     for event in opening():
         known.apply(event)
     return known
 
 
-def rested(views: Views) -> None:
+def rested(views):
     for side, price, size in [
         (BookSide.BID, 40, 5),
         (BookSide.BID, 38, 7),
@@ -37,7 +37,7 @@ def rested(views: Views) -> None:
         views.apply(level(side, price, size))
 
 
-def pairs(levels) -> list[tuple[int, int]]:
+def pairs(levels):
     return [(each.price, each.size) for each in levels]
 
 
@@ -106,7 +106,7 @@ def test_the_last_trade_is_the_newest_print(views):
     assert views.market.stats(LOW).last_price == 41
 
 
-def walked(views: Views, limit: int, span=(None, None), between=lambda: None) -> list[str]:
+def walked(views, limit, span=(None, None), between=lambda: None):
     ids, before = [], None
     while True:
         rows, before = views.market.trades(LOW, span, before, limit)
@@ -218,7 +218,7 @@ def test_a_candle_of_several_hours_is_made_of_all_their_prints(interval):
     assert (candle.volume, candle.trade_count) == (12, 6)
 
 
-def traded_every(length_ns: int, count: int) -> Candles:
+def traded_every(length_ns, count):
     candles = Candles()
     for number in range(count):
         candles.add_print(T0 + number * length_ns, 50, 1)

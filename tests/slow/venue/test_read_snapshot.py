@@ -33,7 +33,7 @@ STEP_NS = 7_000_000_000
 EVERYTHING = STATUS_GROUPS["all"]
 
 
-def told(seed: int, length: int) -> list[list[m.Event]]:
+def told(seed, length):
     """What the engine tells of a seeded history, command by command, some seconds apart."""
     engine, history, events = Engine(b"key"), History(seed, length), []
     for number, command in enumerate(history):
@@ -43,7 +43,7 @@ def told(seed: int, length: int) -> list[list[m.Event]]:
     return events
 
 
-def over_the_wire(snapshot: ViewsSnapshot) -> ViewsSnapshot:
+def over_the_wire(snapshot):
     return msgspec.msgpack.decode(msgspec.msgpack.encode(snapshot), type=ViewsSnapshot)
 
 
@@ -56,7 +56,7 @@ def walk(read, start=None):
         yield rows, place
 
 
-def public_reads(views: Views, end_ns: int):
+def public_reads(views, end_ns):
     """The answer to every kind of public read."""
     catalog, market = views.catalog, views.market
     ids = catalog.matching_markets(MarketFilter("ac"))
@@ -78,7 +78,7 @@ def public_reads(views: Views, end_ns: int):
     yield catalog.resolve_symbol("ACME", end_ns), catalog.resolve_symbol("ACME", T0)
 
 
-def private_reads(views: Views, user: str):
+def private_reads(views, user):
     """The answer to every kind of read of one user's own."""
     account = views.account
     markets, _ = views.catalog.active_markets(-1, 3)
@@ -107,7 +107,7 @@ def fills_of(account, user, scope, order_id=None):
     return lambda before, limit: account.fills(user, scope, order_id, before, limit)
 
 
-def everything(views: Views, end_ns: int) -> bytes:
+def everything(views, end_ns):
     """Every read there is, as bytes; a place in it is what a cursor would carry."""
     reads = [list(public_reads(views, end_ns))]
     reads += [list(private_reads(views, user)) for user in (*USERS, "nobody")]
@@ -207,8 +207,7 @@ def test_a_fill_told_before_its_order_is_found_by_it_also_across_a_snapshot():
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(BookSide), st.integers(1, 99), st.integers(0, 10**6)),
-        max_size=30,
+        st.tuples(st.sampled_from(BookSide), st.integers(1, 99), st.integers(0, 10**6)), max_size=30
     )
 )
 @settings(max_examples=50, deadline=None)

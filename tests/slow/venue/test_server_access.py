@@ -14,19 +14,19 @@ from venue.wire.routes import KeyScope, TokenScope
 ANNA = UserId("anna")
 
 
-def sha(name: str) -> str:
+def sha(name):
     return hashlib.sha256(name.encode()).hexdigest()
 
 
-def add_key(name: str, user_id: UserId | None = ANNA, *scopes: KeyScope) -> AddKey:
+def add_key(name, user_id=ANNA, *scopes):
     return AddKey(sha(name), name[:4], user_id, scopes)
 
 
-def add_token(name: str, application: str, user: str, expires_ns: int = 10) -> AddToken:
+def add_token(name, application, user, expires_ns=10):
     return AddToken(sha(name), application, UserId(user), (TokenScope.MARKETS_READ,), expires_ns)
 
 
-def test_an_added_key_is_found_by_its_hash_with_its_scopes() -> None:
+def test_an_added_key_is_found_by_its_hash_with_its_scopes():
     access = Access()
     assert (
         access.apply_command(add_key("one", ANNA, KeyScope.READ, KeyScope.TRADE), 0) == Accepted()
@@ -37,7 +37,7 @@ def test_an_added_key_is_found_by_its_hash_with_its_scopes() -> None:
     assert access.token(sha("one"), 0) is None
 
 
-def test_a_key_may_have_no_scopes_and_no_usable_user() -> None:
+def test_a_key_may_have_no_scopes_and_no_usable_user():
     access = Access()
     assert access.apply_command(add_key("one", None), 0) == Accepted()
     key = access.key(sha("one"))
@@ -45,7 +45,7 @@ def test_a_key_may_have_no_scopes_and_no_usable_user() -> None:
     assert (key.user_id, key.scopes) == (None, ())
 
 
-def test_an_eleventh_active_key_is_refused_until_one_is_revoked() -> None:
+def test_an_eleventh_active_key_is_refused_until_one_is_revoked():
     access = Access()
     for number in range(10):
         assert access.apply_command(add_key(f"key {number}"), 0) == Accepted()
@@ -59,7 +59,7 @@ def test_an_eleventh_active_key_is_refused_until_one_is_revoked() -> None:
     assert isinstance(access.apply_command(add_key("key 11"), 0), Refused)
 
 
-def test_revoking_twice_makes_room_for_one_key_only() -> None:
+def test_revoking_twice_makes_room_for_one_key_only():
     access = Access()
     for number in range(10):
         access.apply_command(add_key(f"key {number}"), 0)
@@ -69,7 +69,7 @@ def test_revoking_twice_makes_room_for_one_key_only() -> None:
     assert isinstance(access.apply_command(add_key("key 11"), 0), Refused)
 
 
-def test_a_revoked_key_is_still_known_as_revoked() -> None:
+def test_a_revoked_key_is_still_known_as_revoked():
     access = Access()
     access.apply_command(add_key("one", ANNA, KeyScope.READ), 0)
     access.apply_command(RevokeKey(sha("one")), 0)
@@ -79,14 +79,14 @@ def test_a_revoked_key_is_still_known_as_revoked() -> None:
 
 
 @pytest.mark.parametrize("bad", ["", "abc", sha("x").upper(), sha("x") + "0", "g" * 64])
-def test_a_malformed_hash_is_refused(bad: str) -> None:
+def test_a_malformed_hash_is_refused(bad):
     access = Access()
     assert isinstance(access.apply_command(AddKey(bad, "x", ANNA, ()), 0), Refused)
     assert isinstance(access.apply_command(AddToken(bad, "app", ANNA, (), 9), 0), Refused)
     assert isinstance(access.apply_command(RevokeKey(bad), 0), Refused)
 
 
-def test_one_credential_is_added_once() -> None:
+def test_one_credential_is_added_once():
     access = Access()
     access.apply_command(add_key("one"), 0)
     assert isinstance(access.apply_command(add_key("one", UserId("bruno")), 0), Refused)
@@ -96,21 +96,21 @@ def test_one_credential_is_added_once() -> None:
     assert key.user_id == ANNA
 
 
-def test_a_token_ends_at_its_instant() -> None:
+def test_a_token_ends_at_its_instant():
     access = Access()
     access.apply_command(add_token("one", "app", "anna", expires_ns=10), 0)
     assert isinstance(access.token(sha("one"), 9), AccessToken)
     assert access.token(sha("one"), 10) is None
 
 
-def test_an_expired_token_leaves_when_the_next_one_is_added() -> None:
+def test_an_expired_token_leaves_when_the_next_one_is_added():
     access = Access()
     access.apply_command(add_token("one", "app", "anna", expires_ns=10), 0)
     assert access.apply_command(add_token("one", "app", "anna", expires_ns=30), 20) == Accepted()
     assert access.token(sha("one"), 20) is not None
 
 
-def test_tokens_of_one_application_and_user_share_a_bucket_and_no_others_do() -> None:
+def test_tokens_of_one_application_and_user_share_a_bucket_and_no_others_do():
     access = Access()
     buckets = []
     for application, user in [("app", "anna"), ("app", "anna"), ("ap", "panna"), ("app", "bruno")]:
@@ -123,7 +123,7 @@ def test_tokens_of_one_application_and_user_share_a_bucket_and_no_others_do() ->
     assert len(set(buckets)) == 3
 
 
-def test_every_key_has_a_bucket_of_its_own() -> None:
+def test_every_key_has_a_bucket_of_its_own():
     access = Access()
     for name in ("one", "two"):
         access.apply_command(add_key(name), 0)
@@ -133,7 +133,7 @@ def test_every_key_has_a_bucket_of_its_own() -> None:
     assert one.bucket_id != two.bucket_id
 
 
-def test_adding_a_token_takes_as_long_however_many_there_are() -> None:
+def test_adding_a_token_takes_as_long_however_many_there_are():
     access = Access()
     begun = time.process_time()
     for number in range(20_000):
@@ -141,7 +141,7 @@ def test_adding_a_token_takes_as_long_however_many_there_are() -> None:
     assert time.process_time() - begun < 8
 
 
-def test_tokens_that_have_expired_leave_before_the_next_one_comes() -> None:
+def test_tokens_that_have_expired_leave_before_the_next_one_comes():
     access = Access()
     for name, expires_ns in (("long", 30), ("short", 10), ("middle", 20), ("another", 20)):
         assert access.apply_command(add_token(name, "app", "anna", expires_ns), 0) == Accepted()

@@ -4,8 +4,6 @@ import asyncio
 import os
 import shutil
 import sys
-from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -14,7 +12,6 @@ import structlog
 from tests.builders.venue.small_venue import ANNA, OPENING
 from venue.engine.messages import Deposit
 from venue.process import compact_when_sealed
-from venue.storage.log import CommandLog
 from venue.storage.recovery import recover
 from venue.storage.statedir import StateDir
 from venue.wire.money import Cents
@@ -22,23 +19,23 @@ from venue.wire.money import Cents
 SNAPSHOTS = "snapshot-*"
 
 
-def log_of(state: StateDir) -> CommandLog:
+def log_of(state):
     log = state.log()
     if log.next_sequence == 1:
         log.append(1, OPENING)
     return log
 
 
-def fill(log: CommandLog, count: int) -> None:
+def fill(log, count):
     for number in range(count):
         log.append(2 + number, [Deposit(ANNA, Cents(1))])
 
 
-def has_snapshot(path: Path) -> bool:
+def has_snapshot(path):
     return bool(list(path.glob(SNAPSHOTS)))
 
 
-async def until_compacted(log: CommandLog, path: Path) -> None:
+async def until_compacted(log, path):
     """Run the compaction until a snapshot is there."""
     task = asyncio.create_task(compact_when_sealed(log, path))
     try:
@@ -52,7 +49,7 @@ async def until_compacted(log: CommandLog, path: Path) -> None:
     raise AssertionError("no snapshot within half a minute")
 
 
-async def until_told(told: list[Any], log: CommandLog, path: Path) -> None:
+async def until_told(told, log, path):
     """Run the compaction until it has said how it went."""
     task = asyncio.create_task(compact_when_sealed(log, path))
     for _ in range(600):
@@ -63,14 +60,14 @@ async def until_told(told: list[Any], log: CommandLog, path: Path) -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-def test_a_sealed_segment_becomes_a_snapshot_that_replays_to_the_same_state(tmp_path: Path) -> None:
+def test_a_sealed_segment_becomes_a_snapshot_that_replays_to_the_same_state(tmp_path):
     path = tmp_path / "state"
     with StateDir.open(path, segment_records=20) as state:
         log = log_of(state)
         whole = recover(state)
         before = whole.sequence
 
-        async def claim() -> None:
+        async def claim():
             task = asyncio.create_task(until_compacted(log, path))
             # It has to be at work before the first segment is sealed.
             await asyncio.sleep(0.05)
@@ -84,7 +81,7 @@ def test_a_sealed_segment_becomes_a_snapshot_that_replays_to_the_same_state(tmp_
         assert next(state.snapshots(), None) is not None
 
 
-def test_what_an_earlier_process_left_sealed_is_compacted_at_the_start(tmp_path: Path) -> None:
+def test_what_an_earlier_process_left_sealed_is_compacted_at_the_start(tmp_path):
     path = tmp_path / "state"
     with StateDir.open(path, segment_records=20) as state:
         log = log_of(state)
@@ -98,8 +95,8 @@ def test_what_an_earlier_process_left_sealed_is_compacted_at_the_start(tmp_path:
 
 
 def test_a_file_named_like_a_module_where_the_venue_was_started_is_no_part_of_the_compaction(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     path = tmp_path / "state"
     (tmp_path / "secrets.py").write_text("raise SystemExit('not of the venue')", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -116,8 +113,8 @@ def test_a_file_named_like_a_module_where_the_venue_was_started_is_no_part_of_th
 
 @pytest.mark.parametrize(("program", "why"), [("gone", "No such file"), ("false", "with 1")])
 def test_a_compaction_that_cannot_be_started_or_ends_silently_ends_nothing_and_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, why: str
-) -> None:
+    tmp_path, monkeypatch, program, why
+):
     path = tmp_path / "state"
     with StateDir.open(path, segment_records=20) as state:
         log = log_of(state)
@@ -127,7 +124,7 @@ def test_a_compaction_that_cannot_be_started_or_ends_silently_ends_nothing_and_i
     with StateDir.open(path, segment_records=20) as state, structlog.testing.capture_logs() as told:
         log = state.log()
 
-        async def claim() -> None:
+        async def claim():
             with anyio.move_on_after(0.5) as going_on:
                 await compact_when_sealed(log, path)
             assert going_on.cancelled_caught
@@ -138,9 +135,7 @@ def test_a_compaction_that_cannot_be_started_or_ends_silently_ends_nothing_and_i
     assert why in told[0]["why"]
 
 
-def test_a_signal_to_the_venue_s_process_group_does_not_reach_the_compaction(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_to_the_venue_s_process_group_does_not_reach_the_compaction(tmp_path, monkeypatch):
     path = tmp_path / "state"
     with StateDir.open(path, segment_records=20) as state:
         log = log_of(state)
@@ -151,7 +146,7 @@ def test_a_signal_to_the_venue_s_process_group_does_not_reach_the_compaction(
         started = []
         real = asyncio.create_subprocess_exec
 
-        async def watched(*arguments: str, **options: Any) -> asyncio.subprocess.Process:
+        async def watched(*arguments, **options):
             child = await real(*arguments, **options)
             started.append(os.getpgid(child.pid))
             return child
@@ -163,12 +158,12 @@ def test_a_signal_to_the_venue_s_process_group_does_not_reach_the_compaction(
     assert os.getpgrp() not in started
 
 
-def test_without_a_sealed_segment_there_is_nothing_to_compact(tmp_path: Path) -> None:
+def test_without_a_sealed_segment_there_is_nothing_to_compact(tmp_path):
     path = tmp_path / "state"
     with StateDir.open(path) as state:
         log = log_of(state)
 
-        async def claim() -> None:
+        async def claim():
             with anyio.move_on_after(1.5):
                 await compact_when_sealed(log, path)
 

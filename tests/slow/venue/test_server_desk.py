@@ -3,7 +3,6 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -14,13 +13,11 @@ import pytest
 from tests.builders.venue.small_venue import ANNA, MARKET, OPENING
 from venue.engine.messages import (
     Accepted,
-    AccessCommand,
     AddKey,
     AddUser,
     Amended,
     Cancelled,
     CancelOrder,
-    Command,
     Deposit,
     Event,
     OrderChanged,
@@ -29,7 +26,7 @@ from venue.engine.messages import (
     Refused,
     UserAdded,
 )
-from venue.engine.snapshot import EngineSnapshot, digest
+from venue.engine.snapshot import digest
 from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, VenueServer
 from venue.storage.log import CommandLog, LogBroken, LogFull
@@ -39,14 +36,14 @@ from venue.wire.names import ClientOrderId, OrderId, Ticker, UserId
 from venue.wire.requests import QtyOrder, TimeInForce
 
 
-def place(number: int) -> PlaceOrder:
+def place(number):
     key = ClientOrderId(f"order {number}")
     order = QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, key)
     return PlaceOrder(ANNA, order)
 
 
 @asynccontextmanager
-async def running(lag_ms: int = 0) -> AsyncIterator[VenueServer]:
+async def running(lag_ms=0):
     venue = VenueServer(lag_ms, 5)
     venue.open_with(OPENING)
     task = asyncio.create_task(venue.run())
@@ -58,12 +55,12 @@ async def running(lag_ms: int = 0) -> AsyncIterator[VenueServer]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def in_loop(claim: Callable[[], Awaitable[None]]) -> None:
+def in_loop(claim):
     anyio.run(claim)
 
 
-def test_an_opening_is_visible_at_once_whatever_the_lag() -> None:
-    async def claim() -> None:
+def test_an_opening_is_visible_at_once_whatever_the_lag():
+    async def claim():
         async with running(lag_ms=60_000) as venue:
             assert venue.views.catalog.find_market("LINDEN-26Q4-1B") == MARKET
             assert venue.views.catalog.resolve_ticker("LINDEN-26Q4-1B", venue.now_ns()) == MARKET
@@ -71,8 +68,8 @@ def test_an_opening_is_visible_at_once_whatever_the_lag() -> None:
     in_loop(claim)
 
 
-def test_a_refused_opening_command_stops_the_start() -> None:
-    async def claim() -> None:
+def test_a_refused_opening_command_stops_the_start():
+    async def claim():
         venue = VenueServer(0, 5)
         with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
             venue.open_with([Deposit(UserId("nobody"), Cents(1))])
@@ -80,8 +77,8 @@ def test_a_refused_opening_command_stops_the_start() -> None:
     in_loop(claim)
 
 
-def test_answers_come_from_the_engine_and_from_access() -> None:
-    async def claim() -> None:
+def test_answers_come_from_the_engine_and_from_access():
+    async def claim():
         async with running() as venue:
             assert isinstance(await venue.submit(place(1)), Placed)
             assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Accepted)
@@ -91,8 +88,8 @@ def test_answers_come_from_the_engine_and_from_access() -> None:
     in_loop(claim)
 
 
-def test_commands_of_one_caller_are_carried_out_in_their_order() -> None:
-    async def claim() -> None:
+def test_commands_of_one_caller_are_carried_out_in_their_order():
+    async def claim():
         async with running() as venue:
             answers = await asyncio.gather(*(venue.submit(place(n)) for n in range(90)))
             instants = [answer.order.created_ns for answer in answers if isinstance(answer, Placed)]
@@ -102,8 +99,8 @@ def test_commands_of_one_caller_are_carried_out_in_their_order() -> None:
     in_loop(claim)
 
 
-def test_reads_lag_behind_an_answer_and_then_follow() -> None:
-    async def claim() -> None:
+def test_reads_lag_behind_an_answer_and_then_follow():
+    async def claim():
         async with running(lag_ms=30) as venue:
             seen: list[Event] = []
             visible = asyncio.Event()
@@ -119,8 +116,8 @@ def test_reads_lag_behind_an_answer_and_then_follow() -> None:
     in_loop(claim)
 
 
-def test_a_lag_that_is_lowered_holds_nothing_back_any_longer() -> None:
-    async def claim() -> None:
+def test_a_lag_that_is_lowered_holds_nothing_back_any_longer():
+    async def claim():
         async with running(lag_ms=60_000) as venue:
             seen: list[Event] = []
             two = asyncio.Event()
@@ -141,8 +138,8 @@ def test_a_lag_that_is_lowered_holds_nothing_back_any_longer() -> None:
     in_loop(claim)
 
 
-def test_a_lag_set_anew_hides_from_no_metric_how_old_the_reads_are() -> None:
-    async def claim() -> None:
+def test_a_lag_set_anew_hides_from_no_metric_how_old_the_reads_are():
+    async def claim():
         async with running(lag_ms=60_000) as venue:
             await venue.submit(AddUser(UserId("bruno")))
             await asyncio.sleep(0.02)
@@ -158,8 +155,8 @@ def test_a_lag_set_anew_hides_from_no_metric_how_old_the_reads_are() -> None:
     in_loop(claim)
 
 
-def test_a_full_line_refuses_creates_before_cancels_and_both_in_the_end() -> None:
-    async def claim() -> None:
+def test_a_full_line_refuses_creates_before_cancels_and_both_in_the_end():
+    async def claim():
         venue = VenueServer(0, 5)  # nothing carries commands out, so the line only grows
         waiting = [
             asyncio.ensure_future(venue.submit(place(n))) for n in range(QUEUE_MAX - CANCEL_RESERVE)
@@ -179,14 +176,14 @@ def test_a_full_line_refuses_creates_before_cancels_and_both_in_the_end() -> Non
     in_loop(claim)
 
 
-def test_in_a_long_line_cancels_go_first() -> None:
-    async def claim() -> None:
+def test_in_a_long_line_cancels_go_first():
+    async def claim():
         async with running() as venue:
             placed = await venue.submit(place(0))
             assert isinstance(placed, Placed)
             order: list[str] = []
 
-            async def ask(command: Command, name: str) -> None:
+            async def ask(command, name):
                 answer = await venue.submit(command)
                 assert isinstance(answer, Placed | Cancelled | Amended)
                 order.append(name)
@@ -202,25 +199,25 @@ def test_in_a_long_line_cancels_go_first() -> None:
 class SlowLog:
     """A log on a disk that takes its time, or that has no room."""
 
-    def __init__(self, append_s: float = 0.0) -> None:
+    def __init__(self, append_s=0.0):
         self.append_s = append_s
         self.fails_with: Exception | None = None
 
-    def append(self, now_ns: int, commands: Sequence[Command | AccessCommand]) -> int:
+    def append(self, now_ns, commands):
         time.sleep(self.append_s)
         if self.fails_with is not None:
             raise self.fails_with
         return len(commands)
 
-    def try_room(self) -> None:
+    def try_room(self):
         if self.fails_with is not None:
             raise self.fails_with
 
-    def close(self) -> None:
+    def close(self):
         pass
 
 
-def logged(log: SlowLog) -> VenueServer:
+def logged(log):
     """A venue behind this log."""
     venue = VenueServer(0, 5, OpenedState(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
     venue.open_with(OPENING)
@@ -228,7 +225,7 @@ def logged(log: SlowLog) -> VenueServer:
 
 
 @asynccontextmanager
-async def at_work(venue: VenueServer) -> AsyncIterator[None]:
+async def at_work(venue):
     task = asyncio.create_task(venue.run())
     try:
         yield
@@ -237,18 +234,16 @@ async def at_work(venue: VenueServer) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def test_an_answer_that_does_not_come_in_time_is_lost_not_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_answer_that_does_not_come_in_time_is_lost_not_refused(monkeypatch):
     monkeypatch.setattr("venue.server.REPLY_DEADLINE_NS", 10_000_000)
 
-    async def claim() -> None:
+    async def claim():
         log = SlowLog()
         venue = logged(log)
         log.append_s = 0.3
         placed = asyncio.Event()
 
-        def watch(events: list[Event]) -> None:
+        def watch(events):
             if any(isinstance(event, OrderChanged) for event in events):
                 placed.set()
 
@@ -263,8 +258,8 @@ def test_an_answer_that_does_not_come_in_time_is_lost_not_refused(
     in_loop(claim)
 
 
-def test_a_full_log_refuses_with_nothing_carried_out_until_there_is_room() -> None:
-    async def claim() -> None:
+def test_a_full_log_refuses_with_nothing_carried_out_until_there_is_room():
+    async def claim():
         log = SlowLog()
         venue = logged(log)
         before = await venue.state_hash()
@@ -284,12 +279,10 @@ def test_a_full_log_refuses_with_nothing_carried_out_until_there_is_room() -> No
 
 
 @pytest.mark.parametrize("fault", [LogFull("no room"), LogBroken("the disk")])
-def test_a_full_log_that_has_room_again_is_ready_again_though_nobody_writes(
-    monkeypatch: pytest.MonkeyPatch, fault: Exception
-) -> None:
+def test_a_full_log_that_has_room_again_is_ready_again_though_nobody_writes(monkeypatch, fault):
     monkeypatch.setattr("venue.server.TRY_S", 0.01)
 
-    async def claim() -> None:
+    async def claim():
         log = SlowLog()
         venue = logged(log)
         async with at_work(venue):
@@ -306,12 +299,10 @@ def test_a_full_log_that_has_room_again_is_ready_again_though_nobody_writes(
     in_loop(claim)
 
 
-def test_a_venue_whose_disk_does_not_answer_is_not_ready_for_as_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_venue_whose_disk_does_not_answer_is_not_ready_for_as_long(monkeypatch):
     monkeypatch.setattr("venue.server.REPLY_DEADLINE_NS", 50_000_000)
 
-    async def claim() -> None:
+    async def claim():
         log = SlowLog()
         venue = logged(log)
         log.append_s = 0.4
@@ -328,7 +319,7 @@ def test_a_venue_whose_disk_does_not_answer_is_not_ready_for_as_long(
     in_loop(claim)
 
 
-async def until(holds: Callable[[], bool]) -> None:
+async def until(holds):
     """Wait until something holds; at most ten seconds."""
     for _ in range(1_000):
         if holds():
@@ -337,8 +328,8 @@ async def until(holds: Callable[[], bool]) -> None:
     raise AssertionError("it does not come to hold")
 
 
-def test_a_log_that_is_full_at_the_start_is_told_before_any_command_comes() -> None:
-    async def claim() -> None:
+def test_a_log_that_is_full_at_the_start_is_told_before_any_command_comes():
+    async def claim():
         log = SlowLog()
         venue = logged(log)
         log.fails_with = LogFull("no room")
@@ -352,8 +343,8 @@ def test_a_log_that_is_full_at_the_start_is_told_before_any_command_comes() -> N
     in_loop(claim)
 
 
-def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken() -> None:
-    async def claim() -> None:
+def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken():
+    async def claim():
         log = SlowLog()
         venue = logged(log)
         before = await venue.state_hash()
@@ -370,15 +361,13 @@ def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken() -> N
     in_loop(claim)
 
 
-def test_a_hash_that_takes_long_holds_up_nobody_and_is_of_the_state_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def claim() -> None:
+def test_a_hash_that_takes_long_holds_up_nobody_and_is_of_the_state_as_it_was(monkeypatch):
+    async def claim():
         venue = logged(SlowLog())
         before = await venue.state_hash()
         may_end = threading.Event()
 
-        def slow(snapshot: EngineSnapshot) -> str:
+        def slow(snapshot):
             assert may_end.wait(30)
             return digest(snapshot)
 
@@ -394,8 +383,8 @@ def test_a_hash_that_takes_long_holds_up_nobody_and_is_of_the_state_as_it_was(
     in_loop(claim)
 
 
-def test_a_refused_opening_leaves_the_log_empty() -> None:
-    async def claim() -> None:
+def test_a_refused_opening_leaves_the_log_empty():
+    async def claim():
         log = SlowLog()
         venue = VenueServer(0, 5, OpenedState(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
         log.fails_with = AssertionError("nothing may be written")
@@ -406,8 +395,8 @@ def test_a_refused_opening_leaves_the_log_empty() -> None:
     in_loop(claim)
 
 
-def test_a_refused_addition_to_an_old_venue_leaves_its_log_and_its_state_as_they_were() -> None:
-    async def claim() -> None:
+def test_a_refused_addition_to_an_old_venue_leaves_its_log_and_its_state_as_they_were():
+    async def claim():
         log = SlowLog()
         venue = logged(log)
         before = await venue.state_hash()
@@ -419,8 +408,8 @@ def test_a_refused_addition_to_an_old_venue_leaves_its_log_and_its_state_as_they
     in_loop(claim)
 
 
-def test_a_refused_addition_names_the_market_that_it_would_have_listed() -> None:
-    async def claim() -> None:
+def test_a_refused_addition_names_the_market_that_it_would_have_listed():
+    async def claim():
         venue = logged(SlowLog())
         other = msgspec.structs.replace(OPENING[2], ticker=Ticker("LINDEN-26Q4-2B"))
         why = "ListMarket LINDEN-26Q4-2B was refused: invalid_request: the market_id is taken"
@@ -430,8 +419,8 @@ def test_a_refused_addition_names_the_market_that_it_would_have_listed() -> None
     in_loop(claim)
 
 
-def test_after_its_end_the_venue_is_unavailable() -> None:
-    async def claim() -> None:
+def test_after_its_end_the_venue_is_unavailable():
+    async def claim():
         async with running() as venue:
             pass
         with pytest.raises(EngineUnavailable):
@@ -440,8 +429,8 @@ def test_after_its_end_the_venue_is_unavailable() -> None:
     in_loop(claim)
 
 
-def test_the_clock_never_goes_back() -> None:
-    async def claim() -> None:
+def test_the_clock_never_goes_back():
+    async def claim():
         venue = VenueServer(0, 5)
         instants = [venue.now_ns() for _ in range(10_000)]
         assert instants == sorted(instants)

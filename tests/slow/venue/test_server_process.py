@@ -7,10 +7,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -25,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 CONFIG = ROOT / "configs" / "venue.yaml"
 
 
-def command(keys: Path, *more: str, config: Path = CONFIG) -> list[str]:
+def command(keys, *more, config=CONFIG):
     return [
         *(sys.executable, "-m", "venue", "serve", "--config", str(config)),
         *("--port", "0", "--keys-file", str(keys), *more),
@@ -33,7 +31,7 @@ def command(keys: Path, *more: str, config: Path = CONFIG) -> list[str]:
 
 
 @contextmanager
-def served(keys: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+def served(keys, *more):
     pipe = subprocess.PIPE
     process = subprocess.Popen(
         command(keys, "--json", "--exit-with-stdin", *more),
@@ -50,11 +48,11 @@ def served(keys: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dict
             process.kill()
 
 
-def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
+def ended(*arguments):
     return subprocess.run(arguments, capture_output=True, text=True, timeout=20, check=False)
 
 
-def test_the_ready_line_says_where_and_how(tmp_path: Path) -> None:
+def test_the_ready_line_says_where_and_how(tmp_path):
     begun_s = time.monotonic()
     with served(tmp_path / "keys.json", "--no-crowd") as (process, ready):
         assert ready.keys() == {"ready", "base_url", "stream_url", "series", "keys_file", "pid"}
@@ -71,7 +69,7 @@ def test_the_ready_line_says_where_and_how(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, "stdin"])
-def test_the_end_is_calm_and_tells_listeners(tmp_path: Path, how: Any) -> None:
+def test_the_end_is_calm_and_tells_listeners(tmp_path, how):
     with served(tmp_path / "keys.json", "--no-crowd") as (process, ready):
         with connect(ready["stream_url"], proxy=None, compression=None) as stream:
             if how == "stdin":
@@ -86,9 +84,7 @@ def test_the_end_is_calm_and_tells_listeners(tmp_path: Path, how: Any) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_signals_after_the_first_change_nothing_up_to_the_very_end(
-    tmp_path: Path, how: signal.Signals
-) -> None:
+def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, how):
     with served(tmp_path / "keys.json", "--no-crowd") as (process, _):
         until_s = time.monotonic() + 30
         while process.poll() is None and time.monotonic() < until_s:
@@ -97,7 +93,7 @@ def test_signals_after_the_first_change_nothing_up_to_the_very_end(
         assert process.wait(timeout=8) == 0
 
 
-def test_no_stream_shows_a_key(tmp_path: Path) -> None:
+def test_no_stream_shows_a_key(tmp_path):
     with served(tmp_path / "keys.json", "--no-crowd") as (process, ready):
         keys = json.loads(Path(ready["keys_file"]).read_text())
         for key in keys.values():
@@ -111,7 +107,7 @@ def test_no_stream_shows_a_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("length_s", "ends"), [(1, True), (3_600, False)])
-def test_a_tape_is_a_crowd_until_it_has_ended(tmp_path: Path, length_s: int, ends: bool) -> None:
+def test_a_tape_is_a_crowd_until_it_has_ended(tmp_path, length_s, ends):
     rungs = {"ROAD-1": [rung("ROAD-1-A", "10")]}
     books = [book(at_s, "ROAD-1-A", [[40, 5]], [[50, 5]]) for at_s in (0, length_s)]
     tape, token = write(tmp_path, rungs, books), tmp_path / "token"
@@ -120,7 +116,7 @@ def test_a_tape_is_a_crowd_until_it_has_ended(tmp_path: Path, length_s: int, end
         url = f"http://{ready['control']}/control/v1/status"
         headers = {"Authorization": f"Bearer {token.read_text().strip()}"}
 
-        def has_crowd() -> bool:
+        def has_crowd():
             return bool(httpx.get(url, headers=headers, trust_env=False).json()["crowd"])
 
         # How soon it is asked for the first time nobody knows: the short one may be over.
@@ -131,7 +127,7 @@ def test_a_tape_is_a_crowd_until_it_has_ended(tmp_path: Path, length_s: int, end
         assert has_crowd() is not ends
 
 
-def test_a_crowd_brings_two_sided_books_within_seconds(tmp_path: Path) -> None:
+def test_a_crowd_brings_two_sided_books_within_seconds(tmp_path):
     with served(tmp_path / "keys.json", "--seed", "3") as (_, ready):
         keys = json.loads(Path(ready["keys_file"]).read_text())
         rest = httpx.Client(
@@ -153,7 +149,7 @@ def test_a_crowd_brings_two_sided_books_within_seconds(tmp_path: Path) -> None:
                     two_sided.add(data["ticker"])
 
 
-def test_a_bad_configuration_exits_2_and_names_the_fault(tmp_path: Path) -> None:
+def test_a_bad_configuration_exits_2_and_names_the_fault(tmp_path):
     bad = tmp_path / "bad.yaml"
     bad.write_text(CONFIG.read_text().replace("taker_rate", "takes_rate"))
     result = ended(*command(tmp_path / "keys.json", config=bad))
@@ -164,7 +160,7 @@ def test_a_bad_configuration_exits_2_and_names_the_fault(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", ["crowd: {speed: fast}", "crowd: {pace: 3}"])
-def test_the_crowd_s_part_of_the_file_is_checked_as_well(tmp_path: Path, text: str) -> None:
+def test_the_crowd_s_part_of_the_file_is_checked_as_well(tmp_path, text):
     bad = tmp_path / "bad.yaml"
     head, _, _ = CONFIG.read_text().partition("\ncrowd:")
     bad.write_text(f"{head}\n{text}\n")
@@ -173,7 +169,7 @@ def test_the_crowd_s_part_of_the_file_is_checked_as_well(tmp_path: Path, text: s
     assert "crowd." in result.stderr
 
 
-def test_a_missing_tape_exits_2(tmp_path: Path) -> None:
+def test_a_missing_tape_exits_2(tmp_path):
     result = ended(*command(tmp_path / "keys.json", "--tape", str(tmp_path / "none")))
     assert result.returncode == 2
     assert "none" in result.stderr
@@ -181,14 +177,14 @@ def test_a_missing_tape_exits_2(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keys", [".", "/"])
-def test_a_keys_file_without_a_name_exits_2(keys: str) -> None:
+def test_a_keys_file_without_a_name_exits_2(keys):
     result = ended(*command(Path(), "--no-crowd", "--keys-file", keys))
     assert result.returncode == 2
     assert "a file is wanted" in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_a_taken_port_exits_3(tmp_path: Path) -> None:
+def test_a_taken_port_exits_3(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -199,7 +195,7 @@ def test_a_taken_port_exits_3(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--port", "--control"])
-def test_a_port_taken_while_the_venue_opens_exits_3(tmp_path: Path, option: str) -> None:
+def test_a_port_taken_while_the_venue_opens_exits_3(tmp_path, option):
     config = tmp_path / "venue.yaml"
     os.mkfifo(config)
     with socket.socket() as other:
@@ -229,9 +225,7 @@ def test_a_port_taken_while_the_venue_opens_exits_3(tmp_path: Path, option: str)
     assert not (tmp_path / "keys.json").exists()
 
 
-def test_a_venue_in_memory_does_not_take_the_keys_of_one_that_keeps_its_state(
-    tmp_path: Path,
-) -> None:
+def test_a_venue_in_memory_does_not_take_the_keys_of_one_that_keeps_its_state(tmp_path):
     keys, kept = tmp_path / "keys.json", tmp_path / "keys.json.1"
     with served(keys, "--no-crowd", "--state", str(tmp_path / "state")) as (_, ready):
         raw = json.loads(keys.read_text())["reader"]
@@ -248,8 +242,8 @@ def test_a_venue_in_memory_does_not_take_the_keys_of_one_that_keeps_its_state(
 
 @pytest.mark.parametrize("state", [(), ("--state", "state")])
 def test_an_opening_that_is_refused_leaves_the_keys_of_another_venue_where_they_are(
-    tmp_path: Path, state: tuple[str, ...]
-) -> None:
+    tmp_path, state
+):
     keys, config = tmp_path / "keys.json", tmp_path / "venue.yaml"
     keys.write_text("of another venue")
     keys.chmod(0o400)
@@ -265,7 +259,7 @@ def test_an_opening_that_is_refused_leaves_the_keys_of_another_venue_where_they_
     assert not (tmp_path / "keys.json.1").exists()
 
 
-def test_a_state_whose_keys_were_put_aside_says_where_they_are(tmp_path: Path) -> None:
+def test_a_state_whose_keys_were_put_aside_says_where_they_are(tmp_path):
     keys, kept = tmp_path / "keys.json", tmp_path / "keys.json.1"
     state = ("--no-crowd", "--state", str(tmp_path / "state"))
     for options in (state, ("--no-crowd",)):
@@ -287,9 +281,7 @@ def test_a_state_whose_keys_were_put_aside_says_where_they_are(tmp_path: Path) -
         assert process.wait(timeout=8) == 0
 
 
-def test_a_state_whose_keys_all_came_from_files_misses_none_at_a_later_start(
-    tmp_path: Path,
-) -> None:
+def test_a_state_whose_keys_all_came_from_files_misses_none_at_a_later_start(tmp_path):
     text = (ROOT / "deploy" / "venue.yaml").read_text()
     config = tmp_path / "venue.yaml"
     config.write_text(text.replace("/run/secrets/", f"{tmp_path}/"))
@@ -305,7 +297,7 @@ def test_a_state_whose_keys_all_came_from_files_misses_none_at_a_later_start(
     assert "keys_elsewhere" not in told
 
 
-def test_an_end_before_the_crowd_has_begun_is_as_calm_as_any(tmp_path: Path) -> None:
+def test_an_end_before_the_crowd_has_begun_is_as_calm_as_any(tmp_path):
     told = command(tmp_path / "keys.json", "--exit-with-stdin", "--state", str(tmp_path / "state"))
     for _ in range(2):
         done = subprocess.run(
@@ -316,9 +308,7 @@ def test_an_end_before_the_crowd_has_begun_is_as_calm_as_any(tmp_path: Path) -> 
         assert [json.loads(line)["event"] for line in lines] == ["draining", "stopped"]
 
 
-def test_a_state_opened_before_names_its_keys_file_only_where_that_is_there(
-    tmp_path: Path,
-) -> None:
+def test_a_state_opened_before_names_its_keys_file_only_where_that_is_there(tmp_path):
     options = ("--no-crowd", "--state", str(tmp_path / "state"))
     with served(tmp_path / "keys.json", *options) as (process, ready):
         assert ready["keys_file"] == str(tmp_path / "keys.json")
@@ -343,7 +333,7 @@ def test_a_state_opened_before_names_its_keys_file_only_where_that_is_there(
     assert lines[1] == f"state in {tmp_path / 'state'}\n"
 
 
-def test_a_venue_whose_ready_line_nobody_reads_ends_quietly_with_141(tmp_path: Path) -> None:
+def test_a_venue_whose_ready_line_nobody_reads_ends_quietly_with_141(tmp_path):
     pipe = subprocess.PIPE
     with subprocess.Popen(command(tmp_path / "keys.json"), stdout=pipe, stderr=pipe) as venue:
         assert venue.stdout is not None
@@ -352,9 +342,7 @@ def test_a_venue_whose_ready_line_nobody_reads_ends_quietly_with_141(tmp_path: P
     assert (venue.returncode, told) == (141, b"")
 
 
-def test_a_venue_whose_ready_line_cannot_be_written_ends_with_74_and_one_line(
-    tmp_path: Path,
-) -> None:
+def test_a_venue_whose_ready_line_cannot_be_written_ends_with_74_and_one_line(tmp_path):
     words = command(tmp_path / "keys.json", "--json", "--state", str(tmp_path / "state"))
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -365,13 +353,13 @@ def test_a_venue_whose_ready_line_cannot_be_written_ends_with_74_and_one_line(
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
-def test_a_host_that_is_not_loopback_is_refused(tmp_path: Path, host: str) -> None:
+def test_a_host_that_is_not_loopback_is_refused(tmp_path, host):
     result = CliRunner().invoke(app, command(tmp_path / "keys.json", "--host", host)[3:])
     assert result.exit_code == 2
     assert "--allow-remote" in result.stderr
 
 
-def test_version_and_help_need_no_configuration() -> None:
+def test_version_and_help_need_no_configuration():
     version = ended(sys.executable, "-m", "venue", "version")
     assert version.returncode == 0
     assert version.stdout.startswith("venue ")
@@ -380,7 +368,7 @@ def test_version_and_help_need_no_configuration() -> None:
     assert "Example: venue serve" in helped.stdout
 
 
-def test_a_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
+def test_a_child_ends_when_its_parent_is_killed(tmp_path):
     # The parent starts the venue with a pipe as its stdin and is killed without warning.
     child = command(tmp_path / "keys.json", "--json", "--no-crowd", "--exit-with-stdin")
     code = (
