@@ -64,6 +64,14 @@ def opening(at_ns: int = T0) -> list[m.Event]:
     ]
 
 
+def opened_views(*events: m.Event) -> Views:
+    """The views after the opening and these events."""
+    views = Views()
+    for event in [*opening(), *events]:
+        views.apply(event)
+    return views
+
+
 def order(number: int, user: str = "anna", market: str = LOW, **changes: Any) -> m.OrderState:
     """An open order to buy 10 YES at 40, or what `changes` make of it."""
     fields: dict[str, Any] = {

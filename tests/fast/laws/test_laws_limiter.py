@@ -33,11 +33,6 @@ LIMITER = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "r
 BALANCE, ORDER, UNKNOWN = "/v1/portfolio/balance", "/v1/orders/77", "/v1/nothing"
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 # --- the bucket ----------------------------------------------------------------------------------
 
 rates = st.integers(1, 1_000)

@@ -57,11 +57,6 @@ def closes(headers):
     return (b"connection", b"close") in headers
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("bad", BAD, ids=str)
 async def test_within_the_cap_nothing_changes_and_beyond_it_only_the_connection_s_end(bad):

@@ -12,11 +12,6 @@ GET = b"GET /fast HTTP/1.1\r\nHost: x\r\n\r\n"
 SLOW_DELETE = b"DELETE /slow HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 async def app(scope, receive, send):
     """Answers GET and DELETE at once, POST after its body, /slow after a while."""
     body = b"answer"

@@ -32,11 +32,6 @@ EMPTY = json.dumps({"type": "subscribe", "data": {"targets": []}}).encode()
 ACK = b'{"type":"subscribed","data":{"targets":0}}'
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 @asynccontextmanager
 async def stream():
     """The channel of a venue that lists nothing."""

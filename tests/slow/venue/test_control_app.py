@@ -23,26 +23,6 @@ from venue.admin.app import make_control
 from venue.admin.handlers import ENDPOINTS
 from venue.wire.instant import to_ns
 
-
-@pytest.fixture(scope="module")
-def house():
-    """One venue for claims that do not disturb each other."""
-    with served() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def control(house):
-    with house.client() as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def rest(house):
-    with house.rest() as client:
-        yield client
-
-
 # --- who may ask ---------------------------------------------------------------------------------
 
 

@@ -19,26 +19,6 @@ from tests.builders.venue.small_venue import MARKET, PROJECT
 from venue import derived
 from venue.wire.instant import to_ns
 
-
-@pytest.fixture(scope="module")
-def house():
-    """One venue for claims that do not disturb each other."""
-    with served() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def control(house):
-    with house.client() as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def rest(house):
-    with house.rest() as client:
-        yield client
-
-
 # --- what is traded ------------------------------------------------------------------------------
 
 

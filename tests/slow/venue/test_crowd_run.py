@@ -18,11 +18,6 @@ pytestmark = pytest.mark.anyio
 PLAN = SeededPlan(CrowdSettings(), tuple(ladder()))
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 class Full(Exception):
     """The venue's line is full."""
 

@@ -38,6 +38,8 @@ from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce
 
+pytestmark = pytest.mark.anyio
+
 STUCK_S = 0.6
 
 
@@ -73,10 +75,6 @@ async def served():
         await task
 
 
-def in_loop(claim):
-    anyio.run(claim)
-
-
 SUBSCRIBE = json.dumps(
     {
         "type": "subscribe",
@@ -109,32 +107,29 @@ def handshake(address):
     return raw
 
 
-def test_a_reader_that_reads_nothing_is_dropped_and_others_go_on(monkeypatch):
+async def test_a_reader_that_reads_nothing_is_dropped_and_others_go_on(monkeypatch):
     monkeypatch.setattr("venue.stream.channel.STUCK_NS", int(STUCK_S * NS_PER_SECOND))
 
-    async def claim():
-        async with served() as (venue, ready):
-            host, port = ready.base_url.removeprefix("http://").removesuffix("/v1").split(":")
-            stuck = await asyncio.to_thread(handshake, (host, int(port)))
-            async with connect(ready.stream_url, proxy=None, compression=None) as quick:
-                await quick.send(SUBSCRIBE)
-                assert json.loads(await quick.recv())["type"] == "subscribed"
-                began_s, dropped, worst_s = time.monotonic(), False, 0.0
-                while not dropped:
-                    asked_s, now_ns = time.monotonic(), venue.now_ns()
-                    for number in range(50):
-                        value = f"{number}{'0' * 900}"
-                        event = ImpliedValuePublished(now_ns, PROJECT, value, "1")
-                        venue.hub.publish([event], now_ns)
-                    with anyio.fail_after(5):
-                        await _until_value(quick, f"49{'0' * 900}")
-                    worst_s = max(worst_s, time.monotonic() - asked_s)
-                    dropped = len(venue.hub._connections) == 1
-                    assert time.monotonic() - began_s < 20
-            assert worst_s < STUCK_S
-            stuck.close()
-
-    in_loop(claim)
+    async with served() as (venue, ready):
+        host, port = ready.base_url.removeprefix("http://").removesuffix("/v1").split(":")
+        stuck = await asyncio.to_thread(handshake, (host, int(port)))
+        async with connect(ready.stream_url, proxy=None, compression=None) as quick:
+            await quick.send(SUBSCRIBE)
+            assert json.loads(await quick.recv())["type"] == "subscribed"
+            began_s, dropped, worst_s = time.monotonic(), False, 0.0
+            while not dropped:
+                asked_s, now_ns = time.monotonic(), venue.now_ns()
+                for number in range(50):
+                    value = f"{number}{'0' * 900}"
+                    event = ImpliedValuePublished(now_ns, PROJECT, value, "1")
+                    venue.hub.publish([event], now_ns)
+                with anyio.fail_after(5):
+                    await _until_value(quick, f"49{'0' * 900}")
+                worst_s = max(worst_s, time.monotonic() - asked_s)
+                dropped = len(venue.hub._connections) == 1
+                assert time.monotonic() - began_s < 20
+        assert worst_s < STUCK_S
+        stuck.close()
 
 
 async def _until_value(quick, value):
@@ -144,52 +139,46 @@ async def _until_value(quick, value):
             return
 
 
-def test_a_burst_of_prints_reaches_a_healthy_reader_whole():
-    async def claim():
-        async with (
-            served() as (venue, ready),
-            connect(ready.stream_url, proxy=None, compression=None) as quick,
-        ):
-            await quick.send(SUBSCRIBE)
-            assert json.loads(await quick.recv())["type"] == "subscribed"
-            for number in range(1_000):
-                await venue.submit(PublishImpliedValue(PROJECT, str(number), "1"))
-            seen = []
-            while len(seen) < 1_000:
-                data = json.loads(await quick.recv())["data"]
-                if data["type"] == "prediction-implied-value":
-                    seen.append(int(data["impliedValue"]))
-            assert seen == list(range(1_000))
-
-    in_loop(claim)
+async def test_a_burst_of_prints_reaches_a_healthy_reader_whole():
+    async with (
+        served() as (venue, ready),
+        connect(ready.stream_url, proxy=None, compression=None) as quick,
+    ):
+        await quick.send(SUBSCRIBE)
+        assert json.loads(await quick.recv())["type"] == "subscribed"
+        for number in range(1_000):
+            await venue.submit(PublishImpliedValue(PROJECT, str(number), "1"))
+        seen = []
+        while len(seen) < 1_000:
+            data = json.loads(await quick.recv())["data"]
+            if data["type"] == "prediction-implied-value":
+                seen.append(int(data["impliedValue"]))
+        assert seen == list(range(1_000))
 
 
-def test_a_flood_of_subscribes_does_not_hold_up_orders():
-    async def claim():
-        async with served() as (venue, ready):
-            async with connect(ready.stream_url, proxy=None, compression=None) as rude:
+async def test_a_flood_of_subscribes_does_not_hold_up_orders():
+    async with served() as (venue, ready):
+        async with connect(ready.stream_url, proxy=None, compression=None) as rude:
 
-                async def flood():
-                    while True:
-                        await rude.send(SUBSCRIBE)
+            async def flood():
+                while True:
+                    await rude.send(SUBSCRIBE)
 
-                async def swallow():
-                    async for _ in rude:
-                        pass
+            async def swallow():
+                async for _ in rude:
+                    pass
 
-                flooding, swallowing = (asyncio.create_task(task()) for task in (flood, swallow))
-                waits_s = []
-                for number in range(200):
-                    begun_s = time.monotonic()
-                    await venue.submit(_order(number))
-                    waits_s.append(time.monotonic() - begun_s)
-                flooding.cancel()
-                # A goodbye would wait behind everything that the sockets' buffers hold.
-                rude.transport.abort()
-            await asyncio.gather(flooding, swallowing, return_exceptions=True)
-            assert sorted(waits_s)[100] < 0.1
-
-    in_loop(claim)
+            flooding, swallowing = (asyncio.create_task(task()) for task in (flood, swallow))
+            waits_s = []
+            for number in range(200):
+                begun_s = time.monotonic()
+                await venue.submit(_order(number))
+                waits_s.append(time.monotonic() - begun_s)
+            flooding.cancel()
+            # A goodbye would wait behind everything that the sockets' buffers hold.
+            rude.transport.abort()
+        await asyncio.gather(flooding, swallowing, return_exceptions=True)
+        assert sorted(waits_s)[100] < 0.1
 
 
 async def _spoken_to(stream, text, at):
@@ -215,7 +204,7 @@ async def _spoken_to(stream, text, at):
 @pytest.mark.parametrize(
     ("length", "in_turns"), [(LONG_MESSAGE_BYTES, False), (LONG_MESSAGE_BYTES + 1, True)]
 )
-def test_of_many_long_messages_one_is_read_in_a_turn(length, in_turns):
+async def test_of_many_long_messages_one_is_read_in_a_turn(length, in_turns):
     noted: list[str] = []
 
     class Heard(Hub):
@@ -223,27 +212,24 @@ def test_of_many_long_messages_one_is_read_in_a_turn(length, in_turns):
             noted.append("read")
             super().receive(connection, data, now_ns)
 
-    async def claim():
-        hub, at = Heard(Views(), 5), asyncio.Event()
-        stream = make_stream(hub, time.monotonic_ns)
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(5):
-                tasks.create_task(_spoken_to(stream, "x" * length, at))
-            for _ in range(20):
-                await asyncio.sleep(0)
-            assert hub.subscribers == 5
-            at.set()
-            for _ in range(50):
-                noted.append("turn")
-                await asyncio.sleep(0)
-
-    in_loop(claim)
+    hub, at = Heard(Views(), 5), asyncio.Event()
+    stream = make_stream(hub, time.monotonic_ns)
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(5):
+            tasks.create_task(_spoken_to(stream, "x" * length, at))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert hub.subscribers == 5
+        at.set()
+        for _ in range(50):
+            noted.append("turn")
+            await asyncio.sleep(0)
     assert noted.count("read") == 5
     assert any(pair == ("read", "read") for pair in itertools.pairwise(noted)) is not in_turns
 
 
 @pytest.mark.parametrize("path", ["/v1/stream", "/v1/elsewhere"])
-def test_of_many_handshakes_one_is_answered_in_a_turn(path):
+async def test_of_many_handshakes_one_is_answered_in_a_turn(path):
     noted: list[str] = []
     said = {"type": "websocket.connect"}, {"type": "websocket.disconnect"}
 
@@ -260,22 +246,19 @@ def test_of_many_handshakes_one_is_answered_in_a_turn(path):
         abort = {ABORT_EXTENSION: {"abort": lambda: None}}
         await stream({"path": path, "extensions": abort}, receive, send)
 
-    async def claim():
-        stream = make_stream(Hub(Views(), 5), time.monotonic_ns)
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(5):
-                tasks.create_task(shake(stream))
-            for _ in range(50):
-                noted.append("turn")
-                await asyncio.sleep(0)
-
-    in_loop(claim)
+    stream = make_stream(Hub(Views(), 5), time.monotonic_ns)
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(5):
+            tasks.create_task(shake(stream))
+        for _ in range(50):
+            noted.append("turn")
+            await asyncio.sleep(0)
     assert noted.count("answered") == 5
     assert ("answered", "answered") not in itertools.pairwise(noted)
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_large_sets_without_a_book_are_read_at_a_pace_too(refused):
+async def test_large_sets_without_a_book_are_read_at_a_pace_too(refused):
     targets = [{"target": "market", "data": {"marketId": PROJECT}}] * SUBSCRIPTION_TARGETS_MAX
     if refused:
         targets[-1] = {"target": "market", "data": {"symbol": "NOBODY"}}
@@ -294,14 +277,11 @@ def test_large_sets_without_a_book_are_read_at_a_pace_too(refused):
     async def send(_):
         pass
 
-    async def claim():
-        stream = make_stream(Heard(Views(), 5), time.monotonic_ns)
-        scope = {"path": "/v1/stream", "extensions": {ABORT_EXTENSION: {"abort": lambda: None}}}
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(1):
-                await stream(scope, receive, send)
-
-    in_loop(claim)
+    stream = make_stream(Heard(Views(), 5), time.monotonic_ns)
+    scope = {"path": "/v1/stream", "extensions": {ABORT_EXTENSION: {"abort": lambda: None}}}
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await stream(scope, receive, send)
     assert 3 <= read <= (REPLIES_BURST + 3 * REPLIES_PER_SECOND) / (len(text) / BYTES_LIKE_A_REPLY)
 
 
@@ -311,28 +291,22 @@ def _order(number):
     return PlaceOrder(ANNA, QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(5), Qty(1), gtc, key))
 
 
-def test_another_path_is_not_the_channel():
-    async def claim():
-        async with served() as (_, ready):
-            with pytest.raises(InvalidStatus) as caught:
-                async with connect(f"{ready.stream_url}s", proxy=None, compression=None):
-                    pass
-            assert caught.value.response.status_code == 404
-
-    in_loop(claim)
+async def test_another_path_is_not_the_channel():
+    async with served() as (_, ready):
+        with pytest.raises(InvalidStatus) as caught:
+            async with connect(f"{ready.stream_url}s", proxy=None, compression=None):
+                pass
+        assert caught.value.response.status_code == 404
 
 
-def test_a_leaving_listener_is_forgotten():
-    async def claim():
-        async with served() as (venue, ready):
-            for _ in range(20):
-                async with connect(ready.stream_url, proxy=None, compression=None) as quick:
-                    await quick.send(SUBSCRIBE)
-                    await quick.recv()
-            with anyio.fail_after(5):
-                while venue.hub._connections:  # noqa: ASYNC110  # nothing tells of a leaving
-                    await asyncio.sleep(0.005)
-            assert not venue.hub._rungs
-            assert not venue.hub._companies
-
-    in_loop(claim)
+async def test_a_leaving_listener_is_forgotten():
+    async with served() as (venue, ready):
+        for _ in range(20):
+            async with connect(ready.stream_url, proxy=None, compression=None) as quick:
+                await quick.send(SUBSCRIBE)
+                await quick.recv()
+        with anyio.fail_after(5):
+            while venue.hub._connections:  # noqa: ASYNC110  # nothing tells of a leaving
+                await asyncio.sleep(0.005)
+        assert not venue.hub._rungs
+        assert not venue.hub._companies

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.builders.venue.rest_bench import LOW, TICKERS, Client, ScriptedDesk, order, sha256_hex
+from tests.builders.venue.rest_bench import LOW, TICKERS, Client, order, sha256_hex
 from venue.engine import messages as m
 from venue.rest import app as app_module
 from venue.rest.app import READS, WRITES, make_app
@@ -13,16 +13,6 @@ from venue.wire import routes
 from venue.wire.limits import BODY_BYTES_MAX
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
-def desk():
-    return ScriptedDesk()
 
 
 def test_every_route_but_the_description_has_a_handler():

@@ -31,11 +31,6 @@ USERS = ("anna", "bruno", "clara")
 DEPOSIT_CENTS = 100_000
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 class EngineDesk:
     """The engine behind the shell, its events visible at once; the clock ticks per command."""
 

@@ -34,18 +34,6 @@ OTHER_PATHS = ["/markets", f"/markets?q={TICKER}", "/events", "/events/LINDEN-26
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="module")
-def house():
-    with served() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def control(house):
-    with house.client() as client:
-        yield client
-
-
 @pytest.fixture
 def rest(house, control):
     with house.rest() as client:

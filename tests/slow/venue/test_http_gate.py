@@ -17,11 +17,6 @@ SERVED = [route for route in routes.ROUTES if route is not routes.OPENAPI]
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 def desk():
     made = ScriptedDesk()
     made.add_key("read-key", "anna", (KeyScope.READ,))

@@ -46,11 +46,6 @@ BAD = ("", "x y", "x", "-", "99999999999999999999999", "2026-01-01T00:00:00Z", T
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 def desk():
     made = ScriptedDesk()
     made.show([m.OrderChanged(1, order(7)), fill(3), printed(1_789_999_999 * 10**9, 40)])

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from openapi_schema_validator import OAS31Validator
 
-from tests.builders.venue.rest_bench import LOW, TICKERS, Client, ScriptedDesk, order
+from tests.builders.venue.rest_bench import LOW, TICKERS, Client, order
 from venue.engine import messages as m
 from venue.rest import openapi
 from venue.wire import routes
@@ -14,16 +14,6 @@ from venue.wire.limits import QTY_MAX
 
 pytestmark = pytest.mark.anyio
 DOCUMENT: dict[str, Any] = yaml.safe_load(openapi.document())
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
-def desk():
-    return ScriptedDesk()
 
 
 ORDER = {"ticker": "A-26Q4-1B", "outcome": "yes", "side": "buy", "price": 40, "qty": 10}

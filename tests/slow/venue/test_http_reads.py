@@ -12,7 +12,6 @@ from tests.builders.venue.rest_bench import (
     TICKERS,
     TIGHT,
     Client,
-    ScriptedDesk,
     fill,
     ladder,
     level,
@@ -32,16 +31,6 @@ MARKET_FIELDS = {
     "created_at", "updated_at",
 }  # fmt: skip
 DAY_NS = 86_400 * NS_PER_SECOND
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
-def desk():
-    return ScriptedDesk()
 
 
 @pytest.fixture

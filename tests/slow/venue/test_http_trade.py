@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.builders.venue.rest_bench import HIGH, LOW, TICKERS, Client, ScriptedDesk, order, uid
+from tests.builders.venue.rest_bench import HIGH, LOW, TICKERS, Client, order, uid
 from venue.engine import messages as m
 from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.wire.errors import CODES, Code
@@ -26,16 +26,6 @@ ORDER_FIELDS = {
     "order_id", "ticker", "market_id", "event_ticker", "outcome", "side", "price", "qty",
     "remaining_qty", "filled_qty", "status", "time_in_force", "created_at", "updated_at",
 }  # fmt: skip
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
-def desk():
-    return ScriptedDesk()
 
 
 def placed(fresh=True, spent=None):

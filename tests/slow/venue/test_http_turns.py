@@ -27,11 +27,6 @@ from venue.wire.names import UserId
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 async def read_of(app, key, answered, path="/portfolio/balance", status=200, query=b""):
     """Read something, a balance for one, and note whose answer came."""
 

@@ -5,16 +5,10 @@ import socket
 
 import pytest
 
-from tests.builders.venue.control_bench import KEY, TICKER, plain_client, served
+from tests.builders.venue.control_bench import KEY, TICKER, plain_client
 from venue.wire.routes import TokenScope
 
 Answer = tuple[int, dict[str, str], bytes]
-
-
-@pytest.fixture(scope="module")
-def house():
-    with served() as made:
-        yield made
 
 
 class Bare:

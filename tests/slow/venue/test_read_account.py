@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders.venue.rest_bench import BINARY, HIGH, LOW, T0, fill, opening, order, position
+from tests.builders.venue.rest_bench import (
+    BINARY,
+    HIGH,
+    LOW,
+    T0,
+    fill,
+    opened_views,
+    opening,
+    order,
+    position,
+)
 from venue.engine import messages as m
 from venue.views.account import Scope
 from venue.views.projector import Projector, Views
@@ -15,14 +25,6 @@ from venue.wire.money import FeeRate, Outcome
 
 ALL = STATUS_GROUPS["all"]
 EVERYTHING = Scope()
-
-
-@pytest.fixture
-def views():
-    known = Views()
-    for event in opening():
-        known.apply(event)
-    return known
 
 
 def changed(views, *orders):
@@ -155,9 +157,7 @@ scopes = st.sampled_from(
 def test_any_filter_of_any_orders_lists_those_that_pass_it_newest_first(
     made, statuses, scope, limit
 ):
-    views, known = Views(), {}
-    for event in opening():
-        views.apply(event)
+    views, known = opened_views(), {}
     for number, status, market in made:
         market = known[number].market_id if number in known else market
         known[number] = order(number, market=market, status=status)

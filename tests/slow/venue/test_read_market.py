@@ -7,24 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders.venue.rest_bench import HIGH, LOW, T0, TICKERS, level, opening, printed
+from tests.builders.venue.rest_bench import HIGH, LOW, T0, TICKERS, level, printed
 from venue.engine import messages as m
 from venue.views import candles as candles_module
 from venue.views.candles import LENGTH_NS, Candles
-from venue.views.projector import Views
 from venue.wire.instant import NS_PER_SECOND, ZERO, from_ns
 from venue.wire.model import CandleInterval
 from venue.wire.money import BookSide
 
 HOUR_NS = 3600 * NS_PER_SECOND
-
-
-@pytest.fixture
-def views():
-    known = Views()
-    for event in opening():
-        known.apply(event)
-    return known
 
 
 def rested(views):

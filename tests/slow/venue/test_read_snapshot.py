@@ -15,7 +15,7 @@ from tests.builders.venue.rest_bench import (
     TICKERS,
     fill,
     level,
-    opening,
+    opened_views,
     order,
     printed,
 )
@@ -144,15 +144,12 @@ def test_views_of_nothing_restore_to_views_of_nothing():
 
 
 def test_handles_resolve_alike_after_a_rename_an_archiving_and_a_halt():
-    views = Views()
-    for event in [
-        *opening(),
+    views = opened_views(
         m.CompanyListed(T0 + 5, m.ListCompany(ACME, "Acme Robotics", "ACM")),
         m.CompanyListed(T0 + 6, m.ListCompany(BOLT, "Bolt", "ACME")),
         m.CompanyArchived(T0 + 7, BOLT),
         m.MarketStateChanged(T0 + 8, LOW, MarketState.HALTED),
-    ]:
-        views.apply(event)
+    )
     restored = Views.restored(over_the_wire(views.snapshot()))
     for now_ns in (T0 + 9, T0 + DIRECTORY_REFRESH_NS):
         for symbol in ("ACME", "ACM", "BOLT"):
@@ -166,9 +163,7 @@ def test_handles_resolve_alike_after_a_rename_an_archiving_and_a_halt():
 
 @pytest.mark.parametrize("kind", ["orders", "fills", "prints"])
 def test_a_place_given_out_before_a_snapshot_goes_on_after_it_and_after_more_rows(kind):
-    views = Views()
-    for event in opening():
-        views.apply(event)
+    views = opened_views()
 
     def add(numbers):
         for number in numbers:
@@ -194,9 +189,7 @@ def test_a_place_given_out_before_a_snapshot_goes_on_after_it_and_after_more_row
 
 
 def test_a_fill_told_before_its_order_is_found_by_it_also_across_a_snapshot():
-    views = Views()
-    for event in opening():
-        views.apply(event)
+    views = opened_views()
     views.apply(fill(1, order_id="77"))
     views = Views.restored(over_the_wire(views.snapshot()))
     views.apply(m.OrderChanged(T0, order(77)))
@@ -212,9 +205,7 @@ def test_a_fill_told_before_its_order_is_found_by_it_also_across_a_snapshot():
 )
 @settings(max_examples=50, deadline=None)
 def test_any_depth_restores(levels):
-    views = Views()
-    for event in [*opening(), *(level(*each) for each in levels)]:
-        views.apply(event)
+    views = opened_views(*(level(*each) for each in levels))
     restored = Views.restored(over_the_wire(views.snapshot()))
     assert restored.market.ladders(LOW) == views.market.ladders(LOW)
 
@@ -235,9 +226,7 @@ def test_any_depth_restores(levels):
 )
 @settings(max_examples=100, deadline=None)
 def test_any_order_reads_back_as_it_was_told(state):
-    views = Views()
-    for event in opening():
-        views.apply(event)
+    views = opened_views()
     views.apply(m.OrderChanged(T0, msgspec.structs.replace(state, created_ns=T0)))
     shown = Views.restored(over_the_wire(views.snapshot())).account.order("anna", state.order_id)
     assert shown == views.account.order("anna", state.order_id)

@@ -16,6 +16,8 @@ from venue.storage.recovery import recover
 from venue.storage.statedir import StateDir
 from venue.wire.money import Cents
 
+pytestmark = pytest.mark.anyio
+
 SNAPSHOTS = "snapshot-*"
 
 
@@ -60,21 +62,18 @@ async def until_told(told, log, path):
     await asyncio.gather(task, return_exceptions=True)
 
 
-def test_a_sealed_segment_becomes_a_snapshot_that_replays_to_the_same_state(tmp_path):
+async def test_a_sealed_segment_becomes_a_snapshot_that_replays_to_the_same_state(tmp_path):
     path = tmp_path / "state"
     with StateDir.open(path, segment_records=20) as state:
         log = log_of(state)
         whole = recover(state)
         before = whole.sequence
 
-        async def claim():
-            task = asyncio.create_task(until_compacted(log, path))
-            # It has to be at work before the first segment is sealed.
-            await asyncio.sleep(0.05)
-            fill(log, 45)
-            await task
-
-        anyio.run(claim)
+        task = asyncio.create_task(until_compacted(log, path))
+        # It has to be at work before the first segment is sealed.
+        await asyncio.sleep(0.05)
+        fill(log, 45)
+        await task
         log.close()
         again = recover(state)
         assert again.sequence == before + 45
@@ -112,7 +111,7 @@ def test_a_file_named_like_a_module_where_the_venue_was_started_is_no_part_of_th
 
 
 @pytest.mark.parametrize(("program", "why"), [("gone", "No such file"), ("false", "with 1")])
-def test_a_compaction_that_cannot_be_started_or_ends_silently_ends_nothing_and_is_told(
+async def test_a_compaction_that_cannot_be_started_or_ends_silently_ends_nothing_and_is_told(
     tmp_path, monkeypatch, program, why
 ):
     path = tmp_path / "state"
@@ -124,12 +123,9 @@ def test_a_compaction_that_cannot_be_started_or_ends_silently_ends_nothing_and_i
     with StateDir.open(path, segment_records=20) as state, structlog.testing.capture_logs() as told:
         log = state.log()
 
-        async def claim():
-            with anyio.move_on_after(0.5) as going_on:
-                await compact_when_sealed(log, path)
-            assert going_on.cancelled_caught
-
-        anyio.run(claim)
+        with anyio.move_on_after(0.5) as going_on:
+            await compact_when_sealed(log, path)
+        assert going_on.cancelled_caught
         log.close()
     assert [line["event"] for line in told] == ["not_compacted"]
     assert why in told[0]["why"]
@@ -158,15 +154,12 @@ def test_a_signal_to_the_venue_s_process_group_does_not_reach_the_compaction(tmp
     assert os.getpgrp() not in started
 
 
-def test_without_a_sealed_segment_there_is_nothing_to_compact(tmp_path):
+async def test_without_a_sealed_segment_there_is_nothing_to_compact(tmp_path):
     path = tmp_path / "state"
     with StateDir.open(path) as state:
         log = log_of(state)
 
-        async def claim():
-            with anyio.move_on_after(1.5):
-                await compact_when_sealed(log, path)
-
-        anyio.run(claim)
+        with anyio.move_on_after(1.5):
+            await compact_when_sealed(log, path)
         assert not (path / "compact.lock").exists()
         log.close()

@@ -6,7 +6,6 @@ import time
 from contextlib import asynccontextmanager
 from typing import cast
 
-import anyio
 import msgspec
 import pytest
 
@@ -35,6 +34,8 @@ from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId, Ticker, UserId
 from venue.wire.requests import QtyOrder, TimeInForce
 
+pytestmark = pytest.mark.anyio
+
 
 def place(number):
     key = ClientOrderId(f"order {number}")
@@ -55,145 +56,114 @@ async def running(lag_ms=0):
         await asyncio.gather(task, return_exceptions=True)
 
 
-def in_loop(claim):
-    anyio.run(claim)
+async def test_an_opening_is_visible_at_once_whatever_the_lag():
+    async with running(lag_ms=60_000) as venue:
+        assert venue.views.catalog.find_market("LINDEN-26Q4-1B") == MARKET
+        assert venue.views.catalog.resolve_ticker("LINDEN-26Q4-1B", venue.now_ns()) == MARKET
 
 
-def test_an_opening_is_visible_at_once_whatever_the_lag():
-    async def claim():
-        async with running(lag_ms=60_000) as venue:
-            assert venue.views.catalog.find_market("LINDEN-26Q4-1B") == MARKET
-            assert venue.views.catalog.resolve_ticker("LINDEN-26Q4-1B", venue.now_ns()) == MARKET
-
-    in_loop(claim)
+async def test_a_refused_opening_command_stops_the_start():
+    venue = VenueServer(0, 5)
+    with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
+        venue.open_with([Deposit(UserId("nobody"), Cents(1))])
 
 
-def test_a_refused_opening_command_stops_the_start():
-    async def claim():
-        venue = VenueServer(0, 5)
-        with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
-            venue.open_with([Deposit(UserId("nobody"), Cents(1))])
-
-    in_loop(claim)
-
-
-def test_answers_come_from_the_engine_and_from_access():
-    async def claim():
-        async with running() as venue:
-            assert isinstance(await venue.submit(place(1)), Placed)
-            assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Accepted)
-            assert venue.access.key("0" * 64) is not None
-            assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Refused)
-
-    in_loop(claim)
+async def test_answers_come_from_the_engine_and_from_access():
+    async with running() as venue:
+        assert isinstance(await venue.submit(place(1)), Placed)
+        assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Accepted)
+        assert venue.access.key("0" * 64) is not None
+        assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Refused)
 
 
-def test_commands_of_one_caller_are_carried_out_in_their_order():
-    async def claim():
-        async with running() as venue:
-            answers = await asyncio.gather(*(venue.submit(place(n)) for n in range(90)))
-            instants = [answer.order.created_ns for answer in answers if isinstance(answer, Placed)]
-            assert len(instants) == 90
-            assert instants == sorted(instants)
-
-    in_loop(claim)
+async def test_commands_of_one_caller_are_carried_out_in_their_order():
+    async with running() as venue:
+        answers = await asyncio.gather(*(venue.submit(place(n)) for n in range(90)))
+        instants = [answer.order.created_ns for answer in answers if isinstance(answer, Placed)]
+        assert len(instants) == 90
+        assert instants == sorted(instants)
 
 
-def test_reads_lag_behind_an_answer_and_then_follow():
-    async def claim():
-        async with running(lag_ms=30) as venue:
-            seen: list[Event] = []
-            visible = asyncio.Event()
-            venue.observe(seen.extend)
-            venue.observe(lambda events: visible.set())
-            begun_ns = venue.now_ns()
-            await venue.submit(AddUser(UserId("bruno")))
-            assert seen == []
-            await visible.wait()
-            assert venue.now_ns() - begun_ns >= 30_000_000
-            assert [type(event) for event in seen] == [UserAdded]
-
-    in_loop(claim)
+async def test_reads_lag_behind_an_answer_and_then_follow():
+    async with running(lag_ms=30) as venue:
+        seen: list[Event] = []
+        visible = asyncio.Event()
+        venue.observe(seen.extend)
+        venue.observe(lambda events: visible.set())
+        begun_ns = venue.now_ns()
+        await venue.submit(AddUser(UserId("bruno")))
+        assert seen == []
+        await visible.wait()
+        assert venue.now_ns() - begun_ns >= 30_000_000
+        assert [type(event) for event in seen] == [UserAdded]
 
 
-def test_a_lag_that_is_lowered_holds_nothing_back_any_longer():
-    async def claim():
-        async with running(lag_ms=60_000) as venue:
-            seen: list[Event] = []
-            two = asyncio.Event()
-            venue.observe(seen.extend)
-            venue.observe(lambda events: two.set() if len(seen) == 2 else None)
-            await venue.submit(AddUser(UserId("bruno")))
-            await asyncio.sleep(0.01)
-            assert seen == []
-            venue.set_projection_lag_ms(0)
-            await venue.submit(AddUser(UserId("carla")))
-            async with asyncio.timeout(5):
-                await two.wait()
-            assert [event.user_id for event in seen if isinstance(event, UserAdded)] == [
-                "bruno",
-                "carla",
-            ]
-
-    in_loop(claim)
-
-
-def test_a_lag_set_anew_hides_from_no_metric_how_old_the_reads_are():
-    async def claim():
-        async with running(lag_ms=60_000) as venue:
-            await venue.submit(AddUser(UserId("bruno")))
-            await asyncio.sleep(0.02)
-            venue.set_projection_lag_ms(30_000)
-            await asyncio.sleep(0)
-            told = next(
-                line
-                for line in venue.exposition().decode().splitlines()
-                if line.startswith("venue_projection_lag_seconds ")
-            )
-            assert 0.02 <= float(told.split()[1]) < 30
-
-    in_loop(claim)
-
-
-def test_a_full_line_refuses_creates_before_cancels_and_both_in_the_end():
-    async def claim():
-        venue = VenueServer(0, 5)  # nothing carries commands out, so the line only grows
-        waiting = [
-            asyncio.ensure_future(venue.submit(place(n))) for n in range(QUEUE_MAX - CANCEL_RESERVE)
+async def test_a_lag_that_is_lowered_holds_nothing_back_any_longer():
+    async with running(lag_ms=60_000) as venue:
+        seen: list[Event] = []
+        two = asyncio.Event()
+        venue.observe(seen.extend)
+        venue.observe(lambda events: two.set() if len(seen) == 2 else None)
+        await venue.submit(AddUser(UserId("bruno")))
+        await asyncio.sleep(0.01)
+        assert seen == []
+        venue.set_projection_lag_ms(0)
+        await venue.submit(AddUser(UserId("carla")))
+        async with asyncio.timeout(5):
+            await two.wait()
+        assert [event.user_id for event in seen if isinstance(event, UserAdded)] == [
+            "bruno",
+            "carla",
         ]
+
+
+async def test_a_lag_set_anew_hides_from_no_metric_how_old_the_reads_are():
+    async with running(lag_ms=60_000) as venue:
+        await venue.submit(AddUser(UserId("bruno")))
+        await asyncio.sleep(0.02)
+        venue.set_projection_lag_ms(30_000)
         await asyncio.sleep(0)
-        with pytest.raises(EngineOverloaded):
-            await venue.submit(place(-1))
-        cancel = CancelOrder(ANNA, OrderId("1"))
-        waiting += [asyncio.ensure_future(venue.submit(cancel)) for _ in range(CANCEL_RESERVE)]
-        await asyncio.sleep(0)
-        with pytest.raises(EngineOverloaded):
-            await venue.submit(cancel)
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-
-    in_loop(claim)
+        told = next(
+            line
+            for line in venue.exposition().decode().splitlines()
+            if line.startswith("venue_projection_lag_seconds ")
+        )
+        assert 0.02 <= float(told.split()[1]) < 30
 
 
-def test_in_a_long_line_cancels_go_first():
-    async def claim():
-        async with running() as venue:
-            placed = await venue.submit(place(0))
-            assert isinstance(placed, Placed)
-            order: list[str] = []
+async def test_a_full_line_refuses_creates_before_cancels_and_both_in_the_end():
+    venue = VenueServer(0, 5)  # nothing carries commands out, so the line only grows
+    waiting = [
+        asyncio.ensure_future(venue.submit(place(n))) for n in range(QUEUE_MAX - CANCEL_RESERVE)
+    ]
+    await asyncio.sleep(0)
+    with pytest.raises(EngineOverloaded):
+        await venue.submit(place(-1))
+    cancel = CancelOrder(ANNA, OrderId("1"))
+    waiting += [asyncio.ensure_future(venue.submit(cancel)) for _ in range(CANCEL_RESERVE)]
+    await asyncio.sleep(0)
+    with pytest.raises(EngineOverloaded):
+        await venue.submit(cancel)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
 
-            async def ask(command, name):
-                answer = await venue.submit(command)
-                assert isinstance(answer, Placed | Cancelled | Amended)
-                order.append(name)
 
-            creates = [ask(place(n), "create") for n in range(1, 300)]
-            cancel = ask(CancelOrder(ANNA, placed.order.order_id), "cancel")
-            await asyncio.gather(*creates, cancel)
-            assert order.index("cancel") < 64
+async def test_in_a_long_line_cancels_go_first():
+    async with running() as venue:
+        placed = await venue.submit(place(0))
+        assert isinstance(placed, Placed)
+        order: list[str] = []
 
-    in_loop(claim)
+        async def ask(command, name):
+            answer = await venue.submit(command)
+            assert isinstance(answer, Placed | Cancelled | Amended)
+            order.append(name)
+
+        creates = [ask(place(n), "create") for n in range(1, 300)]
+        cancel = ask(CancelOrder(ANNA, placed.order.order_id), "cancel")
+        await asyncio.gather(*creates, cancel)
+        assert order.index("cancel") < 64
 
 
 class SlowLog:
@@ -234,89 +204,79 @@ async def at_work(venue):
         await asyncio.gather(task, return_exceptions=True)
 
 
-def test_an_answer_that_does_not_come_in_time_is_lost_not_refused(monkeypatch):
+async def test_an_answer_that_does_not_come_in_time_is_lost_not_refused(monkeypatch):
     monkeypatch.setattr("venue.server.REPLY_DEADLINE_NS", 10_000_000)
 
-    async def claim():
-        log = SlowLog()
-        venue = logged(log)
-        log.append_s = 0.3
-        placed = asyncio.Event()
+    log = SlowLog()
+    venue = logged(log)
+    log.append_s = 0.3
+    placed = asyncio.Event()
 
-        def watch(events):
-            if any(isinstance(event, OrderChanged) for event in events):
-                placed.set()
+    def watch(events):
+        if any(isinstance(event, OrderChanged) for event in events):
+            placed.set()
 
-        venue.observe(watch)
-        async with at_work(venue):
-            with pytest.raises(ReplyLost):
-                await venue.submit(place(1))
-            # The disk takes it in the end, and it is carried out.
-            assert not placed.is_set()
-            await placed.wait()
-
-    in_loop(claim)
+    venue.observe(watch)
+    async with at_work(venue):
+        with pytest.raises(ReplyLost):
+            await venue.submit(place(1))
+        # The disk takes it in the end, and it is carried out.
+        assert not placed.is_set()
+        await placed.wait()
 
 
-def test_a_full_log_refuses_with_nothing_carried_out_until_there_is_room():
-    async def claim():
-        log = SlowLog()
-        venue = logged(log)
-        before = await venue.state_hash()
-        async with at_work(venue):
-            log.fails_with = LogFull("no room")
-            with pytest.raises(EngineUnavailable):
-                await venue.submit(place(1))
-            assert await venue.state_hash() == before
-            assert not venue.writable
-            assert venue.readiness() is not None
-            log.fails_with = None
-            assert isinstance(await venue.submit(place(1)), Placed)
-            assert venue.writable
-            assert venue.readiness() is None
-
-    in_loop(claim)
+async def test_a_full_log_refuses_with_nothing_carried_out_until_there_is_room():
+    log = SlowLog()
+    venue = logged(log)
+    before = await venue.state_hash()
+    async with at_work(venue):
+        log.fails_with = LogFull("no room")
+        with pytest.raises(EngineUnavailable):
+            await venue.submit(place(1))
+        assert await venue.state_hash() == before
+        assert not venue.writable
+        assert venue.readiness() is not None
+        log.fails_with = None
+        assert isinstance(await venue.submit(place(1)), Placed)
+        assert venue.writable
+        assert venue.readiness() is None
 
 
 @pytest.mark.parametrize("fault", [LogFull("no room"), LogBroken("the disk")])
-def test_a_full_log_that_has_room_again_is_ready_again_though_nobody_writes(monkeypatch, fault):
+async def test_a_full_log_that_has_room_again_is_ready_again_though_nobody_writes(
+    monkeypatch, fault
+):
     monkeypatch.setattr("venue.server.TRY_S", 0.01)
 
-    async def claim():
-        log = SlowLog()
-        venue = logged(log)
-        async with at_work(venue):
-            log.fails_with = LogFull("no room")
-            with pytest.raises(EngineUnavailable):
-                await venue.submit(place(1))
-            log.fails_with = fault
-            await asyncio.sleep(0.1)
-            assert venue.readiness() is not None
-            log.fails_with = None
-            await asyncio.sleep(0.1)
-            assert (venue.readiness() is None) is isinstance(fault, LogFull)
-
-    in_loop(claim)
+    log = SlowLog()
+    venue = logged(log)
+    async with at_work(venue):
+        log.fails_with = LogFull("no room")
+        with pytest.raises(EngineUnavailable):
+            await venue.submit(place(1))
+        log.fails_with = fault
+        await asyncio.sleep(0.1)
+        assert venue.readiness() is not None
+        log.fails_with = None
+        await asyncio.sleep(0.1)
+        assert (venue.readiness() is None) is isinstance(fault, LogFull)
 
 
-def test_a_venue_whose_disk_does_not_answer_is_not_ready_for_as_long(monkeypatch):
+async def test_a_venue_whose_disk_does_not_answer_is_not_ready_for_as_long(monkeypatch):
     monkeypatch.setattr("venue.server.REPLY_DEADLINE_NS", 50_000_000)
 
-    async def claim():
-        log = SlowLog()
-        venue = logged(log)
-        log.append_s = 0.4
-        async with at_work(venue):
-            with pytest.raises(ReplyLost):
-                await venue.submit(place(1))
-            assert (venue.readiness() or "").startswith("the command log has not answered for")
-            assert not venue.writable
-            log.append_s = 0
-            await asyncio.sleep(0.6)
-            assert venue.readiness() is None
-            assert venue.writable
-
-    in_loop(claim)
+    log = SlowLog()
+    venue = logged(log)
+    log.append_s = 0.4
+    async with at_work(venue):
+        with pytest.raises(ReplyLost):
+            await venue.submit(place(1))
+        assert (venue.readiness() or "").startswith("the command log has not answered for")
+        assert not venue.writable
+        log.append_s = 0
+        await asyncio.sleep(0.6)
+        assert venue.readiness() is None
+        assert venue.writable
 
 
 async def until(holds):
@@ -328,111 +288,87 @@ async def until(holds):
     raise AssertionError("it does not come to hold")
 
 
-def test_a_log_that_is_full_at_the_start_is_told_before_any_command_comes():
-    async def claim():
-        log = SlowLog()
-        venue = logged(log)
-        log.fails_with = LogFull("no room")
-        async with at_work(venue):
-            await until(lambda: not venue.writable)
-            assert venue.readiness() == "the command log takes nothing: no room"
-            log.fails_with = None
-            await until(lambda: venue.writable)
-            assert isinstance(await venue.submit(place(1)), Placed)
-
-    in_loop(claim)
+async def test_a_log_that_is_full_at_the_start_is_told_before_any_command_comes():
+    log = SlowLog()
+    venue = logged(log)
+    log.fails_with = LogFull("no room")
+    async with at_work(venue):
+        await until(lambda: not venue.writable)
+        assert venue.readiness() == "the command log takes nothing: no room"
+        log.fails_with = None
+        await until(lambda: venue.writable)
+        assert isinstance(await venue.submit(place(1)), Placed)
 
 
-def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken():
-    async def claim():
-        log = SlowLog()
-        venue = logged(log)
-        before = await venue.state_hash()
-        async with at_work(venue):
-            log.fails_with = LogBroken("the disk")
-            with pytest.raises(ReplyLost):
-                await venue.submit(place(1))
-            log.fails_with = None
-            with pytest.raises(EngineUnavailable):
-                await venue.submit(place(2))
-            assert await venue.state_hash() == before
-            assert not venue.writable
-
-    in_loop(claim)
-
-
-def test_a_hash_that_takes_long_holds_up_nobody_and_is_of_the_state_as_it_was(monkeypatch):
-    async def claim():
-        venue = logged(SlowLog())
-        before = await venue.state_hash()
-        may_end = threading.Event()
-
-        def slow(snapshot):
-            assert may_end.wait(30)
-            return digest(snapshot)
-
-        monkeypatch.setattr("venue.server.digest", slow)
-        async with at_work(venue):
-            hashing = asyncio.ensure_future(venue.state_hash())
-            await asyncio.sleep(0)
-            assert isinstance(await venue.submit(place(1)), Placed)
-            may_end.set()
-            assert await hashing == before
-            assert await venue.state_hash() != before
-
-    in_loop(claim)
-
-
-def test_a_refused_opening_leaves_the_log_empty():
-    async def claim():
-        log = SlowLog()
-        venue = VenueServer(0, 5, OpenedState(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
-        log.fails_with = AssertionError("nothing may be written")
-        with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
-            venue.open_with([*OPENING, Deposit(UserId("nobody"), Cents(1))])
-        assert venue.sequence == 0
-
-    in_loop(claim)
-
-
-def test_a_refused_addition_to_an_old_venue_leaves_its_log_and_its_state_as_they_were():
-    async def claim():
-        log = SlowLog()
-        venue = logged(log)
-        before = await venue.state_hash()
-        log.fails_with = AssertionError("nothing may be written")
-        with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
-            venue.open_with([AddUser(UserId("new")), Deposit(UserId("nobody"), Cents(1))])
-        assert await venue.state_hash() == before
-
-    in_loop(claim)
-
-
-def test_a_refused_addition_names_the_market_that_it_would_have_listed():
-    async def claim():
-        venue = logged(SlowLog())
-        other = msgspec.structs.replace(OPENING[2], ticker=Ticker("LINDEN-26Q4-2B"))
-        why = "ListMarket LINDEN-26Q4-2B was refused: invalid_request: the market_id is taken"
-        with pytest.raises(OpeningRefused, match=why):
-            venue.open_with([other])
-
-    in_loop(claim)
-
-
-def test_after_its_end_the_venue_is_unavailable():
-    async def claim():
-        async with running() as venue:
-            pass
-        with pytest.raises(EngineUnavailable):
+async def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken():
+    log = SlowLog()
+    venue = logged(log)
+    before = await venue.state_hash()
+    async with at_work(venue):
+        log.fails_with = LogBroken("the disk")
+        with pytest.raises(ReplyLost):
             await venue.submit(place(1))
+        log.fails_with = None
+        with pytest.raises(EngineUnavailable):
+            await venue.submit(place(2))
+        assert await venue.state_hash() == before
+        assert not venue.writable
 
-    in_loop(claim)
+
+async def test_a_hash_that_takes_long_holds_up_nobody_and_is_of_the_state_as_it_was(monkeypatch):
+    venue = logged(SlowLog())
+    before = await venue.state_hash()
+    may_end = threading.Event()
+
+    def slow(snapshot):
+        assert may_end.wait(30)
+        return digest(snapshot)
+
+    monkeypatch.setattr("venue.server.digest", slow)
+    async with at_work(venue):
+        hashing = asyncio.ensure_future(venue.state_hash())
+        await asyncio.sleep(0)
+        assert isinstance(await venue.submit(place(1)), Placed)
+        may_end.set()
+        assert await hashing == before
+        assert await venue.state_hash() != before
 
 
-def test_the_clock_never_goes_back():
-    async def claim():
-        venue = VenueServer(0, 5)
-        instants = [venue.now_ns() for _ in range(10_000)]
-        assert instants == sorted(instants)
+async def test_a_refused_opening_leaves_the_log_empty():
+    log = SlowLog()
+    venue = VenueServer(0, 5, OpenedState(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
+    log.fails_with = AssertionError("nothing may be written")
+    with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
+        venue.open_with([*OPENING, Deposit(UserId("nobody"), Cents(1))])
+    assert venue.sequence == 0
 
-    in_loop(claim)
+
+async def test_a_refused_addition_to_an_old_venue_leaves_its_log_and_its_state_as_they_were():
+    log = SlowLog()
+    venue = logged(log)
+    before = await venue.state_hash()
+    log.fails_with = AssertionError("nothing may be written")
+    with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
+        venue.open_with([AddUser(UserId("new")), Deposit(UserId("nobody"), Cents(1))])
+    assert await venue.state_hash() == before
+
+
+async def test_a_refused_addition_names_the_market_that_it_would_have_listed():
+    venue = logged(SlowLog())
+    other = msgspec.structs.replace(OPENING[2], ticker=Ticker("LINDEN-26Q4-2B"))
+    why = "ListMarket LINDEN-26Q4-2B was refused: invalid_request: the market_id is taken"
+    with pytest.raises(OpeningRefused, match=why):
+        venue.open_with([other])
+
+
+async def test_after_its_end_the_venue_is_unavailable():
+    async with running() as venue:
+        pass
+    with pytest.raises(EngineUnavailable):
+        await venue.submit(place(1))
+
+
+async def test_the_clock_never_goes_back():
+    venue = VenueServer(0, 5)
+    instants = [venue.now_ns() for _ in range(10_000)]
+    assert instants == sorted(instants)
