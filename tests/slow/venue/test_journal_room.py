@@ -5,8 +5,14 @@ import os
 
 import pytest
 
-from tests.builders.venue.journal_files import amounts, deposits, segment_files, written
-from tests.slow.venue.test_journal_log import file_size_limit, refuse
+from tests.builders.venue.journal_files import (
+    amounts,
+    deposits,
+    file_size_limit,
+    refuse_call,
+    segment_files,
+    written,
+)
 from venue.storage.log import LogBroken, LogFull
 from venue.storage.statedir import StateDir
 
@@ -31,7 +37,7 @@ def test_what_a_crash_leaves_of_a_try_is_cut_off(tmp_path, monkeypatch):
     path = written(tmp_path / "state", 3)
     with StateDir.open(path) as state:
         log = state.log()
-        refuse(monkeypatch, "ftruncate", errno.EIO)
+        refuse_call(monkeypatch, "ftruncate", errno.EIO)
         with pytest.raises(LogBroken):
             log.try_room()
         with pytest.raises(LogBroken):
@@ -48,7 +54,7 @@ def test_a_try_begins_the_segment_that_could_not_be_begun(tmp_path, monkeypatch)
     path = written(tmp_path / "state", 3, segment_records=3)
     with StateDir.open(path, segment_records=3) as state:
         log = state.log()
-        refuse(monkeypatch, "open", errno.EMFILE)
+        refuse_call(monkeypatch, "open", errno.EMFILE)
         with pytest.raises(LogFull, match=os.strerror(errno.EMFILE)):
             log.append(5, deposits(1, 4))
         log.try_room()
