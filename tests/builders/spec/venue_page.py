@@ -95,7 +95,7 @@ ELSEWHERE = (
     (
         "Order",
         "order_id survives a restart",
-        "tests/slow/venue/test_recovery_replay.py::test_ids_are_the_same_after_a_restart",
+        "tests/slow/venue/test_recovery_replay.py::test_order_ids_are_the_same_after_a_restart",
         "S15",
     ),
     (

@@ -389,6 +389,54 @@ def test_a_closed_log_takes_no_append(opened):
         log.append(5, deposits(1, 4))
 
 
+def test_a_probe_for_room_leaves_no_trace_in_the_log(tmp_path):
+    path = written(tmp_path / "state", 3)
+    (segment,) = segment_files(path)
+    with StateDir.open(path) as state:
+        log = state.log()
+        before = segment.read_bytes()
+        with file_size_limit(len(before) + 100), pytest.raises(LogFull):
+            log.try_room()
+        assert segment.read_bytes() == before
+        log.try_room()
+        assert segment.read_bytes() == before
+        log.append(5, deposits(1, 4))
+        log.close()
+        assert amounts(state) == [1, 2, 3, 4]
+
+
+def test_a_probe_that_cannot_be_cut_back_breaks_the_log_until_it_is_reopened(tmp_path, monkeypatch):
+    path = written(tmp_path / "state", 3)
+    with StateDir.open(path) as state:
+        log = state.log()
+        refuse_call(monkeypatch, "ftruncate", errno.EIO)
+        with pytest.raises(LogBroken):
+            log.try_room()
+        with pytest.raises(LogBroken):
+            log.try_room()
+        log.close()
+    with StateDir.open(path) as state:
+        log = state.log()
+        log.append(5, deposits(1, 4))
+        log.close()
+        assert amounts(state) == [1, 2, 3, 4]
+
+
+def test_a_probe_begins_the_segment_that_could_not_be_created(tmp_path, monkeypatch):
+    path = written(tmp_path / "state", 3, segment_records=3)
+    with StateDir.open(path, segment_records=3) as state:
+        log = state.log()
+        refuse_call(monkeypatch, "open", errno.EMFILE)
+        with pytest.raises(LogFull, match=os.strerror(errno.EMFILE)):
+            log.append(5, deposits(1, 4))
+        log.try_room()
+        log.try_room()
+        assert log.segments_begun == 1
+        log.append(5, deposits(1, 4))
+        log.close()
+        assert amounts(state) == [1, 2, 3, 4]
+
+
 APPENDER = """
 import sys
 from pathlib import Path
