@@ -51,7 +51,6 @@ def test_a_path_that_cannot_be_a_directory_is_a_fault(tmp_path, name):
         StateDir.open(tmp_path / name)
 
 
-
 @pytest.mark.parametrize("name", ["", "keys", "lock", "commands-00000000000000000001.log"])
 def test_a_symbolic_link_as_the_directory_or_in_it_is_a_fault(tmp_path, name):
     path = written(tmp_path / "state")
@@ -62,7 +61,6 @@ def test_a_symbolic_link_as_the_directory_or_in_it_is_a_fault(tmp_path, name):
         amounts(state)
 
 
-
 @pytest.mark.parametrize("bits", [0o770, 0o720, 0o702])
 def test_a_directory_that_others_may_write_to_is_a_fault(tmp_path, bits):
     path = written(tmp_path / "state")
@@ -71,7 +69,6 @@ def test_a_directory_that_others_may_write_to_is_a_fault(tmp_path, bits):
         StateDir.open(path)
     path.chmod(0o755)
     StateDir.open(path).close()
-
 
 
 def test_a_second_process_fails_at_once_with_the_process_id_of_the_first(tmp_path):
@@ -87,7 +84,6 @@ def test_a_second_process_fails_at_once_with_the_process_id_of_the_first(tmp_pat
         )
     assert done.returncode != 0
     assert f"in use by process {os.getpid()}" in done.stderr
-
 
 
 def test_a_directory_without_its_lock_file_is_still_in_use(tmp_path):
@@ -106,7 +102,6 @@ def test_a_directory_in_use_is_a_fault_that_leaves_no_descriptor_open(tmp_path):
                 StateDir.open(tmp_path / "state")
         assert len(os.listdir("/proc/self/fd")) == before
     StateDir.open(tmp_path / "state").close()
-
 
 
 @pytest.mark.parametrize("made", [0, 1, 2, 3])
@@ -171,7 +166,6 @@ def test_damaged_keys_are_a_fault(tmp_path):
             StateDir.open(path)
 
 
-
 def test_a_log_without_keys_is_a_fault_and_gets_no_new_keys(tmp_path):
     path = written(tmp_path / "state")
     (path / "keys").unlink()
@@ -216,7 +210,6 @@ def test_a_damaged_snapshot_is_skipped_with_a_notice(tmp_path):
             assert next(state.snapshots(), None) == (7, b"seven")
             assert len(state.notices) == 1
             assert newest.name in state.notices[0]
-
 
 
 def test_a_misnamed_snapshot_is_skipped_with_a_notice(tmp_path):
@@ -300,7 +293,6 @@ def test_pruning_keeps_two_good_snapshots_and_the_segments_they_need(
         for sequence in kept:
             assert amounts(state, sequence) == list(range(sequence + 1, 15))
         assert (path / f"snapshot-{3:020d}.snap").exists() is False
-
 
 
 def test_the_next_snapshot_removes_a_half_written_one(tmp_path):
