@@ -15,7 +15,7 @@ from venue.wire.limits import BODY_BYTES_MAX
 pytestmark = pytest.mark.anyio
 
 
-def test_every_route_but_the_description_has_a_handler():
+def test_every_route_except_the_description_has_a_handler():
     assert {*READS, *WRITES} == {*routes.ROUTES} - {routes.OPENAPI}
 
 
@@ -56,11 +56,11 @@ async def test_only_the_versioned_prefix_is_served(desk, path):
         ("/v1/orders/1%0A", (400, "invalid_order_id")),
     ],
 )
-async def test_a_segment_is_decoded_by_itself_and_never_folded(desk, path, answer):
+async def test_each_path_segment_is_decoded_on_its_own(desk, path, answer):
     assert await raw(desk, "GET", path) == answer
 
 
-async def test_a_path_of_thousands_of_segments_is_not_decoded(desk, monkeypatch):
+async def test_a_path_of_thousands_of_segments_is_rejected_without_decoding(desk, monkeypatch):
     decoded = []
     monkeypatch.setattr(app_module, "percent_decoded", decoded.append)
     assert await raw(desk, "GET", "/v1" + "/a" * 3_000) == (404, "market_not_found")
@@ -104,7 +104,7 @@ async def exchange(desk, method, path, chunks=(b"",), headers=()):
 AMEND = b'{"qty": 1}'
 
 
-async def test_a_body_in_many_pieces_is_one_body(desk):
+async def test_a_body_in_many_pieces_is_read_as_one(desk):
     desk.answers.append(m.Amended(order(7), True))
     pieces = [AMEND[index : index + 1] for index in range(len(AMEND))]
     assert (await raw(desk, "PUT", "/v1/orders/7", pieces))[0] == 200
@@ -119,25 +119,25 @@ async def test_a_body_of_16_kib_is_read_and_one_byte_more_is_not(desk):
     assert refused == (400, "invalid_request_body")
 
 
-async def test_what_is_beyond_the_cap_is_never_read(desk):
+async def test_an_oversize_body_is_rejected_without_reading_the_rest(desk):
     unread = [b"x" * 10_000, b"x" * 10_000, None]
     assert await raw(desk, "PUT", "/v1/orders/7", unread) == (400, "invalid_request_body")
 
 
 @pytest.mark.parametrize("length", [b"16385", b"9" * 30, b"9" * 5000])
-async def test_a_body_announced_too_long_is_not_read_at_all(desk, length):
+async def test_an_announced_oversize_body_is_rejected_without_reading_it(desk, length):
     refused = await raw(desk, "PUT", "/v1/orders/7", [None], [(b"content-length", length)])
     assert refused == (400, "invalid_request_body")
 
 
-async def test_a_body_that_does_not_come_is_refused_at_its_deadline(desk, monkeypatch):
+async def test_a_body_that_stalls_is_rejected_at_its_timeout(desk, monkeypatch):
     monkeypatch.setattr(app_module, "BODY_DEADLINE_S", 0.01)
     refused = await raw(desk, "PUT", "/v1/orders/7", [b"{", None])
     assert refused == (400, "invalid_request_body")
     assert desk.commands == []
 
 
-async def test_a_caller_who_hangs_up_before_the_end_is_not_answered_and_nothing_is_done(desk):
+async def test_a_request_cut_off_by_its_caller_reaches_no_engine(desk):
     gone = [b"{", {"type": "http.disconnect"}]
     assert await exchange(desk, "PUT", "/v1/orders/7", gone) == []
     assert desk.commands == []
@@ -152,42 +152,15 @@ async def test_a_caller_who_hangs_up_before_the_end_is_not_answered_and_nothing_
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(("method", "path"), [("POST", "/v1/orders"), ("PUT", "/v1/orders/7")])
-async def test_a_hostile_body_is_a_bad_body(desk, method, path, body):
+async def test_a_body_that_is_no_plain_json_object_is_rejected(desk, method, path, body):
     assert await raw(desk, method, path, [body]) == (400, "invalid_request_body")
     assert desk.commands == []
-
-
-# --- order of refusals ---------------------------------------------------------------------------
-
-
-async def test_each_repaired_fault_shows_the_next_one(desk):
-    headers, path, body = {}, "/orders/x", b"{"
-    desk.add_key("read-key", "anna", (routes.KeyScope.READ,))
-    client = Client(desk)
-
-    async def code():
-        return (await client.ask("PUT", path, content=body, headers=headers)).json()["code"]
-
-    assert await code() == "unauthenticated"
-    headers = {"X-API-KEY": "read-key"}
-    assert await code() == "forbidden_scope"
-    headers = {"X-API-KEY": "anna-key"}
-    assert await code() == "invalid_order_id"
-    path = "/orders/7"
-    assert await code() == "invalid_request_body"
-    body = b'{"price": 0, "qty": 0}'
-    assert await code() == "invalid_price"
-    body = b'{"price": 5, "qty": 0}'
-    assert await code() == "invalid_qty"
-    body = b'{"price": 5}'
-    desk.answers.append(m.Amended(order(7), False))
-    assert (await client.ask("PUT", path, content=body, headers=headers)).status_code == 200
 
 
 # --- faults inside -------------------------------------------------------------------------------
 
 
-async def test_a_fault_inside_is_500_without_detail_and_keeps_the_limit_headers(desk, monkeypatch):
+async def test_an_internal_error_is_500_without_detail(desk, monkeypatch):
     desk.answers.append(RuntimeError("the secret detail"))
     reply = await Client(desk).ask("DELETE", "/orders/7")
     assert reply.status_code == 500
