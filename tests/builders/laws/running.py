@@ -5,12 +5,14 @@ one nanosecond whenever the venue reads it, so no two batches share an instant.
 """
 
 import asyncio
+import functools
 import hashlib
 import selectors
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
 import msgspec
+import pytest
 
 from tests.builders.core.histories import RATES, USERS, History, opening, uuid
 from venue.engine import messages as m
@@ -72,13 +74,21 @@ class _Loop(asyncio.SelectorEventLoop):
         return self._standing.now / NS_PER_SECOND
 
 
-def on_virtual_time(monkeypatch, main):
-    """What `main()` comes to, run with every venue in it on the virtual clock."""
-    clock = Clock()
-    for reader in ("venue.clock.time", "venue.server.time"):
-        monkeypatch.setattr(reader, clock)
-    with asyncio.Runner(loop_factory=lambda: _Loop(clock)) as runner:
-        return runner.run(main())
+def on_virtual_time(test):
+    """Run an async test with every venue in it on the virtual clock."""
+
+    @functools.wraps(test)
+    def run(*arguments, **named):
+        clock = Clock()
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            asyncio.Runner(loop_factory=lambda: _Loop(clock)) as runner,
+        ):
+            for reader in ("venue.clock.time", "venue.server.time"):
+                patch.setattr(reader, clock)
+            runner.run(test(*arguments, **named))
+
+    return run
 
 
 def make_venue(lag_ms=0, flush_ms=5):

@@ -66,50 +66,46 @@ async def walked(caller, path, query, limit, between):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [21, 22])
-def test_every_walk_meets_each_lasting_row_once_while_trading_goes_on(monkeypatch, seed):
-    async def main():
-        async with running() as venue:
-            flow, draw = Flow(venue, seed), random.Random(seed)
-            caller = Caller(venue, USERS[seed % 2])
-            extra = iter(range(500, 10_000))
+@on_virtual_time
+async def test_every_walk_meets_each_lasting_row_once_while_trading_goes_on(seed):
+    async with running() as venue:
+        flow, draw = Flow(venue, seed), random.Random(seed)
+        caller = Caller(venue, USERS[seed % 2])
+        extra = iter(range(500, 10_000))
 
-            async def between():
-                await flow.send(draw.randint(0, 12))
-                if draw.random() < 0.3:
-                    number = next(extra)
-                    await venue.submit(event(number))
-                    await venue.submit(listing(10_000 + number, f"ACM-{number}Q1"))
+        async def between():
+            await flow.send(draw.randint(0, 12))
+            if draw.random() < 0.3:
+                number = next(extra)
+                await venue.submit(event(number))
+                await venue.submit(listing(10_000 + number, f"ACM-{number}Q1"))
 
-            await flow.run(900)
-            for path, query in LISTS:
-                for limit in (draw.randint(1, 3), draw.randint(4, 60)):
-                    name, met, throughout = await walked(caller, path, query, limit, between)
-                    keys = [key for key, _ in met]
-                    assert len(keys) == len(set(keys)), (path, query)
-                    assert throughout <= set(keys), (path, query)
-                    if name in NEWEST_FIRST:
-                        made = [row["created_at"] for _, row in met]
-                        assert made == sorted(made, reverse=True)
-
-    on_virtual_time(monkeypatch, main)
+        await flow.run(900)
+        for path, query in LISTS:
+            for limit in (draw.randint(1, 3), draw.randint(4, 60)):
+                name, met, throughout = await walked(caller, path, query, limit, between)
+                keys = [key for key, _ in met]
+                assert len(keys) == len(set(keys)), (path, query)
+                assert throughout <= set(keys), (path, query)
+                if name in NEWEST_FIRST:
+                    made = [row["created_at"] for _, row in met]
+                    assert made == sorted(made, reverse=True)
 
 
-def test_a_walk_without_trading_is_the_whole_list_in_its_order_for_any_page_size(monkeypatch):
-    async def main():
-        async with running() as venue:
-            await Flow(venue, 23).run(700)
-            caller, draw = Caller(venue, "bob"), random.Random(23)
+@on_virtual_time
+async def test_a_walk_without_trading_is_the_whole_list_in_its_order_for_any_page_size():
+    async with running() as venue:
+        await Flow(venue, 23).run(700)
+        caller, draw = Caller(venue, "bob"), random.Random(23)
 
-            async def nothing():
-                pass
+        async def nothing():
+            pass
 
-            for path, query in LISTS:
-                _, whole = rows_of(await caller.get(path, {**query, "limit": "1000"}))
-                limit = draw.randint(1, 9)
-                _, met, _ = await walked(caller, path, query, limit, nothing)
-                assert met == list(whole.items()), (path, query)
-
-    on_virtual_time(monkeypatch, main)
+        for path, query in LISTS:
+            _, whole = rows_of(await caller.get(path, {**query, "limit": "1000"}))
+            limit = draw.randint(1, 9)
+            _, met, _ = await walked(caller, path, query, limit, nothing)
+            assert met == list(whole.items()), (path, query)
 
 
 # --- cursors that were not issued for the list they are sent to -----------------------------------
@@ -153,61 +149,53 @@ async def refused(caller, path, cursor, query=()):
     return code == "invalid_cursor"
 
 
-def test_a_cursor_with_any_bit_flipped_is_refused_by_every_list(monkeypatch):
-    async def main():
-        async with running() as venue:
-            caller, issued = await cursors(venue)
-            for path, cursor in issued.items():
-                raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-                for bit in range(8 * len(raw)):
-                    changed = bytearray(raw)
-                    changed[bit // 8] ^= 1 << bit % 8
-                    token = base64.urlsafe_b64encode(changed).rstrip(b"=").decode()
-                    assert await refused(caller, path, token), (path, bit)
-                for bit in range(8 * len(cursor)):
-                    text = bytearray(cursor.encode())
-                    text[bit // 8] ^= 1 << bit % 8
-                    assert await refused(caller, path, bytes(text).decode("latin-1")), (path, bit)
-
-    on_virtual_time(monkeypatch, main)
+@on_virtual_time
+async def test_a_cursor_with_any_bit_flipped_is_refused_by_every_list():
+    async with running() as venue:
+        caller, issued = await cursors(venue)
+        for path, cursor in issued.items():
+            raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+            for bit in range(8 * len(raw)):
+                changed = bytearray(raw)
+                changed[bit // 8] ^= 1 << bit % 8
+                token = base64.urlsafe_b64encode(changed).rstrip(b"=").decode()
+                assert await refused(caller, path, token), (path, bit)
+            for bit in range(8 * len(cursor)):
+                text = bytearray(cursor.encode())
+                text[bit // 8] ^= 1 << bit % 8
+                assert await refused(caller, path, bytes(text).decode("latin-1")), (path, bit)
 
 
-def test_a_cursor_of_another_user_list_or_filter_is_refused(monkeypatch):
-    async def main():
-        async with running() as venue:
-            caller, issued = await cursors(venue)
-            other = Caller(venue, "bob")
-            for path, cursor in issued.items():
-                assert await refused(other, path, cursor), path
-                for elsewhere in issued:
-                    if elsewhere != path:
-                        assert await refused(caller, elsewhere, cursor), (path, elsewhere)
-                for query in FILTERS.get(path, ()):
-                    assert await refused(caller, path, cursor, query.items()), (path, query)
-
-    on_virtual_time(monkeypatch, main)
+@on_virtual_time
+async def test_a_cursor_of_another_user_list_or_filter_is_refused():
+    async with running() as venue:
+        caller, issued = await cursors(venue)
+        other = Caller(venue, "bob")
+        for path, cursor in issued.items():
+            assert await refused(other, path, cursor), path
+            for elsewhere in issued:
+                if elsewhere != path:
+                    assert await refused(caller, elsewhere, cursor), (path, elsewhere)
+            for query in FILTERS.get(path, ()):
+                assert await refused(caller, path, cursor, query.items()), (path, query)
 
 
 @pytest.mark.parametrize(
     "forged",
     ["0", "1", "null", "AAAA", "A" * 24, "A" * 600, "%", "\x00", "é", "../", "MQ", "MQ==", "-1"],
 )
-def test_a_made_up_cursor_is_refused_by_every_list(monkeypatch, forged):
-    async def main():
-        async with running() as venue:
-            caller = Caller(venue, "ann")
-            for path, query in CURSOR_LISTS:
-                assert await refused(caller, path, forged, query.items()), path
-
-    on_virtual_time(monkeypatch, main)
+@on_virtual_time
+async def test_a_made_up_cursor_is_refused_by_every_list(forged):
+    async with running() as venue:
+        caller = Caller(venue, "ann")
+        for path, query in CURSOR_LISTS:
+            assert await refused(caller, path, forged, query.items()), path
 
 
-def test_a_cursor_goes_on_after_a_change_of_page_size(monkeypatch):
-    async def main():
-        async with running() as venue:
-            caller, issued = await cursors(venue)
-            whole = await caller.get("/orders", {"limit": "1000"})
-            rest = await caller.get("/orders", {"limit": "1000", "cursor": issued["/orders"]})
-            assert rest["orders"] == whole["orders"][1:]
-
-    on_virtual_time(monkeypatch, main)
+@on_virtual_time
+async def test_a_cursor_goes_on_after_a_change_of_page_size():
+    async with running() as venue:
+        caller, issued = await cursors(venue)
+        whole = await caller.get("/orders", {"limit": "1000"})
+        rest = await caller.get("/orders", {"limit": "1000", "cursor": issued["/orders"]})
+        assert rest["orders"] == whole["orders"][1:]
