@@ -8,6 +8,7 @@ import asyncio
 import functools
 import hashlib
 import selectors
+import weakref
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
@@ -28,6 +29,9 @@ NS_PER_SECOND = 1_000_000_000
 MARKETS = [uuid(100 + place) for place in range(len(RATES))]
 LATER = [uuid(1_001 + place) for place in range(8)]
 """Markets that a history lists once one of the first has resolved."""
+
+
+_engines = weakref.WeakKeyDictionary()
 
 
 class Clock:
@@ -94,12 +98,14 @@ def on_virtual_time(test):
 def make_venue(lag_ms=0, flush_ms=5):
     """A venue in memory whose ids and cursors are the same in every run."""
     held = OpenedState(exchange=fresh(b"ids of the laws"), cursor_key=b"cursors of the laws" * 2)
-    return VenueServer(lag_ms, flush_ms, held)
+    venue = VenueServer(lag_ms, flush_ms, held)
+    _engines[venue] = held.exchange.engine
+    return venue
 
 
 def engine_of(venue):
     """The engine behind a venue: the truth that reads and frames are held against."""
-    return venue._exchange.engine
+    return _engines[venue]
 
 
 @asynccontextmanager

@@ -113,23 +113,6 @@ def test_a_restored_engine_does_not_change_with_the_original():
     assert other.state_hash() == before
 
 
-@pytest.mark.parametrize("seed", range(2_000, 2_004))
-def test_a_command_without_events_leaves_the_state_unchanged(seed):
-    engine, history = Engine(KEY), History(seed, 200)
-    before, refused = engine.to_snapshot(), 0
-    for now_ns, command in enumerate(history):
-        answer, events = engine.apply(command, now_ns)
-        history.learn(events)
-        after = engine.to_snapshot()
-        if isinstance(answer, m.Refused):
-            refused += 1
-            assert events == []
-        if not events:
-            assert after == before, (command, answer)
-        before = after
-    assert refused > 10
-
-
 def test_a_restored_engine_pays_holders_in_the_order_they_first_held():
     world = World()
     for user in ("c", "a", "b"):

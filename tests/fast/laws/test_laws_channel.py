@@ -87,7 +87,7 @@ def dollars(cents):
 
 @pytest.mark.parametrize("seed", [34, 35])
 @on_virtual_time
-async def test_the_prints_sent_and_the_prints_listed_add_up_to_the_lifetime_volume(seed):
+async def test_prints_of_channel_and_tape_are_equal_and_add_up_to_the_volume(seed):
     async with running(3) as venue:
         flow, listener = Flow(venue, seed), Listener(venue, MARKETS + LATER)
         for _ in range(120):
@@ -131,7 +131,7 @@ async def test_every_print_is_followed_by_its_ticker():
 
 
 @on_virtual_time
-async def test_open_interest_is_the_shares_that_all_users_hold_and_0_once_resolved():
+async def test_open_interest_equals_the_shares_held_and_is_0_after_resolution():
     async with running() as venue:
         await Flow(venue, 37).run(900)
         await asyncio.sleep(0.05)

@@ -75,7 +75,7 @@ class Reader:
 
 @pytest.mark.parametrize("lag_ms", [0, 7, 40])
 @on_virtual_time
-async def test_reads_reach_the_engine_within_the_lag_whole_and_never_go_back(lag_ms):
+async def test_reads_show_a_whole_state_within_the_lag_and_never_go_back(lag_ms):
     async with running(lag_ms) as venue:
         truth, flow, draw = Truth(venue), Flow(venue, 11), random.Random(lag_ms)
         reader = Reader(venue, truth)
@@ -93,7 +93,7 @@ async def test_reads_reach_the_engine_within_the_lag_whole_and_never_go_back(lag
 
 
 @on_virtual_time
-async def test_a_lag_that_grows_and_shrinks_never_takes_reads_back():
+async def test_reads_never_go_back_while_the_lag_changes():
     async with running(5) as venue:
         truth, flow, draw = Truth(venue), Flow(venue, 12), random.Random(5)
         reader = Reader(venue, truth)
@@ -108,7 +108,7 @@ async def test_a_lag_that_grows_and_shrinks_never_takes_reads_back():
 
 
 @on_virtual_time
-async def test_the_order_just_written_is_read_back_exactly_when_the_lag_is_over():
+async def test_a_write_is_read_back_exactly_when_the_lag_is_over():
     async with running(30) as venue:
         flow, found = Flow(venue, 13), 0
         for _ in range(200):
