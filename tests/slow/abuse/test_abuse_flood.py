@@ -18,7 +18,6 @@ BAD = [
     [(b"authorization", b"Bearer wrong")],
     [(b"x-api-key", b"wrong"), (b"authorization", b"Bearer wrong")],
 ]
-Headers = list[tuple[bytes, bytes]]
 
 
 class Door:
@@ -59,7 +58,7 @@ def closes(headers):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("bad", BAD, ids=str)
-async def test_within_the_cap_nothing_changes_and_beyond_it_only_the_connection_s_end(bad):
+async def test_failed_credentials_beyond_the_cap_only_close_the_connection(bad):
     door = Door()
     first = await door.ask(bad)
     answers = [await door.ask(bad) for _ in range(FAILURES_BURST + 20)]
@@ -72,7 +71,7 @@ async def test_within_the_cap_nothing_changes_and_beyond_it_only_the_connection_
 
 
 @pytest.mark.anyio
-async def test_a_good_credential_is_served_whatever_its_address_does():
+async def test_a_good_credential_is_served_from_a_flooding_address():
     door = Door()
     for _ in range(FAILURES_BURST + 20):
         await door.ask(BAD[1])
@@ -84,7 +83,7 @@ async def test_a_good_credential_is_served_whatever_its_address_does():
 
 
 @pytest.mark.anyio
-async def test_another_address_is_not_held_to_account():
+async def test_a_flood_from_one_address_does_not_affect_another():
     door = Door()
     for _ in range(FAILURES_BURST + 20):
         await door.ask(BAD[1])
@@ -92,7 +91,7 @@ async def test_another_address_is_not_held_to_account():
     assert not closes((await door.ask(BAD[1], "192.0.2.8"))[1])
 
 
-def test_the_pace_is_forgiven_with_time():
+def test_the_throttle_of_failed_credentials_recovers_with_time():
     failed = AuthThrottle()
     assert [failed.note("a", 0) for _ in range(FAILURES_BURST)] == [False] * FAILURES_BURST
     assert failed.note("a", 0)
@@ -100,7 +99,7 @@ def test_the_pace_is_forgiven_with_time():
     assert later == [False] * FAILURES_PER_SECOND + [True]
 
 
-def test_the_addresses_remembered_are_bounded_and_the_busy_ones_stay():
+def test_the_throttle_remembers_a_bounded_number_of_the_busiest_addresses():
     failed = AuthThrottle()
     for _ in range(FAILURES_BURST):
         failed.note("busy", 0)

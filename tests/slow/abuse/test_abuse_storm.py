@@ -21,30 +21,30 @@ def storm(tmp_path_factory):
 
 
 @pytest.mark.parametrize("attack", [attack.__name__ for attack in ATTACKS])
-def test_the_venue_holds_against(attack, storm):
+def test_the_venue_withstands_each_attack(attack, storm):
     assert attack not in storm.faults, storm.faults[attack]
 
 
 @pytest.mark.parametrize("share", [0.5, 0.99])
 @pytest.mark.parametrize("kind", ["rest", "stream"])
-def test_who_means_well_hardly_waits_longer(kind, share, storm):
+def test_latency_of_other_users_stays_bounded_during_a_storm(kind, share, storm):
     calm, stormy = (quantile(getattr(each, kind), share) for each in (storm.before, storm.during))
     assert stormy <= 2 * calm + FLOOR_MS[share]
 
 
 @pytest.mark.parametrize("kind", ["rest", "stream"])
-def test_afterwards_it_is_as_it_was(kind, storm):
+def test_latency_recovers_after_a_storm(kind, storm):
     before, after = (quantile(getattr(each, kind), 0.5) for each in (storm.before, storm.after))
     assert after <= 2 * before + FLOOR_MS[0.5]
 
 
-def test_the_venue_s_memory_hardly_grows(storm):
+def test_memory_growth_of_a_storm_is_bounded(storm):
     assert storm.memory_growth_kib <= MEMORY_GROWTH_KIB_MAX
 
 
-def test_no_socket_is_left_over(storm):
+def test_a_storm_leaves_no_socket_open(storm):
     assert storm.sockets_after <= storm.sockets_before
 
 
-def test_no_attack_writes_the_log_full(storm):
+def test_a_storm_logs_no_error(storm):
     assert storm.errors == ""

@@ -45,7 +45,7 @@ def own(kind):
         (Server, uvicorn.Server, {"capture_signals", "startup"}),
     ],
 )
-def test_what_is_overridden_exists_with_the_same_parameters(ours, theirs, calls):
+def test_overridden_methods_of_uvicorn_have_the_same_parameters(ours, theirs, calls):
     shared = {name for name in own(ours) if hasattr(theirs, name) and name != "__init__"}
     assert shared == calls
     for name in calls:
@@ -53,7 +53,7 @@ def test_what_is_overridden_exists_with_the_same_parameters(ours, theirs, calls)
         assert list(mine.parameters) == list(original.parameters), name
 
 
-def test_no_method_of_ours_shadows_one_of_uvicorn_by_accident():
+def test_no_method_of_ours_shadows_one_of_uvicorn():
     for ours, theirs in (
         (HttpProtocol, HttpToolsProtocol),
         (StreamProtocol, WebSocketsSansIOProtocol),
@@ -76,7 +76,7 @@ async def _made(kind):
         (WebSocketsSansIOProtocol, STREAM_ATTRIBUTES - {"scope"}),
     ],
 )
-def test_the_attributes_used_are_there(kind, names):
+def test_the_uvicorn_attributes_that_we_use_exist(kind, names):
     made = asyncio.run(_made(kind))
     assert not {name for name in names if not hasattr(made, name)}
 
@@ -85,7 +85,7 @@ def test_the_attributes_used_are_there(kind, names):
     ("kind", "names"),
     [(HttpToolsProtocol, HTTP_ATTRIBUTES), (WebSocketsSansIOProtocol, STREAM_ATTRIBUTES)],
 )
-def test_no_attribute_of_ours_shadows_one_of_uvicorn_by_accident(kind, names):
+def test_no_attribute_of_ours_shadows_one_of_uvicorn(kind, names):
     ours = HttpProtocol if kind is HttpToolsProtocol else StreamProtocol
     theirs = asyncio.run(_made(kind))
     mine = asyncio.run(_made(ours))
@@ -93,14 +93,13 @@ def test_no_attribute_of_ours_shadows_one_of_uvicorn_by_accident(kind, names):
     assert all(name.startswith("_") for name in added)
 
 
-def test_a_cycle_says_what_it_belongs_to_and_how_far_it_is():
+def test_a_request_cycle_has_the_attributes_that_we_use():
     source = inspect.getsource(RequestResponseCycle.__init__)
     assert all(f"self.{name} = " in source for name in CYCLE_ATTRIBUTES)
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_the_server_s_connections_and_date_are_where_they_are_looked_for(anyio_backend):
+async def test_the_server_state_lists_connections_and_replies_are_dated():
     async with served(_nothing) as (server, port):
         peer = await Peer.of(port)
         await until(lambda: bool(server.server_state.connections))

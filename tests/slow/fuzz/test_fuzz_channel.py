@@ -44,7 +44,7 @@ def test_every_message_is_answered_as_the_interface_says(site):
     assert answers_still(site)
 
 
-def test_what_comes_behind_the_third_unreadable_message_is_not_answered(site):
+def test_messages_after_the_third_unreadable_one_are_not_answered(site):
     with connect(site.stream_url, proxy=None, compression=None) as channel:
         with suppress(ConnectionClosed):  # it may be closed while we still send
             for _ in range(10):
@@ -70,7 +70,7 @@ def upgraded(site):
     return raw
 
 
-def test_no_bytes_in_place_of_frames_end_the_venue(site):
+def test_arbitrary_bytes_instead_of_frames_do_not_end_the_venue(site):
     @seed(1)
     @settings(
         max_examples=RAW_STREAMS,
@@ -94,7 +94,7 @@ def test_no_bytes_in_place_of_frames_end_the_venue(site):
     assert answers_still(site)
 
 
-def test_a_message_too_long_to_be_read_closes_its_connection_and_no_other(site):
+def test_an_oversize_message_closes_only_its_own_connection(site):
     with connect(site.stream_url, proxy=None, compression=None) as other:
         with connect(site.stream_url, proxy=None, compression=None) as channel:
             with pytest.raises(ConnectionClosed):

@@ -8,7 +8,7 @@ SEQUENCES = 60
 WITHIN_S = 300
 
 
-def test_no_generated_request_is_answered_against_the_description(tmp_path):
+def test_every_generated_request_is_answered_as_described(tmp_path):
     with served(tmp_path) as (site, process):
         found = fuzz(
             site,

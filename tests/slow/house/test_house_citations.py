@@ -43,7 +43,7 @@ def joined(path):
 
 
 @tree.of_each(FILES)
-def test_what_a_file_cites_is_there(path):
+def test_every_cited_page_and_place_exists(path):
     for target in set(TARGET.findall(joined(path))) - WRITTEN:
         page, _, places = target.partition("#")
         assert (tree.ROOT / page).is_file(), target
@@ -52,7 +52,7 @@ def test_what_a_file_cites_is_there(path):
 
 
 @tree.of_each(FILES)
-def test_no_file_cites_a_page_that_is_not_in_the_project(path):
+def test_every_citation_is_of_a_page_in_the_project(path):
     assert OLD.findall(joined(path)) == []
 
 
@@ -63,7 +63,7 @@ def test_a_link_of_a_page_to_a_place_leads_to_one(path):
         assert place in anchors(target), f"{page}#{place}"
 
 
-def test_the_fault_model_has_one_row_for_each_kind_of_contradiction_with_its_patience():
+def test_the_fault_model_has_one_row_for_each_inconsistency_with_its_patience():
     page = tree.text(tree.ROOT / "docs/fault-model.md")
     table = page.partition("## What an inconsistency is")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| .+ \| (yes|no) \|$", table, re.MULTILINE)
@@ -72,7 +72,7 @@ def test_the_fault_model_has_one_row_for_each_kind_of_contradiction_with_its_pat
     ]
 
 
-def test_the_contradictions_of_the_fault_model_are_all_kinds_and_have_their_runbook():
+def test_the_fault_model_lists_every_inconsistency_with_its_runbook():
     page = tree.text(tree.ROOT / "docs/fault-model.md")
     table = page.partition("## B. Stop and call")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith('| <a id="b')]
@@ -81,7 +81,7 @@ def test_the_contradictions_of_the_fault_model_are_all_kinds_and_have_their_runb
     assert RUNBOOK.rpartition("/")[2] in table
 
 
-def test_the_fault_model_names_findings_and_notes_that_there_are():
+def test_the_findings_and_notes_of_the_fault_model_exist():
     page = tree.text(tree.ROOT / "docs/fault-model.md")
     table = page.partition("## Findings and notes by class")[2]
     rows = re.findall(

@@ -24,7 +24,7 @@ HOMES = {
 
 
 @pytest.mark.parametrize(("name", "home"), HOMES.items())
-def test_a_machine_of_the_lab_has_one_home(name, home):
+def test_each_class_of_the_lab_is_defined_in_its_home_alone(name, home):
     found = [
         tree.shown(path)
         for path in LAB
@@ -34,7 +34,7 @@ def test_a_machine_of_the_lab_has_one_home(name, home):
     assert found == [home]
 
 
-def test_only_the_driver_keeps_a_queue_of_instants():
+def test_only_the_driver_keeps_an_event_queue():
     keep = [tree.shown(path) for path in tree.python_files("bot") if "heapq" in tree.text(path)]
     assert keep == [HOMES["Driver"]]
 

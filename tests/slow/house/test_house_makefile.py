@@ -34,7 +34,7 @@ def set_up(folder, python):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env)
 
 
-def test_an_older_python_is_told_with_its_version_before_anything_is_made(folder):
+def test_make_setup_rejects_an_older_python_before_it_creates_anything(folder):
     python, made = folder / "python3", folder / "made"
     python.write_text(OLD.format(real=sys.executable, made=made), encoding="utf-8")
     python.chmod(0o700)
@@ -45,13 +45,13 @@ def test_an_older_python_is_told_with_its_version_before_anything_is_made(folder
     assert not made.exists()
 
 
-def test_a_python_that_is_not_there_is_told(folder):
+def test_make_setup_names_a_python_that_is_missing(folder):
     done = set_up(folder, "nowhere")
     assert done.returncode == 2
     assert done.stderr.startswith("needs Python 3.11: nowhere is not on the path")
 
 
-def test_each_step_of_the_set_up_that_takes_long_is_told_before_it():
+def test_make_setup_announces_each_long_step():
     done = subprocess.run(
         ["make", "--dry-run", "--what-if=pyproject.toml", "setup"],
         cwd=ROOT,

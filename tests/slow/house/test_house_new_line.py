@@ -173,7 +173,7 @@ def add_command(root):
 ADDED: tuple[Callable[[Path], None], ...] = (add_code, add_metric_and_alert, add_key, add_command)
 
 
-def test_one_of_each_is_added_where_the_map_says_and_nothing_else_has_to_change(copy):
+def test_a_new_code_metric_key_alert_and_command_need_only_their_documented_places(copy):
     for add in ADDED:
         add(copy)
     made = python(copy, "-m", "tests.pages")

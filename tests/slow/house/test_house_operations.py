@@ -64,12 +64,12 @@ def shown_as(name, text):
 
 
 @pytest.mark.parametrize(("name", "default"), SETTINGS)
-def test_a_setting_of_the_trader_is_a_key_that_is_documented_with_its_default(name, default):
+def test_every_setting_of_the_trader_is_documented_with_its_default(name, default):
     assert shown_as(name, documented()[key_of(name)]) == default
 
 
 @pytest.mark.parametrize("file", ["configs/venue.yaml", "deploy/venue.yaml"])
-def test_a_venue_can_be_opened_with_every_seed_that_is_shipped(file):
+def test_every_shipped_venue_configuration_is_valid(file):
     seed, _ = read_seed(tree.ROOT / file)
     assert seed.companies
 
@@ -88,7 +88,7 @@ def keys_of(schema, part):
 
 
 @tree.of_each(PAGES)
-def test_a_key_that_a_page_for_operators_names_is_one_of_the_configuration(path):
+def test_every_key_on_the_operators_pages_is_a_configuration_key(path):
     schema = json.loads(tree.text(tree.ROOT / "configs/schema.json"))
     parts = {name: keys_of(schema, part) for name, part in schema["properties"].items()}
     for section, key in NAMED.findall(tree.text(path)):
@@ -100,7 +100,7 @@ ROOT_COMMAND = typer.main.get_command(app)
 
 
 @tree.of_each(PAGES[1:])
-def test_a_command_that_a_page_gives_is_taken_as_it_is_written(path):
+def test_every_command_on_the_operators_pages_parses(path):
     for words in (found.split() for found in COMMAND.findall(tree.text(path))):
         command = ROOT_COMMAND
         while isinstance(command, TyperGroup):
@@ -130,6 +130,6 @@ def test_every_command_has_a_row_in_the_table_of_exit_codes(command):
     assert f"`{command}`" in first_cells
 
 
-def test_every_reason_of_a_cancel_is_in_the_table_of_the_page_for_operators():
+def test_every_cancel_reason_is_in_the_operators_table():
     page = tree.text(PAGES[0]).partition("## Explain")[2].partition("\n## ")[0]
     assert [reason for reason in CancelReason if reason.value not in page] == []

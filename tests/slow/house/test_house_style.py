@@ -16,12 +16,12 @@ ALL_FILES = tree.python_files(*EVERYTHING)
 
 
 @tree.of_each(SHIPPED_FILES)
-def test_a_child_process_takes_no_module_from_the_folder_that_one_stands_in(path):
+def test_a_child_process_imports_no_module_of_the_working_directory(path):
     assert 'sys.executable, "-m"' not in tree.text(path), "-P before -m"
 
 
 @tree.of_each(ALL_FILES)
-def test_a_file_opens_by_saying_its_one_duty(path):
+def test_every_file_opens_with_a_docstring(path):
     if tree.text(path).strip():
         duty = ast.get_docstring(tree.tree(path))
         assert duty, "no docstring"
@@ -56,7 +56,7 @@ def families(classes):
     return {name: root(name) for name in classes}
 
 
-def test_no_method_name_is_used_by_more_than_five_unrelated_classes():
+def test_a_method_name_is_used_by_at_most_five_unrelated_classes():
     found = [
         node
         for path in SHIPPED_FILES
@@ -112,7 +112,7 @@ INDEX_ADDRESS = r"https?://\S*(py" r"pi|/sim" r"ple\b)|^\s*--(extra-)?index-" r"
 
 
 @tree.of_each(tree.text_files())
-def test_a_file_holds_no_unfinished_word_no_machine_path_and_no_index_address(path):
+def test_no_file_holds_an_unfinished_mark_a_machine_path_or_an_index_address(path):
     assert hits(UNFINISHED, path) == []
     assert hits(MACHINE_PATH, path) == []
     assert hits(INDEX_ADDRESS, path, re.IGNORECASE) == []
@@ -127,7 +127,7 @@ def test_a_file_holds_no_unfinished_word_no_machine_path_and_no_index_address(pa
         (INDEX_ADDRESS, "https://example/sim" + "ple/"),
     ],
 )
-def test_the_word_checks_see_what_they_are_for(pattern, line):
+def test_the_text_checks_find_what_they_look_for(pattern, line):
     assert re.search(pattern, line)
 
 
@@ -145,11 +145,11 @@ def mirrored(module):
 
 
 @tree.of_each(SHIPPED_FILES)
-def test_the_mirror_of_a_price_is_written_in_one_place(path):
+def test_the_complement_of_a_price_is_computed_in_one_place(path):
     assert mirrored(tree.tree(path)) == []
 
 
-def test_the_mirror_check_sees_what_it_is_for():
+def test_the_complement_check_finds_a_copy():
     assert mirrored(ast.parse("other = 100 - price")) == [1]
 
 
@@ -163,7 +163,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize(("number", "folders"), PUBLISHED.items())
-def test_a_published_number_is_not_retyped(number, folders):
+def test_a_published_number_is_written_once(number, folders):
     retyped = [
         f"{tree.shown(path)}:{node.lineno}"
         for path in tree.python_files(*folders)

@@ -66,7 +66,7 @@ def test_prose_is_in_plain_english_and_in_the_terms_of_the_field():
     ]
 
 
-def test_dialect_and_terms_are_counted_where_a_person_reads_them(tmp_path):
+def test_dialect_and_terms_are_counted_in_prose_alone(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("Whoever is told of a stale book waits; a retry is in flight.\n")
     assert len(DIALECT.findall(prose(page))) == 2

@@ -25,11 +25,11 @@ def numbers_of_tests():
     return {int(number) for number in re.findall(r"^def test_s(\d+)_", text, re.MULTILINE)}
 
 
-def test_every_entry_has_a_test_in_which_the_venue_behaves_that_way():
+def test_every_survived_reading_has_a_test():
     assert sorted(numbers_of_tests()) == sorted([*SURVIVED, *DECIDED_BY_NOBODY])
 
 
-def test_the_entries_are_those_of_our_own_table():
+def test_the_survived_readings_are_those_of_the_table():
     kept = {int(name[1:]) for name, row in ASSUMPTIONS.items() if row.survives}
     assert kept == {*SURVIVED, *DECIDED_BY_NOBODY}
 
@@ -44,7 +44,7 @@ def names_used(*folders):
     return used
 
 
-def test_s15_no_order_id_is_derived_parsed_or_ordered_by_the_bot():
+def test_s15_the_bot_derives_parses_and_orders_no_order_id():
     text = "\n".join(tree.text(path) for path in tree.python_files("bot/core", "bot/io"))
     assert not re.search(r"int\([a-z_.]*order_id\)", text)
     assert not re.search(r"order_id [<>]=? ", text)

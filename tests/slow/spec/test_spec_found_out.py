@@ -7,19 +7,15 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import httpx
 import pytest
 
+from tests.builders.spec.site import assert_failed, check_named, judged
 from venue.conformance.api import PATIENCE_S, Caller, Listener, Target, fresh_id
 from venue.conformance.bench import Bench
-from venue.conformance.runner import Verdict, Wanted, judge_one, suite, why_skipped
+from venue.conformance.runner import Verdict, Wanted, judge_one, why_skipped
 
 pytestmark = pytest.mark.xdist_group("spec")
 
 
-def judged(bench, name):
-    (each,) = [each for each in suite() if each.name == name]
-    return judge_one(each, bench)
-
-
-def test_sends_that_make_an_order_each_when_they_come_together_are_found_out(bench, monkeypatch):
+def test_the_judge_detects_concurrent_resends_that_make_two_orders(bench, monkeypatch):
     busy = threading.Lock()
     straight = Caller.placed
 
@@ -32,12 +28,10 @@ def test_sends_that_make_an_order_each_when_they_come_together_are_found_out(ben
         return order
 
     monkeypatch.setattr(Caller, "placed", raced)
-    result = judged(bench, "many_re_sends_at_once_make_one_order")
-    assert result.verdict is Verdict.FAILED, result
-    assert "orders of 30 sends: got 2" in result.reason
+    assert_failed(bench, "many_re_sends_at_once_make_one_order", "orders of 30 sends: got 2")
 
 
-def test_a_book_that_is_told_only_when_a_price_comes_or_goes_is_found_out(bench, monkeypatch):
+def test_the_judge_detects_missing_book_frames_of_size_changes(bench, monkeypatch):
     straight = Listener.frame
     told: list[list[int]] = []
 
@@ -53,12 +47,10 @@ def test_a_book_that_is_told_only_when_a_price_comes_or_goes_is_found_out(bench,
                 return body
 
     monkeypatch.setattr(Listener, "frame", sparing)
-    result = judged(bench, "a_level_that_grows_or_shrinks_is_told_anew")
-    assert result.verdict is Verdict.FAILED, result
-    assert "no frame within" in result.reason
+    assert_failed(bench, "a_level_that_grows_or_shrinks_is_told_anew", "no frame within")
 
 
-def test_a_bucket_that_refills_too_slowly_is_found_out(bench, monkeypatch):
+def test_the_judge_detects_a_bucket_that_refills_too_slowly(bench, monkeypatch):
     straight = Caller.ask
     throttled = False
 
@@ -71,12 +63,10 @@ def test_a_bucket_that_refills_too_slowly_is_found_out(bench, monkeypatch):
         return reply
 
     monkeypatch.setattr(Caller, "ask", meagre)
-    result = judged(bench, "the_bucket_holds_500_and_refills_at_250_a_second")
-    assert result.verdict is Verdict.FAILED, result
-    assert "50 left after" in result.reason
+    assert_failed(bench, "the_bucket_holds_500_and_refills_at_250_a_second", "50 left after")
 
 
-def test_a_sale_that_is_amended_beyond_what_is_held_is_found_out(bench, monkeypatch):
+def test_the_judge_detects_a_sale_amended_beyond_the_shares_held(bench, monkeypatch):
     straight = Caller.amend
 
     def generous(self, order_id, **fields):
@@ -84,12 +74,10 @@ def test_a_sale_that_is_amended_beyond_what_is_held_is_found_out(bench, monkeypa
         return straight(self, order_id, qty=4) if reply.status_code == 422 else reply
 
     monkeypatch.setattr(Caller, "amend", generous)
-    result = judged(bench, "an_amend_offers_no_more_than_is_held")
-    assert result.verdict is Verdict.FAILED, result
-    assert "where a refusal was due" in result.reason
+    assert_failed(bench, "an_amend_offers_no_more_than_is_held", "where a refusal was due")
 
 
-def test_a_snapshot_that_holds_one_page_of_resting_orders_is_found_out(bench, monkeypatch):
+def test_the_judge_detects_a_snapshot_with_one_page_of_resting_orders(bench, monkeypatch):
     straight = Caller.get
 
     def paged(self, path, /, **params):
@@ -97,14 +85,13 @@ def test_a_snapshot_that_holds_one_page_of_resting_orders_is_found_out(bench, mo
         return {name: v[:100] if isinstance(v, list) else v for name, v in body.items()}
 
     monkeypatch.setattr(Caller, "get", paged)
-    result = judged(bench, "a_snapshot_lists_every_resting_order")
-    assert result.verdict is Verdict.FAILED, result
+    assert_failed(bench, "a_snapshot_lists_every_resting_order")
 
 
 # --- what a check had looked at too little ------------------------------------------------------
 
 
-def _deaf_to(path, *filters):
+def deaf_to(path, *filters):
     """A venue that does not know these filters of a list."""
 
     def bend(_, asked, params):
@@ -118,30 +105,30 @@ def _deaf_to(path, *filters):
 @pytest.mark.parametrize(
     ("name", "bend"),
     [
-        ("a_print_is_canonical_and_names_nobody", _deaf_to("/trades", "from_", "to")),
+        ("a_print_is_canonical_and_names_nobody", deaf_to("/trades", "from_", "to")),
         (
             "fills_say_who_traded_what_at_which_price_and_fee",
-            _deaf_to("/portfolio/fills", "event_ticker"),
+            deaf_to("/portfolio/fills", "event_ticker"),
         ),
         (
             "fills_say_who_traded_what_at_which_price_and_fee",
-            _deaf_to("/portfolio/fills", "ticker"),
+            deaf_to("/portfolio/fills", "ticker"),
         ),
         (
             "positions_say_what_the_shares_held_have_cost",
-            _deaf_to("/portfolio/positions", "event_ticker"),
+            deaf_to("/portfolio/positions", "event_ticker"),
         ),
         (
             "positions_say_what_the_shares_held_have_cost",
-            _deaf_to("/portfolio/positions", "ticker"),
+            deaf_to("/portfolio/positions", "ticker"),
         ),
-        ("a_print_is_canonical_and_names_nobody", _deaf_to("/trades", "limit")),
-        ("fills_say_who_traded_what_at_which_price_and_fee", _deaf_to("/portfolio/fills", "limit")),
-        ("one_market_can_yield_two_positions", _deaf_to("/portfolio/positions", "limit")),
-        ("events_page_like_every_list", _deaf_to("/events", "limit")),
+        ("a_print_is_canonical_and_names_nobody", deaf_to("/trades", "limit")),
+        ("fills_say_who_traded_what_at_which_price_and_fee", deaf_to("/portfolio/fills", "limit")),
+        ("one_market_can_yield_two_positions", deaf_to("/portfolio/positions", "limit")),
+        ("events_page_like_every_list", deaf_to("/events", "limit")),
     ],
 )
-def test_a_list_that_does_not_look_at_a_filter_is_found_out(bench, monkeypatch, name, bend):
+def test_the_judge_detects_a_list_that_ignores_a_filter(bench, monkeypatch, name, bend):
     straight = Caller.get
 
     def deaf(self, path, /, **params):
@@ -149,11 +136,10 @@ def test_a_list_that_does_not_look_at_a_filter_is_found_out(bench, monkeypatch, 
         return straight(self, path, **params)
 
     monkeypatch.setattr(Caller, "get", deaf)
-    result = judged(bench, name)
-    assert result.verdict is Verdict.FAILED, result
+    assert_failed(bench, name)
 
 
-def test_a_refused_subscribe_of_which_a_part_is_taken_is_found_out(bench, monkeypatch):
+def test_the_judge_detects_a_rejected_subscribe_that_took_effect(bench, monkeypatch):
     straight = Listener.refused
     kept: list[Target] = []
     first = Listener.accepted
@@ -170,12 +156,14 @@ def test_a_refused_subscribe_of_which_a_part_is_taken_is_found_out(bench, monkey
 
     monkeypatch.setattr(Listener, "accepted", accepted)
     monkeypatch.setattr(Listener, "refused", partly)
-    result = judged(bench, "one_unknown_target_refuses_the_frame_and_leaves_the_old_set")
-    assert result.verdict is Verdict.FAILED, result
-    assert "a frame where none was due" in result.reason
+    assert_failed(
+        bench,
+        "one_unknown_target_refuses_the_frame_and_leaves_the_old_set",
+        "a frame where none was due",
+    )
 
 
-def test_an_engine_that_is_called_unavailable_and_works_is_found_out_whatever_reads_lag(
+def test_the_judge_detects_an_unavailable_engine_that_executed_despite_lagging_reads(
     bench, monkeypatch
 ):
     straight = Caller.ask
@@ -195,12 +183,10 @@ def test_an_engine_that_is_called_unavailable_and_works_is_found_out_whatever_re
     monkeypatch.setattr(Bench, "fault", fault)
     monkeypatch.setattr(Bench, "settle_s", 0.3)
     with bench.projection(100):
-        result = judged(bench, "an_unavailable_engine_sequenced_nothing")
-    assert result.verdict is Verdict.FAILED, result
-    assert "canceled" in result.reason
+        assert_failed(bench, "an_unavailable_engine_sequenced_nothing", "canceled")
 
 
-def test_values_that_are_looked_at_before_types_are_found_out(bench, monkeypatch):
+def test_the_judge_detects_values_checked_before_types(bench, monkeypatch):
     straight = Caller.place
 
     def hasty(self, **fields):
@@ -209,11 +195,10 @@ def test_values_that_are_looked_at_before_types_are_found_out(bench, monkeypatch
         return straight(self, **fields)
 
     monkeypatch.setattr(Caller, "place", hasty)
-    result = judged(bench, "refusals_come_in_their_order")
-    assert result.verdict is Verdict.FAILED, result
+    assert_failed(bench, "refusals_come_in_their_order")
 
 
-def test_a_refused_duplicate_that_makes_an_order_is_found_out(bench, monkeypatch):
+def test_the_judge_detects_a_rejected_duplicate_that_made_an_order(bench, monkeypatch):
     straight = Caller.refused
 
     def doubled(self, **fields):
@@ -221,12 +206,12 @@ def test_a_refused_duplicate_that_makes_an_order_is_found_out(bench, monkeypatch
         return straight(self, **fields)
 
     monkeypatch.setattr(Caller, "refused", doubled)
-    result = judged(bench, "a_re_send_with_another_body_is_a_duplicate")
-    assert result.verdict is Verdict.FAILED, result
-    assert "orders of one client_order_id" in result.reason
+    assert_failed(
+        bench, "a_re_send_with_another_body_is_a_duplicate", "orders of one client_order_id"
+    )
 
 
-def test_amends_that_never_match_are_found_out_without_any_reading(bench, monkeypatch):
+def test_the_judge_detects_amends_that_never_match_without_any_reading(bench, monkeypatch):
     straight = Caller.amended
 
     def asleep(self, order_id, **fields):
@@ -236,7 +221,7 @@ def test_amends_that_never_match_are_found_out_without_any_reading(bench, monkey
 
     monkeypatch.setattr(Caller, "amended", asleep)
     name = "an_amend_to_a_crossing_price_says_what_matching_did"
-    (each,) = [each for each in suite() if each.name == name]
+    each = check_named(name)
     assert why_skipped(each, Wanted(True, 0, readings=False)) == ""
     result = judge_one(each, bench)
     assert result.verdict is Verdict.FAILED, result
@@ -250,7 +235,7 @@ def test_amends_that_never_match_are_found_out_without_any_reading(bench, monkey
         ("tickers_nest_by_prefix", {"events": []}),
     ],
 )
-def test_a_list_that_shows_nothing_proves_nothing(bench, monkeypatch, name, empty):
+def test_the_judge_fails_on_an_empty_list(bench, monkeypatch, name, empty):
     straight = Caller.get
 
     def bare(self, path, /, **params):
@@ -258,8 +243,7 @@ def test_a_list_that_shows_nothing_proves_nothing(bench, monkeypatch, name, empt
         return {**body, **empty} if path in ("/markets", "/events") else body
 
     monkeypatch.setattr(Caller, "get", bare)
-    result = judged(bench, name)
-    assert result.verdict is Verdict.FAILED, result
+    assert_failed(bench, name)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +254,7 @@ def test_a_list_that_shows_nothing_proves_nothing(bench, monkeypatch, name, empt
         ("a_limit_outside_its_range_is_clamped", b'{"a":' * 100_000),
     ],
 )
-def test_a_reply_that_no_parser_gets_through_has_a_result(name, body):
+def test_the_judge_fails_on_a_reply_that_no_parser_reads(name, body):
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
@@ -293,7 +277,7 @@ def test_a_reply_that_no_parser_gets_through_has_a_result(name, body):
     assert "not as it should be" in result.reason
 
 
-def test_a_book_that_tells_the_instant_of_the_request_is_found_out(bench, monkeypatch):
+def test_the_judge_detects_a_book_dated_by_the_request(bench, monkeypatch):
     straight = Caller.get
 
     def stamped(self, path, /, **params):
@@ -301,32 +285,30 @@ def test_a_book_that_tells_the_instant_of_the_request_is_found_out(bench, monkey
         return {**body, "as_of": str(time.time_ns())} if "as_of" in body else body
 
     monkeypatch.setattr(Caller, "get", stamped)
-    result = judged(bench, "as_of_advances_while_trades_print")
-    assert result.verdict is Verdict.FAILED, result
-    assert "at every look" in result.reason
+    assert_failed(bench, "as_of_advances_while_trades_print", "at every look")
 
 
-def _price_of_its_maker(data):
+def price_of_its_maker(data):
     if data["type"] == "prediction-trade" and data["maker"]["outcome"] == "no":
         data["price"] = 100 - data["price"]
 
 
-def _all_buyers(data):
+def all_buyers(data):
     if data["type"] == "prediction-trade":
         data["maker"]["side"] = data["taker"]["side"] = "buy"
 
 
-def _one_kind_of_taker(data):
+def one_kind_of_taker(data):
     if data["type"] == "prediction-trade":
         data["taker"] = {"outcome": "no", "side": "buy"}
 
 
-def _of_another_market(data):
+def of_another_market(data):
     if data["type"] == "prediction-trade":
         data["eventMarketId"] = "00000000-0000-4000-8000-000000000000"
 
 
-def _under_another_ticker(data):
+def under_another_ticker(data):
     if data["type"] == "prediction-ticker":
         data["ticker"] = "NOBODY-26Q4-1B"
 
@@ -334,14 +316,14 @@ def _under_another_ticker(data):
 @pytest.mark.parametrize(
     "bend",
     [
-        _price_of_its_maker,
-        _all_buyers,
-        _one_kind_of_taker,
-        _of_another_market,
-        _under_another_ticker,
+        price_of_its_maker,
+        all_buyers,
+        one_kind_of_taker,
+        of_another_market,
+        under_another_ticker,
     ],
 )
-def test_a_print_that_the_channel_tells_otherwise_is_found_out(bench, monkeypatch, bend):
+def test_the_judge_detects_a_wrong_print_of_the_channel(bench, monkeypatch, bend):
     straight = Listener.frame
 
     def bent(self, timeout_s=PATIENCE_S):
@@ -351,42 +333,41 @@ def test_a_print_that_the_channel_tells_otherwise_is_found_out(bench, monkeypatc
         return body
 
     monkeypatch.setattr(Listener, "frame", bent)
-    result = judged(bench, "a_print_of_the_channel_is_canonical_whoever_made_it")
-    assert result.verdict is Verdict.FAILED, result
+    assert_failed(bench, "a_print_of_the_channel_is_canonical_whoever_made_it")
 
 
-def _ids_of_no_print(body):
+def ids_of_no_print(body):
     for fill in body.get("fills", ()):
         fill["trade_id"] = f"0{fill['trade_id']}"
 
 
-def _one_id_for_all(body):
+def one_id_for_all(body):
     for fill in body.get("fills", ()):
         fill["fill_id"] = "1"
 
 
-def _rounded_down(body):
+def rounded_down(body):
     for position in body.get("positions", ()):
         position["avg_entry_price"] = position["cost_basis"] // position["qty"]
 
 
-def _of_no_market(body):
+def of_no_market(body):
     for fill in body.get("fills", ()):
         fill["market_id"] = "00000000-0000-4000-8000-000000000000"
 
 
-def _committed_from_the_start(body):
+def committed_from_the_start(body):
     for order in body.get("resting_orders", ()):
         if order["side"] == "sell":
             order["remaining_qty"] = order["qty"]
 
 
-def _long_ago(body):
+def long_ago(body):
     for candle in body.get("candles", ()):
         candle["timestamp"] = "2020-01-01T00:00:00.000000000Z"
 
 
-def _of_no_company(body):
+def of_no_company(body):
     for event in body.get("events", ()):
         event["project_id"] = event["project_market_id"]
 
@@ -394,16 +375,16 @@ def _of_no_company(body):
 @pytest.mark.parametrize(
     ("name", "bend"),
     [
-        ("fills_say_who_traded_what_at_which_price_and_fee", _ids_of_no_print),
-        ("fills_say_who_traded_what_at_which_price_and_fee", _one_id_for_all),
-        ("fills_say_who_traded_what_at_which_price_and_fee", _of_no_market),
-        ("positions_say_what_the_shares_held_have_cost", _rounded_down),
-        ("a_sale_that_rests_commits_its_shares_in_the_snapshot", _committed_from_the_start),
-        ("candles_of_every_interval_tell_the_tape", _long_ago),
-        ("events_filter_by_series_company_and_status", _of_no_company),
+        ("fills_say_who_traded_what_at_which_price_and_fee", ids_of_no_print),
+        ("fills_say_who_traded_what_at_which_price_and_fee", one_id_for_all),
+        ("fills_say_who_traded_what_at_which_price_and_fee", of_no_market),
+        ("positions_say_what_the_shares_held_have_cost", rounded_down),
+        ("a_sale_that_rests_commits_its_shares_in_the_snapshot", committed_from_the_start),
+        ("candles_of_every_interval_tell_the_tape", long_ago),
+        ("events_filter_by_series_company_and_status", of_no_company),
     ],
 )
-def test_a_read_that_is_told_otherwise_is_found_out(bench, monkeypatch, name, bend):
+def test_the_judge_detects_a_wrong_field_of_a_read(bench, monkeypatch, name, bend):
     straight = Caller.get
 
     def bent(self, path, /, **params):
@@ -412,5 +393,4 @@ def test_a_read_that_is_told_otherwise_is_found_out(bench, monkeypatch, name, be
         return body
 
     monkeypatch.setattr(Caller, "get", bent)
-    result = judged(bench, name)
-    assert result.verdict is Verdict.FAILED, result
+    assert_failed(bench, name)

@@ -63,7 +63,7 @@ def _reply(status, body, headers):
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000000000Z"])
-def test_the_zero_instant_of_a_book_passes_with_and_without_decimal_places(text):
+def test_the_zero_instant_of_a_book_passes_with_and_without_decimals(text):
     judge_reply(_reply(200, {"as_of": text}, LIMITER))
 
 
@@ -105,7 +105,7 @@ def test_a_reply_that_keeps_every_rule_passes():
         (404, {"detail": "Not Found"}, LIMITER),
     ],
 )
-def test_a_reply_that_breaks_a_rule_of_every_reply_is_found_out(status, body, headers):
+def test_the_judge_rejects_a_reply_that_breaks_a_general_rule(status, body, headers):
     with pytest.raises(Broken):
         judge_reply(_reply(status, body, headers))
 
@@ -122,26 +122,26 @@ def test_a_reply_that_breaks_a_rule_of_every_reply_is_found_out(status, body, he
         {"spent_cents": 5},
     ],
 )
-def test_an_order_that_contradicts_itself_is_found_out(change):
+def test_the_judge_rejects_an_order_that_contradicts_itself(change):
     with pytest.raises(Broken):
         judge_body("GET", "/orders/7", {**ORDER, **change})
 
 
 @pytest.mark.parametrize("status", ["canceled", "expired"])
-def test_what_an_ended_order_calls_its_remainder_is_left_to_the_venue(status):
+def test_the_judge_accepts_any_remaining_qty_of_a_closed_order(status):
     for left in (0, ORDER["remaining_qty"]):
         judge_body("GET", "/orders/7", {**ORDER, "status": status, "remaining_qty": left})
 
 
 @pytest.mark.parametrize("field", [*ORDER])
-def test_an_order_with_a_field_missing_is_found_out(field):
+def test_the_judge_rejects_an_order_with_a_missing_field(field):
     body = {name: value for name, value in ORDER.items() if name != field}
     with pytest.raises(Broken):
         judge_body("GET", "/orders/7", body)
 
 
 @pytest.mark.parametrize("status", ["accepted", "expired"])
-def test_a_write_answered_with_a_status_of_reads_is_found_out(status):
+def test_the_judge_rejects_a_write_with_a_status_of_reads(status):
     body = {name: value for name, value in ORDER.items() if name != "reserved_cents"}
     judge_body("POST", "/orders", body)
     with pytest.raises(Broken):
@@ -149,7 +149,7 @@ def test_a_write_answered_with_a_status_of_reads_is_found_out(status):
 
 
 @pytest.mark.parametrize("field", ["client_order_id", "spent_cents"])
-def test_what_only_a_create_tells_is_found_out_elsewhere(field):
+def test_the_judge_rejects_fields_of_a_create_in_other_replies(field):
     written = {name: value for name, value in ORDER.items() if name != "reserved_cents"}
     more = {field: "x" if field == "client_order_id" else 5}
     judge_body("POST", "/orders", {**written, **more})
@@ -170,7 +170,7 @@ def test_what_only_a_create_tells_is_found_out_elsewhere(field):
         {"as_of": "0001-01-01T00:00:00Z"},
     ],
 )
-def test_a_book_that_cannot_be_is_found_out(change):
+def test_the_judge_rejects_an_impossible_book(change):
     with pytest.raises(Broken):
         judge_body("GET", "/markets/A-26Q4-1B/orderbook", {**BOOK, **change})
 
@@ -183,30 +183,30 @@ def test_a_book_that_cannot_be_is_found_out(change):
         json.loads('{"type": "prediction-orderbook", "ticker": "A", "ts": 1e18}'),
     ],
 )
-def test_a_frame_that_breaks_a_rule_is_found_out(data):
+def test_the_judge_rejects_a_frame_that_breaks_a_rule(data):
     with pytest.raises(Broken):
         judge_update(data)
 
 
-def test_the_judge_counts_fees_by_itself():
+def test_the_judge_computes_fees_independently():
     # 0.0175 x 10 x 0.40 x 0.60 dollars = 4.2 cents.
     assert fee_cents("0.0175", 40, 10) == fee_cents("0.0175", mirror(40), 10) == 5
     assert fee_cents("0.07", 50, 4) == 7
     assert fee_cents("0", 50, 1_000_000) == 0
 
 
-def test_a_docstring_gives_headings_and_words_over_several_lines():
+def test_statements_are_read_from_docstrings_over_several_lines():
     one, two = statements("Market | Of two\nlines.\n\nOrder | Of one.")
     assert (one.heading, one.words) == ("Market", "Of two lines")
     assert (two.heading, two.words) == ("Order", "Of one")
 
 
-def test_a_check_without_a_statement_is_refused():
+def test_a_check_without_a_statement_is_an_error():
     for text in ("", "Words without a heading."):
         with pytest.raises(ValueError):
             statements(text)
 
 
-def test_names_of_checks_are_distinct():
+def test_the_names_of_checks_are_unique():
     names = [each.name for each in suite()]
     assert len(set(names)) == len(names)
