@@ -89,7 +89,7 @@ ELSEWHERE = (
         "GET /markets/{market_id}/candles",
         "Candles of every length equal the prints, over days",
         "tests/slow/venue/test_read_market.py"
-        "::test_candles_of_every_length_equal_those_counted_from_the_prints",
+        "::test_candles_of_every_length_equal_those_computed_from_the_prints",
         "",
     ),
     (
@@ -102,7 +102,7 @@ ELSEWHERE = (
         "Handle rules",
         "A reused symbol resolves to its new company after the refresh",
         "tests/slow/venue/test_read_catalog.py"
-        "::test_a_symbol_that_was_given_up_may_go_to_another_company",
+        "::test_a_symbol_that_was_given_up_resolves_to_its_new_company",
         "",
     ),
     (

@@ -63,16 +63,10 @@ async def test_an_order_that_fits_the_schema_is_accepted(desk, change):
     assert (await Client(desk).ask("POST", "/orders", json=body)).status_code == 201
 
 
-@pytest.mark.parametrize("change", UNFIT_ORDERS)
-async def test_an_order_that_does_not_fit_the_schema_is_refused(desk, change):
+@pytest.mark.parametrize("change", [*UNFIT_ORDERS, *({name: ...} for name in ORDER)], ids=str)
+async def test_an_order_that_does_not_fit_the_schema_is_rejected(desk, change):
     body = ORDER | {"ticker": TICKERS[LOW]} | change
-    assert not validator("NewOrder").is_valid(body)
-    assert (await Client(desk).ask("POST", "/orders", json=body)).status_code == 400
-
-
-@pytest.mark.parametrize("name", list(ORDER))
-async def test_an_order_without_one_of_its_fields_does_not_fit_and_is_refused(desk, name):
-    body = {field: value for field, value in ORDER.items() if field != name}
+    body = {name: value for name, value in body.items() if value is not ...}
     assert not validator("NewOrder").is_valid(body)
     assert (await Client(desk).ask("POST", "/orders", json=body)).status_code == 400
 
@@ -85,13 +79,13 @@ async def test_an_amend_that_fits_the_schema_is_accepted(desk, body):
 
 
 @pytest.mark.parametrize("body", [{}, {"price": None}, {"qty": 0}, {"price": 100}, {"x": 1}, []])
-async def test_an_amend_that_does_not_fit_the_schema_is_refused(desk, body):
+async def test_an_amend_that_does_not_fit_the_schema_is_rejected(desk, body):
     assert not validator("Amend").is_valid(body)
     assert (await Client(desk).ask("PUT", "/orders/7", json=body)).status_code == 400
 
 
 @pytest.mark.parametrize("route", routes.ROUTES, ids=lambda route: route.name)
-def test_a_parameter_has_an_example_that_fits_or_a_default_or_choices(route):
+def test_a_parameter_has_a_valid_example_a_default_or_choices(route):
     shown = DOCUMENT["paths"][route.path][route.method.lower()]
     for parameter in shown.get("parameters", []):
         schema = parameter["schema"]

@@ -48,17 +48,25 @@ async def read_of(app, key, answered, path="/portfolio/balance", status=200, que
     await app(scope, receive, send)
 
 
-async def test_another_user_s_read_is_answered_before_the_second_of_a_crowd_of_reads():
+@pytest.mark.parametrize(
+    ("asking", "answered_in_order"),
+    [
+        (["anna"] * 5 + ["bruno"], ["anna", "bruno"] + ["anna"] * 4),
+        (["anna", "anna-too", "bruno"], ["anna", "bruno", "anna-too"]),
+    ],
+)
+async def test_another_user_s_read_is_answered_before_a_user_s_second(asking, answered_in_order):
     desk = ScriptedDesk()
+    desk.add_key("anna-too-key", "anna", desk.access.keys()[0].scopes)
     app, answered = make_app(desk), list[str]()
     async with asyncio.TaskGroup() as tasks:
-        for key in ("anna-key",) * 5 + ("bruno-key",):
-            tasks.create_task(read_of(app, key, answered))
-    assert answered == ["anna-key", "bruno-key"] + ["anna-key"] * 4
+        for name in asking:
+            tasks.create_task(read_of(app, f"{name}-key", answered))
+    assert answered == [f"{name}-key" for name in answered_in_order]
 
 
 @pytest.mark.parametrize("path", ["/openapi.yaml", METADATA_PATH])
-async def test_a_read_is_answered_before_the_second_of_a_crowd_without_a_credential(path):
+async def test_a_read_is_answered_before_a_second_request_without_a_credential(path):
     app, answered = make_app(ScriptedDesk()), list[str]()
     async with asyncio.TaskGroup() as tasks:
         for _ in range(5):
@@ -67,7 +75,7 @@ async def test_a_read_is_answered_before_the_second_of_a_crowd_without_a_credent
     assert answered == ["nobody", "bruno-key"] + ["nobody"] * 4
 
 
-async def test_a_read_is_answered_before_the_second_refusal_of_an_empty_bucket():
+async def test_a_read_is_answered_before_the_second_rejection_of_an_empty_bucket():
     desk = ScriptedDesk()
     desk.add_key("anna-too", "anna", desk.access.keys()[0].scopes)
     app, answered = make_app(desk), list[str]()
@@ -101,7 +109,7 @@ async def write_of(app, key, answered, body):
     await app(scope, receive, send)
 
 
-async def test_another_user_s_write_is_answered_before_the_second_of_a_crowd_of_long_ones():
+async def test_another_user_s_write_is_answered_before_a_user_s_second_long_write():
     app, answered = make_app(ScriptedDesk()), list[str]()
     async with asyncio.TaskGroup() as tasks:
         for key in ("anna-key",) * 5 + ("bruno-key",):
@@ -109,7 +117,7 @@ async def test_another_user_s_write_is_answered_before_the_second_of_a_crowd_of_
     assert answered == ["anna-key", "bruno-key"] + ["anna-key"] * 4
 
 
-async def test_a_write_as_short_as_any_order_waits_for_no_turn():
+async def test_a_short_write_waits_for_no_turn():
     app, answered = make_app(ScriptedDesk()), list[str]()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(read_of(app, "anna-key", answered))
@@ -118,27 +126,9 @@ async def test_a_write_as_short_as_any_order_waits_for_no_turn():
     assert answered == ["anna-key", "anna-key", "anna-key", "bruno-key"]
 
 
-async def test_all_keys_of_a_user_share_their_turns():
-    desk = ScriptedDesk()
-    desk.add_key("anna-too", "anna", desk.access.keys()[0].scopes)
-    app, answered = make_app(desk), list[str]()
-    async with asyncio.TaskGroup() as tasks:
-        for key in ("anna-key", "anna-too", "bruno-key"):
-            tasks.create_task(read_of(app, key, answered))
-    assert answered == ["anna-key", "bruno-key", "anna-too"]
-
-
-async def test_a_snapshot_of_thousands_of_orders_is_made_while_others_are_answered():
-    desk = ScriptedDesk()
-    desk.show([OrderChanged(T0, order(number)) for number in range(2_000)])
-    app, answered = make_app(desk), list[str]()
-    async with asyncio.TaskGroup() as tasks:
-        snapshot = read_of(app, "anna-key", answered, f"/markets/{TICKERS[LOW]}/snapshot")
-        tasks.create_task(snapshot)
-        for _ in range(3):
-            await asyncio.sleep(0)
-            await read_of(app, "bruno-key", answered)
-    assert answered == ["bruno-key"] * 3 + ["anna-key"]
+def with_orders(desk, count):
+    """List so many orders of anna."""
+    desk.show([OrderChanged(T0, order(number)) for number in range(count)])
 
 
 def with_markets(desk, count):
@@ -152,21 +142,8 @@ def with_markets(desk, count):
     )
 
 
-async def test_thousands_of_markets_that_match_are_shown_while_others_are_answered():
-    desk = ScriptedDesk()
-    with_markets(desk, 2_000)
-    app, answered = make_app(desk), list[str]()
-    async with asyncio.TaskGroup() as tasks:
-        search = read_of(app, "anna-key", answered, "/markets", query=b"q=many")
-        tasks.create_task(search)
-        for _ in range(3):
-            await asyncio.sleep(0)
-            await read_of(app, "bruno-key", answered)
-    assert answered == ["bruno-key"] * 3 + ["anna-key"]
-
-
 @pytest.mark.parametrize("count", [199, 200, 201, 400, 1_001])
-async def test_a_long_match_is_one_whole_page_however_many_pieces_it_came_in(count):
+async def test_a_long_match_is_one_whole_page(count):
     desk = ScriptedDesk()
     with_markets(desk, count)
     page = await Client(desk).get("/markets", series_ticker="many")
@@ -186,21 +163,34 @@ def with_events(desk, count):
         desk.show([MarketListed(T0, listed) for listed in rungs])
 
 
-@pytest.mark.parametrize("path", ["/events", "/events/roll"])
-async def test_thousands_of_rungs_of_a_page_of_events_are_shown_while_others_are_answered(path):
-    desk = ScriptedDesk()
-    with_events(desk, 100)
+async def answered_during(desk, path, query=b""):
+    """Whose reads are answered while anna's long read is made, three of bruno's after it."""
     app, answered = make_app(desk), list[str]()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(read_of(app, "anna-key", answered, path))
+        tasks.create_task(read_of(app, "anna-key", answered, path, query=query))
         for _ in range(3):
             await asyncio.sleep(0)
             await read_of(app, "bruno-key", answered)
-    assert answered == ["bruno-key"] * 3 + ["anna-key"]
+    return answered
+
+
+@pytest.mark.parametrize(
+    ("fill_desk", "path", "query"),
+    [
+        (with_orders, f"/markets/{TICKERS[LOW]}/snapshot", b""),
+        (with_markets, "/markets", b"q=many"),
+        (with_events, "/events", b""),
+        (with_events, "/events/roll", b""),
+    ],
+)
+async def test_other_users_are_answered_while_a_long_read_is_made(fill_desk, path, query):
+    desk = ScriptedDesk()
+    fill_desk(desk, 100 if fill_desk is with_events else 2_000)
+    assert await answered_during(desk, path, query) == ["bruno-key"] * 3 + ["anna-key"]
 
 
 @pytest.mark.parametrize("limit", [1, 15, 16, 17, 32, 33, 99, 100, 101])
-async def test_a_page_of_events_is_whole_however_many_pieces_it_came_in(limit):
+async def test_a_page_of_events_is_whole(limit):
     desk = ScriptedDesk()
     with_events(desk, 100)
     client, cursor, sizes, titles = Client(desk), "", list[int](), list[str]()
@@ -254,9 +244,9 @@ class SlowPeer:
 
 
 @pytest.mark.parametrize("path", [f"/markets/{TICKERS[LOW]}/snapshot", "/orders"])
-async def test_of_one_user_so_many_long_answers_at_most_wait_to_be_taken(path):
+async def test_a_user_has_a_bounded_number_of_unread_long_answers(path):
     desk = ScriptedDesk()
-    desk.show([OrderChanged(T0, order(number)) for number in range(500)])
+    with_orders(desk, 500)
     app = make_app(desk)
     most = LONG_ANSWERS_MAX
     peers = [SlowPeer(app, "anna-key", path) for _ in range(most + 3)]
@@ -279,10 +269,10 @@ async def test_of_one_user_so_many_long_answers_at_most_wait_to_be_taken(path):
     assert sizes == [500] * most + [501, 0, 501]
 
 
-async def test_who_waits_too_long_behind_long_answers_of_their_own_is_cut(monkeypatch):
+async def test_a_request_that_waits_too_long_behind_long_answers_is_cut(monkeypatch):
     monkeypatch.setattr(http_app, "LONG_ANSWER_WAIT_S", 0.05)
     desk = ScriptedDesk()
-    desk.show([OrderChanged(T0, order(number)) for number in range(500)])
+    with_orders(desk, 500)
     app = make_app(desk)
     peers = [SlowPeer(app, "anna-key", "/orders") for _ in range(LONG_ANSWERS_MAX + 1)]
     await asyncio.wait_for(peers[-1].cut.wait(), 5)
@@ -298,9 +288,9 @@ async def test_who_waits_too_long_behind_long_answers_of_their_own_is_cut(monkey
     await again.asking
 
 
-async def test_a_long_answer_that_is_never_sent_gives_its_place_back():
+async def test_a_long_answer_that_is_never_sent_frees_its_slot():
     desk = ScriptedDesk()
-    desk.show([OrderChanged(T0, order(number)) for number in range(500)])
+    with_orders(desk, 500)
     app = make_app(desk)
     for _ in range(LONG_ANSWERS_MAX):
         peer = SlowPeer(app, "anna-key", f"/markets/{TICKERS[LOW]}/snapshot")
@@ -316,7 +306,7 @@ async def test_a_long_answer_that_is_never_sent_gives_its_place_back():
         await peer.asking
 
 
-async def test_places_go_to_whoever_waits_longest_and_none_is_lost():
+async def test_response_slots_go_to_the_longest_waiting_request():
     places, anna, got = ResponseSlots(2), UserId("anna"), list[int]()
 
     async def take(number):
@@ -352,7 +342,7 @@ async def turns_of_the_loop(count):
         await asyncio.sleep(0)
 
 
-async def test_one_read_is_made_in_each_turn_of_the_loop_in_the_order_of_asking():
+async def test_one_read_is_made_per_turn_of_the_loop_in_order():
     turns, made = FairTurns(), list[str]()
     asking = [asyncio.create_task(read(turns, name, made)) for name in "abc"]
     made_by_turn = []
@@ -365,7 +355,7 @@ async def test_one_read_is_made_in_each_turn_of_the_loop_in_the_order_of_asking(
     await asyncio.gather(*asking)
 
 
-async def test_a_read_of_several_turns_has_them_before_whoever_of_its_user_waits():
+async def test_a_read_of_several_turns_finishes_before_the_user_s_next_read():
     turns, made = FairTurns(), list[str]()
 
     async def long():
@@ -379,7 +369,7 @@ async def test_a_read_of_several_turns_has_them_before_whoever_of_its_user_waits
     assert made == ["piece 0", "piece 1", "piece 2", "short"]
 
 
-async def test_a_read_that_finds_nobody_before_it_is_made_at_once():
+async def test_a_read_without_competition_is_made_at_once():
     turns, made = FairTurns(), list[str]()
     first = read(turns, "a", made)
     with pytest.raises(StopIteration):
@@ -391,7 +381,7 @@ async def test_a_read_that_finds_nobody_before_it_is_made_at_once():
 
 
 @pytest.mark.parametrize("turns_before", range(5))
-async def test_a_read_given_up_while_it_waits_holds_up_none_behind_it(turns_before):
+async def test_a_cancelled_read_does_not_delay_those_behind_it(turns_before):
     turns, made = FairTurns(), list[str]()
     asking = [asyncio.create_task(read(turns, name, made)) for name in "abcd"]
     await turns_of_the_loop(turns_before)
@@ -400,7 +390,7 @@ async def test_a_read_given_up_while_it_waits_holds_up_none_behind_it(turns_befo
     assert made in (["a", "c", "d"], ["a", "b", "c", "d"])
 
 
-async def test_nothing_is_kept_of_users_who_do_not_read():
+async def test_turns_forget_users_without_waiting_reads():
     turns, made = FairTurns(), list[str]()
     asking = [asyncio.create_task(read(turns, name, made)) for name in "abc"]
     await turns_of_the_loop(1)

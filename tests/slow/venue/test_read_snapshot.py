@@ -33,7 +33,7 @@ STEP_NS = 7_000_000_000
 EVERYTHING = STATUS_GROUPS["all"]
 
 
-def told(seed, length):
+def history_events(seed, length):
     """What the engine tells of a seeded history, command by command, some seconds apart."""
     engine, history, events = Engine(b"key"), History(seed, length), []
     for number, command in enumerate(history):
@@ -115,8 +115,8 @@ def everything(views, end_ns):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_restored_views_answer_every_read_alike_then_and_after_more_events(seed):
-    batches = told(seed, 1_200)
+def test_restored_views_answer_every_read_like_the_originals(seed):
+    batches = history_events(seed, 1_200)
     end_ns = T0 + len(batches) * STEP_NS
     views = Views()
     for events in batches[:900]:
@@ -137,13 +137,13 @@ def test_restored_views_answer_every_read_alike_then_and_after_more_events(seed)
     assert after[0] == after[1]
 
 
-def test_views_of_nothing_restore_to_views_of_nothing():
+def test_empty_views_restore_to_empty_views():
     snapshot = Views().snapshot()
     assert over_the_wire(snapshot) == snapshot
     assert Views.restored(snapshot).catalog.active_markets(-1, 10) == ((), None)
 
 
-def test_handles_resolve_alike_after_a_rename_an_archiving_and_a_halt():
+def test_restored_handles_resolve_like_the_originals():
     views = opened_views(
         m.CompanyListed(T0 + 5, m.ListCompany(ACME, "Acme Robotics", "ACM")),
         m.CompanyListed(T0 + 6, m.ListCompany(BOLT, "Bolt", "ACME")),
@@ -162,7 +162,7 @@ def test_handles_resolve_alike_after_a_rename_an_archiving_and_a_halt():
 
 
 @pytest.mark.parametrize("kind", ["orders", "fills", "prints"])
-def test_a_place_given_out_before_a_snapshot_goes_on_after_it_and_after_more_rows(kind):
+def test_a_cursor_from_before_a_snapshot_works_after_it(kind):
     views = opened_views()
 
     def add(numbers):
@@ -188,7 +188,7 @@ def test_a_place_given_out_before_a_snapshot_goes_on_after_it_and_after_more_row
     assert (len(rest), end) == (6, None)
 
 
-def test_a_fill_told_before_its_order_is_found_by_it_also_across_a_snapshot():
+def test_a_fill_that_precedes_its_order_is_listed_with_it_after_a_snapshot():
     views = opened_views()
     views.apply(fill(1, order_id="77"))
     views = Views.restored(over_the_wire(views.snapshot()))
@@ -204,7 +204,7 @@ def test_a_fill_told_before_its_order_is_found_by_it_also_across_a_snapshot():
     )
 )
 @settings(max_examples=50, deadline=None)
-def test_any_depth_restores(levels):
+def test_every_depth_restores(levels):
     views = opened_views(*(level(*each) for each in levels))
     restored = Views.restored(over_the_wire(views.snapshot()))
     assert restored.market.ladders(LOW) == views.market.ladders(LOW)
@@ -225,7 +225,7 @@ def test_any_depth_restores(levels):
     )
 )
 @settings(max_examples=100, deadline=None)
-def test_any_order_reads_back_as_it_was_told(state):
+def test_every_order_reads_back_as_it_was(state):
     views = opened_views()
     views.apply(m.OrderChanged(T0, msgspec.structs.replace(state, created_ns=T0)))
     shown = Views.restored(over_the_wire(views.snapshot())).account.order("anna", state.order_id)
