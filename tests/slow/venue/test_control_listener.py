@@ -19,7 +19,7 @@ from venue.admin.listener import (
 )
 
 
-def test_a_unix_socket_is_its_owner_s_alone(tmp_path):
+def test_a_unix_socket_and_its_lock_are_readable_by_their_owner_only(tmp_path):
     path = tmp_path / "control.sock"
     before = os.umask(0)
     try:
@@ -29,9 +29,11 @@ def test_a_unix_socket_is_its_owner_s_alone(tmp_path):
         assert os.umask(0) == 0
     finally:
         os.umask(before)
+    assert stat.S_IMODE((tmp_path / ".control.sock.lock").stat().st_mode) == 0o600
+    control_listener(f"unix:{path}").close()
 
 
-def test_a_socket_that_a_dead_process_left_is_replaced(tmp_path):
+def test_a_socket_of_a_dead_process_is_replaced(tmp_path):
     path = tmp_path / "control.sock"
     control_listener(f"unix:{path}").close()
     assert path.exists()
@@ -41,19 +43,12 @@ def test_a_socket_that_a_dead_process_left_is_replaced(tmp_path):
             client.connect(str(path))
 
 
-def test_a_socket_that_answers_is_left_alone(tmp_path):
+@pytest.mark.parametrize("listens", [True, False])
+def test_a_socket_of_a_live_process_is_left_alone(tmp_path, listens):
     path = tmp_path / "control.sock"
     with control_listener(f"unix:{path}") as listener:
-        listener.listen()
-        with pytest.raises(ControlFault, match="another process listens"):
-            control_listener(f"unix:{path}")
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(str(path))
-
-
-def test_a_socket_that_does_not_listen_yet_is_left_alone(tmp_path):
-    path = tmp_path / "control.sock"
-    with control_listener(f"unix:{path}") as listener:
+        if listens:
+            listener.listen()
         bound = path.stat().st_ino
         with pytest.raises(AddressFault, match="another process listens"):
             control_listener(f"unix:{path}")
@@ -61,17 +56,6 @@ def test_a_socket_that_does_not_listen_yet_is_left_alone(tmp_path):
         listener.listen()
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
-
-
-def test_the_lock_of_a_socket_is_its_owner_s_alone_and_ends_with_it(tmp_path):
-    path = tmp_path / "control.sock"
-    before = os.umask(0)
-    try:
-        control_listener(f"unix:{path}").close()
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / ".control.sock.lock").stat().st_mode) == 0o600
-    control_listener(f"unix:{path}").close()
 
 
 def test_a_file_that_is_no_socket_is_left_alone(tmp_path):
@@ -99,12 +83,12 @@ def test_a_loopback_address_is_bound(text):
         "127.0.0.1:\u0661", "unix:", "unix:/", "localhost.evil.example:1",
     ],
 )  # fmt: skip
-def test_nothing_but_this_machine_is_listened_to(text):
+def test_an_address_of_another_machine_is_rejected(text):
     with pytest.raises(ControlFault):
         control_listener(text)
 
 
-def test_an_address_in_use_is_told():
+def test_an_address_in_use_is_an_error():
     with control_listener("127.0.0.1:0") as first:
         first.listen()
         with pytest.raises(ControlFault, match="cannot be bound"):
@@ -114,7 +98,7 @@ def test_an_address_in_use_is_told():
 # --- the token -----------------------------------------------------------------------------------
 
 
-def test_an_absent_token_file_is_made_for_its_owner_only(tmp_path, capfd):
+def test_a_new_token_file_is_readable_by_its_owner_only(tmp_path, capfd):
     path = tmp_path / "deep" / "token"
     before = os.umask(0)
     try:
@@ -130,9 +114,7 @@ def test_an_absent_token_file_is_made_for_its_owner_only(tmp_path, capfd):
 
 
 @pytest.mark.parametrize("refusing", ["fsync", "link"])
-def test_a_token_that_a_disk_refuses_leaves_no_file_that_bars_the_next_start(
-    tmp_path, monkeypatch, refusing
-):
+def test_a_token_that_the_disk_refuses_leaves_no_file(tmp_path, monkeypatch, refusing):
     path = tmp_path / "token"
 
     def full(*_):
@@ -146,7 +128,7 @@ def test_a_token_that_a_disk_refuses_leaves_no_file_that_bars_the_next_start(
     assert token_sha256(path) == token_sha256(path)
 
 
-def test_a_token_file_has_its_name_only_once_all_of_it_is_on_disk(tmp_path, monkeypatch):
+def test_a_token_file_gets_its_name_after_it_is_synced(tmp_path, monkeypatch):
     path = tmp_path / "token"
     named: list[bool] = []
     monkeypatch.setattr(os, "fsync", lambda _: named.append(path.exists()))
@@ -154,14 +136,14 @@ def test_a_token_file_has_its_name_only_once_all_of_it_is_on_disk(tmp_path, monk
     assert named == [False]
 
 
-def test_a_token_file_is_used_again(tmp_path):
+def test_an_existing_token_file_is_reused(tmp_path):
     path = tmp_path / "token"
     assert token_sha256(path) == token_sha256(path)
     assert hashlib.sha256(read_token(path).encode()).digest() == token_sha256(path)
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o602, 0o601])
-def test_a_token_file_that_others_can_touch_is_refused(tmp_path, mode):
+def test_a_token_file_that_others_can_access_is_rejected(tmp_path, mode):
     path = tmp_path / "token"
     token_sha256(path)
     path.chmod(mode)
@@ -171,7 +153,7 @@ def test_a_token_file_that_others_can_touch_is_refused(tmp_path, mode):
 
 
 @pytest.mark.parametrize("text", ["", "short", "with a space in the middle", "x" * 257, "ä" * 20])
-def test_a_file_without_a_token_is_refused_and_not_shown(tmp_path, text):
+def test_a_file_without_a_token_is_rejected_and_not_shown(tmp_path, text):
     path = tmp_path / "token"
     path.write_text(text)
     path.chmod(0o600)
@@ -180,7 +162,7 @@ def test_a_file_without_a_token_is_refused_and_not_shown(tmp_path, text):
     assert not text or text not in str(told.value)
 
 
-def test_a_link_a_folder_and_a_pipe_are_no_token_files(tmp_path):
+def test_a_link_a_folder_and_a_pipe_are_rejected_as_token_files(tmp_path):
     target = tmp_path / "target"
     token_sha256(target)
     link, pipe = tmp_path / "link", tmp_path / "pipe"
@@ -191,7 +173,7 @@ def test_a_link_a_folder_and_a_pipe_are_no_token_files(tmp_path):
             token_sha256(path)
 
 
-def test_a_client_makes_no_token_file(tmp_path):
+def test_a_client_creates_no_token_file(tmp_path):
     with pytest.raises(ControlFault, match="no token file"):
         read_token(tmp_path / "token")
     assert list(tmp_path.iterdir()) == []

@@ -54,7 +54,7 @@ async def large_venue():
         await asyncio.gather(running, return_exceptions=True)
 
 
-def test_what_is_done_with_one_holder_or_key_takes_as_long_however_many_there_are():
+def test_commands_on_one_user_do_not_slow_down_with_their_number():
     async def seconds():
         async with large_venue() as venue:
             recent = Recent()
@@ -84,7 +84,7 @@ class Taking:
         return Accepted()
 
 
-def test_one_more_rung_looks_through_those_of_its_event_alone():
+def test_listing_a_market_does_not_slow_down_with_other_events():
     async def seconds():
         operator: Any = Taking()
         recent = Recent()

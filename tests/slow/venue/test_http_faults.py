@@ -9,22 +9,16 @@ import httpx
 import pytest
 
 from tests.builders.venue.control_bench import KEY, TICKER, done, served
-from venue.rest import app as http_app
 from venue.rest.faults import (
-    KINDS,
     CommandFault,
     CommandRule,
     DelayRule,
     Faults,
-    Outage,
-    OutageRule,
-    PaceFault,
     Replies,
     Share,
     Times,
     Verb,
 )
-from venue.stream import socket as feed_socket
 
 MARKET_PATHS = [f"/markets/{TICKER}/{what}" for what in ("orderbook", "candles", "trades")]
 ACCOUNT_PATHS = ["/orders", "/orders/1", "/portfolio/balance", "/portfolio/positions",
@@ -74,6 +68,19 @@ def write(rest, asked):
         return None
 
 
+def write_in_thread(house, rest):
+    """A create in a thread, returned once the engine has it, and the list of its reply."""
+    replies = []
+    before, asked = house.venue.sequence, body()
+    caller = threading.Thread(target=lambda: replies.append(rest.post("/orders", json=asked)))
+    caller.start()
+    begun_s = time.monotonic()
+    while house.venue.sequence == before:
+        assert time.monotonic() - begun_s < 10
+        time.sleep(0.005)
+    return caller, replies
+
+
 ANSWERS = {
     CommandFault.ENGINE_UNAVAILABLE: (503, "engine_unavailable"),
     CommandFault.ENGINE_OVERLOADED: (429, "engine_overloaded"),
@@ -88,7 +95,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("verb", Verb)
 @pytest.mark.parametrize("kind", CommandFault)
-def test_a_write_fails_as_asked_and_the_engine_has_it_or_not(control, rest, kind, verb):
+def test_a_fault_fails_a_write_before_or_after_the_engine_executes_it(control, rest, kind, verb):
     asked = prepared(rest, verb)
     before = done(control, "GET", "state-hash")
     done(control, "POST", "faults", {"kind": kind, "count": 1, "verbs": [verb]})
@@ -120,14 +127,14 @@ def test_a_write_fails_as_asked_and_the_engine_has_it_or_not(control, rest, kind
 
 
 @pytest.mark.parametrize("kind", [CommandFault.RESULT_UNKNOWN_AFTER, CommandFault.DROP_AFTER])
-def test_a_refusal_of_the_engine_gets_lost_as_well(control, rest, kind):
+def test_a_fault_also_loses_a_rejection_of_the_engine(control, rest, kind):
     done(control, "POST", "faults", {"kind": kind, "count": 1})
     reply = write(rest, ("DELETE", "/orders/1", None))
     assert (None if reply is None else reply.status_code) == (ANSWERS[kind] or (None,))[0]
     assert rest.delete("/orders/1").status_code == 404
 
 
-def test_what_the_caller_got_wrong_uses_no_fault_up(control, rest):
+def test_an_invalid_request_uses_up_no_fault(control, rest):
     done(control, "POST", "faults", {"kind": "engine_unavailable", "count": 1})
     assert rest.post("/orders", json=body(price=0)).status_code == 400
     assert rest.delete("/orders/x").status_code == 400
@@ -135,7 +142,7 @@ def test_what_the_caller_got_wrong_uses_no_fault_up(control, rest):
     assert rest.post("/orders", json=body()).status_code == 503
 
 
-def test_a_fault_takes_one_token_like_any_answer(control, house, monkeypatch):
+def test_a_fault_costs_one_token(control, house, monkeypatch):
     made = done(control, "POST", "keys", {"user_id": "anna", "scopes": ["trade"]})
     stands_ns = house.venue.now_ns()
     monkeypatch.setattr(house.venue, "now_ns", lambda: stands_ns)
@@ -150,7 +157,7 @@ def test_a_fault_takes_one_token_like_any_answer(control, house, monkeypatch):
     done(control, "DELETE", "faults")
 
 
-def test_only_the_verbs_asked_for_fail(control, rest):
+def test_a_fault_strikes_only_its_verbs(control, rest):
     rule = {"kind": "internal_error_before", "count": 9, "verbs": ["amend", "cancel"]}
     done(control, "POST", "faults", rule)
     order_id = resting(rest)
@@ -159,13 +166,7 @@ def test_only_the_verbs_asked_for_fail(control, rest):
     assert done(control, "GET", "faults")["faults"][0]["count"] == 7
 
 
-def test_a_count_runs_out(control, rest):
-    done(control, "POST", "faults", {"kind": "engine_overloaded", "count": 3})
-    codes = [rest.delete("/orders/1").status_code for _ in range(5)]
-    assert codes == [429, 429, 429, 404, 404]
-
-
-def test_a_share_strikes_the_same_requests_for_the_same_seed(control, rest):
+def test_a_fault_by_share_strikes_the_same_requests_for_the_same_seed(control, rest):
     def struck(seed):
         rule = {"kind": "engine_unavailable", "share": "0.5", "seed": seed}
         done(control, "POST", "faults", rule)
@@ -177,7 +178,7 @@ def test_a_share_strikes_the_same_requests_for_the_same_seed(control, rest):
     assert struck(8) != first
 
 
-def test_the_operator_is_never_struck(control, house):
+def test_faults_do_not_strike_the_operator(control, house):
     for kind in (*CommandFault, "market_data_down", "accounts_down"):
         share = {} if kind.endswith("_down") else {"share": "1"}
         done(control, "POST", "faults", {"kind": kind, **share})
@@ -190,7 +191,7 @@ def test_the_operator_is_never_struck(control, house):
 
 
 @pytest.mark.parametrize("kind", [CommandFault.DROP_BEFORE, CommandFault.DROP_AFTER])
-def test_a_drop_sends_not_one_byte_and_ends_the_connection(house, control, rest, kind):
+def test_a_drop_closes_the_connection_without_a_byte(house, control, rest, kind):
     order_id = resting(rest)
     done(control, "POST", "faults", {"kind": kind, "count": 1})
     with socket.create_connection(("127.0.0.1", house.rest_port), timeout=5) as bare:
@@ -205,24 +206,13 @@ def test_a_drop_sends_not_one_byte_and_ends_the_connection(house, control, rest,
     assert status == ("canceled" if kind.is_after else "open")
 
 
-def test_rest_and_channel_know_the_cut_by_the_same_name():
-    assert http_app.ABORT_EXTENSION == feed_socket.ABORT_EXTENSION
-
-
 # --- lateness ------------------------------------------------------------------------------------
 
 
-def test_a_delay_holds_the_reply_back_and_not_the_command(house, control, rest):
-    asked = body()
+def test_a_delay_holds_back_the_reply_but_not_the_command(house, control, rest):
     done(control, "POST", "faults", {"kind": "reply_delay", "delay_ms": 1_000, "on": "writes"})
-    replies: list[httpx.Response] = []
-    before = house.venue.sequence
     begun_s = time.monotonic()
-    caller = threading.Thread(target=lambda: replies.append(rest.post("/orders", json=asked)))
-    caller.start()
-    while house.venue.sequence == before:
-        assert time.monotonic() - begun_s < 10
-        time.sleep(0.005)
+    caller, replies = write_in_thread(house, rest)
     assert replies == []
     caller.join()
     assert time.monotonic() - begun_s >= 1.0
@@ -231,18 +221,10 @@ def test_a_delay_holds_the_reply_back_and_not_the_command(house, control, rest):
 
 @pytest.mark.parametrize("path", ["faults", "faults/reply_delay"])
 @pytest.mark.parametrize("count", [None, 1])
-def test_a_reply_that_is_held_back_goes_out_once_the_delay_is_cleared(
-    house, control, rest, path, count
-):
+def test_a_held_back_reply_is_sent_once_the_delay_is_cleared(house, control, rest, path, count):
     late = {"kind": "reply_delay", "delay_ms": 60_000, "on": "writes"}
     done(control, "POST", "faults", late if count is None else {**late, "count": count})
-    replies: list[httpx.Response] = []
-    before = house.venue.sequence
-    asked = body()
-    caller = threading.Thread(target=lambda: replies.append(rest.post("/orders", json=asked)))
-    caller.start()
-    while house.venue.sequence == before:
-        time.sleep(0.005)
+    caller, replies = write_in_thread(house, rest)
     time.sleep(0.2)
     assert replies == []
     done(control, "DELETE", path)
@@ -253,7 +235,7 @@ def test_a_reply_that_is_held_back_goes_out_once_the_delay_is_cleared(
 @pytest.mark.parametrize(
     ("on", "reads", "writes"), [("reads", 1, 0), ("writes", 0, 1), ("all", 1, 1)]
 )
-def test_a_delay_is_for_the_replies_asked_for_refusals_too(control, rest, on, reads, writes):
+def test_a_delay_strikes_its_kind_of_replies_with_rejections(control, rest, on, reads, writes):
     done(control, "POST", "faults", {"kind": "reply_delay", "delay_ms": 1, "on": on})
     assert rest.get("/orders/1").status_code == 404
     assert rest.delete("/orders/1").status_code == 404
@@ -261,7 +243,7 @@ def test_a_delay_is_for_the_replies_asked_for_refusals_too(control, rest, on, re
     assert rule["struck"] == reads + writes
 
 
-def test_a_delayed_reply_may_be_a_failure_as_well(control, rest):
+def test_a_delayed_reply_may_also_fail(control, rest):
     done(
         control, "POST", "faults", {"kind": "reply_delay", "delay_ms": 50, "on": "all", "count": 1}
     )
@@ -275,7 +257,7 @@ def test_a_delayed_reply_may_be_a_failure_as_well(control, rest):
 # --- outages -------------------------------------------------------------------------------------
 
 
-def test_without_market_data_the_three_reads_fail_and_the_rest_stays(control, rest):
+def test_without_market_data_only_its_three_reads_fail(control, rest):
     order_id = resting(rest)
     whole = rest.get(f"/markets/{TICKER}/snapshot").json()
     done(control, "POST", "faults", {"kind": "market_data_down"})
@@ -296,7 +278,7 @@ def test_without_market_data_the_three_reads_fail_and_the_rest_stays(control, re
     assert rest.delete(f"/orders/{order_id}").status_code == 200
 
 
-def test_a_snapshot_of_a_market_that_has_traded_loses_its_colour_too():
+def test_without_market_data_a_snapshot_shows_no_book_and_no_trade():
     with served() as house, house.client() as control, house.rest() as rest:
         done(control, "POST", "users", {"user_id": "berta"})
         done(control, "POST", "users/berta/deposits", {"amount_cents": 10_000})
@@ -316,7 +298,7 @@ def test_a_snapshot_of_a_market_that_has_traded_loses_its_colour_too():
         assert rest.get(path).json()["orderbook"]["bids"] == [{"price": 5, "size": 1}]
 
 
-def test_without_accounts_every_read_of_one_s_own_fails_and_the_rest_stays(control, rest):
+def test_without_accounts_only_private_reads_fail(control, rest):
     done(control, "POST", "faults", {"kind": "accounts_down"})
     for path in ACCOUNT_PATHS:
         reply = rest.get(path)
@@ -331,11 +313,7 @@ def test_without_accounts_every_read_of_one_s_own_fails_and_the_rest_stays(contr
 # --- the rules themselves ------------------------------------------------------------------------
 
 
-def test_the_names_of_the_kinds_are_all_different():
-    assert len(KINDS) == len(CommandFault) + 1 + len(Outage) + len(PaceFault)
-
-
-def test_of_two_rules_the_one_before_the_command_comes_first():
+def test_a_fault_before_the_engine_precedes_one_after_it():
     faults = Faults()
     faults.set(CommandRule(CommandFault.DROP_AFTER, Times(1)))
     faults.set(CommandRule(CommandFault.ENGINE_UNAVAILABLE, Times(1)))
@@ -347,7 +325,7 @@ def test_of_two_rules_the_one_before_the_command_comes_first():
     ("millionths", "least", "most"),
     [(0, 0, 0), (250_000, 2_300, 2_700), (1_000_000, 10_000, 10_000)],
 )
-def test_a_share_is_about_that_share(millionths, least, most):
+def test_a_fault_by_share_strikes_about_that_share(millionths, least, most):
     faults = Faults()
     faults.set(CommandRule(CommandFault.DROP_BEFORE, Share(millionths, 1)))
     struck = sum(faults.strike(Verb.CANCEL) is not None for _ in range(10_000))
@@ -355,14 +333,14 @@ def test_a_share_is_about_that_share(millionths, least, most):
     assert [standing.struck for standing in faults.in_force()] == [struck]
 
 
-def test_a_rule_of_the_same_kind_replaces_the_former_one():
+def test_a_fault_replaces_one_of_the_same_kind():
     faults = Faults()
     faults.set(DelayRule(5, Replies.READS))
     faults.set(DelayRule(7, Replies.WRITES))
     assert (faults.reply_delay_ms(False), faults.reply_delay_ms(True)) == (0, 7)
 
 
-def test_a_429_on_demand_asks_for_the_wait_that_it_was_given_and_takes_no_token(control, rest):
+def test_a_rate_limit_fault_has_its_retry_time_and_costs_no_token(control, rest):
     done(control, "POST", "faults", {"kind": "rate_limited", "retry_after_s": 3, "count": 2})
     for path in ("/portfolio/balance", "/markets"):
         refused = rest.get(path)
@@ -372,7 +350,7 @@ def test_a_429_on_demand_asks_for_the_wait_that_it_was_given_and_takes_no_token(
     assert int(rest.get("/portfolio/balance").headers["x-ratelimit-remaining"]) > 400
 
 
-def test_a_lowered_limit_is_shown_and_holds_until_it_is_cleared(control, rest):
+def test_a_lowered_rate_limit_holds_until_it_is_cleared(control, rest):
     done(control, "POST", "faults", {"kind": "rate_limit_lowered", "limit": 10})
     replies = [rest.get("/portfolio/balance") for _ in range(40)]
     assert {reply.headers["x-ratelimit-limit"] for reply in replies} == {"10"}
@@ -380,19 +358,3 @@ def test_a_lowered_limit_is_shown_and_holds_until_it_is_cleared(control, rest):
     assert 429 in {reply.status_code for reply in replies}
     done(control, "DELETE", "faults/rate_limit_lowered")
     assert rest.get("/portfolio/balance").headers["x-ratelimit-limit"] == "500"
-
-
-def test_an_outage_lasts_until_it_is_cleared():
-    faults = Faults()
-    faults.set(OutageRule(Outage.ACCOUNTS_DOWN))
-    assert faults.is_down(Outage.ACCOUNTS_DOWN)
-    assert not faults.is_down(Outage.MARKET_DATA_DOWN)
-    faults.clear(Outage.ACCOUNTS_DOWN)
-    assert not faults.is_down(Outage.ACCOUNTS_DOWN)
-
-
-def test_without_rules_nothing_is_struck():
-    faults = Faults()
-    assert faults.in_force() == ()
-    assert faults.strike(Verb.CREATE) is None
-    assert faults.reply_delay_ms(True) == 0
