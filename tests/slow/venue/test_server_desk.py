@@ -4,15 +4,12 @@ import asyncio
 import threading
 import time
 from contextlib import asynccontextmanager
-from typing import cast
 
 import msgspec
 import pytest
 
 from tests.builders.venue.small_venue import ANNA, MARKET, OPENING
 from venue.engine.messages import (
-    Accepted,
-    AddKey,
     AddUser,
     Amended,
     Cancelled,
@@ -22,13 +19,12 @@ from venue.engine.messages import (
     OrderChanged,
     Placed,
     PlaceOrder,
-    Refused,
     UserAdded,
 )
 from venue.engine.snapshot import digest
 from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, VenueServer
-from venue.storage.log import CommandLog, LogBroken, LogFull
+from venue.storage.log import LogBroken, LogFull
 from venue.storage.recovery import OpenedState, fresh
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId, Ticker, UserId
@@ -44,9 +40,7 @@ def place(number):
 
 
 @asynccontextmanager
-async def running(lag_ms=0):
-    venue = VenueServer(lag_ms, 5)
-    venue.open_with(OPENING)
+async def at_work(venue):
     task = asyncio.create_task(venue.run())
     await asyncio.sleep(0)
     try:
@@ -56,27 +50,28 @@ async def running(lag_ms=0):
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_an_opening_is_visible_at_once_whatever_the_lag():
+def running(lag_ms=0):
+    venue = VenueServer(lag_ms, 5)
+    venue.open_with(OPENING)
+    return at_work(venue)
+
+
+async def test_the_opening_is_visible_at_once_at_any_lag():
     async with running(lag_ms=60_000) as venue:
         assert venue.views.catalog.find_market("LINDEN-26Q4-1B") == MARKET
         assert venue.views.catalog.resolve_ticker("LINDEN-26Q4-1B", venue.now_ns()) == MARKET
 
 
-async def test_a_refused_opening_command_stops_the_start():
-    venue = VenueServer(0, 5)
+async def test_a_rejected_opening_stops_the_start_and_leaves_the_log_empty():
+    log = SlowLog()
+    venue = VenueServer(0, 5, OpenedState(fresh(b"key"), b"cursor key", log))
+    log.fails_with = AssertionError("nothing may be written")
     with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
-        venue.open_with([Deposit(UserId("nobody"), Cents(1))])
+        venue.open_with([*OPENING, Deposit(UserId("nobody"), Cents(1))])
+    assert venue.sequence == 0
 
 
-async def test_answers_come_from_the_engine_and_from_access():
-    async with running() as venue:
-        assert isinstance(await venue.submit(place(1)), Placed)
-        assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Accepted)
-        assert venue.access.key("0" * 64) is not None
-        assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Refused)
-
-
-async def test_commands_of_one_caller_are_carried_out_in_their_order():
+async def test_commands_of_one_caller_are_executed_in_order():
     async with running() as venue:
         answers = await asyncio.gather(*(venue.submit(place(n)) for n in range(90)))
         instants = [answer.order.created_ns for answer in answers if isinstance(answer, Placed)]
@@ -84,7 +79,7 @@ async def test_commands_of_one_caller_are_carried_out_in_their_order():
         assert instants == sorted(instants)
 
 
-async def test_reads_lag_behind_an_answer_and_then_follow():
+async def test_reads_show_a_command_after_the_lag():
     async with running(lag_ms=30) as venue:
         seen: list[Event] = []
         visible = asyncio.Event()
@@ -98,7 +93,7 @@ async def test_reads_lag_behind_an_answer_and_then_follow():
         assert [type(event) for event in seen] == [UserAdded]
 
 
-async def test_a_lag_that_is_lowered_holds_nothing_back_any_longer():
+async def test_lowering_the_lag_shows_waiting_events_at_once():
     async with running(lag_ms=60_000) as venue:
         seen: list[Event] = []
         two = asyncio.Event()
@@ -117,7 +112,7 @@ async def test_a_lag_that_is_lowered_holds_nothing_back_any_longer():
         ]
 
 
-async def test_a_lag_set_anew_hides_from_no_metric_how_old_the_reads_are():
+async def test_the_lag_metric_survives_a_change_of_the_lag():
     async with running(lag_ms=60_000) as venue:
         await venue.submit(AddUser(UserId("bruno")))
         await asyncio.sleep(0.02)
@@ -131,7 +126,7 @@ async def test_a_lag_set_anew_hides_from_no_metric_how_old_the_reads_are():
         assert 0.02 <= float(told.split()[1]) < 30
 
 
-async def test_a_full_line_refuses_creates_before_cancels_and_both_in_the_end():
+async def test_a_full_queue_rejects_creates_before_cancels():
     venue = VenueServer(0, 5)  # nothing carries commands out, so the line only grows
     waiting = [
         asyncio.ensure_future(venue.submit(place(n))) for n in range(QUEUE_MAX - CANCEL_RESERVE)
@@ -149,7 +144,7 @@ async def test_a_full_line_refuses_creates_before_cancels_and_both_in_the_end():
     await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def test_in_a_long_line_cancels_go_first():
+async def test_cancels_go_first_in_a_long_queue():
     async with running() as venue:
         placed = await venue.submit(place(0))
         assert isinstance(placed, Placed)
@@ -189,22 +184,12 @@ class SlowLog:
 
 def logged(log):
     """A venue behind this log."""
-    venue = VenueServer(0, 5, OpenedState(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
+    venue = VenueServer(0, 5, OpenedState(fresh(b"key"), b"cursor key", log))
     venue.open_with(OPENING)
     return venue
 
 
-@asynccontextmanager
-async def at_work(venue):
-    task = asyncio.create_task(venue.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def test_an_answer_that_does_not_come_in_time_is_lost_not_refused(monkeypatch):
+async def test_a_command_without_an_answer_in_time_is_lost_not_rejected(monkeypatch):
     monkeypatch.setattr("venue.server.REPLY_DEADLINE_NS", 10_000_000)
 
     log = SlowLog()
@@ -225,7 +210,7 @@ async def test_an_answer_that_does_not_come_in_time_is_lost_not_refused(monkeypa
         await placed.wait()
 
 
-async def test_a_full_log_refuses_with_nothing_carried_out_until_there_is_room():
+async def test_a_full_log_rejects_commands_until_there_is_room():
     log = SlowLog()
     venue = logged(log)
     before = await venue.state_hash()
@@ -243,9 +228,7 @@ async def test_a_full_log_refuses_with_nothing_carried_out_until_there_is_room()
 
 
 @pytest.mark.parametrize("fault", [LogFull("no room"), LogBroken("the disk")])
-async def test_a_full_log_that_has_room_again_is_ready_again_though_nobody_writes(
-    monkeypatch, fault
-):
+async def test_a_full_log_with_room_again_is_ready_without_a_command(monkeypatch, fault):
     monkeypatch.setattr("venue.server.TRY_S", 0.01)
 
     log = SlowLog()
@@ -262,7 +245,7 @@ async def test_a_full_log_that_has_room_again_is_ready_again_though_nobody_write
         assert (venue.readiness() is None) is isinstance(fault, LogFull)
 
 
-async def test_a_venue_whose_disk_does_not_answer_is_not_ready_for_as_long(monkeypatch):
+async def test_a_venue_is_not_ready_while_its_disk_does_not_answer(monkeypatch):
     monkeypatch.setattr("venue.server.REPLY_DEADLINE_NS", 50_000_000)
 
     log = SlowLog()
@@ -288,7 +271,7 @@ async def until(holds):
     raise AssertionError("it does not come to hold")
 
 
-async def test_a_log_that_is_full_at_the_start_is_told_before_any_command_comes():
+async def test_a_log_that_is_full_at_the_start_makes_the_venue_unready():
     log = SlowLog()
     venue = logged(log)
     log.fails_with = LogFull("no room")
@@ -300,7 +283,7 @@ async def test_a_log_that_is_full_at_the_start_is_told_before_any_command_comes(
         assert isinstance(await venue.submit(place(1)), Placed)
 
 
-async def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken():
+async def test_after_a_failed_sync_the_answer_is_lost_and_commands_are_rejected():
     log = SlowLog()
     venue = logged(log)
     before = await venue.state_hash()
@@ -315,7 +298,7 @@ async def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken(
         assert not venue.writable
 
 
-async def test_a_hash_that_takes_long_holds_up_nobody_and_is_of_the_state_as_it_was(monkeypatch):
+async def test_a_slow_state_hash_does_not_delay_commands(monkeypatch):
     venue = logged(SlowLog())
     before = await venue.state_hash()
     may_end = threading.Event()
@@ -334,16 +317,7 @@ async def test_a_hash_that_takes_long_holds_up_nobody_and_is_of_the_state_as_it_
         assert await venue.state_hash() != before
 
 
-async def test_a_refused_opening_leaves_the_log_empty():
-    log = SlowLog()
-    venue = VenueServer(0, 5, OpenedState(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
-    log.fails_with = AssertionError("nothing may be written")
-    with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
-        venue.open_with([*OPENING, Deposit(UserId("nobody"), Cents(1))])
-    assert venue.sequence == 0
-
-
-async def test_a_refused_addition_to_an_old_venue_leaves_its_log_and_its_state_as_they_were():
+async def test_a_rejected_addition_to_an_old_venue_changes_nothing():
     log = SlowLog()
     venue = logged(log)
     before = await venue.state_hash()
@@ -353,7 +327,7 @@ async def test_a_refused_addition_to_an_old_venue_leaves_its_log_and_its_state_a
     assert await venue.state_hash() == before
 
 
-async def test_a_refused_addition_names_the_market_that_it_would_have_listed():
+async def test_a_rejected_addition_names_its_market():
     venue = logged(SlowLog())
     other = msgspec.structs.replace(OPENING[2], ticker=Ticker("LINDEN-26Q4-2B"))
     why = "ListMarket LINDEN-26Q4-2B was refused: invalid_request: the market_id is taken"
@@ -361,14 +335,14 @@ async def test_a_refused_addition_names_the_market_that_it_would_have_listed():
         venue.open_with([other])
 
 
-async def test_after_its_end_the_venue_is_unavailable():
+async def test_a_stopped_venue_is_unavailable():
     async with running() as venue:
         pass
     with pytest.raises(EngineUnavailable):
         await venue.submit(place(1))
 
 
-async def test_the_clock_never_goes_back():
+async def test_the_clock_of_the_venue_never_goes_back():
     venue = VenueServer(0, 5)
     instants = [venue.now_ns() for _ in range(10_000)]
     assert instants == sorted(instants)

@@ -36,6 +36,15 @@ from venue.wire.names import ClientOrderId, UserId
 from venue.wire.requests import QtyOrder, TimeInForce
 
 CONFIG = Path(__file__).parents[3] / "configs" / "venue.yaml"
+
+
+def options_of(folder, **changes):
+    """How a venue is started in a folder without a crowd, a tape or a control address."""
+    usual = {"config": CONFIG, "keys_file": folder / "keys.json", "crowd_seed": None, "tape": None}
+    usual |= {"no_crowd": True, "exit_with_stdin": False, "state": None, "control": None}
+    return Options(**(usual | changes))
+
+
 OPENED_NS = to_ns("2026-05-20T12:00:00Z")
 
 
@@ -52,18 +61,8 @@ def opened(folder, *more):
 def added(folder, now_ns, monkeypatch, config=CONFIG):
     """What a start at an instant would carry out on it."""
     monkeypatch.setattr(time, "time_ns", lambda: now_ns)
-    options = Options(
-        config=config,
-        keys_file=folder / "keys.json",
-        crowd_seed=None,
-        tape=None,
-        no_crowd=True,
-        exit_with_stdin=False,
-        state=folder,
-        control=None,
-    )
     with socket.socket() as listener:
-        return make_plan(options, listener).opening
+        return make_plan(options_of(folder, config=config, state=folder), listener).opening
 
 
 def test_a_start_in_a_later_quarter_adds_its_events(tmp_path, monkeypatch):
@@ -74,16 +73,12 @@ def test_a_start_in_a_later_quarter_adds_its_events(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("now", ["1970-01-01T00:00:09Z", "2026-02-20T12:00:00Z"])
-def test_a_start_with_a_clock_that_was_set_back_adds_no_quarter_of_the_past(
-    tmp_path, monkeypatch, now
-):
+def test_a_start_with_a_clock_set_back_adds_no_past_quarter(tmp_path, monkeypatch, now):
     opened(tmp_path / "state")
     assert added(tmp_path / "state", to_ns(now), monkeypatch) == []
 
 
-def test_a_new_rung_of_the_configuration_is_not_added_to_an_event_that_has_settled(
-    tmp_path, monkeypatch
-):
+def test_a_start_adds_no_new_market_to_a_settled_event(tmp_path, monkeypatch):
     seed, _ = read_seed(CONFIG)
     rungs = [each for each in listing_commands(seed, OPENED_NS) if isinstance(each, ListMarket)]
     over = [each.market_id for each in rungs if each.event_ticker == "AURELIA-VAL-26Q2"]
@@ -99,7 +94,7 @@ def test_a_new_rung_of_the_configuration_is_not_added_to_an_event_that_has_settl
 
 
 @pytest.mark.parametrize("state", list(VenueState))
-def test_a_start_without_a_crowd_cancels_what_an_earlier_crowd_left_resting(
+def test_a_start_without_a_crowd_cancels_the_orders_of_an_earlier_crowd(
     tmp_path, monkeypatch, state
 ):
     seed, _ = read_seed(CONFIG)
@@ -148,23 +143,13 @@ class Watched:
 
 @pytest.mark.parametrize("taped", [False, True])
 @pytest.mark.parametrize("state", ["open", "cancel_only", "halted"])
-def test_a_crowd_trades_from_the_start_only_where_the_venue_opens_for_trading(
-    tmp_path, state, taped
-):
+def test_a_crowd_trades_only_in_a_venue_that_opens_for_trading(tmp_path, state, taped):
     config = tmp_path / "venue.yaml"
     config.write_text(CONFIG.read_text().replace("venue:\n", f"venue:\n  state: {state}\n", 1))
     rungs = {"ROAD-1": [rung("ROAD-1-A", "10")]}
     tape = write(tmp_path, rungs, [book(0, "ROAD-1-A", [[40, 5]], [[50, 5]])] * 2)
-    options = Options(
-        config=config,
-        keys_file=tmp_path / "keys.json",
-        crowd_seed=None,
-        tape=tape if taped else None,
-        no_crowd=False,
-        exit_with_stdin=False,
-        state=None,
-        control=None,
-    )
+    changes = {"config": config, "tape": tape if taped else None, "no_crowd": False}
+    options = options_of(tmp_path, **changes)
     with socket.socket() as listener:
         crowd = make_plan(options, listener).crowd
     assert crowd is not None
