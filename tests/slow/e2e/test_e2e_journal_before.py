@@ -6,7 +6,7 @@ from pathlib import Path
 from bot.io.journal.journal import left_in
 from tests.builders.e2e.runs import config_for, running_venue, start_bot, summary_once_two_sided
 
-WRITTEN = Path(__file__).parents[2] / "io" / "corpus" / "v5-one-create-open"
+WRITTEN = Path(__file__).parents[1] / "io" / "corpus" / "v5-one-create-open"
 
 
 def test_a_create_left_open_by_an_earlier_program_is_settled_by_the_next_start(tmp_path):

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 
-JOURNAL = Path(__file__).parents[2] / "io/corpus/v7-demo/journal-00000001.log.gz"
+JOURNAL = Path(__file__).parents[1] / "io/corpus/v7-demo/journal-00000001.log.gz"
 
 
 def test_a_run_recorded_before_the_renames_replays_without_a_difference(tmp_path):
