@@ -1,11 +1,11 @@
 """Claims about the judge itself: a venue that breaks a rule of every reply is found out."""
 
 import json
-from typing import Any
 
 import httpx
 import pytest
 
+from tests.builders.venue import bodies
 from venue.conformance.judge import Broken, judge_reply
 from venue.conformance.money import fee_cents, mirror
 from venue.conformance.registry import statements
@@ -13,62 +13,27 @@ from venue.conformance.runner import suite
 from venue.conformance.shapes import judge_body, judge_update
 
 UUID = "00000000-0000-4000-8000-000000000000"
-NOW = "2026-01-01T00:00:00.000000001Z"
 LIMITER = {"x-ratelimit-limit": "500", "x-ratelimit-remaining": "7"}
-ORDER: dict[str, Any] = {
-    "order_id": "7",
-    "ticker": "A-26Q4-1B",
-    "market_id": UUID,
-    "event_ticker": "A-26Q4",
-    "outcome": "yes",
-    "side": "buy",
-    "price": 40,
-    "qty": 5,
-    "remaining_qty": 5,
-    "filled_qty": 0,
-    "status": "open",
-    "time_in_force": "gtc",
-    "created_at": NOW,
-    "updated_at": NOW,
-    "reserved_cents": 205,
-}
-MARKET: dict[str, Any] = {
-    "ticker": "A-26Q4-1B",
-    "market_id": UUID,
-    "event_ticker": "A-26Q4",
-    "project_market_id": UUID,
-    "name": "n",
-    "outcome_label": "1B",
-    "state": "active",
-    "min_price": 1,
-    "max_price": 99,
-    "tick_size": 1,
-    "maker_fee_rate": "0.01",
-    "taker_fee_rate": "0.01",
-    "open_interest": 0,
-    "created_at": NOW,
-    "updated_at": NOW,
-}
-BOOK: dict[str, Any] = {
-    "ticker": "A-26Q4-1B",
-    "market_id": UUID,
-    "as_of": NOW,
+MARKET = bodies.MARKET
+ORDER = bodies.ORDER | {"reserved_cents": 415}
+BOOK = bodies.BOOK | {
+    "as_of": bodies.INSTANT,
     "bids": [{"price": 40, "size": 1}],
     "asks": [{"price": 41, "size": 1}],
 }
 
 
-def _reply(status, body, headers):
+def reply_of(status, body, headers):
     return httpx.Response(status, json=body, headers=headers)
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000000000Z"])
 def test_the_zero_instant_of_a_book_passes_with_and_without_decimals(text):
-    judge_reply(_reply(200, {"as_of": text}, LIMITER))
+    judge_reply(reply_of(200, {"as_of": text}, LIMITER))
 
 
 def test_a_reply_that_keeps_every_rule_passes():
-    judge_reply(_reply(200, {"orders": [], "cursor": ""}, LIMITER))
+    judge_reply(reply_of(200, {"orders": [], "cursor": ""}, LIMITER))
     judge_body("GET", "/orders/7", ORDER)
     judge_body("GET", "/markets", {"markets": [MARKET], "cursor": ""})
     judge_body("GET", "/markets/A-26Q4-1B/orderbook", BOOK)
@@ -107,7 +72,7 @@ def test_a_reply_that_keeps_every_rule_passes():
 )
 def test_the_judge_rejects_a_reply_that_breaks_a_general_rule(status, body, headers):
     with pytest.raises(Broken):
-        judge_reply(_reply(status, body, headers))
+        judge_reply(reply_of(status, body, headers))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +81,7 @@ def test_the_judge_rejects_a_reply_that_breaks_a_general_rule(status, body, head
         {"status": "resting"},
         {"status": "filled"},
         {"status": "partially_filled"},
-        {"remaining_qty": 6},
+        {"remaining_qty": 11},
         {"outcome": "maybe"},
         {"client_order_id": "x"},
         {"spent_cents": 5},

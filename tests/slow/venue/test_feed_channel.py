@@ -54,6 +54,19 @@ def make_channel():
     return Channel(FakeDirectory(), FakeBooks(), 0)
 
 
+@pytest.fixture
+def channel():
+    return make_channel()
+
+
+@pytest.fixture
+def subscribed(channel):
+    """A channel that is subscribed to the first market and has nothing queued."""
+    channel.receive(subscribe(by_id(1)), 0)
+    drain(channel)
+    return channel
+
+
 def subscribe(*targets):
     rows = [{"target": kind, "data": {key: value}} for kind, key, value in targets]
     return json.dumps({"type": "subscribe", "data": {"targets": rows}}).encode()
@@ -74,22 +87,19 @@ def drain(channel, now_ns=0):
     return frames
 
 
-def test_a_uuid_is_folded_to_lower_case():
-    channel = make_channel()
+def test_a_uuid_is_folded_to_lower_case(channel):
     upper = "ABCDEF00-0000-4000-8000-000000000000"
     channel.receive(subscribe(("event-market", "eventMarketId", upper)), 0)
     assert list(channel.rungs) == [upper.lower()]
 
 
-def test_a_subscribed_market_without_a_book_sends_no_frame():
-    channel = make_channel()
+def test_a_subscribed_market_without_a_book_sends_no_frame(channel):
     channel.receive(subscribe(by_id(250), by_id(3)), 0)
     assert [frame.get("book") for frame in drain(channel)] == [None, IDS[3]]
     assert list(channel.rungs) == [IDS[250], IDS[3]]
 
 
-def test_a_new_subscription_drops_queued_books_of_the_old_one():
-    channel = make_channel()
+def test_a_new_subscription_drops_queued_books_of_the_old_one(channel):
     channel.receive(subscribe(by_id(1)), 0)
     channel.receive(subscribe(by_id(2)), 0)
     frames = drain(channel)
@@ -101,18 +111,16 @@ def test_a_new_subscription_drops_queued_books_of_the_old_one():
     ("kind", "key"), [("event-market", "eventMarketId"), ("market", "marketId")]
 )
 @pytest.mark.parametrize("text", ["", "nobody", f" {IDS[1]}", IDS[1].replace("-", ""), "x" * 9999])
-def test_a_target_that_is_no_uuid_is_unknown_and_leaves_the_subscription(kind, key, text):
-    channel = make_channel()
-    channel.receive(subscribe(by_id(1)), 0)
-    drain(channel)
-    channel.receive(subscribe(by_id(2), (kind, key, text)), 0)
-    (error,) = drain(channel)
+def test_a_target_that_is_no_uuid_is_unknown_and_leaves_the_subscription(
+    subscribed, kind, key, text
+):
+    subscribed.receive(subscribe(by_id(2), (kind, key, text)), 0)
+    (error,) = drain(subscribed)
     assert (error["code"], error["message"]) == ("unknown_target", f"{key}: not a UUID")
-    assert list(channel.rungs) == [IDS[1]]
+    assert list(subscribed.rungs) == [IDS[1]]
 
 
-def test_three_unparseable_messages_in_a_row_close_the_channel():
-    channel = make_channel()
+def test_three_unparseable_messages_in_a_row_close_the_channel(channel):
     for message in (b"x", b"\xff", subscribe(), b"x", b"{}"):
         channel.receive(message, 0)
         assert not channel.closing
@@ -121,15 +129,13 @@ def test_three_unparseable_messages_in_a_row_close_the_channel():
 
 
 @pytest.mark.parametrize("targets", [[rung("NOBODY")], [by_id(number) for number in range(201)]])
-def test_a_rejected_subscribe_does_not_count_as_an_unparseable_message(targets):
-    channel = make_channel()
+def test_a_rejected_subscribe_does_not_count_as_an_unparseable_message(channel, targets):
     for message in (b"x", b"x", *[subscribe(*targets)] * 3, b"x", b"x"):
         channel.receive(message, 0)
         assert not channel.closing
 
 
-def test_a_book_that_changes_many_times_is_sent_once():
-    channel = make_channel()
+def test_a_book_that_changes_many_times_is_sent_once(channel):
     channel.receive(subscribe(by_id(1), by_id(2)), 0)
     drain(channel)
     for _ in range(1000):
@@ -147,18 +153,14 @@ def kinds(frames):
     return [next(iter(frame)) for frame in frames]
 
 
-def test_replies_and_prints_are_sent_in_order_and_before_books():
-    channel = make_channel()
-    channel.receive(subscribe(by_id(1)), 0)
-    drain(channel)
-    channel.mark(MarketId(IDS[1]), 0)
-    channel.receive(b"?", 0)
-    offer_prints(channel)
-    assert kinds(drain(channel)) == ["type", "print", "print", "print", "book"]
+def test_replies_and_prints_are_sent_in_order_and_before_books(subscribed):
+    subscribed.mark(MarketId(IDS[1]), 0)
+    subscribed.receive(b"?", 0)
+    offer_prints(subscribed)
+    assert kinds(drain(subscribed)) == ["type", "print", "print", "print", "book"]
 
 
-def test_the_first_books_of_a_subscription_precede_later_prints():
-    channel = make_channel()
+def test_the_first_books_of_a_subscription_precede_later_prints(channel):
     offer_prints(channel)
     channel.receive(subscribe(by_id(1), by_id(2)), 0)
     offer_prints(channel)
@@ -166,8 +168,7 @@ def test_the_first_books_of_a_subscription_precede_later_prints():
     assert kinds(drain(channel)) == [*prints, "type", "book", "book", *prints]
 
 
-def test_a_change_of_a_queued_first_book_follows_the_prints_that_made_it():
-    channel = make_channel()
+def test_a_change_of_a_queued_first_book_follows_the_prints_that_made_it(channel):
     channel.receive(subscribe(by_id(1)), 0)
     offer_prints(channel)
     channel.mark(MarketId(IDS[1]), 0)
@@ -176,8 +177,7 @@ def test_a_change_of_a_queued_first_book_follows_the_prints_that_made_it():
     assert frames[1]["number"] < frames[5]["number"]
 
 
-def test_a_reader_that_takes_no_queued_frame_for_five_seconds_is_overdue():
-    channel = make_channel()
+def test_a_reader_that_takes_no_queued_frame_for_five_seconds_is_overdue(channel):
     assert channel.next_frame(0) is None
     assert not channel.overdue(10**18)
     channel.offer(b"{}", 10**18)
@@ -185,8 +185,7 @@ def test_a_reader_that_takes_no_queued_frame_for_five_seconds_is_overdue():
     assert channel.overdue(10**18 + STUCK_NS)
 
 
-def test_a_reader_is_overdue_while_a_send_does_not_end():
-    channel = make_channel()
+def test_a_reader_is_overdue_while_a_send_does_not_end(channel):
     channel.offer(b"{}", 0)
     assert channel.next_frame(7) == b"{}"
     assert channel.backlog == 0
@@ -195,8 +194,7 @@ def test_a_reader_is_overdue_while_a_send_does_not_end():
     assert not channel.overdue(10 * STUCK_NS)
 
 
-def test_a_reader_that_takes_a_frame_every_five_seconds_is_not_overdue():
-    channel = make_channel()
+def test_a_reader_that_takes_a_frame_every_five_seconds_is_not_overdue(channel):
     channel.offer(b"{}", 0)
     for turn in range(10):
         channel.offer(b"{}", turn * (STUCK_NS - 1))
@@ -204,8 +202,7 @@ def test_a_reader_that_takes_a_frame_every_five_seconds_is_not_overdue():
         assert channel.next_frame(turn * (STUCK_NS - 1)) is not None
 
 
-def test_a_reader_more_than_256_frames_behind_for_five_seconds_is_overdue():
-    channel = make_channel()
+def test_a_reader_more_than_256_frames_behind_for_five_seconds_is_overdue(channel):
     for _ in range(OUTBOX_FRAMES_MAX + 2):
         channel.offer(b"{}", 0)
     for second in range(5):
@@ -216,8 +213,7 @@ def test_a_reader_more_than_256_frames_behind_for_five_seconds_is_overdue():
     assert channel.overdue(STUCK_NS)
 
 
-def test_a_reader_that_catches_up_is_not_overdue():
-    channel = make_channel()
+def test_a_reader_that_catches_up_is_not_overdue(channel):
     for _ in range(OUTBOX_FRAMES_MAX + 1):
         channel.offer(b"{}", 0)
     drain(channel, STUCK_NS - 1)
@@ -225,8 +221,7 @@ def test_a_reader_that_catches_up_is_not_overdue():
     assert not channel.overdue(STUCK_NS)
 
 
-def test_a_reader_that_works_off_a_burst_is_not_overdue():
-    channel = make_channel()
+def test_a_reader_that_works_off_a_burst_is_not_overdue(channel):
     for _ in range(10 * OUTBOX_FRAMES_MAX):
         channel.offer(b"{}", 0)
     for second in range(1, 30):
@@ -240,16 +235,14 @@ def test_a_reader_that_works_off_a_burst_is_not_overdue():
     assert channel.overdue(33 * NS_PER_SECOND)
 
 
-def test_sixteen_mebibytes_of_waiting_frames_make_a_reader_overdue_at_once():
-    channel = make_channel()
+def test_sixteen_mebibytes_of_waiting_frames_make_a_reader_overdue_at_once(channel):
     channel.offer(b"x" * OUTBOX_BYTES_MAX, 0)
     assert not channel.overdue(0)
     channel.offer(b"x", 0)
     assert channel.overdue(0)
 
 
-def test_a_reader_with_a_mebibyte_queued_is_overdue_after_a_second_without_a_frame():
-    channel = make_channel()
+def test_a_reader_with_a_mebibyte_queued_is_overdue_after_a_second_without_a_frame(channel):
     channel.offer(b"{}", 0)
     channel.offer(b"x" * UNTAKEN_BYTES_MAX, 0)
     channel.offer(b"x", 0)
@@ -260,8 +253,7 @@ def test_a_reader_with_a_mebibyte_queued_is_overdue_after_a_second_without_a_fra
     assert not channel.overdue(2 * NS_PER_SECOND)
 
 
-def test_a_queued_mebibyte_alone_does_not_make_a_reader_overdue():
-    channel = make_channel()
+def test_a_queued_mebibyte_alone_does_not_make_a_reader_overdue(channel):
     channel.offer(b"x" * UNTAKEN_BYTES_MAX, 0)
     channel.offer(b"x", 0)
     assert not channel.overdue(STUCK_NS - 1)

@@ -67,22 +67,11 @@ async def test_a_create_and_its_resend_are_dated_by_the_gateway(desk):
     ("change", "code"),
     [
         ({"market_id": LOW}, "conflicting_identifiers"),
-        ({"ticker": None}, "invalid_request_body"),
-        ({"ticker": "A_B"}, "invalid_market_identifier"),
-        ({"ticker": None, "market_id": "ACME"}, "invalid_market_identifier"),
         ({"ticker": "NOPE"}, "market_not_found"),
         ({"ticker": None, "market_id": uid(99)}, "market_not_found"),
         ({"price": 0}, "invalid_price"),
-        ({"price": 100}, "invalid_price"),
-        ({"price": "40"}, "invalid_request_body"),
-        ({"qty": 0}, "invalid_qty"),
-        ({"qty": 1_000_001}, "invalid_qty"),
-        ({"qty": True}, "invalid_request_body"),
         ({"budget_cents": 5}, "invalid_budget"),
-        ({"outcome": "maybe"}, "invalid_enum_value"),
-        ({"side": ""}, "invalid_enum_value"),
         ({"client_order_id": None}, "missing_idempotency_key"),
-        ({"client_order_id": "x" * 65}, "invalid_request_body"),
     ],
 )
 async def test_a_bad_create_never_reaches_the_engine(desk, change, code):
@@ -105,19 +94,17 @@ async def test_an_amend_becomes_one_command_of_the_caller(desk):
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "refused"),
+    ("path", "body", "code"),
     [
-        ("/orders/7", {}, (400, "invalid_request_body")),
-        ("/orders/7", {"qty": None}, (400, "invalid_request_body")),
-        ("/orders/7", {"qty": 0}, (400, "invalid_qty")),
-        ("/orders/7", {"price": 100}, (400, "invalid_price")),
-        ("/orders/x", {}, (400, "invalid_order_id")),
-        ("/orders/%zz", {"qty": 1}, (400, "invalid_order_id")),
-        ("/orders/123456789012345678901", {"qty": 1}, (400, "invalid_order_id")),
+        ("/orders/7", {}, "invalid_request_body"),
+        ("/orders/7", {"qty": 0}, "invalid_qty"),
+        ("/orders/7", {"price": 100}, "invalid_price"),
+        ("/orders/x", {}, "invalid_order_id"),
+        ("/orders/%zz", {"qty": 1}, "invalid_order_id"),
     ],
 )
-async def test_a_bad_amend_never_reaches_the_engine(desk, path, body, refused):
-    assert await Client(desk).refusal("PUT", path, json=body) == refused
+async def test_a_bad_amend_never_reaches_the_engine(desk, path, body, code):
+    assert await Client(desk).refusal("PUT", path, json=body) == (400, code)
     assert desk.commands == []
 
 
