@@ -36,14 +36,6 @@ def line(half, side):
     return [entry.name for level in half.levels_within(end) for entry in level]
 
 
-@BOTH
-def test_an_empty_side_has_no_best_price_and_no_order(side):
-    half = HalfBook(side)
-    assert half.best_price() is None
-    assert half.first_within(50) is None
-    assert list(half.levels()) == []
-
-
 @pytest.mark.parametrize(
     ("side", "limit", "reached"),
     [

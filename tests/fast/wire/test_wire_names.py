@@ -1,8 +1,9 @@
-"""Claims about names: full ASCII matches, folding, and nothing ever cleaned up."""
+"""Claims about names and strike units: full ASCII matches, folding, multiples of a dollar."""
 
 import pytest
 
 from venue.wire import names
+from venue.wire.strike import dollars_per_unit
 
 UUID = "0b9f3c1e-5a2d-4c7b-9e8f-001122aabbcc"
 KELVIN, LONG_S, FULL_WIDTH_ONE, ARABIC_ONE = "\u212a", "\u017f", "\uff11", "\u0661"
@@ -60,3 +61,20 @@ def test_a_handle_is_trimmed_and_folded_or_rejected(text, folded):
 def test_tickers_fold_to_upper_case_with_their_dots_and_uuids_to_lower_case():
     assert names.fold_ticker("acme-26q4-212.5b") != names.fold_ticker("acme-26q4-2125b")
     assert names.fold_uuid(UUID.upper()) == UUID
+
+
+@pytest.mark.parametrize(
+    ("unit", "dollars"),
+    [
+        ("USD billions", 10**9),
+        ("billion dollars", 10**9),
+        ("Millions of USD", 10**6),
+        ("USD thousands", 10**3),
+        ("trillion", 10**12),
+        ("index points", 1),
+        ("USD", 1),
+        (None, 1),
+    ],
+)
+def test_a_strike_unit_names_its_multiple_of_a_dollar(unit, dollars):
+    assert dollars_per_unit(unit) == dollars

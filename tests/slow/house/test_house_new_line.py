@@ -102,7 +102,6 @@ def tea() -> None:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """A copy of the project."""
     root = tmp_path_factory.mktemp("new_line") / "project"
 
     def unwanted(folder, names):

@@ -29,7 +29,6 @@ PAGE = """
 
 
 def mutant(function, change):
-    """A survivor."""
     return Mutant(f"a.b.x_{function}__mutmut_1", function, change, f"-before\n+{change}")
 
 

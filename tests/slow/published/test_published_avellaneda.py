@@ -28,7 +28,6 @@ class Outcome(NamedTuple):
 
 
 def mean_spread(gamma):
-    """The spread of the rule, averaged over time."""
     return sum(optimal_spread(gamma, SIGMA, left, DECAY) for left in LEFTS) / STEPS
 
 

@@ -108,12 +108,6 @@ def test_bracket_prices_sum_to_a_survival_ladder(tmp_path):
     assert [touch(sim, place) for place in range(4)] == [(79, 81), (58, 62), (38, 42), (19, 21)]
 
 
-def test_brackets_without_any_price_make_no_ladder(tmp_path):
-    records = [top(0, "T1", 19, 21), top(9, "T2", 19, 21)]
-    sim = follow(write(tmp_path, BRACKETS, records), tape_speed=1).run(2)
-    assert sim.commands == []
-
-
 def test_the_underlying_is_published_when_it_was_known_with_8_decimals_at_most(tmp_path):
     values = [price(-1, "9.5"), price(1.5, "10.123456789012"), price(3.5, "99")]
     records = [trade(at, "A", 50, 1, "yes") for at in (0, 1, 2, 3)]

@@ -64,7 +64,6 @@ def kinds(commands):
 
 
 def order(outcome, price, qty, time_in_force):
-    """An order of another user."""
     key = ClientOrderId("x")
     body = QtyOrder(MARKET, outcome, Side.BUY, Price(price), Qty(qty), time_in_force, key)
     return m.PlaceOrder(OTHER, body)

@@ -127,12 +127,10 @@ async def test_a_short_write_waits_for_no_turn():
 
 
 def with_orders(desk, count):
-    """List so many orders of anna."""
     desk.show([OrderChanged(T0, order(number)) for number in range(count)])
 
 
 def with_markets(desk, count):
-    """List so many more markets of one series."""
     desk.show([EventListed(T0, ladder("MANY-26Q4", "MANY", ACME, "Many"))])
     desk.show(
         [

@@ -15,7 +15,6 @@ from venue.storage.statedir import StateDir
 
 @pytest.fixture
 def disk(monkeypatch):
-    """The disk of this process."""
     return Disk(monkeypatch)
 
 

@@ -41,7 +41,6 @@ APPENDS = st.lists(st.tuples(CENTS, st.lists(COMMANDS, min_size=1, max_size=4)),
 
 
 def segment(data, is_last=True):
-    """A segment by these bytes."""
     return Segment(data, "commands.log", STATE_ID, is_last)
 
 
@@ -146,7 +145,6 @@ EVERY_KIND = [
 
 @pytest.fixture
 def version_1_log():
-    """The bytes of a log that version 1 wrote."""
     text = Path(__file__).with_name("journal_v1.txt").read_text()
     return base64.b64decode(text.split("\n\n", 1)[1])
 

@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[3]
 
 
 def mode(path):
-    """The permission bits of a file."""
     return path.stat().st_mode & 0o777
 
 
