@@ -149,7 +149,7 @@ class Flow:
         return list(zip(commands, answers, strict=True))
 
     async def run(self, count):
-        """Send so many commands, one after the other, each after its own has been told of."""
+        """Send so many commands, one after the other, each after the events of the one before."""
         for _ in range(count):
             await self.send(1)
             await asyncio.sleep(0)

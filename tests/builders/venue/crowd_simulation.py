@@ -1,4 +1,4 @@
-"""The crowd against the real engine in simulated time, with a plain maker beside it if wanted."""
+"""The crowd against the real engine in simulated time, with a plain maker if wanted."""
 
 import collections
 import math

@@ -9,7 +9,7 @@ from venue.storage.statedir import StateDir
 
 
 def deposits(count, first=1):
-    """Commands that can be told apart."""
+    """Commands with different amounts."""
     return [Deposit("ann", number) for number in range(first, first + count)]
 
 

@@ -1,4 +1,4 @@
-"""Random histories carried out live beside a state directory, with keys and tokens in between.
+"""Random histories executed live with a state directory, with keys and tokens in between.
 
 As a program: `python -m tests.builders.venue.recovery_histories DIR SEED COUNT` carries a history
 out in DIR, and prints the state's hash after every command, as JSON; with `replay DIR` it

@@ -129,7 +129,7 @@ def sha256_hex(raw: str) -> str:
 
 
 class ScriptedDesk:
-    """A desk whose clock stands until moved, and whose engine answers what it was told to."""
+    """A desk with a clock moved by hand and scripted answers of its engine."""
 
     def __init__(self) -> None:
         self.views = Views()
@@ -159,7 +159,7 @@ class ScriptedDesk:
         self.access.apply_command(token, T0)
 
     def now_ns(self) -> int:
-        """The instant the clock stands at."""
+        """The instant of the clock."""
         return self.clock_ns
 
     def show(self, events: list[m.Event]) -> None:
@@ -184,7 +184,7 @@ class Client:
         self._headers = {"X-API-KEY": "anna-key"} if headers is None else headers
 
     async def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """The answer to one request; `path` goes out as it stands."""
+        """The answer to one request; `path` is sent as given."""
         headers = options.pop("headers", self._headers)
         transport = httpx.ASGITransport(self._app)
         async with httpx.AsyncClient(transport=transport, base_url="http://venue/v1") as client:

@@ -1,4 +1,4 @@
-"""Claims about what a command tells: everything that differs, each once, in a fixed order."""
+"""Claims about the events of a command: one for each difference, in a fixed order."""
 
 from tests.builders.core.world import CASH, FOK, NO, YES, M, World
 from venue.engine import messages as m

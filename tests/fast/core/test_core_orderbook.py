@@ -11,7 +11,7 @@ BOTH = pytest.mark.parametrize("side", list(BookSide))
 
 
 class Named(BookEntry):
-    """An entry that tells which one it is."""
+    """An entry with a name."""
 
     __slots__ = ("name",)
 

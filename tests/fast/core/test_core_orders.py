@@ -57,19 +57,23 @@ ENDINGS = {
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_closed_order_reads_as_its_last_event(ending):
-    world, told = World(("0.01", "0.02")), {}
+    world, last_states = World(("0.01", "0.02")), {}
     plain = world.do
 
     def do(command):
         answer = plain(command)
-        told.update({c.order.order_id: c.order for c in world.events_of(m.OrderChanged)})
+        last_states.update({c.order.order_id: c.order for c in world.events_of(m.OrderChanged)})
         return answer
 
     world.do = do
     placed = ENDINGS[ending](world)
     order_id = placed.order.order_id
-    assert world.engine.order(order_id) == told[order_id]
-    assert told[order_id].status in (OrderStatus.FILLED, OrderStatus.CANCELED, OrderStatus.EXPIRED)
+    assert world.engine.order(order_id) == last_states[order_id]
+    assert last_states[order_id].status in (
+        OrderStatus.FILLED,
+        OrderStatus.CANCELED,
+        OrderStatus.EXPIRED,
+    )
 
 
 @given(st.text(max_size=25) | st.from_regex(r"[0-9 _+.-]{0,25}", fullmatch=True))

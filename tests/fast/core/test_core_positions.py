@@ -5,7 +5,7 @@ from venue.engine.messages import PositionChanged
 
 
 def position(world, user, outcome=YES):
-    """(qty, cost_basis, realized) as the last command told it."""
+    """(qty, cost_basis, realized) by the events of the last command."""
     return [
         (e.qty, e.cost_basis_cents, e.realized_pnl_cents)
         for e in world.events_of(PositionChanged)

@@ -1,4 +1,4 @@
-"""Claims: an engine and keys restored from a snapshot cannot be told from those it was made of."""
+"""Claims: an engine and keys restored from a snapshot behave like those it was made of."""
 
 import msgspec
 import pytest
@@ -122,8 +122,8 @@ def test_a_restored_engine_pays_holders_in_the_order_they_first_held():
     world.buy("d", YES, 50, 1)
     world.engine = copied(world.engine)
     world.do(m.ResolveMarket(M, YES))
-    told = [(change.user_id, change.outcome) for change in world.events_of(m.PositionChanged)]
-    assert told == [("a", YES), ("b", YES), ("d", YES), ("d", NO)]
+    changes = [(change.user_id, change.outcome) for change in world.events_of(m.PositionChanged)]
+    assert changes == [("a", YES), ("b", YES), ("d", YES), ("d", NO)]
 
 
 def test_restoring_with_another_id_key_keeps_order_ids():

@@ -51,8 +51,8 @@ def test_snapshot_events_hold_every_book_balance_position_and_resting_order(seed
     for user in engine.users:
         assert late.account.balance(user) == views.account.balance(user)
         resting = views.account.orders(user, Scope(), STATUS_GROUPS["resting"], None, 1_000)[0]
-        told = late.account.orders(user, Scope(), STATUS_GROUPS["resting"], None, 1_000)[0]
-        assert {order.order_id: order for order in told} == {
+        shown = late.account.orders(user, Scope(), STATUS_GROUPS["resting"], None, 1_000)[0]
+        assert {order.order_id: order for order in shown} == {
             order.order_id: order for order in resting
         }
 

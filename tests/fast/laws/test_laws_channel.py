@@ -121,8 +121,8 @@ async def test_every_print_is_followed_by_its_ticker():
             await flow.send(3)
             await asyncio.sleep(0)
             listener.take()
-        told = [f for f in listener.frames if f["type"] != "prediction-orderbook"]
-        pairs = list(zip(told[::2], told[1::2], strict=True))
+        updates = [f for f in listener.frames if f["type"] != "prediction-orderbook"]
+        pairs = list(zip(updates[::2], updates[1::2], strict=True))
         assert len(pairs) > 20
         for trade, ticker in pairs:
             assert (trade["type"], ticker["type"]) == ("prediction-trade", "prediction-ticker")

@@ -29,7 +29,7 @@ def test_the_state_hash_changes_exactly_with_commands_that_have_events(
 
 
 class Tampered(Auditor):
-    """An auditor who is told of one event what `change` makes of it, None to drop it."""
+    """An auditor that sees one event as `change` makes it; None drops it."""
 
     def __init__(self, kind, change):
         super().__init__()

@@ -66,7 +66,7 @@ class Secrets:
                 self.numbers[user][number] = "balance"
 
     def shown_in(self, body, reader):
-        """What of everybody but `reader` stands in a body."""
+        """The secrets in a body of everybody but `reader`."""
         leaves = {*leaves_of(msgspec.json.decode(body))}
         others = [user for user in USERS if user != reader]
         found = [leaf for user in others for leaf in self.texts[user] if leaf in leaves]

@@ -48,7 +48,7 @@ def raw(**texts):
 
 
 def nested(depth):
-    """A body whose deepest value stands `depth` brackets deep."""
+    """A body whose deepest value is `depth` brackets deep."""
     return raw(extra="[" * (depth - 1) + "]" * (depth - 1))
 
 

@@ -28,7 +28,7 @@ def test_a_code_has_its_published_status_and_sequencing(status, code, sequenced)
 
 
 def test_every_code_has_a_row_and_precedence_is_their_order():
-    assert set(CODES) == set(Code), "a code has its row in CODES, beside its name in Code"
+    assert set(CODES) == set(Code), "a code has its row in CODES, next to its name in Code"
     assert sorted(Code, key=PRECEDENCE.__getitem__) == list(Code)
 
 

@@ -224,12 +224,12 @@ def test_a_text_that_is_no_rate_is_rejected(text):
 def test_a_fill_is_charged_the_growth_of_its_order_s_rounded_fee_sum(
     so_far, rate, qty, price, fees, charge
 ):
-    told = money.fill_fee(FeeUnits(so_far), FeeRate.parse(rate), Qty(qty), Price(price))
-    assert told == (fees, charge)
-    assert [type(each) for each in told] == [int, int]
+    result = money.fill_fee(FeeUnits(so_far), FeeRate.parse(rate), Qty(qty), Price(price))
+    assert result == (fees, charge)
+    assert [type(each) for each in result] == [int, int]
 
 
 @pytest.mark.parametrize(("price", "qty", "cents"), [(37, 12, 444), (99, 1, 99), (1, 0, 0)])
 def test_notional_is_price_times_shares_in_whole_cents(price, qty, cents):
-    told = money.notional(Price(price), Qty(qty))
-    assert (told, type(told)) == (cents, int)
+    result = money.notional(Price(price), Qty(qty))
+    assert (result, type(result)) == (cents, int)

@@ -28,7 +28,7 @@ def site(tmp_path_factory):
         yield made
         assert process.poll() is None
     lines = (folder / "venue.log").read_text(encoding="utf-8").splitlines()
-    # The server's library tells of text that is no UTF-8 with a traceback, closes, and goes on.
+    # The server's library logs text that is no UTF-8 with a traceback, closes, and goes on.
     faults = [line for line in lines if "Traceback" in line or "internal_error" in line]
     assert [line for line in faults if "Invalid UTF-8" not in line] == []
 
@@ -50,7 +50,7 @@ def test_messages_after_the_third_unreadable_one_are_not_answered(site):
             for _ in range(10):
                 channel.send("x")
         with pytest.raises(ConnectionClosed):
-            for answers in range(4):  # noqa: B007 - told by where it ends
+            for answers in range(4):  # noqa: B007 - the last value counts
                 channel.recv(timeout=10)
         assert (answers, channel.close_code) == (3, CLOSE_POLICY)
 

@@ -40,8 +40,8 @@ def test_make_setup_rejects_an_older_python_before_it_creates_anything(folder):
     python.chmod(0o700)
     done = set_up(folder, str(python))
     assert done.returncode == 2
-    told = f"needs Python 3.11: {python} is Python 3.9.18; name another with PYTHON=...\n"
-    assert done.stderr.startswith(told)
+    message = f"needs Python 3.11: {python} is Python 3.9.18; name another with PYTHON=...\n"
+    assert done.stderr.startswith(message)
     assert not made.exists()
 
 

@@ -32,11 +32,11 @@ ROW = re.compile(r"^\| `([a-z_/]+)` \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
 
 def test_the_map_of_the_trader_names_exactly_its_files():
     page = tree.text(tree.ROOT / "docs/architecture.md")
-    told: dict[Path, set[str]] = {}
+    named: dict[Path, set[str]] = {}
     for package, files in ROW.findall(page.partition("## Inside the trader")[2]):
         folder = TRADER if package == "bot/core" else TRADER / package
-        told.setdefault(folder, set()).update(re.findall(r"`(\w+)`", files))
-    assert told == {
+        named.setdefault(folder, set()).update(re.findall(r"`(\w+)`", files))
+    assert named == {
         folder: {file.stem for file in folder.glob("*.py")} - {"__init__"}
         for folder in (TRADER, *TRADER.iterdir())
         if folder.is_dir() and folder.name != "__pycache__"

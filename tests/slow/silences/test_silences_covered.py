@@ -35,7 +35,7 @@ def test_the_survived_readings_are_those_of_the_table():
 
 
 def names_used(*folders):
-    """Every attribute name of the files of some folders, and where it stands."""
+    """Every attribute name of the files of some folders, and its file."""
     used: dict[str, list[str]] = {}
     for path in tree.python_files(*folders):
         for node in ast.walk(tree.tree(path)):

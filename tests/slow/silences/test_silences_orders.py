@@ -45,14 +45,16 @@ def losing(kind, *verbs, share=400_000):
 
 @pytest.mark.parametrize("seed", [3, 5, 7])
 def test_s13_an_amend_may_change_the_order_id(seed):
-    bend = NewIds(anew=True)
+    bend = NewIds(resets_fills=True)
     life = life_with(bend, seed=seed, strategy=restless, crowd_per_s=4.0)
     assert bend.changed >= 1
     assert_exact_but(life)
 
 
-@pytest.mark.parametrize(("anew", "at_s"), [(True, 1.0), (True, 2.4), (False, 1.0), (False, 2.4)])
-def test_s13_fills_may_stay_with_the_old_order_id(anew, at_s):
+@pytest.mark.parametrize(
+    ("resets_fills", "at_s"), [(True, 1.0), (True, 2.4), (False, 1.0), (False, 2.4)]
+)
+def test_s13_fills_may_stay_with_the_old_order_id(resets_fills, at_s):
     """They land long before the amend that gives the order its new id, or just before it."""
 
     async def act(life):
@@ -62,7 +64,7 @@ def test_s13_fills_may_stay_with_the_old_order_id(anew, at_s):
                 price = round(value) + 3 if when_s == at_s else 1
                 await life.site.crowd.place(TAKER, market, Outcome.YES, price, qty)
 
-    bend = NewIds(anew=anew)
+    bend = NewIds(resets_fills=resets_fills)
     life = life_with(bend, strategy=shrinking, act=act, crowd_per_s=0.001, calm_s=6.0)
     assert bend.changed >= 2
     assert life.truth.fills >= 2

@@ -132,14 +132,14 @@ def test_s6_the_bot_never_reads_the_public_trades():
 
 
 def test_s16_fees_rounded_up_per_fill_are_booked_as_the_fills_show_them():
-    bend = FeePerFill("0.0700", told=True)
+    bend = FeePerFill("0.0700", shown_in_fills=True)
     life = life_with(bend, rungs=2, rate="0.0700", crowd_per_s=8.0)
     assert bend.more_cents > 0
     assert_exact(life)
 
 
 def test_s16_fees_rounded_up_per_fill_that_no_fill_shows_are_booked_as_fees():
-    bend = FeePerFill("0.0700", told=False)
+    bend = FeePerFill("0.0700", shown_in_fills=False)
     life = life_with(bend, rungs=2, rate="0.0700", crowd_per_s=8.0)
     assert bend.more_cents > 0
     assert_safe(life)

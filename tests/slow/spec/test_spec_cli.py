@@ -35,10 +35,10 @@ def controlled(site, *options):
 def test_check_exits_0_when_every_statement_holds(site):
     done = controlled(site, "--only", "a_budget", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(done.stdout)
-    assert (told["failed"], told["skipped"]) == (0, 0)
-    assert told["passed"] == len(told["checks"]) > 5
-    assert {row["verdict"] for row in told["checks"]} == {"passed"}
+    report = json.loads(done.stdout)
+    assert (report["failed"], report["skipped"]) == (0, 0)
+    assert report["passed"] == len(report["checks"]) > 5
+    assert {row["verdict"] for row in report["checks"]} == {"passed"}
 
 
 def test_check_without_json_prints_a_table_and_a_summary(site):
@@ -68,11 +68,11 @@ def test_check_with_a_key_alone_skips_what_needs_control(site, bench, tmp_path):
         options += [name, str(key_file(tmp_path, bench.key(bench.user())["key"], name))]
     for _ in range(2):  # with the same keys: nothing may hang on names used before
         done = judge(*options)
-        told = json.loads(done.stdout)
-        assert (done.returncode, told["failed"]) == (0, 0), done.stdout
-    assert told["passed"] >= 2
-    assert told["skipped"] >= 2
-    reasons = {row["reason"] for row in told["checks"] if row["verdict"] == "skipped"}
+        report = json.loads(done.stdout)
+        assert (done.returncode, report["failed"]) == (0, 0), done.stdout
+    assert report["passed"] >= 2
+    assert report["skipped"] >= 2
+    reasons = {row["reason"] for row in report["checks"] if row["verdict"] == "skipped"}
     assert all("control" in reason or "key" in reason for reason in reasons)
 
 

@@ -33,7 +33,7 @@ def test_the_judge_detects_concurrent_resends_that_make_two_orders(bench, monkey
 
 def test_the_judge_detects_missing_book_frames_of_size_changes(bench, monkeypatch):
     straight = Listener.frame
-    told: list[list[int]] = []
+    shown: list[list[int]] = []
 
     def sparing(self, timeout_s=PATIENCE_S):
         while True:
@@ -42,8 +42,8 @@ def test_the_judge_detects_missing_book_frames_of_size_changes(bench, monkeypatc
             if data.get("type") != "prediction-orderbook":
                 return body
             prices = [level["price"] for level in data["yes"]]
-            if prices not in told[-1:]:
-                told.append(prices)
+            if prices not in shown[-1:]:
+                shown.append(prices)
                 return body
 
     monkeypatch.setattr(Listener, "frame", sparing)
@@ -168,7 +168,7 @@ def test_the_judge_detects_an_unavailable_engine_that_executed_despite_lagging_r
 ):
     straight = Caller.ask
 
-    def told(self, method, path, *args, **more):
+    def renamed(self, method, path, *args, **more):
         reply = straight(self, method, path, *args, **more)
         if reply.json().get("code") == "internal_error":
             body = {"code": "engine_unavailable", "error": "x"}
@@ -179,7 +179,7 @@ def test_the_judge_detects_an_unavailable_engine_that_executed_despite_lagging_r
         return bent(self, "internal_error_after", **more)
 
     bent = Bench.fault
-    monkeypatch.setattr(Caller, "ask", told)
+    monkeypatch.setattr(Caller, "ask", renamed)
     monkeypatch.setattr(Bench, "fault", fault)
     monkeypatch.setattr(Bench, "settle_s", 0.3)
     with bench.projection(100):

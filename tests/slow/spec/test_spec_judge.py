@@ -121,9 +121,9 @@ def test_the_judge_rejects_fields_of_a_create_in_other_replies(field):
     for method, body in (("PUT", written), ("DELETE", {"order": ORDER, "reduced_by": 0})):
         judge_body(method, "/orders/7", body)
         order = body.get("order", body)
-        told = {**body, "order": {**order, **more}} if "order" in body else {**body, **more}
+        changed = {**body, "order": {**order, **more}} if "order" in body else {**body, **more}
         with pytest.raises(Broken):
-            judge_body(method, "/orders/7", told)
+            judge_body(method, "/orders/7", changed)
 
 
 @pytest.mark.parametrize(

@@ -110,11 +110,11 @@ def test_the_judge_detects_failed_authentication_that_costs_tokens(bench, bent):
 
 
 def test_the_judge_detects_rate_limit_headers_before_authentication(bench, bent):
-    def told(request, reply):
+    def with_limit(request, reply):
         reply.headers.setdefault("x-ratelimit-limit", "500")
         return reply if reply.status_code == 400 else None
 
-    bent(told)
+    bent(with_limit)
     name = "a_conflict_of_credentials_is_no_authenticated_request"
     assert judged(bench, name).verdict is Verdict.FAILED
 
@@ -189,8 +189,8 @@ def test_the_judge_accepts_another_code_for_a_missing_field(bench, bent, name, c
         missing = reply.status_code == 400 and "want" in reply.json()["error"]
         missing = missing or (reply.status_code == 400 and "missing" in reply.json()["error"])
         integer = "an integer is wanted" in reply.text
-        told = {"code": code, "error": "another"}
-        return again(reply, 400, told) if missing and not integer else None
+        body = {"code": code, "error": "another"}
+        return again(reply, 400, body) if missing and not integer else None
 
     bent(otherwise)
     assert_passed(bench, name)
@@ -199,8 +199,8 @@ def test_the_judge_accepts_another_code_for_a_missing_field(bench, bent, name, c
 def test_the_judge_accepts_a_venue_that_looks_up_the_order_before_the_body(bench, bent):
     def order_first(request, reply):
         nobodys = request.method == "PUT" and request.url.path.endswith("/orders/1")
-        told = {"code": "order_not_found", "error": "no such order"}
-        return again(reply, 404, told) if nobodys else None
+        body = {"code": "order_not_found", "error": "no such order"}
+        return again(reply, 404, body) if nobodys else None
 
     bent(order_first)
     assert_passed(bench, "a_body_that_is_missing_or_no_object_is_refused")
@@ -216,8 +216,8 @@ def test_a_failed_check_shows_no_key(bench, bent):
         key = request.url.params.get("X-API-KEY")
         keys.extend([key] if key else [])
         # A venue that takes a key in a URL, and repeats it.
-        told = {"available_cents": 1, "reserved_cents": 0, "total_cents": 1, "key": key}
-        return again(reply, 200, told, **LIMITER) if key else None
+        body = {"available_cents": 1, "reserved_cents": 0, "total_cents": 1, "key": key}
+        return again(reply, 200, body, **LIMITER) if key else None
 
     bent(echoes)
     result = judged(bench, "a_key_in_the_query_string_is_no_credential")

@@ -150,13 +150,13 @@ BAD: list[tuple[str, str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("method", "path", "body", "told"), BAD)
+@pytest.mark.parametrize(("method", "path", "body", "message"), BAD)
 def test_a_bad_body_is_rejected_with_field_value_and_accepted_values(
-    control, method, path, body, told
+    control, method, path, body, message
 ):
     status, code, error = refused(control, method, path, body)
     assert (status, code) == (400, "invalid_request")
-    assert told in error
+    assert message in error
 
 
 @pytest.mark.parametrize(
@@ -273,6 +273,6 @@ def test_an_internal_error_is_logged_and_not_shown(house, monkeypatch):
     monkeypatch.setattr(house.venue, "state_hash", broken)
     with house.client() as control, capture_logs() as logs:
         assert refused(control, "GET", "state-hash") == (500, "internal_error", "internal error")
-    (told,) = logs
-    assert (told["event"], told["log_level"]) == ("control_internal_error", "error")
-    assert "the secret detail" in told["traceback"]
+    (entry,) = logs
+    assert (entry["event"], entry["log_level"]) == ("control_internal_error", "error")
+    assert "the secret detail" in entry["traceback"]

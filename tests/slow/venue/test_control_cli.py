@@ -231,7 +231,7 @@ def test_a_rejected_key_creates_no_file(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["state", "shut"], "accepted is open, cancel_only, halted"),
         (["lag", "set", "60001"], "accepted is 0 to 60000"),
@@ -252,10 +252,10 @@ def test_a_rejected_key_creates_no_file(run, tmp_path):
         (["key", "create", "a\udcff"], 'user_id: "a\\udcff"; accepted is text in UTF-8'),
     ],
 )
-def test_bad_options_exit_2_and_name_the_accepted_values(run, arguments, told):
+def test_bad_options_exit_2_and_name_the_accepted_values(run, arguments, message):
     result = run(*arguments)
     assert result.exit_code == EXIT_OPTIONS
-    assert told.lower() in result.output.lower()
+    assert message.lower() in result.output.lower()
     assert "Traceback" not in result.output
 
 
@@ -337,8 +337,10 @@ def test_every_endpoint_of_the_venue_has_a_command():
 
 
 def test_the_help_of_mutually_exclusive_says_that_nothing_is_enforced():
-    told = typer.testing.CliRunner().invoke(APP, ["event", "add", "--help"])
-    assert "one rung at most will resolve yes; nothing is enforced" in " ".join(told.stdout.split())
+    shown = typer.testing.CliRunner().invoke(APP, ["event", "add", "--help"])
+    assert "one rung at most will resolve yes; nothing is enforced" in " ".join(
+        shown.stdout.split()
+    )
 
 
 def test_a_table_is_aligned_with_numbers_at_the_right(run):
@@ -363,27 +365,27 @@ def silent_venue():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["state", "halted"], "may be carried out all the same"),
         (["status"], "is the venue serving with --control?"),
     ],
 )
 def test_a_timeout_of_a_change_says_that_it_may_be_carried_out(
-    token_file, monkeypatch, arguments, told
+    token_file, monkeypatch, arguments, message
 ):
     monkeypatch.setattr(client, "TIMEOUT_S", 0.2)
     with silent_venue() as (address, _):
         result = ended(address, token_file, *arguments)
     assert result.exit_code == EXIT_UNREACHABLE
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [(["state", "halted"], "interrupted: what was asked may be carried out"), (["status"], "")],
 )
-def test_ctrl_c_during_a_change_says_that_it_may_be_carried_out(token_file, arguments, told):
+def test_ctrl_c_during_a_change_says_that_it_may_be_carried_out(token_file, arguments, message):
     with silent_venue() as (address, listener):
         where = ["--control", address, "--token-file", str(token_file)]
         command = [sys.executable, "-m", "venue", *arguments, *where]
@@ -394,5 +396,5 @@ def test_ctrl_c_during_a_change_says_that_it_may_be_carried_out(token_file, argu
             process.send_signal(signal.SIGINT)
             _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert stderr.startswith(told)
-    assert stderr.count("\n") == bool(told)
+    assert stderr.startswith(message)
+    assert stderr.count("\n") == bool(message)

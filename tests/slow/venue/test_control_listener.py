@@ -157,9 +157,9 @@ def test_a_file_without_a_token_is_rejected_and_not_shown(tmp_path, text):
     path = tmp_path / "token"
     path.write_text(text)
     path.chmod(0o600)
-    with pytest.raises(ControlFault, match="holds no token") as told:
+    with pytest.raises(ControlFault, match="holds no token") as caught:
         token_sha256(path)
-    assert not text or text not in str(told.value)
+    assert not text or text not in str(caught.value)
 
 
 def test_a_link_a_folder_and_a_pipe_are_rejected_as_token_files(tmp_path):

@@ -213,9 +213,9 @@ def test_an_archived_symbol_names_the_company_that_took_it(lag_ms):
         came = done(control, "POST", "companies", {"name": "Came", "symbol": "SHARED"})
         assert archived in done(control, "GET", "companies")["companies"]
         value = {"value_dollars": "5", "confidence": "1"}
-        told = done(control, "POST", "companies/SHARED/implied-value", value)
+        valued = done(control, "POST", "companies/SHARED/implied-value", value)
         listed = done(control, "POST", "events", event("SHARED", "SHARED-VAL"))
-        assert told["project_id"] == listed["project_id"] == came["project_id"]
+        assert valued["project_id"] == listed["project_id"] == came["project_id"]
 
 
 def test_an_event_is_closed_and_reopened(control, rest):

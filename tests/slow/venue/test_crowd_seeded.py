@@ -318,8 +318,10 @@ def test_implied_values_are_dollars_near_the_middle_of_the_ladder():
     assert len(set(dollars)) == len(dollars)
 
 
-@pytest.mark.parametrize(("log_dollars", "told"), [(34.0, 1), (35.0, 0), (800.0, 0), (-800.0, 1)])
-def test_an_implied_value_beyond_the_channel_s_range_is_not_published(log_dollars, told):
+@pytest.mark.parametrize(
+    ("log_dollars", "published"), [(34.0, 1), (35.0, 0), (800.0, 0), (-800.0, 1)]
+)
+def test_an_implied_value_beyond_the_channel_s_range_is_not_published(log_dollars, published):
     floor = CrowdView([], 0)
     floor.open_with(ladder())
     settings = CrowdSettings(feed_noise_min=0, feed_noise_max=0)
@@ -327,7 +329,7 @@ def test_an_implied_value_beyond_the_channel_s_range_is_not_published(log_dollar
     latent = LatentValue(settings, "acme", log_dollars - unit, START_NS)
     world = CrowdMarket(settings, floor, {PROJECT: latent}, START_NS)
     commands = Publisher(world, PROJECT, "acme").act(START_NS)
-    assert len(commands) == told
+    assert len(commands) == published
     engine = Engine(order_id_key=b"k")
     for command in (*ladder(), *commands):
         answer, _ = engine.apply(command, START_NS)

@@ -1,4 +1,4 @@
-"""What a crowd may be told."""
+"""Claims about the settings of a crowd."""
 
 import pydantic
 import pytest

@@ -160,9 +160,9 @@ def test_a_bad_line_of_a_tape_is_named_by_its_number(tmp_path, line, said):
     for name, ns in ((b"T0", 1_700_000_000 * 10**9), (b"T1", 1_700_000_001 * 10**9)):
         rows = rows.replace(name, str(ns).encode())
     (folder / "tape.jsonl.gz").write_bytes(gzip.compress(rows))
-    told = fault_of(folder)
-    assert "tape.jsonl.gz:2" in told
-    assert said in told
+    fault = fault_of(folder)
+    assert "tape.jsonl.gz:2" in fault
+    assert said in fault
 
 
 def test_a_locked_book_and_locked_best_prices_are_accepted(tmp_path):

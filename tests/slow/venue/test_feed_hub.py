@@ -26,7 +26,7 @@ BRUNO = UserId("bruno")
 
 
 class Room:
-    """An engine, its views and a hub, without a clock: every step is told its instant."""
+    """An engine, its views and a hub without a clock: each step gets its instant."""
 
     def __init__(self):
         self.views = Views()

@@ -156,8 +156,8 @@ async def test_no_reply_and_no_log_line_ever_holds_the_key(desk, capsys, caplog)
         reply = await Client(desk).ask(method, path)
         texts += [reply.text, str(reply.headers)]
     printed = capsys.readouterr()
-    # Where lines go was settled by whoever used this logger first in this process.
-    told = printed.out + printed.err + caplog.text
-    texts.append(told)
-    assert "internal_error" in told
+    # The first user of this logger in the process decided where its lines go.
+    log_text = printed.out + printed.err + caplog.text
+    texts.append(log_text)
+    assert "internal_error" in log_text
     assert not any("anna-key" in text or sha256_hex("anna-key") in text for text in texts)

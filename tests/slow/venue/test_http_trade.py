@@ -1,4 +1,4 @@
-"""Claims about order writes: commands made, answers worded, faults told apart."""
+"""Claims about order writes: commands made, answers worded, faults distinguished."""
 
 import json
 

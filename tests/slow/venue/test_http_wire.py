@@ -12,7 +12,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 class Bare:
-    """A connection that sends what it is told, to the byte."""
+    """A connection that sends exact bytes."""
 
     def __init__(self, port):
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=5)

@@ -42,7 +42,7 @@ def test_log_lines_are_written_as_json(capfd):
     before = logging.getLogger().handlers[:]
     try:
         configure_logs()
-        structlog.get_logger("venue").error("told", place="here")
+        structlog.get_logger("venue").error("written", place="here")
         logging.getLogger("uvicorn").error("of another library")
     finally:
         logging.getLogger().handlers = before

@@ -34,7 +34,7 @@ EVERYTHING = STATUS_GROUPS["all"]
 
 
 def history_events(seed, length):
-    """What the engine tells of a seeded history, command by command, some seconds apart."""
+    """The events of a seeded history by command, some seconds apart."""
     engine, history, events = Engine(b"key"), History(seed, length), []
     for number, command in enumerate(history):
         _, after = engine.apply(command, T0 + number * STEP_NS)

@@ -1,4 +1,4 @@
-"""Claims about compaction beside a venue: it comes after a segment is sealed, and nobody waits."""
+"""Claims about compaction while a venue runs: it follows a sealed segment and delays nobody."""
 
 import asyncio
 import contextlib

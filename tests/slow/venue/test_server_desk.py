@@ -118,12 +118,12 @@ async def test_the_lag_metric_survives_a_change_of_the_lag():
         await asyncio.sleep(0.02)
         venue.set_projection_lag_ms(30_000)
         await asyncio.sleep(0)
-        told = next(
+        sample = next(
             line
             for line in venue.exposition().decode().splitlines()
             if line.startswith("venue_projection_lag_seconds ")
         )
-        assert 0.02 <= float(told.split()[1]) < 30
+        assert 0.02 <= float(sample.split()[1]) < 30
 
 
 async def test_a_full_queue_rejects_creates_before_cancels():

@@ -219,9 +219,9 @@ def test_a_port_taken_while_the_venue_opens_exits_3(tmp_path, option):
         with process:
             try:
                 # The venue has bound the port when it asks for its configuration.
-                with config.open("w") as told:
+                with config.open("w") as file:
                     other.listen()
-                    told.write(CONFIG.read_text())
+                    file.write(CONFIG.read_text())
                 said, why = process.communicate(timeout=20)
             finally:
                 process.kill()
@@ -319,8 +319,8 @@ def test_a_closed_output_exits_141(tmp_path):
     with subprocess.Popen(command(tmp_path / "keys.json"), stdout=pipe, stderr=pipe) as venue:
         assert venue.stdout is not None
         venue.stdout.close()
-        _, told = venue.communicate(timeout=20)
-    assert (venue.returncode, told) == (141, b"")
+        _, log = venue.communicate(timeout=20)
+    assert (venue.returncode, log) == (141, b"")
 
 
 def test_a_ready_line_that_cannot_be_written_exits_74(tmp_path):

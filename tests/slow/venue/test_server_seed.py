@@ -1,4 +1,4 @@
-"""Seed files: what is refused and how it is told, and what the venue opens with."""
+"""Seed files: what is refused and how it is reported, and what the venue opens with."""
 
 import json
 import os
@@ -117,15 +117,15 @@ TRAPS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "told"), TRAPS)
-def test_a_fault_of_a_seed_names_line_key_value_and_what_is_accepted(tmp_path, old, new, told):
+@pytest.mark.parametrize(("old", "new", "expected"), TRAPS)
+def test_a_fault_of_a_seed_names_line_key_value_and_what_is_accepted(tmp_path, old, new, expected):
     assert GOOD.count(old) == 1
     text = GOOD.replace(old, new)
-    if told is None:
+    if expected is None:
         assert seed_of(tmp_path, text).companies[0].symbol == "LINDEN"
         return
     faults = faults_of(tmp_path, text)
-    assert any(told in fault for fault in faults), faults
+    assert any(expected in fault for fault in faults), faults
     assert all(fault.startswith(f"{tmp_path / 'seed.yaml'}:") for fault in faults)
 
 
@@ -270,9 +270,9 @@ def test_a_company_listed_under_another_uuid_is_not_listed_again(tmp_path):
 
 def test_a_token_with_a_lifetime_beyond_the_log_is_a_fault(tmp_path):
     token = "{name: t, application: a, scopes: [], lifetime_s: 99999999999, generate: true}"
-    (told,) = faults_of(tmp_path, f"{GOOD}    tokens:\n      - {token}\n")
-    assert ":21: users.0.tokens.0.lifetime_s: '99999999999'" in told
-    assert str(100 * 366 * 86_400) in told
+    (fault,) = faults_of(tmp_path, f"{GOOD}    tokens:\n      - {token}\n")
+    assert ":21: users.0.tokens.0.lifetime_s: '99999999999'" in fault
+    assert str(100 * 366 * 86_400) in fault
 
 
 def test_the_venue_of_the_demo_opens_with_its_ladders():
@@ -304,15 +304,15 @@ def test_generated_keys_are_written_for_their_owner_only(tmp_path):
 
 def test_checking_a_seed_does_not_slow_down_with_the_number_of_users(tmp_path):
     (tmp_path / "seed.yaml").write_text(GOOD)
-    told = read_seed_text(tmp_path / "seed.yaml").content
-    assert isinstance(told, dict)
+    content = read_seed_text(tmp_path / "seed.yaml").content
+    assert isinstance(content, dict)
     key = {"scopes": ["read"], "generate": "true"}
     users = [
         {"name": f"user{number}", "keys": [{"name": f"key{number}", **key}]}
         for number in range(20_000)
     ]
     begun = time.process_time()
-    seed = Seed.model_validate({**told, "users": users})
+    seed = Seed.model_validate({**content, "users": users})
     assert len(Credentials(seed).fingerprints()) == 20_000
     assert time.process_time() - begun < 8
 
