@@ -21,7 +21,6 @@ def machine(monkeypatch):
         monotonic_ns=lambda: 0,
     )
     monkeypatch.setattr("venue.clock.time", clocks)
-    monkeypatch.setattr("venue.clock._BOOT", 7)
     return clocks
 
 
