@@ -18,7 +18,7 @@ def amounts(state, after_sequence=0):
     return [entry.command.amount_cents for entry in state.entries(after_sequence)]
 
 
-def written(path, count=5, each=1, **sizes):
+def write_log(path, count=5, each=1, **sizes):
     """A state directory whose log has `count` appends of `each` commands; closed again."""
     with StateDir.open(path, **sizes) as state:
         log = state.log()

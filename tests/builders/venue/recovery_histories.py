@@ -29,7 +29,7 @@ def access_commands(number):
     ]
 
 
-def carried_out(
+def run_history(
     state: StateDir, seed: int, count: int, after=lambda exchange: None
 ) -> RecoveredVenue:
     """A live exchange after so many commands of a history, all in the log of `state` first."""
@@ -73,7 +73,7 @@ def _main(arguments: list[str]) -> None:
     else:
         hashes = []
         with StateDir.open(Path(arguments[0])) as state:
-            live = carried_out(
+            live = run_history(
                 state,
                 int(arguments[1]),
                 int(arguments[2]),

@@ -12,14 +12,12 @@ import pytest
 from tests.builders.abuse.door import Peer
 from tests.builders.abuse.good import read
 from tests.builders.abuse.site import served as served_apart
-from tests.builders.venue.small_venue import ANNA, MARKET, OPENING
-from venue.engine.messages import CancelOrder, PlaceOrder
+from tests.builders.venue.small_venue import ANNA, OPENING, small_buy
+from venue.engine.messages import CancelOrder
 from venue.rest.app import EngineOverloaded
 from venue.server import QUEUE_MAX, VenueServer
 from venue.wire.limits import RATE_BURST, RATE_PER_SECOND
-from venue.wire.money import Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId, OrderId
-from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.names import OrderId
 
 LOAD_S = 3.0
 LOAD_PER_SECOND = 10 * RATE_PER_SECOND
@@ -37,7 +35,7 @@ class Asked(msgspec.Struct, frozen=True):
     status: int
 
 
-async def _asking(site, key, pause_s, until_s):
+async def asking(site, key, pause_s, until_s):
     """One connection that asks at a steady pace, or as fast as it is answered."""
     peer = await Peer.of(site.port)
     asked, next_s = [], time.monotonic()
@@ -53,19 +51,19 @@ async def _asking(site, key, pause_s, until_s):
     return asked
 
 
-async def _loaded(site):
+async def loaded(site):
     """Ten times the rate on one key, and 50 a second on another."""
     until_s = time.monotonic() + LOAD_S
     pause_s = LOAD_CONNECTIONS / LOAD_PER_SECOND
-    loads = [_asking(site, "maker", pause_s, until_s) for _ in range(LOAD_CONNECTIONS)]
-    quiet, *loud = await asyncio.gather(_asking(site, "guest", 1 / 50, until_s), *loads)
+    loads = [asking(site, "maker", pause_s, until_s) for _ in range(LOAD_CONNECTIONS)]
+    quiet, *loud = await asyncio.gather(asking(site, "guest", 1 / 50, until_s), *loads)
     return [each for part in loud for each in part], quiet
 
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory):
     with served_apart(tmp_path_factory.mktemp("limiter")) as site:
-        return asyncio.run(_loaded(site))
+        return asyncio.run(loaded(site))
 
 
 @pytest.mark.slow
@@ -92,20 +90,15 @@ def test_another_key_at_fifty_a_second_is_never_limited(load):
 # --- the engine's line ---------------------------------------------------------------------------
 
 
-def _order(number):
-    key, gtc = ClientOrderId(f"order {number}"), TimeInForce.GTC
-    return PlaceOrder(ANNA, QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(5), Qty(1), gtc, key))
-
-
-def _cancel(number):
+def cancel(number):
     return CancelOrder(ANNA, OrderId(str(number)))
 
 
-def _asks(venue, commands):
+def asks(venue, commands):
     return [asyncio.create_task(venue.submit(command)) for command in commands]
 
 
-def _overloaded(tasks):
+def overloaded(tasks):
     done = [task for task in tasks if task.done()]
     assert all(isinstance(task.exception(), EngineOverloaded) for task in done)
     return len(done)
@@ -115,13 +108,13 @@ def _overloaded(tasks):
 async def test_the_engine_s_queue_stays_within_its_cap_and_reserves_places_for_cancels():
     venue = VenueServer(0, 5)
     venue.open_with(OPENING)
-    orders = _asks(venue, [_order(number) for number in range(10 * QUEUE_MAX)])
+    orders = asks(venue, [small_buy(number) for number in range(10 * QUEUE_MAX)])
     await asyncio.sleep(0)
-    kept = len(orders) - _overloaded(orders)
+    kept = len(orders) - overloaded(orders)
     assert 0 < kept < QUEUE_MAX
-    cancels = _asks(venue, [_cancel(number) for number in range(QUEUE_MAX)])
+    cancels = asks(venue, [cancel(number) for number in range(QUEUE_MAX)])
     await asyncio.sleep(0)
-    assert len(cancels) - _overloaded(cancels) == QUEUE_MAX - kept > 0
+    assert len(cancels) - overloaded(cancels) == QUEUE_MAX - kept > 0
     ended: list[str] = []
     for task in (*orders, *cancels):
         if not task.done():

@@ -1,7 +1,5 @@
 """The claims that any message is answered as the interface says, and that none ends the venue."""
 
-import base64
-import os
 import socket
 from contextlib import suppress
 from urllib.parse import urlsplit
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from tests.builders.abuse.frames import handshake
 from tests.fuzz.channel import CLOSE_POLICY, EMPTY_SET, FRAMES_PER_EXAMPLE, converse
 from tests.fuzz.site import served
 
@@ -59,13 +58,7 @@ def upgraded(site):
     """A raw connection after the handshake of a websocket."""
     where = urlsplit(site.stream_url)
     raw = socket.create_connection((str(where.hostname), where.port or 80), timeout=10)
-    raw.sendall(
-        (
-            f"GET {where.path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-            f"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-            f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}\r\n\r\n"
-        ).encode()
-    )
+    raw.sendall(handshake(where.path))
     assert raw.recv(1024).startswith(b"HTTP/1.1 101")
     return raw
 

@@ -46,10 +46,10 @@ def token_file(tmp_path_factory):
 
 @pytest.fixture
 def run(house, token_file):
-    return lambda *arguments: ended(house.address, token_file, *arguments)
+    return lambda *arguments: run_command(house.address, token_file, *arguments)
 
 
-def ended(address, token_file, *arguments):
+def run_command(address, token_file, *arguments):
     """A command run to its end."""
     where = ["--control", address, "--token-file", str(token_file)]
     return typer.testing.CliRunner().invoke(APP, [*arguments, *where])
@@ -276,7 +276,7 @@ def test_a_rejected_command_exits_4(run, arguments):
 
 def test_an_unreachable_venue_exits_3(tmp_path, token_file):
     for address in (f"unix:{tmp_path / 'no.sock'}", "127.0.0.1:1"):
-        result = ended(address, token_file, "status")
+        result = run_command(address, token_file, "status")
         assert result.exit_code == EXIT_UNREACHABLE
         assert "is the venue serving with --control?" in result.stderr
 
@@ -285,7 +285,7 @@ def test_a_wrong_token_exits_3_and_is_not_shown(house, tmp_path):
     wrong = tmp_path / "token"
     wrong.touch(0o600)
     wrong.write_text("another-token-than-that")
-    result = ended(house.address, wrong, "status")
+    result = run_command(house.address, wrong, "status")
     assert result.exit_code == EXIT_UNREACHABLE
     assert "--token-file" in result.stderr
     assert "another-token-than-that" not in result.output
@@ -293,21 +293,21 @@ def test_a_wrong_token_exits_3_and_is_not_shown(house, tmp_path):
 
 @pytest.mark.parametrize("address", ["venue.example:8091", "10.0.0.1:8091", "8091", "unix:"])
 def test_the_token_is_sent_to_no_other_machine(token_file, address):
-    assert ended(address, token_file, "status").exit_code == EXIT_OPTIONS
+    assert run_command(address, token_file, "status").exit_code == EXIT_OPTIONS
 
 
 def test_a_token_file_that_others_can_read_is_rejected(house, tmp_path):
     path = tmp_path / "token"
     path.write_text(TOKEN)
     path.chmod(0o644)
-    result = ended(house.address, path, "status")
+    result = run_command(house.address, path, "status")
     assert result.exit_code == EXIT_OPTIONS
     assert "chmod 600" in result.stderr
 
 
 def test_another_server_at_the_control_address_exits_3(house, token_file):
     # The trader's interface answers 401 in its own words.
-    result = ended(f"127.0.0.1:{house.rest_port}", token_file, "status")
+    result = run_command(f"127.0.0.1:{house.rest_port}", token_file, "status")
     assert result.exit_code == EXIT_UNREACHABLE
 
 
@@ -376,7 +376,7 @@ def test_a_timeout_of_a_change_says_that_it_may_be_carried_out(
 ):
     monkeypatch.setattr(client, "TIMEOUT_S", 0.2)
     with silent_venue() as (address, _):
-        result = ended(address, token_file, *arguments)
+        result = run_command(address, token_file, *arguments)
     assert result.exit_code == EXIT_UNREACHABLE
     assert message in result.stderr
 

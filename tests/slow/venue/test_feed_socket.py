@@ -1,7 +1,6 @@
 """The channel over real sockets: slow readers lose their connection, quick ones notice nothing."""
 
 import asyncio
-import base64
 import itertools
 import json
 import os
@@ -16,8 +15,9 @@ import anyio
 import pytest
 from websockets.asyncio.client import connect
 
-from tests.builders.venue.small_venue import ANNA, MARKET, OPENING, PROJECT
-from venue.engine.messages import ImpliedValuePublished, PlaceOrder, PublishImpliedValue
+from tests.builders.abuse.frames import TEXT, frame, handshake
+from tests.builders.venue.small_venue import MARKET, OPENING, PROJECT, small_buy
+from venue.engine.messages import ImpliedValuePublished, PublishImpliedValue
 from venue.process import Ready, ServePlan, serve
 from venue.server import VenueServer
 from venue.storage.recovery import open_in_memory
@@ -33,9 +33,6 @@ from venue.stream.socket import (
 from venue.views.projector import Views
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import SUBSCRIPTION_TARGETS_MAX
-from venue.wire.money import Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId
-from venue.wire.requests import QtyOrder, TimeInForce
 
 pytestmark = pytest.mark.anyio
 
@@ -87,22 +84,13 @@ SUBSCRIBE = json.dumps(
 )
 
 
-def handshake(address):
+def stuck_reader(address):
     """A raw websocket that has subscribed and then reads nothing."""
     raw = socket.create_connection(address)
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    key = base64.b64encode(os.urandom(16)).decode()
-    raw.sendall(
-        (
-            "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"
-            "Sec-WebSocket-Version: 13\r\n\r\n"
-        ).encode()
-    )
+    raw.sendall(handshake())
     assert raw.recv(1024).startswith(b"HTTP/1.1 101")
-    payload = SUBSCRIBE.encode()
-    mask = b"\0\0\0\0"
-    raw.sendall(b"\x81" + bytes([0x80 | 126]) + len(payload).to_bytes(2, "big") + mask + payload)
+    raw.sendall(frame(TEXT, SUBSCRIBE.encode()))
     return raw
 
 
@@ -111,7 +99,7 @@ async def test_a_stuck_reader_is_cut_without_delay_for_others(monkeypatch):
 
     async with served() as (venue, ready):
         host, port = ready.base_url.removeprefix("http://").removesuffix("/v1").split(":")
-        stuck = await asyncio.to_thread(handshake, (host, int(port)))
+        stuck = await asyncio.to_thread(stuck_reader, (host, int(port)))
         async with connect(ready.stream_url, proxy=None, compression=None) as quick:
             await quick.send(SUBSCRIBE)
             assert json.loads(await quick.recv())["type"] == "subscribed"
@@ -123,7 +111,7 @@ async def test_a_stuck_reader_is_cut_without_delay_for_others(monkeypatch):
                     event = ImpliedValuePublished(now_ns, PROJECT, value, "1")
                     venue.hub.publish([event], now_ns)
                 with anyio.fail_after(5):
-                    await _until_value(quick, f"49{'0' * 900}")
+                    await until_value(quick, f"49{'0' * 900}")
                 worst_s = max(worst_s, time.monotonic() - asked_s)
                 dropped = venue.hub.subscribers == 1
                 assert time.monotonic() - began_s < 20
@@ -131,7 +119,7 @@ async def test_a_stuck_reader_is_cut_without_delay_for_others(monkeypatch):
         stuck.close()
 
 
-async def _until_value(quick, value):
+async def until_value(quick, value):
     while True:
         frame = json.loads(await quick.recv())
         if frame.get("data", {}).get("impliedValue") == value:
@@ -171,7 +159,7 @@ async def test_a_flood_of_subscribes_does_not_delay_orders():
             waits_s = []
             for number in range(200):
                 begun_s = time.monotonic()
-                await venue.submit(_order(number))
+                await venue.submit(small_buy(number))
                 waits_s.append(time.monotonic() - begun_s)
             flooding.cancel()
             # A goodbye would wait behind everything that the sockets' buffers hold.
@@ -180,7 +168,7 @@ async def test_a_flood_of_subscribes_does_not_delay_orders():
         assert sorted(waits_s)[100] < 0.1
 
 
-async def _spoken_to(stream, text, at):
+async def spoken_to(stream, text, at):
     """A connection whose client says one thing at a signal and leaves once that is answered."""
     said: list[dict[str, Any]] = [
         {"type": "websocket.connect"},
@@ -215,7 +203,7 @@ async def test_long_messages_are_read_one_per_turn_of_the_loop(length, in_turns)
     stream = make_stream(hub, time.monotonic_ns)
     async with asyncio.TaskGroup() as tasks:
         for _ in range(5):
-            tasks.create_task(_spoken_to(stream, "x" * length, at))
+            tasks.create_task(spoken_to(stream, "x" * length, at))
         for _ in range(20):
             await asyncio.sleep(0)
         assert hub.subscribers == 5
@@ -282,12 +270,6 @@ async def test_large_subscriptions_without_books_are_throttled(refused):
         async with asyncio.timeout(1):
             await stream(scope, receive, send)
     assert 3 <= read <= (REPLIES_BURST + 3 * REPLIES_PER_SECOND) / (len(text) / BYTES_LIKE_A_REPLY)
-
-
-def _order(number):
-    key = ClientOrderId(f"flood {number}")
-    gtc = TimeInForce.GTC
-    return PlaceOrder(ANNA, QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(5), Qty(1), gtc, key))
 
 
 async def test_the_hub_forgets_a_reader_that_leaves():

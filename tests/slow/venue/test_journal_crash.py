@@ -7,8 +7,8 @@ was not synced. What has been acknowledged until then must be there afterwards.
 import pytest
 
 from tests.builders.venue.journal_disk import Disk, crashes
-from tests.builders.venue.journal_files import amounts, deposits, segment_files, written
-from tests.builders.venue.recovery_histories import carried_out, full_hash
+from tests.builders.venue.journal_files import amounts, deposits, segment_files, write_log
+from tests.builders.venue.recovery_histories import full_hash, run_history
 from venue.storage.recovery import compact, recover
 from venue.storage.statedir import StateDir
 
@@ -84,7 +84,7 @@ def test_used_keys_survive_a_crash_at_any_call(disk, tmp_path):
 
 
 def test_a_crash_while_a_torn_tail_is_cut_off_loses_no_entry(disk, tmp_path):
-    torn = written(tmp_path / "torn", 3)
+    torn = write_log(tmp_path / "torn", 3)
     with segment_files(torn)[0].open("ab") as file:
         file.write(b"half of an append")
 
@@ -105,7 +105,7 @@ def test_a_crash_at_any_call_of_a_compaction_leaves_the_recovered_state_unchange
     grown = tmp_path / "grown"
     with StateDir.open(grown, segment_records=20) as state:
         live = full_hash(
-            carried_out(state, 5, 60, lambda e: e.sequence in (30, 90) and compact(grown))
+            run_history(state, 5, 60, lambda e: e.sequence in (30, 90) and compact(grown))
         )
 
     def check(path):

@@ -15,7 +15,7 @@ from tests.builders.venue.journal_files import (
     file_size_limit,
     refuse_call,
     segment_files,
-    written,
+    write_log,
 )
 from venue.engine.messages import AddKey, Deposit, PlaceOrder
 from venue.storage.log import BEGUN_FILE, LogBroken, LogFull
@@ -28,7 +28,7 @@ from venue.wire.routes import KeyScope
 ROOT = Path(__file__).parents[3]
 
 
-def reopened(path):
+def after_restart(path):
     """What the log holds after a restart, and the state directory's notices."""
     with StateDir.open(path) as state:
         held = amounts(state)
@@ -59,14 +59,14 @@ def test_the_log_reads_back_each_entry_with_its_sequence_and_instant(tmp_path):
 
 
 def test_entries_begin_after_the_given_sequence(tmp_path):
-    written(tmp_path / "state", 6, each=3)
+    write_log(tmp_path / "state", 6, each=3)
     with StateDir.open(tmp_path / "state") as state:
         assert amounts(state, 7) == list(range(8, 19))
         assert amounts(state, 18) == []
 
 
 def test_a_reopened_log_appends_after_its_last_entry(tmp_path):
-    path = written(tmp_path / "state", 3)
+    path = write_log(tmp_path / "state", 3)
     with StateDir.open(path) as state:
         log = state.log()
         assert log.next_sequence == 4
@@ -85,13 +85,13 @@ def test_an_append_returns_the_bytes_it_wrote(tmp_path):
 
 
 def test_a_log_cut_at_any_byte_loses_only_the_torn_append(tmp_path):
-    path = written(tmp_path / "state", 4, each=2)
+    path = write_log(tmp_path / "state", 4, each=2)
     file = segment_files(path)[0]
     whole = file.read_bytes()
     frame_bytes = (len(whole) - HEADER_BYTES) // 4
     for length in range(HEADER_BYTES, len(whole) + 1):
         file.write_bytes(whole[:length])
-        held, notices = reopened(path)
+        held, notices = after_restart(path)
         kept, torn = divmod(length - HEADER_BYTES, frame_bytes)
         assert held == list(range(1, 1 + 2 * kept))
         assert len(notices) == (torn > 0)
@@ -99,7 +99,7 @@ def test_a_log_cut_at_any_byte_loses_only_the_torn_append(tmp_path):
 
 
 def test_a_log_cut_at_any_byte_takes_appends_again(tmp_path):
-    path = written(tmp_path / "state", 2)
+    path = write_log(tmp_path / "state", 2)
     file = segment_files(path)[0]
     whole = file.read_bytes()
     for length in range(HEADER_BYTES, len(whole), 7):
@@ -113,11 +113,11 @@ def test_a_log_cut_at_any_byte_takes_appends_again(tmp_path):
 
 @pytest.mark.parametrize("tail", [bytes(1), bytes(4096), b"\xff" * 100, b"\x93" * 9000])
 def test_the_log_cuts_off_garbage_after_its_last_append(tmp_path, tail):
-    path = written(tmp_path / "state", 3)
+    path = write_log(tmp_path / "state", 3)
     file = segment_files(path)[0]
     whole = file.read_bytes()
     file.write_bytes(whole + tail)
-    held, notices = reopened(path)
+    held, notices = after_restart(path)
     assert held == [1, 2, 3]
     assert f"{len(tail)} bytes" in notices[0]
     assert file.read_bytes() == whole
@@ -125,7 +125,7 @@ def test_the_log_cuts_off_garbage_after_its_last_append(tmp_path, tail):
 
 @pytest.mark.parametrize("part", ["header", "middle"])
 def test_a_flipped_bit_in_the_log_is_a_fault_that_names_the_file_and_byte(tmp_path, part):
-    path = written(tmp_path / "state", 4)
+    path = write_log(tmp_path / "state", 4)
     file = segment_files(path)[0]
     whole = file.read_bytes()
     frame_bytes = (len(whole) - HEADER_BYTES) // 4
@@ -145,7 +145,7 @@ def test_a_flipped_bit_in_the_log_is_a_fault_that_names_the_file_and_byte(tmp_pa
 
 
 def test_a_cut_sealed_segment_is_a_fault(tmp_path):
-    path = written(tmp_path / "state", 5, segment_records=3)
+    path = write_log(tmp_path / "state", 5, segment_records=3)
     file = segment_files(path)[0]
     whole = file.read_bytes()
     with StateDir.open(path) as state:
@@ -156,7 +156,7 @@ def test_a_cut_sealed_segment_is_a_fault(tmp_path):
 
 
 def test_a_missing_segment_is_a_fault(tmp_path):
-    path = written(tmp_path / "state", 9, segment_records=3)
+    path = write_log(tmp_path / "state", 9, segment_records=3)
     first, second, _ = segment_files(path)
     second.rename(tmp_path / "kept")
     with StateDir.open(path) as state:
@@ -181,44 +181,44 @@ def test_a_missing_segment_is_a_fault(tmp_path):
 def test_a_log_that_cannot_be_the_directory_s_own_is_a_fault(
     tmp_path, segment, after_sequence, fault
 ):
-    path = written(tmp_path / "ours", 3)
-    (file,), (theirs,) = segment_files(path), segment_files(written(tmp_path / "theirs"))
+    path = write_log(tmp_path / "ours", 3)
+    (file,), (theirs,) = segment_files(path), segment_files(write_log(tmp_path / "theirs"))
     file.write_bytes(segment(file.read_bytes(), theirs.read_bytes()))
     with StateDir.open(path) as state, pytest.raises(StateFault, match=fault):
         amounts(state, after_sequence)
 
 
 def test_the_log_begins_a_new_segment_after_its_maximum_of_records_or_bytes(tmp_path):
-    path = written(tmp_path / "records", 7, segment_records=3)
+    path = write_log(tmp_path / "records", 7, segment_records=3)
     names = [file.name for file in segment_files(path)]
     assert names == [f"commands-{first:020d}.log" for first in (1, 4, 7)]
-    assert reopened(path) == ([1, 2, 3, 4, 5, 6, 7], [])
-    path = written(tmp_path / "bytes", 40, segment_bytes=500)
+    assert after_restart(path) == ([1, 2, 3, 4, 5, 6, 7], [])
+    path = write_log(tmp_path / "bytes", 40, segment_bytes=500)
     files = segment_files(path)
     assert len(files) > 2
     assert all(file.stat().st_size <= 500 for file in files)
-    assert reopened(path) == (list(range(1, 41)), [])
+    assert after_restart(path) == (list(range(1, 41)), [])
 
 
 def test_the_log_recovers_from_a_crash_before_a_new_segment_s_header(tmp_path):
-    path = written(tmp_path / "state", 6, segment_records=3)
+    path = write_log(tmp_path / "state", 6, segment_records=3)
     header = segment_files(path)[1].read_bytes()[:HEADER_BYTES]
     newest = path / f"commands-{7:020d}.log"
     for length in range(HEADER_BYTES):
         (path / BEGUN_FILE).write_text("4")
         newest.write_bytes(header[:length])
-        held, notices = reopened(path)
+        held, notices = after_restart(path)
         assert held == [1, 2, 3, 4, 5, 6]
         assert len(notices) == 1
-        assert reopened(path) == (held, [])
+        assert after_restart(path) == (held, [])
     (path / BEGUN_FILE).write_text("4")
     newest.write_bytes(bytes(HEADER_BYTES))
-    assert reopened(path)[0] == [1, 2, 3, 4, 5, 6]
+    assert after_restart(path)[0] == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("records", [3, 50_000])
 def test_a_missing_or_emptied_newest_segment_is_a_fault_that_names_it(tmp_path, records):
-    path = written(tmp_path / "state", 8, segment_records=records)
+    path = write_log(tmp_path / "state", 8, segment_records=records)
     newest = segment_files(path)[-1]
     for length in (0, HEADER_BYTES - 1):
         newest.write_bytes(newest.read_bytes()[:length])
@@ -231,9 +231,9 @@ def test_a_missing_or_emptied_newest_segment_is_a_fault_that_names_it(tmp_path, 
 
 
 def test_opening_a_log_of_an_older_version_notes_its_newest_segment(tmp_path):
-    path = written(tmp_path / "state", 4, segment_records=3)
+    path = write_log(tmp_path / "state", 4, segment_records=3)
     (path / BEGUN_FILE).unlink()
-    assert reopened(path) == ([1, 2, 3, 4], [])
+    assert after_restart(path) == ([1, 2, 3, 4], [])
     segment_files(path)[-1].unlink()
     with pytest.raises(StateFault, match="is missing"):
         StateDir.open(path)
@@ -241,7 +241,7 @@ def test_opening_a_log_of_an_older_version_notes_its_newest_segment(tmp_path):
 
 @pytest.mark.parametrize("noted", [b"", b"x", b"-1"])
 def test_a_damaged_note_of_the_newest_segment_is_a_fault(tmp_path, noted):
-    path = written(tmp_path / "state", 3)
+    path = write_log(tmp_path / "state", 3)
     (path / BEGUN_FILE).write_bytes(noted)
     with pytest.raises(StateFault, match="begun: is damaged"):
         StateDir.open(path)
@@ -251,17 +251,17 @@ def test_a_damaged_note_of_the_newest_segment_is_a_fault(tmp_path, noted):
 
 
 @pytest.fixture
-def opened(tmp_path):
+def open_log(tmp_path):
     """A state directory with three appends, its log and the log's file."""
-    path = written(tmp_path / "state", 3)
+    path = write_log(tmp_path / "state", 3)
     with StateDir.open(path) as state:
         log = state.log()
         yield state, log, segment_files(path)[0]
         log.close()
 
 
-def test_an_append_beyond_the_system_s_file_size_limit_leaves_no_trace(opened):
-    state, log, file = opened
+def test_an_append_beyond_the_system_s_file_size_limit_leaves_no_trace(open_log):
+    state, log, file = open_log
     before = file.read_bytes()
     with file_size_limit(len(before) + 10):
         for _ in range(3):
@@ -274,9 +274,9 @@ def test_an_append_beyond_the_system_s_file_size_limit_leaves_no_trace(opened):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_an_append_to_a_full_disk_leaves_no_trace_and_the_next_append_succeeds(
-    opened, monkeypatch, number
+    open_log, monkeypatch, number
 ):
-    state, log, file = opened
+    state, log, file = open_log
     before = file.read_bytes()
     refuse_call(monkeypatch, "pwrite", number)
     with pytest.raises(LogFull, match=file.name):
@@ -287,8 +287,8 @@ def test_an_append_to_a_full_disk_leaves_no_trace_and_the_next_append_succeeds(
     assert amounts(state) == [1, 2, 3, 4]
 
 
-def test_a_write_that_stops_half_way_is_cut_back(opened, monkeypatch):
-    state, log, file = opened
+def test_a_write_that_stops_half_way_is_cut_back(open_log, monkeypatch):
+    state, log, file = open_log
     before = file.read_bytes()
     real = os.pwrite
     room = [7]
@@ -309,8 +309,8 @@ def test_a_write_that_stops_half_way_is_cut_back(opened, monkeypatch):
     assert amounts(state) == [1, 2, 3, 4, 5]
 
 
-def test_a_log_finishes_a_write_that_the_system_takes_in_pieces(opened, monkeypatch):
-    state, log, _ = opened
+def test_a_log_finishes_a_write_that_the_system_takes_in_pieces(open_log, monkeypatch):
+    state, log, _ = open_log
     real = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda handle, data, at: real(handle, data[:3], at))
     log.append(5, deposits(2, 4))
@@ -329,9 +329,9 @@ def test_a_log_finishes_a_write_that_the_system_takes_in_pieces(opened, monkeypa
     ids=["sync", "disk full at the sync", "write", "cutting back", "sync of the cut"],
 )
 def test_after_an_unclear_disk_fault_the_log_is_broken_and_asks_the_disk_no_more(
-    opened, monkeypatch, failing
+    open_log, monkeypatch, failing
 ):
-    state, log, _ = opened
+    state, log, _ = open_log
     calls = [refuse_call(monkeypatch, name, number) for name, number in failing]
     for _ in range(3):
         with pytest.raises(LogBroken):
@@ -340,8 +340,8 @@ def test_after_an_unclear_disk_fault_the_log_is_broken_and_asks_the_disk_no_more
     assert amounts(state)[:3] == [1, 2, 3]
 
 
-def test_a_log_whose_file_was_deleted_takes_nothing_more(opened):
-    _, log, file = opened
+def test_a_log_whose_file_was_deleted_takes_nothing_more(open_log):
+    _, log, file = open_log
     file.unlink()
     for _ in range(2):
         with pytest.raises(LogBroken, match="was deleted"):
@@ -358,7 +358,7 @@ def test_a_log_whose_file_was_deleted_takes_nothing_more(opened):
 def test_a_segment_that_cannot_be_created_leaves_no_trace_and_the_next_append_succeeds(
     tmp_path, monkeypatch, call, number
 ):
-    path = written(tmp_path / "state", 3, segment_records=3)
+    path = write_log(tmp_path / "state", 3, segment_records=3)
     with StateDir.open(path, segment_records=3) as state:
         log = state.log()
         refuse_call(monkeypatch, call, number)
@@ -371,8 +371,8 @@ def test_a_segment_that_cannot_be_created_leaves_no_trace_and_the_next_append_su
         assert amounts(state) == [1, 2, 3, 4]
 
 
-def test_an_append_with_an_entry_beyond_64_bits_writes_nothing(opened):
-    state, log, file = opened
+def test_an_append_with_an_entry_beyond_64_bits_writes_nothing(open_log):
+    state, log, file = open_log
     before = file.read_bytes()
     with pytest.raises(OverflowError):
         log.append(5, [Deposit("ann", 1), Deposit("ann", 2**80)])
@@ -381,8 +381,8 @@ def test_an_append_with_an_entry_beyond_64_bits_writes_nothing(opened):
     assert amounts(state) == [1, 2, 3, 4]
 
 
-def test_a_closed_log_takes_no_append(opened):
-    _, log, _ = opened
+def test_a_closed_log_takes_no_append(open_log):
+    _, log, _ = open_log
     log.close()
     log.close()
     with pytest.raises(LogBroken, match="closed"):
@@ -390,7 +390,7 @@ def test_a_closed_log_takes_no_append(opened):
 
 
 def test_a_probe_for_room_leaves_no_trace_in_the_log(tmp_path):
-    path = written(tmp_path / "state", 3)
+    path = write_log(tmp_path / "state", 3)
     (segment,) = segment_files(path)
     with StateDir.open(path) as state:
         log = state.log()
@@ -406,7 +406,7 @@ def test_a_probe_for_room_leaves_no_trace_in_the_log(tmp_path):
 
 
 def test_a_probe_that_cannot_be_cut_back_breaks_the_log_until_it_is_reopened(tmp_path, monkeypatch):
-    path = written(tmp_path / "state", 3)
+    path = write_log(tmp_path / "state", 3)
     with StateDir.open(path) as state:
         log = state.log()
         refuse_call(monkeypatch, "ftruncate", errno.EIO)
@@ -423,7 +423,7 @@ def test_a_probe_that_cannot_be_cut_back_breaks_the_log_until_it_is_reopened(tmp
 
 
 def test_a_probe_begins_the_segment_that_could_not_be_created(tmp_path, monkeypatch):
-    path = written(tmp_path / "state", 3, segment_records=3)
+    path = write_log(tmp_path / "state", 3, segment_records=3)
     with StateDir.open(path, segment_records=3) as state:
         log = state.log()
         refuse_call(monkeypatch, "open", errno.EMFILE)
@@ -463,7 +463,7 @@ def test_a_killed_process_loses_no_acknowledged_append(tmp_path):
         process.kill()
         said = process.communicate()[0].splitlines()
         acknowledged = max([acknowledged, *map(int, said)])
-        held, _ = reopened(path)
+        held, _ = after_restart(path)
         assert len(held) >= acknowledged
         assert held == list(range(1, len(held) + 1))
         assert len(held) % 20 == 0

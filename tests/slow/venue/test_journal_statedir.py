@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.venue.journal_files import amounts, bit_flips, segment_files, written
+from tests.builders.venue.journal_files import amounts, bit_flips, segment_files, write_log
 from venue.storage.folder import make_directory
 from venue.storage.record import StateFault
 from venue.storage.statedir import LOCK_FILE, StateDir
@@ -30,7 +30,7 @@ def snapshots(state):
 def test_the_state_directory_and_its_files_are_readable_by_their_owner_only(tmp_path):
     before = os.umask(0)
     try:
-        path = written(tmp_path / "deep" / "state")
+        path = write_log(tmp_path / "deep" / "state")
         with StateDir.open(path) as state:
             state.write_snapshot(5, b"payload")
         with StateDir.open_sealed(path):
@@ -52,7 +52,7 @@ def test_a_path_that_cannot_be_a_directory_is_a_fault(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["", "keys", "lock", "commands-00000000000000000001.log"])
 def test_a_symbolic_link_as_the_directory_or_in_it_is_a_fault(tmp_path, name):
-    path = written(tmp_path / "state")
+    path = write_log(tmp_path / "state")
     (path / name).rename(tmp_path / "elsewhere")
     (path / name).symlink_to(tmp_path / "elsewhere")
     fault = name or "symbolic link"
@@ -62,7 +62,7 @@ def test_a_symbolic_link_as_the_directory_or_in_it_is_a_fault(tmp_path, name):
 
 @pytest.mark.parametrize("bits", [0o770, 0o720, 0o702])
 def test_a_directory_that_others_may_write_to_is_a_fault(tmp_path, bits):
-    path = written(tmp_path / "state")
+    path = write_log(tmp_path / "state")
     path.chmod(bits)
     with pytest.raises(StateFault, match="chmod 700"):
         StateDir.open(path)
@@ -71,7 +71,7 @@ def test_a_directory_that_others_may_write_to_is_a_fault(tmp_path, bits):
 
 
 def test_a_second_process_fails_at_once_with_the_process_id_of_the_first(tmp_path):
-    path = written(tmp_path / "state")
+    path = write_log(tmp_path / "state")
     program = (
         "import sys; from pathlib import Path; from venue.storage.statedir import StateDir; "
         "StateDir.open(Path(sys.argv[1]))"
@@ -149,14 +149,14 @@ def test_the_text_of_a_state_directory_shows_no_key(tmp_path):
 
 @pytest.mark.parametrize("bits", [0o640, 0o604, 0o666])
 def test_keys_that_others_may_read_or_write_are_a_fault(tmp_path, bits):
-    path = written(tmp_path / "state")
+    path = write_log(tmp_path / "state")
     (path / "keys").chmod(bits)
     with pytest.raises(StateFault, match="chmod 600"):
         StateDir.open(path)
 
 
 def test_damaged_keys_are_a_fault(tmp_path):
-    path = written(tmp_path / "state")
+    path = write_log(tmp_path / "state")
     whole = (path / "keys").read_bytes()
     cut = [whole[:length] for length in range(len(whole))]
     for damaged in (*bit_flips(whole), *cut):
@@ -166,7 +166,7 @@ def test_damaged_keys_are_a_fault(tmp_path):
 
 
 def test_a_log_without_keys_is_a_fault_and_gets_no_new_keys(tmp_path):
-    path = written(tmp_path / "state")
+    path = write_log(tmp_path / "state")
     (path / "keys").unlink()
     with pytest.raises(StateFault, match="is missing"):
         StateDir.open(path)
@@ -242,7 +242,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_older_ones_and_nothing_els
 
 
 def test_a_sealed_reader_sees_only_sealed_segments(tmp_path):
-    path = written(tmp_path / "state", 8, segment_records=3)
+    path = write_log(tmp_path / "state", 8, segment_records=3)
     with StateDir.open(path) as server, StateDir.open_sealed(path) as reader:
         assert amounts(reader) == [1, 2, 3, 4, 5, 6]
         assert amounts(reader, 4) == [5, 6]
@@ -251,13 +251,13 @@ def test_a_sealed_reader_sees_only_sealed_segments(tmp_path):
 
 
 def test_a_sealed_reader_sees_nothing_of_an_only_segment(tmp_path):
-    path = written(tmp_path / "state", 8)
+    path = write_log(tmp_path / "state", 8)
     with StateDir.open_sealed(path) as reader:
         assert amounts(reader) == []
 
 
 def test_a_directory_is_compacted_by_one_process_at_a_time(tmp_path):
-    path = written(tmp_path / "state")
+    path = write_log(tmp_path / "state")
     with StateDir.open_sealed(path), pytest.raises(StateFault, match="being compacted by process"):
         StateDir.open_sealed(path)
 
@@ -280,7 +280,7 @@ def test_a_sealed_reader_does_not_create_a_missing_directory(tmp_path):
 def test_pruning_keeps_two_good_snapshots_and_the_segments_they_need(
     tmp_path, written_at, damaged, kept, first_sequence
 ):
-    path = written(tmp_path / "state", 14, segment_records=3)
+    path = write_log(tmp_path / "state", 14, segment_records=3)
     with StateDir.open(path) as state:
         for sequence in written_at:
             state.write_snapshot(sequence, b"payload")
@@ -305,7 +305,7 @@ def test_the_next_snapshot_removes_a_half_written_one(tmp_path):
 
 
 def test_pruning_keeps_the_segment_that_is_written_to(tmp_path):
-    path = written(tmp_path / "state", 3)
+    path = write_log(tmp_path / "state", 3)
     with StateDir.open(path) as state:
         state.write_snapshot(2, b"payload")
         state.write_snapshot(3, b"payload")
@@ -315,7 +315,7 @@ def test_pruning_keeps_the_segment_that_is_written_to(tmp_path):
 
 
 def test_an_unknown_file_among_the_segments_is_a_fault(tmp_path):
-    path = written(tmp_path / "state", 3)
+    path = write_log(tmp_path / "state", 3)
     (path / "commands-1.log").write_bytes(b"")
     with pytest.raises(StateFault, match="take it away"):
         StateDir.open(path)

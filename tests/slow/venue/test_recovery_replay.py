@@ -11,7 +11,7 @@ import typer.testing
 
 from tests.builders.core.histories import History
 from tests.builders.venue.journal_files import bit_flips, segment_files
-from tests.builders.venue.recovery_histories import carried_out, full_hash
+from tests.builders.venue.recovery_histories import full_hash, run_history
 from venue.cli.main import app
 from venue.engine.engine import Engine
 from venue.engine.messages import AddUser, FillBooked, PlaceOrder, TradePrinted
@@ -53,7 +53,7 @@ def recovered(path):
 def sealed(tmp_path):
     """A directory with several sealed segments, and the live exchange at its end."""
     with StateDir.open(tmp_path / "state", segment_records=100) as state:
-        live = carried_out(state, 5, 450)
+        live = run_history(state, 5, 450)
     return tmp_path / "state", live
 
 
@@ -73,7 +73,7 @@ def test_a_log_cut_after_any_append_recovers_to_the_live_state_of_that_append(tm
 
     path = tmp_path / "state"
     with StateDir.open(path) as state:
-        carried_out(state, 8, 60, note)
+        run_history(state, 8, 60, note)
         ends = [entry.sequence for entry in state.entries(0)]
     file = segment_files(path)[0]
     whole = file.read_bytes()
@@ -94,7 +94,7 @@ def test_an_empty_directory_recovers_to_the_state_before_any_command(tmp_path):
 
 def test_order_ids_are_the_same_after_a_restart(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
-        live = carried_out(state, 3, 200)
+        live = run_history(state, 3, 200)
     with StateDir.open(tmp_path / "state") as state:
         restarted = recover(state)
         sent = [e for e in state.entries(0) if isinstance(e.command, PlaceOrder)]
@@ -153,7 +153,7 @@ def test_a_snapshot_and_the_log_after_it_recover_to_the_state_of_the_whole_log(t
 
     path = tmp_path / "state"
     with StateDir.open(path) as state:
-        live = full_hash(carried_out(state, 12, 300, note))
+        live = full_hash(run_history(state, 12, 300, note))
         assert len(payloads) > 9
         assert full_hash(recover(state)) == live
         for sequence, payload in payloads.items():
@@ -172,7 +172,7 @@ def test_repeated_compaction_leaves_the_recovered_state_unchanged(tmp_path):
             if exchange.sequence % 150 == 0:
                 done.append(compact(path))
 
-        live = full_hash(carried_out(state, 21, 600, note))
+        live = full_hash(run_history(state, 21, 600, note))
     assert [each.replayed for each in done] != []
     assert all(each.replayed > 0 for each in done)
     assert len(list(path.glob("snapshot-*"))) == 2
@@ -208,7 +208,7 @@ def test_compacting_reports_its_state_hash_and_then_nothing_to_do(sealed, compac
 
 def test_compacting_a_log_without_a_sealed_segment_writes_no_snapshot(tmp_path, compacted):
     with StateDir.open(tmp_path / "state") as state:
-        carried_out(state, 5, 20)
+        run_history(state, 5, 20)
     assert compact(tmp_path / "state").sequence == 0
     printed = compacted(tmp_path / "state")
     assert printed == "nothing to do: no segment of the log is sealed yet\n"

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from tests.builders.venue.small_venue import ANNA, MARKET, OPENING
+from tests.builders.venue.small_venue import ANNA, MARKET, OPENING, small_buy
 from venue.engine.messages import (
     AddUser,
     Amended,
@@ -18,7 +18,6 @@ from venue.engine.messages import (
     Event,
     OrderChanged,
     Placed,
-    PlaceOrder,
     UserAdded,
 )
 from venue.engine.snapshot import digest
@@ -26,17 +25,10 @@ from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, VenueServer
 from venue.storage.log import LogBroken, LogFull
 from venue.storage.recovery import OpenedState, fresh
-from venue.wire.money import Cents, Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId, OrderId, Ticker, UserId
-from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.money import Cents
+from venue.wire.names import OrderId, Ticker, UserId
 
 pytestmark = pytest.mark.anyio
-
-
-def place(number):
-    key = ClientOrderId(f"order {number}")
-    order = QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, key)
-    return PlaceOrder(ANNA, order)
 
 
 @asynccontextmanager
@@ -73,7 +65,7 @@ async def test_a_rejected_opening_stops_the_start_and_leaves_the_log_empty():
 
 async def test_commands_of_one_caller_are_executed_in_order():
     async with running() as venue:
-        answers = await asyncio.gather(*(venue.submit(place(n)) for n in range(90)))
+        answers = await asyncio.gather(*(venue.submit(small_buy(n)) for n in range(90)))
         instants = [answer.order.created_ns for answer in answers if isinstance(answer, Placed)]
         assert len(instants) == 90
         assert instants == sorted(instants)
@@ -129,11 +121,11 @@ async def test_the_lag_metric_survives_a_change_of_the_lag():
 async def test_a_full_queue_rejects_creates_before_cancels():
     venue = VenueServer(0, 5)  # nothing carries commands out, so the line only grows
     waiting = [
-        asyncio.ensure_future(venue.submit(place(n))) for n in range(QUEUE_MAX - CANCEL_RESERVE)
+        asyncio.ensure_future(venue.submit(small_buy(n))) for n in range(QUEUE_MAX - CANCEL_RESERVE)
     ]
     await asyncio.sleep(0)
     with pytest.raises(EngineOverloaded):
-        await venue.submit(place(-1))
+        await venue.submit(small_buy(-1))
     cancel = CancelOrder(ANNA, OrderId("1"))
     waiting += [asyncio.ensure_future(venue.submit(cancel)) for _ in range(CANCEL_RESERVE)]
     await asyncio.sleep(0)
@@ -146,7 +138,7 @@ async def test_a_full_queue_rejects_creates_before_cancels():
 
 async def test_cancels_go_first_in_a_long_queue():
     async with running() as venue:
-        placed = await venue.submit(place(0))
+        placed = await venue.submit(small_buy(0))
         assert isinstance(placed, Placed)
         order: list[str] = []
 
@@ -155,7 +147,7 @@ async def test_cancels_go_first_in_a_long_queue():
             assert isinstance(answer, Placed | Cancelled | Amended)
             order.append(name)
 
-        creates = [ask(place(n), "create") for n in range(1, 300)]
+        creates = [ask(small_buy(n), "create") for n in range(1, 300)]
         cancel = ask(CancelOrder(ANNA, placed.order.order_id), "cancel")
         await asyncio.gather(*creates, cancel)
         assert order.index("cancel") < 64
@@ -204,7 +196,7 @@ async def test_a_command_without_an_answer_in_time_is_lost_not_rejected(monkeypa
     venue.observe(watch)
     async with at_work(venue):
         with pytest.raises(ReplyLost):
-            await venue.submit(place(1))
+            await venue.submit(small_buy(1))
         # The disk takes it in the end, and it is carried out.
         assert not placed.is_set()
         await placed.wait()
@@ -217,12 +209,12 @@ async def test_a_full_log_rejects_commands_until_there_is_room():
     async with at_work(venue):
         log.fails_with = LogFull("no room")
         with pytest.raises(EngineUnavailable):
-            await venue.submit(place(1))
+            await venue.submit(small_buy(1))
         assert await venue.state_hash() == before
         assert not venue.writable
         assert venue.readiness() is not None
         log.fails_with = None
-        assert isinstance(await venue.submit(place(1)), Placed)
+        assert isinstance(await venue.submit(small_buy(1)), Placed)
         assert venue.writable
         assert venue.readiness() is None
 
@@ -236,7 +228,7 @@ async def test_a_full_log_with_room_again_is_ready_without_a_command(monkeypatch
     async with at_work(venue):
         log.fails_with = LogFull("no room")
         with pytest.raises(EngineUnavailable):
-            await venue.submit(place(1))
+            await venue.submit(small_buy(1))
         log.fails_with = fault
         await asyncio.sleep(0.1)
         assert venue.readiness() is not None
@@ -253,7 +245,7 @@ async def test_a_venue_is_not_ready_while_its_disk_does_not_answer(monkeypatch):
     log.append_s = 0.4
     async with at_work(venue):
         with pytest.raises(ReplyLost):
-            await venue.submit(place(1))
+            await venue.submit(small_buy(1))
         assert (venue.readiness() or "").startswith("the command log has not answered for")
         assert not venue.writable
         log.append_s = 0
@@ -280,7 +272,7 @@ async def test_a_log_that_is_full_at_the_start_makes_the_venue_unready():
         assert venue.readiness() == "the command log takes nothing: no room"
         log.fails_with = None
         await until(lambda: venue.writable)
-        assert isinstance(await venue.submit(place(1)), Placed)
+        assert isinstance(await venue.submit(small_buy(1)), Placed)
 
 
 async def test_after_a_failed_sync_the_answer_is_lost_and_commands_are_rejected():
@@ -290,10 +282,10 @@ async def test_after_a_failed_sync_the_answer_is_lost_and_commands_are_rejected(
     async with at_work(venue):
         log.fails_with = LogBroken("the disk")
         with pytest.raises(ReplyLost):
-            await venue.submit(place(1))
+            await venue.submit(small_buy(1))
         log.fails_with = None
         with pytest.raises(EngineUnavailable):
-            await venue.submit(place(2))
+            await venue.submit(small_buy(2))
         assert await venue.state_hash() == before
         assert not venue.writable
 
@@ -311,7 +303,7 @@ async def test_a_slow_state_hash_does_not_delay_commands(monkeypatch):
     async with at_work(venue):
         hashing = asyncio.ensure_future(venue.state_hash())
         await asyncio.sleep(0)
-        assert isinstance(await venue.submit(place(1)), Placed)
+        assert isinstance(await venue.submit(small_buy(1)), Placed)
         may_end.set()
         assert await hashing == before
         assert await venue.state_hash() != before
@@ -339,7 +331,7 @@ async def test_a_stopped_venue_is_unavailable():
     async with running() as venue:
         pass
     with pytest.raises(EngineUnavailable):
-        await venue.submit(place(1))
+        await venue.submit(small_buy(1))
 
 
 async def test_the_clock_of_the_venue_never_goes_back():

@@ -48,7 +48,7 @@ def options_of(folder, **changes):
 OPENED_NS = to_ns("2026-05-20T12:00:00Z")
 
 
-def opened(folder, *more):
+def write_state(folder, *more):
     """A venue with its listings, and what was done on it then."""
     seed, _ = read_seed(CONFIG)
     commands: list[Command | AccessCommand] = [*listing_commands(seed, OPENED_NS), *more]
@@ -58,7 +58,7 @@ def opened(folder, *more):
         log.close()
 
 
-def added(folder, now_ns, monkeypatch, config=CONFIG):
+def opening_at(folder, now_ns, monkeypatch, config=CONFIG):
     """What a start at an instant would carry out on it."""
     monkeypatch.setattr(time, "time_ns", lambda: now_ns)
     with socket.socket() as listener:
@@ -66,28 +66,28 @@ def added(folder, now_ns, monkeypatch, config=CONFIG):
 
 
 def test_a_start_in_a_later_quarter_adds_its_events(tmp_path, monkeypatch):
-    opened(tmp_path / "state")
-    opening = added(tmp_path / "state", to_ns("2026-08-20T12:00:00Z"), monkeypatch)
+    write_state(tmp_path / "state")
+    opening = opening_at(tmp_path / "state", to_ns("2026-08-20T12:00:00Z"), monkeypatch)
     events = [each.event_ticker for each in opening if isinstance(each, ListEvent)]
     assert events == ["AURELIA-VAL-26Q4", "QUILLON-IPO-26Q4", "QUILLON-VAL-26Q3"]
 
 
 @pytest.mark.parametrize("now", ["1970-01-01T00:00:09Z", "2026-02-20T12:00:00Z"])
 def test_a_start_with_a_clock_set_back_adds_no_past_quarter(tmp_path, monkeypatch, now):
-    opened(tmp_path / "state")
-    assert added(tmp_path / "state", to_ns(now), monkeypatch) == []
+    write_state(tmp_path / "state")
+    assert opening_at(tmp_path / "state", to_ns(now), monkeypatch) == []
 
 
 def test_a_start_adds_no_new_market_to_a_settled_event(tmp_path, monkeypatch):
     seed, _ = read_seed(CONFIG)
     rungs = [each for each in listing_commands(seed, OPENED_NS) if isinstance(each, ListMarket)]
     over = [each.market_id for each in rungs if each.event_ticker == "AURELIA-VAL-26Q2"]
-    opened(tmp_path / "state", *(ResolveMarket(market_id, Outcome.NO) for market_id in over))
+    write_state(tmp_path / "state", *(ResolveMarket(market_id, Outcome.NO) for market_id in over))
     config = tmp_path / "venue.yaml"
     highest = "              - {label: 250B, strike_value: 250}\n"
     higher = highest + highest.replace("250", "260")
     config.write_text(CONFIG.read_text().replace(highest, higher))
-    opening = added(tmp_path / "state", OPENED_NS + 1, monkeypatch, config)
+    opening = opening_at(tmp_path / "state", OPENED_NS + 1, monkeypatch, config)
     assert [each.ticker for each in opening if isinstance(each, ListMarket)] == [
         "AURELIA-VAL-26Q3-260B"
     ]
@@ -115,8 +115,8 @@ def test_a_start_without_a_crowd_cancels_the_orders_of_an_earlier_crowd(
     crowd = [*accounts(CrowdSettings()), TAPE_MAKER]
     people = [UserId("anna"), UserId("crowd.anna")]
     placed = [command for each in (*crowd, *people) for command in bid(each)]
-    opened(tmp_path / "state", *placed, SetVenueState(state))
-    opening = added(tmp_path / "state", OPENED_NS + 1, monkeypatch)
+    write_state(tmp_path / "state", *placed, SetVenueState(state))
+    opening = opening_at(tmp_path / "state", OPENED_NS + 1, monkeypatch)
     cancelled = [each.user_id for each in opening if isinstance(each, CancelOrder)]
     assert cancelled == ([] if state is VenueState.HALTED else crowd)
 

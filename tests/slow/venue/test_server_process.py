@@ -48,7 +48,7 @@ def served(keys, *more):
             process.kill()
 
 
-def ended(*arguments, **options):
+def run_to_end(*arguments, **options):
     usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.run(arguments, **{**usual, **options}, timeout=20, check=False)
 
@@ -169,7 +169,7 @@ def test_a_bad_configuration_exits_2_and_names_the_fault(tmp_path, old, new, fau
     bad = tmp_path / "bad.yaml"
     head, _, tail = CONFIG.read_text().partition(old)
     bad.write_text(head + new + (tail if old == "taker_rate" else ""))
-    result = ended(*command(tmp_path / "keys.json", "--no-crowd", config=bad))
+    result = run_to_end(*command(tmp_path / "keys.json", "--no-crowd", config=bad))
     assert result.returncode == 2
     assert str(bad) in result.stderr
     assert fault in result.stderr
@@ -178,7 +178,7 @@ def test_a_bad_configuration_exits_2_and_names_the_fault(tmp_path, old, new, fau
 
 
 def test_a_missing_tape_exits_2(tmp_path):
-    result = ended(*command(tmp_path / "keys.json", "--tape", str(tmp_path / "none")))
+    result = run_to_end(*command(tmp_path / "keys.json", "--tape", str(tmp_path / "none")))
     assert result.returncode == 2
     assert "none" in result.stderr
     assert "Traceback" not in result.stderr
@@ -186,7 +186,7 @@ def test_a_missing_tape_exits_2(tmp_path):
 
 @pytest.mark.parametrize("keys", [".", "/"])
 def test_a_keys_file_without_a_name_exits_2(keys):
-    result = ended(*command(Path(), "--no-crowd", "--keys-file", keys))
+    result = run_to_end(*command(Path(), "--no-crowd", "--keys-file", keys))
     assert result.returncode == 2
     assert "a file is wanted" in result.stderr
     assert "Traceback" not in result.stderr
@@ -197,7 +197,7 @@ def test_a_taken_port_exits_3(tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        result = ended(*command(tmp_path / "keys.json", "--port", port))
+        result = run_to_end(*command(tmp_path / "keys.json", "--port", port))
     assert result.returncode == 3
     assert f"127.0.0.1:{port} cannot be bound" in result.stderr
 
@@ -252,7 +252,7 @@ def test_a_rejected_opening_leaves_the_keys_file_of_another_venue(tmp_path, stat
     keys.chmod(0o400)
     text = CONFIG.read_text()
     config.write_text(text.replace("deposit_cents: 10000000", f"deposit_cents: {10**16}"))
-    done = ended(*command(keys, "--no-crowd", *state, config=config), cwd=tmp_path)
+    done = run_to_end(*command(keys, "--no-crowd", *state, config=config), cwd=tmp_path)
     assert done.returncode == 2
     assert "Deposit maker was refused" in done.stderr
     assert keys.read_text() == "of another venue"
@@ -292,7 +292,7 @@ def test_a_state_whose_keys_came_from_files_misses_none_at_a_later_start(tmp_pat
 def test_a_venue_stopped_before_its_crowd_begins_ends_cleanly(tmp_path):
     words = command(tmp_path / "keys.json", "--exit-with-stdin", "--state", str(tmp_path / "state"))
     for _ in range(2):
-        done = ended(*words, stdin=subprocess.DEVNULL)
+        done = run_to_end(*words, stdin=subprocess.DEVNULL)
         assert done.returncode == 0
         events = [json.loads(line)["event"] for line in done.stderr.splitlines()]
         assert events == ["draining", "stopped"]
@@ -326,7 +326,7 @@ def test_a_closed_output_exits_141(tmp_path):
 def test_a_ready_line_that_cannot_be_written_exits_74(tmp_path):
     words = command(tmp_path / "keys.json", "--json", "--state", str(tmp_path / "state"))
     with Path("/dev/full").open("w") as full:
-        done = ended(*words, stdout=full)
+        done = run_to_end(*words, stdout=full)
     assert done.returncode == 74
     assert done.stderr.splitlines() == ["the output cannot be written: No space left on device"]
 
@@ -339,7 +339,7 @@ def test_a_host_that_is_not_loopback_is_rejected(tmp_path, host):
 
 
 def test_version_and_help_need_no_configuration():
-    version = ended(sys.executable, "-m", "venue", "version")
+    version = run_to_end(sys.executable, "-m", "venue", "version")
     assert version.returncode == 0
     assert version.stdout.startswith("venue ")
     helped = CliRunner().invoke(app, ["serve", "--help"])
