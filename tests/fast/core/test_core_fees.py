@@ -1,14 +1,7 @@
 """Claims about fees and reserves over an order's life: one running sum, rounded up once."""
 
-from fractions import Fraction
-from math import ceil
-
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.builders.core.world import CASH, NO, YES, World
 from venue.engine.messages import FillBooked
-from venue.wire.money import FeeRate, FeeUnits, Price, Qty, fill_fee
 
 
 def fees_of(world, user):
@@ -54,19 +47,3 @@ def test_a_fee_never_exceeds_the_proceeds_of_a_sale():
         world.buy("b", YES, 1, 1)
         world.sell("a", YES, 1, 1)
         assert world.balance("a")[0] >= before
-
-
-fills = st.lists(
-    st.tuples(st.integers(0, 10**8), st.integers(1, 10**6), st.integers(1, 99)), max_size=30
-)
-
-
-@given(fills)
-def test_the_fees_of_an_order_are_its_exact_sum_rounded_up_once(rows):
-    units, paid, exact = FeeUnits(0), 0, Fraction(0)
-    for e8, qty, price in rows:
-        units, fee = fill_fee(units, FeeRate(e8), Qty(qty), Price(price))
-        exact += Fraction(e8, 10**8) * qty * price * (100 - price) / 100
-        assert fee >= 0
-        paid += fee
-        assert paid == ceil(exact)

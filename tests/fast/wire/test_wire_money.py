@@ -229,6 +229,17 @@ def test_a_fill_is_charged_the_growth_of_its_order_s_rounded_fee_sum(
     assert [type(each) for each in result] == [int, int]
 
 
+@given(st.lists(st.tuples(RATES, st.integers(1, 10**6), PRICES), max_size=30))
+def test_the_fees_of_an_order_are_its_exact_sum_rounded_up_once(fills):
+    units, paid, exact = FeeUnits(0), 0, Fraction(0)
+    for rate, qty, price in fills:
+        units, fee = money.fill_fee(units, rate, Qty(qty), price)
+        exact += Fraction(rate.e8, 10**8) * qty * price * (100 - price) / 100
+        assert fee >= 0
+        paid += fee
+        assert paid == ceil(exact)
+
+
 @pytest.mark.parametrize(("price", "qty", "cents"), [(37, 12, 444), (99, 1, 99), (1, 0, 0)])
 def test_notional_is_price_times_shares_in_whole_cents(price, qty, cents):
     result = money.notional(Price(price), Qty(qty))
