@@ -69,7 +69,7 @@ ELSEWHERE = (
     (
         "Authentication",
         "No reply, log line or list ever holds a raw key",
-        "tests/slow/venue/test_http_app.py::test_no_reply_and_no_log_line_ever_holds_the_key",
+        "tests/slow/venue/test_http_app.py::test_replies_and_log_lines_never_show_the_key",
         "",
     ),
     (

@@ -29,7 +29,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize(("name", "value"), PUBLISHED.items())
-def test_a_limit_is_the_number_that_is_published(name, value):
+def test_limits_have_their_published_values(name, value):
     assert getattr(limits, name) == value
 
 

@@ -168,7 +168,7 @@ def test_the_fees_of_a_sale_never_exceed_its_proceeds(maker, taker, fills):
         ("0.0200", 1, 50, money.FEE_UNITS_PER_CENT // 2, 50),
     ],
 )
-def test_the_reserve_of_known_orders(rate, qty, price, fees_so_far, cents):
+def test_reserves_of_example_orders_equal_the_formula(rate, qty, price, fees_so_far, cents):
     reserve = money.reserve_cents(FeeRate.parse(rate), Qty(qty), Price(price), fees_so_far)
     assert reserve == cents
 

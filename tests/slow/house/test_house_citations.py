@@ -57,7 +57,7 @@ def test_every_citation_is_of_a_page_in_the_project(path):
 
 
 @tree.of_each(PAGES)
-def test_a_link_of_a_page_to_a_place_leads_to_one(path):
+def test_every_link_to_a_place_on_a_page_resolves(path):
     for page, place in LINK.findall(tree.text(path)):
         target = (path.parent / page).resolve() if page else path
         assert place in anchors(target), f"{page}#{place}"

@@ -148,7 +148,7 @@ def test_a_secret_written_to_a_file_is_not_printed(run, tmp_path, secret, argume
     assert secret not in reply
 
 
-def test_without_out_the_raw_key_is_printed_once(run):
+def test_a_new_key_is_printed_once(run):
     result = run("key", "create", "anna")
     assert len(re.findall(r"lm_[A-Za-z0-9_-]{43}", result.stdout)) == 1
 

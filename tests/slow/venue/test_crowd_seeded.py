@@ -69,7 +69,7 @@ def orders(commands, of=""):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_two_seconds_after_the_start_every_rung_is_two_sided(seed):
+def test_every_market_is_two_sided_two_seconds_after_the_start(seed):
     sim = simulation(seed=seed).run(2)
     assert all(sim.two_sided(rung) for rung in RUNGS)
 

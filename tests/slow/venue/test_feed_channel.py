@@ -235,7 +235,7 @@ def test_a_reader_that_works_off_a_burst_is_not_overdue(channel):
     assert channel.overdue(33 * NS_PER_SECOND)
 
 
-def test_sixteen_mebibytes_of_waiting_frames_make_a_reader_overdue_at_once(channel):
+def test_a_reader_with_16_mebibytes_queued_is_overdue_at_once(channel):
     channel.offer(b"x" * OUTBOX_BYTES_MAX, 0)
     assert not channel.overdue(0)
     channel.offer(b"x", 0)

@@ -149,7 +149,7 @@ async def test_an_internal_error_is_500_without_detail(desk, monkeypatch):
     assert reply.headers["x-ratelimit-remaining"] == "499"
 
 
-async def test_no_reply_and_no_log_line_ever_holds_the_key(desk, capsys, caplog):
+async def test_replies_and_log_lines_never_show_the_key(desk, capsys, caplog):
     desk.answers += [RuntimeError("inside"), m.Refused(app_module.Code.INVALID_REQUEST, "no")]
     texts = []
     for method, path in [("DELETE", "/orders/7"), ("DELETE", "/orders/7"), ("GET", "/no")]:
