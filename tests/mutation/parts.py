@@ -26,11 +26,8 @@ PARTS = (
             "bot/core/risk/trim.py",
         ),
         (
-            "tests/fast/bot/test_bot_exposure_exact.py",
-            "tests/fast/bot/test_bot_cutting_exact.py",
-            "tests/fast/bot/test_bot_risk_exact.py",
-            "tests/fast/bot/test_bot_risk.py",
-            "tests/fast/bot/test_bot_risk_rules.py",
+            "tests/fast/bot/test_bot_exposure.py",
+            "tests/fast/bot/test_bot_trim.py",
             "tests/fast/bot/test_bot_risk_brute.py",
         ),
     ),
@@ -51,7 +48,7 @@ PARTS = (
         ),
         (
             "tests/fast/bot/test_bot_order.py",
-            "tests/fast/bot/test_bot_order_[!dm]*.py",
+            "tests/fast/bot/test_bot_order_[!m]*.py",
             "tests/fast/bot/test_bot_order_machine.py",
         ),
     ),
@@ -62,21 +59,14 @@ PARTS = (
             "bot/core/planning/actions.py",
         ),
         (
-            "tests/fast/bot/test_bot_wishes_exact.py",
-            "tests/fast/bot/test_bot_reconcile_exact.py",
-            "tests/fast/bot/test_bot_reconcile_routes.py",
-            "tests/fast/bot/test_bot_assign_exact.py",
-            "tests/fast/bot/test_bot_assign.py",
-            "tests/fast/bot/test_bot_reconcile_worth.py",
-            "tests/fast/bot/test_bot_reconcile.py",
+            "tests/fast/bot/test_bot_plan.py",
+            "tests/fast/bot/test_bot_plan_routes.py",
+            "tests/fast/bot/test_bot_plan_assignment.py",
         ),
     ),
     Part(
         "spend",
         ("bot/core/orders/request_budget.py",),
-        (
-            "tests/fast/bot/test_bot_spend_exact.py",
-            "tests/fast/bot/test_bot_spend.py",
-        ),
+        ("tests/fast/bot/test_bot_request_budget.py",),
     ),
 )

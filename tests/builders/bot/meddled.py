@@ -1,4 +1,4 @@
-"""The thin venue with a meddler in between, who may answer, or hold back, any request."""
+"""The thin venue with a meddler in between, who may answer or hold back any request."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -17,9 +17,12 @@ LIKE_A_BOT_NS = 5 * NS_PER_MS
 
 
 class TwoSided(Strategy):
-    """Ten shares on either side, some cents from the fair value."""
+    """Ten shares on either side, three and four cents from the fair value."""
 
     name = "two_sided"
+
+    def __init__(self) -> None:
+        super().__init__(None)
 
     def quote(self, view: EventView) -> Quotes:
         wanted = {}
@@ -33,11 +36,16 @@ class TwoSided(Strategy):
 
 
 class Meddled(Thin):
-    """`meddle` is asked first: an answer instead of the venue's, None for the venue's own. What it
-    raises `Held` for waits in `held` until it is let go."""
+    """`meddle` is asked first: a response instead of the venue's, None for the venue's own. A
+    request for which it raises `Held` waits in `held` until it is answered."""
 
-    def __init__(self, mids: tuple[int, ...] = (50, 40)) -> None:
-        super().__init__(list(mids), lambda: TwoSided(None))
+    def __init__(
+        self,
+        mids: tuple[int, ...] = (50, 40),
+        make_strategy: Callable[[], Strategy] = TwoSided,
+        **settings: object,
+    ) -> None:
+        super().__init__(list(mids), make_strategy, **settings)
         self.meddle: Callable[[m.Request], m.Answer | None] = lambda _request: None
         self.held: list[m.Send] = []
         self.notes: list[str] = []
@@ -45,7 +53,7 @@ class Meddled(Thin):
         self._by_name: dict[ClientOrderId, m.Answer] = {}
 
     def answer(self, request: m.Request) -> m.Answer:
-        """What the venue says: the same to the same create, and no to writes about what is over."""
+        """The same to the same create; a rejection of a write about a closed order."""
         if isinstance(request, m.Create):
             name = request.order.client_order_id
             if name not in self._by_name:
@@ -56,15 +64,15 @@ class Meddled(Thin):
             return m.Rejected(422, "order_not_cancelable", "")
         return super().answer(request)
 
-    def told(self, effect: m.Effect) -> None:
-        """Notes are kept by name, and the end as it is."""
+    def on_effect(self, effect: m.Effect) -> None:
+        """Record names of notes, and the end."""
         if isinstance(effect, m.Noted):
             self.notes.append(effect.name)
         elif isinstance(effect, m.DrainComplete):
             self.finished = effect
 
     def ask(self, send: m.Send) -> None:
-        """A request leaves: the meddler is asked, and else the venue."""
+        """A request is answered by `meddle`, or else by the venue."""
         try:
             answer = self.meddle(send.request)
         except Held:
@@ -76,26 +84,38 @@ class Meddled(Thin):
         """A request is answered."""
         self.give(m.Response(send.request_id, answer, 500))
 
+    def lose(self, *kinds: type) -> None:
+        """Requests of these kinds time out."""
+        self.meddle = lambda asked: m.Unknown("timeout") if isinstance(asked, kinds) else None
+
     def go(self, seconds: float) -> None:
         """Let time pass."""
         self.run(seconds, least_ns=LIKE_A_BOT_NS)
 
     def go_until(self, true: Callable[[], object]) -> None:
-        """Let time pass until something is so, for half a minute at most."""
+        """Let time pass until something is true, for half a minute at most."""
         for _ in range(600):
             if true():
                 return
             self.go(0.05)
         raise AssertionError("it did not come to that")
 
-    def stop(self) -> m.DrainComplete | None:
-        """Ask for the end; how it ended, None when it has not within ten seconds."""
+    def stop(self, seconds: float = 10) -> m.DrainComplete | None:
+        """Ask for the end; how the run ended, None if it has not."""
         self.give(m.StopRequested("asked"))
-        self.go(10)
+        self.go(seconds)
         return self.finished
 
+    def stops_clean(self) -> bool:
+        """Ask for the end; True if the run ended within ten seconds with no order resting."""
+        return self.stop() == m.DrainComplete((), ()) and not self.orders
+
+    def knows_its_orders(self) -> bool:
+        """True if the trader's live orders are those that rest."""
+        return {own.order_id for own in self.trader.desk.live_orders} == set(self.orders)
+
     def end_one(self) -> OrderId:
-        """The venue ends an order of ours by itself; its id."""
+        """The venue cancels an order of ours by itself; its id."""
         order_id = next(iter(self.orders))
         gone = over(self.orders.pop(order_id))
         before = self.meddle
@@ -113,7 +133,7 @@ V = TypeVar("V", bound=Meddled)
 
 
 def quoted(venue: V) -> V:
-    """The venue, once the bot quotes both sides of its two rungs."""
+    """The venue once the bot quotes both sides of its two rungs."""
     venue.start()
     venue.go(3)
     assert len(venue.orders) == 4
@@ -125,7 +145,7 @@ class Held(Exception):
 
 
 def named(answer: m.Answer, name: ClientOrderId) -> m.Answer:
-    """The answer to a create, with its name in it."""
+    """The response to a create, with its client order id in it."""
     assert isinstance(answer, m.Ok)
     assert isinstance(answer.body, m.OrderBody)
     shown = msgspec.structs.replace(answer.body.order, client_order_id=name)

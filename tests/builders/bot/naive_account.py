@@ -1,8 +1,7 @@
-"""A naive account under a sweep: virtual time, reads that lag, requests that fail on every way.
+"""A naive account under a cancel-all: virtual time, lagging reads, requests that fail in every way.
 
-Shares nothing with the sweeper but the messages. Orders are a dict of lifetimes; a request takes a
-drawn time to the venue and back, and meets a drawn fate there.
-"""
+Shares nothing with `CancelAll` but the messages. Orders are a dict of lifetimes; a request takes a
+drawn time to the venue and back, and meets a drawn fate there."""
 
 import heapq
 from collections.abc import Callable, Iterable
@@ -44,7 +43,7 @@ def shown(order_id: str, event: str = "ACME-VAL-27Q1") -> model.Order:
 
 
 class NaiveAccount:
-    """An account and the road to it. `run` plays a sweep until its verdict.
+    """An account and the network to it. `run` plays a cancel-all until its verdict.
 
     fates: what happens to each request in turn; ok when they run out. halts: spans of time in which
     no cancel is taken. lag_ns: reads show the account as it was so long ago.
@@ -76,11 +75,11 @@ class NaiveAccount:
         self._page = page
 
     def place(self, order_id: str, at_ns: int = T0 - 100 * S) -> None:
-        """An order that rests from `at_ns` on, whoever placed it."""
+        """An order that rests from `at_ns` on."""
         self.born[order_id] = at_ns
 
     def resting(self, at_ns: int) -> list[str]:
-        """What rests at an instant, newest first as lists are."""
+        """Ids of the resting orders at an instant, newest first as in lists."""
         ids = [
             order_id
             for order_id, born_ns in self.born.items()
@@ -157,9 +156,9 @@ class NaiveAccount:
             return self._list(request.cursor, now_ns)
         assert isinstance(request, m.CancelResting)
         order_id = request.order_id
-        told = self.answer_cancel(order_id)
-        if told is not None:
-            return told
+        answer = self.answer_cancel(order_id)
+        if answer is not None:
+            return answer
         if any(begun_ns <= now_ns < over_ns for begun_ns, over_ns in self._halts):
             return m.Rejected(409, "venue_halted", "")
         if order_id not in self.resting(now_ns):
@@ -176,3 +175,11 @@ class NaiveAccount:
         page, more = rows[: self._page], len(rows) > self._page
         end = f"{self.born[page[-1]]} {page[-1]}" if more else ""
         return m.Ok(m.OrdersBody(tuple(shown(row) for row in page), end))
+
+
+def with_orders(orders: int, **more) -> NaiveAccount:
+    """An account with so many resting orders."""
+    made = NaiveAccount(**more)
+    for number in range(orders):
+        made.place(str(1_000 + number), T0 - 100 * S - number)
+    return made

@@ -1,4 +1,4 @@
-"""News about one order, as the claims about its life deal it out."""
+"""Reads and amends of one own order."""
 
 from bot.core.orders.order import OrderEvent, OwnOrder, State
 from tests.builders.bot import made
@@ -11,17 +11,17 @@ CANCELED = model.OrderStatus.CANCELED
 
 
 def read(own: OwnOrder, begun_ns: int, **shown) -> None:
-    """A read of the order, begun at an instant, shows this."""
+    """A read by id, begun at an instant, shows the order with these fields."""
     own.on_query(made.shown(own, **shown), begun_ns, LAG_NS)
 
 
 def read_over(own: OwnOrder, begun_ns: int, filled: int = 0, status=CANCELED) -> None:
-    """A read of the order shows it over."""
+    """A read by id shows the order closed."""
     own.on_query(made.over(own, status, filled), begun_ns, LAG_NS)
 
 
 def amending(amend: Amend, state: State = State.PENDING_REPLACE, **known) -> OwnOrder:
-    """An order of ten at 40 whose amend is on its way, or has no answer since T0."""
+    """An order of ten at 40 whose amend is in flight, or timed out at T0."""
     own = made.own(State.OPEN)
     if known:
         read(own, T0 + LAG_NS, **known)

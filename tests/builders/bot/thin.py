@@ -1,16 +1,17 @@
 """A thin venue for claims about the whole trader: every write is done as asked, nothing fills.
 
-Its books are what a claim says that others show, and our orders with them. Time is virtual.
-"""
+Its books show what a test says of other traders, and our orders. Time is virtual."""
 
 from collections.abc import Callable
 
 import msgspec
 
 from bot.core import messages as m
+from bot.core.report import Phase
 from bot.core.settings import PaceSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
-from bot.strategy.api import Strategy
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
+from strategies.fixed_spread import FixedSpread
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
@@ -21,6 +22,13 @@ EVENT = Ticker("ACME-VAL-27Q1")
 PROJECT = ProjectId("bbbbbbbb-0000-4000-8000-000000000001")
 START_NS = 1_800_000_000 * NS_PER_SECOND
 WRITES = ("create", "amend", "cancel")
+
+FAR_LIMITS = RiskSettings(
+    event_loss_cents=Cents(10_000_000),
+    series_loss_cents=Cents(10_000_000),
+    rung_position_qty=Qty(100_000),
+    order_qty=Qty(1_000),
+)
 
 
 def market(index: int) -> model.Market:
@@ -47,15 +55,37 @@ def market(index: int) -> model.Market:
     )
 
 
+def fixed_spread() -> FixedSpread:
+    """The strategy with its default parameters."""
+    return FixedSpread(FixedSpread.Params())
+
+
+class FixedQuotes(Strategy):
+    """Ten shares bid and ten asked at fixed prices, on every rung."""
+
+    bid, ask = 45, 55
+
+    def __init__(self, params: object = None) -> None:
+        super().__init__(params)
+        self.quotes = (
+            Quote(BookSide.BID, Price(self.bid), Qty(10)),
+            Quote(BookSide.ASK, Price(self.ask), Qty(10)),
+        )
+
+    def quote(self, view: EventView) -> Quotes:
+        return {rung.market_id: self.quotes for rung in view.rungs}
+
+
 class Thin:
-    """The venue and one trader. `mids`: where the books of others lie, by rung; each has `depth`
-    shares at two cents from it, on either side, and more behind."""
+    """The venue and one trader. `mids`: the middles of other traders' books, by rung; each has 100
+    shares two cents away, on either side, and more behind. settings: of the trader."""
 
     def __init__(
         self,
         mids: list[int],
-        make_strategy: Callable[[], Strategy],
+        make_strategy: Callable[[], Strategy] | None = None,
         pace: PaceSettings | None = None,
+        **settings: object,
     ) -> None:
         self.now_ns = START_NS
         self.ends_ns = START_NS + 60 * 86_400 * NS_PER_SECOND
@@ -65,25 +95,21 @@ class Thin:
         self.sent: list[tuple[int, m.Request]] = []
         self.subscribed_ns: list[int] = []
         self.wake_ns = START_NS
-        risk = RiskSettings(
-            event_loss_cents=Cents(10_000_000),
-            series_loss_cents=Cents(10_000_000),
-            rung_position_qty=Qty(100_000),
-            order_qty=Qty(1_000),
-        )
-        settings = TraderSettings(series_ticker=SERIES, risk=risk, pace=pace or PaceSettings())
-        self.trader = Trader(settings, make_strategy)
+        wanted = {"risk": FAR_LIMITS, "pace": pace or PaceSettings(), **settings}
+        self.initial_settings = TraderSettings(series_ticker=SERIES, **wanted)
+        self.trader = Trader(self.initial_settings, make_strategy or fixed_spread)
         self._made = 0
 
     def start(self) -> None:
-        """Bring the trader to quote, and its orders to rest."""
-        self.give(m.Started("0" * 20, (), new_account=True))
-        self.give(m.FeedOpened())
-        for index in range(len(self.mids)):
-            self.show(index)
-        self.run(5)
+        """Start on a new account and quote for five seconds."""
+        self.begin(5, m.Started("0" * 20, (), new_account=True))
 
-    # --- time -------------------------------------------------------------------------------------
+    def begin(self, seconds: float, started: m.Started) -> None:
+        """Start, open the channel and run for a while."""
+        self.give(started)
+        self.give(m.FeedOpened())
+        self.show_all()
+        self.run(seconds)
 
     def give(self, event: m.Event) -> list[m.Effect]:
         """An event now; what it makes the trader send is answered at once."""
@@ -99,15 +125,15 @@ class Thin:
                 for index in range(len(self.mids)):
                     self.show(index, self.ts_ns(index))
             else:
-                self.told(effect)
+                self.on_effect(effect)
         return effects
 
     def ask(self, send: m.Send) -> None:
-        """A request leaves: it is answered at once."""
+        """A request is answered at once."""
         self.give(m.Response(send.request_id, self.answer(send.request), 500))
 
-    def told(self, effect: m.Effect) -> None:
-        """Anything else that the trader says, for whoever wants to know."""
+    def on_effect(self, effect: m.Effect) -> None:
+        """Any other effect; for a subclass to record."""
 
     def run(
         self,
@@ -116,8 +142,8 @@ class Thin:
         each_ns: int = 0,
         least_ns: int = NS_PER_MS,
     ) -> None:
-        """Let time pass, beats as the trader wishes for them, but `least_ns` apart; `step` is
-        called every `each_ns`."""
+        """Let time pass, ticks as the trader asks, at least `least_ns` apart;
+        `step` is called every `each_ns`."""
         end_ns = self.now_ns + int(seconds * NS_PER_SECOND)
         next_ns = self.now_ns + each_ns if step else end_ns
         self.give(m.Tick())
@@ -130,18 +156,16 @@ class Thin:
             self.give(m.FeedAlive())
             self.give(m.Tick())
 
-    # --- the market -------------------------------------------------------------------------------
-
     def ts_ns(self, index: int) -> int:
-        """The instant of the book that the trader holds."""
+        """The instant of the book that the trader has."""
         return self.rung(index).state.ts_ns or self.now_ns
 
     def rung(self, index: int):
-        """What the trader believes of a rung."""
+        """The trader's state of a rung."""
         return self.trader.quoting.ladders[0].rungs[index]
 
     def book(self, index: int, ts_ns: int | None = None, depth: int = 100) -> m.BookUpdate:
-        """A book of a rung: others around its middle, and ours."""
+        """A book of a rung: other traders around its middle, and our orders."""
         mid = self.mids[index]
         sides: dict[BookSide, dict[int, int]] = {
             BookSide.BID: {mid - away: depth + away for away in (2, 3, 5, 8) if mid > away},
@@ -166,6 +190,17 @@ class Thin:
         """The channel shows the book of a rung."""
         self.give(self.book(index, ts_ns))
 
+    def show_all(self) -> None:
+        """The channel shows every book."""
+        for index in range(len(self.mids)):
+            self.show(index)
+
+    def stop(self, seconds: float) -> Phase:
+        """Ask for the end and run for a while; the phase then."""
+        self.give(m.StopRequested("the end"))
+        self.run(seconds)
+        return self.trader.phase
+
     def writes(self, since_ns: int = 0) -> list[m.Request]:
         """Creates, amends and cancels sent from an instant on."""
         return [
@@ -175,10 +210,8 @@ class Thin:
             and isinstance(request, m.Create | m.AmendResting | m.CancelResting)
         ]
 
-    # --- answers ----------------------------------------------------------------------------------
-
     def answer(self, request: m.Request) -> m.Answer:
-        """What the venue says."""
+        """The venue's response."""
         match request:
             case m.Create(order=order):
                 self._made += 1

@@ -1,4 +1,4 @@
-"""Claims about the account of profit: it closes in integers, whatever happens in whatever order."""
+"""Profit attribution: it adds up in integers, whatever happens in whatever order."""
 
 import math
 from types import SimpleNamespace
@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from bot.core import messages as m
 from bot.core.account.markouts import HORIZONS_S, MILLI, OPEN_STRETCHES, Markouts, Moments
 from bot.core.account.portfolio import Portfolio
 from bot.core.account.profit import DIMENSIONS, FILLS_SHOWN_MAX, PnlTracker
@@ -15,20 +17,13 @@ from bot.core.orders.outbox import Outbox
 from bot.core.report import Against, ProfitReport, ProfitRow
 from bot.core.settings import BudgetSettings
 from bot.strategy.api import EventView, Quote
+from tests.builders.bot import made
+from tests.builders.bot.thin import Thin, market
 from tests.builders.scale import cases
 from tests.builders.strategies.views import rung
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import (
-    BookSide,
-    Cents,
-    FeeRate,
-    Outcome,
-    Price,
-    Qty,
-    Side,
-    canonical,
-)
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, Side, canonical
 from venue.wire.names import MarketId, OrderId, Ticker
 
 EVENT = Ticker("E")
@@ -102,9 +97,7 @@ class Both:
         self.pnl.on_tick(self.now_ns, is_open=True)
 
     def report(self) -> ProfitReport:
-        report = self.pnl.report()
-        assert report is not None
-        return report
+        return self.pnl.report()
 
     def difference(self) -> int:
         return self.report().difference_millicents
@@ -154,13 +147,13 @@ def carry_out(steps: list[tuple]) -> Both:
 
 @settings(max_examples=cases(5_000, quick=60), deadline=None)
 @given(STEPS)
-def test_the_account_and_the_ledger_agree_after_every_step(steps):
+def test_profit_and_ledger_agree_after_every_step(steps):
     carry_out(steps)
 
 
 @settings(max_examples=cases(5_000, quick=60), deadline=None)
 @given(STEPS)
-def test_every_way_of_splitting_the_profit_adds_up_to_the_total(steps):
+def test_every_split_of_the_profit_adds_up_to_the_total(steps):
     report = carry_out(steps).report()
     total = report.total
     parts = total.spread_millicents + total.adverse_millicents + total.drift_millicents
@@ -175,7 +168,7 @@ def test_every_way_of_splitting_the_profit_adds_up_to_the_total(steps):
 
 @settings(max_examples=cases(5_000, quick=60), deadline=None)
 @given(STEPS)
-def test_inventory_is_the_sum_of_what_was_held_times_each_move(steps):
+def test_inventory_profit_is_the_sum_of_holdings_times_each_move(steps):
     """The same by the definition: q * dF at every move of the value."""
     both, inventory, over = Both(), 0, set()
     for index in range(len(RUNGS)):
@@ -197,33 +190,33 @@ def test_inventory_is_the_sum_of_what_was_held_times_each_move(steps):
     assert total.adverse_millicents + total.drift_millicents == inventory
 
 
-def test_a_bid_below_fair_earns_the_distance_and_then_what_the_value_does():
+def bought(price: int = 48, qty: int = 1, outcome: Outcome = Outcome.YES, side: Side = Side.BUY):
+    """Both, after one fill of the first rung at a fair value of 50."""
     both = Both()
     both.believe(0, 50.0)
     both.now_ns += 1
-    both.fill(0, Outcome.YES, Side.BUY, 48, 10)
+    both.fill(0, outcome, side, price, qty)
+    return both
+
+
+def test_a_bid_below_fair_earns_its_distance_and_then_the_move_of_the_value():
+    both = bought(qty=10)
     both.believe(0, 49.0)
     total = both.total()
-    assert total.spread_millicents == 20_000
-    assert total.adverse_millicents == -10_000
+    assert (total.spread_millicents, total.adverse_millicents) == (20_000, -10_000)
     assert total.drift_millicents == 0
     assert total.fees_cents == 3  # 0.01 * 10 * 0.48 * 0.52 dollars, rounded up
 
 
-def test_a_purchase_of_no_earns_what_the_sale_of_yes_does():
-    for outcome, side, price in [(Outcome.YES, Side.SELL, 53), (Outcome.NO, Side.BUY, 47)]:
-        both = Both()
-        both.believe(0, 50.0)
-        both.now_ns += 1
-        both.fill(0, outcome, side, price, 10)
-        assert both.total().spread_millicents == 30_000
+@pytest.mark.parametrize(
+    ("outcome", "side", "price"), [(Outcome.YES, Side.SELL, 53), (Outcome.NO, Side.BUY, 47)]
+)
+def test_a_sale_of_yes_and_a_purchase_of_no_earn_the_same_spread(outcome, side, price):
+    assert bought(price, 10, outcome, side).total().spread_millicents == 30_000
 
 
 def test_a_move_ten_seconds_after_a_fill_is_drift():
-    both = Both()
-    both.believe(0, 50.0)
-    both.now_ns += 1
-    both.fill(0, Outcome.YES, Side.BUY, 48, 1)
+    both = bought()
     both.now_ns += 5 * S
     both.believe(0, 47.0)
     both.now_ns += 5 * S
@@ -234,7 +227,7 @@ def test_a_move_ten_seconds_after_a_fill_is_drift():
     assert total.drift_millicents == 13_000
 
 
-def test_a_late_fill_is_compared_with_what_was_believed_before_it():
+def test_a_late_fill_is_compared_with_the_value_before_it():
     both = Both()
     both.believe(0, 50.0)
     both.now_ns += 2 * S
@@ -248,7 +241,7 @@ def test_a_late_fill_is_compared_with_what_was_believed_before_it():
 
 
 @pytest.mark.parametrize("settles", [False, True])
-def test_a_value_of_more_than_a_minute_after_a_horizon_is_no_markout_of_it(settles):
+def test_a_value_more_than_a_minute_after_a_horizon_is_no_markout(settles):
     both = Both()
     both.believe(0, 50.0)
     for _ in range(6):  # what was believed meanwhile is no longer remembered
@@ -258,12 +251,12 @@ def test_a_value_of_more_than_a_minute_after_a_horizon_is_no_markout_of_it(settl
         both.settle(0, Outcome.NO)
     both.fill(0, Outcome.YES, Side.BUY, 48, 1, late_ns=6 * 60 * S)
     both.tick()
-    told = {(row.against, row.horizon_s) for row in both.total().markouts}
-    assert told == {(against, 300) for against in Against}
+    sampled = {(row.against, row.horizon_s) for row in both.total().markouts}
+    assert sampled == {(against, 300) for against in Against}
     assert both.report().unsampled == 6
 
 
-def test_a_fill_is_not_compared_with_the_value_of_the_very_instant_it_is_heard_of():
+def test_a_fill_is_not_compared_with_a_value_of_its_own_instant():
     both = Both()
     both.believe(0, 50.0)
     both.now_ns += S
@@ -272,7 +265,7 @@ def test_a_fill_is_not_compared_with_the_value_of_the_very_instant_it_is_heard_o
     assert both.total().spread_millicents == 2_000
 
 
-def test_shares_held_at_the_opening_count_from_the_first_value_known():
+def test_opening_shares_count_from_the_first_known_value():
     both = Both(held_qty=10)
     both.believe(0, 50.0)
     both.tick()
@@ -284,7 +277,7 @@ def test_shares_held_at_the_opening_count_from_the_first_value_known():
     assert [row.name for row in report.by["reason"]] == ["opening"]
 
 
-def test_shares_that_were_held_at_the_opening_after_all_change_no_profit():
+def test_a_correction_of_the_opening_shares_changes_no_profit():
     both = Both(held_qty=10)
     both.believe(0, 50.0)
     both.tick()
@@ -298,7 +291,7 @@ def test_shares_that_were_held_at_the_opening_after_all_change_no_profit():
     assert both.difference() == 0
 
 
-def test_shares_held_to_the_end_are_settled_and_those_sold_again_are_realised():
+def test_shares_held_to_the_end_are_settled_and_sold_ones_realised():
     both = Both()
     both.believe(0, 50.0)
     both.fill(0, Outcome.YES, Side.BUY, 40, 10)
@@ -310,7 +303,7 @@ def test_shares_held_to_the_end_are_settled_and_those_sold_again_are_realised():
     assert report.open_millicents == 0
 
 
-def test_a_fill_that_is_booked_after_its_rung_has_settled_is_paid_out_at_once():
+def test_a_fill_booked_after_its_rung_settled_is_paid_out_at_once():
     both = Both()
     both.believe(0, 50.0)
     both.now_ns += 1
@@ -322,7 +315,7 @@ def test_a_fill_that_is_booked_after_its_rung_has_settled_is_paid_out_at_once():
     assert both.difference() == 0
 
 
-def test_the_profit_is_reported_though_the_rung_of_a_recent_fill_is_forgotten():
+def test_the_profit_keeps_a_fill_of_a_forgotten_rung():
     both = Both()
     both.believe(0, 50.0)
     both.settle(0, Outcome.YES)
@@ -331,7 +324,7 @@ def test_the_profit_is_reported_though_the_rung_of_a_recent_fill_is_forgotten():
     assert both.total().profit_millicents == 52_000 - MILLI * both.total().fees_cents
 
 
-def test_a_shortfall_of_the_ledger_is_a_finding_until_it_is_over():
+def test_a_shortfall_of_the_ledger_raises_an_alert():
     both = Both()
     both.believe(0, 50.0)
     both.fill(0, Outcome.YES, Side.BUY, 48, 10)
@@ -345,7 +338,7 @@ def test_a_shortfall_of_the_ledger_is_a_finding_until_it_is_over():
     assert "profit_unexplained" in both.out.findings
 
 
-def test_values_of_a_dimension_beyond_a_bound_are_told_as_one():
+def test_values_of_a_dimension_beyond_the_bound_are_summed_as_other():
     both = Both()
     both.believe(0, 50.0)
     for number in range(100):
@@ -355,9 +348,6 @@ def test_values_of_a_dimension_beyond_a_bound_are_told_as_one():
     assert next(row.fills for row in rows if row.name == "other") == 36
 
 
-# --- markouts -------------------------------------------------------------------------------------
-
-
 @given(
     st.lists(
         st.tuples(st.integers(-9_999, 9_999), st.integers(1, 50), st.integers(0, 6)),
@@ -365,7 +355,7 @@ def test_values_of_a_dimension_beyond_a_bound_are_told_as_one():
         max_size=30,
     )
 )
-def test_the_error_of_a_mean_is_that_of_its_clusters(rows):
+def test_the_error_of_a_mean_is_the_clustered_error(rows):
     rows = sorted(rows, key=lambda row: row[2])
     moments = Moments()
     for row in rows:
@@ -383,7 +373,7 @@ def test_the_error_of_a_mean_is_that_of_its_clusters(rows):
         assert moments.error == pytest.approx(math.sqrt(squares) / shares, abs=1e-6)
 
 
-def test_fills_of_one_stretch_of_time_are_one_piece_of_evidence():
+def test_fills_of_one_period_are_one_cluster():
     together = Markouts()
     for second in range(5):
         together.add_markout(Against.FAIR, 1, 1_000, 1, T0 + second * S)
@@ -391,7 +381,7 @@ def test_fills_of_one_stretch_of_time_are_one_piece_of_evidence():
     assert (row.fills, row.mean_cents, row.error_cents) == (5, 1.0, None)
 
 
-def test_a_markout_that_is_known_late_counts_with_the_stretch_of_its_fill():
+def test_a_late_markout_counts_with_the_period_of_its_fill():
     in_order, late = Moments(), Moments()
     rows = [(5_000, 9, 1), (6_000, 9, 1), (-4_000, 9, 2), (-5_000, 9, 2), (100, 1, 3)]
     for row in rows:
@@ -401,14 +391,14 @@ def test_a_markout_that_is_known_late_counts_with_the_stretch_of_its_fill():
     assert late.error == in_order.error
 
 
-def test_of_stretches_of_time_a_bounded_number_may_still_grow():
+def test_only_a_bounded_number_of_periods_may_still_grow():
     moments = Moments()
     for bucket in (*range(OPEN_STRETCHES + 1), 0):
         moments.add_markout(1_000 * bucket, 1, bucket)
     assert (moments.fills, moments.mean) == (OPEN_STRETCHES + 2, 3_600)
 
 
-def test_a_markout_against_the_mid_waits_until_others_quote_both_sides():
+def test_a_markout_against_the_mid_waits_for_a_two_sided_book():
     both = Both()
     both.believe(0, 50.0, bid=40, ask=44)
     both.now_ns += 1
@@ -424,21 +414,18 @@ def test_a_markout_against_the_mid_waits_until_others_quote_both_sides():
     assert [(row.horizon_s, row.mean_cents) for row in mids] == [(1, 5.0)]
 
 
-def test_all_four_horizons_are_sampled_and_nothing_is_kept_afterwards():
-    both = Both()
-    both.believe(0, 50.0)
-    both.now_ns += 1
-    both.fill(0, Outcome.YES, Side.BUY, 48, 1)
+def test_all_four_horizons_are_sampled():
+    both = bought()
     for _ in range(310):
         both.now_ns += S
         both.tick()
-    told = [(row.against, row.horizon_s) for row in both.total().markouts]
-    assert told == [(against, horizon) for against in Against for horizon in HORIZONS_S]
+    sampled = [(row.against, row.horizon_s) for row in both.total().markouts]
+    assert sampled == [(against, horizon) for against in Against for horizon in HORIZONS_S]
     assert both.report().unsampled == 0
 
 
 @pytest.mark.parametrize(("side", "markouts"), [(Side.BUY, (1.0, 3.0)), (Side.SELL, (-1.0, -3.0))])
-def test_a_fill_is_shown_with_its_value_then_and_since(side, markouts):
+def test_a_fill_is_shown_with_its_fair_value_and_markouts(side, markouts):
     both = Both()
     for seconds, fair in ((1, 42.0), (2, 44.0), (9, 42.0)):
         both.now_ns += seconds * S
@@ -451,7 +438,7 @@ def test_a_fill_is_shown_with_its_value_then_and_since(side, markouts):
     assert shown.markouts_cents == (*markouts, None, None)
 
 
-def test_the_newest_fills_are_shown_first_and_no_more_than_so_many():
+def test_the_newest_fills_are_shown_first_up_to_a_limit():
     both = Both()
     both.believe(0, 42.0)
     for price in range(1, FILLS_SHOWN_MAX + 20):
@@ -460,7 +447,7 @@ def test_the_newest_fills_are_shown_first_and_no_more_than_so_many():
     assert prices == list(range(FILLS_SHOWN_MAX + 19, 19, -1))
 
 
-def test_a_level_is_counted_from_the_touch_outward():
+def test_levels_are_counted_from_the_touch_outward():
     planned = [
         Quote(side, Price(price), Qty(1))
         for side, price in [(BookSide.BID, 48), (BookSide.BID, 45), (BookSide.ASK, 52)]
@@ -479,5 +466,98 @@ def test_a_level_is_counted_from_the_touch_outward():
         ("take ask 50 from shares held", "take ask from shares held"),
     ],
 )
-def test_a_reason_has_no_numbers(why, reason):
+def test_the_reason_of_a_fill_has_no_numbers(why, reason):
     assert tag_of((), BookSide.BID, Price(48), "s", why).reason == reason
+
+
+LATE = 2
+
+
+class ByHand(Thin):
+    """A venue of two rungs where a person trades on our account; a third rung comes later."""
+
+    def __init__(self) -> None:
+        super().__init__([70, 50])
+        self.booked: list[model.Fill] = []
+
+    def answer(self, request: m.Request) -> m.Answer:
+        match request:
+            case m.ReadFills():
+                return m.Ok(m.FillsBody(tuple(reversed(self.booked)), ""))
+            case m.ReadBalance():
+                paid = sum(each.qty * each.outcome_price + 1 for each in self.booked)
+                cash = Cents(10**9 - paid)
+                return m.Ok(m.BalanceBody(model.Balance(cash, Cents(0), cash)))
+            case m.ReadPositions():
+                return m.Ok(m.PositionsBody(tuple(map(_held, self.booked)), ""))
+            case _:
+                return super().answer(request)
+
+    def bought_by_hand(self, index: int) -> None:
+        """Ten shares of a rung at 30 cents, and a cent of fee."""
+        number = len(self.booked) + 1
+        fill = made.fill(made.own(price=30, number=900 + number), number, 10, fee_cents=1)
+        self.booked.append(
+            replace(
+                fill,
+                ticker=market(index).ticker,
+                market_id=market(index).market_id,
+                created_at=instant.from_ns(self.now_ns),
+            )
+        )
+
+    def list_the_third(self) -> None:
+        """The ladder has one rung more from now on."""
+        self.markets.append(market(LATE))
+        self.mids.append(30)
+
+    def live(self, seconds: float) -> None:
+        """Time passes, and every book is shown each second."""
+        self.run(seconds, self.show_all, NS_PER_SECOND)
+
+    def difference(self) -> int:
+        """What the account of fills and the ledger differ by."""
+        profit = self.trader.report(self.now_ns).profit
+        assert profit is not None
+        return profit.difference_millicents
+
+
+def _held(fill: model.Fill) -> model.Position:
+    return model.Position(ticker=fill.ticker, outcome=model.ShownOutcome.YES, qty=fill.qty)
+
+
+def quoting_by_hand() -> ByHand:
+    venue = ByHand()
+    venue.start()
+    venue.live(10)
+    return venue
+
+
+def test_a_fill_by_hand_on_a_rung_listed_later_is_explained():
+    venue = quoting_by_hand()
+    venue.bought_by_hand(LATE)
+    venue.live(60)
+    venue.list_the_third()
+    venue.live(90)
+    assert venue.rung(LATE).market_id == market(LATE).market_id
+    assert venue.difference() == 0
+    venue.bought_by_hand(0)
+    venue.live(60)
+    assert venue.difference() == 0
+    assert not venue.trader.out.findings
+
+
+def test_a_fill_by_hand_booked_right_after_its_rung_was_listed_counts_once():
+    venue = quoting_by_hand()
+    venue.list_the_third()
+    [event] = venue.answer(m.ReadSeries("", "")).body.events
+    quoting, ledgers = venue.trader.quoting, venue.trader.ledgers
+    quoting.take_series([event], venue.now_ns, venue.now_ns)
+    venue.bought_by_hand(LATE)
+    change = ledgers.on_fills(venue.booked, venue.now_ns, venue.now_ns, ())
+    quoting.on_account_change(change, venue.now_ns)
+    quoting.learn(change, venue.now_ns)
+    venue.live(60)
+    assert quoting.pnl.report().total.qty == 10
+    assert venue.difference() == 0
+    assert not venue.trader.out.findings

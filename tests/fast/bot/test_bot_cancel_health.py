@@ -11,15 +11,11 @@ from tests.builders.bot.made import T0
 from tests.builders.bot.thin import Thin
 from venue.wire.instant import NS_PER_SECOND
 
-FAILURES = [
-    m.Unknown("500 internal_error"),
-    m.Unknown("405 without a code"),
-    m.Rejected(503, "engine_unavailable", "not submitted"),
-]
+FAILURE = m.Unknown("500 internal_error")
 
 
 class Fickle(FixedSpread):
-    """Quotes every rung but those of which it wants to know nothing at the moment."""
+    """Quotes every rung but the `unwanted` ones."""
 
     unwanted: frozenset[int] = frozenset()
 
@@ -32,7 +28,7 @@ class Fickle(FixedSpread):
 
 
 class NoCancels(Thin):
-    """A venue whose every cancel, or every one of some orders, is answered by the same failure."""
+    """Cancels, or those of `only` some orders, are answered with `fails`."""
 
     fails: m.Answer | None = None
     only: frozenset[str] | None = None
@@ -48,16 +44,14 @@ class NoCancels(Thin):
         return super().answer(request)
 
     def pull(self, *places: int) -> None:
-        """The strategy quotes these rungs no more; it is asked at the next frame."""
+        """The strategy stops quoting these rungs."""
         Fickle.unwanted = frozenset(places)
-        for index in range(len(self.mids)):
-            self.show(index)
+        self.show_all()
 
     def live(self, seconds: float) -> None:
         """Let time pass, with frames."""
         for _ in range(int(seconds * 5)):
-            for index in range(len(self.mids)):
-                self.show(index)
+            self.show_all()
             self.run(0.2)
 
     @property
@@ -65,14 +59,22 @@ class NoCancels(Thin):
         return self.trader.out.findings.get("cancels_fail", "")
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=str)
-def test_nothing_is_placed_while_no_cancel_works_and_quoting_goes_on_once_one_does(failure):
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (m.Unknown("500 internal_error"), "500 internal_error"),
+        (m.Unknown("405 without a code"), "405 without a code"),
+        (m.Rejected(503, "engine_unavailable", "not submitted"), "503 engine_unavailable"),
+    ],
+    ids=str,
+)
+def test_nothing_is_placed_while_cancels_fail_and_quoting_resumes_once_one_works(failure, said):
     thin = NoCancels(4)
     thin.start()
     thin.fails = failure
     thin.pull(0, 1)
     thin.live(FAILING_NS / NS_PER_SECOND + 2)
-    assert thin.text
+    assert thin.text.endswith(f"the last answer: {said}")
     assert thin.trader.withheld == thin.text
     since_ns = thin.now_ns
     Fickle.unwanted = frozenset()
@@ -90,28 +92,10 @@ def test_nothing_is_placed_while_no_cancel_works_and_quoting_goes_on_once_one_do
     assert all(own.order_id not in asked for own in thin.trader.desk.live_orders)
 
 
-@pytest.mark.parametrize(
-    ("failure", "said"),
-    [
-        (FAILURES[0], "500 internal_error"),
-        (FAILURES[1], "405 without a code"),
-        (FAILURES[2], "503 engine_unavailable"),
-    ],
-    ids=str,
-)
-def test_what_is_told_of_failing_cancels_names_the_last_answer(failure, said):
+def test_one_order_that_cannot_be_cancelled_stops_no_other_quotes():
     thin = NoCancels(4)
     thin.start()
-    thin.fails = failure
-    thin.pull(0, 1)
-    thin.live(FAILING_NS / NS_PER_SECOND + 2)
-    assert thin.text.endswith(f"the last answer: {said}")
-
-
-def test_one_order_that_cannot_be_cancelled_stops_nothing_else():
-    thin = NoCancels(4)
-    thin.start()
-    thin.fails = FAILURES[0]
+    thin.fails = FAILURE
     rung = thin.markets[0].market_id
     thin.only = frozenset(each.order_id for each in thin.orders.values() if each.market_id == rung)
     assert len(thin.only) == 2
@@ -121,7 +105,7 @@ def test_one_order_that_cannot_be_cancelled_stops_nothing_else():
     assert len(thin.orders) == 8
 
 
-def test_a_venue_that_asks_to_wait_does_not_look_like_one_that_cancels_nothing():
+def test_rate_limited_cancels_do_not_count_as_failing():
     thin = NoCancels(4)
     thin.start()
     thin.fails = m.Rejected(429, "rate_limited", "slow down")
@@ -130,18 +114,18 @@ def test_a_venue_that_asks_to_wait_does_not_look_like_one_that_cancels_nothing()
     assert not thin.text
 
 
-def test_two_failures_an_hour_apart_are_not_a_time_in_which_no_cancel_works():
+def test_failures_an_hour_apart_do_not_count_as_failing_cancels():
     of = CancelHealth()
     first, later = made.own(number=1), made.own(number=2)
-    assert of.on_answer(first, FAILURES[0], 2, T0) is None
+    assert of.on_answer(first, FAILURE, 2, T0) is None
     hour_ns = 3_600 * NS_PER_SECOND
-    assert of.on_answer(later, FAILURES[0], 2, T0 + hour_ns) is None
-    assert of.on_answer(first, FAILURES[0], 2, T0 + hour_ns + FAILING_NS - 1) is None
-    assert of.on_answer(first, FAILURES[0], 2, T0 + hour_ns + FAILING_NS)
+    assert of.on_answer(later, FAILURE, 2, T0 + hour_ns) is None
+    assert of.on_answer(first, FAILURE, 2, T0 + hour_ns + FAILING_NS - 1) is None
+    assert of.on_answer(first, FAILURE, 2, T0 + hour_ns + FAILING_NS)
 
 
-def test_failures_that_each_take_long_to_come_are_one_time_in_which_no_cancel_works():
+def test_slow_failures_count_as_one_period_of_failing_cancels():
     of = CancelHealth()
     own = made.own()
-    assert of.on_answer(own, FAILURES[0], 1, T0) is None
-    assert of.on_answer(own, FAILURES[0], 1, T0 + 15 * NS_PER_SECOND)
+    assert of.on_answer(own, FAILURE, 1, T0) is None
+    assert of.on_answer(own, FAILURE, 1, T0 + 15 * NS_PER_SECOND)

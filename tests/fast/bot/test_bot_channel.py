@@ -1,5 +1,4 @@
-"""Claims about the channel: when it is silent, late, emptied, garbled, paused; and when merely
-quiet."""
+"""The channel: when it is silent, late, emptied, malformed or paused; and when merely quiet."""
 
 import msgspec
 import pytest
@@ -17,18 +16,23 @@ from venue.wire.names import Ticker
 S, MS = NS_PER_SECOND, NS_PER_MS
 
 
-def quoting(rungs: int = 1) -> Thin:
-    """Both sides of every rung rest."""
-    thin = Thin(
-        [80 - 10 * rung for rung in range(rungs)], lambda: FixedSpread(FixedSpread.Params())
-    )
+def quoting(rungs: int = 1, *, shows: bool = True) -> Thin:
+    """Both sides of every rung rest. shows: False if the channel shows nothing from now on."""
+    thin = Thin([80 - 10 * rung for rung in range(rungs)])
     thin.start()
     assert len(thin.orders) == 2 * rungs
+    if not shows:
+        silence(thin)
     return thin
 
 
+def silence(thin: Thin) -> None:
+    """The channel shows nothing from now on."""
+    thin.show = lambda *_: None  # type: ignore[method-assign]
+
+
 def after(thin: Thin, ns: int, event: m.Event | None = None) -> None:
-    """So much later, in steps that are no pause, the channel silent: an event, and a beat."""
+    """Time passes in steps that are no pause, with a silent channel; then an event and a tick."""
     end_ns = thin.now_ns + ns
     while thin.now_ns < end_ns:
         thin.now_ns = min(end_ns, thin.now_ns + 100 * MS)
@@ -48,7 +52,7 @@ def blocked(thin: Thin, index: int = 0) -> str:
     return thin.rung(index).blocked
 
 
-def test_a_rung_that_cannot_be_quoted_is_pulled_however_rarely_its_event_is_decided() -> None:
+def test_a_blocked_rung_is_pulled_though_its_event_is_rarely_decided() -> None:
     slow = PaceSettings(decide_ns=600 * S)
     thin = Thin([80, 70], lambda: FixedSpread(FixedSpread.Params()), slow)
     thin.start()
@@ -58,9 +62,6 @@ def test_a_rung_that_cannot_be_quoted_is_pulled_however_rarely_its_event_is_deci
     after(thin, S)
     assert blocked(thin) == "channel silent"
     assert not thin.orders
-
-
-# --- the venue's clock ----------------------------------------------------------------------------
 
 
 def ahead(
@@ -85,9 +86,8 @@ def ahead(
         thin.give(m.Tick())
 
 
-def test_a_venue_whose_clock_is_an_hour_ahead_for_seconds_is_quoted_again_soon_after():
-    thin = quoting(3)
-    thin.show = lambda *_: None  # type: ignore[method-assign]
+def test_a_venue_clock_an_hour_ahead_for_seconds_blocks_quotes_only_briefly():
+    thin = quoting(3, shows=False)
     ahead(thin, 20, 0)
     ahead(thin, 3, 3_600 * S)
     ahead(thin, 15, 0)
@@ -96,33 +96,32 @@ def test_a_venue_whose_clock_is_an_hour_ahead_for_seconds_is_quoted_again_soon_a
 
 
 def stepping(rungs: int, *offsets_s: int, read_s: int | None = None) -> tuple[Thin, list[str]]:
-    """A quoting trader whose venue stamps books so far ahead, each for twenty seconds; and what it
-    says of a clock that ran backwards."""
-    thin, told = quoting(rungs), []
-    thin.show = lambda *_: None  # type: ignore[method-assign]
+    """A quoting trader whose venue stamps books this far ahead, 20 s each; its clock notes."""
+    thin, steps = quoting(rungs), []
+    silence(thin)
 
-    def tell(effect: m.Effect) -> None:
+    def record(effect: m.Effect) -> None:
         if isinstance(effect, m.Noted) and effect.name == "venue_clock_stepped":
-            told.append(str(effect.fields["text"]))
+            steps.append(str(effect.fields["text"]))
 
-    thin.told = tell  # type: ignore[method-assign]
+    thin.on_effect = record  # type: ignore[method-assign]
     for offset_s in offsets_s:
         ahead(thin, 20, offset_s * S, read_ns=None if read_s is None else read_s * S)
-    return thin, told
+    return thin, steps
 
 
-def test_stamps_that_run_backwards_once_are_followed_and_told():
-    thin, told = stepping(3, 0, -60)
-    assert len(told) == 1
+def test_stamps_that_run_backwards_once_are_followed_and_noted():
+    thin, steps = stepping(3, 0, -60)
+    assert len(steps) == 1
     assert [blocked(thin, index) for index in range(3)] == ["", "", ""]
     assert len(thin.orders) == 6
     assert thin.trader.out.inconsistencies.contradiction is None
 
 
-@pytest.mark.parametrize(("calm", "stops"), [(0, True), (4, False)])
-def test_stamps_that_run_backwards_twice_within_a_minute_are_a_contradiction(calm, stops):
-    thin, told = stepping(3, 0, -60, *(-60 for _ in range(calm)), -120)
-    assert len(told) == 2
+@pytest.mark.parametrize(("quiet", "stops"), [(0, True), (4, False)])
+def test_stamps_that_run_backwards_twice_within_a_minute_are_a_contradiction(quiet, stops):
+    thin, steps = stepping(3, 0, -60, *(-60 for _ in range(quiet)), -120)
+    assert len(steps) == 2
     found = thin.trader.out.inconsistencies.contradiction
     assert (found is not None) is stops
     assert found is None or found.kind is Inconsistency.STAMPS_RUN_BACKWARDS
@@ -134,27 +133,25 @@ def test_a_second_step_back_before_the_first_is_certain_is_a_contradiction():
     assert thin.trader.out.inconsistencies.contradiction is None
     ahead(thin, 10, -120 * S)
     found = thin.trader.out.inconsistencies.contradiction
-    assert found is not None
     assert found.kind is Inconsistency.STAMPS_RUN_BACKWARDS
 
 
-def test_frames_that_come_a_minute_late_while_reads_are_of_now_are_no_step_back():
-    _, told = stepping(1, 0, *(-70 for _ in range(10)), read_s=0)
-    assert told == []
+def test_books_a_minute_late_with_reads_of_now_are_no_clock_step():
+    _, steps = stepping(1, 0, *(-70 for _ in range(10)), read_s=0)
+    assert steps == []
 
 
-def test_older_frames_among_newer_ones_are_no_step_back_however_old_and_many():
-    thin, told = stepping(1, 0)
+def test_older_books_among_newer_ones_are_no_clock_step():
+    thin, steps = stepping(1, 0)
     for _ in range(60):
         for back_s in (7, 30, 600):
             thin.give(thin.book(0, thin.now_ns - back_s * S, 77))
         ahead(thin, 0.5, 0)
-    assert told == []
+    assert steps == []
 
 
-def test_books_that_differ_from_what_was_read_are_asked_for_once_a_second_however_many_they_are():
-    thin = quoting(6)
-    thin.show = lambda *_: None  # type: ignore[method-assign]
+def test_books_that_differ_from_their_reads_cause_one_subscribe_a_second():
+    thin = quoting(6, shows=False)
     since_ns, asked = thin.now_ns, 0
     for step in range(100):
         thin.now_ns += 100 * MS
@@ -170,12 +167,8 @@ def test_books_that_differ_from_what_was_read_are_asked_for_once_a_second_howeve
     assert asked <= 1 + (thin.now_ns - since_ns) // S
 
 
-# --- silence and age ------------------------------------------------------------------------------
-
-
-def test_a_black_hole_pulls_the_quotes_after_five_seconds_and_not_before():
-    thin = quoting()
-    thin.show = lambda *_: None  # type: ignore[method-assign]
+def test_five_seconds_of_silence_pull_the_quotes():
+    thin = quoting(shows=False)
     thin.give(m.FeedAlive())
     after(thin, 5 * S)
     assert blocked(thin) == ""
@@ -184,17 +177,10 @@ def test_a_black_hole_pulls_the_quotes_after_five_seconds_and_not_before():
     assert thin.orders == {}
 
 
-def test_a_quiet_market_is_quoted_on_for_as_long_as_its_book_is_confirmed():
-    thin = quoting()
-    thin.run(120)
-    assert blocked(thin) == ""
-    assert len(thin.orders) == 2
-
-
-def test_a_book_that_is_never_confirmed_is_stale_after_ten_seconds():
+def test_an_unconfirmed_book_is_stale_after_ten_seconds():
     thin = quoting()
     since = thin.rung(0).state.confirmed_ns
-    thin.show = lambda *_: None  # type: ignore[method-assign]
+    silence(thin)
     while thin.now_ns < since + 12 * S:
         after(thin, 100 * MS, m.FeedAlive())
         if thin.now_ns - since <= 10 * S:
@@ -203,9 +189,8 @@ def test_a_book_that_is_never_confirmed_is_stale_after_ten_seconds():
     assert thin.orders == {}
 
 
-def test_a_confirmation_is_sought_before_a_book_is_too_old():
-    thin = quoting()
-    thin.show = lambda *_: None  # type: ignore[method-assign]
+def test_a_book_is_subscribed_and_read_again_before_it_is_stale():
+    thin = quoting(shows=False)
     since = thin.rung(0).state.confirmed_ns
     while thin.now_ns < since + 9 * S:
         after(thin, 100 * MS, m.FeedAlive())
@@ -215,19 +200,8 @@ def test_a_confirmation_is_sought_before_a_book_is_too_old():
     assert 6 * S <= reads[0] - since <= 6 * S + 200 * MS
 
 
-def test_a_closed_channel_leaves_no_book():
-    thin = quoting()
-    thin.give(m.FeedClosed("gone"))
-    thin.give(m.Tick())
-    assert blocked(thin) == "channel silent"
-    assert thin.orders == {}
-    thin.give(m.FeedOpened())
-    assert blocked(thin) != ""
-
-
-def test_a_channel_that_opens_and_says_nothing_is_not_quoted_on_whatever_reads_confirm():
-    thin = quoting()
-    thin.show = lambda *_: None  # type: ignore[method-assign]
+def test_a_reopened_channel_without_frames_is_not_quoted_on():
+    thin = quoting(shows=False)
     for _ in range(3):  # the shell gives it up, and opens it anew
         thin.give(m.FeedClosed("no pong in time"))
         thin.give(m.FeedOpened())
@@ -243,20 +217,17 @@ def test_a_channel_that_opens_and_says_nothing_is_not_quoted_on_whatever_reads_c
     assert len(thin.orders) == 2
 
 
-def confirm(thin: Thin) -> None:
-    """A read shows the book as it is."""
-    answer = read(thin, thin.now_ns)
+def confirm(thin: Thin, answer: m.Answer | None = None) -> None:
+    """A read shows the book, by default as it is."""
+    answer = answer or read(thin, thin.now_ns)
     thin.trader.quoting.feed.on_book_read(thin.markets[0].market_id, answer, thin.now_ns)
 
 
-# --- prints and lag -------------------------------------------------------------------------------
-
-
-def test_a_print_on_a_quiet_market_stops_new_orders_at_once_and_pulls_after_a_second():
+def test_a_trade_newer_than_its_book_stops_creates_and_then_pulls_quotes():
     thin = quoting()
     thin.run(30)
     thin.give(trade(thin, thin.now_ns))
-    thin.show = lambda *_: None  # type: ignore[method-assign]
+    silence(thin)
     thin.give(m.Tick())
     assert blocked(thin) == ""
     assert not thin.rung(0).may_send
@@ -267,25 +238,18 @@ def test_a_print_on_a_quiet_market_stops_new_orders_at_once_and_pulls_after_a_se
     assert thin.orders == {}
 
 
-def test_the_frame_that_explains_a_print_ends_the_doubt():
-    thin = quoting()
-    thin.run(30)
-    thin.give(trade(thin, thin.now_ns))
-    thin.show(0)
-    thin.give(m.Tick())
-    assert thin.rung(0).may_send
-
-
-def test_a_first_book_that_is_older_than_a_print_before_it_is_not_quoted_on():
+@pytest.mark.parametrize("book", ["of now", "older than the trade"])
+def test_only_a_book_newer_than_a_trade_ends_the_doubt_about_it(book):
     thin = quoting()
     thin.run(30)
     old_ns = thin.now_ns - 10 * S
-    thin.rung(0).state.forget_book()
+    if book != "of now":
+        thin.rung(0).state.forget_book()
     thin.give(trade(thin, thin.now_ns))
-    book = ((Price(40), Qty(50)),), ((Price(60), Qty(50)),)
-    thin.give(m.BookUpdate(thin.rung(0).market_id, old_ns, *book))
-    thin.give(m.Tick())
-    assert not thin.rung(0).may_send
+    if book != "of now":
+        thin.give(thin.book(0, old_ns))
+        thin.give(m.Tick())
+        assert not thin.rung(0).may_send
     thin.show(0)
     thin.give(m.Tick())
     assert thin.rung(0).may_send
@@ -309,14 +273,11 @@ def test_a_late_channel_pulls_the_quotes():
     assert thin.orders == {}
 
 
-# --- books that cannot be believed ----------------------------------------------------------------
-
-
 def empty(thin: Thin) -> m.BookUpdate:
     return m.BookUpdate(thin.markets[0].market_id, thin.now_ns, (), ())
 
 
-def test_a_book_emptied_at_once_is_unknown_for_a_minute():
+def test_a_book_emptied_at_once_is_blocked_for_a_minute():
     thin = quoting()
     thin.run(1)
     thin.give(empty(thin))
@@ -324,7 +285,7 @@ def test_a_book_emptied_at_once_is_unknown_for_a_minute():
     thin.give(m.Tick())
     assert blocked(thin) == "book emptied"
     assert thin.orders == {}
-    thin.show = lambda *_: None  # type: ignore[method-assign]
+    silence(thin)
     made = len(thin.writes())
     while thin.now_ns < emptied_ns + 59 * S:
         after(thin, 100 * MS, empty(thin))
@@ -335,7 +296,7 @@ def test_a_book_emptied_at_once_is_unknown_for_a_minute():
     assert blocked(thin) == ""
 
 
-def test_depth_ends_the_doubt_about_an_emptied_book():
+def test_an_emptied_book_is_quoted_again_once_it_has_depth():
     thin = quoting()
     thin.run(1)
     thin.give(empty(thin))
@@ -345,8 +306,8 @@ def test_depth_ends_the_doubt_about_an_emptied_book():
     assert blocked(thin) == ""
 
 
-def test_a_book_that_held_nobody_but_us_may_become_empty():
-    thin = Thin([80], lambda: FixedSpread(FixedSpread.Params()))
+def test_a_book_with_only_our_orders_may_become_empty():
+    thin = Thin([80])
     thin.book = lambda *_: empty(thin)  # type: ignore[method-assign]
     thin.start()
     thin.give(empty(thin))
@@ -354,33 +315,20 @@ def test_a_book_that_held_nobody_but_us_may_become_empty():
     assert blocked(thin) == ""
 
 
-def test_a_crossed_book_is_not_quoted_on():
-    thin = quoting()
-    book = thin.book(0)
-    thin.give(msgspec.structs.replace(book, asks=book.bids))
-    thin.give(m.Tick())
-    assert blocked(thin) == "book stale"
-
-
-def test_a_garbled_frame_stops_new_orders_and_asks_for_all_books():
+@pytest.mark.parametrize("is_doubtful", [True, False], ids=["cut", "an unknown type"])
+def test_a_malformed_frame_stops_new_orders_until_all_books_are_shown(is_doubtful):
     thin = quoting()
     thin.run(2)
     shown = []
     thin.show = lambda index, *_: shown.append(index)  # type: ignore
-    thin.give(m.MalformedFrame("cut", True))
-    assert not thin.rung(0).may_send
+    thin.give(m.MalformedFrame("cut", is_doubtful))
+    assert thin.rung(0).may_send is not is_doubtful
     thin.give(m.Tick())
-    assert shown == [0]
+    assert shown == [0] * is_doubtful
 
 
-def test_a_frame_of_an_unknown_type_is_no_reason_to_doubt():
-    thin = quoting()
-    thin.give(m.MalformedFrame("news", False))
-    assert thin.rung(0).may_send
-
-
-def test_a_target_without_a_book_is_told_after_ten_seconds_and_the_others_go_on():
-    thin = Thin([80, 70], lambda: FixedSpread(FixedSpread.Params()))
+def test_a_market_without_a_book_for_ten_seconds_raises_an_alert():
+    thin = Thin([80, 70])
     shows = thin.show
     thin.show = lambda index, *at: shows(index, *at) if index else None  # type: ignore
     thin.start()
@@ -394,10 +342,7 @@ def test_a_target_without_a_book_is_told_after_ten_seconds_and_the_others_go_on(
     assert "silent_target" not in thin.trader.out.findings
 
 
-# --- pauses ---------------------------------------------------------------------------------------
-
-
-def test_after_a_pause_nothing_is_sent_before_a_book_is_asked_for_anew():
+def test_after_a_pause_nothing_is_sent_until_the_book_is_shown_again():
     thin = quoting()
     thin.run(1)
     waiting = thin.book(0)
@@ -417,9 +362,6 @@ def test_a_gap_of_more_than_a_quarter_second_is_a_pause(gap_ns, doubted):
     thin.now_ns += gap_ns
     thin.give(m.FeedAlive())
     assert (thin.rung(0).state.suspect_since_ns is not None) is doubted
-
-
-# --- reads ----------------------------------------------------------------------------------------
 
 
 def read(thin: Thin, ts_ns: int, **sides) -> m.Answer:
@@ -446,35 +388,30 @@ def test_an_equal_book_read_by_rest_confirms_ours():
     thin.run(1)
     thin.show(0)
     thin.rung(0).state.suspect_book(thin.now_ns)
-    thin.trader.quoting.feed.on_book_read(
-        thin.markets[0].market_id, read(thin, thin.now_ns), thin.now_ns + 7
-    )
+    confirm(thin, read(thin, thin.now_ns))
     assert thin.rung(0).state.suspect_since_ns is None
-    assert thin.rung(0).state.confirmed_ns == thin.now_ns + 7
+    assert thin.rung(0).state.confirmed_ns == thin.now_ns
 
 
-def test_a_book_captured_well_before_the_newest_print_confirms_nothing():
+def test_a_read_taken_before_the_newest_trade_confirms_nothing():
     thin = quoting()
     thin.run(1)
     thin.show(0)
     captured_ns, before = thin.now_ns, thin.rung(0).state.confirmed_ns
     thin.now_ns += 2 * S
     thin.give(trade(thin, thin.now_ns))
-    thin.trader.quoting.feed.on_book_read(
-        thin.markets[0].market_id, read(thin, captured_ns), thin.now_ns + 7
-    )
+    confirm(thin, read(thin, captured_ns))
     assert thin.rung(0).state.confirmed_ns == before
     assert thin.rung(0).state.suspect_since_ns is not None
 
 
-def test_the_zero_instant_says_nothing():
+def test_a_read_with_the_zero_instant_confirms_nothing():
     thin = quoting()
     thin.run(1)
     before = thin.rung(0).state.confirmed_ns
     answer = read(thin, thin.now_ns, bids=(), asks=())
     zero = msgspec.structs.replace(answer.body.book, as_of=instant.ZERO)
-    thin.trader.quoting.feed.on_book_read(
-        thin.markets[0].market_id, m.Ok(m.BookBody(zero)), thin.now_ns + 7
-    )
+    thin.now_ns += 7
+    confirm(thin, m.Ok(m.BookBody(zero)))
     assert thin.rung(0).state.confirmed_ns == before
     assert thin.rung(0).state.bids != ()

@@ -37,7 +37,7 @@ class Halting(Thin):
         return [ns for ns, each in self.sent if ns >= since_ns and isinstance(each, kind)]
 
 
-def test_a_refused_cancel_leaves_again_once_a_read_shows_another_state_of_the_market(monkeypatch):
+def test_a_cancel_rejected_by_a_halt_is_resent_once_a_read_shows_another_market_state(monkeypatch):
     monkeypatch.setattr(Stops, "is_over", False)
     thin = Halting([50], lambda: Stops(Stops.Params()))
     thin.start()

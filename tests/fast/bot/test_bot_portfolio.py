@@ -55,9 +55,7 @@ _FILLS = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(fills=_FILLS, seed=st.integers(0, 99), winner=st.sampled_from([None, *Outcome]))
-def test_cash_shares_and_fees_are_the_exact_sums_in_whatever_order_fills_and_payout_come(
-    fills, seed, winner
-):
+def test_cash_shares_and_fees_are_exact_in_any_order_of_fills_and_payout(fills, seed, winner):
     rows = [fill(number, **each) for number, each in enumerate(fills)]
     random.Random(seed).shuffle(rows)
     book, at = listed(), len(rows) // 2
@@ -100,7 +98,7 @@ def test_cash_shares_and_fees_are_the_exact_sums_in_whatever_order_fills_and_pay
         {"created_at": "yesterday"},
     ],
 )
-def test_what_cannot_be_read_as_cash_and_shares_is_refused_and_changes_nothing(wrong):
+def test_an_unbookable_fill_is_rejected_and_changes_nothing(wrong):
     book = listed()
     with pytest.raises(UnbookableFill, match="fill 1"):
         book.book_fill(msgspec.structs.replace(fill(1), **wrong))
@@ -108,14 +106,14 @@ def test_what_cannot_be_read_as_cash_and_shares_is_refused_and_changes_nothing(w
     assert book.cash_flow_cents == 0
 
 
-def test_a_fee_that_is_shown_counts_and_one_of_unknown_rates_is_nothing():
+def test_a_shown_fee_counts_and_one_at_an_unknown_rate_is_zero():
     book = listed()
     assert book.book_fill(fill(1, fee_cents=Cents(7))).fee_cents == 7
     elsewhere = fill(2, market_id="elsewhere", fee_cents=None)
     assert book.book_fill(elsewhere).fee_cents == 0
 
 
-def test_what_earlier_runs_booked_counts_for_the_event_and_not_for_the_balance():
+def test_cash_of_earlier_runs_counts_for_the_event_only():
     book = listed()
     book.carry(EVENT, Cents(-700))
     book.book_fill(fill(1, fee_cents=Cents(0)))
@@ -123,7 +121,7 @@ def test_what_earlier_runs_booked_counts_for_the_event_and_not_for_the_balance()
     assert book.cash_flow_cents == -200
 
 
-def test_shares_taken_over_cost_nothing_and_pay_as_others():
+def test_opening_shares_cost_nothing_and_pay_out():
     book = listed()
     book.take_over(MARKET, EVENT, Outcome.NO, 7)
     assert book.taken_over(MARKET) == (0, 7)
@@ -132,7 +130,7 @@ def test_shares_taken_over_cost_nothing_and_pay_as_others():
     assert book.event_cash_cents(EVENT) == 700
 
 
-def test_an_event_that_is_forgotten_stays_in_the_profit():
+def test_a_forgotten_event_stays_in_the_profit():
     book = listed()
     book.book_fill(fill(1, fee_cents=Cents(0)))
     book.settle(MARKET, Outcome.YES)
@@ -143,7 +141,7 @@ def test_an_event_that_is_forgotten_stays_in_the_profit():
 
 
 @pytest.mark.parametrize(("yes", "no"), [(0, 0), (3, 0), (0, 4), (3, 4)])
-def test_pairs_without_a_mark_count_at_the_dollar_that_they_pay(yes, no):
+def test_pairs_without_a_mark_are_worth_a_dollar(yes, no):
     book = listed()
     book.take_over(MARKET, EVENT, Outcome.YES, yes)
     book.take_over(MARKET, EVENT, Outcome.NO, no)
@@ -151,32 +149,16 @@ def test_pairs_without_a_mark_count_at_the_dollar_that_they_pay(yes, no):
     assert book.value_cents({MARKET: 30.0}) == 30 * yes + 70 * no
 
 
-def test_what_a_market_of_another_series_holds_has_no_part_in_the_profit():
+def test_markets_of_another_series_have_no_part_in_the_profit():
     book = listed()
     book.book_fill(fill(1, market_id="m", event_ticker=Ticker("OTHER"), fee_cents=Cents(0)))
-    assert book.cash_flow_cents == -200
-    assert book.own_cash_cents == 0
+    assert (book.cash_flow_cents, book.own_cash_cents) == (-200, 0)
     assert book.value_cents({"m": 50.0}) == 0
 
 
-def test_old_tallies_of_orders_that_are_over_are_forgotten():
+def test_fills_of_closed_orders_are_forgotten():
     book = listed()
     for number in (1, 2):
         book.book_fill(fill(number, order_id=OrderId(str(number))))
     book.trim(3, [OrderId("2")])
     assert [book.filled_qty(OrderId(each)) for each in "12"] == [0, 5]
-
-
-def test_each_fill_payout_and_take_over_is_a_version_of_its_own():
-    book = listed()
-    versions = [book.version]
-    for step in (
-        lambda: book.book_fill(fill(1)),
-        lambda: book.take_over(MARKET, EVENT, Outcome.NO, 3),
-        lambda: book.settle(MARKET, Outcome.YES),
-        lambda: book.book_fill(fill(2)),
-        lambda: book.pay(MARKET, Cents(0)),
-    ):
-        step()
-        versions.append(book.version)
-    assert versions == sorted(set(versions))

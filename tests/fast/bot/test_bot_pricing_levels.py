@@ -1,4 +1,4 @@
-"""Claims about the levels of a side: as if the ones before had filled, legal, and in order."""
+"""Levels of a side: priced as if the levels before had filled, legal, and in order."""
 
 import itertools
 
@@ -29,21 +29,21 @@ def prices(levels: Levels) -> list[int]:
     return [price for price, _, _ in levels]
 
 
-def test_a_level_is_priced_as_if_those_before_it_had_filled() -> None:
+def test_a_level_is_priced_as_if_the_levels_before_it_had_filled() -> None:
     steep = replace(EVEN, own=0.5)
     both = side_levels(replace(steep, sizes=(10, 15), fees=(0.0, 0.0)), 0, HOW)
     after = replace(steep, value=50.0 - 0.5 * 10, sizes=(15,), fees=(0.0,))
     assert both[1][:2] == side_levels(after, 0, HOW)[0][:2]
 
 
-def test_asks_mirror_bids_about_the_middle() -> None:
+def test_asks_mirror_bids() -> None:
     bids = side_levels(EVEN, 0, HOW)
     asks = side_levels(replace(EVEN, sign=-1, low=2, high=99), 0, HOW)
     mirrored = tuple((100 - price, size, 100 - limit) for price, size, limit in bids)
     assert asks == mirrored
 
 
-def test_what_room_there_is_moves_no_price() -> None:
+def test_room_limits_sizes_and_no_prices() -> None:
     whole = side_levels(EVEN, 0, HOW)
     for room in range(60):
         some = side_levels(replace(EVEN, room=room), 0, HOW)
@@ -57,7 +57,7 @@ def test_a_side_without_an_edge_has_no_levels() -> None:
     assert side_levels(replace(EVEN, sign=-1, value=99.5, low=2, high=99), 0, HOW) == ()
 
 
-def test_a_far_quote_stands_where_nothing_else_does_and_a_price_is_legal() -> None:
+def test_a_far_quote_is_used_only_on_a_side_without_levels() -> None:
     assert quoted_levels((), 99, 2) == ((99, 2, 99),)
     assert quoted_levels(((40, 0, 41),), 1, 2) == ((1, 2, 1),)
     assert quoted_levels(((40, 0, 41),), 1, 0) == ()
@@ -65,14 +65,14 @@ def test_a_far_quote_stands_where_nothing_else_does_and_a_price_is_legal() -> No
     assert quoted_levels(((40, 5, 41), (39, 0, 39)), 1, 2) == ((40, 5, 41),)
 
 
-def test_an_old_book_costs_the_first_price_a_tick_and_no_limit() -> None:
+def test_an_old_book_moves_the_first_price_by_a_tick_and_no_price_limit() -> None:
     tight = replace(EVEN, high=46)
     assert prices(side_levels(tight, 0, HOW))[0] == 46
     ((price, _, limit), *_) = side_levels(tight, 1, HOW)
     assert (price, limit) == (45, 46)
 
 
-def test_an_order_may_stay_while_a_third_of_the_best_edge_is_left() -> None:
+def test_the_price_limit_leaves_a_third_of_the_best_edge() -> None:
     ((_, _, limit), *_) = side_levels(EVEN, 0, HOW)
     worth = 50.0 - 0.03 * 5
     least = LEAST_EDGE / 0.6
@@ -92,6 +92,7 @@ terms = st.builds(
     sizes=st.just((10, 15, 22)),
     room=st.integers(0, 60),
 )
+
 ways = st.builds(
     Pricing,
     decay=st.floats(0.1, 3),
@@ -102,9 +103,7 @@ ways = st.builds(
 
 @settings(deadline=None)
 @given(terms, st.integers(0, 1), ways)
-def test_levels_keep_a_tick_between_prices_and_between_limits_inside_the_legal_range(
-    given_terms: SideInputs, gap: int, how: Pricing
-) -> None:
+def test_levels_are_a_tick_apart_and_within_the_legal_range(given_terms, gap, how) -> None:
     levels = side_levels(given_terms, gap, how)
     sign = given_terms.sign
     for price, size, limit in levels:
@@ -118,9 +117,7 @@ def test_levels_keep_a_tick_between_prices_and_between_limits_inside_the_legal_r
 
 @settings(deadline=None)
 @given(terms, st.floats(0, 30), ways)
-def test_a_lower_reservation_value_raises_no_price_of_either_side(
-    given_terms: SideInputs, less: float, how: Pricing
-) -> None:
+def test_a_lower_reservation_value_raises_no_price(given_terms, less, how) -> None:
     before = side_levels(given_terms, 0, how)
     after = side_levels(replace(given_terms, value=given_terms.value - less), 0, how)
     assert all(low <= high for low, high in zip(prices(after), prices(before), strict=False))
@@ -132,9 +129,7 @@ def test_a_lower_reservation_value_raises_no_price_of_either_side(
 
 @settings(deadline=None)
 @given(terms, st.integers(1, 99), st.integers(0, 1), ways)
-def test_levels_made_as_if_alone_are_those_beside_a_touch_out_of_their_reach(
-    given_terms: SideInputs, touch: int, gap: int, how: Pricing
-) -> None:
+def test_a_distant_touch_does_not_change_the_levels(given_terms, touch, gap, how) -> None:
     sign = given_terms.sign
     alone = replace(given_terms, low=1 if sign > 0 else 2, high=98 if sign > 0 else 99)
     free = side_levels(alone, 0, how)
@@ -145,8 +140,6 @@ def test_levels_made_as_if_alone_are_those_beside_a_touch_out_of_their_reach(
     assert all(sign * (touch - price) > gap for price, _, _ in near or ())
     assert all(sign * (touch - limit) > 0 for _, _, limit in near or ())
 
-
-# --- all rungs ------------------------------------------------------------------------------------
 
 sides = st.lists(
     st.one_of(
@@ -159,7 +152,7 @@ sides = st.lists(
 )
 
 
-def mirrored(side: Levels | None) -> Levels | None:
+def mirror_of(side: Levels | None) -> Levels | None:
     if side is None:
         return None
     return tuple((100 - price, size, 100 - limit) for price, size, limit in side)
@@ -178,15 +171,13 @@ def test_bids_step_back_until_none_rises_with_the_strike(bids: list[Levels | Non
 
 
 @given(sides)
-def test_asks_step_as_bids_do_in_the_mirror(bids: list[Levels | None]) -> None:
-    asks = stepped_back([mirrored(side) for side in bids], -1)
-    assert [mirrored(side) for side in asks] == stepped_back(bids, 1)
+def test_asks_step_back_as_mirrored_bids(bids: list[Levels | None]) -> None:
+    asks = stepped_back([mirror_of(side) for side in bids], -1)
+    assert [mirror_of(side) for side in asks] == stepped_back(bids, 1)
 
 
 @given(sides, st.integers(0, 6), st.integers(0, 3), st.integers(1, 99))
-def test_a_side_that_wants_less_lets_no_other_have_more(
-    bids: list[Levels | None], at: int, keep: int, less: int
-) -> None:
+def test_a_smaller_side_never_enlarges_its_neighbours(bids, at, keep, less) -> None:
     if at >= len(bids) or (side := bids[at]) is None:
         return
     lower = tuple((price - less, size, price - less) for price, size, _ in side if price > less)
@@ -197,25 +188,12 @@ def test_a_side_that_wants_less_lets_no_other_have_more(
         assert all(low[0] <= high[0] for low, high in zip(now or (), was or (), strict=False))
 
 
-@given(sides)
-def test_sides_in_order_between_neighbours_are_left_as_they_are(
-    bids: list[Levels | None],
-) -> None:
-    tidy: list[Levels | None] = []
-    for side in stepped_back(bids, 1):
-        if not tidy or in_order(side, tidy[-1], 1):
-            tidy.append(side)
-    assert all(new is old for new, old in zip(stepped_back(tidy, 1), tidy, strict=True))
-
-
 @given(sides, st.lists(st.tuples(st.integers(0, 6), sides)), st.sampled_from([1, -1]))
-def test_a_ladder_brought_into_order_bit_by_bit_is_as_if_all_of_it_were_anew(
-    first: list[Levels | None], later: list[tuple[int, list[Levels | None]]], sign: int
-) -> None:
+def test_a_ladder_ordered_step_by_step_equals_one_ordered_at_once(first, later, sign) -> None:
     kept = LadderSide(sign, len(first))
     for at, some in [(0, first), *later]:
         for place, side in zip(range(at, len(first)), some, strict=False):
-            kept.levels[place] = side if sign > 0 else mirrored(side)
+            kept.levels[place] = side if sign > 0 else mirror_of(side)
             kept.changed.append(place)
         ordered = kept.ordered()
         anew = stepped_back(kept.levels[::sign], sign)[::sign]
@@ -224,7 +202,7 @@ def test_a_ladder_brought_into_order_bit_by_bit_is_as_if_all_of_it_were_anew(
         assert not kept.changed
 
 
-def test_a_level_that_the_neighbour_ahead_has_not_is_not_taken_to_be_in_order() -> None:
+def test_a_side_with_more_levels_than_its_neighbour_is_not_in_order() -> None:
     one, two = ((40, 5, 40),), ((30, 5, 30), (29, 5, 29))
     assert not in_order(one, two, 1)
     assert not in_order(two, one, 1)

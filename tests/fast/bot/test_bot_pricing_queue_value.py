@@ -1,4 +1,4 @@
-"""Claims about what a place in a queue is worth, and about the rates of a touch."""
+"""The value of a queue position for strategies, and the rates of a touch."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from bot.strategy.api import Print
 from bot.strategy.pricing.queue_value import QueueRates, TouchRates, fill_chance, queue_value
+from tests.builders.bot.planned import ASK, BID
 from venue.wire.money import BookSide, Price, Qty
 
-BID, ASK = BookSide.BID, BookSide.ASK
 EXAMPLE = QueueRates(1.0, 0.02, 0.05, 0.05)
 
 
-def stepped(ahead: int, rates: QueueRates, edge: float, loss: float) -> float:
+def recursive_value(ahead: int, rates: QueueRates, edge: float, loss: float) -> float:
     """The recursion from the front of the queue backward, step by step."""
     alpha = beta = 0.0
     for q in range(ahead + 1):
@@ -25,7 +25,7 @@ def stepped(ahead: int, rates: QueueRates, edge: float, loss: float) -> float:
 
 
 @pytest.mark.parametrize(("ahead", "worth"), [(0, 0.43), (5, 0.18), (20, -0.11), (80, -0.24)])
-def test_the_published_places_are_worth_what_they_are_said_to(ahead: int, worth: float) -> None:
+def test_the_queue_value_equals_the_published_figures(ahead: int, worth: float) -> None:
     assert queue_value(ahead, EXAMPLE, 0.5, 1.0) == pytest.approx(worth, abs=0.005)
 
 
@@ -39,23 +39,17 @@ def test_the_published_places_are_worth_what_they_are_said_to(ahead: int, worth:
     st.floats(-1, 3),
     st.floats(0, 5),
 )
-def test_the_closed_form_is_the_recursion(
-    ahead: int,
-    trades: float,
-    cancels: float,
-    away: float,
-    through: float,
-    edge: float,
-    loss: float,
+def test_the_closed_form_equals_the_recursion(
+    ahead, trades, cancels, away, through, edge, loss
 ) -> None:
     rates = QueueRates(trades, cancels, away, through)
     assert queue_value(ahead, rates, edge, loss) == pytest.approx(
-        stepped(ahead, rates, edge, loss), abs=1e-6
+        recursive_value(ahead, rates, edge, loss), abs=1e-6
     )
 
 
 @pytest.mark.parametrize("ahead", [0, 5, 20, 80])
-def test_a_simulated_queue_is_worth_as_much(ahead: int) -> None:
+def test_the_queue_value_equals_a_simulation(ahead: int) -> None:
     paths = 40_000
     random = np.random.default_rng(7)
     before = np.full(paths, ahead)
@@ -78,7 +72,7 @@ def test_a_simulated_queue_is_worth_as_much(ahead: int) -> None:
 
 
 @given(st.floats(0, 1_000), st.floats(0, 1_000))
-def test_fewer_ahead_are_never_worth_less(one: float, other: float) -> None:
+def test_fewer_shares_ahead_are_never_worth_less(one: float, other: float) -> None:
     near, far = sorted((one, other))
     assert queue_value(near, EXAMPLE, 0.5, 1.0) >= queue_value(far, EXAMPLE, 0.5, 1.0) - 1e-9
 
@@ -93,14 +87,11 @@ def test_fewer_ahead_are_never_worth_less(one: float, other: float) -> None:
     ],
     ids=["it never moves", "nothing trades", "nobody cancels", "hardly anybody cancels"],
 )
-def test_the_chance_at_the_edges(rates: QueueRates, chance: float) -> None:
+def test_the_fill_probability_in_extreme_cases(rates: QueueRates, chance: float) -> None:
     assert fill_chance(3, rates) == pytest.approx(chance)
 
 
-# --- rates ----------------------------------------------------------------------------------------
-
-
-def watched(side: BookSide = BID) -> TouchRates:
+def rates_of(side: BookSide = BID) -> TouchRates:
     return TouchRates(side, EXAMPLE, prior_s=1e-9, half_life_s=1e9)
 
 
@@ -108,12 +99,12 @@ def traded(qty: int, taker: BookSide) -> tuple[Print, ...]:
     return (Print(Price(50), Qty(qty), taker, 0.0),)
 
 
-def test_before_anything_is_seen_the_rates_are_the_prior() -> None:
+def test_the_initial_rates_are_the_prior() -> None:
     assert TouchRates(BID, EXAMPLE, 60.0, 600.0).current() == EXAMPLE
 
 
-def test_prints_against_the_side_count_as_trades_and_others_do_not() -> None:
-    bids, asks = watched(BID), watched(ASK)
+def test_only_trades_against_the_side_count() -> None:
+    bids, asks = rates_of(BID), rates_of(ASK)
     for each in (bids, asks):
         each.on_view(((Price(50), Qty(40)),), (), 0.0)
         each.on_view(((Price(50), Qty(40)),), traded(20, ASK), 10.0)
@@ -121,8 +112,8 @@ def test_prints_against_the_side_count_as_trades_and_others_do_not() -> None:
     assert asks.current().trades_per_s == pytest.approx(0.0, abs=1e-6)
 
 
-def test_a_drop_beyond_what_traded_is_a_cancel_of_the_shares_that_were_there() -> None:
-    rates = watched()
+def test_a_drop_beyond_the_trades_counts_as_cancels() -> None:
+    rates = rates_of()
     rates.on_view(((Price(50), Qty(40)),), (), 0.0)
     rates.on_view(((Price(50), Qty(10)),), traded(20, ASK), 10.0)
     assert rates.current().cancels_per_s == pytest.approx(10 / 400)
@@ -132,25 +123,25 @@ def test_a_drop_beyond_what_traded_is_a_cancel_of_the_shares_that_were_there() -
     ("side", "later", "away", "through"),
     [(BID, 51, 0.1, 0.0), (BID, 49, 0.0, 0.1), (ASK, 49, 0.1, 0.0), (ASK, 51, 0.0, 0.1)],
 )
-def test_a_touch_that_improves_has_left_us_and_one_that_falls_back_came_through(
-    side: BookSide, later: int, away: float, through: float
+def test_a_touch_that_improves_moved_away_and_one_that_falls_back_traded_through(
+    side, later, away, through
 ) -> None:
-    rates = watched(side)
+    rates = rates_of(side)
     rates.on_view(((Price(50), Qty(40)),), (), 0.0)
     rates.on_view(((Price(later), Qty(40)),), (), 10.0)
     assert rates.current().away_per_s == pytest.approx(away, abs=1e-6)
     assert rates.current().through_per_s == pytest.approx(through, abs=1e-6)
 
 
-def test_an_empty_side_says_nothing() -> None:
-    rates = watched()
+def test_an_empty_side_changes_no_rate() -> None:
+    rates = rates_of()
     rates.on_view(((Price(50), Qty(40)),), (), 0.0)
     rates.on_view((), (), 10.0)
     rates.on_view(((Price(30), Qty(40)),), (), 20.0)
     assert rates.current().through_per_s == pytest.approx(0.0, abs=1e-6)
 
 
-def test_what_was_seen_fades_by_half_in_a_half_life() -> None:
+def test_observations_decay_by_half_in_a_half_life() -> None:
     rates = TouchRates(BID, EXAMPLE, prior_s=100.0, half_life_s=10.0)
     rates.on_view(((Price(50), Qty(40)),), (), 0.0)
     rates.on_view(((Price(50), Qty(40)),), traded(1_000, ASK), 0.0)

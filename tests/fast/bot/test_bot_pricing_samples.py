@@ -1,4 +1,4 @@
-"""What rules measure for themselves: volatility per tick, flow by distance, arrivals."""
+"""Measurements of strategies: volatility per tick, flow by distance, arrivals."""
 
 import math
 
@@ -14,26 +14,22 @@ from bot.strategy.pricing.samples import (
     TradeDistances,
     nearest_exponential,
 )
+from tests.builders.bot.planned import ASK, BID
 from venue.wire.money import BookSide, Price, Qty
-
-BID, ASK = BookSide.BID, BookSide.ASK
 
 
 def trade(price: int, qty: int = 1, taker: BookSide = BID) -> Print:
     return Print(Price(price), Qty(qty), taker, 0.0)
 
 
-# --- volatility -----------------------------------------------------------------------------------
-
-
-def test_the_volatility_is_the_root_of_the_mean_squared_move_over_the_buffer() -> None:
+def test_the_volatility_is_the_root_mean_square_of_moves() -> None:
     buffer = TickVolatility(4, 1.0)
     for now, price in enumerate([50.0, 53.0, 53.0, 49.0]):
         buffer.add_price(price, float(now))
     assert buffer.cents_per_tick() == pytest.approx(math.sqrt((9 + 0 + 16) / 4))
 
 
-def test_a_tick_without_a_view_repeats_the_price_before_it() -> None:
+def test_a_tick_without_a_view_repeats_the_last_price() -> None:
     seen, sparse = TickVolatility(10, 1.0), TickVolatility(10, 1.0)
     for now, price in enumerate([50.0, 50.0, 50.0, 50.0, 54.0]):
         seen.add_price(price, float(now))
@@ -49,7 +45,7 @@ def test_views_within_one_tick_are_one_sample() -> None:
     assert buffer.cents_per_tick() == 0.0
 
 
-def test_the_buffer_is_full_when_it_has_its_ticks_and_forgets_the_oldest() -> None:
+def test_a_full_buffer_forgets_the_oldest_tick() -> None:
     buffer = TickVolatility(3, 1.0)
     fullness = []
     for now, price in enumerate([10.0, 20.0, 20.0, 20.0, 21.0]):
@@ -59,7 +55,7 @@ def test_the_buffer_is_full_when_it_has_its_ticks_and_forgets_the_oldest() -> No
     assert buffer.cents_per_tick() == pytest.approx(math.sqrt(1 / 3))
 
 
-def test_while_nothing_moves_the_last_volatility_stays() -> None:
+def test_without_moves_the_last_volatility_stays() -> None:
     buffer = TickVolatility(2, 1.0)
     assert buffer.cents_per_tick() == 0.0
     buffer.add_price(50.0, 0.0)
@@ -69,12 +65,9 @@ def test_while_nothing_moves_the_last_volatility_stays() -> None:
     assert buffer.cents_per_tick() == before > 0
 
 
-# --- amounts by distance --------------------------------------------------------------------------
-
-
 @settings(deadline=None, max_examples=50)
 @given(st.floats(0.15, 2.5), st.floats(1, 500))
-def test_an_exact_exponential_is_found_again(decay: float, amplitude: float) -> None:
+def test_the_fit_recovers_an_exact_exponential(decay: float, amplitude: float) -> None:
     distances = np.arange(0.5, 12.5)
     fit = nearest_exponential(distances, amplitude * np.exp(-decay * distances))
     assert fit is not None
@@ -84,7 +77,7 @@ def test_an_exact_exponential_is_found_again(decay: float, amplitude: float) -> 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(0.1, 100), min_size=3, max_size=10))
-def test_no_decay_near_by_fits_better(amounts: list[float]) -> None:
+def test_no_nearby_decay_fits_better(amounts: list[float]) -> None:
     distances, wanted = np.arange(len(amounts)) + 0.5, np.array(amounts)
     fit = nearest_exponential(distances, wanted)
     if fit is None:
@@ -101,11 +94,11 @@ def test_no_decay_near_by_fits_better(amounts: list[float]) -> None:
 @pytest.mark.parametrize(
     "amounts", [[1.0, 2.0, 4.0, 8.0], [5.0, 5.0, 5.0, 5.0], [9.0, 0.0, 0.0, 0.0]], ids=str
 )
-def test_amounts_that_do_not_fall_off_credibly_have_no_fit(amounts: list[float]) -> None:
+def test_amounts_that_do_not_decay_have_no_fit(amounts: list[float]) -> None:
     assert nearest_exponential(np.arange(4) * 1.0 + 0.5, np.array(amounts)) is None
 
 
-def test_amounts_are_summed_by_distance_whatever_the_side() -> None:
+def test_amounts_are_summed_by_distance_over_both_sides() -> None:
     trades = TradeDistances(100)
     for price, qty in [(51, 60), (49, 40), (52, 55), (53, 30), (47, 1)]:
         trades.add_prints([trade(price, qty)], 50.0)
@@ -129,9 +122,6 @@ def test_the_oldest_tick_with_a_trade_is_forgotten() -> None:
     assert short.fit() == fresh.fit() is not None
 
 
-# --- arrivals -------------------------------------------------------------------------------------
-
-
 def poisson_arrivals(amplitude: float, decay: float, seconds: int) -> Arrivals:
     """A world whose orders reach beyond d cents with rate A exp(-k d) a second and side."""
     rng = np.random.default_rng(5)
@@ -150,14 +140,14 @@ def poisson_arrivals(amplitude: float, decay: float, seconds: int) -> Arrivals:
     return arrivals
 
 
-def test_the_intensity_of_a_world_is_found_again() -> None:
+def test_the_fit_recovers_a_known_intensity() -> None:
     fit = poisson_arrivals(0.5, 0.4, 600).fit(20)
     assert fit is not None
     assert fit.decay == pytest.approx(0.4, rel=0.25)
     assert fit.amplitude == pytest.approx(0.5, rel=0.35)
 
 
-def test_of_one_sweep_only_the_deepest_trade_of_a_side_counts() -> None:
+def test_only_the_deepest_trade_of_a_sweep_counts() -> None:
     swept, deepest = Arrivals(600, 70), Arrivals(600, 70)
     for arrivals, prices in ((swept, [51, 52, 54]), (deepest, [54])):
         arrivals.add_view(50.0, (), 0.0)
@@ -166,7 +156,7 @@ def test_of_one_sweep_only_the_deepest_trade_of_a_side_counts() -> None:
     assert swept.fit(10) == deepest.fit(10)
 
 
-def test_a_trade_reaches_the_places_strictly_nearer_than_itself() -> None:
+def test_a_trade_reaches_only_strictly_nearer_prices() -> None:
     arrivals = Arrivals(600, 70)
     arrivals.add_view(50.5, (), 0.0)
     # Distances 0.5, 1.5 and 3.5 above 50.5: none, one and three whole places.
@@ -180,7 +170,7 @@ def test_a_trade_reaches_the_places_strictly_nearer_than_itself() -> None:
     assert fit.amplitude == pytest.approx(math.exp(level))
 
 
-def test_trades_on_the_wrong_side_of_the_value_are_no_arrivals() -> None:
+def test_trades_on_the_wrong_side_of_the_value_do_not_count() -> None:
     right, both = Arrivals(600, 70), Arrivals(600, 70)
     for arrivals in (right, both):
         arrivals.add_view(50.0, (), 0.0)
@@ -196,7 +186,7 @@ def test_few_arrivals_have_no_fit() -> None:
     assert Arrivals(600, 70).fit(3) is None
 
 
-def test_what_is_older_than_the_window_is_forgotten() -> None:
+def test_arrivals_older_than_the_window_are_forgotten() -> None:
     arrivals = poisson_arrivals(0.5, 0.4, 600)
     arrivals.add_view(50.0, (), 601.0)
     assert arrivals.fit(20) is not None
@@ -204,7 +194,7 @@ def test_what_is_older_than_the_window_is_forgotten() -> None:
     assert arrivals.fit(1) is None
 
 
-def test_the_volatility_is_per_root_of_a_second_however_often_it_is_asked() -> None:
+def test_the_volatility_per_root_second_is_independent_of_sampling() -> None:
     rng = np.random.default_rng(3)
     coarse, fine = Arrivals(600, 70), Arrivals(600, 70)
     steps = 50 + np.cumsum(0.1 * rng.standard_normal(2_400))
@@ -216,7 +206,7 @@ def test_the_volatility_is_per_root_of_a_second_however_often_it_is_asked() -> N
     assert coarse.volatility() == pytest.approx(0.2, rel=0.15)
 
 
-def test_moves_older_than_the_window_are_forgotten_and_the_time_before_it_does_not_count() -> None:
+def test_moves_older_than_the_window_are_forgotten() -> None:
     arrivals = Arrivals(600, 70)
     arrivals.add_view(50.0, (), 0.0)
     arrivals.add_view(60.0, (), 1.0)
@@ -227,7 +217,7 @@ def test_moves_older_than_the_window_are_forgotten_and_the_time_before_it_does_n
     assert arrivals.volatility() == pytest.approx(6 / math.sqrt(591))
 
 
-def test_before_anything_is_seen_nothing_moves() -> None:
+def test_the_initial_volatility_is_zero() -> None:
     arrivals = Arrivals(600, 70)
     assert arrivals.volatility() == 0.0
     arrivals.add_view(50.0, (), 5.0)

@@ -1,4 +1,4 @@
-"""Claims about the reservation values: their closed forms, and what more YES held does to them."""
+"""Reservation values: their closed forms, and the effect of more YES inventory."""
 
 import itertools
 import math
@@ -59,9 +59,6 @@ def held_of(data: st.DataObject, count: int) -> list[int]:
     return data.draw(st.lists(st.integers(-500, 500), min_size=count, max_size=count))
 
 
-# --- the matrices ---------------------------------------------------------------------------------
-
-
 def test_the_covariance_is_that_of_the_outcomes_by_enumeration() -> None:
     chances, masses = [0.8, 0.5, 0.1], [0.2, 0.3, 0.4, 0.1]
     found = covariance(chances)
@@ -87,18 +84,13 @@ def test_the_root_squared_is_the_covariance(chances: list[float], alpha: float) 
 
 @settings(deadline=None)
 @given(curves, alphas, st.data())
-def test_two_sweeps_give_the_product_with_the_matrix(
-    chances: list[float], alpha: float, data: st.DataObject
-) -> None:
+def test_covariance_times_equals_the_matrix_product(chances, alpha, data) -> None:
     held = held_of(data, len(chances))
     by_matrix = covariance(chances, alpha) @ np.array(held, dtype=float)
     assert covariance_times(chances, held, alpha) == pytest.approx(by_matrix.tolist(), abs=1e-9)
 
 
-# --- closed forms ---------------------------------------------------------------------------------
-
-
-def test_one_asset_gives_the_skew_of_gueant_lehalle_and_fernandez_tapia() -> None:
+def test_one_asset_has_the_skew_of_gueant_lehalle_and_fernandez_tapia() -> None:
     # r moves by sqrt(gamma sigma^2 e / (2 z A k)) a share held.
     gamma, sigma, lot, a, k = 0.01, 0.3, 1.0, 0.9, 0.3
     matrix = ergodic_matrix(np.array([[sigma**2]]), [flow_of(lot, a, k)])
@@ -116,7 +108,7 @@ def test_the_ergodic_matrix_solves_its_equation(chances: list[float], data: st.D
     assert np.allclose(found @ np.diag(flows) @ found, rate, atol=1e-9)
 
 
-def test_with_one_flow_for_all_rungs_the_exact_form_is_the_root_times_a_number() -> None:
+def test_with_equal_flows_the_exact_form_is_a_multiple_of_the_root() -> None:
     chances, gamma, horizon_s = [0.8, 0.55, 0.2], 1e-4, 5 * 86_400.0
     flow = flow_of(10, 0.02, 0.6)
     rate = 1e4 * covariance(chances) / horizon_s
@@ -128,7 +120,9 @@ def test_with_one_flow_for_all_rungs_the_exact_form_is_the_root_times_a_number()
 
 @settings(deadline=None)
 @given(curves)
-def test_the_local_rule_ties_rungs_as_their_payoffs_are_correlated(chances: list[float]) -> None:
+def test_the_local_rule_couples_rungs_by_the_correlation_of_their_payoffs(
+    chances: list[float],
+) -> None:
     matrix = local_matrix(chances)
     slopes = np.array([slope(probit(100 * chance)) / slope(0.0) for chance in chances])
     root_of_ties = matrix / np.outer(slopes, slopes)
@@ -139,7 +133,7 @@ def test_the_local_rule_ties_rungs_as_their_payoffs_are_correlated(chances: list
     assert np.allclose(alone, np.diag(slopes**2), atol=1e-9)
 
 
-def test_the_local_rule_is_the_exact_form_for_moves_by_slope_and_flows_that_fall_with_it() -> None:
+def test_the_local_rule_is_exact_for_moves_and_flows_by_slope() -> None:
     chances, gamma, horizon_s = [0.8, 0.55, 0.2], 1e-4, 5 * 86_400.0
     slopes = np.array([slope(probit(100 * chance)) for chance in chances])
     joint = covariance(chances)
@@ -154,7 +148,7 @@ def test_the_local_rule_is_the_exact_form_for_moves_by_slope_and_flows_that_fall
 
 
 @pytest.mark.parametrize("rule", Rule)
-def test_q_half_lots_of_a_50c_rung_move_it_by_the_half_spread(rule: Rule) -> None:
+def test_q_half_lots_of_a_50_cent_rung_move_it_by_the_half_spread(rule: Rule) -> None:
     c = c_by_meaning(rule, 2.0, 10, 7)
     if rule is Rule.CARA:
         # Exactly so for few shares: the tilt bends as they grow.
@@ -167,7 +161,7 @@ def test_q_half_lots_of_a_50c_rung_move_it_by_the_half_spread(rule: Rule) -> Non
         assert c * matrix_of(rule, chances, 1.0)[3, 3] * 70 == pytest.approx(2.0, rel=0.1)
 
 
-def test_the_skew_of_cara_is_that_of_quad_while_little_is_held() -> None:
+def test_cara_equals_quad_for_small_inventory() -> None:
     chances, held, c = [0.8, 0.5, 0.2], [3.0, -2.0, 1.0], 0.01
     exact = [100 * (s - t) for s, t in zip(chances, tilted(chances, held, c), strict=True)]
     linear = [c * moved for moved in covariance_times(chances, held)]
@@ -175,8 +169,8 @@ def test_the_skew_of_cara_is_that_of_quad_while_little_is_held() -> None:
 
 
 @given(st.floats(0.02, 0.98), st.floats(0.001, 0.2), st.integers(-300, 300), st.integers(1, 50))
-def test_the_worth_of_an_order_is_what_leaves_exponential_utility_as_it_is(
-    chance: float, c: float, held: int, size: int
+def test_a_cara_order_at_its_worth_leaves_exponential_utility_unchanged(
+    chance, c, held, size
 ) -> None:
     gamma = c / 1e4
     (value,) = tilted([chance], [held], c)
@@ -190,8 +184,8 @@ def test_the_worth_of_an_order_is_what_leaves_exponential_utility_as_it_is(
 
 
 @given(st.floats(0.02, 0.98), st.floats(0.001, 0.2), st.integers(1, 50), st.integers(1, 50))
-def test_a_second_order_of_cara_is_worth_what_it_is_once_the_first_has_filled(
-    chance: float, c: float, first: int, second: int
+def test_a_second_cara_order_is_worth_the_same_once_the_first_has_filled(
+    chance, c, first, second
 ) -> None:
     for sign in (1, -1):
         (after,) = tilted([chance], [sign * first], c)
@@ -201,9 +195,7 @@ def test_a_second_order_of_cara_is_worth_what_it_is_once_the_first_has_filled(
 
 @settings(deadline=None)
 @given(curves, st.floats(0.001, 5), st.data())
-def test_cara_is_monotone_over_the_strikes_and_inside_0_to_100(
-    chances: list[float], c: float, data: st.DataObject
-) -> None:
+def test_cara_values_fall_with_the_strike_and_stay_within_0_and_100(chances, c, data) -> None:
     held = data.draw(
         st.lists(st.integers(-100_000, 100_000), min_size=len(chances), max_size=len(chances))
     )
@@ -223,20 +215,13 @@ def test_cara_is_monotone_over_the_strikes_and_inside_0_to_100(
     ("left_s", "full_s", "factor"),
     [(100.0, 0.0, 1.0), (100.0, 100.0, 1.0), (25.0, 100.0, 2.0), (1.0, 1e6, 4.0), (0.0, 1.0, 4.0)],
 )
-def test_less_time_left_skews_more_by_the_root_up_to_four_times(
-    left_s: float, full_s: float, factor: float
-) -> None:
+def test_less_time_left_skews_more_by_the_root_up_to_four_times(left_s, full_s, factor) -> None:
     assert time_factor(left_s, full_s) == factor
-
-
-# --- kept until the curve has moved ---------------------------------------------------------------
 
 
 @settings(deadline=None)
 @given(curves, rules, alphas, st.data())
-def test_the_shifts_are_those_of_the_matrix(
-    chances: list[float], rule: Rule, alpha: float, data: st.DataObject
-) -> None:
+def test_linear_shifts_equal_the_matrix_product(chances, rule, alpha, data) -> None:
     held = held_of(data, len(chances))
     linear = Linear(rule, alpha)
     assert linear.update_curve(chances)
@@ -245,15 +230,12 @@ def test_the_shifts_are_those_of_the_matrix(
     assert linear.diagonal == pytest.approx(matrix.diagonal().tolist())
 
 
-def test_the_matrix_is_worked_out_anew_once_a_value_has_moved_by_a_cent() -> None:
+def test_the_matrix_is_recomputed_once_a_value_has_moved_by_a_cent() -> None:
     linear = Linear(Rule.ERGODIC)
     assert linear.update_curve([0.7, 0.5, 0.3])
     assert not linear.update_curve([0.7, 0.5 + 0.9 * CURVE_STEP, 0.3])
     assert linear.update_curve([0.7, 0.5 + 1.1 * CURVE_STEP, 0.3])
     assert linear.update_curve([0.7, 0.5])
-
-
-# --- more YES -------------------------------------------------------------------------------------
 
 
 def random_curves(rng: np.random.Generator, count: int, rungs: int) -> Matrix:
@@ -274,8 +256,8 @@ def roots_of(joint: Matrix, alpha: float) -> Matrix:
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
-def test_no_entry_of_a_covariance_or_of_a_root_is_below_zero(alpha: float) -> None:
-    """So with all rules but cara more YES on any rung lowers the values of all, or leaves them."""
+def test_more_yes_inventory_raises_no_value_under_the_linear_rules(alpha: float) -> None:
+    """No entry of a covariance or of its root is negative."""
     rng = np.random.default_rng(5)
     left = cases(1_000_000, quick=20_000)
     while left > 0:
@@ -291,7 +273,7 @@ def test_no_entry_of_a_covariance_or_of_a_root_is_below_zero(alpha: float) -> No
         assert roots_of(ties, alpha).min() > -1e-9
 
 
-def test_with_cara_more_yes_on_any_rung_raises_no_value() -> None:
+def test_more_yes_inventory_raises_no_value_under_cara() -> None:
     rng = np.random.default_rng(6)
     left = cases(1_000_000, quick=100_000)
     while left > 0:
@@ -317,7 +299,7 @@ def tilts(curve: Matrix, held: Matrix, c: float) -> Matrix:
     return found
 
 
-def test_many_tilts_at_once_are_those_taken_one_by_one() -> None:
+def test_vectorised_tilts_equal_single_tilts() -> None:
     rng = np.random.default_rng(7)
     curve = random_curves(rng, 200, 6)
     held = rng.integers(-200, 200, (200, 6)).astype(float)

@@ -1,31 +1,27 @@
-"""Claims about a trader whose books stand still: what is found out of its orders is acted on.
-
-Nothing but its own orders gives it a reason to plan anew.
-"""
+"""A trader on a quiet book: it acts on news about its own orders alone."""
 
 from bot.core import messages as m
 from bot.core.orders.order import State
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
-from tests.builders.bot.thin import Thin
+from tests.builders.bot.thin import FixedQuotes, Thin
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Price, Qty
 
 
-class Both(Strategy):
-    """Ten shares on either side of fifty, the same for ever."""
+class Both(FixedQuotes):
+    """Ten shares at 45 and 55; more bids once `bids` says so."""
 
     bids: tuple[int, ...] = (45,)
 
     def quote(self, view: EventView) -> Quotes:
         bids = tuple(Quote(BookSide.BID, Price(each), Qty(10)) for each in self.bids)
-        asks = (Quote(BookSide.ASK, Price(55), Qty(10)),)
-        return {rung.market_id: bids + asks for rung in view.rungs}
+        return {rung.market_id: (*bids, self.quotes[1]) for rung in view.rungs}
 
 
 class Quiet(Thin):
-    """A venue of one rung. held: YES shares that its list of positions shows. lacks: whether reads
-    of orders by their id find none. Lists of what rests are answered `list_ns` late."""
+    """A venue of one rung. held: YES shares in its positions. lacks: True if reads by id find no
+    order. Lists of resting orders are answered `list_ns` late."""
 
     def __init__(self, strategy: Strategy, list_ns: int = 0) -> None:
         super().__init__([50], lambda: strategy)
@@ -66,8 +62,8 @@ class Quiet(Thin):
         return super().answer(request)
 
 
-def test_what_could_let_a_position_grow_is_cancelled_as_soon_as_positions_differ():
-    of = Quiet(Both(None))
+def test_orders_that_could_enlarge_a_position_are_cancelled_while_positions_differ():
+    of = Quiet(Both())
     assert len(of.orders) == 2
     of.held = 7
     of.pass_by(10)
@@ -79,9 +75,9 @@ def test_what_could_let_a_position_grow_is_cancelled_as_soon_as_positions_differ
     assert len(of.orders) == 2
 
 
-def test_a_side_whose_order_a_list_shows_again_is_planned_anew():
+def test_a_side_is_planned_again_once_a_list_shows_its_missing_order():
     """Reads by its id found no such order; once a list shows it they tell nothing new."""
-    strategy = Both(None)
+    strategy = Both()
     of = Quiet(strategy, list_ns=300 * NS_PER_MS)
     bid = next(own for own in of.trader.desk.live_orders if own.book_side is BookSide.BID)
     of.lacks = True
@@ -108,8 +104,8 @@ class Deaf(Quiet):
             super().ask(send)
 
 
-def test_while_a_cancel_is_on_its_way_the_trader_looks_no_oftener_than_without_one():
-    venue = Deaf(Both(None))
+def test_a_cancel_in_flight_causes_no_more_ticks():
+    venue = Deaf(Both())
     venue.trader.receive(m.PauseRequested("asked for"), venue.now_ns)
     wakes: list[int] = []
     receive = venue.trader.receive

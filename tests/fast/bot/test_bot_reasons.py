@@ -1,4 +1,4 @@
-"""Claims about what a person is told of our orders, and of our fills and what became of them."""
+"""Reasons of orders and cancels in the report."""
 
 import re
 
@@ -13,19 +13,15 @@ from bot.core.planning.actions import AmendAction
 from bot.core.preview import Act
 from bot.core.settings import PaceSettings
 from bot.strategy.api import Quote
-from strategies.fixed_spread import FixedSpread
 from tests.builders.bot.thin import Thin
 from venue.wire.money import BookSide, Price, Qty
-from venue.wire.names import MarketId
 from venue.wire.requests import Amend
-
-RUNG = MarketId("m0")
 
 
 @pytest.fixture
-def standing():
-    """A rung of a quoting trader and the bid that rests there."""
-    thin = Thin([60, 40], lambda: FixedSpread(FixedSpread.Params()), PaceSettings(decide_ns=0))
+def resting():
+    """A quoting trader, a rung, and the bid that rests there."""
+    thin = Thin([60, 40], pace=PaceSettings(decide_ns=0))
     thin.start()
     thin.run(3.0)
     rung = thin.rung(0)
@@ -35,16 +31,16 @@ def standing():
     return thin, rung, own
 
 
-def test_an_order_at_a_wanted_price_names_its_level_its_size_and_its_distance_from_fair(standing):
-    _, rung, own = standing
+def test_the_reason_of_an_order_names_its_level_size_and_edge(resting):
+    _, rung, own = resting
     away = rung.fair.value_cents - own.yes_price
     want = next(quote for quote in rung.planned if quote.side is BookSide.BID)
     said = f"wanted here: level 1 of 1, {want.qty} shares, {away:.1f} below fair"
     assert reason_of(own, rung) == said
 
 
-def test_an_order_near_a_wanted_price_says_which(standing):
-    _, rung, own = standing
+def test_the_reason_of_an_order_near_a_wanted_price_names_that_price(resting):
+    _, rung, own = resting
     rung.wishes = ()
     rung.planned = (Quote(BookSide.BID, Price(own.yes_price + 1), Qty(10)),)
     assert reason_of(own, rung).startswith(
@@ -52,36 +48,32 @@ def test_an_order_near_a_wanted_price_says_which(standing):
     )
 
 
-def test_an_order_of_which_nothing_is_wanted_says_what_blocks_the_rung(standing):
-    _, rung, own = standing
-    rung.planned, rung.blocked = (), "book too old"
-    assert reason_of(own, rung) == "nothing is wanted on this side: book too old"
-
-
-def test_an_order_that_is_to_be_changed_says_how(standing):
-    _, rung, own = standing
+def test_an_order_without_a_quote_or_with_an_action_due_says_so(resting):
+    _, rung, own = resting
     amend = Amend(price=Price(50))
     rung.wishes = (AmendAction(own, amend, False, "moved from 57 to 50", 1.0),)
     assert reason_of(own, rung) == "kept until a request may leave: moved from 57 to 50"
+    rung.wishes, rung.planned, rung.blocked = (), (), "book too old"
+    assert reason_of(own, rung) == "nothing is wanted on this side: book too old"
 
 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.OPEN])
-def test_an_order_with_something_under_way_says_what(standing, state):
-    _, rung, own = standing
+def test_the_reason_of_an_order_with_a_write_in_flight_names_that_write(resting, state):
+    _, rung, own = resting
     own.state = state
     assert reason_of(own, rung).endswith(f"({own.why})")
 
 
-def test_doom_and_suspicion_come_first(standing):
-    _, rung, own = standing
+def test_the_reason_names_a_cancel_and_a_suspicion_first(resting):
+    _, rung, own = resting
     own.cancel_requested = True
     assert reason_of(own, rung) == f"to be cancelled: {own.why}"
     own.mark_suspect(OrderFinding.MISSING, "404 to a read", 0)
     assert reason_of(own, rung) == "not trusted, order_missing: 404 to a read"
 
 
-def test_the_report_has_reason_and_place_of_every_order_and_the_budget(standing):
-    thin, _, _ = standing
+def test_the_report_has_reason_and_queue_position_of_every_order_and_the_budget(resting):
+    thin, _, _ = resting
     thin.show(0)
     thin.run(1.0)
     report = thin.trader.report(thin.now_ns)
@@ -98,15 +90,8 @@ def test_the_report_has_reason_and_place_of_every_order_and_the_budget(standing)
     assert 0 <= budget.tokens <= budget.burst
 
 
-def test_a_resume_and_a_reset_say_why(standing):
-    thin, _, _ = standing
-    thin.give(m.PauseRequested("x"))
-    notes = thin.give(m.ResumeRequested("all is well"))
-    assert m.Noted("info", "resumed", {"reason": "all is well"}) in notes
-
-
-def test_a_latch_that_is_cleared_twice_counts_anew_once(standing):
-    thin, _, _ = standing
+def test_clearing_a_latch_twice_changes_nothing_the_second_time(resting):
+    thin, _, _ = resting
     thin.give(m.LatchSet("somebody"))
     thin.give(m.LatchCleared("looked at"))
     thin.run(1.0)
@@ -118,8 +103,8 @@ def test_a_latch_that_is_cleared_twice_counts_anew_once(standing):
 @pytest.mark.parametrize(
     ("event", "why"), [(m.StopRequested("asked"), "the run ends"), (m.LatchSet("asked"), "latched")]
 )
-def test_a_cancel_of_everything_says_why_and_not_what_the_order_was_made_for(standing, event, why):
-    thin, _, own = standing
+def test_a_cancel_of_everything_names_its_cause(resting, event, why):
+    thin, _, own = resting
     made_for = own.why
     sends = [each for each in thin.give(event) if isinstance(each, m.Send)]
     cancels = [each for each in sends if isinstance(each.request, m.CancelResting)]
@@ -127,8 +112,8 @@ def test_a_cancel_of_everything_says_why_and_not_what_the_order_was_made_for(sta
     assert [each.why for each in cancels] == [why] * 4
 
 
-def test_while_a_stop_waits_for_its_cancels_nothing_is_said_to_be_wanted(standing):
-    thin, _, _ = standing
+def test_during_a_stop_the_report_shows_no_wanted_quotes(resting):
+    thin, _, _ = resting
     answer = thin.answer
 
     def deaf(request: m.Request) -> m.Answer:

@@ -1,21 +1,29 @@
-"""Several series on one account: their losses add up, and no room is given away twice."""
+"""Account-wide risk: several series, payouts before the start, fills that are not booked yet."""
 
-from dataclasses import replace
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
+from bot.core.orders.transitions import State
 from bot.core.report import Phase
 from bot.core.risk.buying_power import AccountRisk
-from bot.core.settings import BreakerSettings
+from bot.core.risk.exposure import Exposure
 from bot.core.trader import Trader
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.world import SimulatedWorld
-from tests.fast.bot.test_bot_latch import calm, make_of, quoting
-from venue.wire.money import Cents, Outcome
+from tests.builders.bot import made
+from tests.builders.bot.engines import engine, event
+from tests.builders.bot.made import MARKET
+from tests.builders.bot.worlds import calm, make_of, opened, quoting
+from venue.engine import messages as v
+from venue.wire.money import Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId
+from venue.wire.requests import QtyOrder, TimeInForce
 
 
-def test_the_losses_of_the_others_add_up_and_our_own_is_left_out() -> None:
+def test_losses_of_the_other_series_add_up_without_our_own() -> None:
     account = AccountRisk()
     losses = [300, 50, 0]
     numbers = [account.join(lambda at=at: Cents(losses[at])) for at in range(3)]
@@ -26,7 +34,7 @@ def test_the_losses_of_the_others_add_up_and_our_own_is_left_out() -> None:
     assert account.others_loss_cents(0) == 1_050
 
 
-def test_a_trader_without_company_has_an_account_of_its_own() -> None:
+def test_a_single_trader_has_its_own_account_risk() -> None:
     one, two = quoting(), quoting()
     first, second = (world.process.trader.quoting.weighing.account for world in (one, two))
     assert first is not second
@@ -34,26 +42,28 @@ def test_a_trader_without_company_has_an_account_of_its_own() -> None:
     assert first.loss_cents() == one.process.trader.quoting.weighing.worst_case_cents > 0
 
 
-def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
+def with_account(world: SimulatedWorld, account: AccountRisk, loss_cents: int) -> Trader:
+    """The world's trader, made again with an account limit and the account's other series."""
+    settings = world.process.settings
+    risk = msgspec.structs.replace(settings.risk, account_loss_cents=Cents(loss_cents))
+    world.process.settings = msgspec.structs.replace(settings, risk=risk)
+    trader = Trader(world.process.settings, make_of(world), account_risk=account)
+    world.process.trader = trader
+    return trader
+
+
+def test_the_possible_loss_of_another_series_reduces_our_limits() -> None:
     account = AccountRisk()
     other_may_lose = [0]
     account.opened(account.join(lambda: Cents(other_may_lose[0])))
-    world = SimulatedWorld(replace(calm(), series_loss_cents=0))
-    settings = world.process.settings
-    risk = msgspec.structs.replace(settings.risk, account_loss_cents=Cents(25_000))
-    settings = msgspec.structs.replace(settings, risk=risk)
-    world.process.settings = settings
-    make = make_of(world)
-    world.process.trader = Trader(settings, make, account_risk=account)
-    trader = world.process.trader
+    world = opened(calm())
+    trader = with_account(world, account, 25_000)
 
     def limits() -> list[int]:
         return [
             trader.quoting.weighing.bounds(ladder).loss_cents for ladder in trader.quoting.ladders
         ]
 
-    world.crowd.place_floors(world.now_ns)
-    world.driver.run_until(world.now_ns + SECOND)
     world.start_process(world.process)
     assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
     assert limits() == [20_000, 20_000]
@@ -71,18 +81,12 @@ def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
     assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
 
 
-def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
+def test_two_traders_together_stay_within_their_account_limit() -> None:
     account = AccountRisk()
-    worlds = [SimulatedWorld(replace(calm(), seed=seed)) for seed in (1, 2)]
+    worlds = [opened(calm(seed=seed, dead_rung=True)) for seed in (1, 2)]
     limit = 900
     for world in worlds:
-        settings = world.process.settings
-        risk = msgspec.structs.replace(settings.risk, account_loss_cents=Cents(limit))
-        settings = msgspec.structs.replace(settings, risk=risk)
-        world.process.settings = settings
-        world.process.trader = Trader(settings, make_of(world), account_risk=account)
-        world.crowd.place_floors(world.now_ns)
-        world.driver.run_until(world.now_ns + SECOND)
+        with_account(world, account, limit)
         world.start_process(world.process)
     used = []
     for _ in range(60):
@@ -94,10 +98,8 @@ def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
     assert all(world.process.trader.quoting.weighing.worst_case_cents > 0 for world in worlds)
 
 
-def test_a_series_whose_books_are_not_open_leaves_the_others_no_room_to_grow() -> None:
-    world = SimulatedWorld(replace(calm(), series_loss_cents=0, variants={"strangers": "adopt"}))
-    world.crowd.place_floors(world.now_ns)
-    world.driver.run_until(world.now_ns + SECOND)
+def test_no_exposure_may_grow_while_another_series_has_not_opened_its_books() -> None:
+    world = opened(calm(variants={"strangers": "adopt"}))
     world.start_process(world.process)
     first = world.process
     assert world.driver.run_until(world.now_ns + 8 * SECOND, first.trader.quoting.all_two_sided)
@@ -106,11 +108,7 @@ def test_a_series_whose_books_are_not_open_leaves_the_others_no_room_to_grow() -
     account = AccountRisk()
     other = account.join(lambda: Cents(0))
     world.replace(first, SECOND // 20, None)
-    settings = world.process.settings
-    risk = msgspec.structs.replace(settings.risk, account_loss_cents=Cents(60_000))
-    settings = msgspec.structs.replace(settings, risk=risk)
-    world.process.settings = settings
-    trader = world.process.trader = Trader(settings, make_of(world), account_risk=account)
+    trader = with_account(world, account, 60_000)
     weighing = trader.quoting.weighing
     assert world.driver.run_until(world.now_ns + 10 * SECOND, lambda: trader.phase is Phase.QUOTING)
     assert account.all_opened is False
@@ -124,35 +122,71 @@ def test_a_series_whose_books_are_not_open_leaves_the_others_no_room_to_grow() -
         assert weighing.bounds(ladder).loss_cents == 20_000
 
 
-# --- kill on drawdown -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["loss_cents", "drawdown_cents"])
-def test_shares_that_are_marked_down_kill_though_nothing_was_sold(name: str) -> None:
+def test_shares_that_are_marked_down_trip_a_breaker_though_nothing_was_sold(name):
     world = quoting()
     trader = world.process.trader
-    limits = BreakerSettings(**{name: 300})
-    trader.guard.breakers.limits = msgspec.structs.replace(
-        trader.guard.breakers.limits, **{name: getattr(limits, name)}
-    )
-    rung = trader.quoting.active_rungs()[0]
-    marked = [80.0, 80.0, 77.1, 76.9]
+    guard, rung = trader.guard, trader.quoting.active_rungs()[0]
+    guard.breakers.limits = msgspec.structs.replace(guard.breakers.limits, **{name: 300})
     trader.ledgers.book.take_over(rung.market_id, rung.market.event_ticker, Outcome.YES, 100)
-    told = []
-    for at, mark in enumerate(marked):
-        trader.guard._quoting = _Marked(rung.market_id, mark)  # type: ignore[assignment]
-        trader.guard.judge_due_ns = 0
-        told.append(trader.guard.judge(world.now_ns + at, opened=True))
-    assert told[:3] == ["", "", ""]
-    assert told[3].startswith(f"{name}: 310, at most 300")
+    guard.breakers.rearm()
+    reasons = []
+    for at, mark in enumerate([80.0, 80.0, 77.1, 76.9]):
+        rung.fair = SimpleNamespace(value_cents=mark)
+        guard.judge_due_ns = 0
+        reasons.append(guard.judge(world.now_ns + at, opened=True))
+    assert reasons[:3] == ["", "", ""]
+    assert reasons[3].startswith(f"{name}: 310, at most 300")
 
 
-class _Marked:
-    """A series of which one rung is believed to be worth so much."""
+def exposure_once_quoting(world: SimulatedWorld) -> tuple[Exposure, int]:
+    """The exposure of the first event once the trader quotes, and the cash of its fills."""
+    world.start_process(world.process)
+    trader = world.process.trader
+    assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.phase is Phase.QUOTING)
+    ladder = trader.quoting.ladders[0]
+    cash = trader.ledgers.book.event_cash_cents(ladder.event.event_ticker)
+    return trader.quoting.weighing.exposure(ladder), cash
 
-    def __init__(self, market_id: str, cents: float) -> None:
-        fair = type("Fair", (), {"value_cents": cents})
-        told = {"market_id": market_id, "fair": fair, "book": None, "decided": None}
-        rung = type("Rung", (), told)
-        self.ladders = [type("Ladder", (), {"rungs": [rung]})]
-        self.rung = {market_id: rung}.get
+
+@pytest.mark.parametrize("winner", list(Outcome))
+def test_shares_paid_out_before_the_start_pay_in_no_outcome_again(winner: Outcome) -> None:
+    world = opened()
+    exchange = world.exchange
+    rung = next(exchange.all_markets())
+    order = QtyOrder(
+        rung,
+        Outcome.YES,
+        Side.BUY,
+        Price(99),
+        Qty(5),
+        TimeInForce.IOC,
+        ClientOrderId("of an earlier run"),
+    )
+    bought = exchange.execute(v.PlaceOrder(MAKER, order), world.now_ns)
+    assert isinstance(bought, v.Placed)
+    assert bought.order.filled_qty == 5
+    exchange.execute(v.ResolveMarket(rung, winner), world.now_ns)
+    world.driver.run_until(world.now_ns + 3 * SECOND)
+    exposure, spent = exposure_once_quoting(world)
+    assert spent == 0  # cost and payout are history that no journal has
+    assert set(exposure.outcome_cents) == {spent}
+
+
+def test_a_round_trip_of_unbooked_fills_counts_its_loss() -> None:
+    series, _ = engine(event(1))
+    (ladder,) = series.ladders
+    bid = made.own(State.OPEN, price=60, number=1)
+    sale = made.own(State.OPEN, side=Side.SELL, price=40, qty=5, number=2)
+    series.desk.add_order(bid)
+    series.desk.add_order(sale)
+    bid.on_fills_shown(made.shown(bid, filled=5))
+    series.orders_changed(MARKET)
+    series.weighing.exposure(ladder)
+    # Five more are bought, and five sold: as many shares are held as before.
+    bid.on_fills_shown(made.shown(bid, filled=10))
+    sale.on_fills_shown(made.shown(sale, filled=5))
+    series.orders_changed(MARKET)
+    assert series.ledgers.holdings(MARKET) == (5, 0)
+    # 10 x 60 and 5 x 40 cents, and a cent of fee for each of the fifteen shares
+    assert series.weighing.exposure(ladder).outcome_cents == (-415, 85)

@@ -1,4 +1,4 @@
-"""Claims about fills known and not booked yet: the limits count them at their worst price."""
+"""Fills that are known but not booked yet: the limits count them at their worst price."""
 
 import pytest
 
@@ -11,10 +11,10 @@ from venue.wire import model
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.requests import Amend
 
-FEES = {20: 2, 30: 2, 40: 2, 50: 2, 60: 2, 70: 2}  # of one share, at a rate of 0.07
+FEE = 2  # cents a share at these prices, at a rate of 0.07
 
 
-def moved(side: Side, price: int, to: int, *, filled: int) -> OwnOrder:
+def amended_with_fills(side: Side, price: int, to: int, *, filled: int) -> OwnOrder:
     """An order whose amend to another price was answered, showing fills from before or after."""
     own = made.own(State.OPEN, side=side, price=price)
     own.on_amend_sent(Amend(price=Price(to)))
@@ -39,44 +39,38 @@ def paid(own: OwnOrder, *fills: model.Fill) -> int:
 
 
 @pytest.mark.parametrize(("price", "to"), [(60, 40), (40, 60)])
-def test_fills_around_a_change_of_price_count_at_the_dearer_of_both_until_booked(price, to):
-    own = moved(Side.BUY, price, to, filled=3)
-    assert paid(own) == 3 * (60 + FEES[60])
+@pytest.mark.parametrize(("side", "cents"), [(Side.BUY, 3 * (60 + 2)), (Side.SELL, -3 * (40 - 2))])
+def test_unbooked_fills_around_a_price_amend_count_at_the_worse_price(side, cents, price, to):
+    assert paid(amended_with_fills(side, price, to, filled=3)) == cents
 
 
-@pytest.mark.parametrize(("price", "to"), [(60, 40), (40, 60)])
-def test_sales_around_a_change_of_price_count_at_the_cheaper_of_both_until_booked(price, to):
-    own = moved(Side.SELL, price, to, filled=3)
-    assert paid(own) == -3 * (40 - FEES[40])
-
-
-def test_while_a_change_of_price_is_undecided_new_fills_count_at_the_dearer_of_both():
+def test_fills_during_an_undecided_price_amend_count_at_the_dearer_price():
     own = made.own(State.OPEN, price=40)
     own.on_amend_sent(Amend(price=Price(70)))
     own.on_fills_shown(made.shown(own, filled=2))
-    assert paid(own) == 2 * (70 + FEES[70])
+    assert paid(own) == 2 * (70 + FEE)
 
 
-def test_an_order_that_ends_with_a_change_undecided_may_have_filled_at_either_price():
+def test_fills_of_an_order_closed_with_an_undecided_amend_count_at_the_dearer_price():
     own = made.own(State.OPEN, price=40)
     own.on_amend_sent(Amend(price=Price(70)))
     ended = made.shown(own, filled=10, remaining=0, status=model.OrderStatus.FILLED)
     own.on_query(ended, T0 + 2 * LAG_NS, LAG_NS)
     assert not own.is_live
-    assert paid(own) == 10 * (70 + FEES[70])
+    assert paid(own) == 10 * (70 + FEE)
 
 
-def test_a_cancel_that_finds_an_undecided_change_leaves_open_at_which_price_it_filled():
+def test_fills_shown_by_a_cancel_after_an_undecided_amend_count_at_the_dearer_price():
     own = made.own(State.OPEN, price=40)
     own.on_amend_sent(Amend(price=Price(70)))
     own.on_answer(OrderEvent.TIMEOUT, T0)
     own.on_cancel_sent()
     gone = made.shown(own, filled=4, remaining=0, status=model.OrderStatus.CANCELED)
     own.on_cancel_body(gone, Qty(6), T0)
-    assert paid(own) == 4 * (70 + FEES[70])
+    assert paid(own) == 4 * (70 + FEE)
 
 
-def test_an_order_that_was_never_moved_counts_at_its_price():
+def test_unbooked_fills_of_an_order_without_amends_count_at_its_price():
     own = made.own(State.OPEN, outcome=Outcome.NO, price=30)
     own.on_fills_shown(made.shown(own, filled=4))
-    assert paid(own) == 4 * (30 + FEES[30])
+    assert paid(own) == 4 * (30 + FEE)

@@ -1,9 +1,8 @@
-"""The exact worst case and the largest admissible order against brute force, many cases at once.
+"""The worst case and the largest admissible order against brute force, many cases at once.
 
 Brute force keeps accounts: every subset of fills of everything live is carried out, in numpy, and
 every outcome is paid out. It shares nothing with the trader but the fee of one share, which is
-worked out here once more.
-"""
+computed here again."""
 
 from fractions import Fraction
 from math import ceil
@@ -18,15 +17,15 @@ from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import MarketId
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
 RATES = ("0", "0.0007", "0.0175", "0.07", "0.5", "1")
+
 FEES = np.array(
     [[0, *(ceil(Fraction(rate) * p * (100 - p) / 100) for p in range(1, 100))] for rate in RATES]
 )
 """The fee of one share in cents, rounded up, by rate and price."""
-
 RUNGS_MAX, ORDERS_MAX = 6, 12
 IDS = [MarketId(f"m{rung}") for rung in range(RUNGS_MAX)]
+
 TERMS = [
     [RungTerms.at_rates(key, FeeRate.parse("0"), FeeRate.parse(rate)) for rate in RATES]
     for key in IDS
@@ -118,7 +117,7 @@ def test_the_worst_case_equals_brute_force_over_all_fill_subsets() -> None:
 
 
 @pytest.mark.parametrize("rungs", [1, 2, 3])
-def test_no_partial_fill_is_worse_than_the_extremes_and_no_charge_dearer(rungs: int) -> None:
+def test_no_partial_fill_or_fee_rounding_is_worse_than_the_worst_case(rungs: int) -> None:
     # Every part of every order, with the fee that is charged: one rounding for all of an order.
     rng = np.random.default_rng(rungs)
     for _ in range(cases(400, quick=20)):
@@ -145,9 +144,6 @@ def test_no_partial_fill_is_worse_than_the_extremes_and_no_charge_dearer(rungs: 
         )
         truly = by_share + (parts * one - charged).sum(axis=1)[:, None]
         assert (truly.min(axis=0) >= worst).all()
-
-
-# --- the largest order ----------------------------------------------------------------------------
 
 
 class Used:

@@ -30,16 +30,13 @@ def holding(*held: tuple[MarketId, Outcome, int]) -> Books:
 
 
 def settled(books: Books) -> tuple[MarketId, ...]:
-    """The rungs whose winners are told by the audits that follow."""
-    told: tuple[MarketId, ...] = ()
-    for _ in range(4):
-        told += books.audit().decided
-    return told
+    """The rungs whose winners the next audits show."""
+    return sum((books.audit().decided for _ in range(4)), ())
 
 
 @pytest.mark.parametrize("winner", [YES, NO])
 @pytest.mark.parametrize("held", [YES, NO])
-def test_a_rung_whose_position_went_settles_by_what_the_balance_moved(winner, held):
+def test_a_resolved_rung_settles_by_the_move_of_the_balance(winner, held):
     books = holding((MARKET, held, 5))
     books.resolve(MARKET, winner)
     assert settled(books) == (MARKET,)
@@ -50,7 +47,7 @@ def test_a_rung_whose_position_went_settles_by_what_the_balance_moved(winner, he
     assert not books.out.findings
 
 
-def test_a_pair_of_yes_and_no_settles_and_tells_no_winner():
+def test_a_pair_settles_without_showing_a_winner():
     books = holding((MARKET, YES, 5), (MARKET, NO, 5))
     books.resolve(MARKET, YES)
     assert settled(books) == ()
@@ -59,7 +56,7 @@ def test_a_pair_of_yes_and_no_settles_and_tells_no_winner():
     assert books.of.difference_cents == 0
 
 
-def test_an_outcome_that_is_not_that_of_a_ladder_fits_nothing():
+def test_a_payout_that_fits_no_outcome_of_the_ladder_is_unallocated():
     books = holding((MARKET, YES, 2), (OTHER, YES, 3))
     books.resolve(MARKET, NO)
     books.resolve(OTHER, YES)  # a higher strike cannot pay YES where a lower one pays NO
@@ -73,7 +70,7 @@ def test_an_outcome_that_is_not_that_of_a_ladder_fits_nothing():
     assert books.of.difference_cents == 0
 
 
-def test_a_winner_that_is_known_rules_out_outcomes_of_the_other_rungs():
+def test_a_known_winner_rules_out_outcomes_of_the_other_rungs():
     books = holding((MARKET, YES, 3), (OTHER, YES, 3))
     books.resolve(OTHER, YES)
     assert settled(books) == (OTHER,)
@@ -84,7 +81,7 @@ def test_a_winner_that_is_known_rules_out_outcomes_of_the_other_rungs():
     assert len(books.noted("unallocated_settlement")) == 1
 
 
-def test_two_events_at_once_settle_where_their_sum_fits_one_split_only():
+def test_two_events_settle_together_only_if_their_sum_has_one_split():
     third = MarketId("aaaaaaaa-0000-4000-8000-000000000003")
     for qty, tells in ((7, True), (5, False)):
         books = Books()
@@ -100,7 +97,7 @@ def test_two_events_at_once_settle_where_their_sum_fits_one_split_only():
         assert books.of.difference_cents == 0
 
 
-def test_a_payout_that_may_be_in_the_opening_balance_tells_no_winner():
+def test_a_payout_that_may_be_in_the_opening_balance_shows_no_winner():
     books = Books()
     books.held = {(MARKET, YES): 5}
     books.opened()
@@ -112,7 +109,7 @@ def test_a_payout_that_may_be_in_the_opening_balance_tells_no_winner():
     assert books.of.difference_cents == 0
 
 
-def test_a_position_that_is_gone_waits_for_the_series_and_differs_if_that_shows_no_resolution():
+def test_a_missing_position_differs_once_the_series_shows_no_resolution():
     books = holding((MARKET, YES, 5))
     del books.held[MARKET, YES]
     books.audit()
@@ -123,7 +120,7 @@ def test_a_position_that_is_gone_waits_for_the_series_and_differs_if_that_shows_
     assert "position_differs" in books.out.findings
 
 
-def test_a_resolution_that_is_taken_back_is_no_settlement():
+def test_a_resolution_that_is_taken_back_settles_nothing():
     books = holding((MARKET, YES, 5))
     books.of.settlement.on_resolved(MARKET, books.now_ns)
     active = msgspec.structs.replace(rung(MARKET, 0), state=model.MarketState.ACTIVE)
@@ -133,7 +130,7 @@ def test_a_resolution_that_is_taken_back_is_no_settlement():
     assert MARKET not in books.of.settlement.resolved_ns
 
 
-def test_cash_is_not_judged_while_a_resolved_rung_waits_for_its_payout():
+def test_cash_is_not_audited_while_a_resolved_rung_waits_for_its_payout():
     books = holding((MARKET, YES, 5))
     books.of.settlement.on_resolved(MARKET, books.now_ns)
     books.cents += 500  # the balance is newer than the positions
@@ -150,7 +147,7 @@ _SHARES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, 
 
 @settings(max_examples=60, deadline=None)
 @given(shares=_SHARES, cut=st.integers(0, 5))
-def test_what_is_told_is_what_won_and_the_cash_always_fits(shares, cut):
+def test_inferred_winners_are_the_true_ones_and_fit_the_cash(shares, cut):
     book = Portfolio()
     settlement = Settlement(book)
     ids = [MarketId(f"m{number}") for number in range(len(shares))]
@@ -175,7 +172,7 @@ def test_what_is_told_is_what_won_and_the_cash_always_fits(shares, cut):
     assert len(ladders) == len(ids) + 1
 
 
-def test_a_late_fill_of_a_settled_rung_is_paid_at_once():
+def test_a_late_fill_of_a_settled_rung_is_paid_out_at_once():
     books = holding((MARKET, YES, 5))
     books.resolve(MARKET, YES)
     settled(books)

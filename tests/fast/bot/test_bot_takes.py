@@ -1,4 +1,4 @@
-"""Claims about takes: proven, routed, sent once, counted while undecided, never met by our own."""
+"""Takes: validated, routed, sent once, counted while undecided, never met by our own orders."""
 
 import itertools
 from typing import Any
@@ -7,36 +7,26 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.orders.order import OrderEvent, OwnOrder, State
+from bot.core.orders.order import OwnOrder, State
 from bot.core.planning.actions import free_shares
 from bot.core.quoting.takes import barred, routes
 from bot.core.report import TakeOutcome
 from bot.core.risk.limits import takable
 from bot.core.settings import PaceSettings
-from bot.strategy.api import (
-    EventView,
-    NonsenseQuotes,
-    Quote,
-    Quotes,
-    Strategy,
-    Take,
-    checked,
-    split,
-)
+from bot.strategy.api import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
 from tests.builders.bot import made
+from tests.builders.bot.account import Account, create
 from tests.builders.bot.desks import listed
+from tests.builders.bot.engines import event
 from tests.builders.bot.made import T0
-from tests.builders.bot.planned import plan
+from tests.builders.bot.planned import ASK, BID, plan
 from tests.builders.bot.thin import Thin
 from tests.builders.strategies import views
-from tests.fast.bot.test_bot_sending import Account, create, event
 from venue.wire import codec, instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId
 from venue.wire.requests import QtyOrder, TimeInForce
-
-BID, ASK = BookSide.BID, BookSide.ASK
 
 
 def take(side: BookSide = BID, price: int = 52, qty: int = 10, whole: bool = False) -> Take:
@@ -57,23 +47,15 @@ def taking(
     return own
 
 
-# --- proving --------------------------------------------------------------------------------------
-
 SEEN = views.view(views.rung(0, 50.0, bid=48, ask=52), views.rung(1, 40.0))
 M0 = SEEN.rungs[0].market_id
 
 
-def test_an_answer_is_split_into_what_rests_and_what_is_taken():
+def test_quotes_and_takes_of_a_strategy_are_split():
     quote = Quote(BID, Price(47), Qty(5))
     answer = split({M0: (quote, take())}, SEEN)
     assert answer.resting == {M0: (quote,)}
     assert answer.takes == {M0: (take(),)}
-
-
-def test_a_rung_without_takes_keeps_the_very_tuple_that_the_strategy_gave():
-    wanted = (Quote(BID, Price(47), Qty(5)),)
-    assert split({M0: wanted}, SEEN).resting[M0] is wanted
-    assert checked({M0: wanted}, SEEN)[M0] is wanted
 
 
 @pytest.mark.parametrize(
@@ -89,28 +71,25 @@ def test_a_rung_without_takes_keeps_the_very_tuple_that_the_strategy_gave():
         ("take",),
     ],
 )
-def test_takes_that_cannot_be_and_those_that_would_meet_our_own_wishes_are_nonsense(wanted):
+def test_impossible_takes_and_takes_that_meet_own_quotes_are_rejected(wanted):
     with pytest.raises(NonsenseQuotes):
         split({M0: wanted}, SEEN)
 
 
 @pytest.mark.parametrize("kind", [Quote, Take])
-def test_a_wish_whose_side_is_a_word_says_what_is_wrong_with_it(kind):
+def test_a_side_that_is_a_string_is_rejected_with_a_reason(kind):
     with pytest.raises(NonsenseQuotes, match="side 'bid' on E-0; wanted a BookSide"):
         split({M0: (kind("bid", Price(48), Qty(1)),)}, SEEN)
 
 
 @pytest.mark.parametrize("price", [float("nan"), 2.0, 100])
-def test_a_price_that_cannot_be_is_told_with_its_rung_and_what_is_accepted(price):
+def test_an_impossible_price_is_rejected_with_its_rung_and_range(price):
     with pytest.raises(NonsenseQuotes, match=f"price {price} on E-0; wanted an int of 1 to 99"):
         split({M0: (Quote(BID, price, Qty(1)),)}, SEEN)
 
 
-def test_a_quote_may_stand_behind_a_take_of_its_side():
+def test_a_quote_may_rest_at_the_price_of_a_take_of_its_side():
     assert split({M0: (take(BID, 52), Quote(BID, Price(52), Qty(1)))}, SEEN).takes
-
-
-# --- what the market takes ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -124,14 +103,11 @@ def test_a_quote_may_stand_behind_a_take_of_its_side():
         (take(BID, 3), None, None),
     ],
 )
-def test_a_take_is_no_bolder_and_no_larger_than_its_market_takes(wish, ceiling, taken):
-    market = event().markets[0]
+def test_a_take_is_rounded_to_the_grid_and_size_of_its_market(wish, ceiling, taken):
+    market = event(1).markets[0]
     if wish.price in (53, 3):
         market = msgspec.structs.replace(market, tick_size=5, min_price=Price(6))
     assert takable(wish, market, ceiling) == taken
-
-
-# --- routes ---------------------------------------------------------------------------------------
 
 
 def legs(wish: Take, yes: int = 0, no: int = 0, orders: tuple[OwnOrder, ...] = ()) -> list[tuple]:
@@ -139,66 +115,66 @@ def legs(wish: Take, yes: int = 0, no: int = 0, orders: tuple[OwnOrder, ...] = (
     return [(each.outcome, each.side, each.qty) for each in routes(wish, Qty(yes), Qty(no), orders)]
 
 
-def test_what_is_held_is_sold_before_anything_is_bought():
-    assert legs(take(ASK), yes=4) == [(Outcome.YES, Side.SELL, 4), (Outcome.NO, Side.BUY, 6)]
-    assert legs(take(BID), no=10) == [(Outcome.NO, Side.SELL, 10)]
-    assert legs(take(BID), yes=10) == [(Outcome.YES, Side.BUY, 10)]
+SELLING = made.own(outcome=Outcome.YES, side=Side.SELL, price=60, qty=7)
 
 
-def test_a_whole_take_goes_by_one_route():
-    assert legs(take(ASK, whole=True), yes=4) == [(Outcome.NO, Side.BUY, 10)]
-    assert legs(take(ASK, whole=True), yes=10) == [(Outcome.YES, Side.SELL, 10)]
+@pytest.mark.parametrize(
+    ("wish", "held", "orders", "expected"),
+    [
+        (take(ASK), {"yes": 4}, (), [(Outcome.YES, Side.SELL, 4), (Outcome.NO, Side.BUY, 6)]),
+        (take(BID), {"no": 10}, (), [(Outcome.NO, Side.SELL, 10)]),
+        (take(BID), {"yes": 10}, (), [(Outcome.YES, Side.BUY, 10)]),
+        (take(ASK, whole=True), {"yes": 4}, (), [(Outcome.NO, Side.BUY, 10)]),
+        (take(ASK, whole=True), {"yes": 10}, (), [(Outcome.YES, Side.SELL, 10)]),
+        (
+            take(ASK),
+            {"yes": 10},
+            (SELLING,),
+            [(Outcome.YES, Side.SELL, 3), (Outcome.NO, Side.BUY, 7)],
+        ),
+    ],
+)
+def test_a_take_sells_free_shares_before_it_buys_and_a_whole_one_uses_one_route(
+    wish, held, orders, expected
+):
+    assert legs(wish, orders=orders, **held) == expected
 
 
-def test_shares_that_a_resting_sale_of_ours_may_give_away_are_not_free():
-    selling = made.own(outcome=Outcome.YES, side=Side.SELL, price=60, qty=7)
-    assert legs(take(ASK), yes=10, orders=(selling,)) == [
-        (Outcome.YES, Side.SELL, 3),
-        (Outcome.NO, Side.BUY, 7),
-    ]
-
-
-def test_shares_that_a_take_under_way_may_give_away_are_not_free():
+def test_shares_that_a_take_in_flight_may_sell_are_not_free():
     under_way = taking(outcome=Outcome.YES, side=Side.SELL, qty=7)
     assert free_shares(Qty(10), Qty(0), [under_way])[0] == 3
 
 
-# --- our own orders in the way --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("state", [state for state in State if state is not State.CLOSED])
-def test_no_take_leaves_that_could_meet_an_order_of_ours_in_whatever_state(state):
+def test_a_take_that_could_meet_an_own_order_is_barred(state):
     ask = made.own(state, outcome=Outcome.NO, price=48)
     assert barred(take(BID, 52), [ask]) is TakeOutcome.MEETS_OWN
     assert barred(take(BID, 51), [ask]) is None
 
 
-def test_no_take_leaves_beside_another_take_or_beside_an_unknown_order_of_its_side():
+def test_a_take_is_barred_by_another_take_or_an_unknown_order_of_its_side():
     assert barred(take(BID, 52), [taking()]) is TakeOutcome.UNDECIDED
     assert barred(take(ASK, 60), [taking()]) is TakeOutcome.UNDECIDED
     assert barred(take(BID, 52), [made.own(State.NEW_UNKNOWN)]) is TakeOutcome.UNDECIDED
     assert barred(take(ASK, 52), [made.own(State.NEW_UNKNOWN)]) is None
 
 
-def test_a_take_under_way_serves_no_wanted_price():
-    wanted = [Quote(BID, Price(52), Qty(10))]
-    told = plan(wanted, [taking()], pace=PaceSettings(), now_ns=T0)
-    assert [wish.qty for wish in told.actions] == [10]
-
-
-def test_beside_a_take_without_an_answer_no_quote_of_its_side_is_made():
-    wanted = [Quote(BID, Price(40), Qty(10)), Quote(ASK, Price(60), Qty(10))]
-    told = plan(wanted, [taking(State.NEW_UNKNOWN)], pace=PaceSettings(), now_ns=T0)
-    assert [wish.book_side for wish in told.actions] == [ASK]
-
-
-def test_no_quote_is_made_that_a_take_under_way_could_meet():
-    wanted = [Quote(ASK, Price(52), Qty(10))]
-    told = plan(wanted, [taking()], pace=PaceSettings(), now_ns=T0)
-    assert told.actions == ()
-
-
-# --- leaving --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("wanted", "state", "sides"),
+    [
+        ([Quote(BID, Price(52), Qty(10))], State.PENDING_NEW, [BID]),
+        (
+            [Quote(BID, Price(40), Qty(10)), Quote(ASK, Price(60), Qty(10))],
+            State.NEW_UNKNOWN,
+            [ASK],
+        ),
+        ([Quote(ASK, Price(52), Qty(10))], State.PENDING_NEW, []),
+    ],
+    ids=["it serves no quote", "unknown, it bars its side", "no quote may meet it"],
+)
+def test_quotes_are_planned_around_a_take_in_flight(wanted, state, sides):
+    step = plan(wanted, [taking(state)], pace=PaceSettings(), now_ns=T0)
+    assert [(wish.book_side, wish.qty) for wish in step.actions] == [(side, 10) for side in sides]
 
 
 def spent(of: Account, *takes: Take, wishes: tuple = ()) -> list[QtyOrder]:
@@ -212,18 +188,18 @@ def spent(of: Account, *takes: Take, wishes: tuple = ()) -> list[QtyOrder]:
     ]
 
 
-def test_a_take_leaves_as_immediate_or_cancel_and_a_whole_one_as_fill_or_kill():
+def test_a_take_is_sent_as_ioc_and_a_whole_one_as_fok():
     assert spent(Account(), take())[0].time_in_force is TimeInForce.IOC
     assert spent(Account(), take(whole=True))[0].time_in_force is TimeInForce.FOK
 
 
-def test_where_a_take_left_nothing_else_leaves_before_the_rung_is_planned_anew():
+def test_after_a_take_nothing_else_is_sent_until_the_next_plan():
     of = Account()
     assert [each.price for each in spent(of, take(), wishes=(create(40, value=9.0),))] == [52]
     assert of.rung.again_ns == 0
 
 
-def test_a_limit_cuts_a_take_and_keeps_a_whole_one_back():
+def test_a_limit_trims_a_take_and_holds_a_whole_one_back():
     risk = {"rung_position_qty": 4}
     assert [each.qty for each in spent(Account(risk), take())] == [4]
     of = Account(risk)
@@ -231,22 +207,19 @@ def test_a_limit_cuts_a_take_and_keeps_a_whole_one_back():
     assert of.out.counters.takes == {TakeOutcome.HELD_BACK: 1}
 
 
-def test_a_take_held_back_is_not_asked_for_again_by_the_plan():
+def test_a_take_that_was_held_back_is_not_repeated():
     of = Account({"rung_position_qty": 0})
     assert spent(of, take()) == []
     assert of.denied == []
     assert spent(of) == []
 
 
-def test_a_take_under_way_is_counted_in_full_by_every_limit():
+def test_a_take_in_flight_counts_in_full_for_every_limit():
     of = Account({"event_loss_cents": 1_000})
     (sent,) = spent(of, take(price=50, qty=20))
     assert of.quoting.weighing.worst_cents(of.quoting.ladders[0]) == -1_000
     assert sent.qty == 20
     assert spent(of, wishes=(create(40),)) == []
-
-
-# --- answers --------------------------------------------------------------------------------------
 
 
 class Once(Strategy):
@@ -260,7 +233,6 @@ class Once(Strategy):
         self.wished = 0
 
     def quote(self, view: EventView) -> Quotes:
-        """See `Strategy`."""
         self.asked += 1
         rung = view.rungs[0]
         far: tuple[Quote | Take, ...] = (Quote(BID, Price(20), Qty(5)),)
@@ -284,7 +256,6 @@ class Taken(Thin):
         self.booked: list[model.Fill] = []
 
     def answer(self, request: m.Request) -> m.Answer:
-        """See `Thin`."""
         if isinstance(request, m.Create) and request.order.time_in_force is not TimeInForce.GTC:
             self.taken.append(request)
             if self.answers:
@@ -332,7 +303,7 @@ class Taken(Thin):
         return shown
 
 
-def lived(strategy: Strategy, fills: int = 10, *answers: m.Answer, seconds: float = 12) -> Taken:
+def run_with(strategy: Strategy, fills: int = 10, *answers: m.Answer, seconds: float = 12) -> Taken:
     """What came of a strategy that takes. answers: to the first creates of takes."""
     of = Taken(strategy, fills)
     of.answers = list(answers)
@@ -343,9 +314,9 @@ def lived(strategy: Strategy, fills: int = 10, *answers: m.Answer, seconds: floa
 
 
 @pytest.mark.parametrize(("fills", "fate"), [(10, "traded"), (4, "traded"), (0, "empty")])
-def test_a_take_is_sent_once_and_its_end_is_no_finding(fills, fate):
+def test_a_take_is_sent_once_and_its_end_raises_no_alert(fills, fate):
     strategy = Once()
-    of = lived(strategy, fills)
+    of = run_with(strategy, fills)
     assert strategy.asked > 10
     assert len(of.taken) == 1
     assert of.trader.out.findings == {}
@@ -355,19 +326,19 @@ def test_a_take_is_sent_once_and_its_end_is_no_finding(fills, fate):
     assert of.trader.ledgers.holdings(of.markets[0].market_id) == (fills, 0)
 
 
-def test_what_a_take_filled_is_told_to_the_strategy_once():
-    told = []
+def test_the_strategy_sees_the_fills_of_a_take_once():
+    fills = []
 
-    class Told(Once):
+    class Recording(Once):
         def quote(self, view: EventView) -> Quotes:
-            told.extend(view.rungs[0].fills)
+            fills.extend(view.rungs[0].fills)
             return super().quote(view)
 
-    lived(Told())
-    assert [(fill.side, fill.price, fill.qty) for fill in told] == [(BID, 52, 10)]
+    run_with(Recording())
+    assert [(fill.side, fill.price, fill.qty) for fill in fills] == [(BID, 52, 10)]
 
 
-def test_a_take_whose_answer_was_lost_is_sent_again_byte_for_byte_and_counted_until_it_is_known():
+def test_a_take_that_times_out_is_resent_byte_for_byte_and_counts_until_it_is_known():
     counted = []
 
     class Watched(Taken):
@@ -390,13 +361,13 @@ def test_a_take_whose_answer_was_lost_is_sent_again_byte_for_byte_and_counted_un
     assert of.trader.ledgers.holdings(of.markets[0].market_id) == (10, 0)
 
 
-def test_a_take_that_is_refused_is_over():
-    of = lived(Once(), 10, m.Rejected(422, "insufficient_balance", ""))
+def test_a_rejected_take_is_closed():
+    of = run_with(Once(), 10, m.Rejected(422, "insufficient_balance", ""))
     assert len(of.taken) == 1
     assert len(of.trader.desk.unknown) == 0
 
 
-def test_a_take_that_the_venue_lets_rest_is_a_finding_and_is_cancelled():
+def test_a_take_that_the_venue_lets_rest_is_cancelled():
     of = Taken(Once())
     order = OwnOrder.first_sent(made.intent(), codec.encode_new_order(made.intent()), T0, "")
 
@@ -431,10 +402,7 @@ def test_a_take_is_not_sent_while_paused():
     assert of.taken == []
 
 
-# --- a list explains ------------------------------------------------------------------------------
-
-
-def test_a_lost_take_that_is_refused_again_is_over_once_a_late_list_was_seen_whatever_rests():
+def test_a_rejected_resend_of_a_take_closes_it_after_a_late_list():
     of = Account()
     own = taking(State.NEW_UNKNOWN)
     own.note_evidence(denied_ns=T0)
@@ -447,20 +415,7 @@ def test_a_lost_take_that_is_refused_again_is_over_once_a_late_list_was_seen_wha
     assert not of.desk.is_late_arrival(equal)
 
 
-def test_a_lost_gtc_create_still_waits_while_its_equal_rests():
-    of = Account()
-    own = made.own(State.NEW_UNKNOWN, price=52)
-    own.note_evidence(denied_ns=T0)
-    own.due_ns = T0
-    of.desk.add_order(own)
-    equal = msgspec.structs.replace(made.shown(made.own(number=3, price=52)), order_id=OrderId("5"))
-    assert listed(of.desk, [equal], T0 + 7 * NS_PER_SECOND) == []
-
-
-# --- another run ----------------------------------------------------------------------------------
-
-
-def test_a_take_left_without_an_answer_by_an_earlier_run_is_sent_again_as_it_was():
+def test_a_take_without_a_response_in_an_earlier_run_is_resent():
     order = QtyOrder(
         Thin([50], Once).markets[0].market_id,
         Outcome.YES,
@@ -481,15 +436,7 @@ def test_a_take_left_without_an_answer_by_an_earlier_run_is_sent_again_as_it_was
     assert of.trader.ledgers.holdings(order.market_id) == (10, 0)
 
 
-def test_the_table_lets_a_take_go_from_sent_and_from_lost_to_done():
-    for state in (State.PENDING_NEW, State.NEW_UNKNOWN):
-        own = taking(state)
-        own.apply_event(OrderEvent.ACK_CLOSED, T0)
-        assert own.state is State.CLOSED
-        assert own.suspicion is None
-
-
-def test_the_second_route_of_a_take_is_admitted_with_the_first_one_counted():
+def test_the_second_route_of_a_take_counts_the_first():
     of = Account({"event_loss_cents": 500})
     of.ledgers.book.book_fill(made.fill(made.own(outcome=Outcome.NO, price=1, qty=5), 1, 5))
     of.quoting.on_holdings_change(of.rung.market_id)

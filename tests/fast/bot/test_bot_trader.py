@@ -1,99 +1,31 @@
-"""Claims about the whole trader: its phases, what stops new orders, what never stops cancels."""
+"""The whole trader: its phases, what stops new orders, what never stops cancels."""
 
-from dataclasses import replace
 from random import Random
 
+import msgspec
 import pytest
 
 from bot.core import messages as m
 from bot.core.report import Phase
-from bot.core.settings import RiskSettings, StalenessSettings, TraderSettings
+from bot.core.settings import StalenessSettings, TraderSettings
 from bot.core.trader import Trader
-from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.scenario import SECOND, SimScenario, draw, narrowed
+from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.venue import SERIES
-from bot.lab.sim.world import SimulatedWorld
 from bot.strategy.api import Strategy
 from tests.builders.bot import made
+from tests.builders.bot.engines import RISK
 from tests.builders.bot.made import T0
+from tests.builders.bot.worlds import calm, creates, first_market, opened, place, quoting, resting
 from venue.engine import messages as v
 from venue.wire import codec
-from venue.wire.model import VenueState
-from venue.wire.money import Cents, Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId
-from venue.wire.requests import QtyOrder, TimeInForce
-
-RISK = RiskSettings(
-    event_loss_cents=Cents(1_000),
-    series_loss_cents=Cents(1_000),
-    rung_position_qty=Qty(10),
-    order_qty=Qty(10),
-)
+from venue.wire.money import BookSide, Cents, Outcome, Qty
 
 
-def calm() -> SimScenario:
-    """A scenario without faults and without a crowd that moves."""
-    return replace(
-        narrowed(draw(0), without=("ticks_through",)),
-        strategy="fixed_spread",
-        rungs=(2, 1),
-        rates={},
-        slow_read=0.0,
-        trust_lag_ns=SECOND,
-        slow_lag_ns=SECOND // 2,
-        fast_lag_ns=1_000_000,
-        cash_cents=1_000_000,
-        skew_ns=0,
-        drift_ppm=0,
-        turn_ns=0,
-        acks=True,
-        dead_rung=False,
-        budget=(200, 400, 60),
-        series_loss_cents=0,
-        event_loss_cents=20_000,
-        rung_position_qty=200,
-    )
-
-
-def quoting(odds: SimScenario | None = None) -> SimulatedWorld:
-    """A world in which the trader quotes both sides of every rung."""
-    world = SimulatedWorld(odds or calm())
-    world.crowd.place_floors(world.now_ns)
-    world.driver.run_until(world.now_ns + SECOND)
-    world.start_process(world.process)
-    assert world.driver.run_until(
-        world.now_ns + 8 * SECOND, lambda: world.process.trader.quoting.all_two_sided()
-    )
-    return world
-
-
-def resting(world: SimulatedWorld) -> int:
-    """Orders of ours in the engine's book."""
-    return len(world.auditor.truth.working)
-
-
-def creates(world: SimulatedWorld) -> int:
-    """Creates sent so far."""
-    return world.process.trader.out.counters.requests["create"]
-
-
-def test_both_sides_of_every_rung_are_quoted():
-    world = quoting()
-    world.driver.run_until(world.now_ns + SECOND)
-    assert resting(world) == 6
-    assert world.process.trader.report(world.now_ns).first_two_sided_ns is not None
-
-
-def test_orders_that_a_life_before_left_on_both_sides_are_no_quotes_of_this_one():
-    """More of them than cancels are sent at once: some are open yet while the start goes on."""
-    world = SimulatedWorld(replace(calm(), rungs=(1,)))
-    world.crowd.place_floors(world.now_ns)
-    market = world.exchange.markets["ACME-VAL-27Q1"][0]
+def test_orders_of_an_earlier_run_on_both_sides_do_not_count_as_quotes():
+    """More of them than cancels are sent at once: some are still open during the start."""
+    world = opened(calm(rungs=(1,)))
     for number in range(80):
-        outcome = (Outcome.YES, Outcome.NO)[number % 2]
-        cid = ClientOrderId(f"earlier-{number}")
-        order = QtyOrder(market, outcome, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, cid)
-        world.exchange.execute(v.PlaceOrder(MAKER, order), world.now_ns)
+        place(world, f"earlier-{number}", (Outcome.YES, Outcome.NO)[number % 2], 5)
     world.driver.run_until(world.now_ns + SECOND)
     world.start_process(world.process)
     trader = world.process.trader
@@ -105,19 +37,8 @@ def test_orders_that_a_life_before_left_on_both_sides_are_no_quotes_of_this_one(
     assert trader.report(world.now_ns).ledger_difference_cents == 0
 
 
-def test_the_picture_tells_up_to_when_the_fills_are_known():
-    world = quoting()
-    trader = world.process.trader
-    first_ns = trader.report(world.now_ns).fills_from_ns
-    assert first_ns is not None
-    world.driver.run_until(world.now_ns + 9 * SECOND)
-    last_ns = trader.report(world.now_ns).fills_from_ns
-    assert first_ns < last_ns <= world.now_ns
-
-
 @pytest.mark.parametrize("code", ["insufficient_balance", "insufficient_shares"])
-def test_a_create_left_behind_may_be_refused_before_its_rung_is_known(code):
-    """Found by seed 75 of the simulation."""
+def test_an_unconfirmed_create_may_be_rejected_before_its_rung_is_known(code):
     settings = TraderSettings(series_ticker=SERIES, risk=RISK)
     trader = Trader(settings, lambda: Strategy(None))
     order = made.intent()
@@ -132,22 +53,7 @@ def test_a_create_left_behind_may_be_refused_before_its_rung_is_known(code):
     assert len(trader.desk.unknown) == 1
 
 
-def test_nothing_is_sent_before_the_start():
-    world = SimulatedWorld(calm())
-    assert world.process.process_event(m.Tick(), world.now_ns) == []
-
-
-def test_a_pause_pulls_every_quote_and_a_resume_brings_them_back():
-    world = quoting()
-    world.deliver(world.process, m.PauseRequested("lunch"))
-    assert world.driver.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
-    world.driver.run_until(world.now_ns + 2 * SECOND)
-    assert resting(world) == 0
-    world.deliver(world.process, m.ResumeRequested())
-    assert world.driver.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 6)
-
-
-def test_the_worst_case_follows_what_rests():
+def test_the_worst_case_follows_the_resting_orders():
     world = quoting()
     of = world.process.trader.quoting
     assert of.weighing.worst_cents(of.ladders[0]) < 0 < of.weighing.worst_case_cents
@@ -158,89 +64,41 @@ def test_the_worst_case_follows_what_rests():
 
 
 @pytest.mark.parametrize("end", [m.StopRequested("done"), m.JournalFailed("disk full")])
-def test_a_stop_and_a_failed_journal_cancel_everything_and_make_nothing_new(end):
+@pytest.mark.parametrize("latched", [False, True])
+def test_a_stop_or_a_failed_journal_cancels_everything_and_creates_nothing(end, latched):
     world = quoting()
+    if latched:
+        world.deliver(world.process, m.LatchSet("reaper"))
+        world.driver.run_until(world.now_ns + SECOND)
     before = creates(world)
     world.deliver(world.process, end)
-    assert world.driver.run_until(
+    finished = world.driver.run_until(
         world.now_ns + 8 * SECOND, lambda: world.process.finished is not None
     )
-    assert resting(world) == 0
-    assert creates(world) == before
+    assert finished
+    assert (resting(world), creates(world)) == (0, before)
     assert world.process.finished == m.DrainComplete((), ())
-
-
-def test_a_finished_trader_is_silent():
-    world = quoting()
-    world.deliver(world.process, m.StopRequested("done"))
-    world.driver.run_until(world.now_ns + 8 * SECOND, lambda: world.process.finished is not None)
     assert world.process.process_event(m.Tick(), world.now_ns + 1) == []
+    assert world.process.trader.report(world.now_ns).latched == ("reaper" if latched else "")
 
 
-def test_a_closed_channel_pulls_every_quote():
+@pytest.mark.parametrize(("fault", "within_s"), [("close", 1), ("stall", 6)])
+def test_a_closed_or_silent_channel_pulls_every_quote(fault, within_s):
     world = quoting()
-    world.channel.close(3 * SECOND)
-    assert world.driver.run_until(world.now_ns + SECOND, lambda: resting(world) == 0)
+    getattr(world.channel, fault)(20 * SECOND)
+    assert world.driver.run_until(world.now_ns + within_s * SECOND, lambda: resting(world) == 0)
 
 
-def test_a_silent_channel_pulls_every_quote_in_time():
+def test_a_halted_market_is_blocked_and_the_others_are_quoted():
     world = quoting()
-    world.channel.stall(20 * SECOND)
-    assert world.driver.run_until(world.now_ns + 6 * SECOND, lambda: resting(world) == 0)
-
-
-def test_a_halted_venue_is_asked_once_in_five_seconds():
-    world = quoting()
-    world.exchange.execute(v.SetVenueState(VenueState.HALTED), world.now_ns)
-    world.deliver(world.process, m.PauseRequested("so that there is something to cancel"))
-    world.driver.run_until(world.now_ns + SECOND)
-    before = dict(world.process.trader.out.counters.requests)
-    world.driver.run_until(world.now_ns + 30 * SECOND)
-    after = world.process.trader.out.counters.requests
-    assert 4 <= after["cancel"] - before["cancel"] <= 7
-    assert after["create"] == before["create"]
-
-
-def test_a_halted_market_is_left_alone_and_the_others_are_quoted():
-    world = quoting()
-    market = world.exchange.markets["ACME-VAL-27Q1"][0]
+    market = first_market(world)
     world.exchange.execute(v.HaltMarket(market), world.now_ns)
     world.driver.run_until(world.now_ns + 8 * SECOND)
     rungs = [r for ladder in world.process.trader.quoting.ladders for r in ladder.rungs]
     assert [rung.blocked != "" for rung in rungs] == [rung.market_id == market for rung in rungs]
 
 
-def foreign(world: SimulatedWorld) -> None:
-    """Somebody else places an order on the account."""
-    market = world.exchange.markets["ACME-VAL-27Q1"][0]
-    cid = ClientOrderId("somebody-else")
-    order = QtyOrder(market, Outcome.YES, Side.BUY, Price(1), Qty(1), TimeInForce.GTC, cid)
-    world.exchange.execute(v.PlaceOrder(MAKER, order), world.now_ns)
-
-
-def test_where_somebody_else_has_an_order_ours_are_cancelled_and_it_is_told():
-    world = quoting()
-    market = world.exchange.markets["ACME-VAL-27Q1"][0]
-    foreign(world)
-    world.driver.run_until(world.now_ns + 10 * SECOND)
-    trader = world.process.trader
-    assert "foreign_orders" in trader.out.findings
-    assert not trader.desk.live(market)
-    assert len(trader.desk.live_orders) > 0, "other rungs are quoted on"
-
-
-def test_what_rests_at_the_start_is_cancelled_before_the_first_quote():
-    world = SimulatedWorld(calm())
-    world.crowd.place_floors(world.now_ns)
-    foreign(world)
-    world.driver.run_until(world.now_ns + SECOND)
-    world.start_process(world.process)
-    trader = world.process.trader
-    assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.phase is Phase.QUOTING)
-    assert resting(world) == 0
-
-
-def test_orders_of_an_earlier_run_are_found_however_late_the_series_is_read():
+def test_orders_of_an_earlier_run_are_found_though_the_series_is_read_late():
     world = quoting()
     world.replace(world.process, 0, Random(0))
     late = world.process
@@ -261,51 +119,6 @@ def test_orders_of_an_earlier_run_are_found_however_late_the_series_is_read():
     assert resting(world) == 0
 
 
-def test_an_open_intent_is_settled_before_anything_is_quoted():
-    world = SimulatedWorld(calm())
-    world.crowd.place_floors(world.now_ns)
-    market = world.exchange.markets["ACME-VAL-27Q1"][0]
-    cid = ClientOrderId("earlier-1")
-    order = QtyOrder(market, Outcome.YES, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, cid)
-    world.exchange.execute(v.PlaceOrder(MAKER, order), world.now_ns)
-    body = codec.encode_new_order(order)
-    world.disk.plant(m.UnconfirmedCreate(order, body))
-    world.auditor.flight.bodies[cid] = body
-    world.driver.run_until(world.now_ns + SECOND)
-    world.start_process(world.process)
-    trader = world.process.trader
-    assert world.driver.run_until(world.now_ns + 9 * SECOND, lambda: trader.phase is Phase.QUOTING)
-    assert resting(world) == 0
-    left = world.disk.open_intents(world.process.log)
-    assert cid not in [intent.order.client_order_id for intent in left]
-
-
-def test_a_lost_create_that_the_cash_does_not_reach_for_does_not_keep_a_restart_waiting():
-    odds = replace(calm(), cash_cents=100)
-    world = SimulatedWorld(odds)
-    world.crowd.place_floors(world.now_ns)
-    market = world.exchange.markets["ACME-VAL-27Q1"][0]
-    for cid, price in (("rests", 60), ("lost", 55)):
-        order = QtyOrder(
-            market,
-            Outcome.YES,
-            Side.BUY,
-            Price(price),
-            Qty(1),
-            TimeInForce.GTC,
-            ClientOrderId(cid),
-        )
-        answer = world.exchange.execute(v.PlaceOrder(MAKER, order), world.now_ns)
-    assert isinstance(answer, v.Refused)
-    body = codec.encode_new_order(order)
-    world.disk.plant(m.UnconfirmedCreate(order, body))
-    world.auditor.flight.bodies[order.client_order_id] = body
-    world.driver.run_until(world.now_ns + SECOND)
-    world.start_process(world.process)
-    trader = world.process.trader
-    assert world.driver.run_until(world.now_ns + 12 * SECOND, lambda: trader.phase is Phase.QUOTING)
-
-
 class Mad(Strategy):
     """A strategy that fails for one event and quotes the other."""
 
@@ -316,19 +129,8 @@ class Mad(Strategy):
 
 
 def test_a_strategy_that_fails_pulls_its_event_and_is_counted():
-    settings = TraderSettings(
-        series_ticker=SERIES,
-        risk=RiskSettings(
-            event_loss_cents=Cents(1_000),
-            series_loss_cents=Cents(2_000),
-            rung_position_qty=Qty(10),
-            order_qty=Qty(5),
-        ),
-    )
-    world = SimulatedWorld(calm())
-    world.crowd.place_floors(world.now_ns)
-    world.driver.run_until(world.now_ns + SECOND)
-    world.process.trader = Trader(settings, lambda: Mad(None))
+    risk = msgspec.structs.replace(RISK, series_loss_cents=Cents(2_000), order_qty=Qty(5))
+    world = opened(strategy=Mad, risk=risk)
     world.start_process(world.process)
     world.driver.run_until(world.now_ns + 8 * SECOND)
     trader = world.process.trader
@@ -337,7 +139,7 @@ def test_a_strategy_that_fails_pulls_its_event_and_is_counted():
     assert creates(world) == 0
 
 
-def test_an_answer_to_no_request_is_told_and_changes_nothing():
+def test_a_response_to_no_request_is_noted_and_changes_nothing():
     world = quoting()
     trader = world.process.trader
     before = trader.report(world.now_ns)
@@ -348,7 +150,7 @@ def test_an_answer_to_no_request_is_told_and_changes_nothing():
     assert trader.report(world.now_ns).counters == before.counters
 
 
-def test_a_process_that_stood_still_sends_nothing_before_its_books_are_confirmed():
+def test_a_process_that_was_paused_sends_no_quotes_before_its_books_are_confirmed():
     world = quoting()
     trader = world.process.trader
     world.driver.now_ns += 30 * SECOND
@@ -358,7 +160,7 @@ def test_a_process_that_stood_still_sends_nothing_before_its_books_are_confirmed
     assert [effect for effect in effects if isinstance(effect, m.SubscribeTo)]
 
 
-def test_what_a_drain_leaves_behind_is_named():
+def test_orders_left_over_are_named():
     world = quoting()
     left = world.process.trader.left_over()
     assert sorted(left.left) == sorted(world.auditor.truth.working)
@@ -366,9 +168,8 @@ def test_what_a_drain_leaves_behind_is_named():
 
 
 @pytest.mark.parametrize("then", ["nothing", "503"])
-def test_a_page_of_resting_orders_tells_of_fills_though_its_list_goes_on_or_breaks_off(then):
-    """Found by seed 13 of a hunt: an order of 18 shares, 16 of them shown filled on a first page
-    whose second one never came, was amended to 6."""
+def test_a_page_of_resting_orders_shows_fills_though_its_list_breaks_off(then):
+    """Otherwise an order with fills on a first page is amended too low."""
     world = quoting()
     trader = world.process.trader
     at_ns = world.now_ns
@@ -392,23 +193,33 @@ def test_a_page_of_resting_orders_tells_of_fills_though_its_list_goes_on_or_brea
     assert own.remaining == own.qty - 1
 
 
-def test_of_a_rung_that_has_resolved_no_age_of_its_book_is_told_and_of_those_beside_it_one_is():
+def test_the_report_shows_no_book_age_for_a_resolved_rung():
     world = quoting()
-    ladder = world.process.trader.report(world.now_ns).events[0]
-    gone = ladder.rungs[0].market_id
+    gone = world.process.trader.report(world.now_ns).events[0].rungs[0].market_id
     world.exchange.execute(v.ResolveMarket(gone, Outcome.YES), world.now_ns)
     world.driver.run_until(world.now_ns + 20 * SECOND)
     events = world.process.trader.report(world.now_ns).events
-    told = {rung.market_id: rung.book_age_ns for event in events for rung in event.rungs}
-    assert told.pop(gone) is None
-    assert told
-    assert all(age_ns is not None for age_ns in told.values())
+    ages = {rung.market_id: rung.book_age_ns for event in events for rung in event.rungs}
+    assert ages.pop(gone) is None
+    assert ages
+    assert None not in ages.values()
 
 
-@pytest.mark.parametrize(("trusted_s", "told_s"), [(5, 10), (60, 60)])
-def test_a_silence_of_the_channel_that_is_trusted_is_not_told_to_a_person(trusted_s, told_s):
-    staleness = StalenessSettings(feed_silence_ns=trusted_s * SECOND)
+@pytest.mark.parametrize(("silence_s", "alert_s"), [(5, 10), (60, 60)])
+def test_a_silent_channel_raises_an_alert_after_its_allowed_silence(silence_s, alert_s):
+    staleness = StalenessSettings(feed_silence_ns=silence_s * SECOND)
     settings = TraderSettings(series_ticker=SERIES, risk=RISK, staleness=staleness)
-    assert (
-        Trader(settings, lambda: Strategy(None)).report(0).feed_silent_after_ns == told_s * SECOND
-    )
+    report = Trader(settings, lambda: Strategy(None)).report(0)
+    assert report.feed_silent_after_ns == alert_s * SECOND
+
+
+def test_a_suspended_side_stays_suspended_after_it_was_short_of_funds():
+    world = quoting()
+    trader = world.process.trader
+    own = next(own for own in trader.desk.live_orders if own.book_side is BookSide.BID)
+    now_ns, rung = world.now_ns, trader.quoting.rung(own.market_id)
+    minute_ns = 60 * SECOND
+    trader.quoting.suspend_side(own.market_id, BookSide.BID, "invalid_request", minute_ns, now_ns)
+    trader.quoting.suspend_for_funds(own, "insufficient_balance", now_ns + SECOND)
+    assert rung.is_side_suspended(BookSide.BID, now_ns + 59 * SECOND)
+    assert not rung.is_side_suspended(BookSide.BID, now_ns + 61 * SECOND)

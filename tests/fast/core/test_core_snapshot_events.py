@@ -61,7 +61,7 @@ def test_snapshot_events_say_that_a_company_is_archived():
     world = World()
     world.do(m.ArchiveCompany(uuid(1)))
     late = late_views(world.engine)
-    assert late.catalog.resolve_symbol("ACME", 10**12) is Unresolvable.ARCHIVED
+    assert late.catalog.directory.resolve_symbol("ACME", 10**12) is Unresolvable.ARCHIVED
 
 
 def test_snapshot_events_of_an_empty_exchange_are_its_state_alone():

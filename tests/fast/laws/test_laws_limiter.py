@@ -4,88 +4,14 @@ V19: in every window of t seconds at most 500 + 250 t requests of a credential a
 """
 
 import asyncio
-import time
 
-import msgspec
 import pytest
 
-from tests.builders.abuse.door import Peer
-from tests.builders.abuse.good import read
-from tests.builders.abuse.site import served as served_apart
 from tests.builders.venue.small_venue import ANNA, OPENING, small_buy
 from venue.engine.messages import CancelOrder
-from venue.rest.app import EngineOverloaded
+from venue.rest.venue_port import EngineOverloaded
 from venue.server import QUEUE_MAX, VenueServer
-from venue.wire.limits import RATE_BURST, RATE_PER_SECOND
 from venue.wire.names import OrderId
-
-LOAD_S = 3.0
-LOAD_PER_SECOND = 10 * RATE_PER_SECOND
-LOAD_CONNECTIONS = 20
-
-
-# --- the limiter at ten times its rate -----------------------------------------------------------
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """One request: when it was sent and its answer read, seconds, and its status."""
-
-    sent_s: float
-    read_s: float
-    status: int
-
-
-async def asking(site, key, pause_s, until_s):
-    """One connection that asks at a steady pace, or as fast as it is answered."""
-    peer = await Peer.of(site.port)
-    asked, next_s = [], time.monotonic()
-    while time.monotonic() < until_s:
-        sent_s = time.monotonic()
-        peer.send(read(site.keys[key]))
-        status, headers, _ = await peer.answer()
-        asked.append(Asked(sent_s, time.monotonic(), status))
-        assert headers["x-ratelimit-limit"] == str(RATE_BURST)
-        next_s += pause_s
-        await asyncio.sleep(max(0.0, next_s - time.monotonic()))
-    await peer.leave()
-    return asked
-
-
-async def loaded(site):
-    """Ten times the rate on one key, and 50 a second on another."""
-    until_s = time.monotonic() + LOAD_S
-    pause_s = LOAD_CONNECTIONS / LOAD_PER_SECOND
-    loads = [asking(site, "maker", pause_s, until_s) for _ in range(LOAD_CONNECTIONS)]
-    quiet, *loud = await asyncio.gather(asking(site, "guest", 1 / 50, until_s), *loads)
-    return [each for part in loud for each in part], quiet
-
-
-@pytest.fixture(scope="module")
-def load(tmp_path_factory):
-    with served_apart(tmp_path_factory.mktemp("limiter")) as site:
-        return asyncio.run(loaded(site))
-
-
-@pytest.mark.slow
-def test_every_window_keeps_to_the_burst_and_the_rate(load):
-    accepted = sorted((each for each in load[0] if each.status == 200), key=lambda a: a.sent_s)
-    assert len(accepted) >= RATE_BURST
-    for first, opening in enumerate(accepted):
-        # Surely charged inside the window: sent after it began, answered before it ended.
-        ends_s = sorted(each.read_s for each in accepted[first:])
-        for count, end_s in enumerate(ends_s, 1):
-            assert count <= RATE_BURST + RATE_PER_SECOND * (end_s - opening.sent_s) + 1
-
-
-def test_requests_beyond_the_rate_are_429_and_none_fails(load):
-    statuses = {each.status for each in load[0]}
-    assert statuses == {200, 429}
-
-
-@pytest.mark.slow
-def test_another_key_at_fifty_a_second_is_never_limited(load):
-    assert {each.status for each in load[1]} == {200}
-
 
 # --- the engine's line ---------------------------------------------------------------------------
 

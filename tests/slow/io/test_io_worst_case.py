@@ -377,7 +377,7 @@ def test_a_page_that_is_none_is_told(body, says):
 def test_the_answer_is_that_of_the_trader_itself(tmp_path):
     from bot.core.trader import Trader
     from bot.lab.sim.scenario import SECOND
-    from tests.fast.bot.test_bot_latch import quoting
+    from tests.builders.bot.worlds import quoting
 
     world = quoting()
     world.driver.run_until(world.now_ns + 3 * SECOND)

@@ -8,8 +8,8 @@ from bot.core import messages as m
 from bot.core.report import Phase
 from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.world import SimulatedWorld
+from tests.builders.bot.worlds import calm, quoting, resting
 from tests.builders.scale import cases
-from tests.fast.bot.test_bot_trader import calm, quoting, resting
 from venue.engine import messages as v
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId

@@ -14,8 +14,8 @@ from bot.core.settings import StartSettings, Strangers, TraderSettings
 from bot.core.trader import Trader
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from strategies.fixed_spread import FixedSpread
-from tests.builders.bot.thin import SERIES, Thin
-from tests.fast.bot.test_bot_kept import RISK, Past
+from tests.builders.bot.past import Past
+from tests.builders.bot.thin import FAR_LIMITS, SERIES, Thin
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import Ticker
@@ -84,11 +84,11 @@ def test_what_was_cut_while_a_series_waited_for_another_is_quoted_on_a_still_boo
     """It keeps an order, and so quotes at once, within what it may lose already."""
     account = AccountRisk()
     first, second = Past(0), on(account)
-    risk = msgspec.structs.replace(RISK, account_loss_cents=RISK.series_loss_cents)
+    risk = msgspec.structs.replace(FAR_LIMITS, account_loss_cents=FAR_LIMITS.series_loss_cents)
     start = StartSettings(strangers=Strangers.ADOPT)
     settings = TraderSettings(series_ticker=SERIES, risk=risk, start=start)
     first.trader = Trader(settings, lambda: Bid(None), account_risk=account)
-    first.begin(8)
+    first.begin_kept(8)
     assert first.trader.phase is Phase.QUOTING
     assert sum(own.remaining for own in first.trader.desk.live_orders) == 10
     second.start()
@@ -108,7 +108,7 @@ def test_a_sound_series_quotes_beside_one_that_cannot_be_read_and_says_so_once()
                 return m.Rejected(404, "market_not_found", "")
             return super().answer(request)
 
-        def told(self, effect: m.Effect) -> None:
+        def on_effect(self, effect: m.Effect) -> None:
             notes.extend([effect.name] if isinstance(effect, m.Noted) else [])
 
     venue = Venue([50], lambda: FixedSpread(FixedSpread.Params()))

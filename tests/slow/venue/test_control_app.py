@@ -19,7 +19,7 @@ from tests.builders.venue.control_bench import (
     served,
     socket_path,
 )
-from venue.rest.app import EngineUnavailable
+from venue.rest.venue_port import EngineUnavailable
 from venue.wire.instant import to_ns
 
 # --- who may ask ---------------------------------------------------------------------------------

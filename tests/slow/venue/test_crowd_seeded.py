@@ -22,7 +22,7 @@ from venue.crowd.crowd import VALUE_STEPS_MAX
 from venue.crowd.latent import GRID_NS, LatentValue
 from venue.crowd.market_view import CrowdView
 from venue.crowd.people import accounts
-from venue.crowd.run import SeededPlan, opening_commands
+from venue.crowd.run import CrowdPlan, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.traders import CrowdMarket, Publisher
 from venue.engine import messages as m
@@ -43,7 +43,7 @@ JUMPY = {"jumps_per_hour": 20, "jump_sd": 0.1, "reversion_hours": 0.2, "seed": 7
 
 
 def simulation(catalogue=None, **settings):
-    return Simulation(SeededPlan(CrowdSettings(**settings), tuple(catalogue or ladder())))
+    return Simulation(CrowdPlan(CrowdSettings(**settings), tuple(catalogue or ladder())))
 
 
 def true_value(settings):
@@ -136,9 +136,9 @@ def test_commands_do_not_depend_on_the_hash_seed():
     script = (
         "import hashlib, msgspec\n"
         "from tests.builders.venue.crowd_simulation import Simulation, ladder\n"
-        "from venue.crowd.run import SeededPlan\n"
+        "from venue.crowd.run import CrowdPlan\n"
         "from venue.crowd.settings import CrowdSettings\n"
-        "plan = SeededPlan(CrowdSettings(seed=5), tuple(ladder()))\n"
+        "plan = CrowdPlan(CrowdSettings(seed=5), tuple(ladder()))\n"
         "commands = Simulation(plan).run(20).commands\n"
         "print(hashlib.sha256(msgspec.json.encode(commands)).hexdigest())\n"
     )
@@ -421,7 +421,7 @@ def test_a_maker_never_crosses_its_own_quotes():
 
 
 def test_every_account_of_the_crowd_is_opened_with_its_cash():
-    plan = SeededPlan(CrowdSettings(makers=3, takers=2, informed=1), tuple(ladder()))
+    plan = CrowdPlan(CrowdSettings(makers=3, takers=2, informed=1), tuple(ladder()))
     opening = opening_commands(plan)
     users = [command.user_id for command in opening if isinstance(command, m.AddUser)]
     assert users == accounts(plan.settings)

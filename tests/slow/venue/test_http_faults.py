@@ -10,9 +10,9 @@ import pytest
 
 from tests.builders.venue.control_bench import KEY, TICKER, done, served
 from venue.rest.faults import (
-    CommandFault,
-    CommandRule,
-    DelayRule,
+    COMMAND_FAULTS,
+    FaultKind,
+    FaultRule,
     Faults,
     Replies,
     Share,
@@ -82,19 +82,19 @@ def write_in_thread(house, rest):
 
 
 ANSWERS = {
-    CommandFault.ENGINE_UNAVAILABLE: (503, "engine_unavailable"),
-    CommandFault.ENGINE_OVERLOADED: (429, "engine_overloaded"),
-    CommandFault.RESULT_UNKNOWN_BEFORE: (503, "result_unknown"),
-    CommandFault.RESULT_UNKNOWN_AFTER: (503, "result_unknown"),
-    CommandFault.INTERNAL_ERROR_BEFORE: (500, "internal_error"),
-    CommandFault.INTERNAL_ERROR_AFTER: (500, "internal_error"),
-    CommandFault.DROP_BEFORE: None,
-    CommandFault.DROP_AFTER: None,
+    FaultKind.ENGINE_UNAVAILABLE: (503, "engine_unavailable"),
+    FaultKind.ENGINE_OVERLOADED: (429, "engine_overloaded"),
+    FaultKind.RESULT_UNKNOWN_BEFORE: (503, "result_unknown"),
+    FaultKind.RESULT_UNKNOWN_AFTER: (503, "result_unknown"),
+    FaultKind.INTERNAL_ERROR_BEFORE: (500, "internal_error"),
+    FaultKind.INTERNAL_ERROR_AFTER: (500, "internal_error"),
+    FaultKind.DROP_BEFORE: None,
+    FaultKind.DROP_AFTER: None,
 }
 
 
 @pytest.mark.parametrize("verb", Verb)
-@pytest.mark.parametrize("kind", CommandFault)
+@pytest.mark.parametrize("kind", COMMAND_FAULTS)
 def test_a_fault_fails_a_write_before_or_after_the_engine_executes_it(control, rest, kind, verb):
     asked = prepared(rest, verb)
     before = done(control, "GET", "state-hash")
@@ -107,7 +107,7 @@ def test_a_fault_fails_a_write_before_or_after_the_engine_executes_it(control, r
         assert (reply.status_code, reply.json()["code"]) == ANSWERS[kind]
         assert set(reply.json()) == {"code", "error"}
         assert {"x-ratelimit-limit", "x-ratelimit-remaining"} <= set(reply.headers)
-        is_429 = kind is CommandFault.ENGINE_OVERLOADED
+        is_429 = kind is FaultKind.ENGINE_OVERLOADED
         assert ("retry-after" in reply.headers, "x-ratelimit-reset" in reply.headers) == (
             is_429,
             is_429,
@@ -126,7 +126,7 @@ def test_a_fault_fails_a_write_before_or_after_the_engine_executes_it(control, r
         assert again.json()["reduced_by"] == (0 if kind.is_after else 2)
 
 
-@pytest.mark.parametrize("kind", [CommandFault.RESULT_UNKNOWN_AFTER, CommandFault.DROP_AFTER])
+@pytest.mark.parametrize("kind", [FaultKind.RESULT_UNKNOWN_AFTER, FaultKind.DROP_AFTER])
 def test_a_fault_also_loses_a_rejection_of_the_engine(control, rest, kind):
     done(control, "POST", "faults", {"kind": kind, "count": 1})
     reply = write(rest, ("DELETE", "/orders/1", None))
@@ -148,7 +148,7 @@ def test_a_fault_costs_one_token(control, house, monkeypatch):
     monkeypatch.setattr(house.venue, "now_ns", lambda: stands_ns)
     with house.rest(made["key"]) as rest:
         left = []
-        for kind in (*CommandFault, None):
+        for kind in (*COMMAND_FAULTS, None):
             if kind is not None and ANSWERS[kind] is not None:
                 done(control, "POST", "faults", {"kind": kind, "count": 1})
             if kind is None or ANSWERS[kind] is not None:
@@ -179,7 +179,7 @@ def test_a_fault_by_share_strikes_the_same_requests_for_the_same_seed(control, r
 
 
 def test_faults_do_not_strike_the_operator(control, house):
-    for kind in (*CommandFault, "market_data_down", "accounts_down"):
+    for kind in (*COMMAND_FAULTS, "market_data_down", "accounts_down"):
         share = {} if kind.endswith("_down") else {"share": "1"}
         done(control, "POST", "faults", {"kind": kind, **share})
     done(control, "POST", "users/anna/deposits", {"amount_cents": 1})
@@ -190,7 +190,7 @@ def test_faults_do_not_strike_the_operator(control, house):
 # --- drops, seen by a bare socket ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [CommandFault.DROP_BEFORE, CommandFault.DROP_AFTER])
+@pytest.mark.parametrize("kind", [FaultKind.DROP_BEFORE, FaultKind.DROP_AFTER])
 def test_a_drop_closes_the_connection_without_a_byte(house, control, rest, kind):
     order_id = resting(rest)
     done(control, "POST", "faults", {"kind": kind, "count": 1})
@@ -315,10 +315,10 @@ def test_without_accounts_only_private_reads_fail(control, rest):
 
 def test_a_fault_before_the_engine_precedes_one_after_it():
     faults = Faults()
-    faults.set(CommandRule(CommandFault.DROP_AFTER, Times(1)))
-    faults.set(CommandRule(CommandFault.ENGINE_UNAVAILABLE, Times(1)))
+    faults.set(FaultRule(FaultKind.DROP_AFTER, Times(1)))
+    faults.set(FaultRule(FaultKind.ENGINE_UNAVAILABLE, Times(1)))
     struck = [faults.strike(Verb.CREATE) for _ in range(3)]
-    assert struck == [CommandFault.ENGINE_UNAVAILABLE, CommandFault.DROP_AFTER, None]
+    assert struck == [FaultKind.ENGINE_UNAVAILABLE, FaultKind.DROP_AFTER, None]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_a_fault_before_the_engine_precedes_one_after_it():
 )
 def test_a_fault_by_share_strikes_about_that_share(millionths, least, most):
     faults = Faults()
-    faults.set(CommandRule(CommandFault.DROP_BEFORE, Share(millionths, 1)))
+    faults.set(FaultRule(FaultKind.DROP_BEFORE, Share(millionths, 1)))
     struck = sum(faults.strike(Verb.CANCEL) is not None for _ in range(10_000))
     assert least <= struck <= most
     assert [standing.struck for standing in faults.in_force()] == [struck]
@@ -335,8 +335,8 @@ def test_a_fault_by_share_strikes_about_that_share(millionths, least, most):
 
 def test_a_fault_replaces_one_of_the_same_kind():
     faults = Faults()
-    faults.set(DelayRule(5, Replies.READS))
-    faults.set(DelayRule(7, Replies.WRITES))
+    faults.set(FaultRule(FaultKind.REPLY_DELAY, delay_ms=5, on=Replies.READS))
+    faults.set(FaultRule(FaultKind.REPLY_DELAY, delay_ms=7, on=Replies.WRITES))
     assert (faults.reply_delay_ms(False), faults.reply_delay_ms(True)) == (0, 7)
 
 

@@ -173,29 +173,29 @@ LATER = T0 + DIRECTORY_REFRESH_NS
 def test_a_new_market_resolves_by_ticker_after_the_refresh(catalog):
     catalog.apply(m.MarketListed(NOW, rung(uid(70), "ACME-VAL-26Q4-70B", "ACME-VAL-26Q4", "70")))
     assert catalog.find_market("ACME-VAL-26Q4-70B") == uid(70)
-    assert catalog.resolve_ticker("ACME-VAL-26Q4-70B", LATER - 1) is Unresolvable.UNKNOWN
-    assert catalog.resolve_ticker("ACME-VAL-26Q4-70B", LATER) == uid(70)
+    assert catalog.directory.resolve_ticker("ACME-VAL-26Q4-70B", LATER - 1) is Unresolvable.UNKNOWN
+    assert catalog.directory.resolve_ticker("ACME-VAL-26Q4-70B", LATER) == uid(70)
 
 
 def test_a_new_company_resolves_by_symbol_after_the_refresh(catalog):
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(uid(71), "Cog", "cog")))
-    assert catalog.resolve_symbol("COG", LATER - 1) is Unresolvable.UNKNOWN
-    assert catalog.resolve_symbol("COG", LATER) == uid(71)
+    assert catalog.directory.resolve_symbol("COG", LATER - 1) is Unresolvable.UNKNOWN
+    assert catalog.directory.resolve_symbol("COG", LATER) == uid(71)
 
 
 def test_a_renamed_company_keeps_its_old_symbol_until_the_refresh(catalog):
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(ACME, "Acme Robotics", "ACM")))
-    assert catalog.resolve_symbol("ACME", LATER - 1) == ACME
-    assert catalog.resolve_symbol("ACM", LATER - 1) is Unresolvable.UNKNOWN
-    assert catalog.resolve_symbol("ACME", LATER) is Unresolvable.UNKNOWN
-    assert catalog.resolve_symbol("ACM", LATER) == ACME
+    assert catalog.directory.resolve_symbol("ACME", LATER - 1) == ACME
+    assert catalog.directory.resolve_symbol("ACM", LATER - 1) is Unresolvable.UNKNOWN
+    assert catalog.directory.resolve_symbol("ACME", LATER) is Unresolvable.UNKNOWN
+    assert catalog.directory.resolve_symbol("ACM", LATER) == ACME
     assert catalog.company(ACME).symbol == "ACM"
 
 
 def test_a_symbol_that_was_given_up_resolves_to_its_new_company(catalog):
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(ACME, "Acme Robotics", "ACM")))
     catalog.apply(m.CompanyListed(NOW + 1, m.ListCompany(BOLT, "Bolt", "ACME")))
-    assert catalog.resolve_symbol("ACME", LATER) == BOLT
+    assert catalog.directory.resolve_symbol("ACME", LATER) == BOLT
 
 
 def test_resolving_a_symbol_does_not_slow_down_with_the_number_of_companies(catalog):
@@ -203,11 +203,11 @@ def test_resolving_a_symbol_does_not_slow_down_with_the_number_of_companies(cata
         catalog.apply(m.CompanyListed(NOW, m.ListCompany(uid(number), "name", f"C{number}")))
     begun = time.process_time()
     for number in range(1_000, 6_000):
-        assert catalog.resolve_symbol(f"C{number}", LATER) == uid(number)
+        assert catalog.directory.resolve_symbol(f"C{number}", LATER) == uid(number)
     assert time.process_time() - begun < 1
 
 
 def test_the_symbol_of_an_archived_company_may_go_to_an_older_company(catalog):
     catalog.apply(m.CompanyArchived(NOW, BOLT))
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(ACME, "Acme Robotics", "BOLT")))
-    assert catalog.resolve_symbol("BOLT", LATER) == ACME
+    assert catalog.directory.resolve_symbol("BOLT", LATER) == ACME

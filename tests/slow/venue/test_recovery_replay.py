@@ -89,7 +89,7 @@ def test_a_log_cut_after_any_append_recovers_to_the_live_state_of_that_append(tm
 
 def test_an_empty_directory_recovers_to_the_state_before_any_command(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
-        assert full_hash(recover(state)) == full_hash(fresh(state.order_id_key))
+        assert full_hash(recover(state)) == full_hash(fresh(state.keys.order_id_key))
 
 
 def test_order_ids_are_the_same_after_a_restart(tmp_path):
@@ -117,7 +117,7 @@ def batched_history(order_id_key):
 def test_every_print_has_an_instant_of_its_own_and_its_fills_have_the_same(tmp_path):
     prints, fills, batches = [], [], 0
     with StateDir.open(tmp_path / "state") as state:
-        for exchange, events in batched_history(state.order_id_key):
+        for exchange, events in batched_history(state.keys.order_id_key):
             printed = [event for event in events if isinstance(event, TradePrinted)]
             batches += len(printed) > 1
             prints += printed
@@ -133,7 +133,7 @@ def test_every_print_has_an_instant_of_its_own_and_its_fills_have_the_same(tmp_p
 def test_books_and_markets_are_never_older_than_their_last_print(tmp_path):
     batches = 0
     with StateDir.open(tmp_path / "state") as state:
-        for exchange, events in batched_history(state.order_id_key):
+        for exchange, events in batched_history(state.keys.order_id_key):
             printed = [event for event in events if isinstance(event, TradePrinted)]
             if printed:
                 batches += len(printed) > 1
@@ -198,7 +198,7 @@ def test_compacting_reports_its_state_hash_and_then_nothing_to_do(sealed, compac
     done = compact(path)
     assert done.replayed == done.sequence > 300
     with StateDir.open(path) as state:
-        exchange = fresh(state.order_id_key)
+        exchange = fresh(state.keys.order_id_key)
         replay(exchange, (e for e in state.entries(0) if e.sequence <= done.sequence))
     assert done.state_hash == exchange.engine.state_hash()
     assert compact(path) == type(done)(done.sequence, 0, 0, None, ())

@@ -21,7 +21,7 @@ from venue.engine.messages import (
     UserAdded,
 )
 from venue.engine.snapshot import digest
-from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
+from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, VenueServer
 from venue.storage.log import LogBroken, LogFull
 from venue.storage.recovery import OpenedState, fresh
@@ -51,7 +51,9 @@ def running(lag_ms=0):
 async def test_the_opening_is_visible_at_once_at_any_lag():
     async with running(lag_ms=60_000) as venue:
         assert venue.views.catalog.find_market("LINDEN-26Q4-1B") == MARKET
-        assert venue.views.catalog.resolve_ticker("LINDEN-26Q4-1B", venue.now_ns()) == MARKET
+        assert (
+            venue.views.catalog.directory.resolve_ticker("LINDEN-26Q4-1B", venue.now_ns()) == MARKET
+        )
 
 
 async def test_a_rejected_opening_stops_the_start_and_leaves_the_log_empty():
