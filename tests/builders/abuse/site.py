@@ -29,7 +29,7 @@ class Site(msgspec.Struct, frozen=True):
     def peers(self) -> set[int]:
         """Ports of the peers whose connections the venue has not ended, whatever they know of it.
 
-        A peer that reads nothing cannot see the end from its side: it stands behind what it left.
+        A peer that reads nothing cannot see the end from its side: it waits behind what it left.
         """
         lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
         rows = [line.split()[1:4] for line in lines]

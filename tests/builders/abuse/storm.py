@@ -1,4 +1,4 @@
-"""Every attack at once on one venue, beside somebody who means well: what each came to."""
+"""Every attack at once on one venue, together with a well-behaved client."""
 
 import asyncio
 from pathlib import Path

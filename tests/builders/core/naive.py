@@ -1,7 +1,7 @@
 """A second exchange, as plain as can be: one list of orders a market, fractions, no upkeep.
 
 It is written from the interface and the readings alone and shares nothing with the engine but the
-messages. Reserves are recomputed from the orders, the book is sorted anew for every match, a
+messages. Reserves are recomputed from the orders, the book is sorted again for every match, a
 budget is spent share by share, and events are whatever differs between before and after.
 """
 
@@ -32,19 +32,19 @@ class NaiveExchange:
         self.matches = 0
         self.fees = 0
         self._balances = {}
-        self.told = []
+        self.emitted = []
         # An order made or moved by the command under way may come and go within it.
         self.fresh = []
 
     def apply(self, command, now_ns):
         market = self._market_of(command)
         before = self._balances, NOTHING if market is None else market.picture
-        self.told = []
+        self.emitted = []
         self.fresh = []
         answer = getattr(self, "do_" + type(command).__name__)(command, market, now_ns)
         if isinstance(answer, m.Refused):
             return answer, []
-        return answer, self.told + self._differences(*before, market, now_ns)
+        return answer, self.emitted + self._differences(*before, market, now_ns)
 
     def reserved(self, user):
         return sum(
@@ -70,29 +70,29 @@ class NaiveExchange:
     def _differences(self, balances, before, market, now_ns):
         """What differs from the pictures taken after the command before."""
         self._balances = self._count_balances()
-        told = [
+        changes = [
             m.BalanceChanged(now_ns, user, *balance)
             for user, balance in self._balances.items()
             if balances.get(user, (0, 0)) != balance
         ]
         if market is None:
-            return told
+            return changes
         market_id = market.listing.market_id
         after = market.picture = Picture(market)
         for (user, outcome), position in after.positions.items():
             if before.positions.get((user, outcome), (0, 0, 0)) != position:
-                told.append(m.PositionChanged(now_ns, user, market_id, outcome, *position))
+                changes.append(m.PositionChanged(now_ns, user, market_id, outcome, *position))
         for side, price in {**before.depth, **after.depth}:
             size = after.depth.get((side, price), 0)
             if before.depth.get((side, price), 0) != size:
-                told.append(m.LevelChanged(now_ns, market_id, side, price, size))
+                changes.append(m.LevelChanged(now_ns, market_id, side, price, size))
         if before.pairs != after.pairs:
-            told.append(m.OpenInterestChanged(now_ns, market_id, after.pairs))
+            changes.append(m.OpenInterestChanged(now_ns, market_id, after.pairs))
         for order_id in dict.fromkeys([*before.orders, *after.orders, *self.fresh]):
             state = self.orders[order_id].state()
             if before.orders.get(order_id) != state:
-                told.append(m.OrderChanged(now_ns, state))
-        return told
+                changes.append(m.OrderChanged(now_ns, state))
+        return changes
 
     def _count_balances(self):
         kept = dict.fromkeys(self.cash, 0)
@@ -234,7 +234,7 @@ class NaiveExchange:
         price = maker.yes_price
         trade_id = f"trade {self.matches}"
         market_id = maker.market.listing.market_id
-        self.told.append(
+        self.emitted.append(
             m.TradePrinted(
                 now_ns,
                 trade_id,
@@ -271,7 +271,7 @@ class NaiveExchange:
                 position[0] -= qty
                 position[1] -= cost
                 position[2] += own_price * qty - cost - fee
-            self.told.append(
+            self.emitted.append(
                 m.FillBooked(
                     now_ns,
                     f"{role} {self.matches}",
@@ -384,7 +384,7 @@ class NaiveExchange:
             position[0] = position[1] = 0
         market.state, market.winner = MarketState.RESOLVED, command.winner
         market_id, event_ticker = market.listing.market_id, market.listing.event_ticker
-        self.told.append(m.MarketStateChanged(now_ns, market_id, MarketState.RESOLVED))
+        self.emitted.append(m.MarketStateChanged(now_ns, market_id, MarketState.RESOLVED))
         rungs = [r for r in self.markets.values() if r.listing.event_ticker == event_ticker]
         settled = all(rung.winner is not None for rung in rungs)
         self._event_becomes(
@@ -395,7 +395,7 @@ class NaiveExchange:
     def _event_becomes(self, event_ticker, status, now_ns):
         if self.events[event_ticker] is not status:
             self.events[event_ticker] = status
-            self.told.append(m.EventStatusChanged(now_ns, event_ticker, status))
+            self.emitted.append(m.EventStatusChanged(now_ns, event_ticker, status))
 
     def do_SetEventStatus(self, command, market, now_ns):
         status = self.events.get(command.event_ticker)
@@ -425,19 +425,19 @@ class NaiveExchange:
             return m.Refused(Code.MARKET_RESOLVED, "")
         if market.state is not state:
             market.state = state
-            self.told.append(m.MarketStateChanged(now_ns, market.listing.market_id, state))
+            self.emitted.append(m.MarketStateChanged(now_ns, market.listing.market_id, state))
         return m.Accepted()
 
     def do_SetVenueState(self, command, market, now_ns):
         if self.venue_state is not command.state:
             self.venue_state = command.state
-            self.told.append(m.VenueStateChanged(now_ns, command.state))
+            self.emitted.append(m.VenueStateChanged(now_ns, command.state))
         return m.Accepted()
 
     def do_AddUser(self, command, market, now_ns):
         if command.user_id not in self.cash:
             self.cash[command.user_id] = 0
-            self.told.append(m.UserAdded(now_ns, command.user_id))
+            self.emitted.append(m.UserAdded(now_ns, command.user_id))
         return m.Accepted()
 
     def do_Deposit(self, command, market, now_ns):
@@ -455,15 +455,15 @@ class NaiveExchange:
         return m.Accepted()
 
     def do_ListCompany(self, command, market, now_ns):
-        self.told.append(m.CompanyListed(now_ns, command))
+        self.emitted.append(m.CompanyListed(now_ns, command))
         return m.Accepted()
 
     def do_ListEvent(self, command, market, now_ns):
         self.events[command.event_ticker] = command.status
-        self.told.append(m.EventListed(now_ns, command))
+        self.emitted.append(m.EventListed(now_ns, command))
         return m.Accepted()
 
     def do_ListMarket(self, command, market, now_ns):
         self.markets[command.market_id] = NaiveMarket(command)
-        self.told.append(m.MarketListed(now_ns, command))
+        self.emitted.append(m.MarketListed(now_ns, command))
         return m.Accepted()

@@ -83,7 +83,7 @@ class World:
     def asks(self):
         return self.engine.depth(M, BookSide.ASK)
 
-    def told(self, kind):
+    def events_of(self, kind):
         """The events of one kind that the last command had."""
         return [event for event in self.events if isinstance(event, kind)]
 

@@ -21,10 +21,10 @@ class Violation(AssertionError):
     """A law is broken."""
 
 
-def law(number, holds, *told):
+def law(number, holds, *evidence):
     """Raise Violation unless the law holds."""
     if not holds:
-        raise Violation(number, *told)
+        raise Violation(number, *evidence)
 
 
 class Audited:
@@ -248,8 +248,8 @@ class Auditor:
             payout = 100 * position[0] if event.outcome is command.winner else 0
             self.cash[event.user_id] += payout
             position[:] = [0, 0, position[2] + payout - position[1]]
-        told = [event.qty, event.cost_basis_cents, event.realized_pnl_cents]
-        law("V2", told == position, event, position)
+        shown = [event.qty, event.cost_basis_cents, event.realized_pnl_cents]
+        law("V2", shown == position, event, position)
 
     def _event_status(self, event):
         begun = [self.books[rung].resolved for rung in self.rungs[event.event_ticker]]
@@ -323,8 +323,8 @@ class Auditor:
             if state.side is Side.SELL:
                 holder = (state.user_id, state.outcome)
                 offered[holder] = offered.get(holder, 0) + state.remaining_qty
-        told = {key: size for key, size in book.levels.items() if size}
-        law("V7", told == sizes, told, sizes)
+        shown = {key: size for key, size in book.levels.items() if size}
+        law("V7", shown == sizes, shown, sizes)
         bids = [price for side, price in sizes if side is BookSide.BID]
         asks = [price for side, price in sizes if side is BookSide.ASK]
         law("V7", not bids or not asks or max(bids) < min(asks), bids, asks)

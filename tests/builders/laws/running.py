@@ -5,12 +5,15 @@ one nanosecond whenever the venue reads it, so no two batches share an instant.
 """
 
 import asyncio
+import functools
 import hashlib
 import selectors
+import weakref
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
 import msgspec
+import pytest
 
 from tests.builders.core.histories import RATES, USERS, History, opening, uuid
 from venue.engine import messages as m
@@ -26,6 +29,9 @@ NS_PER_SECOND = 1_000_000_000
 MARKETS = [uuid(100 + place) for place in range(len(RATES))]
 LATER = [uuid(1_001 + place) for place in range(8)]
 """Markets that a history lists once one of the first has resolved."""
+
+
+_engines = weakref.WeakKeyDictionary()
 
 
 class Clock:
@@ -72,24 +78,34 @@ class _Loop(asyncio.SelectorEventLoop):
         return self._standing.now / NS_PER_SECOND
 
 
-def on_virtual_time(monkeypatch, main):
-    """What `main()` comes to, run with every venue in it on the virtual clock."""
-    clock = Clock()
-    for reader in ("venue.clock.time", "venue.server.time"):
-        monkeypatch.setattr(reader, clock)
-    with asyncio.Runner(loop_factory=lambda: _Loop(clock)) as runner:
-        return runner.run(main())
+def on_virtual_time(test):
+    """Run an async test with every venue in it on the virtual clock."""
+
+    @functools.wraps(test)
+    def run(*arguments, **named):
+        clock = Clock()
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            asyncio.Runner(loop_factory=lambda: _Loop(clock)) as runner,
+        ):
+            for reader in ("venue.clock.time", "venue.server.time"):
+                patch.setattr(reader, clock)
+            runner.run(test(*arguments, **named))
+
+    return run
 
 
 def make_venue(lag_ms=0, flush_ms=5):
     """A venue in memory whose ids and cursors are the same in every run."""
     held = OpenedState(exchange=fresh(b"ids of the laws"), cursor_key=b"cursors of the laws" * 2)
-    return VenueServer(lag_ms, flush_ms, held)
+    venue = VenueServer(lag_ms, flush_ms, held)
+    _engines[venue] = held.exchange.engine
+    return venue
 
 
 def engine_of(venue):
     """The engine behind a venue: the truth that reads and frames are held against."""
-    return venue._exchange.engine
+    return _engines[venue]
 
 
 @asynccontextmanager
@@ -133,7 +149,7 @@ class Flow:
         return list(zip(commands, answers, strict=True))
 
     async def run(self, count):
-        """Send so many commands, one after the other, each after its own has been told of."""
+        """Send so many commands, one after the other, each after the events of the one before."""
         for _ in range(count):
             await self.send(1)
             await asyncio.sleep(0)

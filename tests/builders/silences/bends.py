@@ -124,12 +124,12 @@ def orders_in(body: Any) -> list[dict[str, Any]]:
 class NewIds(Bend):
     """S13: an amend gives the order another id; the old one is known no more.
 
-    Fills keep the id that the order had when they took place. anew: whether the new order counts
-    its fills from nothing.
+    Fills keep the id that the order had when they took place. resets_fills: whether the new
+    order counts its fills from nothing.
     """
 
-    def __init__(self, *, anew: bool) -> None:
-        self._anew = anew
+    def __init__(self, *, resets_fills: bool) -> None:
+        self._resets_fills = resets_fills
         self._shown: dict[str, str] = {}
         self._real: dict[str, str] = {}
         self._fills: dict[str, str] = {}
@@ -158,7 +158,7 @@ class NewIds(Bend):
         for order in orders_in(shown):
             real = order["order_id"]
             order["order_id"] = self._shown.get(real, real)
-            if self._anew:
+            if self._resets_fills:
                 order["filled_qty"] -= self._before.get(real, 0)
                 order["qty"] -= self._before.get(real, 0)
         for fill in rows_of(shown, "fills"):
@@ -201,11 +201,11 @@ class QtyIsTotal(Bend):
 
 
 class FeePerFill(Bend):
-    """S16: each fill's fee is rounded up by itself. told: whether the fills say so."""
+    """S16: each fill's fee is rounded up by itself. shown_in_fills: whether the fills say so."""
 
-    def __init__(self, rate: str, *, told: bool) -> None:
+    def __init__(self, rate: str, *, shown_in_fills: bool) -> None:
         self._ten_thousandths = round(float(rate) * 10_000)
-        self._told = told
+        self._shown_in_fills = shown_in_fills
         self._charged: dict[str, int] = {}
         self.more_cents = 0
 
@@ -230,7 +230,7 @@ class FeePerFill(Bend):
         shown = json.loads(data)
         for fill in rows_of(shown, "fills"):
             fill["fee_cents"] = self._fee(fill)
-            if not self._told:
+            if not self._shown_in_fills:
                 del fill["fee_cents"]
         if path == "/portfolio/balance":
             shown["available_cents"] -= self._booked()

@@ -57,10 +57,8 @@ LEFT_AT_START_S = 99_999_998
 
 
 def shrinking() -> Strategy:
-    """A fresh one."""
     return Shrinking(Shrinking.Params())
 
 
 def restless() -> Strategy:
-    """A fresh one."""
     return Restless(Restless.Params())

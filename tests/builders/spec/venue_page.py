@@ -69,7 +69,7 @@ ELSEWHERE = (
     (
         "Authentication",
         "No reply, log line or list ever holds a raw key",
-        "tests/slow/venue/test_http_app.py::test_no_reply_and_no_log_line_ever_holds_the_key",
+        "tests/slow/venue/test_http_app.py::test_replies_and_log_lines_never_show_the_key",
         "",
     ),
     (
@@ -89,20 +89,20 @@ ELSEWHERE = (
         "GET /markets/{market_id}/candles",
         "Candles of every length equal the prints, over days",
         "tests/slow/venue/test_read_market.py"
-        "::test_candles_of_every_length_equal_those_counted_from_the_prints",
+        "::test_candles_of_every_length_equal_those_computed_from_the_prints",
         "",
     ),
     (
         "Order",
         "order_id survives a restart",
-        "tests/slow/venue/test_recovery_replay.py::test_ids_are_the_same_after_a_restart",
+        "tests/slow/venue/test_recovery_replay.py::test_order_ids_are_the_same_after_a_restart",
         "S15",
     ),
     (
         "Handle rules",
         "A reused symbol resolves to its new company after the refresh",
         "tests/slow/venue/test_read_catalog.py"
-        "::test_a_symbol_that_was_given_up_may_go_to_another_company",
+        "::test_a_symbol_that_was_given_up_resolves_to_its_new_company",
         "",
     ),
     (
@@ -116,7 +116,7 @@ ELSEWHERE = (
         "Errors",
         "result_unknown after the timeout: the command may still execute",
         "tests/slow/venue/test_server_desk.py"
-        "::test_an_answer_that_does_not_come_in_time_is_lost_not_refused",
+        "::test_a_command_without_an_answer_in_time_is_lost_not_rejected",
         "",
     ),
     (
@@ -149,14 +149,14 @@ ELSEWHERE = (
     (
         "Order",
         "Clients read an unrecognised stored value as unknown",
-        "tests/fast/wire/test_wire_model.py::test_an_enum_value_of_tomorrow_reads_as_unknown",
+        "tests/fast/wire/test_wire_model.py::test_an_unrecognised_enum_value_reads_as_unknown",
         "",
     ),
     (
         "Limits",
         "Any t seconds pass at most 500 + 250 t requests",
         "tests/fast/wire/test_wire_limits.py"
-        "::test_no_window_of_t_seconds_lets_more_than_burst_plus_rate_x_t_through",
+        "::test_any_window_of_t_seconds_passes_at_most_burst_plus_rate_x_t_requests",
         "",
     ),
 )

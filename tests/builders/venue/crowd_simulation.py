@@ -1,4 +1,4 @@
-"""The crowd against the real engine in simulated time, with a plain maker beside it if wanted."""
+"""The crowd against the real engine in simulated time, with a plain maker if wanted."""
 
 import collections
 import math
@@ -77,6 +77,8 @@ class Simulation:
 
     def __init__(self, plan: CrowdPlan):
         self.now_ns = START_NS
+        self.settings = plan.settings
+        self.markets = [each.market_id for each in plan.catalogue if isinstance(each, m.ListMarket)]
         self.engine = Engine(b"k" * 32)
         self.actor: SeededCrowd | TapeFollower = make_actor(plan)
         self.commands: list[m.Command] = []

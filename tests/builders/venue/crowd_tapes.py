@@ -74,10 +74,10 @@ def listed(tape):
     return tape_catalogue(tape, RESOLUTION_NS, *RATES)
 
 
-def follow(folder, event=None, **told):
+def follow(folder, event=None, **settings):
     """A simulation in which the crowd follows the tape of a folder."""
     tape = read_tape(folder, event)
-    return Simulation(CrowdPlan(CrowdSettings(**told), tuple(listed(tape)), tape))
+    return Simulation(CrowdPlan(CrowdSettings(**settings), tuple(listed(tape)), tape))
 
 
 def recorded(name):

@@ -1,4 +1,4 @@
-"""Random histories carried out live beside a state directory, with keys and tokens in between.
+"""Random histories executed live with a state directory, with keys and tokens in between.
 
 As a program: `python -m tests.builders.venue.recovery_histories DIR SEED COUNT` carries a history
 out in DIR, and prints the state's hash after every command, as JSON; with `replay DIR` it
@@ -29,7 +29,7 @@ def access_commands(number):
     ]
 
 
-def carried_out(
+def run_history(
     state: StateDir, seed: int, count: int, after=lambda exchange: None
 ) -> RecoveredVenue:
     """A live exchange after so many commands of a history, all in the log of `state` first."""
@@ -73,7 +73,7 @@ def _main(arguments: list[str]) -> None:
     else:
         hashes = []
         with StateDir.open(Path(arguments[0])) as state:
-            live = carried_out(
+            live = run_history(
                 state,
                 int(arguments[1]),
                 int(arguments[2]),

@@ -64,6 +64,14 @@ def opening(at_ns: int = T0) -> list[m.Event]:
     ]
 
 
+def opened_views(*events: m.Event) -> Views:
+    """The views after the opening and these events."""
+    views = Views()
+    for event in [*opening(), *events]:
+        views.apply(event)
+    return views
+
+
 def order(number: int, user: str = "anna", market: str = LOW, **changes: Any) -> m.OrderState:
     """An open order to buy 10 YES at 40, or what `changes` make of it."""
     fields: dict[str, Any] = {
@@ -121,7 +129,7 @@ def sha256_hex(raw: str) -> str:
 
 
 class ScriptedDesk:
-    """A desk whose clock stands until moved, and whose engine answers what it was told to."""
+    """A desk with a clock moved by hand and scripted answers of its engine."""
 
     def __init__(self) -> None:
         self.views = Views()
@@ -151,7 +159,7 @@ class ScriptedDesk:
         self.access.apply_command(token, T0)
 
     def now_ns(self) -> int:
-        """The instant the clock stands at."""
+        """The instant of the clock."""
         return self.clock_ns
 
     def show(self, events: list[m.Event]) -> None:
@@ -176,7 +184,7 @@ class Client:
         self._headers = {"X-API-KEY": "anna-key"} if headers is None else headers
 
     async def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """The answer to one request; `path` goes out as it stands."""
+        """The answer to one request; `path` is sent as given."""
         headers = options.pop("headers", self._headers)
         transport = httpx.ASGITransport(self._app)
         async with httpx.AsyncClient(transport=transport, base_url="http://venue/v1") as client:

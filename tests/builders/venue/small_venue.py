@@ -2,10 +2,18 @@
 
 from typing import Any
 
-from venue.engine.messages import AddUser, Deposit, ListCompany, ListEvent, ListMarket
+from venue.engine.messages import (
+    AddUser,
+    Deposit,
+    ListCompany,
+    ListEvent,
+    ListMarket,
+    PlaceOrder,
+)
 from venue.wire.model import EventStatus
-from venue.wire.money import Cents, FeeRate
-from venue.wire.names import MarketId, ProjectId, Ticker, UserId
+from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId, MarketId, ProjectId, Ticker, UserId
+from venue.wire.requests import QtyOrder, TimeInForce
 
 ANNA = UserId("anna")
 PROJECT = ProjectId("00000000-0000-4000-8000-000000000001")
@@ -38,3 +46,9 @@ OPENING: list[Any] = [
     AddUser(ANNA),
     Deposit(ANNA, Cents(1_000_000)),
 ]
+
+
+def small_buy(number: int) -> PlaceOrder:
+    """A buy of one YES at 5 by anna, whose id has this number."""
+    key, gtc = ClientOrderId(f"order {number}"), TimeInForce.GTC
+    return PlaceOrder(ANNA, QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(5), Qty(1), gtc, key))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders.core.world import CASH, NO, SELL, YES, World
+from tests.builders.core.world import NO, YES, World
 from venue.engine.messages import FillBooked, OrderChanged, TradePrinted
 from venue.wire.errors import Code
 from venue.wire.model import OrderStatus
@@ -11,7 +11,7 @@ from venue.wire.model import OrderStatus
 def first_served(world, price=50):
     """Who trades first against one share of NO at the level of a YES price."""
     world.buy("d", NO, 100 - price, 1)
-    return world.told(FillBooked)[0].user_id
+    return world.events_of(FillBooked)[0].user_id
 
 
 def two_in_line():
@@ -21,117 +21,63 @@ def two_in_line():
     return world, first
 
 
-def test_qty_is_the_new_remaining_size_and_filled_comes_on_top():
-    world = World()
-    order = world.buy("a", YES, 50, 10)
-    world.buy("b", NO, 50, 4)
-    amended = world.amend(order, qty=3).order
-    assert (amended.qty, amended.filled_qty, amended.remaining_qty) == (7, 4, 3)
-
-
-def test_a_price_alone_keeps_the_remaining_size():
-    world = World()
-    order = world.buy("a", YES, 50, 10)
-    amended = world.amend(order, price=45).order
-    assert (amended.price, amended.remaining_qty) == (45, 10)
-    assert world.bids() == [(45, 10)]
-
-
-def test_the_order_id_and_the_creation_instant_stay():
-    world = World()
-    order = world.buy("a", YES, 50, 10)
-    amended = world.amend(order, price=45, qty=20).order
-    assert amended.order_id == order.order.order_id
-    assert amended.created_ns == order.order.created_ns < amended.updated_ns
-
-
-@pytest.mark.parametrize("qty", [1, 9, 10])
-def test_less_or_as_much_at_the_same_price_keeps_the_place(qty):
+@pytest.mark.parametrize(
+    ("amends", "kept_place"),
+    [
+        ([{"price": 50, "qty": 1}], True),
+        ([{"price": 50, "qty": 9}], True),
+        ([{"price": 50, "qty": 10}], True),
+        ([{"qty": 11}], False),
+        ([{"price": 49}, {"price": 50}], False),
+    ],
+)
+def test_an_amend_keeps_queue_priority_only_at_its_price_without_more_size(amends, kept_place):
     world, first = two_in_line()
-    assert world.amend(first, price=50, qty=qty).kept_place
-    assert first_served(world) == "a"
+    assert [world.amend(first, **amend).kept_place for amend in amends] == [kept_place] * len(
+        amends
+    )
+    assert first_served(world) == ("a" if kept_place else "b")
 
 
-def test_more_at_the_same_price_goes_to_the_back():
-    world, first = two_in_line()
-    assert not world.amend(first, qty=11).kept_place
-    assert first_served(world) == "b"
-
-
-def test_another_price_goes_to_the_back_and_so_does_the_way_home():
-    world, first = two_in_line()
-    assert not world.amend(first, price=49).kept_place
-    assert not world.amend(first, price=50).kept_place
-    assert first_served(world) == "b"
-
-
-def test_a_price_that_crosses_trades_at_once_as_taker():
+def test_an_amend_to_a_crossing_price_trades_as_taker():
     world = World(rates=("0", "0.08"))
     order = world.buy("a", YES, 50, 100)
     world.buy("b", NO, 40, 100)
     amended = world.amend(order, price=60).order
-    fills = {fill.user_id: fill for fill in world.told(FillBooked)}
+    fills = {fill.user_id: fill for fill in world.events_of(FillBooked)}
     assert amended.status is OrderStatus.FILLED
     assert (fills["a"].liquidity, fills["a"].fee_cents) == ("taker", 192)
     assert (fills["b"].liquidity, fills["b"].fee_cents) == ("maker", 0)
 
 
-def test_what_a_crossing_amend_leaves_rests_at_the_new_price():
-    world = World()
-    order = world.buy("a", YES, 50, 10)
-    world.buy("b", NO, 40, 4)
-    amended = world.amend(order, price=60).order
-    assert (amended.status, amended.remaining_qty) == (OrderStatus.PARTIALLY_FILLED, 6)
-    assert world.bids() == [(60, 6)]
-
-
-def test_a_crossing_amend_shrinks_an_own_order_and_prints_nothing():
+def test_a_crossing_amend_shrinks_an_own_order_without_a_print():
     world = World()
     order = world.buy("a", YES, 50, 10)
     own = world.buy("a", NO, 40, 4)
     amended = world.amend(order, price=60).order
-    assert world.told(TradePrinted) == []
+    assert world.events_of(TradePrinted) == []
     assert world.now(own).status is OrderStatus.CANCELED
     assert (amended.qty, amended.remaining_qty) == (10, 6)
 
 
-def test_a_smaller_buy_releases_what_it_no_longer_needs():
-    world = World()
-    order = world.buy("a", YES, 50, 10)
-    world.amend(order, qty=4)
-    assert world.balance("a") == (CASH - 200, 200)
+@pytest.mark.parametrize(
+    ("cash", "qty", "too_much", "affordable", "reserve"),
+    [
+        (1_000, 10, {"qty": 21}, {"qty": 20}, 1_000),
+        (999, 10, {"qty": 20}, {"qty": 19}, 950),
+        (1_000, 19, {"price": 53}, {"price": 52}, 52 * 19),
+    ],
+)
+def test_an_amend_may_reserve_the_last_cent_of_available_cash(
+    cash, qty, too_much, affordable, reserve
+):
+    world = World(cash=cash)
+    order = world.buy("a", YES, 50, qty)
+    assert world.amend(order, **too_much).code is Code.INSUFFICIENT_BALANCE
+    assert world.amend(order, **affordable).order.reserved_cents == reserve
 
 
-def test_growth_is_paid_from_available_cash_to_the_last_cent():
-    world = World(cash=1_000)
-    order = world.buy("a", YES, 50, 10)
-    assert world.amend(order, qty=21).code is Code.INSUFFICIENT_BALANCE
-    assert world.amend(order, qty=20).order.reserved_cents == 1_000
-
-
-def test_growth_by_one_cent_more_than_there_is_is_refused():
-    world = World(cash=999)
-    order = world.buy("a", YES, 50, 10)
-    assert world.amend(order, qty=20).code is Code.INSUFFICIENT_BALANCE
-
-
-def test_a_dearer_price_is_paid_from_available_cash():
-    world = World(cash=1_000)
-    order = world.buy("a", YES, 50, 19)
-    assert world.amend(order, price=53).code is Code.INSUFFICIENT_BALANCE
-    assert world.amend(order, price=52).order.reserved_cents == 52 * 19
-
-
-def test_a_sell_grows_up_to_the_free_shares():
-    world = World()
-    world.give("a", YES, 10)
-    order = world.place("a", YES, SELL, 60, 4)
-    world.place("a", YES, SELL, 61, 3)
-    assert world.amend(order, qty=8).code is Code.INSUFFICIENT_SHARES
-    assert world.amend(order, qty=7).order.remaining_qty == 7
-
-
-def test_a_refused_amend_leaves_the_order_in_its_place():
+def test_a_rejected_amend_keeps_queue_priority():
     world, first = two_in_line()
     assert world.amend(first, qty=1_000_000).code is Code.INSUFFICIENT_BALANCE
     assert first_served(world) == "a"
@@ -150,7 +96,7 @@ def test_a_refused_amend_leaves_the_order_in_its_place():
         (0, 0, Code.INVALID_PRICE),
     ],
 )
-def test_an_amend_beyond_what_an_order_may_be_is_refused(price, qty, code):
+def test_an_amend_beyond_the_bounds_of_an_order_is_rejected(price, qty, code):
     world = World(cash=10**12)
     order = world.buy("a", YES, 50, 10)
     world.buy("b", NO, 50, 1)
@@ -158,30 +104,13 @@ def test_an_amend_beyond_what_an_order_may_be_is_refused(price, qty, code):
     assert world.amend(order, price=price, qty=qty).code is code
 
 
-def test_an_order_may_be_amended_up_to_the_ceilings():
+def test_an_order_may_be_amended_up_to_its_bounds():
     world = World(cash=10**12)
     order = world.buy("a", YES, 50, 10)
     assert world.amend(order, price=99, qty=1_000_000).order.remaining_qty == 1_000_000
 
 
-@pytest.mark.parametrize("how", ["cancel", "fill"])
-def test_a_finished_order_is_not_amended(how):
-    world = World()
-    order = world.buy("a", YES, 50, 10)
-    if how == "cancel":
-        world.cancel(order)
-    else:
-        world.buy("b", NO, 50, 10)
-    assert world.amend(order, price=49).code is Code.ORDER_NOT_CANCELABLE
-
-
-def test_anothers_order_is_not_found():
-    world = World()
-    order = world.buy("a", YES, 50, 10)
-    assert world.amend(order, price=49, user="b").code is Code.ORDER_NOT_FOUND
-
-
-def test_an_amend_to_the_same_order_moves_nothing_but_the_instant():
+def test_an_amend_without_a_change_moves_only_the_instant():
     world, first = two_in_line()
     before = world.now(first)
     after = world.amend(first, price=50, qty=10).order

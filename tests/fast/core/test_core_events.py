@@ -1,4 +1,4 @@
-"""Claims about what a command tells: everything that differs, each once, in a fixed order."""
+"""Claims about the events of a command: one for each difference, in a fixed order."""
 
 from tests.builders.core.world import CASH, FOK, NO, YES, M, World
 from venue.engine import messages as m
@@ -9,7 +9,7 @@ def kinds(world):
     return [type(event).__name__ for event in world.events]
 
 
-def test_an_order_that_rests_tells_itself_its_users_cash_and_its_level():
+def test_a_resting_order_has_events_of_order_cash_and_level():
     world = World()
     placed = world.buy("a", YES, 40, 10)
     assert world.events == [
@@ -19,7 +19,7 @@ def test_an_order_that_rests_tells_itself_its_users_cash_and_its_level():
     ]
 
 
-def test_a_sweep_tells_each_user_order_level_and_position_once_and_each_match():
+def test_a_sweep_has_one_event_for_each_match_order_position_cash_and_level():
     world = World()
     for user, price in (("a", 52), ("b", 52), ("b", 51), ("a", 50)):
         world.buy(user, YES, price, 1)
@@ -34,41 +34,34 @@ def test_a_sweep_tells_each_user_order_level_and_position_once_and_each_match():
     )
 
 
-def test_a_match_tells_the_maker_before_the_taker():
+def test_the_maker_s_fill_precedes_the_taker_s():
     world = World()
     world.buy("a", YES, 52, 1)
     world.buy("c", NO, 50, 1)
-    assert [fill.liquidity.value for fill in world.told(m.FillBooked)] == ["maker", "taker"]
+    assert [fill.liquidity.value for fill in world.events_of(m.FillBooked)] == ["maker", "taker"]
 
 
-def test_an_answer_carries_the_order_as_its_event_does():
-    world = World()
-    world.buy("a", YES, 52, 1)
-    placed = world.buy("c", NO, 50, 3)
-    assert m.OrderChanged(world.now_ns, placed.order) in world.events
-
-
-def test_a_level_that_is_gone_is_told_as_zero():
+def test_an_emptied_level_has_an_event_of_size_zero():
     world = World()
     world.cancel(world.buy("a", YES, 52, 1))
-    assert world.told(m.LevelChanged) == [m.LevelChanged(world.now_ns, M, BookSide.BID, 52, 0)]
+    assert world.events_of(m.LevelChanged) == [m.LevelChanged(world.now_ns, M, BookSide.BID, 52, 0)]
 
 
-def test_a_level_that_comes_and_goes_within_a_command_is_not_told():
+def test_a_level_that_comes_and_goes_within_a_command_has_no_event():
     world = World()
     world.buy("a", YES, 52, 1)
     world.buy("c", NO, 48, 1)
-    assert [(e.price, e.size) for e in world.told(m.LevelChanged)] == [(52, 0)]
+    assert [(e.price, e.size) for e in world.events_of(m.LevelChanged)] == [(52, 0)]
 
 
-def test_a_sell_that_rests_leaves_the_cash_alone_and_does_not_tell_it():
+def test_a_resting_sale_has_no_event_of_cash():
     world = World()
     world.give("a", YES, 1)
     world.sell("a", YES, 60, 1)
     assert kinds(world) == ["OrderChanged", "LevelChanged"]
 
 
-def test_a_fok_that_does_not_fill_tells_its_order_alone():
+def test_an_unfilled_fok_has_an_event_of_its_order_alone():
     world = World()
     world.buy("a", YES, 50, 1, FOK)
     assert kinds(world) == ["OrderChanged"]
@@ -87,7 +80,7 @@ def test_trade_and_fill_ids_are_never_given_twice():
     for _ in range(50):
         world.buy("a", YES, 52, 1)
         world.buy("c", NO, 48, 1)
-        trades += [trade.trade_id for trade in world.told(m.TradePrinted)]
-        fills += [fill.fill_id for fill in world.told(m.FillBooked)]
+        trades += [trade.trade_id for trade in world.events_of(m.TradePrinted)]
+        fills += [fill.fill_id for fill in world.events_of(m.FillBooked)]
     assert len(set(trades)) == 50
     assert len({*fills, *trades}) == 150

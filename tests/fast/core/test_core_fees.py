@@ -1,25 +1,11 @@
-"""Claims about fees and reserves over an order's life: one running sum, rounded up once."""
-
-from fractions import Fraction
-from math import ceil
-
-from hypothesis import given
-from hypothesis import strategies as st
+"""Claims about fees, reserves, cost and realized profit: one running sum, rounded up once."""
 
 from tests.builders.core.world import CASH, NO, YES, World
-from venue.engine.messages import FillBooked
-from venue.wire.money import FeeRate, FeeUnits, Price, Qty, fill_fee
+from venue.engine.messages import FillBooked, PositionChanged
 
 
 def fees_of(world, user):
-    return [fill.fee_cents for fill in world.told(FillBooked) if fill.user_id == user]
-
-
-def test_the_maker_pays_the_maker_rate_and_the_taker_the_taker_rate():
-    world = World(rates=("0.04", "0.08"))
-    world.buy("a", YES, 50, 100)
-    world.buy("b", NO, 50, 100)
-    assert (fees_of(world, "a"), fees_of(world, "b")) == ([100], [200])
+    return [fill.fee_cents for fill in world.events_of(FillBooked) if fill.user_id == user]
 
 
 def test_many_small_fills_cost_no_more_than_one_large_one():
@@ -34,7 +20,7 @@ def test_many_small_fills_cost_no_more_than_one_large_one():
     assert world.balance("a") == (CASH - 50_000 - 18, 0)
 
 
-def test_the_sum_goes_on_when_a_resting_order_becomes_a_taker_by_an_amend():
+def test_the_fee_sum_of_an_order_continues_when_an_amend_makes_it_a_taker():
     world = World(rates=("0.01", "0.01"))
     order = world.buy("a", YES, 50, 3)
     world.buy("b", NO, 50, 1)
@@ -53,16 +39,7 @@ def test_a_fill_releases_the_reserve_of_what_it_filled():
     assert world.balance("a") == (CASH - 518, 300 + 11)
 
 
-def test_a_seller_receives_the_price_less_the_fee():
-    world = World(rates=("0.08", "0.08"))
-    world.give("a", YES, 100)
-    before = world.balance("a")[0]
-    world.sell("a", YES, 50, 100)
-    world.buy("b", YES, 50, 100)
-    assert world.balance("a") == (before + 5_000 - 200, 0)
-
-
-def test_a_fee_never_exceeds_what_a_sale_brings_even_at_the_highest_rate():
+def test_a_fee_never_exceeds_the_proceeds_of_a_sale():
     world = World(rates=("1", "1"))
     world.give("a", YES, 5)
     before = world.balance("a")[0]
@@ -72,17 +49,54 @@ def test_a_fee_never_exceeds_what_a_sale_brings_even_at_the_highest_rate():
         assert world.balance("a")[0] >= before
 
 
-fills = st.lists(
-    st.tuples(st.integers(0, 10**8), st.integers(1, 10**6), st.integers(1, 99)), max_size=30
-)
+# --- positions: cost and realized profit (S5) -----------------------------------------------------
 
 
-@given(fills)
-def test_an_orders_charges_are_never_negative_and_stay_less_than_a_cent_above_the_exact_sum(rows):
-    units, paid, exact = FeeUnits(0), 0, Fraction(0)
-    for e8, qty, price in rows:
-        units, fee = fill_fee(units, FeeRate(e8), Qty(qty), Price(price))
-        exact += Fraction(e8, 10**8) * qty * price * (100 - price) / 100
-        assert fee >= 0
-        paid += fee
-        assert paid == ceil(exact)
+def position(world, user, outcome=YES):
+    """(qty, cost_basis, realized) by the events of the last command."""
+    return [
+        (e.qty, e.cost_basis_cents, e.realized_pnl_cents)
+        for e in world.events_of(PositionChanged)
+        if (e.user_id, e.outcome) == (user, outcome)
+    ]
+
+
+def bought_at_two_prices():
+    world = World()
+    world.give("a", YES, 3, price=40)
+    world.give("a", YES, 4, price=51)
+    return world
+
+
+def test_a_sale_removes_the_average_cost_rounded_down():
+    world = bought_at_two_prices()
+    world.buy("b", YES, 60, 2)
+    world.sell("a", YES, 60, 2)
+    # 324 x 2 / 7 is 92.57.
+    assert position(world, "a") == [(5, 324 - 92, 120 - 92)]
+
+
+def test_the_last_share_sold_removes_the_remaining_cost():
+    world = bought_at_two_prices()
+    world.buy("b", YES, 60, 7)
+    world.sell("a", YES, 60, 2)
+    world.sell("a", YES, 60, 5)
+    assert position(world, "a") == [(0, 0, 420 - 324)]
+
+
+def test_fees_reduce_realized_profit_and_are_not_cost():
+    world = World(rates=("0.08", "0.08"))
+    world.give("a", YES, 100)
+    assert position(world, "a") == [(100, 5_000, -200)]
+    world.buy("b", YES, 50, 100)
+    world.sell("a", YES, 50, 100)
+    assert position(world, "a") == [(0, 0, -400)]
+
+
+def test_realized_profit_continues_after_a_position_is_reopened():
+    world = World()
+    world.give("a", YES, 10, price=40)
+    world.buy("b", YES, 60, 10)
+    world.sell("a", YES, 60, 10)
+    world.give("a", YES, 5, price=50)
+    assert position(world, "a") == [(5, 250, 200)]

@@ -73,7 +73,7 @@ def faulty_command(kind, repaired, order_id):
 
 
 @pytest.mark.parametrize(("kind", "expected", "repaired"), ROWS)
-def test_the_first_fault_that_is_left_is_the_answer(kind, expected, repaired):
+def test_the_answer_is_the_first_remaining_fault_by_precedence(kind, expected, repaired):
     world, order_id = faulty_world(kind, repaired)
     before = world.engine.state_hash()
     answer = world.do(faulty_command(kind, repaired, order_id))
@@ -93,6 +93,6 @@ STAGES = (
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("kind", sorted({row[0] for row in ROWS}))
-def test_within_a_stage_the_rows_follow_the_error_table(kind, stage):
+def test_faults_of_one_stage_follow_the_error_table(kind, stage):
     answers = [Code(row[1]) for row in ROWS if row[0] == kind and row[1] in list(stage)]
     assert answers == sorted(answers, key=PRECEDENCE.__getitem__)

@@ -12,7 +12,7 @@ EVERYTHING_EVERY = 500
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_history_is_answered_as_the_naive_exchange_answers_it_and_keeps_every_law(seed):
+def test_the_engine_answers_a_history_as_the_naive_exchange_and_keeps_every_law(seed):
     twin, auditor, history = Twin(), Auditor(), History(seed, COMMANDS_PER_SEED)
     for count, command in enumerate(history):
         answer, events = twin.apply(command)

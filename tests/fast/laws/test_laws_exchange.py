@@ -15,7 +15,7 @@ from venue.wire.requests import Amend, BudgetOrder, QtyOrder, TimeInForce
 
 
 @pytest.mark.parametrize("seed", range(1_000, 1_004))
-def test_a_command_without_an_event_leaves_the_state_hash_alone_and_one_with_an_event_does_not(
+def test_the_state_hash_changes_exactly_with_commands_that_have_events(
     seed,
 ):
     engine, history = Engine(b"key"), History(seed, 250)
@@ -29,7 +29,7 @@ def test_a_command_without_an_event_leaves_the_state_hash_alone_and_one_with_an_
 
 
 class Tampered(Auditor):
-    """An auditor who is told of one event what `change` makes of it, None to drop it."""
+    """An auditor that sees one event as `change` makes it; None drops it."""
 
     def __init__(self, kind, change):
         super().__init__()
@@ -94,7 +94,7 @@ TAMPERINGS = [
 
 
 @pytest.mark.parametrize(("number", "kind", "change"), TAMPERINGS)
-def test_the_auditor_sees_a_broken_law(number, kind, change):
+def test_the_auditor_detects_a_broken_law(number, kind, change):
     auditor = Tampered(kind, change)
     world = audited_world(auditor)
     world.buy("a", YES, 50, 5)
@@ -105,7 +105,7 @@ def test_the_auditor_sees_a_broken_law(number, kind, change):
     assert broken.value.args[0] == number
 
 
-def test_the_auditor_sees_an_order_that_jumped_its_queue():
+def test_the_auditor_detects_an_order_filled_out_of_turn():
     auditor = Auditor()
     world = audited_world(auditor)
     first, second = world.buy("a", YES, 50, 5), world.buy("b", YES, 50, 5)
@@ -114,7 +114,7 @@ def test_the_auditor_sees_an_order_that_jumped_its_queue():
         world.buy("c", NO, 50, 1)
 
 
-def test_the_auditor_sees_a_payout_that_is_not_a_dollar():
+def test_the_auditor_detects_a_wrong_payout():
     auditor = Tampered(m.BalanceChanged, replaced(available_cents=CASH))
     world = audited_world(auditor)
     world.give("a", YES, 10)
@@ -123,7 +123,7 @@ def test_the_auditor_sees_a_payout_that_is_not_a_dollar():
         world.do(m.ResolveMarket(M, YES))
 
 
-def test_the_auditor_sees_an_event_that_does_not_settle():
+def test_the_auditor_detects_an_event_that_does_not_settle():
     auditor = Tampered(m.EventStatusChanged, lambda event: None)
     world = audited_world(auditor)
     auditor.armed = True
@@ -139,7 +139,7 @@ def first_seen(number, auditor, command, answer, events):
     assert broken.value.args[0] == number
 
 
-def test_the_auditor_sees_a_short_sale():
+def test_the_auditor_detects_a_short_sale():
     auditor = Auditor()
     world = audited_world(auditor)
     world.give("a", YES, 2)
@@ -151,7 +151,7 @@ def test_the_auditor_sees_a_short_sale():
         auditor.audit()
 
 
-def test_the_auditor_sees_a_place_kept_without_right():
+def test_the_auditor_detects_queue_priority_kept_after_a_size_increase():
     auditor = Auditor()
     world = audited_world(auditor)
     order = world.buy("a", YES, 50, 5).order
@@ -160,7 +160,7 @@ def test_the_auditor_sees_a_place_kept_without_right():
     first_seen("V9", auditor, command, msgspec.structs.replace(answer, kept_place=True), events)
 
 
-def test_the_auditor_sees_a_second_order_of_one_key():
+def test_the_auditor_detects_two_orders_of_one_client_order_id():
     auditor = Auditor()
     world = audited_world(auditor)
     placed = world.buy("a", YES, 50, 5, cid="x")
@@ -168,13 +168,13 @@ def test_the_auditor_sees_a_second_order_of_one_key():
     first_seen("V11", auditor, command, placed, world.events)
 
 
-def test_the_auditor_sees_a_refusal_that_tells_something():
+def test_the_auditor_detects_a_rejection_with_events():
     world = World()
     world.buy("a", YES, 50, 5)
     first_seen("V12", Auditor(), None, m.Refused(Code.MARKET_HALTED, ""), world.events)
 
 
-def test_the_auditor_sees_a_budget_that_was_not_spent_as_told():
+def test_the_auditor_detects_a_wrong_spent_cents():
     auditor = Auditor()
     world = audited_world(auditor)
     world.buy("b", NO, 50, 5)

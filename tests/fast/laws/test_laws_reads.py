@@ -74,57 +74,51 @@ class Reader:
 
 
 @pytest.mark.parametrize("lag_ms", [0, 7, 40])
-def test_reads_reach_the_engine_within_the_lag_whole_and_never_go_back(monkeypatch, lag_ms):
-    async def main():
-        async with running(lag_ms) as venue:
-            truth, flow, draw = Truth(venue), Flow(venue, 11), random.Random(lag_ms)
-            reader = Reader(venue, truth)
-            for step in range(150):
-                truth.note(await flow.send(draw.randint(1, 5)))
-                # Long stretches in which the next command comes before the last has been shown.
-                pauses = (0, 0.001, 0.004, 0.02) if step % 50 < 30 else (0, 0.06, 0.3)
-                for _ in range(draw.randint(1, 2)):
-                    await asyncio.sleep(draw.choice(pauses))
-                    reader.read(lag_ms)
-            await asyncio.sleep((lag_ms + GRACE_MS) / 1000)
-            reader.read(lag_ms)
-            assert shown(venue) == truth.states[-1][1:]
-            assert len(reader.seen) > 100
-
-    on_virtual_time(monkeypatch, main)
+@on_virtual_time
+async def test_reads_show_a_whole_state_within_the_lag_and_never_go_back(lag_ms):
+    async with running(lag_ms) as venue:
+        truth, flow, draw = Truth(venue), Flow(venue, 11), random.Random(lag_ms)
+        reader = Reader(venue, truth)
+        for step in range(150):
+            truth.note(await flow.send(draw.randint(1, 5)))
+            # Long stretches in which the next command comes before the last has been shown.
+            pauses = (0, 0.001, 0.004, 0.02) if step % 50 < 30 else (0, 0.06, 0.3)
+            for _ in range(draw.randint(1, 2)):
+                await asyncio.sleep(draw.choice(pauses))
+                reader.read(lag_ms)
+        await asyncio.sleep((lag_ms + GRACE_MS) / 1000)
+        reader.read(lag_ms)
+        assert shown(venue) == truth.states[-1][1:]
+        assert len(reader.seen) > 100
 
 
-def test_a_lag_that_grows_and_shrinks_never_takes_reads_back(monkeypatch):
-    async def main():
-        async with running(5) as venue:
-            truth, flow, draw = Truth(venue), Flow(venue, 12), random.Random(5)
-            reader = Reader(venue, truth)
-            for _ in range(120):
-                if draw.random() < 0.2:
-                    venue.set_projection_lag_ms(draw.choice((0, 5, 100, 400)))
-                truth.note(await flow.send(draw.randint(1, 4)))
-                await asyncio.sleep(draw.choice((0, 0.002, 0.03)))
-                reader.read(400)
-            await asyncio.sleep(0.4 + GRACE_MS / 1000)
-            assert shown(venue) == truth.states[-1][1:]
-
-    on_virtual_time(monkeypatch, main)
+@on_virtual_time
+async def test_reads_never_go_back_while_the_lag_changes():
+    async with running(5) as venue:
+        truth, flow, draw = Truth(venue), Flow(venue, 12), random.Random(5)
+        reader = Reader(venue, truth)
+        for _ in range(120):
+            if draw.random() < 0.2:
+                venue.set_projection_lag_ms(draw.choice((0, 5, 100, 400)))
+            truth.note(await flow.send(draw.randint(1, 4)))
+            await asyncio.sleep(draw.choice((0, 0.002, 0.03)))
+            reader.read(400)
+        await asyncio.sleep(0.4 + GRACE_MS / 1000)
+        assert shown(venue) == truth.states[-1][1:]
 
 
-def test_the_order_just_written_is_read_back_exactly_when_the_lag_is_over(monkeypatch):
-    async def main():
-        async with running(30) as venue:
-            flow, found = Flow(venue, 13), 0
-            for _ in range(200):
-                ((_, answer),) = await flow.send(1)
-                order = getattr(answer, "order", None)
-                if order is None:
-                    continue
-                await asyncio.sleep(0.03)
-                read = venue.views.account.order(order.user_id, order.order_id)
-                assert (read.status, read.filled_qty) == (order.status, order.filled_qty)
-                assert (read.remaining_qty, read.qty) == (order.remaining_qty, order.qty)
-                found += 1
-            assert found > 100
-
-    on_virtual_time(monkeypatch, main)
+@on_virtual_time
+async def test_a_write_is_read_back_exactly_when_the_lag_is_over():
+    async with running(30) as venue:
+        flow, found = Flow(venue, 13), 0
+        for _ in range(200):
+            ((_, answer),) = await flow.send(1)
+            order = getattr(answer, "order", None)
+            if order is None:
+                continue
+            await asyncio.sleep(0.03)
+            read = venue.views.account.order(order.user_id, order.order_id)
+            assert (read.status, read.filled_qty) == (order.status, order.filled_qty)
+            assert (read.remaining_qty, read.qty) == (order.remaining_qty, order.qty)
+            found += 1
+        assert found > 100

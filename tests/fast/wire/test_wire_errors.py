@@ -14,7 +14,7 @@ ROWS = [
 ]
 
 
-def test_the_closed_set_is_the_published_one_in_its_order():
+def test_the_codes_are_the_published_ones_in_their_order():
     ours, published = [code.value for code in Code], [code for _, code, _ in ROWS]
     missing = sorted({*ours} ^ {*published})
     assert not missing, f"{missing}: one row in venue/wire/errors.py, one in {TABLE.name}"
@@ -22,33 +22,26 @@ def test_the_closed_set_is_the_published_one_in_its_order():
 
 
 @pytest.mark.parametrize(("status", "code", "sequenced"), ROWS)
-def test_a_code_has_its_published_status_and_says_whether_a_write_was_sequenced(
-    status, code, sequenced
-):
+def test_a_code_has_its_published_status_and_sequencing(status, code, sequenced):
     row = CODES[Code(code)]
     assert (row.status, row.sequenced) == (int(status), Sequenced(sequenced))
 
 
-def test_every_code_has_a_row():
-    assert set(CODES) == set(Code), "a code has its row in CODES, beside its name in Code"
-
-
-def test_precedence_is_the_order_of_the_table():
+def test_every_code_has_a_row_and_precedence_is_their_order():
+    assert set(CODES) == set(Code), "a code has its row in CODES, next to its name in Code"
     assert sorted(Code, key=PRECEDENCE.__getitem__) == list(Code)
 
 
-@pytest.mark.parametrize("code", [c for c in Code if CODES[c].sequenced is Sequenced.NEVER])
-def test_what_never_reached_the_engine_may_go_again_after_a_wait(code):
-    assert CODES[code].advice is Advice.WAIT
-
-
-@pytest.mark.parametrize("code", [c for c in Code if CODES[c].sequenced is Sequenced.UNKNOWN])
-def test_what_may_have_been_carried_out_is_read_back(code):
-    assert CODES[code].advice is Advice.READ_BACK
+@pytest.mark.parametrize(
+    ("sequenced", "advice"),
+    [(Sequenced.NEVER, Advice.WAIT), (Sequenced.UNKNOWN, Advice.READ_BACK)],
+)
+def test_unsequenced_writes_may_be_retried_and_unknown_ones_are_read_back(sequenced, advice):
+    assert {row.advice for row in CODES.values() if row.sequenced is sequenced} == {advice}
 
 
 @pytest.mark.parametrize("code", Code)
-def test_a_code_puts_the_fault_where_its_status_says(code):
+def test_the_culprit_of_a_code_follows_from_its_status(code):
     by_status = {
         400: Culprit.CALLER,
         401: Culprit.CREDENTIAL,
@@ -81,42 +74,30 @@ def test_a_code_puts_the_fault_where_its_status_says(code):
         (Advice.FIX, "invalid_price invalid_qty invalid_request invalid_request_body"),
     ],
 )
-def test_a_code_that_was_decided_against_names_the_next_step(advice, codes):
+def test_a_rejection_code_names_the_next_step(advice, codes):
     assert {CODES[Code(code)].advice for code in codes.split()} == {advice}
 
 
 @pytest.mark.parametrize("code", Code)
-def test_a_known_code_answers_by_its_own_row_whatever_its_status(code):
+def test_a_known_code_has_its_own_row_at_any_status(code):
     assert row_for(599, code.value) == CODES[code]
 
 
+READ_BACK = (Culprit.SERVICE, Sequenced.UNKNOWN, Advice.READ_BACK)
+FIX = (Culprit.CALLER, Sequenced.DECIDED, Advice.FIX)
+STOP_KEY = (Culprit.CREDENTIAL, Sequenced.DECIDED, Advice.STOP_KEY)
+WAIT = (Culprit.PACE, Sequenced.NEVER, Advice.WAIT)
+
+
 @pytest.mark.parametrize(
-    ("status", "sequenced", "advice"),
+    ("row", "statuses"),
     [
-        (100, Sequenced.UNKNOWN, Advice.READ_BACK),
-        (301, Sequenced.UNKNOWN, Advice.READ_BACK),
-        (308, Sequenced.UNKNOWN, Advice.READ_BACK),
-        (400, Sequenced.DECIDED, Advice.FIX),
-        (401, Sequenced.DECIDED, Advice.STOP_KEY),
-        (403, Sequenced.DECIDED, Advice.STOP_KEY),
-        (404, Sequenced.DECIDED, Advice.FIX),
-        (418, Sequenced.DECIDED, Advice.FIX),
-        (422, Sequenced.DECIDED, Advice.FIX),
-        (429, Sequenced.NEVER, Advice.WAIT),
-        (500, Sequenced.UNKNOWN, Advice.READ_BACK),
-        (499, Sequenced.DECIDED, Advice.FIX),
-        (502, Sequenced.UNKNOWN, Advice.READ_BACK),
-        (504, Sequenced.UNKNOWN, Advice.READ_BACK),
+        (READ_BACK, [100, 301, 308, 500, 502, 504]),
+        (FIX, [400, 404, 418, 422, 499]),
+        (STOP_KEY, [401, 403]),
+        (WAIT, [429]),
     ],
 )
 @pytest.mark.parametrize("code", ["", "a_code_of_tomorrow", "RATE_LIMITED"])
-def test_an_unrecognised_code_is_a_generic_failure_of_its_status_class(
-    status, sequenced, advice, code
-):
-    culprits = {
-        Advice.READ_BACK: Culprit.SERVICE,
-        Advice.FIX: Culprit.CALLER,
-        Advice.STOP_KEY: Culprit.CREDENTIAL,
-        Advice.WAIT: Culprit.PACE,
-    }
-    assert row_for(status, code) == Row(status, culprits[advice], sequenced, advice)
+def test_an_unrecognised_code_is_a_generic_failure_of_its_status_class(row, statuses, code):
+    assert [row_for(status, code) for status in statuses] == [Row(each, *row) for each in statuses]

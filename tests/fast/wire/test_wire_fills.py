@@ -37,22 +37,22 @@ BARE = {
 }
 
 
-def page(*rows: dict) -> bytes:
+def page(*rows):
     return json.dumps({"fills": rows, "cursor": ""}).encode()
 
 
-def test_a_whole_page_comes_back_as_it_was_sent():
+def test_a_page_of_fills_reads_back_as_it_was_encoded():
     sent = FillsPage((WHOLE,), "next")
     assert decode_fills(encode(sent)) == sent
 
 
-def test_a_fill_without_ids_gets_the_same_ones_on_every_read():
+def test_a_fill_without_ids_gets_the_same_ids_on_every_read():
     first, again = (decode_fills(page(BARE)).fills[0] for _ in range(2))
     assert first.fill_id == again.fill_id
     assert decode_fills(page({**BARE, "qty": 4})).fills[0].fill_id != first.fill_id
 
 
-def test_an_id_may_be_a_number_above_zero():
+def test_a_fill_id_may_be_a_positive_number():
     row = json.loads(encode(WHOLE)) | {"fill_id": 9_007_199_254_740_993, "trade_id": 5}
     shown = decode_fills(page(row)).fills[0]
     assert (shown.fill_id, shown.trade_id) == ("9007199254740993", "5")
@@ -60,44 +60,44 @@ def test_an_id_may_be_a_number_above_zero():
 
 
 @pytest.mark.parametrize("value", [0, -1, 10**25, 10**3000, True, 1.5, [], {"a": 1}])
-def test_an_id_that_is_no_text_and_no_such_number_is_garbled(value):
+def test_a_fill_id_of_another_type_is_malformed(value):
     with pytest.raises(Garbled):
         decode_fills(page(json.loads(encode(WHOLE)) | {"fill_id": value}))
 
 
-def test_a_missing_tape_price_follows_from_the_own_one():
+def test_a_missing_tape_price_follows_from_the_fill_s_own_price():
     assert decode_fills(page(BARE)).fills[0].trade_price == 60
 
 
 @pytest.mark.parametrize("name", ["size", "quantity", "filled_qty", "shares"])
-def test_a_size_by_another_name_is_the_size(name):
+def test_a_fill_size_is_read_by_any_of_its_names(name):
     row = {key: value for key, value in BARE.items() if key != "qty"}
     assert decode_fills(page({**row, name: "3"})).fills[0].qty == 3
 
 
 @pytest.mark.parametrize("name", [*BARE])
-def test_a_fill_without_what_cash_and_shares_hang_on_is_garbled(name):
+def test_a_fill_without_a_field_of_cash_or_shares_is_malformed(name):
     row = {key: value for key, value in BARE.items() if key != name}
     with pytest.raises(Garbled):
         decode_fills(page(row))
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"fills": 3}', b'{"fills": [3]}', b"\xff"])
-def test_what_is_no_page_is_garbled(body):
+def test_bytes_that_are_no_page_of_fills_are_malformed(body):
     with pytest.raises(Garbled):
         decode_fills(body)
 
 
 @pytest.mark.parametrize("name", ["qty", "outcome_price", "fee_cents"])
 @pytest.mark.parametrize("value", [10**25, -(10**25), "9" * 25])
-def test_an_integer_beyond_64_bits_is_garbled(name, value):
+def test_a_fill_with_an_integer_beyond_64_bits_is_malformed(name, value):
     whole = json.loads(encode(WHOLE))
     for row in (whole, BARE):
         with pytest.raises(Garbled):
             decode_fills(page({**row, name: value}))
 
 
-def test_a_made_up_id_is_of_bounded_length_and_still_tells_fills_apart():
+def test_a_derived_fill_id_is_bounded_and_unique():
     rows = [{**BARE, "note": letter * 10_000} for letter in "ab"]
     first, other = decode_fills(page(*rows)).fills
     assert max(len(first.trade_id), len(first.fill_id)) <= 128

@@ -18,7 +18,7 @@ def test_a_hundred_thousand_instants_survive_the_round_trip_to_the_nanosecond():
         assert instant.to_ns(instant.from_ns(ns)) == ns
 
 
-def test_texts_sort_as_their_instants_do():
+def test_texts_sort_like_their_instants():
     source = random.Random(7)
     moments = sorted(source.randint(0, LAST_NS) for _ in range(1000))
     texts = [instant.from_ns(ns) for ns in moments]
@@ -34,7 +34,7 @@ def test_texts_sort_as_their_instants_do():
         (1_700_000_000_123_456_789, "2023-11-14T22:13:20.123456789Z"),
     ],
 )
-def test_an_instant_is_written_with_nine_places_and_a_z(ns, text):
+def test_an_instant_is_written_with_nine_decimals_and_z(ns, text):
     assert instant.from_ns(ns) == text
 
 
@@ -52,64 +52,34 @@ def test_an_instant_is_written_with_nine_places_and_a_z(ns, text):
         ("2024-02-29T00:00:00Z", 1_709_164_800 * instant.NS_PER_SECOND),
     ],
 )
-def test_any_offset_and_0_to_9_places_are_read(text, ns):
+def test_an_instant_is_read_with_any_offset_and_0_to_9_decimals(text, ns):
     assert instant.to_ns(text) == ns
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "now",
-        "2024-01-01",
-        "2024-01-01T00:00:00",
-        "2024-01-01 00:00:00Z",
-        "2024-01-01T00:00Z",
-        "2024-01-01T00:00:00.Z",
-        "2024-01-01T00:00:00.1234567890Z",
-        "2024-01-01T00:00:00,5Z",
-        "2024-01-01T00:00:60Z",
-        "2016-12-31T23:59:60Z",
-        "2024-01-01T24:00:00Z",
-        "2024-01-01T00:60:00Z",
-        "2024-00-01T00:00:00Z",
-        "2024-13-01T00:00:00Z",
-        "2023-02-29T00:00:00Z",
-        "2024-02-30T00:00:00Z",
-        "0000-01-01T00:00:00Z",
-        "10000-01-01T00:00:00Z",
-        "-001-01-01T00:00:00Z",
-        "2024-01-01T00:00:00+24:00",
-        "2024-01-01T00:00:00+00:60",
-        "2024-01-01T00:00:00+0000",
-        "2024-01-01T00:00:00Z\n",
-        " 2024-01-01T00:00:00Z",
-        "\uff12024-01-01T00:00:00Z",
-        "1700000000",
-    ],
-)
-def test_a_text_that_is_no_instant_is_refused(text):
-    with pytest.raises(ValueError):
-        instant.to_ns(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "2024-01-01T00:00:60.000000000Z",
-        "2023-02-29T00:00:00.000000000Z",
-        "2024-01-01 00:00:00.000000000Z",
-        "2024-01-01T00:00:00.00000000\uff10Z",
+        "", "now", "2024-01-01", "2024-01-01T00:00:00", "2024-01-01 00:00:00Z", "2024-01-01T00:00Z",
+        "2024-01-01T00:00:00.Z", "2024-01-01T00:00:00.1234567890Z", "2024-01-01T00:00:00,5Z",
+        "2024-01-01T00:00:60Z", "2016-12-31T23:59:60Z", "2024-01-01T24:00:00Z",
+        "2024-01-01T00:60:00Z", "2024-00-01T00:00:00Z", "2024-13-01T00:00:00Z",
+        "2023-02-29T00:00:00Z", "2024-02-30T00:00:00Z", "0000-01-01T00:00:00Z",
+        "10000-01-01T00:00:00Z", "-001-01-01T00:00:00Z", "2024-01-01T00:00:00+24:00",
+        "2024-01-01T00:00:00+00:60", "2024-01-01T00:00:00+0000", "2024-01-01T00:00:00Z\n",
+        " 2024-01-01T00:00:00Z", "\uff12024-01-01T00:00:00Z", "1700000000",
+        # Of the length of the texts that we write.
+        "2024-01-01T00:00:60.000000000Z", "2023-02-29T00:00:00.000000000Z",
+        "2024-01-01 00:00:00.000000000Z", "2024-01-01T00:00:00.00000000\uff10Z",
         "2024-01-01T00:00:00.0000000+1Z",
     ],
-)
-def test_a_text_of_the_emitted_length_is_read_as_strictly_as_any_other(text):
+)  # fmt: skip
+def test_a_text_that_is_no_instant_is_rejected_every_time(text):
     for _ in range(2):
         with pytest.raises(ValueError):
             instant.to_ns(text)
 
 
-def test_a_fault_names_the_whole_text():
+def test_the_error_of_a_bad_instant_names_the_whole_text():
     with pytest.raises(ValueError, match=r"'2024-01-01 00:00:00\.123456789Z'"):
         instant.to_ns("2024-01-01 00:00:00.123456789Z")
 
@@ -132,5 +102,5 @@ def test_an_instant_outside_the_years_1_to_9999_overflows(ns):
         ("garbage", False),
     ],
 )
-def test_the_zero_instant_is_known_in_every_way_of_writing_it(text, zero):
+def test_the_zero_instant_is_recognised_in_every_spelling(text, zero):
     assert instant.is_zero(text) is zero

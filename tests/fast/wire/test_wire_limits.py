@@ -29,11 +29,11 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize(("name", "value"), PUBLISHED.items())
-def test_a_limit_is_the_number_that_is_published(name, value):
+def test_limits_have_their_published_values(name, value):
     assert getattr(limits, name) == value
 
 
-def test_no_price_takes_the_largest_size_beyond_the_notional_ceiling():
+def test_the_largest_size_at_any_price_stays_below_the_notional_ceiling():
     assert limits.QTY_MAX * PRICE_MAX <= limits.NOTIONAL_CENTS_MAX
 
 
@@ -45,7 +45,7 @@ GAPS_NS = st.lists(
 
 
 @given(BUCKETS, GAPS_NS)
-def test_no_window_of_t_seconds_lets_more_than_burst_plus_rate_x_t_through(bucket_of, gaps_ns):
+def test_any_window_of_t_seconds_passes_at_most_burst_plus_rate_x_t_requests(bucket_of, gaps_ns):
     rate, burst = bucket_of
     bucket, now_ns, accepted_ns = TokenBucket.full(rate, burst, 0), 0, []
     for gap_ns in gaps_ns:
@@ -59,7 +59,7 @@ def test_no_window_of_t_seconds_lets_more_than_burst_plus_rate_x_t_through(bucke
 
 
 @given(BUCKETS, GAPS_NS)
-def test_a_bucket_never_holds_less_than_nothing_or_more_than_its_burst(bucket_of, gaps_ns):
+def test_a_bucket_holds_between_zero_and_its_burst(bucket_of, gaps_ns):
     rate, burst = bucket_of
     bucket, now_ns = TokenBucket.full(rate, burst, 0), 0
     for gap_ns in gaps_ns:
@@ -69,7 +69,7 @@ def test_a_bucket_never_holds_less_than_nothing_or_more_than_its_burst(bucket_of
 
 
 @given(BUCKETS, st.integers(1, 5))
-def test_a_token_is_there_after_the_wait_and_not_a_nanosecond_sooner(bucket_of, wanted):
+def test_a_token_is_available_exactly_after_the_wait(bucket_of, wanted):
     rate, burst = bucket_of
     wanted = min(wanted, burst)
     bucket = TokenBucket.full(rate, burst, 0)
@@ -82,7 +82,7 @@ def test_a_token_is_there_after_the_wait_and_not_a_nanosecond_sooner(bucket_of, 
     assert bucket.whole_tokens == wanted
 
 
-def test_nothing_is_lost_by_refilling_in_small_steps():
+def test_refilling_in_small_steps_equals_one_refill():
     steps, once = TokenBucket(250, 500, 0, 0), TokenBucket(250, 500, 0, 0)
     for now_ns in range(0, 1_000_003, 7):
         steps.refill(now_ns)
@@ -90,29 +90,35 @@ def test_nothing_is_lost_by_refilling_in_small_steps():
     assert steps == once
 
 
+@given(BUCKETS, GAPS_NS)
+def test_a_caller_that_keeps_to_the_rate_is_never_limited(bucket_of, gaps_ns):
+    rate, burst = bucket_of
+    bucket, now_ns = TokenBucket.full(rate, burst, 0), 0
+    for gap_ns in gaps_ns:
+        now_ns += gap_ns + -(-NS_PER_SECOND // rate)
+        assert bucket.spend_token(now_ns)
+
+
 def test_the_published_bucket_refills_completely_in_two_seconds():
     bucket = TokenBucket.full(limits.RATE_PER_SECOND, limits.RATE_BURST, 0)
+    assert bucket.wait_ns() == 0
     assert sum(bucket.spend_token(0) for _ in range(1000)) == 500
     bucket.refill(2 * NS_PER_SECOND)
     assert bucket.whole_tokens == 500
 
 
-def test_a_refused_take_costs_nothing():
+def test_a_limited_request_costs_no_token():
     bucket = TokenBucket(1, 1, NS_PER_SECOND - 1, 0)
     assert not bucket.spend_token(0)
     assert bucket.level_e9 == NS_PER_SECOND - 1
 
 
-def test_a_clock_that_steps_back_adds_no_token_now_or_later():
+def test_a_clock_that_steps_back_adds_no_token():
     bucket = TokenBucket.full(1, 1, 10 * NS_PER_SECOND)
     assert bucket.spend_token(10 * NS_PER_SECOND)
     assert not bucket.spend_token(0)
     assert not bucket.spend_token(10 * NS_PER_SECOND + NS_PER_SECOND - 1)
     assert bucket.spend_token(11 * NS_PER_SECOND)
-
-
-def test_a_full_bucket_need_not_be_waited_for():
-    assert TokenBucket.full(250, 500, 0).wait_ns() == 0
 
 
 def test_a_clock_that_steps_back_takes_no_token_away():

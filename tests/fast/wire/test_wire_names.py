@@ -1,151 +1,80 @@
-"""Claims about names: full ASCII matches, folding, and nothing ever cleaned up."""
+"""Claims about names and strike units: full ASCII matches, folding, multiples of a dollar."""
 
 import pytest
 
 from venue.wire import names
+from venue.wire.strike import dollars_per_unit
 
 UUID = "0b9f3c1e-5a2d-4c7b-9e8f-001122aabbcc"
 KELVIN, LONG_S, FULL_WIDTH_ONE, ARABIC_ONE = "\u212a", "\u017f", "\uff11", "\u0661"
 
 
-@pytest.mark.parametrize(
-    ("text", "legal"),
-    [
-        ("A", True),
-        (".", True),
-        ("..", True),
-        ("ACME-26Q4-212.5B", True),
-        ("acme-26q4-yes", True),
-        ("A--B", True),
-        (UUID, True),
-        ("", False),
-        ("-A", False),
-        ("A-", False),
-        ("-", False),
-        ("A B", False),
-        ("A_B", False),
-        ("A/B", False),
-        ("A%2FB", False),
-        ("A\n", False),
-        ("A\x00", False),
-        ("É", False),
-        (KELVIN, False),
-        (LONG_S, False),
-        (FULL_WIDTH_ONE, False),
-    ],
-)
-def test_a_market_path_is_the_pattern_of_the_interface_and_ascii(text, legal):
-    assert names.is_market_path(text) is legal
+NAMES = [
+    (
+        names.is_market_path,
+        ["A", ".", "..", "ACME-26Q4-212.5B", "acme-26q4-yes", "A--B", UUID],
+        ["", "-A", "A-", "-", "A B", "A_B", "A/B", "A%2FB", "A\n", "A\x00", "É", KELVIN, LONG_S,
+         FULL_WIDTH_ONE],
+    ),
+    # A client never puts a dot segment into a path.
+    (names.is_path_segment, ["A", "A.B", "..A"], [".", "..", "...", "", "A\n", "A/.."]),
+    (
+        names.is_order_id,
+        ["0", "00000000000000000001", "18446744073709551615", "9" * 20],
+        ["9" * 21, "", "-1", "+1", "1.0", "1e3", " 1", "1\n", "0x1", FULL_WIDTH_ONE, ARABIC_ONE],
+    ),
+    (
+        names.is_uuid,
+        [UUID, UUID.upper()],
+        [UUID.replace("-", ""), "{" + UUID + "}", "urn:uuid:" + UUID, UUID + "\n", UUID[:-1],
+         UUID[:-1] + "g", UUID[:-1] + FULL_WIDTH_ONE, ""],
+    ),
+    (
+        names.is_client_order_id,
+        ["a", " ", "~", '"\\', "x" * 64],
+        ["x" * 65, "", "a\n", "a\t", "\x7f", "\x1f", "é", KELVIN],
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("text", "legal"),
-    [
-        ("A", True),
-        ("A.B", True),
-        ("..A", True),
-        (".", False),
-        ("..", False),
-        ("...", False),
-        ("", False),
-        ("A\n", False),
-        ("A/..", False),
-    ],
+    ("is_name", "legal", "illegal"), NAMES, ids=lambda v: getattr(v, "__name__", "")
 )
-def test_a_client_never_puts_a_dot_segment_into_a_path(text, legal):
-    assert names.is_path_segment(text) is legal
-
-
-@pytest.mark.parametrize(
-    ("text", "legal"),
-    [
-        ("0", True),
-        ("00000000000000000001", True),
-        ("18446744073709551615", True),
-        ("9" * 20, True),
-        ("9" * 21, False),
-        ("", False),
-        ("-1", False),
-        ("+1", False),
-        ("1.0", False),
-        ("1e3", False),
-        (" 1", False),
-        ("1\n", False),
-        ("0x1", False),
-        (FULL_WIDTH_ONE, False),
-        (ARABIC_ONE, False),
-    ],
-)
-def test_an_order_id_is_1_to_20_ascii_digits(text, legal):
-    assert names.is_order_id(text) is legal
-
-
-@pytest.mark.parametrize(
-    ("text", "legal"),
-    [
-        (UUID, True),
-        (UUID.upper(), True),
-        (UUID.replace("-", ""), False),
-        ("{" + UUID + "}", False),
-        ("urn:uuid:" + UUID, False),
-        (UUID + "\n", False),
-        (UUID[:-1], False),
-        (UUID[:-1] + "g", False),
-        (UUID[:-1] + FULL_WIDTH_ONE, False),
-        ("", False),
-    ],
-)
-def test_a_uuid_is_its_36_character_form_only(text, legal):
-    assert names.is_uuid(text) is legal
-
-
-@pytest.mark.parametrize(
-    ("text", "legal"),
-    [
-        ("a", True),
-        (" ", True),
-        ("~", True),
-        ('"\\', True),
-        ("x" * 64, True),
-        ("x" * 65, False),
-        ("", False),
-        ("a\n", False),
-        ("a\t", False),
-        ("\x7f", False),
-        ("\x1f", False),
-        ("é", False),
-        (KELVIN, False),
-    ],
-)
-def test_a_client_order_id_is_1_to_64_printable_ascii_characters(text, legal):
-    assert names.is_client_order_id(text) is legal
+def test_names_are_exact_ascii_patterns(is_name, legal, illegal):
+    assert [text for text in legal if not is_name(text)] == []
+    assert [text for text in illegal if is_name(text)] == []
 
 
 @pytest.mark.parametrize(
     ("text", "folded"),
     [
-        ("acme", "ACME"),
-        ("  acme-26q4-212.5b\t\r\n", "ACME-26Q4-212.5B"),
-        (".", "."),
-        ("", None),
-        ("   ", None),
-        ("ac me", None),
-        ("acme_b", None),
-        ("acme\x00", None),
-        ("acme%", None),
-        ("\u00a0acme", None),
-        (KELVIN + "raken", None),
-        (LONG_S + "tripe", None),
+        ("acme", "ACME"), ("  acme-26q4-212.5b\t\r\n", "ACME-26Q4-212.5B"), (".", "."), ("", None),
+        ("   ", None), ("ac me", None), ("acme_b", None), ("acme\x00", None), ("acme%", None),
+        ("\u00a0acme", None), (KELVIN + "raken", None), (LONG_S + "tripe", None),
         ("acme" + FULL_WIDTH_ONE, None),
     ],
-)
-def test_a_handle_is_trimmed_and_folded_or_rejected_and_never_cleaned_up(text, folded):
+)  # fmt: skip
+def test_a_handle_is_trimmed_and_folded_or_rejected(text, folded):
     assert names.fold_handle(text) == folded
 
 
-def test_dots_keep_two_rungs_apart():
+def test_tickers_fold_to_upper_case_with_their_dots_and_uuids_to_lower_case():
     assert names.fold_ticker("acme-26q4-212.5b") != names.fold_ticker("acme-26q4-2125b")
-
-
-def test_a_uuid_folds_to_lower_case():
     assert names.fold_uuid(UUID.upper()) == UUID
+
+
+@pytest.mark.parametrize(
+    ("unit", "dollars"),
+    [
+        ("USD billions", 10**9),
+        ("billion dollars", 10**9),
+        ("Millions of USD", 10**6),
+        ("USD thousands", 10**3),
+        ("trillion", 10**12),
+        ("index points", 1),
+        ("USD", 1),
+        (None, 1),
+    ],
+)
+def test_a_strike_unit_names_its_multiple_of_a_dollar(unit, dollars):
+    assert dollars_per_unit(unit) == dollars

@@ -16,7 +16,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("old_price", "old_qty", "new_price", "new_qty", "place"), ROWS)
-def test_an_amend_keeps_its_place_only_at_the_same_price_and_no_greater_size(
+def test_an_amend_keeps_priority_only_at_the_same_price_and_no_greater_size(
     old_price, old_qty, new_price, new_qty, place
 ):
     kept = keeps_priority(
@@ -25,18 +25,6 @@ def test_an_amend_keeps_its_place_only_at_the_same_price_and_no_greater_size(
     assert kept is (place == "kept")
 
 
-def test_an_amend_that_changes_nothing_cannot_be_written():
+def test_an_amend_without_price_and_size_is_an_error():
     with pytest.raises(ValueError, match="price, a remaining qty, or both"):
         Amend()
-
-
-@pytest.mark.parametrize("fields", [{"price": 1}, {"qty": 1}, {"price": 99, "qty": 7}])
-def test_an_amend_gives_a_price_a_size_or_both(fields):
-    amend = Amend(**fields)
-    assert (amend.price, amend.qty) == (fields.get("price"), fields.get("qty"))
-
-
-def test_a_request_cannot_be_changed_after_it_was_made():
-    amend = Amend(price=Price(5))
-    with pytest.raises(AttributeError):
-        amend.price = Price(6)

@@ -18,25 +18,24 @@ BAD = [
     [(b"authorization", b"Bearer wrong")],
     [(b"x-api-key", b"wrong"), (b"authorization", b"Bearer wrong")],
 ]
-Headers = list[tuple[bytes, bytes]]
 
 
 class Door:
     """The whole application, asked without a socket and from any address."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.desk = ScriptedDesk()
         self.desk.add_key("good", "anna", (KeyScope.READ,))
         self._app = make_app(self.desk)
 
-    async def ask(self, headers: Headers, address: str = "192.0.2.7") -> tuple[int, Headers, bytes]:
+    async def ask(self, headers, address="192.0.2.7"):
         """Status, headers and body of a balance read."""
         said: list[Any] = []
 
-        async def send(message: Any) -> None:
+        async def send(message):
             said.append(message)
 
-        async def receive() -> Any:
+        async def receive():
             raise AssertionError("a read has no body")
 
         scope = {
@@ -53,20 +52,13 @@ class Door:
         return said[0]["status"], said[0]["headers"], said[1]["body"]
 
 
-def closes(headers: Headers) -> bool:
+def closes(headers):
     return (b"connection", b"close") in headers
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("bad", BAD, ids=str)
-async def test_within_the_cap_nothing_changes_and_beyond_it_only_the_connection_s_end(
-    bad: Headers,
-) -> None:
+async def test_failed_credentials_beyond_the_cap_only_close_the_connection(bad):
     door = Door()
     first = await door.ask(bad)
     answers = [await door.ask(bad) for _ in range(FAILURES_BURST + 20)]
@@ -79,7 +71,7 @@ async def test_within_the_cap_nothing_changes_and_beyond_it_only_the_connection_
 
 
 @pytest.mark.anyio
-async def test_a_good_credential_is_served_whatever_its_address_does() -> None:
+async def test_a_good_credential_is_served_from_a_flooding_address():
     door = Door()
     for _ in range(FAILURES_BURST + 20):
         await door.ask(BAD[1])
@@ -91,7 +83,7 @@ async def test_a_good_credential_is_served_whatever_its_address_does() -> None:
 
 
 @pytest.mark.anyio
-async def test_another_address_is_not_held_to_account() -> None:
+async def test_a_flood_from_one_address_does_not_affect_another():
     door = Door()
     for _ in range(FAILURES_BURST + 20):
         await door.ask(BAD[1])
@@ -99,7 +91,7 @@ async def test_another_address_is_not_held_to_account() -> None:
     assert not closes((await door.ask(BAD[1], "192.0.2.8"))[1])
 
 
-def test_the_pace_is_forgiven_with_time() -> None:
+def test_the_throttle_of_failed_credentials_recovers_with_time():
     failed = AuthThrottle()
     assert [failed.note("a", 0) for _ in range(FAILURES_BURST)] == [False] * FAILURES_BURST
     assert failed.note("a", 0)
@@ -107,7 +99,7 @@ def test_the_pace_is_forgiven_with_time() -> None:
     assert later == [False] * FAILURES_PER_SECOND + [True]
 
 
-def test_the_addresses_remembered_are_bounded_and_the_busy_ones_stay() -> None:
+def test_the_throttle_remembers_a_bounded_number_of_the_busiest_addresses():
     failed = AuthThrottle()
     for _ in range(FAILURES_BURST):
         failed.note("busy", 0)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders.abuse.attacks import ATTACKS
 from tests.builders.abuse.good import quantile
-from tests.builders.abuse.storm import Storm, weathered
+from tests.builders.abuse.storm import weathered
 
 pytestmark = pytest.mark.xdist_group("storm")
 
@@ -15,36 +15,36 @@ MEMORY_GROWTH_KIB_MAX = 128 * 1024
 
 
 @pytest.fixture(scope="module")
-def storm(tmp_path_factory: pytest.TempPathFactory) -> Storm:
+def storm(tmp_path_factory):
     """One storm for all claims about it."""
     return weathered(tmp_path_factory.mktemp("storm"))
 
 
 @pytest.mark.parametrize("attack", [attack.__name__ for attack in ATTACKS])
-def test_the_venue_holds_against(attack: str, storm: Storm) -> None:
+def test_the_venue_withstands_each_attack(attack, storm):
     assert attack not in storm.faults, storm.faults[attack]
 
 
 @pytest.mark.parametrize("share", [0.5, 0.99])
 @pytest.mark.parametrize("kind", ["rest", "stream"])
-def test_who_means_well_hardly_waits_longer(kind: str, share: float, storm: Storm) -> None:
+def test_latency_of_other_users_stays_bounded_during_a_storm(kind, share, storm):
     calm, stormy = (quantile(getattr(each, kind), share) for each in (storm.before, storm.during))
     assert stormy <= 2 * calm + FLOOR_MS[share]
 
 
 @pytest.mark.parametrize("kind", ["rest", "stream"])
-def test_afterwards_it_is_as_it_was(kind: str, storm: Storm) -> None:
+def test_latency_recovers_after_a_storm(kind, storm):
     before, after = (quantile(getattr(each, kind), 0.5) for each in (storm.before, storm.after))
     assert after <= 2 * before + FLOOR_MS[0.5]
 
 
-def test_the_venue_s_memory_hardly_grows(storm: Storm) -> None:
+def test_memory_growth_of_a_storm_is_bounded(storm):
     assert storm.memory_growth_kib <= MEMORY_GROWTH_KIB_MAX
 
 
-def test_no_socket_is_left_over(storm: Storm) -> None:
+def test_a_storm_leaves_no_socket_open(storm):
     assert storm.sockets_after <= storm.sockets_before
 
 
-def test_no_attack_writes_the_log_full(storm: Storm) -> None:
+def test_a_storm_logs_no_error(storm):
     assert storm.errors == ""

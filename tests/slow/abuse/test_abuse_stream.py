@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -21,28 +20,24 @@ from tests.builders.abuse.frames import (
     handshake,
     parsed,
 )
-from venue.listen import Server
+from venue.engine.messages import CompanyListed, ImpliedValuePublished, ListCompany
 from venue.stream.hub import Hub
 from venue.stream.socket import make_stream
 from venue.views.projector import Views
-from venue.wire import frames
 from venue.wire.names import ProjectId
 
 pytestmark = pytest.mark.anyio
-NOBODY = ProjectId("00000000-0000-4000-8000-000000000000")
+COMPANY = ProjectId("00000000-0000-4000-8000-000000000000")
 EMPTY = json.dumps({"type": "subscribe", "data": {"targets": []}}).encode()
 ACK = b'{"type":"subscribed","data":{"targets":0}}'
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @asynccontextmanager
-async def stream() -> AsyncIterator[tuple[Server, Hub, int]]:
-    """The channel of a venue that lists nothing."""
-    hub = Hub(Views(), 5)
+async def stream():
+    """The channel of a venue that lists one company."""
+    views = Views()
+    views.apply(CompanyListed(0, ListCompany(COMPANY, "Acme", "ACME")))
+    hub = Hub(views, 5)
     async with served(make_stream(hub, time.monotonic_ns)) as (server, port):
         cutting = asyncio.create_task(hub.run(time.monotonic_ns))
         yield server, hub, port
@@ -50,7 +45,7 @@ async def stream() -> AsyncIterator[tuple[Server, Hub, int]]:
         await asyncio.gather(cutting, return_exceptions=True)
 
 
-async def listener(port: int, *more: str) -> Peer:
+async def listener(port, *more):
     """A peer whose handshake is done."""
     peer = await Peer.of(port)
     peer.send(handshake("/v1/stream", *more))
@@ -60,7 +55,7 @@ async def listener(port: int, *more: str) -> Peer:
     return peer
 
 
-async def said(peer: Peer, frames: int) -> list[tuple[int, bytes]]:
+async def said(peer, frames):
     """The next frames, at least so many."""
     data = b""
     async with asyncio.timeout(5):
@@ -69,13 +64,13 @@ async def said(peer: Peer, frames: int) -> list[tuple[int, bytes]]:
     return parsed(data)
 
 
-async def alive(peer: Peer) -> bool:
+async def alive(peer):
     """Whether the peer's subscribe is still answered."""
     peer.send(frame(TEXT, EMPTY))
     return (await said(peer, 1))[0] == (TEXT, ACK)
 
 
-async def test_compression_is_declined() -> None:
+async def test_the_channel_declines_compression():
     async with stream() as (_, _, port):
         peer = await listener(port, "Sec-WebSocket-Extensions: permessage-deflate")
         assert await alive(peer)
@@ -84,7 +79,7 @@ async def test_compression_is_declined() -> None:
 
 
 @pytest.mark.parametrize("opcode", [TEXT, BINARY])
-async def test_text_and_binary_are_read_alike(opcode: int) -> None:
+async def test_text_and_binary_messages_are_read_alike(opcode):
     async with stream() as (_, _, port):
         peer = await listener(port)
         peer.send(frame(opcode, EMPTY))
@@ -92,7 +87,7 @@ async def test_text_and_binary_are_read_alike(opcode: int) -> None:
         await peer.leave()
 
 
-async def test_a_message_in_fragments_with_pings_between_is_one_message() -> None:
+async def test_a_fragmented_message_with_pings_between_is_read_as_one():
     async with stream() as (_, _, port):
         peer = await listener(port)
         for number, letter in enumerate(EMPTY):
@@ -125,7 +120,7 @@ async def test_a_message_in_fragments_with_pings_between_is_one_message() -> Non
         (frame(TEXT, b"{") * 3, 1008),
     ],
 )
-async def test_each_breach_has_its_close_code(raw: bytes, code: int) -> None:
+async def test_each_protocol_violation_has_its_close_code(raw, code):
     async with stream() as (server, hub, port):
         peer = await listener(port)
         peer.send(raw)
@@ -133,29 +128,20 @@ async def test_each_breach_has_its_close_code(raw: bytes, code: int) -> None:
         await until(lambda: not server.server_state.connections and not hub.subscribers)
 
 
-async def test_a_handshake_elsewhere_gets_the_documented_refusal() -> None:
-    async with stream() as (_, _, port):
+async def test_a_handshake_at_another_path_is_404_without_an_error_in_the_log(caplog):
+    async with stream() as (server, _, port):
         peer = await Peer.of(port)
         peer.send(handshake("/v1/elsewhere"))
         status, _, body = await peer.answer()
         assert (status, json.loads(body)["code"]) == (404, "market_not_found")
         await peer.leave()
-
-
-async def test_a_refused_handshake_is_no_fault_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    async with stream() as (server, _, port):
-        peer = await Peer.of(port)
-        peer.send(handshake("/v1/elsewhere"))
-        await peer.rest()
         await until(lambda: not server.server_state.connections)
         await until(lambda: not server.server_state.tasks)
     assert not [line for line in caplog.records if line.levelname == "ERROR"]
 
 
 @pytest.mark.parametrize("answered", [frame(TEXT, EMPTY), frame(TEXT, b"{") * 3])
-async def test_a_breach_behind_what_is_still_to_be_answered_is_no_fault_in_the_log(
-    answered: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_violation_after_unanswered_messages_logs_no_error(answered, caplog):
     async with stream() as (server, hub, port):
         peer = await listener(port)
         peer.send(answered + frame(TEXT, b"\xff\xfe"))
@@ -177,7 +163,7 @@ async def test_a_breach_behind_what_is_still_to_be_answered_is_no_fault_in_the_l
         handshake("/v1/portfolio/balance").replace(b"Sec-WebSocket-Key", b"X"),
     ],
 )
-async def test_what_is_no_handshake_is_refused_in_the_error_shape(raw: bytes) -> None:
+async def test_an_invalid_handshake_gets_the_error_body(raw):
     async with stream() as (_, _, port):
         peer = await Peer.of(port)
         peer.send(raw)
@@ -188,7 +174,7 @@ async def test_what_is_no_handshake_is_refused_in_the_error_shape(raw: bytes) ->
         assert await peer.rest() == b""
 
 
-async def test_a_silent_listener_stays() -> None:
+async def test_a_silent_reader_stays_connected():
     async with stream() as (_, _, port):
         peer = await listener(port)
         assert await alive(peer)
@@ -197,9 +183,7 @@ async def test_a_silent_listener_stays() -> None:
         await peer.leave()
 
 
-async def test_beyond_the_channel_s_cap_a_handshake_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_handshake_beyond_the_connection_cap_is_rejected(monkeypatch):
     monkeypatch.setattr("venue.stream.hub.CONNECTIONS_MAX", 2)
     async with stream() as (_, hub, port):
         peers = [await listener(port) for _ in range(2)]
@@ -215,33 +199,23 @@ async def test_beyond_the_channel_s_cap_a_handshake_is_refused(
             await peer.leave()
 
 
-def test_one_address_elsewhere_has_its_cap_and_this_host_has_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_remote_address_has_a_cap_of_connections_and_loopback_has_none(monkeypatch):
     monkeypatch.setattr("venue.stream.hub.CONNECTIONS_PER_ADDRESS_MAX", 2)
     hub = Hub(Views(), 5)
     there, here, nowhere = "192.0.2.7", "127.0.0.1", ""
-    for address in (there, there, here, here, nowhere, nowhere):
-        first = hub.connect(lambda: None, 0, address)
+    remote = [hub.connect(lambda: None, 0, there) for _ in range(2)]
+    for address in (here, here, nowhere, nowhere):
+        local = hub.connect(lambda: None, 0, address)
     assert not hub.has_room(there)
     assert all(hub.has_room(address) for address in (here, nowhere, "::1", "192.0.2.8"))
-    hub.disconnect(first)
+    hub.disconnect(local)
     assert not hub.has_room(there)
+    hub.disconnect(remote[0])
+    hub.disconnect(remote[0])
+    assert hub.has_room(there)
 
 
-def test_a_leaving_listener_makes_room_for_another_at_its_address(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("venue.stream.hub.CONNECTIONS_PER_ADDRESS_MAX", 1)
-    hub = Hub(Views(), 5)
-    connection = hub.connect(lambda: None, 0, "192.0.2.7")
-    assert not hub.has_room("192.0.2.7")
-    hub.disconnect(connection)
-    hub.disconnect(connection)
-    assert hub.has_room("192.0.2.7")
-
-
-def test_a_refusal_does_not_repeat_a_handle_of_any_length() -> None:
+def test_the_rejection_of_a_long_handle_is_short():
     hub = Hub(Views(), 5)
     connection = hub.connect(lambda: None, 0)
     target = {"target": "event-market", "data": {"ticker": "A" * 100_000}}
@@ -254,29 +228,23 @@ def test_a_refusal_does_not_repeat_a_handle_of_any_length() -> None:
     assert len(answer) < 200
 
 
-async def test_who_reads_nothing_is_cut_and_costs_little_until_then(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_stuck_reader_is_cut_with_little_memory_used(monkeypatch):
     monkeypatch.setattr("venue.stream.channel.STUCK_NS", 500_000_000)
     async with stream() as (server, hub, port):
         peer = await listener(port)
         (connection,) = server.server_state.connections
-        target = {"target": "market", "data": {"marketId": NOBODY}}
-        peer.send(
-            frame(TEXT, json.dumps({"type": "subscribe", "data": {"targets": [target]}}).encode())
-        )
+        target = {"target": "market", "data": {"marketId": COMPANY}}
+        subscribe = json.dumps({"type": "subscribe", "data": {"targets": [target]}})
+        peer.send(frame(TEXT, subscribe.encode()))
         await said(peer, 1)
         peer.writer.transport.pause_reading()
-        (channel,) = [each.channel for each in hub._connections]
         worst = 0
         while hub.subscribers:
             # Less than the mebibyte in the tenth of a second in which nothing is held against it.
-            for _ in range(10):
-                now_ns = time.monotonic_ns()
-                value = frames.ImpliedValueUpdate("X", NOBODY, now_ns, "0" * 1_000, "1")
-                hub._send(hub._companies.get(NOBODY, {}), value, now_ns)
-                waiting = sum(map(len, channel._frames))
-                worst = max(worst, waiting + connection.transport.get_write_buffer_size())
+            now_ns = time.monotonic_ns()
+            value = ImpliedValuePublished(now_ns, COMPANY, "0" * 1_000, "1")
+            hub.publish([value] * 10, now_ns)
+            worst = max(worst, connection.transport.get_write_buffer_size())
             await asyncio.sleep(0.002)
         assert worst < 1.2 * 2**20
         await peer.leave()

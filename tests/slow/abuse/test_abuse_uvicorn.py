@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-from typing import Any
 
 import pytest
 import uvicorn
@@ -23,17 +22,17 @@ STREAM_ATTRIBUTES = {
 CYCLE_ATTRIBUTES = {"keep_alive", "response_complete"}
 
 
-def config() -> uvicorn.Config:
+def config():
     made = uvicorn.Config(_nothing, lifespan="off", log_config=None)
     made.load()
     return made
 
 
-async def _nothing(scope: Any, receive: Any, send: Any) -> None:
+async def _nothing(scope, receive, send):
     return None
 
 
-def own(kind: type) -> set[str]:
+def own(kind):
     """Methods that a class defines itself."""
     return {name for name, value in vars(kind).items() if inspect.isfunction(value)}
 
@@ -46,9 +45,7 @@ def own(kind: type) -> set[str]:
         (Server, uvicorn.Server, {"capture_signals", "startup"}),
     ],
 )
-def test_what_is_overridden_exists_with_the_same_parameters(
-    ours: type, theirs: type, calls: set[str]
-) -> None:
+def test_overridden_methods_of_uvicorn_have_the_same_parameters(ours, theirs, calls):
     shared = {name for name in own(ours) if hasattr(theirs, name) and name != "__init__"}
     assert shared == calls
     for name in calls:
@@ -56,7 +53,7 @@ def test_what_is_overridden_exists_with_the_same_parameters(
         assert list(mine.parameters) == list(original.parameters), name
 
 
-def test_no_method_of_ours_shadows_one_of_uvicorn_by_accident() -> None:
+def test_no_method_of_ours_shadows_one_of_uvicorn():
     for ours, theirs in (
         (HttpProtocol, HttpToolsProtocol),
         (StreamProtocol, WebSocketsSansIOProtocol),
@@ -65,7 +62,7 @@ def test_no_method_of_ours_shadows_one_of_uvicorn_by_accident() -> None:
         assert not private & set(dir(theirs))
 
 
-async def _made(kind: Any) -> Any:
+async def _made(kind):
     made = kind(config(), ServerState(), {})
     if hasattr(made, "parser"):
         HttpToolsProtocol.on_message_begin(made)
@@ -79,7 +76,7 @@ async def _made(kind: Any) -> Any:
         (WebSocketsSansIOProtocol, STREAM_ATTRIBUTES - {"scope"}),
     ],
 )
-def test_the_attributes_used_are_there(kind: Any, names: set[str]) -> None:
+def test_the_uvicorn_attributes_that_we_use_exist(kind, names):
     made = asyncio.run(_made(kind))
     assert not {name for name in names if not hasattr(made, name)}
 
@@ -88,9 +85,7 @@ def test_the_attributes_used_are_there(kind: Any, names: set[str]) -> None:
     ("kind", "names"),
     [(HttpToolsProtocol, HTTP_ATTRIBUTES), (WebSocketsSansIOProtocol, STREAM_ATTRIBUTES)],
 )
-def test_no_attribute_of_ours_shadows_one_of_uvicorn_by_accident(
-    kind: Any, names: set[str]
-) -> None:
+def test_no_attribute_of_ours_shadows_one_of_uvicorn(kind, names):
     ours = HttpProtocol if kind is HttpToolsProtocol else StreamProtocol
     theirs = asyncio.run(_made(kind))
     mine = asyncio.run(_made(ours))
@@ -98,16 +93,13 @@ def test_no_attribute_of_ours_shadows_one_of_uvicorn_by_accident(
     assert all(name.startswith("_") for name in added)
 
 
-def test_a_cycle_says_what_it_belongs_to_and_how_far_it_is() -> None:
+def test_a_request_cycle_has_the_attributes_that_we_use():
     source = inspect.getsource(RequestResponseCycle.__init__)
     assert all(f"self.{name} = " in source for name in CYCLE_ATTRIBUTES)
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_the_server_s_connections_and_date_are_where_they_are_looked_for(
-    anyio_backend: str,
-) -> None:
+async def test_the_server_state_lists_connections_and_replies_are_dated():
     async with served(_nothing) as (server, port):
         peer = await Peer.of(port)
         await until(lambda: bool(server.server_state.connections))

@@ -1,7 +1,6 @@
 """Claims about the excuses: a refusal is let pass only when the request shows why it had to be."""
 
 import json
-from typing import Any
 
 import pytest
 import requests
@@ -26,13 +25,13 @@ LATE, EARLY = "2026-02-01T00:00:00Z", "2026-01-01T00:00:00Z"
 NEVER = "2999-01-01T00:00:00Z"
 
 
-def answered(code: str, method: str, path: str, body: Any = None) -> Response:
+def answered(code, method, path, body=None):
     request = requests.Request(method, SITE.base_url + path, json=body).prepare()
     content = json.dumps({"code": code, "error": ""}).encode()
     return Response(400, {}, content, request, 0.0, False)
 
 
-def excused(response: Response, filled: int = 0) -> bool:
+def excused(response, filled=0):
     return excuses.refusal(SITE, response, lambda _: filled) is not None
 
 
@@ -57,7 +56,7 @@ def excused(response: Response, filled: int = 0) -> bool:
         ("invalid_market_identifier", "/orders?ticker=B", False),
     ],
 )
-def test_a_refused_read_is_excused_by_the_rule_that_its_query_breaks(code, path, shown):
+def test_a_rejected_read_is_excused_by_the_rule_that_its_query_breaks(code, path, shown):
     assert excused(answered(code, "GET", path)) is shown
 
 
@@ -73,15 +72,15 @@ def test_a_refused_read_is_excused_by_the_rule_that_its_query_breaks(code, path,
         ({"note": [[[[[[[1]]]]]]]}, False),
     ],
 )
-def test_a_refused_body_is_excused_by_a_point_or_by_its_size_or_depth(body, shown):
+def test_a_rejected_body_is_excused_by_a_decimal_point_its_size_or_its_depth(body, shown):
     assert excused(answered("invalid_request_body", "POST", "/orders", body)) is shown
 
 
 @pytest.mark.parametrize(("filled", "shown"), [(0, False), (1, True)])
-def test_a_refused_amend_is_excused_when_what_has_traded_takes_it_beyond_the_ceiling(filled, shown):
+def test_a_rejected_amend_is_excused_when_fills_take_it_beyond_the_maximum_size(filled, shown):
     response = answered("invalid_qty", "PUT", "/orders/7", {"qty": 1_000_000})
     assert excused(response, filled) is shown
 
 
-def test_a_refused_size_of_a_new_order_is_never_excused():
+def test_a_rejected_size_of_a_new_order_is_never_excused():
     assert not excused(answered("invalid_qty", "POST", "/orders", {"qty": 1_000_000}), 5)

@@ -1,7 +1,5 @@
 """The claim that every answer of the venue is one that its own description gives."""
 
-from pathlib import Path
-
 from tests.fuzz.rest import fuzz
 from tests.fuzz.site import served
 
@@ -10,7 +8,7 @@ SEQUENCES = 60
 WITHIN_S = 300
 
 
-def test_no_generated_request_is_answered_against_the_description(tmp_path: Path) -> None:
+def test_every_generated_request_is_answered_as_described(tmp_path):
     with served(tmp_path) as (site, process):
         found = fuzz(
             site,

@@ -17,7 +17,7 @@ HOME = tree.ROOT / "venue/wire/assumptions.py"
 CITATION = re.compile(r"(?<![\w-])S([1-9][0-9]?)(?![\w-])")
 
 
-def citations(path) -> set[str]:
+def citations(path):
     """The numbers that the comments and texts of a file cite."""
     words = tokenize.generate_tokens(io.StringIO(tree.text(path)).readline)
     return {
@@ -28,7 +28,7 @@ def citations(path) -> set[str]:
     }
 
 
-def defined_names(module: ast.Module) -> set[str]:
+def defined_names(module):
     """The names that a file defines at its top."""
     found = set()
     for node in module.body:
@@ -39,7 +39,7 @@ def defined_names(module: ast.Module) -> set[str]:
     return found
 
 
-def exists(place: str) -> bool:
+def exists(place):
     """Whether a dotted name is a file of ours or a name at the top of one."""
     path = tree.ROOT / (place.replace(".", "/") + ".py")
     if path.is_file():
@@ -49,12 +49,12 @@ def exists(place: str) -> bool:
     return path.is_file() and name in defined_names(tree.tree(path))
 
 
-def test_the_numbers_run_from_1_without_a_gap():
+def test_the_readings_are_numbered_from_1_without_a_gap():
     assert list(ASSUMPTIONS) == [f"S{number}" for number in range(1, len(ASSUMPTIONS) + 1)]
 
 
 @pytest.mark.parametrize("number", ASSUMPTIONS)
-def test_a_reading_says_what_is_open_how_it_is_read_and_where_to_change_it(number):
+def test_a_reading_names_its_gap_its_reading_and_its_switch(number):
     row = ASSUMPTIONS[number]
     assert row.gap
     assert row.reading
@@ -62,7 +62,7 @@ def test_a_reading_says_what_is_open_how_it_is_read_and_where_to_change_it(numbe
 
 
 @tree.of_each(tree.python_files(*tree.SHIPPED))
-def test_every_cited_number_exists(path):
+def test_every_cited_reading_exists(path):
     assert citations(path) - set(ASSUMPTIONS) == set()
 
 

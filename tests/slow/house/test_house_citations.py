@@ -2,7 +2,6 @@
 
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -28,7 +27,7 @@ WRITTEN = {"docs/holdout.md"}
 
 
 @cache
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     """Where a link may lead within a page: marked places and headings."""
     text = tree.text(page)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
@@ -38,13 +37,13 @@ def anchors(page: Path) -> set[str]:
 
 
 @cache
-def joined(path: Path) -> str:
+def joined(path):
     """A file on one line: a citation may go over the end of one. Docstrings, comments and texts."""
     return " ".join(tree.text(path).split())
 
 
 @tree.of_each(FILES)
-def test_what_a_file_cites_is_there(path: Path) -> None:
+def test_every_cited_page_and_place_exists(path):
     for target in set(TARGET.findall(joined(path))) - WRITTEN:
         page, _, places = target.partition("#")
         assert (tree.ROOT / page).is_file(), target
@@ -53,18 +52,18 @@ def test_what_a_file_cites_is_there(path: Path) -> None:
 
 
 @tree.of_each(FILES)
-def test_no_file_cites_a_page_that_is_not_in_the_project(path: Path) -> None:
+def test_every_citation_is_of_a_page_in_the_project(path):
     assert OLD.findall(joined(path)) == []
 
 
 @tree.of_each(PAGES)
-def test_a_link_of_a_page_to_a_place_leads_to_one(path: Path) -> None:
+def test_every_link_to_a_place_on_a_page_resolves(path):
     for page, place in LINK.findall(tree.text(path)):
         target = (path.parent / page).resolve() if page else path
         assert place in anchors(target), f"{page}#{place}"
 
 
-def test_the_fault_model_has_one_row_for_each_kind_of_contradiction_with_its_patience() -> None:
+def test_the_fault_model_has_one_row_for_each_inconsistency_with_its_patience():
     page = tree.text(tree.ROOT / "docs/fault-model.md")
     table = page.partition("## What an inconsistency is")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| .+ \| (yes|no) \|$", table, re.MULTILINE)
@@ -73,7 +72,7 @@ def test_the_fault_model_has_one_row_for_each_kind_of_contradiction_with_its_pat
     ]
 
 
-def test_the_contradictions_of_the_fault_model_are_all_kinds_and_have_their_runbook() -> None:
+def test_the_fault_model_lists_every_inconsistency_with_its_runbook():
     page = tree.text(tree.ROOT / "docs/fault-model.md")
     table = page.partition("## B. Stop and call")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith('| <a id="b')]
@@ -82,7 +81,7 @@ def test_the_contradictions_of_the_fault_model_are_all_kinds_and_have_their_runb
     assert RUNBOOK.rpartition("/")[2] in table
 
 
-def test_the_fault_model_names_findings_and_notes_that_there_are() -> None:
+def test_the_findings_and_notes_of_the_fault_model_exist():
     page = tree.text(tree.ROOT / "docs/fault-model.md")
     table = page.partition("## Findings and notes by class")[2]
     rows = re.findall(

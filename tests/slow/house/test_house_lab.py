@@ -24,7 +24,7 @@ HOMES = {
 
 
 @pytest.mark.parametrize(("name", "home"), HOMES.items())
-def test_a_machine_of_the_lab_has_one_home(name: str, home: str) -> None:
+def test_each_class_of_the_lab_is_defined_in_its_home_alone(name, home):
     found = [
         tree.shown(path)
         for path in LAB
@@ -34,12 +34,12 @@ def test_a_machine_of_the_lab_has_one_home(name: str, home: str) -> None:
     assert found == [home]
 
 
-def test_only_the_driver_keeps_a_queue_of_instants() -> None:
+def test_only_the_driver_keeps_an_event_queue():
     keep = [tree.shown(path) for path in tree.python_files("bot") if "heapq" in tree.text(path)]
     assert keep == [HOMES["Driver"]]
 
 
-def test_only_the_exchange_has_an_engine() -> None:
+def test_only_the_exchange_has_an_engine():
     makes = [tree.shown(path) for path in LAB if "Engine(order_id_key=" in tree.text(path)]
     assert makes == [HOMES["Exchange"]]
 
@@ -52,6 +52,6 @@ def test_only_the_exchange_has_an_engine() -> None:
         ("<svg", "bot/page/plot.py"),
     ],
 )
-def test_pages_and_plots_are_written_in_one_place(text: str, home: str) -> None:
+def test_pages_and_plots_are_written_in_one_place(text, home):
     makes = [tree.shown(path) for path in tree.python_files("bot") if text in tree.text(path)]
     assert makes == [home]

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -41,7 +40,7 @@ PLANTS = [
 FLOORS_MAX = 9
 
 
-def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+def lint(folder):
     """import-linter over the tree in `folder`, by the contracts of its pyproject.toml."""
     return subprocess.run(
         [sys.executable, "-c", LINT],
@@ -54,7 +53,7 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
+def copy(tmp_path):
     """A copy of what is shipped, with its contracts."""
     unwanted = shutil.ignore_patterns("__pycache__")
     for folder in tree.SHIPPED:
@@ -83,12 +82,12 @@ def test_there_is_a_planted_import_for_every_contract():
     assert sorted(name for name, _, _ in PLANTS) == sorted(c["id"] for c in CONTRACTS)
 
 
-def test_the_trader_has_no_more_floors_than_a_reader_can_hold():
+def test_the_trader_has_at_most_nine_layers():
     (layers,) = [c["layers"] for c in CONTRACTS if c["id"] == "trader-layers"]
     assert len(layers) <= FLOORS_MAX
 
 
-def circle(imported: dict[str, set[str]]) -> list[str]:
+def cycle_of(imported):
     """Modules of which each imports the one before it, the first one the last; empty if none."""
     try:
         graphlib.TopologicalSorter(imported).prepare()
@@ -97,7 +96,7 @@ def circle(imported: dict[str, set[str]]) -> list[str]:
     return []
 
 
-def test_no_module_imports_itself_by_way_of_others_not_even_for_types():
+def test_imports_have_no_cycle():
     files = {tree.module_name(path): path for path in tree.python_files(*tree.SHIPPED)}
     imported = {
         module: {
@@ -105,8 +104,8 @@ def test_no_module_imports_itself_by_way_of_others_not_even_for_types():
         }
         for module, path in files.items()
     }
-    assert circle({module: names & set(files) for module, names in imported.items()}) == []
+    assert cycle_of({module: names & set(files) for module, names in imported.items()}) == []
 
 
-def test_a_circle_of_imports_is_found():
-    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})
+def test_the_cycle_check_finds_a_cycle():
+    assert cycle_of({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})

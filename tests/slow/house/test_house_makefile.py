@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -21,38 +20,38 @@ esac
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """What the set-up hangs on, and nothing that is set up."""
     for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock"):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
 
-def set_up(folder: Path, python: str) -> subprocess.CompletedProcess[str]:
+def set_up(folder, python):
     """`make setup` with a Python, as from no other make."""
     env = {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFL"))}
     command = ["make", "setup", f"PYTHON={python}"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env)
 
 
-def test_an_older_python_is_told_with_its_version_before_anything_is_made(folder: Path) -> None:
+def test_make_setup_rejects_an_older_python_before_it_creates_anything(folder):
     python, made = folder / "python3", folder / "made"
     python.write_text(OLD.format(real=sys.executable, made=made), encoding="utf-8")
     python.chmod(0o700)
     done = set_up(folder, str(python))
     assert done.returncode == 2
-    told = f"needs Python 3.11: {python} is Python 3.9.18; name another with PYTHON=...\n"
-    assert done.stderr.startswith(told)
+    message = f"needs Python 3.11: {python} is Python 3.9.18; name another with PYTHON=...\n"
+    assert done.stderr.startswith(message)
     assert not made.exists()
 
 
-def test_a_python_that_is_not_there_is_told(folder: Path) -> None:
+def test_make_setup_names_a_python_that_is_missing(folder):
     done = set_up(folder, "nowhere")
     assert done.returncode == 2
     assert done.stderr.startswith("needs Python 3.11: nowhere is not on the path")
 
 
-def test_each_step_of_the_set_up_that_takes_long_is_told_before_it() -> None:
+def test_make_setup_announces_each_long_step():
     done = subprocess.run(
         ["make", "--dry-run", "--what-if=pyproject.toml", "setup"],
         cwd=ROOT,

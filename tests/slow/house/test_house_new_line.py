@@ -101,11 +101,10 @@ def tea() -> None:
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project."""
+def copy(tmp_path_factory):
     root = tmp_path_factory.mktemp("new_line") / "project"
 
-    def unwanted(folder: str, names: list[str]) -> list[str]:
+    def unwanted(folder, names):
         made = ("state", "dist") if Path(folder) == tree.ROOT else ()
         return [name for name in names if name in (*made, "__pycache__") or name.startswith(".")]
 
@@ -113,7 +112,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def python(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def python(root, *arguments):
     """Python in the copy, whose modules are found before the installed ones."""
     return subprocess.run(
         [sys.executable, *arguments],
@@ -126,14 +125,14 @@ def python(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def put(file: Path, line: str, *, before: str) -> None:
+def put(file, line, *, before):
     """Add a line in front of the first place where a text begins."""
     text = file.read_text()
     assert before in text, f"{file}: no {before!r}"
     file.write_text(text.replace(before, line + before, 1))
 
 
-def add_code(root: Path) -> None:
+def add_code(root):
     errors = root / "venue/wire/errors.py"
     put(errors, '    TEA_IS_OUT = "tea_is_out"\n', before='    INVALID_REQUEST = "')
     put(
@@ -147,7 +146,7 @@ def add_code(root: Path) -> None:
     put(judged, "422 tea_is_out decided unprovoked\n", before="422 invalid_request ")
 
 
-def add_metric_and_alert(root: Path) -> None:
+def add_metric_and_alert(root):
     put(root / "bot/io/metrics/table.py", METRIC, before='    gauge(\n        "paper",')
     rules = root / "deploy/prometheus/rules"
     put(rules / "alerts.yaml", ALERT, before="      - alert: BotRestarting")
@@ -157,12 +156,12 @@ def add_metric_and_alert(root: Path) -> None:
     put(root / "docs/runbooks/README.md", row, before="| [BudgetStarved]")
 
 
-def add_key(root: Path) -> None:
+def add_key(root):
     put(root / "bot/config/sections.py", KEY, before="    dwell_ms: Milliseconds")
     put(root / "bot/core/settings.py", FIELD, before="    dwell_ns: int")
 
 
-def add_command(root: Path) -> None:
+def add_command(root):
     (root / "bot/cli/tea.py").write_text(COMMAND)
     row = '        Row("tea", "Show how many cups of tea are left."),\n'
     put(root / "bot/cli/main.py", row, before='        Row("version",')
@@ -173,7 +172,7 @@ def add_command(root: Path) -> None:
 ADDED: tuple[Callable[[Path], None], ...] = (add_code, add_metric_and_alert, add_key, add_command)
 
 
-def test_one_of_each_is_added_where_the_map_says_and_nothing_else_has_to_change(copy):
+def test_a_new_code_metric_key_alert_and_command_need_only_their_documented_places(copy):
     for add in ADDED:
         add(copy)
     made = python(copy, "-m", "tests.pages")

@@ -2,12 +2,11 @@
 
 import json
 import re
-from pathlib import Path
 
 import msgspec
 import pytest
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from bot.cli.main import app
@@ -29,12 +28,12 @@ ELSEWHERE = {"series_ticker", "keys.read", "keys.standby", "other_series"}
 """Settings that are no keys of their own: they follow from others, or are named otherwise."""
 
 
-def documented() -> dict[str, str]:
+def documented():
     """Key to default, as the page shows them."""
     return {name: default.strip() for name, default in ROW.findall(tree.text(PAGE))}
 
 
-def settings(kind: type[msgspec.Struct], prefix: str) -> list[tuple[str, object]]:
+def settings(kind, prefix):
     """(dotted name, default) of every number, those of nested settings included."""
     found: list[tuple[str, object]] = []
     for field in msgspec.structs.fields(kind):
@@ -50,14 +49,14 @@ OLDER = ("staleness.poll_quiet_ns",)
 SETTINGS = [row for row in settings(TraderSettings, "") if row[0] not in (*ELSEWHERE, *OLDER)]
 
 
-def key_of(name: str) -> str:
+def key_of(name):
     """The key of a setting: durations are kept in nanoseconds and given in milliseconds."""
     part, field = name.split(".")
     section = next(each for each, other in SETTINGS_OF.items() if other == part)
     return f"{section}.{key_of_field(field)}"
 
 
-def shown_as(name: str, text: str) -> object:
+def shown_as(name, text):
     """The default of a setting that the page shows."""
     if text == "must be given":
         return msgspec.NODEFAULT
@@ -67,12 +66,12 @@ def shown_as(name: str, text: str) -> object:
 
 
 @pytest.mark.parametrize(("name", "default"), SETTINGS)
-def test_a_setting_of_the_trader_is_a_key_that_is_documented_with_its_default(name, default):
+def test_every_setting_of_the_trader_is_documented_with_its_default(name, default):
     assert shown_as(name, documented()[key_of(name)]) == default
 
 
 @pytest.mark.parametrize("file", ["configs/venue.yaml", "deploy/venue.yaml"])
-def test_a_venue_can_be_opened_with_every_seed_that_is_shipped(file):
+def test_every_shipped_venue_configuration_is_valid(file):
     seed, _ = read_seed(tree.ROOT / file)
     assert seed.companies
 
@@ -80,7 +79,7 @@ def test_a_venue_can_be_opened_with_every_seed_that_is_shipped(file):
 # --- what the pages name --------------------------------------------------------------------------
 
 
-def keys_of(schema: dict, part: dict) -> set[str]:
+def keys_of(schema, part):
     """The keys of a part of the schema, in whatever form it may be given."""
     found = set(part.get("properties", {}))
     for inner in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
@@ -91,7 +90,7 @@ def keys_of(schema: dict, part: dict) -> set[str]:
 
 
 @tree.of_each(PAGES)
-def test_a_key_that_a_page_for_operators_names_is_one_of_the_configuration(path: Path) -> None:
+def test_every_key_on_the_operators_pages_is_a_configuration_key(path):
     schema = json.loads(tree.text(tree.ROOT / "configs/schema.json"))
     parts = {name: keys_of(schema, part) for name, part in schema["properties"].items()}
     for section, key in NAMED.findall(tree.text(path)):
@@ -103,7 +102,7 @@ ROOT_COMMAND = typer.main.get_command(app)
 
 
 @tree.of_each(PAGES[1:])
-def test_a_command_that_a_page_gives_is_taken_as_it_is_written(path: Path) -> None:
+def test_every_command_on_the_operators_pages_parses(path):
     for words in (found.split() for found in COMMAND.findall(tree.text(path))):
         command = ROOT_COMMAND
         while isinstance(command, TyperGroup):
@@ -114,7 +113,7 @@ def test_a_command_that_a_page_gives_is_taken_as_it_is_written(path: Path) -> No
             raise AssertionError(f"{command.name} {words}: {fault.message}") from None
 
 
-def commands(group: TyperCommand | TyperGroup, before: str = "") -> list[str]:
+def commands(group, before=""):
     """Every command of a program by its words, those of its groups included."""
     if not isinstance(group, TyperGroup):
         return [before]
@@ -133,6 +132,6 @@ def test_every_command_has_a_row_in_the_table_of_exit_codes(command):
     assert f"`{command}`" in first_cells
 
 
-def test_every_reason_of_a_cancel_is_in_the_table_of_the_page_for_operators():
+def test_every_cancel_reason_is_in_the_operators_table():
     page = tree.text(PAGES[0]).partition("## Explain")[2].partition("\n## ")[0]
     assert [reason for reason in CancelReason if reason.value not in page] == []

@@ -1,12 +1,11 @@
 """Claims about what a newcomer reads first: links that lead somewhere, help that has an example."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from bot.cli.main import app as bot
 from tests import journeys
@@ -22,7 +21,7 @@ PAGES = [
 
 
 @tree.of_each(PAGES)
-def test_a_link_within_the_project_leads_to_a_file(path: Path) -> None:
+def test_every_link_within_the_project_leads_to_a_file(path):
     for target in LINK.findall(tree.text(path)):
         assert ":" in target or (path.parent / target).exists(), target
 
@@ -31,27 +30,25 @@ TRADER = tree.ROOT / "bot/core"
 ROW = re.compile(r"^\| `([a-z_/]+)` \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
 
 
-def test_the_map_of_the_trader_names_every_file_of_its_packages_and_no_other():
+def test_the_map_of_the_trader_names_exactly_its_files():
     page = tree.text(tree.ROOT / "docs/architecture.md")
-    told: dict[Path, set[str]] = {}
+    named: dict[Path, set[str]] = {}
     for package, files in ROW.findall(page.partition("## Inside the trader")[2]):
         folder = TRADER if package == "bot/core" else TRADER / package
-        told.setdefault(folder, set()).update(re.findall(r"`(\w+)`", files))
-    assert told == {
+        named.setdefault(folder, set()).update(re.findall(r"`(\w+)`", files))
+    assert named == {
         folder: {file.stem for file in folder.glob("*.py")} - {"__init__"}
         for folder in (TRADER, *TRADER.iterdir())
         if folder.is_dir() and folder.name != "__pycache__"
     }
 
 
-def test_the_figures_of_the_journeys_are_those_that_are_traced():
+def test_the_figures_of_the_journeys_are_current():
     page = tree.text(tree.ROOT / "docs/architecture.md")
     assert journeys.table() in page, "python -m tests.journeys, into docs/architecture.md"
 
 
-def every(
-    command: TyperCommand | TyperGroup, name: str
-) -> Iterator[tuple[str, TyperCommand | TyperGroup]]:
+def every(command, name):
     """A command and all below it, by the words that call it."""
     yield name, command
     if isinstance(command, TyperGroup):
@@ -67,12 +64,12 @@ COMMANDS = dict(
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_of_a_command_or_a_group_of_them_has_an_example_that_begins_with_it(name):
+def test_the_help_of_every_command_has_an_example_of_it(name):
     assert (COMMANDS[name].epilog or "").removeprefix("\b\n").startswith(f"Example: {name}")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_example_of_a_help_can_be_typed_as_a_terminal_shows_it(name, monkeypatch):
+def test_a_wrapped_help_example_can_be_pasted_into_a_terminal(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     context = COMMANDS[name].make_context(name, [], resilient_parsing=True)
     *broken, _ = COMMANDS[name].get_help(context).partition("Example: ")[2].splitlines()

@@ -37,7 +37,7 @@ BANNED_CLOCKS = {"now", "utcnow", "today"}
 FLOAT_FREE = ("venue/engine", "venue/wire")
 
 
-def unordered(node: ast.expr) -> bool:
+def unordered(node):
     """Whether an expression is, as written, a set: its order depends on the hash seed."""
     return isinstance(node, ast.Set | ast.SetComp) or (
         isinstance(node, ast.Call)
@@ -46,7 +46,7 @@ def unordered(node: ast.expr) -> bool:
     )
 
 
-def impurities(module: ast.Module) -> list[str]:
+def impurities(module):
     """Everything in a file that a pure function must not do, with its line."""
     found = []
     for node in ast.walk(module):
@@ -72,7 +72,7 @@ def impurities(module: ast.Module) -> list[str]:
     return found
 
 
-def floats(module: ast.Module) -> list[str]:
+def floats(module):
     """Every float literal and every use of the name `float`, with its line."""
     return [
         f"{node.lineno}: a float"
@@ -83,7 +83,7 @@ def floats(module: ast.Module) -> list[str]:
 
 
 @tree.of_each(tree.python_files(*tree.PURE))
-def test_a_file_of_the_deciding_code_is_pure(path):
+def test_every_file_of_the_deciding_code_is_pure(path):
     assert impurities(tree.tree(path)) == []
 
 
@@ -93,7 +93,7 @@ def test_a_strategy_is_pure(path):
 
 
 @tree.of_each(tree.python_files(*FLOAT_FREE))
-def test_the_exchange_and_the_contract_know_no_float(path):
+def test_the_engine_and_the_wire_use_no_float(path):
     assert floats(tree.tree(path)) == []
 
 
@@ -112,10 +112,10 @@ def test_the_exchange_and_the_contract_know_no_float(path):
         "w = [item for item in set(things)]",
     ],
 )
-def test_the_purity_check_sees_what_it_is_for(source):
+def test_the_purity_check_finds_each_impurity(source):
     assert impurities(ast.parse(textwrap.dedent(source))) != []
 
 
 @pytest.mark.parametrize("source", ["x = 0.5", "y = float(1)", "def f(x: float): pass"])
-def test_the_float_check_sees_what_it_is_for(source):
+def test_the_float_check_finds_each_float(source):
     assert floats(ast.parse(source)) != []

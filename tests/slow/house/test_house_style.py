@@ -16,12 +16,12 @@ ALL_FILES = tree.python_files(*EVERYTHING)
 
 
 @tree.of_each(SHIPPED_FILES)
-def test_a_child_process_takes_no_module_from_the_folder_that_one_stands_in(path):
+def test_a_child_process_imports_no_module_of_the_working_directory(path):
     assert 'sys.executable, "-m"' not in tree.text(path), "-P before -m"
 
 
 @tree.of_each(ALL_FILES)
-def test_a_file_opens_by_saying_its_one_duty(path):
+def test_every_file_opens_with_a_docstring(path):
     if tree.text(path).strip():
         duty = ast.get_docstring(tree.tree(path))
         assert duty, "no docstring"
@@ -41,11 +41,11 @@ def test_a_class_name_is_used_at_most_twice():
 USUAL = {"run", "close"}
 
 
-def families(classes: dict[str, set[str]]) -> dict[str, str]:
+def families(classes):
     """For each class one name that it shares with all that it is related to by bases."""
     head = {name: name for name in classes}
 
-    def root(name: str) -> str:
+    def root(name):
         while head[name] != name:
             name = head[name]
         return name
@@ -56,7 +56,7 @@ def families(classes: dict[str, set[str]]) -> dict[str, str]:
     return {name: root(name) for name in classes}
 
 
-def test_no_method_name_is_used_by_more_than_five_unrelated_classes():
+def test_a_method_name_is_used_by_at_most_five_unrelated_classes():
     found = [
         node
         for path in SHIPPED_FILES
@@ -73,7 +73,7 @@ def test_no_method_name_is_used_by_more_than_five_unrelated_classes():
     assert {n: sorted(them) for n, them in users.items() if len(them) > 5 and n not in usual} == {}
 
 
-def unexcused(path) -> list[int]:
+def unexcused(path):
     """Lines of broad excepts that carry no noqa or no word of why."""
     lines = tree.text(path).splitlines()
     found = []
@@ -96,7 +96,7 @@ def test_a_broad_except_is_excused_and_explained(path):
     assert unexcused(path) == []
 
 
-def hits(pattern: str, path, flags: re.RegexFlag = re.NOFLAG) -> list[str]:
+def hits(pattern, path, flags=re.NOFLAG):
     """Lines of a file that match a pattern."""
     return [
         f"{number}: {line.strip()[:80]}"
@@ -112,7 +112,7 @@ INDEX_ADDRESS = r"https?://\S*(py" r"pi|/sim" r"ple\b)|^\s*--(extra-)?index-" r"
 
 
 @tree.of_each(tree.text_files())
-def test_a_file_holds_no_unfinished_word_no_machine_path_and_no_index_address(path):
+def test_no_file_holds_an_unfinished_mark_a_machine_path_or_an_index_address(path):
     assert hits(UNFINISHED, path) == []
     assert hits(MACHINE_PATH, path) == []
     assert hits(INDEX_ADDRESS, path, re.IGNORECASE) == []
@@ -127,11 +127,11 @@ def test_a_file_holds_no_unfinished_word_no_machine_path_and_no_index_address(pa
         (INDEX_ADDRESS, "https://example/sim" + "ple/"),
     ],
 )
-def test_the_word_checks_see_what_they_are_for(pattern, line):
+def test_the_text_checks_find_what_they_look_for(pattern, line):
     assert re.search(pattern, line)
 
 
-def mirrored(module: ast.Module) -> list[int]:
+def mirrored(module):
     """Lines with a literal `100 -`: the mirror has its one home in wire/money."""
     return [
         node.lineno
@@ -145,11 +145,11 @@ def mirrored(module: ast.Module) -> list[int]:
 
 
 @tree.of_each(SHIPPED_FILES)
-def test_the_mirror_of_a_price_is_written_in_one_place(path):
+def test_the_complement_of_a_price_is_computed_in_one_place(path):
     assert mirrored(tree.tree(path)) == []
 
 
-def test_the_mirror_check_sees_what_it_is_for():
+def test_the_complement_check_finds_a_copy():
     assert mirrored(ast.parse("other = 100 - price")) == [1]
 
 
@@ -163,7 +163,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize(("number", "folders"), PUBLISHED.items())
-def test_a_published_number_is_not_retyped(number, folders):
+def test_a_published_number_is_written_once(number, folders):
     retyped = [
         f"{tree.shown(path)}:{node.lineno}"
         for path in tree.python_files(*folders)

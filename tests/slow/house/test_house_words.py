@@ -8,7 +8,6 @@ import ast
 import io
 import re
 import tokenize
-from pathlib import Path
 from typing import NamedTuple
 
 from tests.builders.house import tree
@@ -34,7 +33,7 @@ class Count(NamedTuple):
     terms: int
 
 
-def prose(path: Path) -> str:
+def prose(path):
     """What a person reads of a file: a page, or comments, docstrings and texts of a module."""
     if path.suffix == ".md":
         return tree.text(path)
@@ -46,7 +45,7 @@ def prose(path: Path) -> str:
     return "\n".join(found)
 
 
-def counted(path: Path) -> Count:
+def counted(path):
     text = re.sub(r"\s+", " ", prose(path))
     return Count(
         tree.shown(path), len(text.split()), len(DIALECT.findall(text)), len(TERMS.findall(text))
@@ -67,7 +66,7 @@ def test_prose_is_in_plain_english_and_in_the_terms_of_the_field():
     ]
 
 
-def test_dialect_and_terms_are_counted_where_a_person_reads_them(tmp_path):
+def test_dialect_and_terms_are_counted_in_prose_alone(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("Whoever is told of a stale book waits; a retry is in flight.\n")
     assert len(DIALECT.findall(prose(page))) == 2

@@ -10,12 +10,12 @@ import hashlib
 from tests.builders.core.histories import History
 from venue.engine.engine import Engine
 
-engine, history, told = Engine(b"key"), History(77, 1_500), hashlib.sha256()
+engine, history, digest = Engine(b"key"), History(77, 1_500), hashlib.sha256()
 for now_ns, command in enumerate(history):
     answer, events = engine.apply(command, now_ns)
     history.learn(events)
-    told.update(repr((command, answer, events)).encode())
-print(engine.state_hash(), told.hexdigest())
+    digest.update(repr((command, answer, events)).encode())
+print(engine.state_hash(), digest.hexdigest())
 """
 ROOT = Path(__file__).parents[3]
 
@@ -31,7 +31,7 @@ def test_a_history_replays_to_the_same_state_and_events_under_every_hash_seed():
         )
         for hash_seed in ("0", "1", "2")
     ]
-    told = [run.communicate()[0] for run in runs]
+    outputs = [run.communicate()[0] for run in runs]
     assert [run.returncode for run in runs] == [0, 0, 0]
-    assert len(set(told)) == 1
-    assert len(told[0].split()) == 2
+    assert len(set(outputs)) == 1
+    assert len(outputs[0].split()) == 2

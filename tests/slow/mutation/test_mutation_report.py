@@ -2,9 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -30,21 +28,20 @@ PAGE = """
 """
 
 
-def mutant(function: str, change: str) -> Mutant:
-    """A survivor."""
+def mutant(function, change):
     return Mutant(f"a.b.x_{function}__mutmut_1", function, change, f"-before\n+{change}")
 
 
-def test_a_row_with_a_reason_explains_a_survivor_of_its_module():
+def test_a_row_with_a_reason_explains_a_surviving_mutant():
     assert reasons_of(PAGE) == {"a/b.py": {("cut", "x = 1 | 2")}}
 
 
-def test_a_row_as_printed_is_a_row_as_read_once_it_has_a_reason():
+def test_a_printed_row_with_a_reason_is_read_back():
     row = row_of("Exposure.add", "a = b | c or d").removesuffix(" |") + "because |"
     assert reasons_of(f"## `m.py`\n{row}") == {"m.py": {("Exposure.add", "a = b | c or d")}}
 
 
-def test_all_is_well_with_nine_of_ten_killed_and_the_rest_explained():
+def test_a_module_passes_with_nine_of_ten_mutants_killed_and_the_rest_explained():
     known = mutant("cut", "x = 1 | 2")
     reasons = reasons_of(PAGE)
     assert is_well(Verdict("a/b.py", 10, (known,)), reasons)
@@ -54,7 +51,7 @@ def test_all_is_well_with_nine_of_ten_killed_and_the_rest_explained():
     assert is_well(Verdict("a/b.py", 0, ()), reasons)
 
 
-def test_a_report_shows_what_has_no_reason_and_how_to_give_it_one():
+def test_a_report_shows_each_unexplained_survivor_with_its_row():
     known, new = mutant("cut", "x = 1 | 2"), mutant("cut", "x = 2")
     text = report(Verdict("a/b.py", 8, (known, new)), reasons_of(PAGE))
     first, *rest = text.splitlines()
@@ -79,11 +76,11 @@ def test_a_report_shows_what_has_no_reason_and_how_to_give_it_one():
         ("a <= b", "a < b", ""),
     ],
 )
-def test_a_change_of_wording_or_of_strictness_alone_is_of_that_kind(before, after, kind):
+def test_a_change_of_text_or_strictness_alone_has_its_kind(before, after, kind):
     assert kind_of(before, after) == kind
 
 
-def test_a_kind_may_have_its_reason_for_all_modules():
+def test_a_kind_of_mutant_may_have_one_reason_for_all_modules():
     survivor = replace(mutant("cut", "x"), kind="text")
     page = "## `everywhere`\n| `everywhere` | `text` | nobody reads it |"
     assert is_well(Verdict("c/d.py", 10, (survivor,)), reasons_of(page))
@@ -96,22 +93,22 @@ def test_a_function_is_named_as_in_the_source():
     assert function_name("xǁ_Wishǁ__init__") == "_Wish.__init__"
 
 
-def test_a_module_without_a_note_has_no_mutants(tmp_path: Path):
+def test_a_module_without_a_note_has_no_mutants(tmp_path):
     assert exit_codes(tmp_path / "none.meta") == {}
 
 
-def test_what_is_mutated_and_what_judges_it_exists():
+def test_mutated_modules_and_their_tests_exist():
     for part in PARTS:
         assert all((ROOT / module).is_file() for module in part.modules)
         assert selection_of(part)
 
 
-def test_every_module_that_the_page_names_is_mutated():
+def test_every_module_of_the_page_is_mutated():
     modules = {module for part in PARTS for module in part.modules}
     assert set(reasons_of(REASONS.read_text(encoding="utf-8"))) <= {EVERYWHERE, *modules}
 
 
-def functions(module: str) -> Iterator[str]:
+def functions(module):
     """Every function and method of a module as the page names it."""
     for node in ast.parse((ROOT / module).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef):
@@ -122,7 +119,7 @@ def functions(module: str) -> Iterator[str]:
                     yield f"{node.name}.{inner.name}"
 
 
-def test_every_function_that_the_page_names_is_in_the_file_it_is_named_for():
+def test_every_function_of_the_page_is_in_its_module():
     reasons = reasons_of(REASONS.read_text(encoding="utf-8"))
     gone = {
         module: missing
@@ -137,7 +134,7 @@ FIGURES = re.compile(
 )
 
 
-def test_the_page_has_figures_of_every_mutated_module_that_add_up():
+def test_the_figures_of_the_page_cover_every_module_and_add_up():
     rows = FIGURES.findall(REASONS.read_text(encoding="utf-8"))
     assert [row[0] for row in rows] == [module for part in PARTS for module in part.modules]
     for module, mutants, killed, percent, survived in rows:

@@ -27,13 +27,12 @@ class Outcome(NamedTuple):
     held_sd: float
 
 
-def mean_spread(gamma: float) -> float:
-    """The spread of the rule, averaged over time."""
+def mean_spread(gamma):
     return sum(optimal_spread(gamma, SIGMA, left, DECAY) for left in LEFTS) / STEPS
 
 
 @functools.cache
-def simulated(gamma: float, skewed: bool) -> Outcome:
+def simulated(gamma, skewed):
     """20,000 runs of the paper's world, all at once. skewed: quotes around the reservation price
     with the spread of the moment; else around the mid with the average spread."""
     rng = np.random.default_rng(8)
@@ -73,9 +72,7 @@ TABLES = [
     TABLES,
     ids=[f"{row[0]}-{'inventory' if row[1] else 'symmetric'}" for row in TABLES],
 )
-def test_a_row_of_the_tables_comes_out(
-    gamma: float, skewed: bool, spread: float, profit: float, profit_sd: float, held_sd: float
-) -> None:
+def test_the_formulas_reproduce_the_tables(gamma, skewed, spread, profit, profit_sd, held_sd):
     got = simulated(gamma, skewed)
     assert mean_spread(gamma) == pytest.approx(spread, abs=0.006)
     assert got.profit == pytest.approx(profit, abs=0.3)
@@ -95,16 +92,16 @@ PUBLISHED = [
 
 
 @pytest.mark.parametrize(("gamma", "skewed", "spread", "profit", "profit_sd"), PUBLISHED)
-def test_the_figures_of_the_paper_lie_within_its_sampling_error(
-    gamma: float, skewed: bool, spread: float, profit: float, profit_sd: float
-) -> None:
+def test_the_published_figures_lie_within_their_sampling_error(
+    gamma, skewed, spread, profit, profit_sd
+):
     got = simulated(gamma, skewed)
     assert mean_spread(gamma) == pytest.approx(spread, abs=0.015)
     assert abs(got.profit - profit) < 1.5 * profit_sd / math.sqrt(1_000)
     assert abs(got.profit_sd - profit_sd) < 3.5 * profit_sd / math.sqrt(2_000)
 
 
-def test_the_spread_of_the_preprint_is_the_part_without_risk() -> None:
+def test_the_spread_of_the_preprint_excludes_the_risk_term():
     # The preprint of 2006 prints 1.29, 1.33 and 1.15 for gamma .1, .01 and .5: rounded, or cut.
     assert liquidity_spread(0.1, DECAY) == pytest.approx(1.29, abs=0.01)
     assert liquidity_spread(0.01, DECAY) == pytest.approx(1.33, abs=0.01)

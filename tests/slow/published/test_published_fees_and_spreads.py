@@ -19,21 +19,20 @@ from venue.wire.money import FeeRate, Price, Qty, fee_cents
         ("0.0175", 100, 5, 9),
     ],
 )
-def test_the_fee_points(rate: str, qty: int, price: int, cents: int) -> None:
+def test_the_fee_formula_reproduces_published_fees(rate, qty, price, cents):
     assert fee_cents(FeeRate.parse(rate), Qty(qty), Price(price)) == cents
 
 
 @pytest.mark.parametrize(
-    ("chance", "informed", "ask"),
-    [(0.5, 0.2, 0.6000), (0.1, 0.2, 0.1429), (0.8, 0.5, 0.9231)],
+    ("chance", "informed", "ask"), [(0.5, 0.2, 0.6000), (0.1, 0.2, 0.1429), (0.8, 0.5, 0.9231)]
 )
-def test_the_ask_of_glosten_and_milgrom(chance: float, informed: float, ask: float) -> None:
+def test_the_ask_equals_glosten_and_milgrom(chance, informed, ask):
     assert chance + glosten_milgrom(chance, informed, -1) / 100 == pytest.approx(ask, abs=5e-5)
     formula = chance * (1 + informed) / (1 + informed * (2 * chance - 1))
     assert chance + glosten_milgrom(chance, informed, -1) / 100 == pytest.approx(formula)
 
 
-def test_the_bid_of_an_outcome_is_the_ask_of_its_complement_mirrored() -> None:
+def test_the_bid_mirrors_the_ask_of_the_complement():
     for chance in (0.05, 0.3, 0.5, 0.93):
         assert glosten_milgrom(chance, 0.3, 1) == pytest.approx(
             glosten_milgrom(1 - chance, 0.3, -1)

@@ -9,7 +9,6 @@ import pytest
 
 from bot.core.planning.actions import CreateAction
 from bot.core.settings import PaceSettings
-from bot.strategy.api import Quote
 from strategies.amm import Amm, buy_depth, sell_depth, split_cash
 from strategies.bands import Band, Bands
 from tests.builders.bot.planned import plan
@@ -21,20 +20,26 @@ BID, ASK = BookSide.BID, BookSide.ASK
 PUBLISHED = {"spread_cents": 5, "depth_cents": 10}
 
 
-def amm(**params: int) -> Amm:
+def amm(**params):
     return Amm(Amm.Params.model_validate(params))
 
 
 # --- the pool -------------------------------------------------------------------------------------
 
 
-def test_the_prices_of_the_pool_at_one_half() -> None:
-    bids, asks = amm(**PUBLISHED).levels(50.0, 1_000, 1_000, 100_000)
-    assert [price for price, _ in bids] == [45, 44, 43, 42, 41, 40]
-    assert [price for price, _ in asks] == [55, 56, 57, 58, 59, 60]
+@pytest.mark.parametrize(
+    ("params", "fair", "cash_cents", "bids", "asks"),
+    [
+        (PUBLISHED, 50.0, 100_000, range(45, 39, -1), range(55, 61)),
+        ({"spread_cents": 1, "depth_cents": 5}, 40.0, 20_000, range(39, 34, -1), range(41, 46)),
+    ],
+)
+def test_the_pool_quotes_the_published_prices(params, fair, cash_cents, bids, asks):
+    levels = amm(**params).levels(fair, 1_000, 1_000, cash_cents)
+    assert [[price for price, _ in side] for side in levels] == [[*bids], [*asks]]
 
 
-def test_the_sizes_of_the_pool_follow_the_formulas() -> None:
+def test_the_sizes_of_the_pool_follow_the_formulas():
     # Nothing held, so that half of the cash of $1,000 buys YES between 50 and 40 cents.
     bids, asks = amm(**PUBLISHED).levels(50.0, 0, 0, 100_000)
     liquidity = 50_000 / (math.sqrt(50) - math.sqrt(40))
@@ -45,22 +50,16 @@ def test_the_sizes_of_the_pool_follow_the_formulas() -> None:
     assert [size for _, size in asks] == [size for _, size in bids]
 
 
-def test_a_pool_sells_all_it_has_on_the_way_to_its_highest_price() -> None:
+def test_a_pool_sells_all_its_shares_up_to_its_highest_price():
     assert sell_depth(1_000, 50, 95, 95) == pytest.approx(1_000)
 
 
-def test_a_pool_buys_between_the_two_prices_that_its_cash_could_have_bought_at() -> None:
+def test_a_pool_buys_at_prices_within_its_range():
     shares = buy_depth(100_000, 50, 5, 5)
     assert shares * 5 < 100_000 < shares * 50
 
 
-def test_the_prices_of_both_pools_at_forty_cents() -> None:
-    bids, asks = amm(spread_cents=1, depth_cents=5).levels(40.0, 1_000, 1_000, 20_000)
-    assert [price for price, _ in bids] == [39, 38, 37, 36, 35]
-    assert [price for price, _ in asks] == [41, 42, 43, 44, 45]
-
-
-def test_sales_shrink_and_buys_grow_with_the_distance() -> None:
+def test_sales_shrink_and_buys_grow_with_the_distance():
     sales = amm(spread_cents=1, depth_cents=5).levels(50.0, 1_000, 0, 0)[1]
     buys = amm(spread_cents=1, depth_cents=5).levels(50.0, 0, 0, 20_000)[0]
     assert [size for _, size in sales] == sorted((size for _, size in sales), reverse=True)
@@ -69,7 +68,7 @@ def test_sales_shrink_and_buys_grow_with_the_distance() -> None:
     assert 2 * sum(price * size for price, size in buys) <= 20_000
 
 
-def test_the_cash_is_split_so_that_both_first_levels_are_as_deep() -> None:
+def test_the_cash_is_split_so_that_both_first_levels_have_equal_depth():
     yes, no = split_cash(20_000, (30.0, 10.0), (0.002, 0.003))
     assert yes + no == 20_000
     assert yes * 0.002 + 10.0 == pytest.approx(no * 0.003 + 30.0)
@@ -77,38 +76,30 @@ def test_the_cash_is_split_so_that_both_first_levels_are_as_deep() -> None:
 
 # --- bands ----------------------------------------------------------------------------------------
 
-TWO = (
-    Band(
-        min_margin_cents=2,
-        avg_margin_cents=3,
-        max_margin_cents=4,
-        min_qty=10,
-        avg_qty=20,
-        max_qty=50,
-    ),
-    Band(
-        min_margin_cents=4,
-        avg_margin_cents=5,
-        max_margin_cents=6,
-        min_qty=20,
-        avg_qty=30,
-        max_qty=40,
-    ),
-)
+
+def band(margins, qtys):
+    """A band of these least, average and greatest margins and sizes."""
+    names = ("min", "avg", "max")
+    fields = {f"{name}_margin_cents": each for name, each in zip(names, margins, strict=True)}
+    fields |= {f"{name}_qty": each for name, each in zip(names, qtys, strict=True)}
+    return Band(**fields)
 
 
-def bands() -> Bands:
+TWO = (band((2, 3, 4), (10, 20, 50)), band((4, 5, 6), (20, 30, 40)))
+
+
+def bands():
     return Bands(Bands.Params(bands=TWO))
 
 
-def wanted_bids(*resting: tuple[int, int], fair: float = 50.0, **event: object) -> list[Quote]:
+def wanted_bids(*resting, fair=50.0, **event):
     each = changed(rung(0, fair), own=tuple(own(BID, *stand) for stand in resting))
     held = event.pop("no_qty", 0)
     seen = changed(view(changed(each, no_qty=held)), **event)
     return [quote for quote in bands().quote(seen)["m0"] if quote.side is BID]
 
 
-def routes(free_no: int, **event: object) -> list[tuple[Side, Outcome, int, int]]:
+def routes(free_no, **event):
     """What the trader makes of the bands' bids around five shares at 48: (side, outcome, canonical
     price, shares)."""
     quotes = wanted_bids((48, 5), no_qty=free_no + 5, **event)
@@ -121,55 +112,39 @@ def routes(free_no: int, **event: object) -> list[tuple[Side, Outcome, int, int]
     ]
 
 
-def test_one_band_gives_up_the_nearest_and_the_last_of_several_the_furthest() -> None:
-    band = Band(
-        min_margin_cents=1,
-        avg_margin_cents=10,
-        max_margin_cents=20,
-        min_qty=1,
-        avg_qty=10,
-        max_qty=50,
-    )
-    stands = [(48, 10), (45, 20), (42, 30)]
-    assert band.excess_of([], 50.0, first=True, last=True) == []
-    assert band.excess_of(stands, 50.0, first=True, last=True) == [(48, 10)]
-    assert band.excess_of(stands, 50.0, first=False, last=True) == [(42, 30)]
+def test_a_band_cancels_its_nearest_last_or_largest_order_by_its_place():
+    resting = [(48, 10), (45, 20), (42, 30)]
+    wide = band((1, 10, 20), (1, 10, 50))
+    assert wide.excess_of([], 50.0, first=True, last=True) == []
+    assert wide.excess_of(resting, 50.0, first=True, last=True) == [(48, 10)]
+    assert wide.excess_of(resting, 50.0, first=False, last=True) == [(42, 30)]
+    resting = [(48, 10), (47, 45)]
+    assert TWO[0].excess_of(resting, 50.0, first=False, last=False) == [(47, 45)]
 
 
-def test_a_middle_band_gives_up_the_largest() -> None:
-    band = TWO[0]
-    stands = [(48, 10), (47, 45)]
-    assert band.excess_of(stands, 50.0, first=False, last=False) == [(47, 45)]
-
-
-def test_what_lies_in_no_band_is_given_up_and_all_of_it_when_the_target_has_moved() -> None:
+def test_orders_outside_every_band_are_cancelled():
     kept = wanted_bids((47, 40), (44, 60), cash_cents=0)
     assert [(quote.price, quote.qty) for quote in kept] == [(47, 40)]
     assert wanted_bids((47, 40), (44, 60), fair=80.0, cash_cents=0) == []
 
 
-def test_bands_are_filled_up_with_cash_alone() -> None:
-    assert routes(0, cash_cents=10_000) == [
-        (Side.BUY, Outcome.YES, 47, 15),
-        (Side.BUY, Outcome.YES, 45, 30),
-    ]
+BUY_YES, SELL_NO = (Side.BUY, Outcome.YES), (Side.SELL, Outcome.NO)
 
 
-def test_bands_are_filled_up_with_the_complement_held_alone() -> None:
-    assert routes(100, cash_cents=10_000) == [
-        (Side.SELL, Outcome.NO, 47, 15),
-        (Side.SELL, Outcome.NO, 45, 30),
-    ]
+@pytest.mark.parametrize(
+    ("no_qty", "cash_cents", "orders"),
+    [
+        (0, 10_000, [(*BUY_YES, 47, 15), (*BUY_YES, 45, 30)]),
+        (100, 10_000, [(*SELL_NO, 47, 15), (*SELL_NO, 45, 30)]),
+        (30, 3_000, [(*SELL_NO, 47, 15), (*SELL_NO, 45, 15), (*BUY_YES, 45, 15)]),
+        (30, 10_000, [(*SELL_NO, 47, 15), (*SELL_NO, 45, 15), (*BUY_YES, 45, 15)]),
+    ],
+)
+def test_bands_are_filled_with_the_complement_held_first_and_cash_for_the_rest(
+    no_qty, cash_cents, orders
+):
+    assert routes(no_qty, cash_cents=cash_cents) == orders
 
 
-@pytest.mark.parametrize("cash_cents", [3_000, 10_000])
-def test_bands_are_filled_up_with_what_is_held_first_and_cash_for_the_rest(cash_cents: int) -> None:
-    assert routes(30, cash_cents=cash_cents) == [
-        (Side.SELL, Outcome.NO, 47, 15),
-        (Side.SELL, Outcome.NO, 45, 15),
-        (Side.BUY, Outcome.YES, 45, 15),
-    ]
-
-
-def test_a_band_below_the_lowest_price_is_not_used() -> None:
+def test_a_band_below_the_lowest_price_is_not_used():
     assert [band.price(4.0, 1) for band in TWO] == [1, None]

@@ -19,23 +19,23 @@ DECIDED_BY_NOBODY = {
 """Entries that ask that something is never done: shown by its absence from the source."""
 
 
-def numbers_of_tests() -> set[int]:
+def numbers_of_tests():
     """The numbers that the names of the tests here begin with."""
     text = "".join(path.read_text() for path in HERE.glob("test_silences_*.py"))
     return {int(number) for number in re.findall(r"^def test_s(\d+)_", text, re.MULTILINE)}
 
 
-def test_every_entry_has_a_test_in_which_the_venue_behaves_that_way():
+def test_every_survived_reading_has_a_test():
     assert sorted(numbers_of_tests()) == sorted([*SURVIVED, *DECIDED_BY_NOBODY])
 
 
-def test_the_entries_are_those_of_our_own_table():
+def test_the_survived_readings_are_those_of_the_table():
     kept = {int(name[1:]) for name, row in ASSUMPTIONS.items() if row.survives}
     assert kept == {*SURVIVED, *DECIDED_BY_NOBODY}
 
 
-def names_used(*folders: str) -> dict[str, list[str]]:
-    """Every attribute name of the files of some folders, and where it stands."""
+def names_used(*folders):
+    """Every attribute name of the files of some folders, and its file."""
     used: dict[str, list[str]] = {}
     for path in tree.python_files(*folders):
         for node in ast.walk(tree.tree(path)):
@@ -44,7 +44,7 @@ def names_used(*folders: str) -> dict[str, list[str]]:
     return used
 
 
-def test_s15_no_order_id_is_derived_parsed_or_ordered_by_the_bot():
+def test_s15_the_bot_derives_parses_and_orders_no_order_id():
     text = "\n".join(tree.text(path) for path in tree.python_files("bot/core", "bot/io"))
     assert not re.search(r"int\([a-z_.]*order_id\)", text)
     assert not re.search(r"order_id [<>]=? ", text)

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from bot.core import messages as m
-from tests.builders.shell.life import Life, Plan, assert_exact, assert_safe, live
+from tests.builders.shell.life import Plan, assert_exact, assert_safe, live
 from tests.builders.shell.site import FLOOR, TAKER, Bend
 from tests.builders.shell.truth import MAKER
 from tests.builders.silences.bends import Instead, NewIds, QtyIsTotal, Replies, orders_in, refused
@@ -21,22 +21,22 @@ from venue.wire.money import Outcome
 from venue.wire.requests import TimeInForce
 
 
-def lived(bend, **changes) -> Life:
+def life_with(bend, **changes):
     """A run on a venue with a bend: three seconds of trade, then calm."""
     return live(Plan(**{"seed": 3, "faulty_s": 3.0, "calm_s": 3.0, "bend": bend, **changes}))
 
 
-def assert_exact_but(life: Life, *found: str) -> None:
+def assert_exact_but(life, *found):
     """Safe, the books agree to the cent, and nothing is found but this."""
     assert_safe(life)
     assert set(life.trader.out.findings) == set(found)
     assert life.ended.report.ledger_difference_cents == 0
 
 
-def losing(kind: FaultKind, *verbs: Verb, share: int = 400_000):
+def losing(kind, *verbs, share=400_000):
     """An act: this share of the answers to these verbs is lost while the crowd trades."""
 
-    async def act(life: Life) -> None:
+    async def act(life):
         life.site.venue.faults.set(FaultRule(kind, Share(share, 5), verbs))
         life.loop.call_later(life.plan.faulty_s, life.site.venue.faults.clear)
 
@@ -45,32 +45,34 @@ def losing(kind: FaultKind, *verbs: Verb, share: int = 400_000):
 
 @pytest.mark.parametrize("seed", [3, 5, 7])
 def test_s13_an_amend_may_change_the_order_id(seed):
-    bend = NewIds(anew=True)
-    life = lived(bend, seed=seed, strategy=restless, crowd_per_s=4.0)
+    bend = NewIds(resets_fills=True)
+    life = life_with(bend, seed=seed, strategy=restless, crowd_per_s=4.0)
     assert bend.changed >= 1
     assert_exact_but(life)
 
 
-@pytest.mark.parametrize(("anew", "at_s"), [(True, 1.0), (True, 2.4), (False, 1.0), (False, 2.4)])
-def test_s13_fills_may_stay_with_the_old_order_id(anew, at_s):
+@pytest.mark.parametrize(
+    ("resets_fills", "at_s"), [(True, 1.0), (True, 2.4), (False, 1.0), (False, 2.4)]
+)
+def test_s13_fills_may_stay_with_the_old_order_id(resets_fills, at_s):
     """They land long before the amend that gives the order its new id, or just before it."""
 
-    async def act(life: Life) -> None:
+    async def act(life):
         for when_s, qty in ((at_s, 3), (2.4, 1)):
             await asyncio.sleep(life.site.bot_began_s + when_s - life.loop.time())
             for market, value in life.site.crowd.value.items():
                 price = round(value) + 3 if when_s == at_s else 1
                 await life.site.crowd.place(TAKER, market, Outcome.YES, price, qty)
 
-    bend = NewIds(anew=anew)
-    life = lived(bend, strategy=shrinking, act=act, crowd_per_s=0.001, calm_s=6.0)
+    bend = NewIds(resets_fills=resets_fills)
+    life = life_with(bend, strategy=shrinking, act=act, crowd_per_s=0.001, calm_s=6.0)
     assert bend.changed >= 2
     assert life.truth.fills >= 2
     assert_exact_but(life)
 
 
 def test_s13_the_qty_of_an_amend_may_be_meant_as_the_total():
-    async def act(life: Life) -> None:
+    async def act(life):
         await asyncio.sleep(1.2)
         for market, value in life.site.crowd.value.items():
             price, no = round(value) + 3, Outcome.NO
@@ -83,12 +85,12 @@ def test_s13_the_qty_of_an_amend_may_be_meant_as_the_total():
             await asyncio.sleep(0.2)
 
     bend = QtyIsTotal()
-    life = lived(bend, strategy=shrinking, act=act, crowd_per_s=0.001)
+    life = life_with(bend, strategy=shrinking, act=act, crowd_per_s=0.001)
     assert bend.meant_otherwise >= 1
     assert_exact_but(life, "amend_qty_is_total")
 
 
-def test_s14_an_identical_resend_may_be_refused_as_a_duplicate():
+def test_s14_an_identical_resend_may_be_rejected_as_a_duplicate():
     class Duplicates(Bend):
         refusals = 0
 
@@ -101,33 +103,33 @@ def test_s14_an_identical_resend_may_be_refused_as_a_duplicate():
 
     bend = Duplicates()
     act = losing(FaultKind.RESULT_UNKNOWN_AFTER, Verb.CREATE)
-    life = lived(bend, act=act, calm_s=10.0)
+    life = life_with(bend, act=act, calm_s=10.0)
     assert bend.refusals >= 2
     assert_exact(life)
 
 
 @pytest.mark.parametrize("status", ["canceled", "expired", "filled"])
-def test_s18_an_order_that_ended_may_end_in_any_terminal_status(status):
+def test_s18_a_closed_order_may_have_any_terminal_status(status):
     def change(method, path, was, body):
         for order in orders_in(body):
             if order["status"] in ("canceled", "filled", "expired"):
                 order["status"] = status
         return was, body
 
-    life = lived(Replies(change), strategy=restless)
+    life = life_with(Replies(change), strategy=restless)
     assert_exact_but(life)
 
 
 @pytest.mark.parametrize("shown", ["expired", "canceled"])
-def test_s21_an_order_may_expire_for_any_cause(shown):
+def test_s21_an_order_may_expire_at_any_time(shown):
     def change(method, path, status, body):
         for order in orders_in(body):
             if order["order_id"] in gone:
                 order["status"] = shown
         return status, body
 
-    async def act(life: Life) -> None:
-        def expire() -> None:
+    async def act(life):
+        def expire():
             resting = life.truth.resting()
             gone.update(order.order_id for order in resting[:2])
             for order in resting[:2]:
@@ -137,16 +139,16 @@ def test_s21_an_order_may_expire_for_any_cause(shown):
             life.loop.call_later(at_s, expire)
 
     gone: set[str] = set()
-    life = lived(Replies(change), act=act, calm_s=4.0)
+    life = life_with(Replies(change), act=act, calm_s=4.0)
     assert len(gone) >= 4
     assert life.wanted == [], life.wanted
     assert_exact_but(life, *(["cancelled_by_others"] if shown == "canceled" else []))
 
 
-def resolving(at_s: float):
+def resolving(at_s):
     """An act: the first rung resolves, YES wins."""
 
-    async def act(life: Life) -> None:
+    async def act(life):
         market = life.site.markets[0]
         life.loop.call_later(at_s, life.site.operate, ResolveMarket(market, Outcome.YES))
 
@@ -170,25 +172,25 @@ def test_s22_the_positions_of_a_resolved_market_may_vanish_or_stay(listed):
 
     known: dict[str, dict] = {}
     bend = Replies(change)
-    life = lived(bend, act=resolving(7.0), rungs=3, crowd_per_s=6.0, faulty_s=8.0, calm_s=9.0)
+    life = life_with(bend, act=resolving(7.0), rungs=3, crowd_per_s=6.0, faulty_s=8.0, calm_s=9.0)
     assert known
     assert_exact_but(life)
 
 
-def test_s22_positions_that_vanish_for_a_while_stop_new_orders_and_nothing_else():
+def test_s22_positions_that_vanish_for_a_while_leave_the_books_exact():
     def change(method, path, status, body):
         if path == "/portfolio/positions":
             body["positions"] = []
         return status, body
 
     bend = Replies(change, 2.0, 8.5)
-    life = lived(bend, crowd_per_s=8.0, calm_s=16.0)
+    life = life_with(bend, crowd_per_s=8.0, calm_s=16.0)
     assert life.truth.held
     assert_exact(life)
 
 
 @pytest.mark.parametrize("code", ["market_halted", "of_tomorrow"])
-def test_s23_a_halted_market_may_refuse_cancels(code):
+def test_s23_a_halted_market_may_reject_cancels(code):
     class NoCancels(Bend):
         halted = False
         refusals = 0
@@ -201,8 +203,8 @@ def test_s23_a_halted_market_may_refuse_cancels(code):
                 return refused(422, code)
             return await ask(method, path, query, body)
 
-    async def act(life: Life) -> None:
-        def turn(halted: bool) -> None:
+    async def act(life):
+        def turn(halted):
             bend.halted = halted
             market = life.site.markets[0]
             life.site.operate(HaltMarket(market) if halted else ResumeMarket(market))
@@ -211,20 +213,20 @@ def test_s23_a_halted_market_may_refuse_cancels(code):
         life.loop.call_later(2.8, turn, False)
 
     bend = NoCancels()
-    life = lived(bend, act=act, strategy=restless, calm_s=12.0)
+    life = life_with(bend, act=act, strategy=restless, calm_s=12.0)
     assert bend.refusals >= 1
     assert_exact_but(life)
 
 
 @pytest.mark.parametrize("ceiling", [3, 7])
-def test_s25_a_smaller_ceiling_is_learned_from_the_refusal(ceiling):
+def test_s25_a_smaller_maximum_size_is_learned_from_rejections(ceiling):
     def answer(method, path, body):
         if method in ("POST", "PUT") and body.get("qty", 0) > ceiling:
             return refused(400, "invalid_qty")
         return None
 
     bend = Instead(answer)
-    life = lived(bend, calm_s=6.0)
+    life = life_with(bend, calm_s=6.0)
     assert bend.given >= 1
     assert_safe(life)
     sides = {(order.market_id, order.side, order.outcome) for order in life.resting_at_stop}
@@ -239,7 +241,7 @@ CODES = [
 
 
 @pytest.mark.parametrize(("status", "code"), CODES)
-def test_s29_a_resend_may_be_refused_for_what_came_before_it_was_looked_up(status, code):
+def test_s29_a_resend_may_be_rejected_for_the_present_state(status, code):
     class LooksLast(Bend):
         refusals = 0
         seen: frozenset[bytes] = frozenset()
@@ -255,14 +257,14 @@ def test_s29_a_resend_may_be_refused_for_what_came_before_it_was_looked_up(statu
 
     bend = LooksLast()
     act = losing(FaultKind.RESULT_UNKNOWN_AFTER, Verb.CREATE, share=300_000)
-    life = lived(bend, act=act, faulty_s=2.5, calm_s=16.0)
+    life = life_with(bend, act=act, faulty_s=2.5, calm_s=16.0)
     assert bend.refusals >= 1
     assert_safe(life)
     assert life.ended.report.ledger_difference_cents == 0
 
 
 @pytest.mark.parametrize("second", ["nothing_removed", "order_not_cancelable"])
-def test_s31_a_second_cancel_may_remove_nothing_or_be_refused(second):
+def test_s31_a_second_cancel_may_remove_nothing_or_be_rejected(second):
     class Seconds(Bend):
         seconds = 0
 
@@ -280,7 +282,7 @@ def test_s31_a_second_cancel_may_remove_nothing_or_be_refused(second):
 
     bend = Seconds()
     act = losing(FaultKind.RESULT_UNKNOWN_AFTER, Verb.CANCEL, share=600_000)
-    life = lived(bend, act=act, strategy=restless, crowd_per_s=8.0)
+    life = life_with(bend, act=act, strategy=restless, crowd_per_s=8.0)
     assert bend.seconds >= 2
     assert_exact_but(life)
 
@@ -290,7 +292,7 @@ def test_s31_a_second_cancel_may_remove_nothing_or_be_refused(second):
     [(404, "order_not_found"), (409, "of_tomorrow"), (409, "order_not_cancelable"),
      (422, "order_not_cancelable"), (422, "invalid_request")],
 )  # fmt: skip
-def test_s43_an_amend_of_an_ended_order_may_be_404_409_or_422(status, code):
+def test_s43_an_amend_of_a_closed_order_may_be_404_409_or_422(status, code):
     class EndsFirst(Bend):
         refusals = 0
 
@@ -302,14 +304,14 @@ def test_s43_an_amend_of_an_ended_order_may_be_404_409_or_422(status, code):
             return await ask(method, path, query, body)
 
     bend = EndsFirst()
-    life = lived(bend, strategy=restless, calm_s=6.0)
+    life = life_with(bend, strategy=restless, calm_s=6.0)
     assert bend.refusals >= 2
     assert_safe(life)
     assert life.ended.report.ledger_difference_cents == 0
 
 
 @pytest.mark.parametrize("shrinking_is_taken", [True, False])
-def test_s50_a_venue_that_takes_cancels_only_may_take_amends_that_shrink(shrinking_is_taken):
+def test_s50_a_cancel_only_venue_may_accept_amends_that_shrink(shrinking_is_taken):
     class Shrinks(Bend):
         amends = 0
 
@@ -324,24 +326,24 @@ def test_s50_a_venue_that_takes_cancels_only_may_take_amends_that_shrink(shrinki
             self.site.operate(SetVenueState(VenueState.CANCEL_ONLY))
             return said
 
-    async def act(life: Life) -> None:
+    async def act(life):
         for at_s, state in ((1.0, VenueState.CANCEL_ONLY), (2.6, VenueState.OPEN)):
             life.loop.call_later(at_s, life.site.operate, SetVenueState(state))
 
-    life = lived(Shrinks(), act=act, strategy=restless, calm_s=9.0)
+    life = life_with(Shrinks(), act=act, strategy=restless, calm_s=9.0)
     assert_exact_but(life)
     assert life.sent(m.Create)
 
 
 @pytest.mark.parametrize("shown", ["canceled", "filled", "expired"])
-def test_s53_an_order_that_met_its_own_account_and_traded_out_may_end_in_any_way(shown):
+def test_s53_an_order_consumed_by_self_trade_may_have_any_terminal_status(shown):
     def change(method, path, status, body):
         for order in orders_in(body):
             if order["status"] == "canceled":
                 order["status"] = shown
         return status, body
 
-    async def act(life: Life) -> None:
+    async def act(life):
         await asyncio.sleep(1.2)
         crowd = life.site.crowd
         for market, value in crowd.value.items():
@@ -350,7 +352,7 @@ def test_s53_an_order_that_met_its_own_account_and_traded_out_may_end_in_any_way
             await crowd.place(MAKER, market, Outcome.YES, ask, 4, TimeInForce.IOC)
             await crowd.place(TAKER, market, Outcome.YES, ask, 16, TimeInForce.IOC)
 
-    life = lived(Replies(change), strategy=shrinking, act=act, crowd_per_s=0.001, calm_s=8.0)
+    life = life_with(Replies(change), strategy=shrinking, act=act, crowd_per_s=0.001, calm_s=8.0)
     assert life.truth.self_trades == 2
     assert life.truth.resting() == []
     assert int(life.ended.exit_code) == 0

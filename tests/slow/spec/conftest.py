@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory):
     """A venue without a crowd, its control API on a unix socket. It ends with its stdin."""
     folder = tmp_path_factory.mktemp("spec")
     folder.chmod(0o700)
@@ -41,7 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="session")
-def bench(site: Site) -> Iterator[Bench]:
+def bench(site):
     """The world in which the session's checks run."""
     operator = Operator(site.control, site.token_file.read_text(encoding="utf-8").strip())
     made = Bench(site.base_url, site.stream_url, operator, [])

@@ -4,87 +4,83 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-import typer
 
-from tests.builders.spec.site import Site
-from venue.cli.check import check
 from venue.conformance.bench import Bench
 from venue.conformance.operator import Operator
 
 
-def _judge(*options: str) -> subprocess.CompletedProcess[str]:
+def judge(*options):
     command = [sys.executable, "-m", "venue", "check", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def _controlled(site: Site, *options: str) -> subprocess.CompletedProcess[str]:
+def key_file(folder, text, name="key"):
+    """A file for its owner alone that holds a key."""
+    path = folder / name
+    path.touch(0o600)
+    path.write_text(text)
+    return path
+
+
+def controlled(site, *options):
     control = ["--control", site.control, "--token-file", str(site.token_file)]
-    return _judge("--url", site.base_url, *control, *options)
+    return judge("--url", site.base_url, *control, *options)
 
 
-def test_a_venue_that_keeps_every_statement_ends_with_0(site: Site) -> None:
-    done = _controlled(site, "--only", "a_budget", "--json")
+def test_check_exits_0_when_every_statement_holds(site):
+    done = controlled(site, "--only", "a_budget", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(done.stdout)
-    assert (told["failed"], told["skipped"]) == (0, 0)
-    assert told["passed"] == len(told["checks"]) > 5
-    assert {row["verdict"] for row in told["checks"]} == {"passed"}
+    report = json.loads(done.stdout)
+    assert (report["failed"], report["skipped"]) == (0, 0)
+    assert report["passed"] == len(report["checks"]) > 5
+    assert {row["verdict"] for row in report["checks"]} == {"passed"}
 
 
-def test_without_json_a_table_and_a_summary_are_shown(site: Site) -> None:
-    done = _controlled(site, "--only", "a_budget", "--no-readings")
+def test_check_without_json_prints_a_table_and_a_summary(site):
+    done = controlled(site, "--only", "a_budget", "--no-readings")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "rests on S35" in " ".join(done.stdout.split())
     assert "0 failed, 2 skipped" in done.stdout
 
 
-def test_a_statement_that_does_not_hold_ends_with_1_and_shows_the_reply(site: Site) -> None:
+def test_check_exits_1_when_a_statement_does_not_hold(site):
     # One path segment short of the version, so this one statement does not hold.
     root = site.base_url.removesuffix("/v1") + "/v1/"
     control = ["--control", site.control, "--token-file", str(site.token_file)]
-    good = _judge("--url", root, *control, "--only", "the_version_is_in_the_path")
+    good = judge("--url", root, *control, "--only", "the_version_is_in_the_path")
     assert good.returncode == 0, good.stdout + good.stderr
     # The channel at a wrong place breaks every statement about it.
     stream = site.stream_url.removesuffix("stream") + "nothing"
     only = ["--stream", stream, "--only", "the_channel_needs_no_credential", "--json"]
-    bad = _judge("--url", site.base_url, *control, *only)
+    bad = judge("--url", site.base_url, *control, *only)
     assert bad.returncode == 1
     assert json.loads(bad.stdout)["failed"] == 1
 
 
-def test_with_a_key_alone_what_needs_control_is_skipped_with_the_reason(
-    site: Site, bench: Bench, tmp_path: Path
-) -> None:
+def test_check_with_a_key_alone_skips_what_needs_control(site, bench, tmp_path):
     options = ["--url", site.base_url, "--only", "user", "--json"]
     for name in ("--key-file", "--other-key-file"):
-        path = tmp_path / name
-        path.touch(0o600)
-        path.write_text(bench.key(bench.user())["key"])
-        options += [name, str(path)]
+        options += [name, str(key_file(tmp_path, bench.key(bench.user())["key"], name))]
     for _ in range(2):  # with the same keys: nothing may hang on names used before
-        done = _judge(*options)
-        told = json.loads(done.stdout)
-        assert (done.returncode, told["failed"]) == (0, 0), done.stdout
-    assert told["passed"] >= 2
-    assert told["skipped"] >= 2
-    reasons = {row["reason"] for row in told["checks"] if row["verdict"] == "skipped"}
+        done = judge(*options)
+        report = json.loads(done.stdout)
+        assert (done.returncode, report["failed"]) == (0, 0), done.stdout
+    assert report["passed"] >= 2
+    assert report["skipped"] >= 2
+    reasons = {row["reason"] for row in report["checks"] if row["verdict"] == "skipped"}
     assert all("control" in reason or "key" in reason for reason in reasons)
 
 
 @pytest.mark.parametrize("scopes", [None, ["read"], ["trade"]])
-def test_a_key_that_may_not_read_and_trade_is_told_and_the_venue_not_blamed(
-    site: Site, bench: Bench, tmp_path: Path, scopes: list[str] | None
-) -> None:
-    path = tmp_path / "key"
-    path.touch(0o600)
-    path.write_text("lm_unknown" if scopes is None else bench.key(bench.user(), scopes)["key"])
-    done = _judge("--url", site.base_url, "--key-file", str(path))
+def test_check_rejects_a_key_without_read_and_trade_scopes(site, bench, tmp_path, scopes):
+    key = "lm_unknown" if scopes is None else bench.key(bench.user(), scopes)["key"]
+    path = key_file(tmp_path, key)
+    done = judge("--url", site.base_url, "--key-file", str(path))
     assert (done.returncode, done.stdout) == (2, "")
     answered = {None: "GET /portfolio/balance with this key is answered 401"}
     answered |= {("read",): "DELETE /orders/1 with this key is answered 403"}
@@ -97,62 +93,51 @@ def test_a_key_that_may_not_read_and_trade_is_told_and_the_venue_not_blamed(
     ("cents", "state", "code"),
     [(0, "open", "insufficient_balance"), (1000, "halted", "venue_halted")],
 )
-def test_what_a_lent_key_cannot_place_now_is_skipped_and_the_venue_not_blamed(
-    site: Site, bench: Bench, tmp_path: Path, cents: int, state: str, code: str
-) -> None:
-    path = tmp_path / "key"
-    path.touch(0o600)
-    path.write_text(bench.key(bench.user(cents))["key"])
+def test_check_skips_what_the_key_cannot_place_now(site, bench, tmp_path, cents, state, code):
+    path = key_file(tmp_path, bench.key(bench.user(cents))["key"])
     only = ["--only", "client_order_ids_have_1_to_64", "--json"]
     with bench.venue_state(state):
-        done = _judge("--url", site.base_url, "--key-file", str(path), *only)
+        done = judge("--url", site.base_url, "--key-file", str(path), *only)
     (row,) = json.loads(done.stdout)["checks"]
     assert (done.returncode, row["verdict"]) == (0, "skipped"), row
     assert row["reason"] == f"nothing can be placed with this key now: {code}"
 
 
-def test_a_venue_without_an_active_market_is_not_blamed_for_it(tmp_path: Path) -> None:
-    with _served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
+def test_check_skips_market_checks_of_a_venue_without_an_active_market(tmp_path):
+    with served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
         token = Path(ready["control_token_file"]).read_text(encoding="utf-8").strip()
         operator = Operator(ready["control"], token)
         bench = Bench(ready["base_url"], ready["stream_url"], operator, [])
-        path = tmp_path / "key"
-        path.touch(0o600)
-        path.write_text(bench.key(bench.user())["key"])
+        path = key_file(tmp_path, bench.key(bench.user())["key"])
         for market in bench.reader.get("/markets")["markets"]:
             bench.set_market(market, "halt")
         bench.close()
         only = ["--only", "tickers_are_case_insensitive", "--json"]
-        done = _judge("--url", ready["base_url"], "--key-file", str(path), *only)
+        done = judge("--url", ready["base_url"], "--key-file", str(path), *only)
     (row,) = json.loads(done.stdout)["checks"]
     assert (done.returncode, row["verdict"]) == (0, "skipped"), row
     assert row["reason"] == "the venue lists no active market"
 
 
-def test_one_key_given_twice_is_told_and_the_venue_not_blamed(site: Site, tmp_path: Path) -> None:
+def test_check_rejects_one_key_given_twice(site, tmp_path):
     options = ["--url", site.base_url]
     for name in ("--key-file", "--other-key-file"):
-        path = tmp_path / name
-        path.touch(0o600)
-        path.write_text("lm_lent\n")
-        options += [name, str(path)]
-    done = _judge(*options)
+        options += [name, str(key_file(tmp_path, "lm_lent\n", name))]
+    done = judge(*options)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert done.stderr == f"{path}: the key of --key-file; wanted is another user's\n"
+    assert done.stderr == f"{options[-1]}: the key of --key-file; wanted is another user's\n"
 
 
 @pytest.mark.parametrize(
     "stream", ["venue.example/stream", "http://127.0.0.1:9/v1", "ws://", "ws://h:x"]
 )
-def test_a_channel_address_that_can_be_none_is_told_and_the_venue_not_blamed(
-    site: Site, stream: str
-) -> None:
-    done = _controlled(site, "--stream", stream, "--only", "the_channel_needs_no_credential")
+def test_check_rejects_an_invalid_channel_address(site, stream):
+    done = controlled(site, "--stream", stream, "--only", "the_channel_needs_no_credential")
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr == f"--stream {stream}: wanted is ws:// or wss:// and a host\n"
 
 
-def test_ended_by_sigterm_the_venue_is_as_it_was(site: Site) -> None:
+def test_check_restores_the_venue_when_it_is_ended_by_sigterm(site):
     operator = Operator(site.control, site.token_file.read_text(encoding="utf-8").strip())
     before = operator.status()["projection_lag_ms"]
     control = ["--control", site.control, "--token-file", str(site.token_file)]
@@ -181,21 +166,17 @@ def test_ended_by_sigterm_the_venue_is_as_it_was(site: Site) -> None:
         (["--url", "http://127.0.0.1:9/\udcff", "--key-file", "FILE"], 3),
     ],
 )
-def test_bad_options_end_with_2_and_an_absent_venue_with_3(
-    tmp_path: Path, options: list[str], code: int
-) -> None:
-    key_file = tmp_path / "key"
-    key_file.touch(0o600)
-    key_file.write_text("nobody")
-    done = _judge(*(str(key_file) if option == "FILE" else option for option in options))
+def test_check_exits_2_for_bad_options_and_3_for_an_absent_venue(tmp_path, options, code):
+    path = str(key_file(tmp_path, "nobody"))
+    done = judge(*(path if option == "FILE" else option for option in options))
     assert done.returncode == code, done.stdout + done.stderr
     assert done.stderr.strip()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:x", "http://[::", "127.0.0.1\udcff:8091"])
-def test_a_control_address_that_can_be_none_ends_with_3(site: Site, address: str) -> None:
+def test_check_exits_3_for_an_invalid_control_address(site, address):
     control = ["--control", address, "--token-file", str(site.token_file)]
-    done = _judge("--url", site.base_url, *control)
+    done = judge("--url", site.base_url, *control)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "no address that can be asked" in done.stderr
     assert "Traceback" not in done.stderr
@@ -205,44 +186,38 @@ def test_a_control_address_that_can_be_none_ends_with_3(site: Site, address: str
     "address",
     ["192.0.2.1:8091", "http://venue.example:8091", "http://localhost.example", "[2001:db8::1]:1"],
 )
-def test_the_token_goes_to_no_other_machine_in_the_clear(site: Site, address: str) -> None:
+def test_check_sends_the_token_to_no_other_machine_in_the_clear(site, address):
     control = ["--control", address, "--token-file", str(site.token_file)]
-    done = _judge("--url", site.base_url, *control)
+    done = judge("--url", site.base_url, *control)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "goes to no other machine in the clear" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("url", ["http://192.0.2.1:8080/v1", "http://venue.example/v1"])
-def test_a_key_that_is_lent_goes_to_no_other_machine_in_the_clear(tmp_path: Path, url: str) -> None:
-    path = tmp_path / "key"
-    path.touch(0o600)
-    path.write_text("lm_lent")
-    done = _judge("--url", url, "--key-file", str(path))
+def test_check_sends_a_key_to_no_other_machine_in_the_clear(tmp_path, url):
+    path = key_file(tmp_path, "lm_lent")
+    done = judge("--url", url, "--key-file", str(path))
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr.startswith(f"{url}: accepted with keys is a loopback address")
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:9/v1", "http://", "not an address"])
-def test_an_address_that_can_be_none_is_told_as_such(tmp_path: Path, url: str) -> None:
-    path = tmp_path / "key"
-    path.touch(0o600)
-    path.write_text("lm_lent")
-    done = _judge("--url", url, "--key-file", str(path))
+def test_check_names_an_invalid_venue_address(tmp_path, url):
+    path = key_file(tmp_path, "lm_lent")
+    done = judge("--url", url, "--key-file", str(path))
     assert (done.returncode, done.stderr) == (3, f"{url!r}: no address that can be asked\n")
 
 
 @pytest.mark.parametrize("option", ["--key-file", "--token-file"])
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601])
-def test_a_file_that_others_can_touch_is_not_used(
-    site: Site, tmp_path: Path, option: str, mode: int
-) -> None:
+def test_check_rejects_a_key_file_that_others_can_read(site, tmp_path, option, mode):
     path = tmp_path / "file"
     path.write_text("lm_raw_key_of_a_test")
     path.chmod(mode)
     control = ["--control", site.control] if option == "--token-file" else []
     only = ["--only", "tickers_are_case_insensitive"]
-    done = _judge("--url", site.base_url, *control, option, str(path), *only)
+    done = judge("--url", site.base_url, *control, option, str(path), *only)
     assert done.returncode == 2, done.stdout + done.stderr
     assert done.stderr == f"{path}: others can read it; run chmod 600 {path}\n"
 
@@ -255,28 +230,22 @@ def test_a_file_that_others_can_touch_is_not_used(
         b"lm_raw key_of_a_test", "lm_raw_k\u00e9y_of_a_test".encode(), b"\xfflm_raw", b" \n",
     ],
 )  # fmt: skip
-def test_a_file_that_holds_no_single_key_is_refused_and_not_shown(
-    site: Site, tmp_path: Path, option: str, content: bytes
-) -> None:
+def test_check_rejects_a_file_without_a_single_key_and_does_not_show_it(
+    site, tmp_path, option, content
+):
     path = tmp_path / "file"
     path.touch(0o600)
     path.write_bytes(content)
     control = ["--control", site.control] if option == "--token-file" else []
     only = ["--only", "tickers_are_case_insensitive"]
-    done = _judge("--url", site.base_url, *control, option, str(path), *only)
+    done = judge("--url", site.base_url, *control, option, str(path), *only)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "lm_raw" not in done.stdout + done.stderr
     assert f"{path}: holds no single key" in done.stderr
 
 
-def test_it_can_be_mounted_on_a_command_line() -> None:
-    app = typer.Typer()
-    app.command("check")(check)
-    assert [command.name for command in app.registered_commands] == ["check"]
-
-
 @contextmanager
-def _served(folder: Path, control: str, *options: str) -> Iterator[dict[str, str]]:
+def served(folder, control, *options):
     """The ready line of a venue that lives until the block ends."""
     folder.chmod(0o700)
     config = Path(__file__).parents[3] / "configs" / "venue.yaml"
@@ -293,22 +262,20 @@ def _served(folder: Path, control: str, *options: str) -> Iterator[dict[str, str
         assert process.wait(20) == 0
 
 
-def _judged(ready: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+def judged(ready, *options):
     control = ["--control", ready["control"], "--token-file", ready["control_token_file"]]
-    return _judge("--url", ready["base_url"], *control, *options)
+    return judge("--url", ready["base_url"], *control, *options)
 
 
-def test_a_venue_with_a_crowd_is_not_judged(tmp_path: Path) -> None:
-    with _served(tmp_path, f"unix:{tmp_path / 'control'}") as ready:
-        done = _judged(ready)
+def test_check_refuses_a_venue_with_a_crowd(tmp_path):
+    with served(tmp_path, f"unix:{tmp_path / 'control'}") as ready:
+        done = judged(ready)
     assert done.returncode == 2
     assert "--no-crowd" in done.stderr
 
 
-def test_a_venue_that_its_operator_has_bent_is_not_judged_and_stays_as_it_is(
-    tmp_path: Path,
-) -> None:
-    with _served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
+def test_check_refuses_a_venue_with_faults_or_a_stopped_state_and_changes_nothing(tmp_path):
+    with served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
         token = Path(ready["control_token_file"]).read_text().strip()
         with httpx.Client(
             base_url=f"http://{ready['control']}/control/v1",
@@ -316,16 +283,16 @@ def test_a_venue_that_its_operator_has_bent_is_not_judged_and_stays_as_it_is(
             trust_env=False,
         ) as operator:
             operator.post("/faults", json={"kind": "market_data_down"}).raise_for_status()
-            done = _judged(ready, "--only", "the_version_is_in_the_path")
+            done = judged(ready, "--only", "the_version_is_in_the_path")
             assert (done.returncode, "market_data_down" in done.stderr) == (2, True)
             operator.delete("/faults").raise_for_status()
             operator.put("/venue-state", json={"state": "cancel_only"}).raise_for_status()
-            done = _judged(ready, "--only", "the_version_is_in_the_path")
+            done = judged(ready, "--only", "the_version_is_in_the_path")
             assert (done.returncode, "cancel_only" in done.stderr) == (2, True)
             assert operator.get("/status").json()["venue_state"] == "cancel_only"
 
 
-def test_control_is_reached_at_the_address_in_the_ready_line(tmp_path: Path) -> None:
-    with _served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
-        done = _judged(ready, "--only", "the_version_is_in_the_path")
+def test_check_reaches_control_at_the_address_of_the_ready_line(tmp_path):
+    with served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
+        done = judged(ready, "--only", "the_version_is_in_the_path")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,11 +1,11 @@
 """Claims about the judge itself: a venue that breaks a rule of every reply is found out."""
 
 import json
-from typing import Any
 
 import httpx
 import pytest
 
+from tests.builders.venue import bodies
 from venue.conformance.judge import Broken, judge_reply
 from venue.conformance.money import fee_cents, mirror
 from venue.conformance.registry import statements
@@ -13,62 +13,27 @@ from venue.conformance.runner import suite
 from venue.conformance.shapes import judge_body, judge_update
 
 UUID = "00000000-0000-4000-8000-000000000000"
-NOW = "2026-01-01T00:00:00.000000001Z"
 LIMITER = {"x-ratelimit-limit": "500", "x-ratelimit-remaining": "7"}
-ORDER: dict[str, Any] = {
-    "order_id": "7",
-    "ticker": "A-26Q4-1B",
-    "market_id": UUID,
-    "event_ticker": "A-26Q4",
-    "outcome": "yes",
-    "side": "buy",
-    "price": 40,
-    "qty": 5,
-    "remaining_qty": 5,
-    "filled_qty": 0,
-    "status": "open",
-    "time_in_force": "gtc",
-    "created_at": NOW,
-    "updated_at": NOW,
-    "reserved_cents": 205,
-}
-MARKET: dict[str, Any] = {
-    "ticker": "A-26Q4-1B",
-    "market_id": UUID,
-    "event_ticker": "A-26Q4",
-    "project_market_id": UUID,
-    "name": "n",
-    "outcome_label": "1B",
-    "state": "active",
-    "min_price": 1,
-    "max_price": 99,
-    "tick_size": 1,
-    "maker_fee_rate": "0.01",
-    "taker_fee_rate": "0.01",
-    "open_interest": 0,
-    "created_at": NOW,
-    "updated_at": NOW,
-}
-BOOK: dict[str, Any] = {
-    "ticker": "A-26Q4-1B",
-    "market_id": UUID,
-    "as_of": NOW,
+MARKET = bodies.MARKET
+ORDER = bodies.ORDER | {"reserved_cents": 415}
+BOOK = bodies.BOOK | {
+    "as_of": bodies.INSTANT,
     "bids": [{"price": 40, "size": 1}],
     "asks": [{"price": 41, "size": 1}],
 }
 
 
-def _reply(status: int, body: Any, headers: dict[str, str]) -> httpx.Response:
+def reply_of(status, body, headers):
     return httpx.Response(status, json=body, headers=headers)
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000000000Z"])
-def test_the_zero_instant_of_a_book_passes_with_and_without_decimal_places(text: str) -> None:
-    judge_reply(_reply(200, {"as_of": text}, LIMITER))
+def test_the_zero_instant_of_a_book_passes_with_and_without_decimals(text):
+    judge_reply(reply_of(200, {"as_of": text}, LIMITER))
 
 
-def test_a_reply_that_keeps_every_rule_passes() -> None:
-    judge_reply(_reply(200, {"orders": [], "cursor": ""}, LIMITER))
+def test_a_reply_that_keeps_every_rule_passes():
+    judge_reply(reply_of(200, {"orders": [], "cursor": ""}, LIMITER))
     judge_body("GET", "/orders/7", ORDER)
     judge_body("GET", "/markets", {"markets": [MARKET], "cursor": ""})
     judge_body("GET", "/markets/A-26Q4-1B/orderbook", BOOK)
@@ -105,11 +70,9 @@ def test_a_reply_that_keeps_every_rule_passes() -> None:
         (404, {"detail": "Not Found"}, LIMITER),
     ],
 )
-def test_a_reply_that_breaks_a_rule_of_every_reply_is_found_out(
-    status: int, body: Any, headers: dict[str, str]
-) -> None:
+def test_the_judge_rejects_a_reply_that_breaks_a_general_rule(status, body, headers):
     with pytest.raises(Broken):
-        judge_reply(_reply(status, body, headers))
+        judge_reply(reply_of(status, body, headers))
 
 
 @pytest.mark.parametrize(
@@ -118,32 +81,32 @@ def test_a_reply_that_breaks_a_rule_of_every_reply_is_found_out(
         {"status": "resting"},
         {"status": "filled"},
         {"status": "partially_filled"},
-        {"remaining_qty": 6},
+        {"remaining_qty": 11},
         {"outcome": "maybe"},
         {"client_order_id": "x"},
         {"spent_cents": 5},
     ],
 )
-def test_an_order_that_contradicts_itself_is_found_out(change: dict[str, Any]) -> None:
+def test_the_judge_rejects_an_order_that_contradicts_itself(change):
     with pytest.raises(Broken):
         judge_body("GET", "/orders/7", {**ORDER, **change})
 
 
 @pytest.mark.parametrize("status", ["canceled", "expired"])
-def test_what_an_ended_order_calls_its_remainder_is_left_to_the_venue(status: str) -> None:
+def test_the_judge_accepts_any_remaining_qty_of_a_closed_order(status):
     for left in (0, ORDER["remaining_qty"]):
         judge_body("GET", "/orders/7", {**ORDER, "status": status, "remaining_qty": left})
 
 
 @pytest.mark.parametrize("field", [*ORDER])
-def test_an_order_with_a_field_missing_is_found_out(field: str) -> None:
+def test_the_judge_rejects_an_order_with_a_missing_field(field):
     body = {name: value for name, value in ORDER.items() if name != field}
     with pytest.raises(Broken):
         judge_body("GET", "/orders/7", body)
 
 
 @pytest.mark.parametrize("status", ["accepted", "expired"])
-def test_a_write_answered_with_a_status_of_reads_is_found_out(status: str) -> None:
+def test_the_judge_rejects_a_write_with_a_status_of_reads(status):
     body = {name: value for name, value in ORDER.items() if name != "reserved_cents"}
     judge_body("POST", "/orders", body)
     with pytest.raises(Broken):
@@ -151,16 +114,16 @@ def test_a_write_answered_with_a_status_of_reads_is_found_out(status: str) -> No
 
 
 @pytest.mark.parametrize("field", ["client_order_id", "spent_cents"])
-def test_what_only_a_create_tells_is_found_out_elsewhere(field: str) -> None:
+def test_the_judge_rejects_fields_of_a_create_in_other_replies(field):
     written = {name: value for name, value in ORDER.items() if name != "reserved_cents"}
     more = {field: "x" if field == "client_order_id" else 5}
     judge_body("POST", "/orders", {**written, **more})
     for method, body in (("PUT", written), ("DELETE", {"order": ORDER, "reduced_by": 0})):
         judge_body(method, "/orders/7", body)
         order = body.get("order", body)
-        told = {**body, "order": {**order, **more}} if "order" in body else {**body, **more}
+        changed = {**body, "order": {**order, **more}} if "order" in body else {**body, **more}
         with pytest.raises(Broken):
-            judge_body(method, "/orders/7", told)
+            judge_body(method, "/orders/7", changed)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +135,7 @@ def test_what_only_a_create_tells_is_found_out_elsewhere(field: str) -> None:
         {"as_of": "0001-01-01T00:00:00Z"},
     ],
 )
-def test_a_book_that_cannot_be_is_found_out(change: dict[str, Any]) -> None:
+def test_the_judge_rejects_an_impossible_book(change):
     with pytest.raises(Broken):
         judge_body("GET", "/markets/A-26Q4-1B/orderbook", {**BOOK, **change})
 
@@ -185,30 +148,30 @@ def test_a_book_that_cannot_be_is_found_out(change: dict[str, Any]) -> None:
         json.loads('{"type": "prediction-orderbook", "ticker": "A", "ts": 1e18}'),
     ],
 )
-def test_a_frame_that_breaks_a_rule_is_found_out(data: dict[str, Any]) -> None:
+def test_the_judge_rejects_a_frame_that_breaks_a_rule(data):
     with pytest.raises(Broken):
         judge_update(data)
 
 
-def test_the_judge_counts_fees_by_itself() -> None:
+def test_the_judge_computes_fees_independently():
     # 0.0175 x 10 x 0.40 x 0.60 dollars = 4.2 cents.
     assert fee_cents("0.0175", 40, 10) == fee_cents("0.0175", mirror(40), 10) == 5
     assert fee_cents("0.07", 50, 4) == 7
     assert fee_cents("0", 50, 1_000_000) == 0
 
 
-def test_a_docstring_gives_headings_and_words_over_several_lines() -> None:
+def test_statements_are_read_from_docstrings_over_several_lines():
     one, two = statements("Market | Of two\nlines.\n\nOrder | Of one.")
     assert (one.heading, one.words) == ("Market", "Of two lines")
     assert (two.heading, two.words) == ("Order", "Of one")
 
 
-def test_a_check_without_a_statement_is_refused() -> None:
+def test_a_check_without_a_statement_is_an_error():
     for text in ("", "Words without a heading."):
         with pytest.raises(ValueError):
             statements(text)
 
 
-def test_names_of_checks_are_distinct() -> None:
+def test_the_names_of_checks_are_unique():
     names = [each.name for each in suite()]
     assert len(set(names)) == len(names)

@@ -23,7 +23,7 @@ from venue.wire import codec, frames
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def _table() -> list[list[str]]:
+def _table():
     """Each statement of the page: its words, heading and proof."""
     text = (ROOT / "docs/venue.md").read_text(encoding="utf-8")
     made: list[list[str]] = []
@@ -37,17 +37,17 @@ def _table() -> list[list[str]]:
     return made
 
 
-def test_the_page_is_current() -> None:
+def test_the_venue_page_is_current():
     text = (ROOT / "docs/venue.md").read_text(encoding="utf-8")
     assert text == page(), "run: make pages"
 
 
 @pytest.mark.parametrize("shown", CLIENT_FRAMES)
-def test_a_client_frame_that_the_page_shows_is_taken_by_the_venue(shown: str) -> None:
+def test_the_client_frames_of_the_page_are_accepted_by_the_venue(shown):
     assert codec.parse_subscribe(shown.encode())
 
 
-def test_every_kind_of_frame_that_the_venue_sends_is_shown_in_the_page_as_it_is_sent() -> None:
+def test_the_page_shows_every_kind_of_server_frame_as_it_is_sent():
     read = [codec.decode_frame(shown) for shown in SERVER_FRAMES]
     sent = [json.loads(codec.encode(frame)) for frame in read]
     assert sent == [json.loads(shown) for shown in SERVER_FRAMES]
@@ -56,7 +56,7 @@ def test_every_kind_of_frame_that_the_venue_sends_is_shown_in_the_page_as_it_is_
     assert {type(each) for each in read} == set(get_args(frames.ServerFrame))
 
 
-def test_every_row_has_a_heading_and_a_proof() -> None:
+def test_every_statement_has_a_heading_and_a_proof():
     table = _table()
     assert len(table) == len(rows()) > 200
     for row in table:
@@ -65,11 +65,11 @@ def test_every_row_has_a_heading_and_a_proof() -> None:
 
 
 @pytest.mark.parametrize("heading", HEADINGS)
-def test_every_heading_of_the_interface_has_a_row(heading: str) -> None:
+def test_every_heading_of_the_interface_has_a_statement(heading):
     assert [row for row in _table() if row[1] == heading]
 
 
-def test_every_check_named_exists_and_every_check_is_named() -> None:
+def test_the_page_names_exactly_the_checks_of_the_judge():
     named = {
         name for row in _table() for name in re.findall(r"`([^`]+)`", row[2]) if "/" not in name
     }
@@ -77,7 +77,7 @@ def test_every_check_named_exists_and_every_check_is_named() -> None:
 
 
 @pytest.mark.parametrize("place", [row[2] for row in ELSEWHERE])
-def test_every_test_named_exists(place: str) -> None:
+def test_every_test_that_the_page_names_exists(place):
     path, _, name = place.partition("::")
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     functions = [
@@ -86,7 +86,7 @@ def test_every_test_named_exists(place: str) -> None:
     assert not name or name in functions
 
 
-def test_every_code_has_a_row_and_a_check_or_is_marked_as_unprovoked() -> None:
+def test_every_error_code_has_a_statement_and_a_check_or_is_marked_unprovoked():
     proofs: dict[str, list[str]] = {}
     for row in _table():
         for code in re.findall(r"[a-z]+(?:_[a-z]+)+|unauthenticated", row[0]):

@@ -9,7 +9,6 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import typer.main
 import typer.testing
 
 from tests.builders import ctrl_c
-from tests.builders.venue.control_bench import TICKER, TOKEN, Served, served, socket_path
+from tests.builders.venue.control_bench import TOKEN, served, socket_path
 from tests.builders.venue.journal_disk import Disk
 from venue.admin import handlers
 from venue.cli import client
@@ -29,17 +28,16 @@ from venue.cli.operator import ENDPOINTS, EXIT_OPTIONS, EXIT_REFUSED, EXIT_UNREA
 
 APP = typer.Typer(rich_markup_mode=None)
 mount(APP)
-Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def house(tmp_path_factory):
     with served(socket_path(tmp_path_factory.mktemp("control"))) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def token_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("token") / "token"
     path.touch(0o600)
     path.write_text(f"{TOKEN}\n")
@@ -47,17 +45,17 @@ def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(house: Served, token_file: Path) -> Run:
-    return lambda *arguments: ended(house.address, token_file, *arguments)
+def run(house, token_file):
+    return lambda *arguments: run_command(house.address, token_file, *arguments)
 
 
-def ended(address: str, token_file: Path, *arguments: str) -> Any:
+def run_command(address, token_file, *arguments):
     """A command run to its end."""
     where = ["--control", address, "--token-file", str(token_file)]
     return typer.testing.CliRunner().invoke(APP, [*arguments, *where])
 
 
-def done(run: Run, *arguments: str) -> dict[str, Any]:
+def done(run, *arguments):
     """The one JSON object that a command printed."""
     result = run(*arguments, "--json")
     assert result.exit_code == 0, result.output
@@ -66,7 +64,7 @@ def done(run: Run, *arguments: str) -> dict[str, Any]:
     return reply
 
 
-def test_a_whole_life_of_a_company_and_its_market(run: Run) -> None:
+def test_commands_list_change_resolve_and_archive_a_company_and_its_market(run):
     assert done(run, "company", "add", "Osier Labs", "OSIER")["symbol"] == "OSIER"
     event = done(
         run, "event", "add", "--company", "OSIER", "--series", "OSIER-VAL", "--quarter", "26Q4",
@@ -90,7 +88,7 @@ def test_a_whole_life_of_a_company_and_its_market(run: Run) -> None:
     assert osier["archived"] is True
 
 
-def test_a_whole_life_of_a_trader(run: Run, tmp_path: Path) -> None:
+def test_commands_add_a_user_with_cash_keys_and_a_token(run, tmp_path):
     assert done(run, "user", "add", "berta") == {"user_id": "berta"}
     done(run, "user", "deposit", "berta", "900")
     done(run, "user", "withdraw", "berta", "200")
@@ -106,7 +104,7 @@ def test_a_whole_life_of_a_trader(run: Run, tmp_path: Path) -> None:
     assert done(run, "token", "create", *asked)["token"].startswith("lm_")
 
 
-def test_the_venue_is_steered(run: Run) -> None:
+def test_commands_set_the_venue_state_and_the_read_lag(run):
     assert done(run, "state", "cancel-only") == {"state": "cancel_only"}
     assert done(run, "lag", "set", "20") == {"lag_ms": 20}
     status = done(run, "status")
@@ -116,7 +114,7 @@ def test_the_venue_is_steered(run: Run) -> None:
     assert done(run, "hash")["sequence"] == done(run, "status")["sequence"]
 
 
-def test_faults_come_and_go(run: Run) -> None:
+def test_commands_add_list_and_clear_faults(run):
     added = done(run, "fault", "add", "drop_after", "--share", "0.25", "--verbs", "create,cancel")
     assert (added["share"], added["verbs"]) == ("0.25", ["create", "cancel"])
     done(run, "fault", "add", "reply_delay", "--delay-ms", "5", "--on", "reads")
@@ -137,9 +135,7 @@ def test_faults_come_and_go(run: Run) -> None:
         ("token", ["token", "create", "anna", "--application", "a", "--scopes", ""]),
     ],
 )  # fmt: skip
-def test_out_takes_the_raw_secret_and_stdout_does_not_see_it(
-    run: Run, tmp_path: Path, secret: str, arguments: list[str]
-) -> None:
+def test_a_secret_written_to_a_file_is_not_printed(run, tmp_path, secret, arguments):
     out = tmp_path / "raw"
     result = run(*arguments, "--out", str(out))
     assert result.exit_code == 0, result.output
@@ -152,45 +148,43 @@ def test_out_takes_the_raw_secret_and_stdout_does_not_see_it(
     assert secret not in reply
 
 
-def test_without_out_the_raw_key_is_printed_once(run: Run) -> None:
+def test_a_new_key_is_printed_once(run):
     result = run("key", "create", "anna")
     assert len(re.findall(r"lm_[A-Za-z0-9_-]{43}", result.stdout)) == 1
 
 
-def test_a_key_that_reaches_nobody_is_revoked(house: Served, run: Run, token_file: Path) -> None:
-    done(run, "user", "add", "carla")
-    command = [sys.executable, "-m", "venue", "key", "create", "carla"]
+def run_into_full_disk(house, token_file, *arguments):
+    """A command whose output cannot be written."""
+    command = [sys.executable, "-m", "venue", *arguments]
     command += ["--control", house.address, "--token-file", str(token_file)]
     with Path("/dev/full").open("w") as full:
-        ended_badly = subprocess.run(
+        return subprocess.run(
             command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=20, check=False
         )
+
+
+def test_a_new_key_that_cannot_be_printed_is_revoked(house, run, token_file):
+    done(run, "user", "add", "carla")
+    failed = run_into_full_disk(house, token_file, "key", "create", "carla")
     (key,) = done(run, "key", "list", "--user", "carla")["keys"]
     assert key["revoked"] is True
-    assert ended_badly.returncode == 74
-    assert ended_badly.stderr.splitlines() == [
+    assert failed.returncode == 74
+    assert failed.stderr.splitlines() == [
         f"nobody has key {key['key_id']}, which is revoked; make another",
         "the output cannot be written: No space left on device",
     ]
 
 
-def test_a_token_that_reaches_nobody_is_told(house: Served, run: Run, token_file: Path) -> None:
+def test_a_new_token_that_cannot_be_printed_is_reported_with_its_end(house, run, token_file):
     done(run, "user", "add", "dora")
-    command = [sys.executable, "-m", "venue", "token", "create", "dora", "--application", "desk"]
-    command += ["--scopes", "svc:markets:read", "--control", house.address]
-    with Path("/dev/full").open("w") as full:
-        ended_badly = subprocess.run(
-            [*command, "--token-file", str(token_file)],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=20, check=False,
-        )  # fmt: skip
-    assert ended_badly.returncode == 74
-    assert ended_badly.stderr.startswith("nobody has the token, which ends at 20")
+    words = ["token", "create", "dora", "--application", "desk", "--scopes", "svc:markets:read"]
+    failed = run_into_full_disk(house, token_file, *words)
+    assert failed.returncode == 74
+    assert failed.stderr.startswith("nobody has the token, which ends at 20")
 
 
-def test_a_key_that_its_file_refuses_is_revoked(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_: int) -> None:
+def test_a_new_key_that_its_file_cannot_hold_is_revoked(run, tmp_path, monkeypatch):
+    def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     done(run, "user", "add", "edda")
@@ -204,9 +198,7 @@ def test_a_key_that_its_file_refuses_is_revoked(
     assert not (tmp_path / "edda.key").exists()
 
 
-def test_a_key_in_a_file_outlives_a_power_cut(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_file_survives_a_power_cut(run, tmp_path, monkeypatch):
     out = tmp_path / "out" / "frida.key"
     out.parent.mkdir()
     done(run, "user", "add", "frida")
@@ -220,7 +212,7 @@ def test_a_key_in_a_file_outlives_a_power_cut(
     assert out.read_text() == raw
 
 
-def test_an_out_file_that_is_there_is_kept_and_no_key_is_made(run: Run, tmp_path: Path) -> None:
+def test_an_existing_out_file_is_kept_and_no_key_is_created(run, tmp_path):
     out = tmp_path / "precious"
     out.write_text("kept")
     before = len(done(run, "key", "list")["keys"])
@@ -229,7 +221,7 @@ def test_an_out_file_that_is_there_is_kept_and_no_key_is_made(run: Run, tmp_path
     assert len(done(run, "key", "list")["keys"]) == before
 
 
-def test_a_key_that_is_refused_leaves_no_file(run: Run, tmp_path: Path) -> None:
+def test_a_rejected_key_creates_no_file(run, tmp_path):
     out = tmp_path / "raw"
     assert run("key", "create", "nobody", "--out", str(out)).exit_code == EXIT_REFUSED
     assert not out.exists()
@@ -239,7 +231,7 @@ def test_a_key_that_is_refused_leaves_no_file(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["state", "shut"], "accepted is open, cancel_only, halted"),
         (["lag", "set", "60001"], "accepted is 0 to 60000"),
@@ -260,12 +252,10 @@ def test_a_key_that_is_refused_leaves_no_file(run: Run, tmp_path: Path) -> None:
         (["key", "create", "a\udcff"], 'user_id: "a\\udcff"; accepted is text in UTF-8'),
     ],
 )
-def test_bad_options_end_with_2_and_say_what_is_accepted(
-    run: Run, arguments: list[str], told: str
-) -> None:
+def test_bad_options_exit_2_and_name_the_accepted_values(run, arguments, message):
     result = run(*arguments)
     assert result.exit_code == EXIT_OPTIONS
-    assert told.lower() in result.output.lower()
+    assert message.lower() in result.output.lower()
     assert "Traceback" not in result.output
 
 
@@ -277,57 +267,55 @@ def test_bad_options_end_with_2_and_say_what_is_accepted(
         ["company", "add", "Linden's twin", "LINDEN"], ["market", "halt", "../../status"],
     ],
 )  # fmt: skip
-def test_what_the_venue_refuses_ends_with_4(run: Run, arguments: list[str]) -> None:
+def test_a_rejected_command_exits_4(run, arguments):
     result = run(*arguments)
     assert result.exit_code == EXIT_REFUSED, result.output
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1
 
 
-def test_a_venue_that_is_not_there_ends_with_3(tmp_path: Path, token_file: Path) -> None:
+def test_an_unreachable_venue_exits_3(tmp_path, token_file):
     for address in (f"unix:{tmp_path / 'no.sock'}", "127.0.0.1:1"):
-        result = ended(address, token_file, "status")
+        result = run_command(address, token_file, "status")
         assert result.exit_code == EXIT_UNREACHABLE
         assert "is the venue serving with --control?" in result.stderr
 
 
-def test_a_wrong_token_ends_with_3_and_is_not_shown(house: Served, tmp_path: Path) -> None:
+def test_a_wrong_token_exits_3_and_is_not_shown(house, tmp_path):
     wrong = tmp_path / "token"
     wrong.touch(0o600)
     wrong.write_text("another-token-than-that")
-    result = ended(house.address, wrong, "status")
+    result = run_command(house.address, wrong, "status")
     assert result.exit_code == EXIT_UNREACHABLE
     assert "--token-file" in result.stderr
     assert "another-token-than-that" not in result.output
 
 
 @pytest.mark.parametrize("address", ["venue.example:8091", "10.0.0.1:8091", "8091", "unix:"])
-def test_the_token_goes_to_no_other_machine(token_file: Path, address: str) -> None:
-    assert ended(address, token_file, "status").exit_code == EXIT_OPTIONS
+def test_the_token_is_sent_to_no_other_machine(token_file, address):
+    assert run_command(address, token_file, "status").exit_code == EXIT_OPTIONS
 
 
-def test_a_token_file_that_others_can_read_is_not_used(house: Served, tmp_path: Path) -> None:
+def test_a_token_file_that_others_can_read_is_rejected(house, tmp_path):
     path = tmp_path / "token"
     path.write_text(TOKEN)
     path.chmod(0o644)
-    result = ended(house.address, path, "status")
+    result = run_command(house.address, path, "status")
     assert result.exit_code == EXIT_OPTIONS
     assert "chmod 600" in result.stderr
 
 
-def test_something_else_that_listens_there_is_not_taken_for_a_venue(
-    house: Served, token_file: Path
-) -> None:
+def test_another_server_at_the_control_address_exits_3(house, token_file):
     # The trader's interface answers 401 in its own words.
-    result = ended(f"127.0.0.1:{house.rest_port}", token_file, "status")
+    result = run_command(f"127.0.0.1:{house.rest_port}", token_file, "status")
     assert result.exit_code == EXIT_UNREACHABLE
 
 
 # --- what people see -----------------------------------------------------------------------------
 
 
-def test_every_command_has_help_with_an_example() -> None:
-    def commands(of: Any, path: list[str]) -> Iterator[tuple[list[str], Any]]:
+def test_every_command_has_help_with_an_example():
+    def commands(of, path):
         for name, command in of.commands.items():
             if hasattr(command, "commands"):
                 yield from commands(command, [*path, name])
@@ -342,40 +330,34 @@ def test_every_command_has_help_with_an_example() -> None:
         assert example.startswith(f"Example: venue {' '.join(path)}")
 
 
-def test_every_endpoint_of_the_venue_has_a_command() -> None:
+def test_every_endpoint_of_the_venue_has_a_command():
     offered = {(each.method, each.path) for each in handlers.ENDPOINTS}
     used = {*ENDPOINTS, ("DELETE", "faults")}
     assert offered == used, "a new endpoint gets a command in venue/cli/operator.py, by its path"
 
 
-def test_the_help_of_mutually_exclusive_promises_nothing_that_the_venue_enforces() -> None:
-    told = typer.testing.CliRunner().invoke(APP, ["event", "add", "--help"])
-    assert "one rung at most will resolve yes; nothing is enforced" in " ".join(told.stdout.split())
+def test_the_help_of_mutually_exclusive_says_that_nothing_is_enforced():
+    shown = typer.testing.CliRunner().invoke(APP, ["event", "add", "--help"])
+    assert "one rung at most will resolve yes; nothing is enforced" in " ".join(
+        shown.stdout.split()
+    )
 
 
-def test_a_table_is_aligned_and_numbers_stand_right(run: Run) -> None:
+def test_a_table_is_aligned_with_numbers_at_the_right(run):
     rows = [{"user_id": "al", "cash": 5}, {"user_id": "berta", "cash": 12345}]
     shown = reply_lines({"users": rows})
     assert shown == ["user_id   cash", "al           5", "berta    12345"]
     assert f"{'venue_state':<17}  open" in run("status").stdout.splitlines()
 
 
-def test_an_empty_table_says_none() -> None:
+def test_shown_values_are_escaped_and_an_empty_table_says_none():
+    shown = reply_lines({"a": None, "b": True, "c": ["x", "y"], "d": "red\x1b[31m\n"})
+    assert shown == ["a  -", "b  yes", "c  x,y", "d  red\\x1b[31m\\n"]
     assert reply_lines({"faults": []}) == ["none"]
 
 
-def test_values_are_plain_and_cannot_move_the_cursor() -> None:
-    shown = reply_lines({"a": None, "b": True, "c": ["x", "y"], "d": "red\x1b[31m\n"})
-    assert shown == ["a  -", "b  yes", "c  x,y", "d  red\\x1b[31m\\n"]
-
-
-def test_a_market_that_was_there_before_is_found_by_its_ticker(run: Run) -> None:
-    assert done(run, "market", "halt", TICKER)["state"] == "halted"
-    assert done(run, "market", "resume", TICKER)["state"] == "active"
-
-
 @contextmanager
-def silent_venue() -> Iterator[tuple[str, socket.socket]]:
+def silent_venue():
     """A control address on loopback at which requests are taken and never answered."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(30)
@@ -383,29 +365,27 @@ def silent_venue() -> Iterator[tuple[str, socket.socket]]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["state", "halted"], "may be carried out all the same"),
         (["status"], "is the venue serving with --control?"),
     ],
 )
-def test_a_change_without_an_answer_in_time_may_be_carried_out_all_the_same(
-    token_file: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
-) -> None:
+def test_a_timeout_of_a_change_says_that_it_may_be_carried_out(
+    token_file, monkeypatch, arguments, message
+):
     monkeypatch.setattr(client, "TIMEOUT_S", 0.2)
     with silent_venue() as (address, _):
-        result = ended(address, token_file, *arguments)
+        result = run_command(address, token_file, *arguments)
     assert result.exit_code == EXIT_UNREACHABLE
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [(["state", "halted"], "interrupted: what was asked may be carried out"), (["status"], "")],
 )
-def test_ctrl_c_in_a_change_says_that_it_may_be_carried_out_all_the_same(
-    token_file: Path, arguments: list[str], told: str
-) -> None:
+def test_ctrl_c_during_a_change_says_that_it_may_be_carried_out(token_file, arguments, message):
     with silent_venue() as (address, listener):
         where = ["--control", address, "--token-file", str(token_file)]
         command = [sys.executable, "-m", "venue", *arguments, *where]
@@ -416,5 +396,5 @@ def test_ctrl_c_in_a_change_says_that_it_may_be_carried_out_all_the_same(
             process.send_signal(signal.SIGINT)
             _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert stderr.startswith(told)
-    assert stderr.count("\n") == bool(told)
+    assert stderr.startswith(message)
+    assert stderr.count("\n") == bool(message)

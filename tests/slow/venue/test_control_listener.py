@@ -6,7 +6,6 @@ import os
 import re
 import socket
 import stat
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,7 @@ from venue.admin.listener import (
 )
 
 
-def test_a_unix_socket_is_its_owner_s_alone(tmp_path: Path) -> None:
+def test_a_unix_socket_and_its_lock_are_readable_by_their_owner_only(tmp_path):
     path = tmp_path / "control.sock"
     before = os.umask(0)
     try:
@@ -30,9 +29,11 @@ def test_a_unix_socket_is_its_owner_s_alone(tmp_path: Path) -> None:
         assert os.umask(0) == 0
     finally:
         os.umask(before)
+    assert stat.S_IMODE((tmp_path / ".control.sock.lock").stat().st_mode) == 0o600
+    control_listener(f"unix:{path}").close()
 
 
-def test_a_socket_that_a_dead_process_left_is_replaced(tmp_path: Path) -> None:
+def test_a_socket_of_a_dead_process_is_replaced(tmp_path):
     path = tmp_path / "control.sock"
     control_listener(f"unix:{path}").close()
     assert path.exists()
@@ -42,19 +43,12 @@ def test_a_socket_that_a_dead_process_left_is_replaced(tmp_path: Path) -> None:
             client.connect(str(path))
 
 
-def test_a_socket_that_answers_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("listens", [True, False])
+def test_a_socket_of_a_live_process_is_left_alone(tmp_path, listens):
     path = tmp_path / "control.sock"
     with control_listener(f"unix:{path}") as listener:
-        listener.listen()
-        with pytest.raises(ControlFault, match="another process listens"):
-            control_listener(f"unix:{path}")
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(str(path))
-
-
-def test_a_socket_that_does_not_listen_yet_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "control.sock"
-    with control_listener(f"unix:{path}") as listener:
+        if listens:
+            listener.listen()
         bound = path.stat().st_ino
         with pytest.raises(AddressFault, match="another process listens"):
             control_listener(f"unix:{path}")
@@ -64,18 +58,7 @@ def test_a_socket_that_does_not_listen_yet_is_left_alone(tmp_path: Path) -> None
             client.connect(str(path))
 
 
-def test_the_lock_of_a_socket_is_its_owner_s_alone_and_ends_with_it(tmp_path: Path) -> None:
-    path = tmp_path / "control.sock"
-    before = os.umask(0)
-    try:
-        control_listener(f"unix:{path}").close()
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / ".control.sock.lock").stat().st_mode) == 0o600
-    control_listener(f"unix:{path}").close()
-
-
-def test_a_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_no_socket_is_left_alone(tmp_path):
     path = tmp_path / "precious"
     path.write_text("kept")
     with pytest.raises(ControlFault, match="no socket"):
@@ -84,7 +67,7 @@ def test_a_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["127.0.0.1:0", "localhost:0", "127.0.0.53:0", "[::1]:0"])
-def test_a_loopback_address_is_bound(text: str) -> None:
+def test_a_loopback_address_is_bound(text):
     with control_listener(text) as listener:
         host, port = control_address(listener).rsplit(":", 1)
         assert host in {"127.0.0.1", "127.0.0.53", "[::1]"}
@@ -100,12 +83,12 @@ def test_a_loopback_address_is_bound(text: str) -> None:
         "127.0.0.1:\u0661", "unix:", "unix:/", "localhost.evil.example:1",
     ],
 )  # fmt: skip
-def test_nothing_but_this_machine_is_listened_to(text: str) -> None:
+def test_an_address_of_another_machine_is_rejected(text):
     with pytest.raises(ControlFault):
         control_listener(text)
 
 
-def test_an_address_in_use_is_told() -> None:
+def test_an_address_in_use_is_an_error():
     with control_listener("127.0.0.1:0") as first:
         first.listen()
         with pytest.raises(ControlFault, match="cannot be bound"):
@@ -115,9 +98,7 @@ def test_an_address_in_use_is_told() -> None:
 # --- the token -----------------------------------------------------------------------------------
 
 
-def test_an_absent_token_file_is_made_for_its_owner_only(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_new_token_file_is_readable_by_its_owner_only(tmp_path, capfd):
     path = tmp_path / "deep" / "token"
     before = os.umask(0)
     try:
@@ -133,12 +114,10 @@ def test_an_absent_token_file_is_made_for_its_owner_only(
 
 
 @pytest.mark.parametrize("refusing", ["fsync", "link"])
-def test_a_token_that_a_disk_refuses_leaves_no_file_that_bars_the_next_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusing: str
-) -> None:
+def test_a_token_that_the_disk_refuses_leaves_no_file(tmp_path, monkeypatch, refusing):
     path = tmp_path / "token"
 
-    def full(*_: object) -> None:
+    def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
@@ -149,9 +128,7 @@ def test_a_token_that_a_disk_refuses_leaves_no_file_that_bars_the_next_start(
     assert token_sha256(path) == token_sha256(path)
 
 
-def test_a_token_file_has_its_name_only_once_all_of_it_is_on_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_file_gets_its_name_after_it_is_synced(tmp_path, monkeypatch):
     path = tmp_path / "token"
     named: list[bool] = []
     monkeypatch.setattr(os, "fsync", lambda _: named.append(path.exists()))
@@ -159,14 +136,14 @@ def test_a_token_file_has_its_name_only_once_all_of_it_is_on_disk(
     assert named == [False]
 
 
-def test_a_token_file_is_used_again(tmp_path: Path) -> None:
+def test_an_existing_token_file_is_reused(tmp_path):
     path = tmp_path / "token"
     assert token_sha256(path) == token_sha256(path)
     assert hashlib.sha256(read_token(path).encode()).digest() == token_sha256(path)
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o602, 0o601])
-def test_a_token_file_that_others_can_touch_is_refused(tmp_path: Path, mode: int) -> None:
+def test_a_token_file_that_others_can_access_is_rejected(tmp_path, mode):
     path = tmp_path / "token"
     token_sha256(path)
     path.chmod(mode)
@@ -176,16 +153,16 @@ def test_a_token_file_that_others_can_touch_is_refused(tmp_path: Path, mode: int
 
 
 @pytest.mark.parametrize("text", ["", "short", "with a space in the middle", "x" * 257, "ä" * 20])
-def test_a_file_without_a_token_is_refused_and_not_shown(tmp_path: Path, text: str) -> None:
+def test_a_file_without_a_token_is_rejected_and_not_shown(tmp_path, text):
     path = tmp_path / "token"
     path.write_text(text)
     path.chmod(0o600)
-    with pytest.raises(ControlFault, match="holds no token") as told:
+    with pytest.raises(ControlFault, match="holds no token") as caught:
         token_sha256(path)
-    assert not text or text not in str(told.value)
+    assert not text or text not in str(caught.value)
 
 
-def test_a_link_a_folder_and_a_pipe_are_no_token_files(tmp_path: Path) -> None:
+def test_a_link_a_folder_and_a_pipe_are_rejected_as_token_files(tmp_path):
     target = tmp_path / "target"
     token_sha256(target)
     link, pipe = tmp_path / "link", tmp_path / "pipe"
@@ -196,7 +173,7 @@ def test_a_link_a_folder_and_a_pipe_are_no_token_files(tmp_path: Path) -> None:
             token_sha256(path)
 
 
-def test_a_client_makes_no_token_file(tmp_path: Path) -> None:
+def test_a_client_creates_no_token_file(tmp_path):
     with pytest.raises(ControlFault, match="no token file"):
         read_token(tmp_path / "token")
     assert list(tmp_path.iterdir()) == []

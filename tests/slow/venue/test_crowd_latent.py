@@ -20,7 +20,7 @@ def latent(settings=None, name="acme", start_ns=0):
 
 
 @given(st.lists(st.integers(1, 20 * NS_PER_SECOND), max_size=20))
-def test_the_path_is_the_same_however_often_it_is_looked_at(pauses):
+def test_a_path_does_not_depend_on_how_often_it_is_advanced(pauses):
     often, once = latent(), latent()
     now_ns = 0
     for pause_ns in pauses:
@@ -31,14 +31,14 @@ def test_the_path_is_the_same_however_often_it_is_looked_at(pauses):
     assert often.mood == once.mood
 
 
-def test_companies_go_their_own_ways():
+def test_two_companies_have_different_paths():
     first, second = latent(name="acme"), latent(name="bolt")
     first.advance(HOUR_NS)
     second.advance(HOUR_NS)
     assert first.at(HOUR_NS) != second.at(HOUR_NS)
 
 
-def test_a_look_back_gives_what_was_seen_then():
+def test_a_past_value_stays_what_it_was():
     path = latent()
     seen = {}
     for second in range(60):
@@ -47,13 +47,13 @@ def test_a_look_back_gives_what_was_seen_then():
     assert [path.at(second * NS_PER_SECOND) for second in range(60)] == list(seen.values())
 
 
-def test_a_look_back_beyond_memory_gives_the_oldest_kept_value():
+def test_a_value_before_the_kept_past_is_the_oldest_kept_value():
     path = latent()
     path.advance(2 * HOUR_NS)
     assert path.at(0) == path.at(HOUR_NS)
 
 
-def test_an_hour_of_diffusion_has_the_sd_of_the_setting():
+def test_diffusion_has_the_standard_deviation_of_its_setting():
     settings = CrowdSettings(volatility_per_sqrt_hour=0.01, jumps_per_hour=0, reversion_hours=0)
     moves = []
     for seed in range(60):
@@ -63,19 +63,19 @@ def test_an_hour_of_diffusion_has_the_sd_of_the_setting():
     assert statistics.pstdev(moves) == pytest.approx(0.01 / 2, rel=0.3)
 
 
-def test_without_noise_the_value_stays():
+def test_without_volatility_and_jumps_the_value_stays():
     path = latent(STILL)
     assert not path.advance(HOUR_NS)
     assert path.at(HOUR_NS) == math.log(200)
 
 
-def test_news_is_told_when_it_happens():
+def test_advance_reports_jumps():
     path = latent(CrowdSettings(volatility_per_sqrt_hour=0, jumps_per_hour=60, jump_sd=0.1))
     jumps = sum(path.advance(step * GRID_NS) for step in range(1, 4 * 600))
     assert 3 <= jumps <= 25
 
 
-def test_more_news_leaves_the_diffusion_as_it_is():
+def test_the_jump_rate_does_not_change_the_diffusion():
     quiet = latent(CrowdSettings(jumps_per_hour=0, reversion_hours=0))
     loud = latent(CrowdSettings(jumps_per_hour=1000, jump_sd=0, reversion_hours=0))
     quiet.advance(HOUR_NS)
@@ -83,26 +83,31 @@ def test_more_news_leaves_the_diffusion_as_it_is():
     assert quiet.at(HOUR_NS) == loud.at(HOUR_NS)
 
 
-def test_a_value_far_away_is_drawn_back():
-    settings = CrowdSettings(volatility_per_sqrt_hour=0, jumps_per_hour=1, reversion_hours=1)
-    path = latent(settings)
-    path._recent.append(math.log(400))
-    path.advance(HOUR_NS // 2)
-    assert math.log(200) < path.at(HOUR_NS // 2) < math.log(400)
+def test_between_jumps_the_value_reverts_toward_its_start():
+    settings = CrowdSettings(
+        volatility_per_sqrt_hour=0, jumps_per_hour=60, jump_sd=0.1, reversion_hours=1
+    )
+    path, before = latent(settings), 0.0
+    for step in range(1, 2_000):
+        jumped = path.advance(step * GRID_NS)
+        distance = abs(path.at(step * GRID_NS) - math.log(200))
+        assert jumped or distance < before or distance == 0
+        before = distance
+    assert before > 0
 
 
 @given(st.floats(0.01, 0.5), st.floats(-1, 1), st.floats(0, 0.5))
-def test_a_higher_strike_is_never_dearer(sd, strike, further):
+def test_fair_value_never_rises_with_the_strike(sd, strike, further):
     assert fair_cents(0.0, strike + further, sd) <= fair_cents(0.0, strike, sd)
 
 
-def test_at_the_money_is_fifty_and_the_ends_are_kept_inside_the_prices():
+def test_fair_value_is_50_at_the_money_and_clamped_at_both_ends():
     assert fair_cents(1.0, 1.0, 0.1) == 50.0
     assert fair_cents(1.0, 9.0, 0.1) == 0.5
     assert fair_cents(9.0, 1.0, 0.1) == 99.5
 
 
-def test_less_time_leaves_less_to_come_and_the_end_leaves_next_to_nothing():
+def test_the_remaining_deviation_falls_to_nearly_nothing_at_the_end():
     settings = CrowdSettings()
     days = [90, 40, 7, 1]
     left = [remaining_sd(settings, day * 24 * HOUR_NS) for day in days]
@@ -111,7 +116,7 @@ def test_less_time_leaves_less_to_come_and_the_end_leaves_next_to_nothing():
     assert remaining_sd(settings, -HOUR_NS) == remaining_sd(settings, 0)
 
 
-def test_a_stream_is_decided_by_its_seed_and_name_alone():
+def test_a_random_stream_depends_on_its_seed_and_name_alone():
     assert stream(1, "a", "b").random() == stream(1, "a", "b").random()
     assert stream(1, "a", "b").random() != stream(1, "a", "c").random()
     assert stream(1, "a").random() != stream(2, "a").random()

@@ -18,11 +18,6 @@ pytestmark = pytest.mark.anyio
 PLAN = CrowdPlan(CrowdSettings(), tuple(ladder()))
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 class Full(Exception):
     """The venue's line is full."""
 
@@ -61,20 +56,20 @@ async def run_for(seconds, plan, desk, not_taken=()):
     return scope.cancelled_caught
 
 
-async def test_orders_stand_soon_after_the_start():
+async def test_the_crowd_has_resting_orders_soon_after_the_start():
     desk = Desk(PLAN)
     assert await run_for(1.5, PLAN, desk)
     assert desk.answers["Placed"] >= 30
     assert desk.answers["Refused"] <= 2
 
 
-async def test_a_command_that_is_not_taken_does_not_end_the_crowd():
+async def test_the_crowd_goes_on_after_a_rejected_command():
     desk = Desk(PLAN, full_every=5)
     assert await run_for(1.5, PLAN, desk, (Full,))
     assert desk.asked >= 10
 
 
-async def test_a_fault_that_was_not_named_ends_the_crowd():
+async def test_an_unexpected_error_ends_the_crowd():
     desk = Desk(PLAN, full_every=1)
     with pytest.raises(Full):
         await run_for(1.5, PLAN, desk)

@@ -22,7 +22,7 @@ from venue.crowd.crowd import VALUE_STEPS_MAX
 from venue.crowd.latent import GRID_NS, LatentValue
 from venue.crowd.market_view import CrowdView
 from venue.crowd.people import accounts
-from venue.crowd.run import CrowdPlan, make_actor, opening_commands
+from venue.crowd.run import CrowdPlan, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.traders import CrowdMarket, Publisher
 from venue.engine import messages as m
@@ -37,8 +37,27 @@ RUNGS = [market_id(place) for place in range(9)]
 QUIET = {"noise_takes_per_rung_per_minute": 0}
 
 
-def simulation(catalogue=None, **told):
-    return Simulation(CrowdPlan(CrowdSettings(**told), tuple(catalogue or ladder())))
+EXACT_FEED = {"feed_noise_min": 0, "feed_noise_max": 0, "feed_lag_min_s": 0, "feed_lag_max_s": 0}
+JUMPY = {"jumps_per_hour": 20, "jump_sd": 0.1, "reversion_hours": 0.2, "seed": 7}
+"""The value falls by a fifth in the fifteenth second."""
+
+
+def simulation(catalogue=None, **settings):
+    return Simulation(CrowdPlan(CrowdSettings(**settings), tuple(catalogue or ladder())))
+
+
+def true_value(settings):
+    """The value behind the ladder, drawn again from the crowd's seed."""
+    return LatentValue(settings, "ACME-VAL-27Q1", math.log(212.5), START_NS + BEAT_NS)
+
+
+def run_to_jump(sim):
+    """Run until the value has just jumped."""
+    value = true_value(sim.settings)
+    sim.run(3)
+    value.advance(sim.now_ns)
+    while not value.advance(sim.now_ns):
+        sim.run(BEAT_NS / NS_PER_SECOND)
 
 
 def orders(commands, of=""):
@@ -50,7 +69,7 @@ def orders(commands, of=""):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_two_seconds_after_the_start_every_rung_is_two_sided(seed):
+def test_every_market_is_two_sided_two_seconds_after_the_start(seed):
     sim = simulation(seed=seed).run(2)
     assert all(sim.two_sided(rung) for rung in RUNGS)
 
@@ -60,7 +79,7 @@ def test_a_binary_market_is_quoted_around_fifty():
     assert sim.best(RUNGS[0], BookSide.BID) < 50 < sim.best(RUNGS[0], BookSide.ASK)
 
 
-def test_books_slope_down_the_ladder():
+def test_bids_fall_with_the_strike():
     sim = simulation(**QUIET).run(2)
     bids = [sim.best(rung, BookSide.BID) for rung in RUNGS]
     assert bids[0] > 85
@@ -69,7 +88,7 @@ def test_books_slope_down_the_ladder():
 
 
 @pytest.mark.parametrize("half_spread_cents", [1, 2, 3])
-def test_a_maker_near_the_middle_trades_within_the_first_minute(half_spread_cents):
+def test_a_maker_with_a_narrow_spread_is_filled_within_a_minute(half_spread_cents):
     sim = simulation()
     me = PlainMaker(sim, RUNGS, half_spread_cents)
     sim.run(62, me)
@@ -89,36 +108,41 @@ def test_both_sides_of_a_maker_are_hit():
 
 def test_a_plain_maker_earns_a_little_on_average():
     results = []
+    view = CrowdView([], 0)
+    view.open_with(ladder())
     for seed in range(1, 5):
         sim = simulation(seed=seed)
         sim.run(300, PlainMaker(sim, RUNGS))
+        value = true_value(sim.settings)
+        value.advance(sim.now_ns)
+        market = CrowdMarket(sim.settings, view, {PROJECT: value}, START_NS + BEAT_NS)
         worth, shares = 0.0, 0
         for fill in (fill for fill in sim.fills if fill.user_id == ME):
             sign = 1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1
-            spot = sim.actor._view.spots[fill.market_id]
-            fair = sim.actor._world.fair_cents(spot, sim.now_ns, sim.now_ns)
+            fair = market.fair_cents(view.spots[fill.market_id], sim.now_ns, sim.now_ns)
             worth += sign * fill.qty * (fair - fill.trade_price) - fill.fee_cents
             shares += fill.qty
         results.append(worth / shares)
     assert 0 < sum(results) / len(results) < 2.5
 
 
-def test_the_same_seed_gives_the_same_commands():
-    assert simulation(seed=3).run(30).commands == simulation(seed=3).run(30).commands
-
-
-def test_another_seed_gives_other_commands():
-    assert simulation(seed=3).run(5).commands != simulation(seed=4).run(5).commands
+def test_commands_depend_on_the_seed_alone():
+    commands = simulation(seed=3).run(30).commands
+    assert simulation(seed=3).run(30).commands == commands
+    assert simulation(seed=4).run(30).commands != commands
 
 
 def test_commands_do_not_depend_on_the_hash_seed():
     script = (
-        "from tests.slow.venue.test_crowd_seeded import simulation\n"
         "import hashlib, msgspec\n"
-        "commands = simulation(seed=5).run(20).commands\n"
+        "from tests.builders.venue.crowd_simulation import Simulation, ladder\n"
+        "from venue.crowd.run import CrowdPlan\n"
+        "from venue.crowd.settings import CrowdSettings\n"
+        "plan = CrowdPlan(CrowdSettings(seed=5), tuple(ladder()))\n"
+        "commands = Simulation(plan).run(20).commands\n"
         "print(hashlib.sha256(msgspec.json.encode(commands)).hexdigest())\n"
     )
-    told = {
+    hashes = {
         subprocess.run(
             [sys.executable, "-c", script],
             env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
@@ -128,13 +152,13 @@ def test_commands_do_not_depend_on_the_hash_seed():
         ).stdout
         for hash_seed in ("1", "2")
     }
-    assert len(told) == 1
+    assert len(hashes) == 1
 
 
-def test_one_more_maker_leaves_the_value_of_the_company_as_it_is():
+def test_the_number_of_makers_does_not_change_the_value_of_the_company():
     few, many = simulation(makers=1).run(20), simulation(makers=4).run(20)
-    paths = [next(iter(sim.actor._world.latents.values())) for sim in (few, many)]
-    assert paths[0].at(few.now_ns) == paths[1].at(many.now_ns)
+    published = [[value.value_dollars for value in sim.values] for sim in (few, many)]
+    assert published[0] == published[1] != []
 
 
 def test_every_order_has_an_id_of_its_own():
@@ -159,7 +183,7 @@ def test_takers_never_rest_and_makers_never_take():
     assert not any(user.startswith("crowd.maker") for user in takers)
 
 
-def test_the_informed_take_a_quote_that_is_far_off_and_leave_a_fair_one():
+def test_informed_takers_hit_the_mispriced_side_of_a_quote():
     sim = simulation(informed_share=0.9, noise_takes_per_rung_per_minute=10, makers=0)
     sim.run(1)
     rung = RUNGS[4]
@@ -172,17 +196,24 @@ def test_the_informed_take_a_quote_that_is_far_off_and_leave_a_fair_one():
     assert bought > sum(fill.qty for fill in fills) * 0.8
 
 
-def test_without_a_share_of_the_informed_nobody_sweeps_after_a_jump():
-    sim = simulation(informed_share=0, sweep_share=1)
-    sim.run(3)
-    latent = next(iter(sim.actor._world.latents.values()))
-    latent._recent.append(latent._recent[-1] + 0.1)
-    sim.actor._plan_sweeps(next(iter(sim.actor._world.latents)), sim.now_ns)
+def test_informed_takers_sweep_stale_quotes_within_a_second_of_a_jump():
+    sim = simulation(**QUIET, **JUMPY, sweep_share=1)
+    run_to_jump(sim)
+    before = len(sim.prints)
+    sim.run(1)
+    swept = sim.prints[before:]
+    assert len({printed.market_id for printed in swept}) >= 5
+    assert {printed.taker_outcome for printed in swept} == {Outcome.NO}
+
+
+def test_without_informed_takers_nobody_sweeps_after_a_jump():
+    sim = simulation(**JUMPY, informed_share=0, sweep_share=1)
+    run_to_jump(sim)
     sim.run(1)
     assert orders(sim.commands, "informed") == []
 
 
-def test_a_ladder_listed_after_its_companys_binary_market_is_traded_around_its_strikes():
+def test_a_ladder_listed_after_its_companys_binary_market_is_quoted_around_its_strikes():
     sim = simulation(ladder(binary=True), **QUIET).run(5)
     before = {side: sim.best(RUNGS[0], side) for side in BookSide}
     late, other = Ticker("ACME-LATE-27Q1"), Ticker("ACME-LATE")
@@ -203,20 +234,7 @@ def test_a_ladder_listed_after_its_companys_binary_market_is_traded_around_its_s
     assert {side: sim.best(RUNGS[0], side) for side in BookSide} == before
 
 
-def test_after_a_jump_stale_quotes_are_swept_within_a_second():
-    sim = simulation(**QUIET, sweep_share=1)
-    sim.run(3)
-    latent = next(iter(sim.actor._world.latents.values()))
-    before = len(sim.prints)
-    latent._recent.append(latent._recent[-1] + 0.1)
-    sim.actor._plan_sweeps(next(iter(sim.actor._world.latents)), sim.now_ns)
-    sim.run(1)
-    swept = {printed.market_id for printed in sim.prints[before:]}
-    assert len(swept) >= 5
-    assert all(printed.taker_outcome is Outcome.YES for printed in sim.prints[before:])
-
-
-def test_a_halted_market_is_left_alone_and_taken_up_again():
+def test_the_crowd_pauses_in_a_halted_market_until_it_resumes():
     sim = simulation()
     sim.run(5)
     sim.do(m.HaltMarket(RUNGS[4]))
@@ -231,7 +249,7 @@ def test_a_halted_market_is_left_alone_and_taken_up_again():
     assert any(command.order.market_id == RUNGS[4] for command in orders(sim.commands[seen:]))
 
 
-def test_a_halted_venue_is_left_alone():
+def test_the_crowd_sends_no_order_to_a_halted_venue():
     sim = simulation()
     sim.run(5)
     sim.do(m.SetVenueState(VenueState.HALTED))
@@ -241,7 +259,7 @@ def test_a_halted_venue_is_left_alone():
     assert orders(sim.commands[seen:]) == []
 
 
-def test_a_resolved_market_is_forgotten():
+def test_the_crowd_sends_no_order_to_a_resolved_market():
     sim = simulation()
     sim.run(5)
     sim.do(m.ResolveMarket(RUNGS[4], Outcome.YES))
@@ -250,10 +268,9 @@ def test_a_resolved_market_is_forgotten():
     sim.run(20)
     assert orders(sim.commands[seen:])
     assert all(command.order.market_id != RUNGS[4] for command in orders(sim.commands[seen:]))
-    assert RUNGS[4] not in sim.actor._informed
 
 
-def test_a_market_listed_later_is_quoted_too():
+def test_a_market_listed_later_is_quoted():
     late = ladder()
     sim = simulation(late[:-1])
     sim.run(5)
@@ -301,8 +318,10 @@ def test_implied_values_are_dollars_near_the_middle_of_the_ladder():
     assert len(set(dollars)) == len(dollars)
 
 
-@pytest.mark.parametrize(("log_dollars", "told"), [(34.0, 1), (35.0, 0), (800.0, 0), (-800.0, 1)])
-def test_a_value_beyond_what_the_channel_can_tell_is_not_told(log_dollars, told):
+@pytest.mark.parametrize(
+    ("log_dollars", "published"), [(34.0, 1), (35.0, 0), (800.0, 0), (-800.0, 1)]
+)
+def test_an_implied_value_beyond_the_channel_s_range_is_not_published(log_dollars, published):
     floor = CrowdView([], 0)
     floor.open_with(ladder())
     settings = CrowdSettings(feed_noise_min=0, feed_noise_max=0)
@@ -310,14 +329,14 @@ def test_a_value_beyond_what_the_channel_can_tell_is_not_told(log_dollars, told)
     latent = LatentValue(settings, "acme", log_dollars - unit, START_NS)
     world = CrowdMarket(settings, floor, {PROJECT: latent}, START_NS)
     commands = Publisher(world, PROJECT, "acme").act(START_NS)
-    assert len(commands) == told
+    assert len(commands) == published
     engine = Engine(order_id_key=b"k")
     for command in (*ladder(), *commands):
         answer, _ = engine.apply(command, START_NS)
         assert isinstance(answer, m.Accepted), answer
 
 
-def test_a_surer_feed_is_a_better_one():
+def test_a_feed_of_higher_confidence_has_a_smaller_error():
     errors = {}
     for noise in (0.01, 0.1):
         still = {"volatility_per_sqrt_hour": 0, "jumps_per_hour": 0, "reversion_hours": 0}
@@ -329,7 +348,7 @@ def test_a_surer_feed_is_a_better_one():
     assert errors[max(errors)] < errors[min(errors)] / 3
 
 
-def test_a_sleep_is_not_followed_by_a_storm():
+def test_a_sleep_is_not_followed_by_a_burst_of_commands():
     sim = simulation(informed_share=0)
     sim.run(5)
     before = len(sim.commands)
@@ -340,48 +359,42 @@ def test_a_sleep_is_not_followed_by_a_storm():
     assert before < len(sim.run(5).commands)
 
 
-def test_a_long_sleep_is_made_up_for_a_little_at_a_time_and_to_the_same_value():
-    sim = simulation(**QUIET, makers=0).run(1)
-    latent = next(iter(sim.actor._world.latents.values()))
-    straight = LatentValue(sim.actor._settings, "ACME-VAL-27Q1", latent.log_start, START_NS)
-    asleep = 5 * VALUE_STEPS_MAX
-    before = latent._steps
-    sim.now_ns += asleep * GRID_NS
-    sim.run(BEAT_NS / NS_PER_SECOND)
-    assert latent._steps - before == VALUE_STEPS_MAX
-    sim.run(10 * BEAT_NS / NS_PER_SECOND)
-    assert latent._steps == (sim.now_ns - latent._start_ns) // GRID_NS
-    straight._start_ns = latent._start_ns
-    straight.advance(sim.now_ns)
-    assert straight.at(sim.now_ns) == latent.at(sim.now_ns)
+def test_after_a_long_sleep_the_crowd_catches_up_to_the_value_of_a_crowd_awake():
+    sim = simulation(**QUIET, **EXACT_FEED, makers=0).run(1)
+    sim.now_ns += 5 * VALUE_STEPS_MAX * GRID_NS
+    sim.run(30)
+    published = sim.values[-1]
+    value = true_value(sim.settings)
+    value.advance(published.at_ns)
+    assert published.value_dollars == f"{math.exp(value.at(published.at_ns)) * 1e9:.2f}"
 
 
-def test_next_due_is_ahead_of_what_was_done():
+def test_the_next_due_instant_is_after_the_last_step():
     sim = simulation()
     assert sim.actor.next_due_ns() is None
     sim.run(5)
     assert sim.actor.next_due_ns() > sim.now_ns - BEAT_NS
 
 
-def test_a_crowd_without_rates_only_publishes():
+def test_a_crowd_without_trade_rates_only_publishes_values():
     sim = simulation(**QUIET, makers=0).run(10)
     assert {type(command) for command in sim.commands} == {m.PublishImpliedValue}
 
 
-def test_a_poor_crowd_trades_on_in_smaller_sizes():
+def test_a_crowd_with_little_cash_keeps_trading_without_overdraft():
     sim = simulation(cash_per_user_cents=20_000, noise_takes_per_rung_per_minute=60).run(240)
     late = [fill for fill in sim.fills if fill.at_ns > START_NS + 180 * NS_PER_SECOND]
     assert late
     assert all(balance.available_cents >= 0 for balance in sim.cash.values())
 
 
-def test_an_hour_leaves_nobody_short_of_cash_and_nothing_piled_up():
+def test_an_hour_leaves_the_crowd_with_cash_and_few_resting_orders():
     sim = simulation(speed=6)
     sim.run(600, PlainMaker(sim, RUNGS))
-    told = sim.actor._settings
-    for user in accounts(told):
+    settings = sim.settings
+    for user in accounts(settings):
         if user in sim.cash:
-            assert sim.cash[user].available_cents > told.cash_per_user_cents * 0.9
+            assert sim.cash[user].available_cents > settings.cash_per_user_cents * 0.9
     assert sim.answers["insufficient_balance"] == 0
     # Two sales of the same shares may be under way at once; the second one is refused.
     refused = sim.answers["insufficient_shares"] + sim.answers["order_not_cancelable"]
@@ -390,50 +403,10 @@ def test_an_hour_leaves_nobody_short_of_cash_and_nothing_piled_up():
     )
     assert sim.answers["insufficient_shares"] < sim.answers["Placed"] / 100
     resting = [order for order in sim.states.values() if order.status in RESTING]
-    assert len(resting) <= 9 * 2 * (told.makers + 1)
-    known = sum(len(held) for held in sim.actor._view._orders.values())
-    assert known <= 9 * 2 * told.makers
-    assert len(sim.actor._due) < 9 * 8
+    assert len(resting) <= 9 * 2 * (settings.makers + 1)
 
 
-class Counted(dict):
-    """Counts how often it is gone through whole."""
-
-    walks = 0
-
-    def values(self):
-        self.walks += 1
-        return super().values()
-
-    def items(self):
-        self.walks += 1
-        return super().items()
-
-
-def walks_to_open(companies):
-    """How often a crowd goes through all its markets as so many companies open."""
-    catalogue = []
-    for place in range(companies):
-        project = ProjectId(f"00000000-0000-4000-8000-{place:012d}")
-        event = Ticker(f"A{place}-VAL-27Q1")
-        company, listed, rung = ladder(("200",))
-        catalogue += [
-            replace(company, project_id=project, symbol=f"A{place}"),
-            replace(listed, project_id=project, event_ticker=event),
-            replace(rung, event_ticker=event, market_id=market_id(place)),
-        ]
-    actor = make_actor(CrowdPlan(CrowdSettings(**QUIET), tuple(catalogue)))
-    actor._view.spots = Counted(actor._view.spots)
-    actor.step(START_NS)
-    assert len(actor._world.latents) == companies
-    return actor._view.spots.walks
-
-
-def test_opening_many_companies_goes_through_the_markets_no_oftener_than_for_one():
-    assert walks_to_open(20) == walks_to_open(1)
-
-
-def test_makers_stand_on_their_own_side_of_each_other():
+def test_a_maker_never_crosses_its_own_quotes():
     sim = simulation().run(30)
     for rung in RUNGS:
         for user in ("crowd.maker.1", "crowd.maker.2"):

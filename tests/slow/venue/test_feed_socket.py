@@ -1,14 +1,12 @@
 """The channel over real sockets: slow readers lose their connection, quick ones notice nothing."""
 
 import asyncio
-import base64
 import itertools
 import json
 import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,14 +14,14 @@ from typing import Any
 import anyio
 import pytest
 from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidStatus
 
-from tests.builders.venue.small_venue import ANNA, MARKET, OPENING, PROJECT
-from venue.engine.messages import ImpliedValuePublished, PlaceOrder, PublishImpliedValue
+from tests.builders.abuse.frames import TEXT, frame, handshake
+from tests.builders.venue.small_venue import MARKET, OPENING, PROJECT, small_buy
+from venue.engine.messages import ImpliedValuePublished, PublishImpliedValue
 from venue.process import Ready, ServePlan, serve
 from venue.server import VenueServer
 from venue.storage.recovery import open_in_memory
-from venue.stream.hub import Connection, Hub
+from venue.stream.hub import Hub
 from venue.stream.socket import (
     ABORT_EXTENSION,
     BYTES_LIKE_A_REPLY,
@@ -35,22 +33,21 @@ from venue.stream.socket import (
 from venue.views.projector import Views
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import SUBSCRIPTION_TARGETS_MAX
-from venue.wire.money import Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId
-from venue.wire.requests import QtyOrder, TimeInForce
+
+pytestmark = pytest.mark.anyio
 
 STUCK_S = 0.6
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[tuple[VenueServer, Ready]]:
+async def served():
     """A venue in this very process, handed out by the crowd's hook."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     inside: asyncio.Future[VenueServer] = asyncio.get_running_loop().create_future()
 
-    async def crowd(venue: VenueServer) -> None:
+    async def crowd(venue):
         inside.set_result(venue)
 
     plan = ServePlan(
@@ -74,10 +71,6 @@ async def served() -> AsyncIterator[tuple[VenueServer, Ready]]:
         await task
 
 
-def in_loop(claim: Callable[[], Awaitable[None]]) -> None:
-    anyio.run(claim)
-
-
 SUBSCRIBE = json.dumps(
     {
         "type": "subscribe",
@@ -91,111 +84,91 @@ SUBSCRIBE = json.dumps(
 )
 
 
-def handshake(address: tuple[str, int]) -> socket.socket:
+def stuck_reader(address):
     """A raw websocket that has subscribed and then reads nothing."""
     raw = socket.create_connection(address)
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    key = base64.b64encode(os.urandom(16)).decode()
-    raw.sendall(
-        (
-            "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"
-            "Sec-WebSocket-Version: 13\r\n\r\n"
-        ).encode()
-    )
+    raw.sendall(handshake())
     assert raw.recv(1024).startswith(b"HTTP/1.1 101")
-    payload = SUBSCRIBE.encode()
-    mask = b"\0\0\0\0"
-    raw.sendall(b"\x81" + bytes([0x80 | 126]) + len(payload).to_bytes(2, "big") + mask + payload)
+    raw.sendall(frame(TEXT, SUBSCRIBE.encode()))
     return raw
 
 
-def test_a_reader_that_reads_nothing_is_dropped_and_others_go_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_stuck_reader_is_cut_without_delay_for_others(monkeypatch):
     monkeypatch.setattr("venue.stream.channel.STUCK_NS", int(STUCK_S * NS_PER_SECOND))
 
-    async def claim() -> None:
-        async with served() as (venue, ready):
-            host, port = ready.base_url.removeprefix("http://").removesuffix("/v1").split(":")
-            stuck = await asyncio.to_thread(handshake, (host, int(port)))
-            async with connect(ready.stream_url, proxy=None, compression=None) as quick:
-                await quick.send(SUBSCRIBE)
-                assert json.loads(await quick.recv())["type"] == "subscribed"
-                began_s, dropped, worst_s = time.monotonic(), False, 0.0
-                while not dropped:
-                    asked_s, now_ns = time.monotonic(), venue.now_ns()
-                    for number in range(50):
-                        value = f"{number}{'0' * 900}"
-                        event = ImpliedValuePublished(now_ns, PROJECT, value, "1")
-                        venue.hub.publish([event], now_ns)
-                    with anyio.fail_after(5):
-                        await _until_value(quick, f"49{'0' * 900}")
-                    worst_s = max(worst_s, time.monotonic() - asked_s)
-                    dropped = len(venue.hub._connections) == 1
-                    assert time.monotonic() - began_s < 20
-            assert worst_s < STUCK_S
-            stuck.close()
-
-    in_loop(claim)
+    async with served() as (venue, ready):
+        host, port = ready.base_url.removeprefix("http://").removesuffix("/v1").split(":")
+        stuck = await asyncio.to_thread(stuck_reader, (host, int(port)))
+        async with connect(ready.stream_url, proxy=None, compression=None) as quick:
+            await quick.send(SUBSCRIBE)
+            assert json.loads(await quick.recv())["type"] == "subscribed"
+            began_s, dropped, worst_s = time.monotonic(), False, 0.0
+            while not dropped:
+                asked_s, now_ns = time.monotonic(), venue.now_ns()
+                for number in range(50):
+                    value = f"{number}{'0' * 900}"
+                    event = ImpliedValuePublished(now_ns, PROJECT, value, "1")
+                    venue.hub.publish([event], now_ns)
+                with anyio.fail_after(5):
+                    await until_value(quick, f"49{'0' * 900}")
+                worst_s = max(worst_s, time.monotonic() - asked_s)
+                dropped = venue.hub.subscribers == 1
+                assert time.monotonic() - began_s < 20
+        assert worst_s < STUCK_S
+        stuck.close()
 
 
-async def _until_value(quick: Any, value: str) -> None:
+async def until_value(quick, value):
     while True:
         frame = json.loads(await quick.recv())
         if frame.get("data", {}).get("impliedValue") == value:
             return
 
 
-def test_a_burst_of_prints_reaches_a_healthy_reader_whole() -> None:
-    async def claim() -> None:
-        async with (
-            served() as (venue, ready),
-            connect(ready.stream_url, proxy=None, compression=None) as quick,
-        ):
-            await quick.send(SUBSCRIBE)
-            assert json.loads(await quick.recv())["type"] == "subscribed"
-            for number in range(1_000):
-                await venue.submit(PublishImpliedValue(PROJECT, str(number), "1"))
-            seen = []
-            while len(seen) < 1_000:
-                data = json.loads(await quick.recv())["data"]
-                if data["type"] == "prediction-implied-value":
-                    seen.append(int(data["impliedValue"]))
-            assert seen == list(range(1_000))
-
-    in_loop(claim)
+async def test_a_healthy_reader_receives_every_print_of_a_burst():
+    async with (
+        served() as (venue, ready),
+        connect(ready.stream_url, proxy=None, compression=None) as quick,
+    ):
+        await quick.send(SUBSCRIBE)
+        assert json.loads(await quick.recv())["type"] == "subscribed"
+        for number in range(1_000):
+            await venue.submit(PublishImpliedValue(PROJECT, str(number), "1"))
+        seen = []
+        while len(seen) < 1_000:
+            data = json.loads(await quick.recv())["data"]
+            if data["type"] == "prediction-implied-value":
+                seen.append(int(data["impliedValue"]))
+        assert seen == list(range(1_000))
 
 
-def test_a_flood_of_subscribes_does_not_hold_up_orders() -> None:
-    async def claim() -> None:
-        async with served() as (venue, ready):
-            async with connect(ready.stream_url, proxy=None, compression=None) as rude:
+async def test_a_flood_of_subscribes_does_not_delay_orders():
+    async with served() as (venue, ready):
+        async with connect(ready.stream_url, proxy=None, compression=None) as rude:
 
-                async def flood() -> None:
-                    while True:
-                        await rude.send(SUBSCRIBE)
+            async def flood():
+                while True:
+                    await rude.send(SUBSCRIBE)
 
-                async def swallow() -> None:
-                    async for _ in rude:
-                        pass
+            async def swallow():
+                async for _ in rude:
+                    pass
 
-                flooding, swallowing = (asyncio.create_task(task()) for task in (flood, swallow))
-                waits_s = []
-                for number in range(200):
-                    begun_s = time.monotonic()
-                    await venue.submit(_order(number))
-                    waits_s.append(time.monotonic() - begun_s)
-                flooding.cancel()
-                # A goodbye would wait behind everything that the sockets' buffers hold.
-                rude.transport.abort()
-            await asyncio.gather(flooding, swallowing, return_exceptions=True)
-            assert sorted(waits_s)[100] < 0.1
-
-    in_loop(claim)
+            flooding, swallowing = (asyncio.create_task(task()) for task in (flood, swallow))
+            waits_s = []
+            for number in range(200):
+                begun_s = time.monotonic()
+                await venue.submit(small_buy(number))
+                waits_s.append(time.monotonic() - begun_s)
+            flooding.cancel()
+            # A goodbye would wait behind everything that the sockets' buffers hold.
+            rude.transport.abort()
+        await asyncio.gather(flooding, swallowing, return_exceptions=True)
+        assert sorted(waits_s)[100] < 0.1
 
 
-async def _spoken_to(stream: Any, text: str, at: asyncio.Event) -> None:
+async def spoken_to(stream, text, at):
     """A connection whose client says one thing at a signal and leaves once that is answered."""
     said: list[dict[str, Any]] = [
         {"type": "websocket.connect"},
@@ -203,12 +176,12 @@ async def _spoken_to(stream: Any, text: str, at: asyncio.Event) -> None:
         {"type": "websocket.disconnect"},
     ]
 
-    async def receive() -> dict[str, Any]:
+    async def receive():
         if said[0]["type"] == "websocket.receive":
             await at.wait()
         return said.pop(0)
 
-    async def send(_: Any) -> None:
+    async def send(_):
         pass
 
     abort = {ABORT_EXTENSION: {"abort": lambda: None}}
@@ -218,67 +191,61 @@ async def _spoken_to(stream: Any, text: str, at: asyncio.Event) -> None:
 @pytest.mark.parametrize(
     ("length", "in_turns"), [(LONG_MESSAGE_BYTES, False), (LONG_MESSAGE_BYTES + 1, True)]
 )
-def test_of_many_long_messages_one_is_read_in_a_turn(length: int, in_turns: bool) -> None:
+async def test_long_messages_are_read_one_per_turn_of_the_loop(length, in_turns):
     noted: list[str] = []
 
     class Heard(Hub):
-        def receive(self, connection: Connection, data: bytes, now_ns: int) -> None:
+        def receive(self, connection, data, now_ns):
             noted.append("read")
             super().receive(connection, data, now_ns)
 
-    async def claim() -> None:
-        hub, at = Heard(Views(), 5), asyncio.Event()
-        stream = make_stream(hub, time.monotonic_ns)
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(5):
-                tasks.create_task(_spoken_to(stream, "x" * length, at))
-            for _ in range(20):
-                await asyncio.sleep(0)
-            assert hub.subscribers == 5
-            at.set()
-            for _ in range(50):
-                noted.append("turn")
-                await asyncio.sleep(0)
-
-    in_loop(claim)
+    hub, at = Heard(Views(), 5), asyncio.Event()
+    stream = make_stream(hub, time.monotonic_ns)
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(5):
+            tasks.create_task(spoken_to(stream, "x" * length, at))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert hub.subscribers == 5
+        at.set()
+        for _ in range(50):
+            noted.append("turn")
+            await asyncio.sleep(0)
     assert noted.count("read") == 5
     assert any(pair == ("read", "read") for pair in itertools.pairwise(noted)) is not in_turns
 
 
 @pytest.mark.parametrize("path", ["/v1/stream", "/v1/elsewhere"])
-def test_of_many_handshakes_one_is_answered_in_a_turn(path: str) -> None:
+async def test_handshakes_are_answered_one_per_turn_of_the_loop(path):
     noted: list[str] = []
     said = {"type": "websocket.connect"}, {"type": "websocket.disconnect"}
 
-    async def shake(stream: Any) -> None:
+    async def shake(stream):
         coming = iter(said)
 
-        async def receive() -> dict[str, Any]:
+        async def receive():
             return next(coming)
 
-        async def send(message: dict[str, Any]) -> None:
+        async def send(message):
             if message["type"] in ("websocket.accept", "websocket.http.response.start"):
                 noted.append("answered")
 
         abort = {ABORT_EXTENSION: {"abort": lambda: None}}
         await stream({"path": path, "extensions": abort}, receive, send)
 
-    async def claim() -> None:
-        stream = make_stream(Hub(Views(), 5), time.monotonic_ns)
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(5):
-                tasks.create_task(shake(stream))
-            for _ in range(50):
-                noted.append("turn")
-                await asyncio.sleep(0)
-
-    in_loop(claim)
+    stream = make_stream(Hub(Views(), 5), time.monotonic_ns)
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(5):
+            tasks.create_task(shake(stream))
+        for _ in range(50):
+            noted.append("turn")
+            await asyncio.sleep(0)
     assert noted.count("answered") == 5
     assert ("answered", "answered") not in itertools.pairwise(noted)
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_large_sets_without_a_book_are_read_at_a_pace_too(refused: bool) -> None:
+async def test_large_subscriptions_without_books_are_throttled(refused):
     targets = [{"target": "market", "data": {"marketId": PROJECT}}] * SUBSCRIPTION_TARGETS_MAX
     if refused:
         targets[-1] = {"target": "market", "data": {"symbol": "NOBODY"}}
@@ -286,56 +253,31 @@ def test_large_sets_without_a_book_are_read_at_a_pace_too(refused: bool) -> None
     read = 0
 
     class Heard(Hub):
-        def receive(self, connection: Connection, data: bytes, now_ns: int) -> None:
+        def receive(self, connection, data, now_ns):
             nonlocal read
             read += 1
             super().receive(connection, data, now_ns)
 
-    async def receive() -> dict[str, Any]:
+    async def receive():
         return {"type": "websocket.receive", "text": text}
 
-    async def send(_: Any) -> None:
+    async def send(_):
         pass
 
-    async def claim() -> None:
-        stream = make_stream(Heard(Views(), 5), time.monotonic_ns)
-        scope = {"path": "/v1/stream", "extensions": {ABORT_EXTENSION: {"abort": lambda: None}}}
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(1):
-                await stream(scope, receive, send)
-
-    in_loop(claim)
+    stream = make_stream(Heard(Views(), 5), time.monotonic_ns)
+    scope = {"path": "/v1/stream", "extensions": {ABORT_EXTENSION: {"abort": lambda: None}}}
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await stream(scope, receive, send)
     assert 3 <= read <= (REPLIES_BURST + 3 * REPLIES_PER_SECOND) / (len(text) / BYTES_LIKE_A_REPLY)
 
 
-def _order(number: int) -> PlaceOrder:
-    key = ClientOrderId(f"flood {number}")
-    gtc = TimeInForce.GTC
-    return PlaceOrder(ANNA, QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(5), Qty(1), gtc, key))
-
-
-def test_another_path_is_not_the_channel() -> None:
-    async def claim() -> None:
-        async with served() as (_, ready):
-            with pytest.raises(InvalidStatus) as caught:
-                async with connect(f"{ready.stream_url}s", proxy=None, compression=None):
-                    pass
-            assert caught.value.response.status_code == 404
-
-    in_loop(claim)
-
-
-def test_a_leaving_listener_is_forgotten() -> None:
-    async def claim() -> None:
-        async with served() as (venue, ready):
-            for _ in range(20):
-                async with connect(ready.stream_url, proxy=None, compression=None) as quick:
-                    await quick.send(SUBSCRIBE)
-                    await quick.recv()
-            with anyio.fail_after(5):
-                while venue.hub._connections:  # noqa: ASYNC110  # nothing tells of a leaving
-                    await asyncio.sleep(0.005)
-            assert not venue.hub._rungs
-            assert not venue.hub._companies
-
-    in_loop(claim)
+async def test_the_hub_forgets_a_reader_that_leaves():
+    async with served() as (venue, ready):
+        for _ in range(20):
+            async with connect(ready.stream_url, proxy=None, compression=None) as quick:
+                await quick.send(SUBSCRIBE)
+                await quick.recv()
+        with anyio.fail_after(5):
+            while venue.hub.subscribers:  # noqa: ASYNC110  # no event of a leaving
+                await asyncio.sleep(0.005)

@@ -1,10 +1,10 @@
-"""Claims about order writes: commands made, answers worded, faults told apart."""
+"""Claims about order writes: commands made, answers worded, faults distinguished."""
 
 import json
 
 import pytest
 
-from tests.builders.venue.rest_bench import HIGH, LOW, TICKERS, Client, ScriptedDesk, order, uid
+from tests.builders.venue.rest_bench import HIGH, LOW, TICKERS, Client, order, uid
 from venue.engine import messages as m
 from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.wire.errors import CODES, Code
@@ -28,17 +28,7 @@ ORDER_FIELDS = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def desk() -> ScriptedDesk:
-    return ScriptedDesk()
-
-
-def placed(fresh: bool = True, spent: int | None = None) -> m.Placed:
+def placed(fresh=True, spent=None):
     return m.Placed(order(7), "mine-1", fresh, spent)
 
 
@@ -63,21 +53,7 @@ async def test_a_budget_order_becomes_a_budget_command(desk):
     assert reply.json()["spent_cents"] == 399
 
 
-@pytest.mark.parametrize(("fresh", "status"), [(True, 201), (False, 200)])
-async def test_a_new_order_is_201_and_a_known_one_200(desk, fresh, status):
-    desk.answers.append(placed(fresh))
-    assert (await Client(desk).ask("POST", "/orders", json=BODY)).status_code == status
-
-
-async def test_the_reply_to_a_create_echoes_the_key_and_shows_no_reserve(desk):
-    desk.answers.append(placed())
-    reply = (await Client(desk).ask("POST", "/orders", json=BODY)).json()
-    assert set(reply) == ORDER_FIELDS | {"client_order_id"}
-    assert reply["client_order_id"] == "mine-1"
-    assert (reply["order_id"], reply["outcome"], reply["status"]) == ("7", "yes", "open")
-
-
-async def test_the_reply_is_dated_by_the_gateway_and_a_resend_afresh(desk):
+async def test_a_create_and_its_resend_are_dated_by_the_gateway(desk):
     desk.answers += [placed(), placed(fresh=False)]
     first = (await Client(desk).ask("POST", "/orders", json=BODY)).json()
     assert first["created_at"] == from_ns(desk.clock_ns)
@@ -91,22 +67,11 @@ async def test_the_reply_is_dated_by_the_gateway_and_a_resend_afresh(desk):
     ("change", "code"),
     [
         ({"market_id": LOW}, "conflicting_identifiers"),
-        ({"ticker": None}, "invalid_request_body"),
-        ({"ticker": "A_B"}, "invalid_market_identifier"),
-        ({"ticker": None, "market_id": "ACME"}, "invalid_market_identifier"),
         ({"ticker": "NOPE"}, "market_not_found"),
         ({"ticker": None, "market_id": uid(99)}, "market_not_found"),
         ({"price": 0}, "invalid_price"),
-        ({"price": 100}, "invalid_price"),
-        ({"price": "40"}, "invalid_request_body"),
-        ({"qty": 0}, "invalid_qty"),
-        ({"qty": 1_000_001}, "invalid_qty"),
-        ({"qty": True}, "invalid_request_body"),
         ({"budget_cents": 5}, "invalid_budget"),
-        ({"outcome": "maybe"}, "invalid_enum_value"),
-        ({"side": ""}, "invalid_enum_value"),
         ({"client_order_id": None}, "missing_idempotency_key"),
-        ({"client_order_id": "x" * 65}, "invalid_request_body"),
     ],
 )
 async def test_a_bad_create_never_reaches_the_engine(desk, change, code):
@@ -119,7 +84,7 @@ async def test_a_bad_create_never_reaches_the_engine(desk, change, code):
 # --- amend and cancel ----------------------------------------------------------------------------
 
 
-async def test_an_amend_becomes_one_command_and_its_reply_has_the_bare_fields(desk):
+async def test_an_amend_becomes_one_command_of_the_caller(desk):
     desk.answers.append(m.Amended(order(7, price=41), False))
     reply = await Client(desk).ask("PUT", "/orders/7", json={"price": 41, "side": "ignored"})
     assert desk.commands == [m.AmendOrder("anna", "7", Amend(price=41))]
@@ -129,19 +94,17 @@ async def test_an_amend_becomes_one_command_and_its_reply_has_the_bare_fields(de
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "refused"),
+    ("path", "body", "code"),
     [
-        ("/orders/7", {}, (400, "invalid_request_body")),
-        ("/orders/7", {"qty": None}, (400, "invalid_request_body")),
-        ("/orders/7", {"qty": 0}, (400, "invalid_qty")),
-        ("/orders/7", {"price": 100}, (400, "invalid_price")),
-        ("/orders/x", {}, (400, "invalid_order_id")),
-        ("/orders/%zz", {"qty": 1}, (400, "invalid_order_id")),
-        ("/orders/123456789012345678901", {"qty": 1}, (400, "invalid_order_id")),
+        ("/orders/7", {}, "invalid_request_body"),
+        ("/orders/7", {"qty": 0}, "invalid_qty"),
+        ("/orders/7", {"price": 100}, "invalid_price"),
+        ("/orders/x", {}, "invalid_order_id"),
+        ("/orders/%zz", {"qty": 1}, "invalid_order_id"),
     ],
 )
-async def test_a_bad_amend_never_reaches_the_engine(desk, path, body, refused):
-    assert await Client(desk).refusal("PUT", path, json=body) == refused
+async def test_a_bad_amend_never_reaches_the_engine(desk, path, body, code):
+    assert await Client(desk).refusal("PUT", path, json=body) == (400, code)
     assert desk.commands == []
 
 
@@ -154,11 +117,6 @@ async def test_a_cancel_reports_what_the_engine_removed_and_the_order(desk):
     assert (set(reply.json()), reply.json()["reduced_by"]) == ({"order", "reduced_by"}, 10)
     assert set(reply.json()["order"]) == ORDER_FIELDS
     assert reply.json()["order"]["created_at"] == from_ns(ended.created_ns)
-
-
-async def test_a_cancel_that_removed_nothing_says_0(desk):
-    desk.answers.append(m.Cancelled(order(7, status=OrderStatus.CANCELED), 0))
-    assert (await Client(desk).ask("DELETE", "/orders/7")).json()["reduced_by"] == 0
 
 
 # --- what the engine or the desk says no to ------------------------------------------------------
@@ -174,7 +132,7 @@ WRITES = [
     "code", [code for code, row in CODES.items() if row.status in (404, 409, 422)]
 )
 @pytest.mark.parametrize(("method", "path", "body"), WRITES)
-async def test_a_refusal_of_the_engine_keeps_its_code_and_status(desk, method, path, body, code):
+async def test_a_rejection_of_the_engine_keeps_its_code_and_status(desk, method, path, body, code):
     desk.answers.append(m.Refused(code, "why"))
     reply = await Client(desk).ask(method, path, content=json.dumps(body).encode())
     assert reply.json() == {"code": code.value, "error": "why"}
@@ -191,22 +149,16 @@ async def test_a_refusal_of_the_engine_keeps_its_code_and_status(desk, method, p
     ],
 )
 @pytest.mark.parametrize(("method", "path", "body"), WRITES)
-async def test_what_became_of_a_command_is_told_apart(desk, method, path, body, fault, refused):
+async def test_each_fault_of_the_engine_has_its_own_status_and_code(
+    desk, method, path, body, fault, refused
+):
     desk.answers.append(fault)
     content = json.dumps(body).encode()
     assert await Client(desk).refusal(method, path, content=content) == refused
 
 
-async def test_an_overloaded_engine_asks_to_wait_but_does_not_say_the_bucket_is_empty(desk):
-    desk.answers.append(EngineOverloaded())
-    reply = await Client(desk).ask("DELETE", "/orders/7")
-    assert reply.headers["retry-after"] == "1"
-    assert reply.headers["x-ratelimit-remaining"] == "499"
-    assert int(reply.headers["x-ratelimit-reset"]) > desk.clock_ns // 10**9
-
-
 @pytest.mark.parametrize(("method", "path", "body"), WRITES)
-async def test_an_answer_of_another_kind_is_an_internal_error(desk, method, path, body):
+async def test_an_engine_answer_of_another_kind_is_an_internal_error(desk, method, path, body):
     desk.answers.append(m.Accepted())
     content = json.dumps(body).encode()
     assert await Client(desk).refusal(method, path, content=content) == (500, "internal_error")

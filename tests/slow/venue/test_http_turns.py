@@ -1,7 +1,6 @@
 """Claims about reads, long bodies and free answers in turn: many of one's hold up nobody else."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ from tests.builders.venue.rest_bench import (
 )
 from venue.engine.messages import EventListed, MarketListed, OrderChanged
 from venue.rest import app as http_app
-from venue.rest.app import ABORT_EXTENSION, LONG_ANSWERS_MAX, Application, make_app
+from venue.rest.app import ABORT_EXTENSION, LONG_ANSWERS_MAX, make_app
 from venue.rest.gate import METADATA_PATH
 from venue.rest.turns import FairTurns, ResponseSlots
 from venue.wire.limits import BODY_BYTES_MAX, RATE_BURST
@@ -28,27 +27,15 @@ from venue.wire.names import UserId
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-async def read_of(
-    app: Application,
-    key: str,
-    answered: list[str],
-    path: str = "/portfolio/balance",
-    status: int = 200,
-    query: bytes = b"",
-) -> None:
+async def read_of(app, key, answered, path="/portfolio/balance", status=200, query=b""):
     """Read something, a balance for one, and note whose answer came."""
 
-    async def send(message: Any) -> None:
+    async def send(message):
         if message["type"] == "http.response.start":
             assert message["status"] == status
             answered.append(key)
 
-    async def receive() -> Any:
+    async def receive():
         raise AssertionError("a read has no body")
 
     scope = {
@@ -61,19 +48,25 @@ async def read_of(
     await app(scope, receive, send)
 
 
-async def test_another_user_s_read_is_answered_before_the_second_of_a_crowd_of_reads() -> None:
+@pytest.mark.parametrize(
+    ("asking", "answered_in_order"),
+    [
+        (["anna"] * 5 + ["bruno"], ["anna", "bruno"] + ["anna"] * 4),
+        (["anna", "anna-too", "bruno"], ["anna", "bruno", "anna-too"]),
+    ],
+)
+async def test_another_user_s_read_is_answered_before_a_user_s_second(asking, answered_in_order):
     desk = ScriptedDesk()
+    desk.add_key("anna-too-key", "anna", desk.access.keys()[0].scopes)
     app, answered = make_app(desk), list[str]()
     async with asyncio.TaskGroup() as tasks:
-        for key in ("anna-key",) * 5 + ("bruno-key",):
-            tasks.create_task(read_of(app, key, answered))
-    assert answered == ["anna-key", "bruno-key"] + ["anna-key"] * 4
+        for name in asking:
+            tasks.create_task(read_of(app, f"{name}-key", answered))
+    assert answered == [f"{name}-key" for name in answered_in_order]
 
 
 @pytest.mark.parametrize("path", ["/openapi.yaml", METADATA_PATH])
-async def test_a_read_is_answered_before_the_second_of_a_crowd_without_a_credential(
-    path: str,
-) -> None:
+async def test_a_read_is_answered_before_a_second_request_without_a_credential(path):
     app, answered = make_app(ScriptedDesk()), list[str]()
     async with asyncio.TaskGroup() as tasks:
         for _ in range(5):
@@ -82,7 +75,7 @@ async def test_a_read_is_answered_before_the_second_of_a_crowd_without_a_credent
     assert answered == ["nobody", "bruno-key"] + ["nobody"] * 4
 
 
-async def test_a_read_is_answered_before_the_second_refusal_of_an_empty_bucket() -> None:
+async def test_a_read_is_answered_before_the_second_rejection_of_an_empty_bucket():
     desk = ScriptedDesk()
     desk.add_key("anna-too", "anna", desk.access.keys()[0].scopes)
     app, answered = make_app(desk), list[str]()
@@ -95,15 +88,15 @@ async def test_a_read_is_answered_before_the_second_refusal_of_an_empty_bucket()
     assert answered == ["anna-key", "anna-too"] + ["anna-key"] * 4
 
 
-async def write_of(app: Application, key: str, answered: list[str], body: bytes) -> None:
+async def write_of(app, key, answered, body):
     """Send a write that is refused for its body, and note whose answer came."""
 
-    async def send(message: Any) -> None:
+    async def send(message):
         if message["type"] == "http.response.start":
             assert message["status"] == 400
             answered.append(key)
 
-    async def receive() -> Any:
+    async def receive():
         return {"type": "http.request", "body": body, "more_body": False}
 
     scope = {
@@ -116,7 +109,7 @@ async def write_of(app: Application, key: str, answered: list[str], body: bytes)
     await app(scope, receive, send)
 
 
-async def test_another_user_s_write_is_answered_before_the_second_of_a_crowd_of_long_ones() -> None:
+async def test_another_user_s_write_is_answered_before_a_user_s_second_long_write():
     app, answered = make_app(ScriptedDesk()), list[str]()
     async with asyncio.TaskGroup() as tasks:
         for key in ("anna-key",) * 5 + ("bruno-key",):
@@ -124,7 +117,7 @@ async def test_another_user_s_write_is_answered_before_the_second_of_a_crowd_of_
     assert answered == ["anna-key", "bruno-key"] + ["anna-key"] * 4
 
 
-async def test_a_write_as_short_as_any_order_waits_for_no_turn() -> None:
+async def test_a_short_write_waits_for_no_turn():
     app, answered = make_app(ScriptedDesk()), list[str]()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(read_of(app, "anna-key", answered))
@@ -133,31 +126,11 @@ async def test_a_write_as_short_as_any_order_waits_for_no_turn() -> None:
     assert answered == ["anna-key", "anna-key", "anna-key", "bruno-key"]
 
 
-async def test_all_keys_of_a_user_share_their_turns() -> None:
-    desk = ScriptedDesk()
-    desk.add_key("anna-too", "anna", desk.access.keys()[0].scopes)
-    app, answered = make_app(desk), list[str]()
-    async with asyncio.TaskGroup() as tasks:
-        for key in ("anna-key", "anna-too", "bruno-key"):
-            tasks.create_task(read_of(app, key, answered))
-    assert answered == ["anna-key", "bruno-key", "anna-too"]
+def with_orders(desk, count):
+    desk.show([OrderChanged(T0, order(number)) for number in range(count)])
 
 
-async def test_a_snapshot_of_thousands_of_orders_is_made_while_others_are_answered() -> None:
-    desk = ScriptedDesk()
-    desk.show([OrderChanged(T0, order(number)) for number in range(2_000)])
-    app, answered = make_app(desk), list[str]()
-    async with asyncio.TaskGroup() as tasks:
-        snapshot = read_of(app, "anna-key", answered, f"/markets/{TICKERS[LOW]}/snapshot")
-        tasks.create_task(snapshot)
-        for _ in range(3):
-            await asyncio.sleep(0)
-            await read_of(app, "bruno-key", answered)
-    assert answered == ["bruno-key"] * 3 + ["anna-key"]
-
-
-def with_markets(desk: ScriptedDesk, count: int) -> None:
-    """List so many more markets of one series."""
+def with_markets(desk, count):
     desk.show([EventListed(T0, ladder("MANY-26Q4", "MANY", ACME, "Many"))])
     desk.show(
         [
@@ -167,21 +140,8 @@ def with_markets(desk: ScriptedDesk, count: int) -> None:
     )
 
 
-async def test_thousands_of_markets_that_match_are_shown_while_others_are_answered() -> None:
-    desk = ScriptedDesk()
-    with_markets(desk, 2_000)
-    app, answered = make_app(desk), list[str]()
-    async with asyncio.TaskGroup() as tasks:
-        search = read_of(app, "anna-key", answered, "/markets", query=b"q=many")
-        tasks.create_task(search)
-        for _ in range(3):
-            await asyncio.sleep(0)
-            await read_of(app, "bruno-key", answered)
-    assert answered == ["bruno-key"] * 3 + ["anna-key"]
-
-
 @pytest.mark.parametrize("count", [199, 200, 201, 400, 1_001])
-async def test_a_long_match_is_one_whole_page_however_many_pieces_it_came_in(count: int) -> None:
+async def test_a_long_match_is_one_whole_page(count):
     desk = ScriptedDesk()
     with_markets(desk, count)
     page = await Client(desk).get("/markets", series_ticker="many")
@@ -190,7 +150,7 @@ async def test_a_long_match_is_one_whole_page_however_many_pieces_it_came_in(cou
     assert list(page) == ["markets", "cursor"]
 
 
-def with_events(desk: ScriptedDesk, count: int) -> None:
+def with_events(desk, count):
     """List so many more events of one series, a dozen markets each."""
     for n in range(count):
         ticker, series = f"ROLL-{26 + n // 4}Q{n % 4 + 1}", "ROLL"
@@ -201,23 +161,34 @@ def with_events(desk: ScriptedDesk, count: int) -> None:
         desk.show([MarketListed(T0, listed) for listed in rungs])
 
 
-@pytest.mark.parametrize("path", ["/events", "/events/roll"])
-async def test_thousands_of_rungs_of_a_page_of_events_are_shown_while_others_are_answered(
-    path: str,
-) -> None:
-    desk = ScriptedDesk()
-    with_events(desk, 100)
+async def answered_during(desk, path, query=b""):
+    """Whose reads are answered while anna's long read is made, three of bruno's after it."""
     app, answered = make_app(desk), list[str]()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(read_of(app, "anna-key", answered, path))
+        tasks.create_task(read_of(app, "anna-key", answered, path, query=query))
         for _ in range(3):
             await asyncio.sleep(0)
             await read_of(app, "bruno-key", answered)
-    assert answered == ["bruno-key"] * 3 + ["anna-key"]
+    return answered
+
+
+@pytest.mark.parametrize(
+    ("fill_desk", "path", "query"),
+    [
+        (with_orders, f"/markets/{TICKERS[LOW]}/snapshot", b""),
+        (with_markets, "/markets", b"q=many"),
+        (with_events, "/events", b""),
+        (with_events, "/events/roll", b""),
+    ],
+)
+async def test_other_users_are_answered_while_a_long_read_is_made(fill_desk, path, query):
+    desk = ScriptedDesk()
+    fill_desk(desk, 100 if fill_desk is with_events else 2_000)
+    assert await answered_during(desk, path, query) == ["bruno-key"] * 3 + ["anna-key"]
 
 
 @pytest.mark.parametrize("limit", [1, 15, 16, 17, 32, 33, 99, 100, 101])
-async def test_a_page_of_events_is_whole_however_many_pieces_it_came_in(limit: int) -> None:
+async def test_a_page_of_events_is_whole(limit):
     desk = ScriptedDesk()
     with_events(desk, 100)
     client, cursor, sizes, titles = Client(desk), "", list[int](), list[str]()
@@ -239,15 +210,15 @@ async def test_a_page_of_events_is_whole_however_many_pieces_it_came_in(limit: i
 class SlowPeer:
     """Reads its answer once it is let."""
 
-    def __init__(self, app: Application, key: str, path: str) -> None:
+    def __init__(self, app, key, path):
         self.comes = asyncio.Event()
         self.reads = asyncio.Event()
         self.cut = asyncio.Event()
         self.body = b""
         self.asking = asyncio.create_task(self._ask(app, key, path))
 
-    async def _ask(self, app: Application, key: str, path: str) -> None:
-        async def send(message: Any) -> None:
+    async def _ask(self, app, key, path):
+        async def send(message):
             if message["type"] == "http.response.start":
                 assert message["status"] == 200
                 self.comes.set()
@@ -255,7 +226,7 @@ class SlowPeer:
             else:
                 self.body = message["body"]
 
-        async def receive() -> Any:
+        async def receive():
             assert self.cut.is_set(), "a read has no body"
             return {"type": "http.disconnect"}
 
@@ -271,9 +242,9 @@ class SlowPeer:
 
 
 @pytest.mark.parametrize("path", [f"/markets/{TICKERS[LOW]}/snapshot", "/orders"])
-async def test_of_one_user_so_many_long_answers_at_most_wait_to_be_taken(path: str) -> None:
+async def test_a_user_has_a_bounded_number_of_unread_long_answers(path):
     desk = ScriptedDesk()
-    desk.show([OrderChanged(T0, order(number)) for number in range(500)])
+    with_orders(desk, 500)
     app = make_app(desk)
     most = LONG_ANSWERS_MAX
     peers = [SlowPeer(app, "anna-key", path) for _ in range(most + 3)]
@@ -296,12 +267,10 @@ async def test_of_one_user_so_many_long_answers_at_most_wait_to_be_taken(path: s
     assert sizes == [500] * most + [501, 0, 501]
 
 
-async def test_who_waits_too_long_behind_long_answers_of_their_own_is_cut(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_request_that_waits_too_long_behind_long_answers_is_cut(monkeypatch):
     monkeypatch.setattr(http_app, "LONG_ANSWER_WAIT_S", 0.05)
     desk = ScriptedDesk()
-    desk.show([OrderChanged(T0, order(number)) for number in range(500)])
+    with_orders(desk, 500)
     app = make_app(desk)
     peers = [SlowPeer(app, "anna-key", "/orders") for _ in range(LONG_ANSWERS_MAX + 1)]
     await asyncio.wait_for(peers[-1].cut.wait(), 5)
@@ -317,9 +286,9 @@ async def test_who_waits_too_long_behind_long_answers_of_their_own_is_cut(
     await again.asking
 
 
-async def test_a_long_answer_that_is_never_sent_gives_its_place_back() -> None:
+async def test_a_long_answer_that_is_never_sent_frees_its_slot():
     desk = ScriptedDesk()
-    desk.show([OrderChanged(T0, order(number)) for number in range(500)])
+    with_orders(desk, 500)
     app = make_app(desk)
     for _ in range(LONG_ANSWERS_MAX):
         peer = SlowPeer(app, "anna-key", f"/markets/{TICKERS[LOW]}/snapshot")
@@ -335,10 +304,10 @@ async def test_a_long_answer_that_is_never_sent_gives_its_place_back() -> None:
         await peer.asking
 
 
-async def test_places_go_to_whoever_waits_longest_and_none_is_lost() -> None:
+async def test_response_slots_go_to_the_longest_waiting_request():
     places, anna, got = ResponseSlots(2), UserId("anna"), list[int]()
 
-    async def take(number: int) -> None:
+    async def take(number):
         await places.acquire_slot(anna)
         got.append(number)
 
@@ -361,17 +330,17 @@ async def test_places_go_to_whoever_waits_longest_and_none_is_lost() -> None:
     await asyncio.gather(*asking, return_exceptions=True)
 
 
-async def read(turns: FairTurns, name: str, made: list[str]) -> None:
+async def read(turns, name, made):
     await turns.wait_turn(UserId("anna"))
     made.append(name)
 
 
-async def turns_of_the_loop(count: int) -> None:
+async def turns_of_the_loop(count):
     for _ in range(count):
         await asyncio.sleep(0)
 
 
-async def test_one_read_is_made_in_each_turn_of_the_loop_in_the_order_of_asking() -> None:
+async def test_one_read_is_made_per_turn_of_the_loop_in_order():
     turns, made = FairTurns(), list[str]()
     asking = [asyncio.create_task(read(turns, name, made)) for name in "abc"]
     made_by_turn = []
@@ -384,10 +353,10 @@ async def test_one_read_is_made_in_each_turn_of_the_loop_in_the_order_of_asking(
     await asyncio.gather(*asking)
 
 
-async def test_a_read_of_several_turns_has_them_before_whoever_of_its_user_waits() -> None:
+async def test_a_read_of_several_turns_finishes_before_the_user_s_next_read():
     turns, made = FairTurns(), list[str]()
 
-    async def long() -> None:
+    async def long():
         await turns.wait_turn(UserId("anna"))
         for number in range(3):
             made.append(f"piece {number}")
@@ -398,7 +367,7 @@ async def test_a_read_of_several_turns_has_them_before_whoever_of_its_user_waits
     assert made == ["piece 0", "piece 1", "piece 2", "short"]
 
 
-async def test_a_read_that_finds_nobody_before_it_is_made_at_once() -> None:
+async def test_a_read_without_competition_is_made_at_once():
     turns, made = FairTurns(), list[str]()
     first = read(turns, "a", made)
     with pytest.raises(StopIteration):
@@ -410,7 +379,7 @@ async def test_a_read_that_finds_nobody_before_it_is_made_at_once() -> None:
 
 
 @pytest.mark.parametrize("turns_before", range(5))
-async def test_a_read_given_up_while_it_waits_holds_up_none_behind_it(turns_before: int) -> None:
+async def test_a_cancelled_read_does_not_delay_those_behind_it(turns_before):
     turns, made = FairTurns(), list[str]()
     asking = [asyncio.create_task(read(turns, name, made)) for name in "abcd"]
     await turns_of_the_loop(turns_before)
@@ -419,7 +388,7 @@ async def test_a_read_given_up_while_it_waits_holds_up_none_behind_it(turns_befo
     assert made in (["a", "c", "d"], ["a", "b", "c", "d"])
 
 
-async def test_nothing_is_kept_of_users_who_do_not_read() -> None:
+async def test_turns_forget_users_without_waiting_reads():
     turns, made = FairTurns(), list[str]()
     asking = [asyncio.create_task(read(turns, name, made)) for name in "abc"]
     await turns_of_the_loop(1)

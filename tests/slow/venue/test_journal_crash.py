@@ -7,15 +7,14 @@ was not synced. What has been acknowledged until then must be there afterwards.
 import pytest
 
 from tests.builders.venue.journal_disk import Disk, crashes
-from tests.builders.venue.journal_files import amounts, deposits, segment_files, written
-from tests.builders.venue.recovery_histories import carried_out, full_hash
+from tests.builders.venue.journal_files import amounts, deposits, segment_files, write_log
+from tests.builders.venue.recovery_histories import full_hash, run_history
 from venue.storage.recovery import compact, recover
 from venue.storage.statedir import StateDir
 
 
 @pytest.fixture
 def disk(monkeypatch):
-    """The disk of this process."""
     return Disk(monkeypatch)
 
 
@@ -47,7 +46,7 @@ def test_acknowledged_appends_survive_a_crash_at_any_call(disk, tmp_path):
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_what_an_opened_log_goes_on_from_survives_a_power_cut(disk, tmp_path, more):
+def test_entries_of_a_reopened_log_survive_a_power_cut(disk, tmp_path, more):
     def act(path):
         with StateDir.open(path, segment_records=1) as state:
             log = state.log()
@@ -67,7 +66,7 @@ def test_what_an_opened_log_goes_on_from_survives_a_power_cut(disk, tmp_path, mo
     assert crashes(disk, tmp_path, act, check) > 30
 
 
-def test_keys_that_have_been_used_survive_a_crash_at_any_call(disk, tmp_path):
+def test_used_keys_survive_a_crash_at_any_call(disk, tmp_path):
     used = {}
 
     def act(path):
@@ -84,8 +83,8 @@ def test_keys_that_have_been_used_survive_a_crash_at_any_call(disk, tmp_path):
     assert crashes(disk, tmp_path, act, check) > 10
 
 
-def test_cutting_a_torn_tail_can_itself_be_cut_short(disk, tmp_path):
-    torn = written(tmp_path / "torn", 3)
+def test_a_crash_while_a_torn_tail_is_cut_off_loses_no_entry(disk, tmp_path):
+    torn = write_log(tmp_path / "torn", 3)
     with segment_files(torn)[0].open("ab") as file:
         file.write(b"half of an append")
 
@@ -102,11 +101,11 @@ def test_cutting_a_torn_tail_can_itself_be_cut_short(disk, tmp_path):
     assert crashes(disk, tmp_path, act, check, torn) > 6
 
 
-def test_a_crash_at_any_call_of_compacting_changes_nothing_of_what_is_recovered(disk, tmp_path):
+def test_a_crash_at_any_call_of_a_compaction_leaves_the_recovered_state_unchanged(disk, tmp_path):
     grown = tmp_path / "grown"
     with StateDir.open(grown, segment_records=20) as state:
         live = full_hash(
-            carried_out(state, 5, 60, lambda e: e.sequence in (30, 90) and compact(grown))
+            run_history(state, 5, 60, lambda e: e.sequence in (30, 90) and compact(grown))
         )
 
     def check(path):

@@ -41,11 +41,10 @@ APPENDS = st.lists(st.tuples(CENTS, st.lists(COMMANDS, min_size=1, max_size=4)),
 
 
 def segment(data, is_last=True):
-    """A segment by these bytes."""
     return Segment(data, "commands.log", STATE_ID, is_last)
 
 
-def laid_out(appends):
+def segment_bytes(appends):
     """The bytes of a segment of these appends, and the entries they must come back as."""
     data, entries = header(STATE_ID, 1), []
     for at_ns, commands in appends:
@@ -56,8 +55,8 @@ def laid_out(appends):
 
 
 @given(APPENDS)
-def test_what_is_written_is_what_is_read(appends):
-    data, entries = laid_out(appends)
+def test_a_log_segment_reads_back_what_was_written(appends):
+    data, entries = segment_bytes(appends)
     read = segment(data, is_last=False)
     assert list(read.entries()) == entries
     assert read.next_sequence == len(entries) + 1
@@ -65,8 +64,8 @@ def test_what_is_written_is_what_is_read(appends):
 
 
 @given(APPENDS, st.data())
-def test_a_beginning_of_a_log_reads_as_a_beginning_of_its_entries(appends, data):
-    whole, entries = laid_out(appends)
+def test_a_cut_log_segment_reads_as_a_prefix_of_its_entries(appends, data):
+    whole, entries = segment_bytes(appends)
     length = data.draw(st.integers(HEADER_BYTES, len(whole)))
     read = segment(whole[:length])
     held = list(read.entries())
@@ -75,15 +74,19 @@ def test_a_beginning_of_a_log_reads_as_a_beginning_of_its_entries(appends, data)
 
 
 @given(st.binary(max_size=300), APPENDS, st.booleans())
-def test_any_bytes_behind_a_header_are_entries_or_a_fault(rubbish, appends, is_last):
-    whole, _ = laid_out(appends)
+def test_arbitrary_bytes_after_a_header_read_as_entries_or_raise_a_state_fault(
+    rubbish, appends, is_last
+):
+    whole, _ = segment_bytes(appends)
     with contextlib.suppress(StateFault):
         for entry in segment(whole + rubbish, is_last).entries():
             assert isinstance(entry, LogRecord)
 
 
 @given(st.binary(max_size=200))
-def test_any_payload_with_a_true_checksum_is_entries_or_a_fault(payload):
+def test_an_arbitrary_payload_with_a_valid_checksum_reads_as_entries_or_raises_a_state_fault(
+    payload,
+):
     length = len(payload).to_bytes(4, "little")
     crc = zlib.crc32(payload, zlib.crc32(length)).to_bytes(4, "little")
     with contextlib.suppress(StateFault):
@@ -91,25 +94,25 @@ def test_any_payload_with_a_true_checksum_is_entries_or_a_fault(payload):
 
 
 @given(st.binary(max_size=100))
-def test_any_bytes_for_a_header_are_a_fault(data):
+def test_arbitrary_bytes_as_a_header_raise_a_state_fault(data):
     with pytest.raises(StateFault):
         segment(data)
 
 
 @given(st.integers(0, 2**64 - 1), st.binary(max_size=100))
-def test_a_snapshot_comes_back_as_it_was_sealed(sequence, payload):
+def test_a_sealed_snapshot_unseals_to_its_sequence_and_payload(sequence, payload):
     assert unseal(seal(STATE_ID, sequence, payload), "x", STATE_ID) == (sequence, payload)
 
 
 @given(st.binary(max_size=100))
-def test_any_bytes_for_a_snapshot_are_a_fault(data):
+def test_arbitrary_bytes_as_a_snapshot_raise_a_state_fault(data):
     with pytest.raises(StateFault):
         unseal(data, "x", STATE_ID)
 
 
 @settings(max_examples=20)
 @given(st.binary(min_size=1, max_size=20))
-def test_a_snapshot_of_another_directory_is_a_fault(payload):
+def test_a_snapshot_of_another_directory_raises_a_state_fault(payload):
     with pytest.raises(StateFault, match="another state directory"):
         unseal(seal(b"elsewher", 1, payload), "x", STATE_ID)
 
@@ -141,21 +144,20 @@ EVERY_KIND = [
 
 
 @pytest.fixture
-def corpus():
-    """The bytes of a log that version 1 wrote."""
+def version_1_log():
     text = Path(__file__).with_name("journal_v1.txt").read_text()
     return base64.b64decode(text.split("\n\n", 1)[1])
 
 
-def test_every_kind_of_command_is_among_the_samples():
+def test_the_version_1_samples_hold_every_kind_of_command():
     kinds = {type(command) for command in EVERY_KIND}
     assert kinds == set(m.Command.__args__) | set(m.AccessCommand.__args__)
 
 
-def test_a_log_of_version_1_is_read_as_it_was_meant(corpus):
-    assert [entry.command for entry in segment(corpus).entries()] == EVERY_KIND
-    assert [entry.at_ns for entry in segment(corpus).entries()] == [10**18] * len(EVERY_KIND)
+def test_a_version_1_log_reads_as_its_commands(version_1_log):
+    assert [entry.command for entry in segment(version_1_log).entries()] == EVERY_KIND
+    assert [entry.at_ns for entry in segment(version_1_log).entries()] == [10**18] * len(EVERY_KIND)
 
 
-def test_a_log_is_still_written_as_version_1_has_it(corpus):
-    assert header(STATE_ID, 1) + frame(1, 10**18, EVERY_KIND) == corpus
+def test_commands_are_written_in_the_bytes_of_version_1(version_1_log):
+    assert header(STATE_ID, 1) + frame(1, 10**18, EVERY_KIND) == version_1_log

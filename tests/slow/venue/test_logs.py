@@ -19,7 +19,7 @@ print("alive")
 """
 
 
-def test_a_line_that_a_full_disk_does_not_take_is_lost_and_nothing_else():
+def test_a_full_disk_loses_log_lines_and_nothing_else():
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-c", WRITES], stdout=subprocess.PIPE, stderr=full, check=False
@@ -27,7 +27,7 @@ def test_a_line_that_a_full_disk_does_not_take_is_lost_and_nothing_else():
     assert (done.returncode, done.stdout) == (0, b"alive\n")
 
 
-def test_a_line_into_a_pipe_that_nobody_reads_is_lost_and_nothing_else():
+def test_a_closed_pipe_loses_log_lines_and_nothing_else():
     with subprocess.Popen(
         [sys.executable, "-c", WRITES], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -38,11 +38,11 @@ def test_a_line_into_a_pipe_that_nobody_reads_is_lost_and_nothing_else():
     assert process.returncode == 0
 
 
-def test_what_can_be_written_is(capfd):
+def test_log_lines_are_written_as_json(capfd):
     before = logging.getLogger().handlers[:]
     try:
         configure_logs()
-        structlog.get_logger("venue").error("told", place="here")
+        structlog.get_logger("venue").error("written", place="here")
         logging.getLogger("uvicorn").error("of another library")
     finally:
         logging.getLogger().handlers = before

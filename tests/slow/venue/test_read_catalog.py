@@ -28,14 +28,14 @@ from venue.wire.model import EventStatus, MarketState
 
 
 @pytest.fixture
-def catalog() -> Catalog:
+def catalog():
     known = Catalog()
     for event in opening():
         known.apply(event)
     return known
 
 
-def state(market_id: str, to: MarketState) -> m.MarketStateChanged:
+def state(market_id, to):
     return m.MarketStateChanged(T0 + 5, market_id, to)
 
 
@@ -43,18 +43,18 @@ def state(market_id: str, to: MarketState) -> m.MarketStateChanged:
 
 
 @pytest.mark.parametrize("market_id", TICKERS)
-def test_a_market_is_found_by_ticker_and_by_uuid_in_any_case(catalog, market_id):
+def test_a_market_is_found_by_ticker_or_uuid_in_any_case(catalog, market_id):
     ticker = TICKERS[market_id]
     for name in (ticker, ticker.lower(), market_id, market_id.upper()):
         assert catalog.find_market(name) == market_id
 
 
 @pytest.mark.parametrize("name", ["ACME-VAL-26Q4-2.125B", "ACME-VAL-26Q4", "ACME-VAL", uid(77)])
-def test_dots_count_and_only_market_tickers_name_markets(catalog, name):
+def test_only_exact_market_tickers_find_a_market(catalog, name):
     assert catalog.find_market(name) is None
 
 
-def test_rungs_stand_in_numeric_strike_order_and_a_binary_market_last(catalog):
+def test_markets_of_an_event_are_in_numeric_strike_order(catalog):
     binary = rung(uid(5), "ACME-VAL-26Q4-YES", "ACME-VAL-26Q4", None)
     catalog.apply(m.MarketListed(T0, binary))
     catalog.apply(m.MarketListed(T0, rung(uid(6), "ACME-VAL-26Q4-30B", "ACME-VAL-26Q4", "30")))
@@ -62,7 +62,7 @@ def test_rungs_stand_in_numeric_strike_order_and_a_binary_market_last(catalog):
     assert [r.strike_value for r in event.markets] == ["9.5", "30", "212.5", "2125", None]
 
 
-def test_rungs_stand_in_strike_order_whatever_unit_each_is_written_in(catalog):
+def test_markets_are_in_strike_order_across_units(catalog):
     catalog.apply(m.EventListed(T0, ladder("ACME-VAL-27Q1", "ACME-VAL", ACME, "Next")))
     written = [("2", "USD billions"), ("500", "USD millions"), ("0.001", "USD trillions")]
     for number, (strike, unit) in enumerate(written, start=20):
@@ -73,11 +73,7 @@ def test_rungs_stand_in_strike_order_whatever_unit_each_is_written_in(catalog):
     assert [r.strike_value for r in event.markets] == ["500", "0.001", "2"]
 
 
-def test_a_market_that_never_traded_shows_no_last_price(catalog):
-    assert b"last_price" not in msgspec.json.encode(catalog.market(LOW))
-
-
-def test_a_print_moves_last_price_and_updated_at(catalog):
+def test_a_print_updates_last_price_and_updated_at(catalog):
     before = catalog.market(LOW)
     catalog.apply(printed(T0 + 9, 41))
     after = catalog.market(LOW)
@@ -85,7 +81,7 @@ def test_a_print_moves_last_price_and_updated_at(catalog):
     assert after.updated_at > before.updated_at
 
 
-def test_a_resolved_market_reads_open_interest_0_and_its_ticker_goes_on_resolving(catalog):
+def test_a_resolved_market_has_open_interest_0_and_keeps_its_ticker(catalog):
     catalog.apply(m.OpenInterestChanged(T0 + 1, LOW, 12))
     assert catalog.market(LOW).open_interest == 12
     catalog.apply(state(LOW, MarketState.RESOLVED))
@@ -93,15 +89,10 @@ def test_a_resolved_market_reads_open_interest_0_and_its_ticker_goes_on_resolvin
     assert catalog.find_market(TICKERS[LOW]) == LOW
 
 
-def test_the_status_of_an_event_follows_the_engine(catalog):
-    catalog.apply(m.EventStatusChanged(T0, "ACME-VAL-26Q4", EventStatus.CLOSED))
-    assert catalog.event("ACME-VAL-26Q4").status is EventStatus.CLOSED
-
-
 # --- lists ---------------------------------------------------------------------------------------
 
 
-def test_the_plain_list_holds_halted_markets_and_leaves_resolved_ones_out(catalog):
+def test_the_market_list_includes_halted_and_excludes_resolved_markets(catalog):
     catalog.apply(state(LOW, MarketState.HALTED))
     catalog.apply(state(HIGH, MarketState.RESOLVED))
     markets, place = catalog.active_markets(-1, 100)
@@ -109,7 +100,7 @@ def test_the_plain_list_holds_halted_markets_and_leaves_resolved_ones_out(catalo
     assert place is None
 
 
-def test_a_walk_of_one_row_a_page_meets_every_market_once_while_others_are_listed(catalog):
+def test_a_walk_lists_every_market_once_while_others_are_listed(catalog):
     seen, place, extra = [], -1, 50
     while place is not None:
         markets, place = catalog.active_markets(place, 1)
@@ -139,26 +130,21 @@ def test_a_walk_of_one_row_a_page_meets_every_market_once_while_others_are_liste
         ("\u212aelvin", set()),
     ],
 )
-def test_a_search_is_literal_and_ignores_case(catalog, q, found):
+def test_a_search_is_literal_and_case_insensitive(catalog, q, found):
     assert set(catalog.matching_markets(MarketFilter(q))) == found
 
 
-def test_a_letter_that_folds_into_ascii_is_not_part_of_a_ticker(catalog):
+def test_a_search_does_not_fold_letters_into_ascii(catalog):
     catalog.apply(m.EventListed(T0, ladder("K-26Q4", "K", BOLT, "kilo")))
     catalog.apply(m.MarketListed(T0, rung(uid(60), "K-26Q4-1B", "K-26Q4", "1")))
     assert catalog.matching_markets(MarketFilter("\u212a-26")) == ()
 
 
-def test_filters_are_anded(catalog):
+def test_market_filters_combine_by_and(catalog):
     assert len(catalog.matching_markets(MarketFilter("212", "acme-val", ACME))) == 0
     assert len(catalog.matching_markets(MarketFilter("acme", "ACME-VAL", ACME))) == 3
     assert catalog.matching_markets(MarketFilter("acme", "acme-val", BOLT)) == ()
     assert catalog.matching_markets(MarketFilter("bolt", "ACME-VAL")) == ()
-
-
-def test_a_filtered_list_holds_resolved_markets_too(catalog):
-    catalog.apply(state(LOW, MarketState.RESOLVED))
-    assert len(catalog.matching_markets(MarketFilter(series_ticker="acme-val"))) == 3
 
 
 @pytest.mark.parametrize(
@@ -178,57 +164,20 @@ def test_events_are_filtered_by_series_company_and_status(catalog, wanted, found
     assert ([event.event_ticker for event in events], place) == (found, None)
 
 
-def test_a_series_is_walked_event_by_event(catalog):
-    for quarter in ("27Q1", "27Q2"):
-        catalog.apply(m.EventListed(T0, ladder(f"ACME-VAL-{quarter}", "ACME-VAL", ACME, "later")))
-    seen, place = [], -1
-    while place is not None:
-        events, place = catalog.events(EventFilter("acme-val"), place, 1)
-        seen += [event.event_ticker for event in events]
-    assert seen == ["ACME-VAL-26Q4", "ACME-VAL-27Q1", "ACME-VAL-27Q2"]
-
-
 # --- the channel's directory ---------------------------------------------------------------------
 
 NOW = T0 + 1
 LATER = T0 + DIRECTORY_REFRESH_NS
 
 
-@pytest.mark.parametrize("to", [MarketState.ACTIVE, MarketState.RESOLVED])
-def test_an_open_or_resolved_market_resolves_by_ticker(catalog, to):
-    catalog.apply(state(LOW, to))
-    assert catalog.directory.resolve_ticker(TICKERS[LOW], NOW) == LOW
-
-
-def test_a_halted_market_does_not_resolve_by_ticker_until_it_is_resumed(catalog):
-    catalog.apply(state(LOW, MarketState.HALTED))
-    assert catalog.directory.resolve_ticker(TICKERS[LOW], NOW) is Unresolvable.HALTED
-    catalog.apply(state(LOW, MarketState.ACTIVE))
-    assert catalog.directory.resolve_ticker(TICKERS[LOW], NOW) == LOW
-
-
-def test_an_archived_company_resolves_by_no_handle(catalog):
-    assert catalog.directory.resolve_symbol("ACME", NOW) == ACME
-    catalog.apply(m.CompanyArchived(NOW, ACME))
-    assert catalog.directory.resolve_symbol("ACME", NOW) is Unresolvable.ARCHIVED
-    assert catalog.directory.resolve_ticker(TICKERS[LOW], NOW) is Unresolvable.ARCHIVED
-    assert catalog.directory.resolve_ticker(TICKERS[BINARY], NOW) == BINARY
-
-
-@pytest.mark.parametrize("handle", ["ACME-VAL", "ACME-VAL-26Q4"])
-def test_a_series_or_event_ticker_is_told_from_an_unknown_one(catalog, handle):
-    assert catalog.directory.resolve_ticker(handle, NOW) is Unresolvable.NOT_A_MARKET
-    assert catalog.directory.resolve_ticker(handle + "X", NOW) is Unresolvable.UNKNOWN
-
-
-def test_a_market_listed_later_resolves_by_ticker_only_after_the_refresh(catalog):
+def test_a_new_market_resolves_by_ticker_after_the_refresh(catalog):
     catalog.apply(m.MarketListed(NOW, rung(uid(70), "ACME-VAL-26Q4-70B", "ACME-VAL-26Q4", "70")))
     assert catalog.find_market("ACME-VAL-26Q4-70B") == uid(70)
     assert catalog.directory.resolve_ticker("ACME-VAL-26Q4-70B", LATER - 1) is Unresolvable.UNKNOWN
     assert catalog.directory.resolve_ticker("ACME-VAL-26Q4-70B", LATER) == uid(70)
 
 
-def test_a_new_company_resolves_by_symbol_only_after_the_refresh(catalog):
+def test_a_new_company_resolves_by_symbol_after_the_refresh(catalog):
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(uid(71), "Cog", "cog")))
     assert catalog.directory.resolve_symbol("COG", LATER - 1) is Unresolvable.UNKNOWN
     assert catalog.directory.resolve_symbol("COG", LATER) == uid(71)
@@ -243,13 +192,13 @@ def test_a_renamed_company_keeps_its_old_symbol_until_the_refresh(catalog):
     assert catalog.company(ACME).symbol == "ACM"
 
 
-def test_a_symbol_that_was_given_up_may_go_to_another_company(catalog):
+def test_a_symbol_that_was_given_up_resolves_to_its_new_company(catalog):
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(ACME, "Acme Robotics", "ACM")))
     catalog.apply(m.CompanyListed(NOW + 1, m.ListCompany(BOLT, "Bolt", "ACME")))
     assert catalog.directory.resolve_symbol("ACME", LATER) == BOLT
 
 
-def test_a_symbol_is_found_as_fast_however_many_companies_there_are(catalog):
+def test_resolving_a_symbol_does_not_slow_down_with_the_number_of_companies(catalog):
     for number in range(1_000, 6_000):
         catalog.apply(m.CompanyListed(NOW, m.ListCompany(uid(number), "name", f"C{number}")))
     begun = time.process_time()
@@ -258,7 +207,7 @@ def test_a_symbol_is_found_as_fast_however_many_companies_there_are(catalog):
     assert time.process_time() - begun < 1
 
 
-def test_the_symbol_of_an_archived_company_may_go_to_one_listed_before_it(catalog):
+def test_the_symbol_of_an_archived_company_may_go_to_an_older_company(catalog):
     catalog.apply(m.CompanyArchived(NOW, BOLT))
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(ACME, "Acme Robotics", "BOLT")))
     assert catalog.directory.resolve_symbol("BOLT", LATER) == ACME

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders.venue.rest_bench import HIGH, LOW, T0, TICKERS, level, opening, printed
-from venue.engine import messages as m
+from tests.builders.venue.rest_bench import LOW, T0, level, printed
 from venue.views import candles as candles_module
 from venue.views.candles import LENGTH_NS, Candles
-from venue.views.projector import Views
 from venue.wire.instant import NS_PER_SECOND, ZERO, from_ns
 from venue.wire.model import CandleInterval
 from venue.wire.money import BookSide
@@ -19,15 +17,7 @@ from venue.wire.money import BookSide
 HOUR_NS = 3600 * NS_PER_SECOND
 
 
-@pytest.fixture
-def views() -> Views:
-    known = Views()
-    for event in opening():
-        known.apply(event)
-    return known
-
-
-def rested(views: Views) -> None:
+def rested(views):
     for side, price, size in [
         (BookSide.BID, 40, 5),
         (BookSide.BID, 38, 7),
@@ -37,20 +27,20 @@ def rested(views: Views) -> None:
         views.apply(level(side, price, size))
 
 
-def pairs(levels) -> list[tuple[int, int]]:
+def pairs(levels):
     return [(each.price, each.size) for each in levels]
 
 
 # --- depth ---------------------------------------------------------------------------------------
 
 
-def test_a_book_that_never_traded_is_empty_at_the_zero_instant_though_orders_rest(views):
+def test_the_book_of_a_market_that_never_traded_is_empty_at_the_zero_instant(views):
     rested(views)
     book = views.market.orderbook(LOW)
     assert (book.as_of, book.bids, book.asks) == (ZERO, (), ())
 
 
-def test_the_channel_has_the_true_ladders_of_a_book_that_never_traded(views):
+def test_the_channel_shows_resting_orders_of_a_market_that_never_traded(views):
     rested(views)
     ladders = views.market.ladders(LOW)
     assert pairs(ladders.yes) == [(40, 5), (38, 7)]
@@ -58,16 +48,7 @@ def test_the_channel_has_the_true_ladders_of_a_book_that_never_traded(views):
     assert ladders.ts == T0 + 1
 
 
-def test_after_the_first_print_the_book_shows_both_sides_best_first(views):
-    rested(views)
-    views.apply(printed(T0 + 9, 45))
-    book = views.market.orderbook(LOW)
-    assert pairs(book.bids) == [(40, 5), (38, 7)]
-    assert pairs(book.asks) == [(45, 3), (99, 1)]
-    assert (book.as_of, book.ticker) == (from_ns(T0 + 9), TICKERS[LOW])
-
-
-def test_a_level_of_size_0_is_gone(views):
+def test_a_level_of_size_0_is_removed(views):
     rested(views)
     views.apply(level(BookSide.BID, 40, 0))
     assert pairs(views.market.ladders(LOW).yes) == [(38, 7)]
@@ -76,26 +57,14 @@ def test_a_level_of_size_0_is_gone(views):
 # --- prints and figures --------------------------------------------------------------------------
 
 
-def test_a_market_that_never_traded_has_figures_of_nothing(views):
-    stats = views.market.stats(LOW)
-    assert (stats.volume_usd, stats.open_interest, stats.last_price) == ("0.00", 0, None)
-    assert views.market.last_trade(LOW) is None
-
-
 @pytest.mark.parametrize(
     ("prints", "volume_usd"),
     [([(1, 1)], "0.01"), ([(99, 1), (1, 1)], "1.00"), ([(7, 1_000_000), (5, 1)], "70000.05")],
 )
-def test_volume_is_the_exact_sum_of_qty_times_yes_price_in_dollars(views, prints, volume_usd):
+def test_volume_is_the_exact_sum_of_qty_times_yes_price(views, prints, volume_usd):
     for number, (price, qty) in enumerate(prints):
         views.apply(printed(T0 + number, price, qty))
     assert views.market.stats(LOW).volume_usd == volume_usd
-
-
-def test_open_interest_is_the_same_in_figures_and_market(views):
-    views.apply(m.OpenInterestChanged(T0, LOW, 7))
-    assert views.market.stats(LOW).open_interest == 7
-    assert views.catalog.market(LOW).open_interest == 7
 
 
 def test_the_last_trade_is_the_newest_print(views):
@@ -106,7 +75,7 @@ def test_the_last_trade_is_the_newest_print(views):
     assert views.market.stats(LOW).last_price == 41
 
 
-def walked(views: Views, limit: int, span=(None, None), between=lambda: None) -> list[str]:
+def walked(views, limit, span=(None, None), between=lambda: None):
     ids, before = [], None
     while True:
         rows, before = views.market.trades(LOW, span, before, limit)
@@ -118,7 +87,7 @@ def walked(views: Views, limit: int, span=(None, None), between=lambda: None) ->
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 100])
-def test_a_walk_of_prints_is_newest_first_and_meets_each_once_while_more_come(views, limit):
+def test_a_walk_lists_every_print_once_while_more_come(views, limit):
     for number in range(5):
         views.apply(printed(T0 + number, 40))
     later = iter(range(T0 + 5, T0 + 50))
@@ -126,7 +95,7 @@ def test_a_walk_of_prints_is_newest_first_and_meets_each_once_while_more_come(vi
     assert ids == [f"t{T0 + number}" for number in (4, 3, 2, 1, 0)]
 
 
-def test_prints_can_be_asked_for_between_two_instants_inclusive(views):
+def test_prints_are_listed_between_two_instants_inclusive(views):
     for number in range(6):
         views.apply(printed(T0 + number, 40))
     assert walked(views, 2, (T0 + 1, T0 + 4)) == [f"t{T0 + n}" for n in (4, 3, 2, 1)]
@@ -134,7 +103,7 @@ def test_prints_can_be_asked_for_between_two_instants_inclusive(views):
     assert walked(views, 9, (None, T0 - 1)) == []
 
 
-def test_every_print_there_ever_was_is_listed(views):
+def test_every_print_is_kept(views):
     total = 12_000
     for number in range(total):
         views.apply(printed(T0 + number, 10))
@@ -142,22 +111,7 @@ def test_every_print_there_ever_was_is_listed(views):
     assert Fraction(views.market.stats(LOW).volume_usd) == Fraction(total, 10)
 
 
-def test_markets_do_not_mix(views):
-    views.apply(printed(T0 + 1, 40))
-    assert views.market.trades(HIGH, (None, None), None, 10) == ((), None)
-
-
 # --- candles -------------------------------------------------------------------------------------
-
-
-def test_a_candle_holds_first_highest_lowest_and_last_price_and_the_sums(views):
-    for number, (price, qty) in enumerate([(40, 1), (44, 2), (38, 3), (41, 4)]):
-        views.apply(printed(T0 + number, price, qty))
-    series = views.market.candles(LOW, CandleInterval.H1, T0 - HOUR_NS, T0)
-    (candle,) = series.candles
-    assert (candle.open, candle.high, candle.low, candle.close) == (40, 44, 38, 41)
-    assert (candle.volume, candle.trade_count) == (10, 4)
-    assert (series.interval, series.ticker) == ("1h", TICKERS[LOW])
 
 
 prints_strategy = st.lists(
@@ -167,7 +121,7 @@ prints_strategy = st.lists(
 
 @given(prints_strategy, st.sampled_from(CandleInterval), st.integers(0, 40 * HOUR_NS))
 @settings(max_examples=150, deadline=None)
-def test_candles_of_every_length_equal_those_counted_from_the_prints(prints, interval, first_ns):
+def test_candles_of_every_length_equal_those_computed_from_the_prints(prints, interval, first_ns):
     prints.sort(key=lambda each: each[0])
     candles = Candles()
     buckets = defaultdict(list)
@@ -190,7 +144,7 @@ def test_candles_of_every_length_equal_those_counted_from_the_prints(prints, int
 
 @pytest.mark.parametrize("later", [False, True])
 @pytest.mark.parametrize("interval", CandleInterval)
-def test_a_candle_is_in_every_window_that_shares_an_instant_with_it(interval, later):
+def test_a_window_has_every_candle_that_overlaps_it(interval, later):
     length_ns = LENGTH_NS[interval]
     start_ns = T0 - T0 % length_ns
     end_ns = start_ns + length_ns
@@ -206,26 +160,14 @@ def test_a_candle_is_in_every_window_that_shares_an_instant_with_it(interval, la
         assert len(candles.window(interval, from_, to)) == count
 
 
-@pytest.mark.parametrize("interval", [CandleInterval.H4, CandleInterval.H12])
-def test_a_candle_of_several_hours_is_made_of_all_their_prints(interval):
-    start_ns = T0 - T0 % LENGTH_NS[CandleInterval.D1]
-    candles = Candles()
-    for hour, prices in enumerate([(40, 60, 50), (45, 30, 42)]):
-        for second, price in enumerate(prices):
-            candles.add_print(start_ns + hour * HOUR_NS + second * NS_PER_SECOND, price, 2)
-    (candle,) = candles.window(interval, start_ns, start_ns)
-    assert (candle.open, candle.high, candle.low, candle.close) == (40, 60, 30, 42)
-    assert (candle.volume, candle.trade_count) == (12, 6)
-
-
-def traded_every(length_ns: int, count: int) -> Candles:
+def traded_every(length_ns, count):
     candles = Candles()
     for number in range(count):
         candles.add_print(T0 + number * length_ns, 50, 1)
     return candles
 
 
-def test_a_window_long_ago_has_every_candle_of_it():
+def test_an_old_window_has_all_its_candles():
     length_ns = LENGTH_NS[CandleInterval.S30]
     candles = traded_every(length_ns, 12_000)
     window = candles.window(CandleInterval.S30, T0, T0 + 9 * length_ns)
@@ -237,7 +179,7 @@ def test_a_window_long_ago_has_every_candle_of_it():
 
 
 @pytest.mark.parametrize("interval", [CandleInterval.H1, CandleInterval.H4, CandleInterval.H12])
-def test_an_answer_that_would_be_too_long_holds_the_newest_candles_whole(monkeypatch, interval):
+def test_a_window_that_is_too_long_has_its_newest_candles(monkeypatch, interval):
     candles = traded_every(HOUR_NS, 100)
     end_ns = T0 + 100 * HOUR_NS
     whole = candles.window(interval, 0, end_ns)

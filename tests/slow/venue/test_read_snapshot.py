@@ -15,7 +15,7 @@ from tests.builders.venue.rest_bench import (
     TICKERS,
     fill,
     level,
-    opening,
+    opened_views,
     order,
     printed,
 )
@@ -33,8 +33,8 @@ STEP_NS = 7_000_000_000
 EVERYTHING = STATUS_GROUPS["all"]
 
 
-def told(seed: int, length: int) -> list[list[m.Event]]:
-    """What the engine tells of a seeded history, command by command, some seconds apart."""
+def history_events(seed, length):
+    """The events of a seeded history by command, some seconds apart."""
     engine, history, events = Engine(b"key"), History(seed, length), []
     for number, command in enumerate(history):
         _, after = engine.apply(command, T0 + number * STEP_NS)
@@ -43,7 +43,7 @@ def told(seed: int, length: int) -> list[list[m.Event]]:
     return events
 
 
-def over_the_wire(snapshot: ViewsSnapshot) -> ViewsSnapshot:
+def over_the_wire(snapshot):
     return msgspec.msgpack.decode(msgspec.msgpack.encode(snapshot), type=ViewsSnapshot)
 
 
@@ -56,7 +56,7 @@ def walk(read, start=None):
         yield rows, place
 
 
-def public_reads(views: Views, end_ns: int):
+def public_reads(views, end_ns):
     """The answer to every kind of public read."""
     catalog, market = views.catalog, views.market
     ids = catalog.matching_markets(MarketFilter("ac"))
@@ -81,7 +81,7 @@ def public_reads(views: Views, end_ns: int):
     )
 
 
-def private_reads(views: Views, user: str):
+def private_reads(views, user):
     """The answer to every kind of read of one user's own."""
     account = views.account
     markets, _ = views.catalog.active_markets(-1, 3)
@@ -110,7 +110,7 @@ def fills_of(account, user, scope, order_id=None):
     return lambda before, limit: account.fills(user, scope, order_id, before, limit)
 
 
-def everything(views: Views, end_ns: int) -> bytes:
+def everything(views, end_ns):
     """Every read there is, as bytes; a place in it is what a cursor would carry."""
     reads = [list(public_reads(views, end_ns))]
     reads += [list(private_reads(views, user)) for user in (*USERS, "nobody")]
@@ -118,8 +118,8 @@ def everything(views: Views, end_ns: int) -> bytes:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_restored_views_answer_every_read_alike_then_and_after_more_events(seed):
-    batches = told(seed, 1_200)
+def test_restored_views_answer_every_read_like_the_originals(seed):
+    batches = history_events(seed, 1_200)
     end_ns = T0 + len(batches) * STEP_NS
     views = Views()
     for events in batches[:900]:
@@ -140,22 +140,19 @@ def test_restored_views_answer_every_read_alike_then_and_after_more_events(seed)
     assert after[0] == after[1]
 
 
-def test_views_of_nothing_restore_to_views_of_nothing():
+def test_empty_views_restore_to_empty_views():
     snapshot = Views().snapshot()
     assert over_the_wire(snapshot) == snapshot
     assert Views.restored(snapshot).catalog.active_markets(-1, 10) == ((), None)
 
 
-def test_handles_resolve_alike_after_a_rename_an_archiving_and_a_halt():
-    views = Views()
-    for event in [
-        *opening(),
+def test_restored_handles_resolve_like_the_originals():
+    views = opened_views(
         m.CompanyListed(T0 + 5, m.ListCompany(ACME, "Acme Robotics", "ACM")),
         m.CompanyListed(T0 + 6, m.ListCompany(BOLT, "Bolt", "ACME")),
         m.CompanyArchived(T0 + 7, BOLT),
         m.MarketStateChanged(T0 + 8, LOW, MarketState.HALTED),
-    ]:
-        views.apply(event)
+    )
     restored = Views.restored(over_the_wire(views.snapshot()))
     for now_ns in (T0 + 9, T0 + DIRECTORY_REFRESH_NS):
         for symbol in ("ACME", "ACM", "BOLT"):
@@ -170,10 +167,8 @@ def test_handles_resolve_alike_after_a_rename_an_archiving_and_a_halt():
 
 
 @pytest.mark.parametrize("kind", ["orders", "fills", "prints"])
-def test_a_place_given_out_before_a_snapshot_goes_on_after_it_and_after_more_rows(kind):
-    views = Views()
-    for event in opening():
-        views.apply(event)
+def test_a_cursor_from_before_a_snapshot_works_after_it(kind):
+    views = opened_views()
 
     def add(numbers):
         for number in numbers:
@@ -198,10 +193,8 @@ def test_a_place_given_out_before_a_snapshot_goes_on_after_it_and_after_more_row
     assert (len(rest), end) == (6, None)
 
 
-def test_a_fill_told_before_its_order_is_found_by_it_also_across_a_snapshot():
-    views = Views()
-    for event in opening():
-        views.apply(event)
+def test_a_fill_that_precedes_its_order_is_listed_with_it_after_a_snapshot():
+    views = opened_views()
     views.apply(fill(1, order_id="77"))
     views = Views.restored(over_the_wire(views.snapshot()))
     views.apply(m.OrderChanged(T0, order(77)))
@@ -212,15 +205,12 @@ def test_a_fill_told_before_its_order_is_found_by_it_also_across_a_snapshot():
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(BookSide), st.integers(1, 99), st.integers(0, 10**6)),
-        max_size=30,
+        st.tuples(st.sampled_from(BookSide), st.integers(1, 99), st.integers(0, 10**6)), max_size=30
     )
 )
 @settings(max_examples=50, deadline=None)
-def test_any_depth_restores(levels):
-    views = Views()
-    for event in [*opening(), *(level(*each) for each in levels)]:
-        views.apply(event)
+def test_every_depth_restores(levels):
+    views = opened_views(*(level(*each) for each in levels))
     restored = Views.restored(over_the_wire(views.snapshot()))
     assert restored.market.ladders(LOW) == views.market.ladders(LOW)
 
@@ -240,10 +230,8 @@ def test_any_depth_restores(levels):
     )
 )
 @settings(max_examples=100, deadline=None)
-def test_any_order_reads_back_as_it_was_told(state):
-    views = Views()
-    for event in opening():
-        views.apply(event)
+def test_every_order_reads_back_as_it_was(state):
+    views = opened_views()
     views.apply(m.OrderChanged(T0, msgspec.structs.replace(state, created_ns=T0)))
     shown = Views.restored(over_the_wire(views.snapshot())).account.order("anna", state.order_id)
     assert shown == views.account.order("anna", state.order_id)

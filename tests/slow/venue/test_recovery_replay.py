@@ -10,8 +10,8 @@ import pytest
 import typer.testing
 
 from tests.builders.core.histories import History
-from tests.builders.venue.journal_files import segment_files
-from tests.builders.venue.recovery_histories import carried_out, full_hash
+from tests.builders.venue.journal_files import bit_flips, segment_files
+from tests.builders.venue.recovery_histories import full_hash, run_history
 from venue.cli.main import app
 from venue.engine.engine import Engine
 from venue.engine.messages import AddUser, FillBooked, PlaceOrder, TradePrinted
@@ -53,11 +53,11 @@ def recovered(path):
 def sealed(tmp_path):
     """A directory with several sealed segments, and the live exchange at its end."""
     with StateDir.open(tmp_path / "state", segment_records=100) as state:
-        live = carried_out(state, 5, 450)
+        live = run_history(state, 5, 450)
     return tmp_path / "state", live
 
 
-def test_every_beginning_of_a_history_replays_to_what_was_live_under_every_hash_seed(tmp_path):
+def test_every_prefix_of_a_history_replays_to_the_live_state_under_every_hash_seed(tmp_path):
     path = str(tmp_path / "state")
     live = run("0", path, "31", "250")
     assert len(live) > 250
@@ -65,7 +65,7 @@ def test_every_beginning_of_a_history_replays_to_what_was_live_under_every_hash_
         assert run(hash_seed, "replay", path) == live
 
 
-def test_a_log_cut_after_any_append_recovers_to_what_was_live_then(tmp_path):
+def test_a_log_cut_after_any_append_recovers_to_the_live_state_of_that_append(tmp_path):
     hashes, ends = {}, []
 
     def note(exchange):
@@ -73,7 +73,7 @@ def test_a_log_cut_after_any_append_recovers_to_what_was_live_then(tmp_path):
 
     path = tmp_path / "state"
     with StateDir.open(path) as state:
-        carried_out(state, 8, 60, note)
+        run_history(state, 8, 60, note)
         ends = [entry.sequence for entry in state.entries(0)]
     file = segment_files(path)[0]
     whole = file.read_bytes()
@@ -87,74 +87,64 @@ def test_a_log_cut_after_any_append_recovers_to_what_was_live_then(tmp_path):
     assert len(seen) > len(ends) // 3
 
 
-def test_nothing_on_disk_recovers_to_the_state_before_any_command(tmp_path):
+def test_an_empty_directory_recovers_to_the_state_before_any_command(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
         assert full_hash(recover(state)) == full_hash(fresh(state.keys.order_id_key))
 
 
-def test_ids_are_the_same_after_a_restart(tmp_path):
+def test_order_ids_are_the_same_after_a_restart(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
-        live = carried_out(state, 3, 200)
+        live = run_history(state, 3, 200)
     with StateDir.open(tmp_path / "state") as state:
-        again = recover(state)
+        restarted = recover(state)
         sent = [e for e in state.entries(0) if isinstance(e.command, PlaceOrder)]
-    compared = 0
+    assert len(sent) > 50
     for entry in sent:
-        ours, _ = live.apply_command(entry.command, 10**9)
-        theirs, _ = again.apply_command(entry.command, 10**9)
-        assert ours == theirs
-        compared += 1
-    assert compared > 50
+        answer, _ = live.apply_command(entry.command, 10**9)
+        assert restarted.apply_command(entry.command, 10**9)[0] == answer
+
+
+def batched_history(order_id_key):
+    """Each command of a history with its exchange and events, four commands to an instant."""
+    exchange = fresh(order_id_key)
+    for number, command in enumerate(History(4, 400)):
+        _, events = exchange.apply_command(command, T0 + number // 4)
+        for event in events:
+            exchange.views.apply(event)
+        yield exchange, events
 
 
 def test_every_print_has_an_instant_of_its_own_and_its_fills_have_the_same(tmp_path):
+    prints, fills, batches = [], [], 0
     with StateDir.open(tmp_path / "state") as state:
-        exchange, prints, fills, batches = fresh(state.keys.order_id_key), [], [], 0
-        for number, command in enumerate(History(4, 400)):
-            # As in a batch: several commands at one instant.
-            _, events = exchange.apply_command(command, T0 + number // 4)
-            told = [event for event in events if isinstance(event, TradePrinted)]
-            batches += len(told) > 1
-            prints += told
+        for exchange, events in batched_history(state.keys.order_id_key):
+            printed = [event for event in events if isinstance(event, TradePrinted)]
+            batches += len(printed) > 1
+            prints += printed
             fills += [event for event in events if isinstance(event, FillBooked)]
+            newest_ns = exchange.printed_ns
     assert batches > 5
     stamps = {each.trade_id: each.at_ns for each in prints}
     assert list(stamps.values()) == sorted(set(stamps.values()))
     assert [fill.at_ns for fill in fills] == [stamps[fill.trade_id] for fill in fills]
-    assert exchange.printed_ns == prints[-1].at_ns
+    assert newest_ns == prints[-1].at_ns
 
 
-def test_a_book_is_never_older_than_the_print_that_changed_it(tmp_path):
+def test_books_and_markets_are_never_older_than_their_last_print(tmp_path):
+    batches = 0
     with StateDir.open(tmp_path / "state") as state:
-        exchange, seen = fresh(state.keys.order_id_key), 0
-        for number, command in enumerate(History(4, 400)):
-            _, events = exchange.apply_command(command, T0 + number // 4)
-            for event in events:
-                exchange.views.apply(event)
-            told = [event for event in events if isinstance(event, TradePrinted)]
-            if told:
-                seen += len(told) > 1
-                book = exchange.views.market.ladders(told[-1].market_id)
-                assert book.ts >= told[-1].at_ns
-    assert seen > 5
+        for exchange, events in batched_history(state.keys.order_id_key):
+            printed = [event for event in events if isinstance(event, TradePrinted)]
+            if printed:
+                batches += len(printed) > 1
+                last, views = printed[-1], exchange.views
+                assert views.market.ladders(last.market_id).ts >= last.at_ns
+                market = views.catalog.market(last.market_id)
+                assert market.updated_at >= from_ns(last.at_ns)
+    assert batches > 5
 
 
-def test_a_market_is_never_updated_before_its_last_trade(tmp_path):
-    with StateDir.open(tmp_path / "state") as state:
-        exchange, seen = fresh(state.keys.order_id_key), 0
-        for number, command in enumerate(History(4, 400)):
-            _, events = exchange.apply_command(command, T0 + number // 4)
-            for event in events:
-                exchange.views.apply(event)
-            told = [event for event in events if isinstance(event, TradePrinted)]
-            if told:
-                seen += len(told) > 1
-                market = exchange.views.catalog.market(told[-1].market_id)
-                assert market.updated_at >= from_ns(told[-1].at_ns)
-    assert seen > 5
-
-
-def test_a_snapshot_at_any_point_and_the_tail_come_to_what_the_whole_log_comes_to(tmp_path):
+def test_a_snapshot_and_the_log_after_it_recover_to_the_state_of_the_whole_log(tmp_path):
     payloads = {}
 
     def note(exchange):
@@ -163,7 +153,7 @@ def test_a_snapshot_at_any_point_and_the_tail_come_to_what_the_whole_log_comes_t
 
     path = tmp_path / "state"
     with StateDir.open(path) as state:
-        live = full_hash(carried_out(state, 12, 300, note))
+        live = full_hash(run_history(state, 12, 300, note))
         assert len(payloads) > 9
         assert full_hash(recover(state)) == live
         for sequence, payload in payloads.items():
@@ -173,7 +163,7 @@ def test_a_snapshot_at_any_point_and_the_tail_come_to_what_the_whole_log_comes_t
         assert state.notices == []
 
 
-def test_compacting_again_and_again_changes_nothing_of_what_is_recovered(tmp_path):
+def test_repeated_compaction_leaves_the_recovered_state_unchanged(tmp_path):
     path = tmp_path / "state"
     with StateDir.open(path, segment_records=60) as state:
         done = []
@@ -182,7 +172,7 @@ def test_compacting_again_and_again_changes_nothing_of_what_is_recovered(tmp_pat
             if exchange.sequence % 150 == 0:
                 done.append(compact(path))
 
-        live = full_hash(carried_out(state, 21, 600, note))
+        live = full_hash(run_history(state, 21, 600, note))
     assert [each.replayed for each in done] != []
     assert all(each.replayed > 0 for each in done)
     assert len(list(path.glob("snapshot-*"))) == 2
@@ -203,9 +193,7 @@ def compacted(monkeypatch):
     return run_command
 
 
-def test_compacting_tells_what_it_came_to_and_the_second_time_that_there_is_nothing_to_do(
-    sealed, compacted
-):
+def test_compacting_reports_its_state_hash_and_then_nothing_to_do(sealed, compacted):
     path, _ = sealed
     done = compact(path)
     assert done.replayed == done.sequence > 300
@@ -218,28 +206,27 @@ def test_compacting_tells_what_it_came_to_and_the_second_time_that_there_is_noth
     assert json.loads(compacted(path, "--json"))["sequence"] == done.sequence
 
 
-def test_compacting_a_log_with_nothing_sealed_writes_no_snapshot(tmp_path, compacted):
+def test_compacting_a_log_without_a_sealed_segment_writes_no_snapshot(tmp_path, compacted):
     with StateDir.open(tmp_path / "state") as state:
-        carried_out(state, 5, 20)
+        run_history(state, 5, 20)
     assert compact(tmp_path / "state").sequence == 0
-    said = "nothing to do: no segment of the log is sealed yet"
-    assert compacted(tmp_path / "state") == f"{said}\n"
+    printed = compacted(tmp_path / "state")
+    assert printed == "nothing to do: no segment of the log is sealed yet\n"
     assert list((tmp_path / "state").glob("snapshot-*")) == []
 
 
-def test_a_damaged_sealed_segment_stops_compacting_with_nothing_written_or_removed(sealed):
+def test_compacting_a_damaged_segment_fails_and_changes_no_file(sealed):
     path, _ = sealed
     file = segment_files(path)[1]
-    damaged = bytearray(file.read_bytes())
-    damaged[len(damaged) // 2] ^= 1
-    file.write_bytes(damaged)
+    whole = file.read_bytes()
+    file.write_bytes(next(bit_flips(whole, len(whole) // 2)))
     before = sorted(each.name for each in path.iterdir())
     with pytest.raises(StateFault, match=file.name):
         compact(path)
     assert sorted(each.name for each in path.iterdir()) == sorted({*before, "compact.lock"})
 
 
-def test_a_snapshot_that_would_restore_to_another_state_is_not_written(sealed, monkeypatch):
+def test_compacting_writes_no_snapshot_that_restores_to_another_state(sealed, monkeypatch):
     path, _ = sealed
     real = Engine.from_snapshot
 
@@ -259,7 +246,7 @@ def test_a_snapshot_that_would_restore_to_another_state_is_not_written(sealed, m
 
 
 @pytest.mark.parametrize("payload", [b"", b"\x02rest", b"\x01rest", b"\x01\x80"])
-def test_a_payload_that_is_not_known_is_passed_over_while_the_log_suffices(sealed, payload):
+def test_recovery_skips_an_unknown_snapshot_and_replays_the_log(sealed, payload):
     path, live = sealed
     with StateDir.open(path) as state:
         state.write_snapshot(200, payload)
@@ -268,19 +255,25 @@ def test_a_payload_that_is_not_known_is_passed_over_while_the_log_suffices(seale
         assert "passed over" in state.notices[0]
 
 
-def test_a_payload_that_is_not_known_is_passed_over_for_an_older_one(sealed):
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_recovery_skips_an_unknown_or_damaged_snapshot_for_an_older_one(sealed, is_damaged):
     path, live = sealed
     compact(path)
     with StateDir.open(path) as state:
-        known, _ = next(state.snapshots(), None)
+        known, _ = next(state.snapshots())
         state.write_snapshot(known + 1, b"\x02rest")
         state.prune()
         assert state.first_sequence() > 1
-        assert full_hash(recover(state)) == full_hash(live)
-        assert "payload version 2" in state.notices[0]
+    if is_damaged:
+        newest = max(path.glob("snapshot-*"))
+        newest.write_bytes(next(bit_flips(newest.read_bytes(), 20)))
+    recovered_hash, notices = recovered(path)
+    assert recovered_hash == full_hash(live)
+    assert len(notices) == 1
+    assert is_damaged or "payload version 2" in notices[0]
 
 
-def test_a_payload_that_is_not_known_is_a_fault_when_the_log_does_not_go_back_far_enough(sealed):
+def test_recovery_fails_without_a_known_snapshot_or_the_whole_log(sealed):
     path, _ = sealed
     with StateDir.open(path) as state:
         state.write_snapshot(250, b"\x02rest")
@@ -290,24 +283,11 @@ def test_a_payload_that_is_not_known_is_a_fault_when_the_log_does_not_go_back_fa
             recover(state)
 
 
-def test_a_damaged_newest_snapshot_is_passed_over_for_the_older_one(sealed):
-    path, live = sealed
-    compact(path)
-    newest = max(path.glob("snapshot-*"))
-    damaged = bytearray(newest.read_bytes())
-    damaged[100] ^= 4
-    newest.write_bytes(damaged)
-    told, notices = recovered(path)
-    assert told == full_hash(live)
-    assert len(notices) == 1
-
-
 # --- states of earlier programs -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kept", ["snapshot-*", "commands-*", "*"])
-def test_a_state_of_the_first_program_opens_to_the_hash_that_it_had_there(tmp_path, kept):
-    """From its snapshot and the end of its log, and from the whole log alone."""
+def test_a_version_1_state_directory_recovers_to_its_recorded_hash(tmp_path, kept):
     path = tmp_path / "state"
     path.mkdir(mode=0o700)
     for file in FIRST.iterdir():

@@ -22,19 +22,19 @@ from venue.wire.routes import KeyScope, TokenScope
 ANNA = UserId("anna")
 
 
-def sha(name: str) -> str:
+def sha(name):
     return hashlib.sha256(name.encode()).hexdigest()
 
 
-def add_key(name: str, user_id: UserId | None = ANNA, *scopes: KeyScope) -> AddKey:
+def add_key(name, user_id=ANNA, *scopes):
     return AddKey(sha(name), name[:4], user_id, scopes)
 
 
-def add_token(name: str, application: str, user: str, expires_ns: int = 10) -> AddToken:
+def add_token(name, application, user, expires_ns=10):
     return AddToken(sha(name), application, UserId(user), (TokenScope.MARKETS_READ,), expires_ns)
 
 
-def test_an_added_key_is_found_by_its_hash_with_its_scopes() -> None:
+def test_an_added_key_is_found_by_its_hash_with_its_scopes():
     access = Access()
     assert (
         access.apply_command(add_key("one", ANNA, KeyScope.READ, KeyScope.TRADE), 0) == Accepted()
@@ -46,7 +46,7 @@ def test_an_added_key_is_found_by_its_hash_with_its_scopes() -> None:
     assert access.token(sha("one"), 0) is None
 
 
-def test_a_key_may_have_no_scopes_and_no_usable_user() -> None:
+def test_a_key_may_have_no_scopes_and_no_user():
     access = Access()
     assert access.apply_command(add_key("one", None), 0) == Accepted()
     key = access.key(sha("one"))
@@ -54,7 +54,7 @@ def test_a_key_may_have_no_scopes_and_no_usable_user() -> None:
     assert (key.user_id, key.scopes) == (None, ())
 
 
-def test_an_eleventh_active_key_is_refused_until_one_is_revoked() -> None:
+def test_an_eleventh_active_key_is_rejected_until_one_is_revoked():
     access = Access()
     for number in range(10):
         assert access.apply_command(add_key(f"key {number}"), 0) == Accepted()
@@ -63,39 +63,22 @@ def test_an_eleventh_active_key_is_refused_until_one_is_revoked() -> None:
     assert refused.code is Code.INVALID_REQUEST
     assert access.key(sha("key 10")) is None
     assert access.apply_command(add_key("another's", UserId("bruno")), 0) == Accepted()
-    assert access.apply_command(RevokeKey(sha("key 3")), 0) == Accepted()
+    for _ in range(2):
+        assert access.apply_command(RevokeKey(sha("key 3")), 0) == Accepted()
+    assert access.key(sha("key 3")).revoked
     assert access.apply_command(add_key("key 10"), 0) == Accepted()
     assert isinstance(access.apply_command(add_key("key 11"), 0), Refused)
-
-
-def test_revoking_twice_makes_room_for_one_key_only() -> None:
-    access = Access()
-    for number in range(10):
-        access.apply_command(add_key(f"key {number}"), 0)
-    assert access.apply_command(RevokeKey(sha("key 0")), 0) == Accepted()
-    assert access.apply_command(RevokeKey(sha("key 0")), 0) == Accepted()
-    assert access.apply_command(add_key("key 10"), 0) == Accepted()
-    assert isinstance(access.apply_command(add_key("key 11"), 0), Refused)
-
-
-def test_a_revoked_key_is_still_known_as_revoked() -> None:
-    access = Access()
-    access.apply_command(add_key("one", ANNA, KeyScope.READ), 0)
-    access.apply_command(RevokeKey(sha("one")), 0)
-    key = access.key(sha("one"))
-    assert key is not None
-    assert key.revoked
 
 
 @pytest.mark.parametrize("bad", ["", "abc", sha("x").upper(), sha("x") + "0", "g" * 64])
-def test_a_malformed_hash_is_refused(bad: str) -> None:
+def test_a_malformed_hash_is_rejected(bad):
     access = Access()
     assert isinstance(access.apply_command(AddKey(bad, "x", ANNA, ()), 0), Refused)
     assert isinstance(access.apply_command(AddToken(bad, "app", ANNA, (), 9), 0), Refused)
     assert isinstance(access.apply_command(RevokeKey(bad), 0), Refused)
 
 
-def test_one_credential_is_added_once() -> None:
+def test_a_credential_cannot_be_added_twice():
     access = Access()
     access.apply_command(add_key("one"), 0)
     assert isinstance(access.apply_command(add_key("one", UserId("bruno")), 0), Refused)
@@ -105,44 +88,35 @@ def test_one_credential_is_added_once() -> None:
     assert key.user_id == ANNA
 
 
-def test_a_token_ends_at_its_instant() -> None:
+def test_a_token_expires_at_its_instant():
     access = Access()
     access.apply_command(add_token("one", "app", "anna", expires_ns=10), 0)
     assert isinstance(access.token(sha("one"), 9), KnownToken)
     assert access.token(sha("one"), 10) is None
 
 
-def test_an_expired_token_leaves_when_the_next_one_is_added() -> None:
+def test_an_expired_token_can_be_added_again():
     access = Access()
     access.apply_command(add_token("one", "app", "anna", expires_ns=10), 0)
     assert access.apply_command(add_token("one", "app", "anna", expires_ns=30), 20) == Accepted()
     assert access.token(sha("one"), 20) is not None
 
 
-def test_tokens_of_one_application_and_user_share_a_bucket_and_no_others_do() -> None:
+def test_tokens_of_one_application_and_user_share_a_bucket():
     access = Access()
     buckets = []
     for application, user in [("app", "anna"), ("app", "anna"), ("ap", "panna"), ("app", "bruno")]:
         name = f"token {len(buckets)}"
         access.apply_command(add_token(name, application, user), 0)
-        token = access.token(sha(name), 0)
-        assert token is not None
-        buckets.append(token.bucket_id)
-    assert buckets[0] == buckets[1]
-    assert len(set(buckets)) == 3
-
-
-def test_every_key_has_a_bucket_of_its_own() -> None:
-    access = Access()
+        buckets.append(access.token(sha(name), 0).bucket_id)
     for name in ("one", "two"):
         access.apply_command(add_key(name), 0)
-    one, two = access.key(sha("one")), access.key(sha("two"))
-    assert one is not None
-    assert two is not None
-    assert one.bucket_id != two.bucket_id
+        buckets.append(access.key(sha(name)).bucket_id)
+    assert buckets[0] == buckets[1]
+    assert len(set(buckets)) == 5
 
 
-def test_adding_a_token_takes_as_long_however_many_there_are() -> None:
+def test_adding_a_token_does_not_slow_down_with_their_number():
     access = Access()
     begun = time.process_time()
     for number in range(20_000):
@@ -150,7 +124,7 @@ def test_adding_a_token_takes_as_long_however_many_there_are() -> None:
     assert time.process_time() - begun < 8
 
 
-def test_tokens_that_have_expired_leave_before_the_next_one_comes() -> None:
+def test_expired_tokens_are_removed_when_a_token_is_added():
     access = Access()
     for name, expires_ns in (("long", 30), ("short", 10), ("middle", 20), ("another", 20)):
         assert access.apply_command(add_token(name, "app", "anna", expires_ns), 0) == Accepted()

@@ -1,11 +1,10 @@
-"""Claims about compaction beside a venue: it comes after a segment is sealed, and nobody waits."""
+"""Claims about compaction while a venue runs: it follows a sealed segment and delays nobody."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import sys
-from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -14,164 +13,124 @@ import structlog
 from tests.builders.venue.small_venue import ANNA, OPENING
 from venue.engine.messages import Deposit
 from venue.process import compact_when_sealed
-from venue.storage.log import CommandLog
 from venue.storage.recovery import recover
 from venue.storage.statedir import StateDir
 from venue.wire.money import Cents
 
-SNAPSHOTS = "snapshot-*"
+pytestmark = pytest.mark.anyio
 
 
-def log_of(state: StateDir) -> CommandLog:
+def log_of(state):
     log = state.log()
     if log.next_sequence == 1:
         log.append(1, OPENING)
     return log
 
 
-def fill(log: CommandLog, count: int) -> None:
+def fill(log, count):
     for number in range(count):
         log.append(2 + number, [Deposit(ANNA, Cents(1))])
 
 
-def has_snapshot(path: Path) -> bool:
-    return bool(list(path.glob(SNAPSHOTS)))
-
-
-async def until_compacted(log: CommandLog, path: Path) -> None:
-    """Run the compaction until a snapshot is there."""
+async def until_compacted(log, path, has_ended=None):
+    """Run the compaction until it has ended; by default until a snapshot is there."""
+    has_ended = has_ended or (lambda: list(path.glob("snapshot-*")))
     task = asyncio.create_task(compact_when_sealed(log, path))
     try:
         for _ in range(600):
-            if has_snapshot(path):
+            if has_ended():
                 return
             await asyncio.sleep(0.05)
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    raise AssertionError("no snapshot within half a minute")
+    raise AssertionError("no end within half a minute")
 
 
-async def until_told(told: list[Any], log: CommandLog, path: Path) -> None:
-    """Run the compaction until it has said how it went."""
-    task = asyncio.create_task(compact_when_sealed(log, path))
-    for _ in range(600):
-        if told:
-            break
-        await asyncio.sleep(0.05)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-
-
-def test_a_sealed_segment_becomes_a_snapshot_that_replays_to_the_same_state(tmp_path: Path) -> None:
+@pytest.fixture
+def sealed(tmp_path):
+    """A state directory whose log an earlier process left with sealed segments."""
     path = tmp_path / "state"
     with StateDir.open(path, segment_records=20) as state:
         log = log_of(state)
-        whole = recover(state)
-        before = whole.sequence
-
-        async def claim() -> None:
-            task = asyncio.create_task(until_compacted(log, path))
-            # It has to be at work before the first segment is sealed.
-            await asyncio.sleep(0.05)
-            fill(log, 45)
-            await task
-
-        anyio.run(claim)
+        fill(log, 45)
         log.close()
-        again = recover(state)
-        assert again.sequence == before + 45
+    return path
+
+
+@contextlib.contextmanager
+def opened_log(path):
+    with StateDir.open(path, segment_records=20) as state:
+        log = state.log()
+        yield log
+        log.close()
+
+
+async def test_a_running_venue_compacts_a_segment_that_was_just_sealed(tmp_path):
+    path = tmp_path / "state"
+    with StateDir.open(path, segment_records=20) as state:
+        log = log_of(state)
+        before = recover(state).sequence
+        task = asyncio.create_task(until_compacted(log, path))
+        # It has to be at work before the first segment is sealed.
+        await asyncio.sleep(0.05)
+        fill(log, 45)
+        await task
+        log.close()
+        assert recover(state).sequence == before + 45
         assert next(state.snapshots(), None) is not None
 
 
-def test_what_an_earlier_process_left_sealed_is_compacted_at_the_start(tmp_path: Path) -> None:
-    path = tmp_path / "state"
-    with StateDir.open(path, segment_records=20) as state:
-        log = log_of(state)
-        fill(log, 45)
-        log.close()
-    with StateDir.open(path, segment_records=20) as state:
-        log = state.log()
+async def test_a_starting_venue_compacts_the_sealed_segments_of_an_earlier_process(sealed):
+    with opened_log(sealed) as log:
         assert log.has_sealed
-        anyio.run(until_compacted, log, path)
-        log.close()
+        await until_compacted(log, sealed)
 
 
-def test_a_file_named_like_a_module_where_the_venue_was_started_is_no_part_of_the_compaction(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "state"
+async def test_a_compaction_imports_no_module_from_the_working_directory(
+    sealed, tmp_path, monkeypatch
+):
     (tmp_path / "secrets.py").write_text("raise SystemExit('not of the venue')", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    with StateDir.open(path, segment_records=20) as state:
-        log = log_of(state)
-        fill(log, 45)
-        log.close()
-    with StateDir.open(path, segment_records=20) as state, structlog.testing.capture_logs() as told:
-        log = state.log()
-        anyio.run(until_told, told, log, path)
-        log.close()
-    assert [line["event"] for line in told] == ["compacted"], told
+    with opened_log(sealed) as log, structlog.testing.capture_logs() as lines:
+        await until_compacted(log, sealed, lambda: lines)
+    assert [line["event"] for line in lines] == ["compacted"], lines
 
 
 @pytest.mark.parametrize(("program", "why"), [("gone", "No such file"), ("false", "with 1")])
-def test_a_compaction_that_cannot_be_started_or_ends_silently_ends_nothing_and_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, why: str
-) -> None:
-    path = tmp_path / "state"
-    with StateDir.open(path, segment_records=20) as state:
-        log = log_of(state)
-        fill(log, 45)
-        log.close()
+async def test_a_failed_compaction_is_logged_and_the_venue_goes_on(
+    sealed, tmp_path, monkeypatch, program, why
+):
     monkeypatch.setattr(sys, "executable", shutil.which(program) or str(tmp_path / program))
-    with StateDir.open(path, segment_records=20) as state, structlog.testing.capture_logs() as told:
-        log = state.log()
-
-        async def claim() -> None:
-            with anyio.move_on_after(0.5) as going_on:
-                await compact_when_sealed(log, path)
-            assert going_on.cancelled_caught
-
-        anyio.run(claim)
-        log.close()
-    assert [line["event"] for line in told] == ["not_compacted"]
-    assert why in told[0]["why"]
+    with opened_log(sealed) as log, structlog.testing.capture_logs() as lines:
+        with anyio.move_on_after(0.5) as going_on:
+            await compact_when_sealed(log, sealed)
+        assert going_on.cancelled_caught
+    assert [line["event"] for line in lines] == ["not_compacted"]
+    assert why in lines[0]["why"]
 
 
-def test_a_signal_to_the_venue_s_process_group_does_not_reach_the_compaction(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "state"
-    with StateDir.open(path, segment_records=20) as state:
-        log = log_of(state)
-        fill(log, 45)
-        log.close()
-    with StateDir.open(path, segment_records=20) as state:
-        log = state.log()
-        started = []
-        real = asyncio.create_subprocess_exec
+async def test_a_compaction_runs_outside_the_venue_s_process_group(sealed, monkeypatch):
+    groups = []
+    real = asyncio.create_subprocess_exec
 
-        async def watched(*arguments: str, **options: Any) -> asyncio.subprocess.Process:
-            child = await real(*arguments, **options)
-            started.append(os.getpgid(child.pid))
-            return child
+    async def watched(*arguments, **options):
+        child = await real(*arguments, **options)
+        groups.append(os.getpgid(child.pid))
+        return child
 
-        monkeypatch.setattr(asyncio, "create_subprocess_exec", watched)
-        anyio.run(until_compacted, log, path)
-        log.close()
-    assert started
-    assert os.getpgrp() not in started
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", watched)
+    with opened_log(sealed) as log:
+        await until_compacted(log, sealed)
+    assert groups
+    assert os.getpgrp() not in groups
 
 
-def test_without_a_sealed_segment_there_is_nothing_to_compact(tmp_path: Path) -> None:
+async def test_a_venue_without_a_sealed_segment_compacts_nothing(tmp_path):
     path = tmp_path / "state"
     with StateDir.open(path) as state:
         log = log_of(state)
-
-        async def claim() -> None:
-            with anyio.move_on_after(1.5):
-                await compact_when_sealed(log, path)
-
-        anyio.run(claim)
+        with anyio.move_on_after(1.5):
+            await compact_when_sealed(log, path)
         assert not (path / "compact.lock").exists()
         log.close()

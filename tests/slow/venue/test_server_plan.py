@@ -16,7 +16,6 @@ from venue.engine.messages import (
     Accepted,
     AccessCommand,
     AddUser,
-    Answer,
     CancelOrder,
     Command,
     Deposit,
@@ -37,10 +36,19 @@ from venue.wire.names import ClientOrderId, UserId
 from venue.wire.requests import QtyOrder, TimeInForce
 
 CONFIG = Path(__file__).parents[3] / "configs" / "venue.yaml"
+
+
+def options_of(folder, **changes):
+    """How a venue is started in a folder without a crowd, a tape or a control address."""
+    usual = {"config": CONFIG, "keys_file": folder / "keys.json", "crowd_seed": None, "tape": None}
+    usual |= {"no_crowd": True, "exit_with_stdin": False, "state": None, "control": None}
+    return Options(**(usual | changes))
+
+
 OPENED_NS = to_ns("2026-05-20T12:00:00Z")
 
 
-def opened(folder: Path, *more: Command) -> None:
+def write_state(folder, *more):
     """A venue with its listings, and what was done on it then."""
     seed, _ = read_seed(CONFIG)
     commands: list[Command | AccessCommand] = [*listing_commands(seed, OPENED_NS), *more]
@@ -50,63 +58,45 @@ def opened(folder: Path, *more: Command) -> None:
         log.close()
 
 
-def added(
-    folder: Path, now_ns: int, monkeypatch: pytest.MonkeyPatch, config: Path = CONFIG
-) -> list[Command | AccessCommand]:
+def opening_at(folder, now_ns, monkeypatch, config=CONFIG):
     """What a start at an instant would carry out on it."""
     monkeypatch.setattr(time, "time_ns", lambda: now_ns)
-    options = Options(
-        config=config,
-        keys_file=folder / "keys.json",
-        crowd_seed=None,
-        tape=None,
-        no_crowd=True,
-        exit_with_stdin=False,
-        state=folder,
-        control=None,
-    )
     with socket.socket() as listener:
-        return make_plan(options, listener).opening
+        return make_plan(options_of(folder, config=config, state=folder), listener).opening
 
 
-def test_a_start_in_a_later_quarter_adds_its_events(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened(tmp_path / "state")
-    opening = added(tmp_path / "state", to_ns("2026-08-20T12:00:00Z"), monkeypatch)
+def test_a_start_in_a_later_quarter_adds_its_events(tmp_path, monkeypatch):
+    write_state(tmp_path / "state")
+    opening = opening_at(tmp_path / "state", to_ns("2026-08-20T12:00:00Z"), monkeypatch)
     events = [each.event_ticker for each in opening if isinstance(each, ListEvent)]
     assert events == ["AURELIA-VAL-26Q4", "QUILLON-IPO-26Q4", "QUILLON-VAL-26Q3"]
 
 
 @pytest.mark.parametrize("now", ["1970-01-01T00:00:09Z", "2026-02-20T12:00:00Z"])
-def test_a_start_with_a_clock_that_was_set_back_adds_no_quarter_of_the_past(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: str
-) -> None:
-    opened(tmp_path / "state")
-    assert added(tmp_path / "state", to_ns(now), monkeypatch) == []
+def test_a_start_with_a_clock_set_back_adds_no_past_quarter(tmp_path, monkeypatch, now):
+    write_state(tmp_path / "state")
+    assert opening_at(tmp_path / "state", to_ns(now), monkeypatch) == []
 
 
-def test_a_new_rung_of_the_configuration_is_not_added_to_an_event_that_has_settled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_adds_no_new_market_to_a_settled_event(tmp_path, monkeypatch):
     seed, _ = read_seed(CONFIG)
     rungs = [each for each in listing_commands(seed, OPENED_NS) if isinstance(each, ListMarket)]
     over = [each.market_id for each in rungs if each.event_ticker == "AURELIA-VAL-26Q2"]
-    opened(tmp_path / "state", *(ResolveMarket(market_id, Outcome.NO) for market_id in over))
+    write_state(tmp_path / "state", *(ResolveMarket(market_id, Outcome.NO) for market_id in over))
     config = tmp_path / "venue.yaml"
     highest = "              - {label: 250B, strike_value: 250}\n"
     higher = highest + highest.replace("250", "260")
     config.write_text(CONFIG.read_text().replace(highest, higher))
-    opening = added(tmp_path / "state", OPENED_NS + 1, monkeypatch, config)
+    opening = opening_at(tmp_path / "state", OPENED_NS + 1, monkeypatch, config)
     assert [each.ticker for each in opening if isinstance(each, ListMarket)] == [
         "AURELIA-VAL-26Q3-260B"
     ]
 
 
 @pytest.mark.parametrize("state", list(VenueState))
-def test_a_start_without_a_crowd_cancels_what_an_earlier_crowd_left_resting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: VenueState
-) -> None:
+def test_a_start_without_a_crowd_cancels_the_orders_of_an_earlier_crowd(
+    tmp_path, monkeypatch, state
+):
     seed, _ = read_seed(CONFIG)
     market_id = next(
         each.market_id
@@ -114,7 +104,7 @@ def test_a_start_without_a_crowd_cancels_what_an_earlier_crowd_left_resting(
         if isinstance(each, ListMarket) and each.event_ticker == "AURELIA-VAL-26Q3"
     )
 
-    def bid(user_id: UserId) -> tuple[Command, ...]:
+    def bid(user_id):
         order = QtyOrder(
             *(market_id, Outcome.YES, Side.BUY, Price(40), Qty(10)),
             *(TimeInForce.GTC, ClientOrderId("one")),
@@ -125,8 +115,8 @@ def test_a_start_without_a_crowd_cancels_what_an_earlier_crowd_left_resting(
     crowd = [*accounts(CrowdSettings()), TAPE_MAKER]
     people = [UserId("anna"), UserId("crowd.anna")]
     placed = [command for each in (*crowd, *people) for command in bid(each)]
-    opened(tmp_path / "state", *placed, SetVenueState(state))
-    opening = added(tmp_path / "state", OPENED_NS + 1, monkeypatch)
+    write_state(tmp_path / "state", *placed, SetVenueState(state))
+    opening = opening_at(tmp_path / "state", OPENED_NS + 1, monkeypatch)
     cancelled = [each.user_id for each in opening if isinstance(each, CancelOrder)]
     assert cancelled == ([] if state is VenueState.HALTED else crowd)
 
@@ -134,18 +124,18 @@ def test_a_start_without_a_crowd_cancels_what_an_earlier_crowd_left_resting(
 class Watched:
     """A venue of which a crowd sees nothing, and which notes that it sends an order."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.placed = asyncio.Event()
         self._now_ns = time.time_ns()
 
-    def now_ns(self) -> int:
+    def now_ns(self):
         self._now_ns += NS_PER_SECOND // 10
         return self._now_ns
 
-    def observe(self, observer: Any) -> None:
+    def observe(self, observer):
         observer([])
 
-    async def submit(self, command: Command) -> Answer:
+    async def submit(self, command):
         if isinstance(command, PlaceOrder):
             self.placed.set()
         return Accepted()
@@ -153,28 +143,18 @@ class Watched:
 
 @pytest.mark.parametrize("taped", [False, True])
 @pytest.mark.parametrize("state", ["open", "cancel_only", "halted"])
-def test_a_crowd_trades_from_the_start_only_where_the_venue_opens_for_trading(
-    tmp_path: Path, state: str, taped: bool
-) -> None:
+def test_a_crowd_trades_only_in_a_venue_that_opens_for_trading(tmp_path, state, taped):
     config = tmp_path / "venue.yaml"
     config.write_text(CONFIG.read_text().replace("venue:\n", f"venue:\n  state: {state}\n", 1))
     rungs = {"ROAD-1": [rung("ROAD-1-A", "10")]}
     tape = write(tmp_path, rungs, [book(0, "ROAD-1-A", [[40, 5]], [[50, 5]])] * 2)
-    options = Options(
-        config=config,
-        keys_file=tmp_path / "keys.json",
-        crowd_seed=None,
-        tape=tape if taped else None,
-        no_crowd=False,
-        exit_with_stdin=False,
-        state=None,
-        control=None,
-    )
+    changes = {"config": config, "tape": tape if taped else None, "no_crowd": False}
+    options = options_of(tmp_path, **changes)
     with socket.socket() as listener:
         crowd = make_plan(options, listener).crowd
     assert crowd is not None
 
-    async def trades() -> bool:
+    async def trades():
         venue: Any = Watched()
         trading = asyncio.ensure_future(crowd(venue))
         with contextlib.suppress(TimeoutError):

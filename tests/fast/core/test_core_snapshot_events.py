@@ -1,4 +1,4 @@
-"""Claims about what stands, told as events: views made of them alone show what the others show."""
+"""Claims about snapshot events: views made of them alone show the present state."""
 
 import pytest
 
@@ -15,7 +15,7 @@ KEY = b"a key for the tests"
 LENGTH = 600
 
 
-def lived(seed):
+def engine_and_views(seed):
     """An engine with a history behind it, and the views that saw all of it."""
     engine, views, history = Engine(KEY), Views(), History(seed, LENGTH)
     for now_ns, command in enumerate(history):
@@ -26,8 +26,8 @@ def lived(seed):
     return engine, views
 
 
-def joined(engine):
-    """Views that were told of nothing but what stands."""
+def late_views(engine):
+    """Views that have seen only the snapshot events of an engine."""
     views = Views()
     for event in engine.snapshot_events(LENGTH + 1_000):
         views.apply(event)
@@ -35,9 +35,9 @@ def joined(engine):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_newcomer_sees_every_book_balance_position_and_resting_order(seed):
-    engine, views = lived(seed)
-    late = joined(engine)
+def test_snapshot_events_hold_every_book_balance_position_and_resting_order(seed):
+    engine, views = engine_and_views(seed)
+    late = late_views(engine)
     for market_id in engine.market_ids:
         seen, known = late.market.ladders(market_id), views.market.ladders(market_id)
         assert (seen.yes, seen.no) == (known.yes, known.no)
@@ -51,20 +51,20 @@ def test_a_newcomer_sees_every_book_balance_position_and_resting_order(seed):
     for user in engine.users:
         assert late.account.balance(user) == views.account.balance(user)
         resting = views.account.orders(user, Scope(), STATUS_GROUPS["resting"], None, 1_000)[0]
-        told = late.account.orders(user, Scope(), STATUS_GROUPS["resting"], None, 1_000)[0]
-        assert {order.order_id: order for order in told} == {
+        shown = late.account.orders(user, Scope(), STATUS_GROUPS["resting"], None, 1_000)[0]
+        assert {order.order_id: order for order in shown} == {
             order.order_id: order for order in resting
         }
 
 
-def test_a_newcomer_knows_that_a_company_is_archived():
+def test_snapshot_events_say_that_a_company_is_archived():
     world = World()
     world.do(m.ArchiveCompany(uuid(1)))
-    late = joined(world.engine)
+    late = late_views(world.engine)
     assert late.catalog.directory.resolve_symbol("ACME", 10**12) is Unresolvable.ARCHIVED
 
 
-def test_a_newcomer_to_an_empty_exchange_is_told_its_state_only():
+def test_snapshot_events_of_an_empty_exchange_are_its_state_alone():
     assert [type(event).__name__ for event in Engine(KEY).snapshot_events(1)] == [
         "VenueStateChanged"
     ]
