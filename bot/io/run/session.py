@@ -226,7 +226,7 @@ async def _runner(plan: Plan, clock: Clock) -> Runner:
         plan.trader,
         clock,
         connection.requests,
-        lambda failed: _open_journal(plan, clock, failed),
+        lambda failed: open_journal(plan, clock, failed),
         connection.channel_of,
         state=plan.state,
         watch=plan.watch,
@@ -247,7 +247,7 @@ async def _live(plan: Plan) -> Connection:
     return Connection(rest, lambda emit: Feed(site.stream_url, emit))
 
 
-def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Journal:
+def open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Journal:
     """The journal of this run; warns of damage in earlier ones. Raises JournalFault."""
     journal = Journal(
         plan.state,

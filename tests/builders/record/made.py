@@ -6,11 +6,16 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from bot.core import messages as m
+from bot.core.settings import RiskSettings, TraderSettings
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from venue.wire.money import Price, Qty
-from venue.wire.names import MarketId
+from venue.wire.money import Cents, Price, Qty
+from venue.wire.names import MarketId, Ticker
 
 RUNGS = tuple(MarketId(f"0b2c6a54-7d6e-5c0e-9d37-{number:012d}") for number in range(3))
+
+
+RISK = RiskSettings(series_loss_cents=Cents(9_000), rung_position_qty=Qty(9), order_qty=Qty(9))
+SETTINGS = TraderSettings(series_ticker=Ticker("ACME-VAL"), risk=RISK)
 
 
 def segment(entries: Iterable[Entry], opening: bytes = OPENING) -> bytes:

@@ -22,7 +22,7 @@ def begin(folder, base_url=HERE, *, embedded=False):
     plan = SimpleNamespace(
         state=folder, site=site, segment_bytes=1 << 20, segments_kept=3, paper=None
     )
-    journal = session._open_journal(plan, CLOCK, lambda _reason: None)
+    journal = session.open_journal(plan, CLOCK, lambda _reason: None)
     journal.close()
     return len(journal.memory.open_intents)
 

@@ -81,15 +81,6 @@ def test_one_job_is_done_in_this_process_and_more_are_not() -> None:
     assert os.getpid() not in {pid for _, pid in in_order(where, [1, 2], 2)}
 
 
-def lasting(folder: Path) -> None:
-    """Say on standard output and in a file which process this is, and work for longer than any
-    test."""
-    print("a strategy says this")
-    (folder / "said").write_text(str(os.getpid()))
-    (folder / "said").rename(folder / "pid")
-    time.sleep(600)
-
-
 def is_gone(pid: int) -> bool:
     """Whether a process has ended within a while."""
     for _ in range(100):
@@ -107,7 +98,7 @@ _PARENT = """
 import sys
 from pathlib import Path
 from bot.lab.pool import in_order
-from tests.slow.lab.test_lab_pool import lasting
+from tests.builders.pool import lasting
 if __name__ == "__main__":
     list(in_order(lasting, [Path(sys.argv[1])], 2))
 """

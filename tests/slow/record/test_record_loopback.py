@@ -27,8 +27,7 @@ from bot.io.run.recording import Recording, WriteFault
 from tests.builders.e2e.proxy import Proxy
 from tests.builders.e2e.runs import config_for, running_venue, start_bot, summary_of, wait_until
 from tests.builders.io.samples import ORDER_ID, create, sent
-from tests.builders.record.made import journal
-from tests.slow.record.test_record_observer import SETTINGS
+from tests.builders.record.made import SETTINGS, journal
 from venue.wire.names import Ticker
 
 pytestmark = pytest.mark.xdist_group("record")

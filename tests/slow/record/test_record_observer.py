@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from bot.core import messages as m
 from bot.core.recorder import ACCOUNT_NS, FAILED_NS, RESUBSCRIBE_NS, SERIES_NS, TapeRecorder
 from bot.core.report import Phase
-from bot.core.settings import KeySettings, RiskSettings, TraderSettings
+from bot.core.settings import KeySettings, TraderSettings
+from tests.builders.record.made import RISK, SETTINGS
 from tests.builders.records.lived import event, fill, market, market_id
 from tests.builders.scale import cases
 from venue.wire import model
@@ -15,10 +16,6 @@ from venue.wire.money import Cents, Price, Qty
 from venue.wire.names import Ticker
 
 T0 = 1_800_000_000 * NS_PER_SECOND
-RISK = RiskSettings(
-    series_loss_cents=Cents(9_000), rung_position_qty=Qty(9), order_qty=Qty(9)
-)  # fmt: skip
-SETTINGS = TraderSettings(series_ticker=Ticker("ACME-VAL"), risk=RISK)
 BALANCE = m.BalanceBody(model.Balance(Cents(5), Cents(0), Cents(5)))
 
 

@@ -20,9 +20,10 @@ from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.core.execution.executor import OrderExecutor
 from bot.core.execution.pre_trade_checks import HeldBack, PreTradeChecks, Verdict
+from bot.core.orders.outbox import Outbox
+from bot.core.orders.request_budget import Priority
 from bot.core.planning.actions import Action, CancelAction
 from bot.core.quoting.event_quoter import MarketQuoter
-from bot.core.trader import Trader
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
 from bot.io.run.watchdog import Retold
@@ -176,21 +177,16 @@ def test_notes_of_candidates_in_the_shadow_are_no_difference(entries, tmp_path):
 
 # --- something differs ----------------------------------------------------------------------------
 
-_send_reads = Trader._send_reads
+_send = Outbox.send
 _may_send = PreTradeChecks.may_send
 _cancel = OrderExecutor.cancel
 
 
-def by_the_clock(self: Trader) -> None:
-    before = len(self.out.effects)
-    _send_reads(self)
-    for place, effect in enumerate(self.out.effects[before:], before):
-        if isinstance(effect, m.Send):
-            why = f"{effect.why} {time.perf_counter_ns()}"
-            self.out.effects[place] = msgspec.structs.replace(effect, why=why)
+def by_the_clock(self: Outbox, request: m.Request, lane: Priority, why: str, *given, **named):
+    return _send(self, request, lane, f"{why} {time.perf_counter_ns()}", *given, **named)
 
 
-CLOCK = Patch(Trader, "_send_reads", by_the_clock)
+CLOCK = Patch(Outbox, "send", by_the_clock)
 
 
 class Named(str):
