@@ -18,7 +18,6 @@ Rows = list[tuple[str, str]]
 
 
 def names() -> list[str]:
-    """The benches there are, in order of name."""
     return sorted(
         module.name
         for module in pkgutil.iter_modules(bench.__path__)
@@ -32,7 +31,6 @@ def _has_run(name: str) -> bool:
 
 
 def table(rows: Rows) -> str:
-    """Rows as two aligned columns."""
     width = max((len(figure) for figure, _ in rows), default=0)
     return "\n".join(f"  {figure.ljust(width)}  {text}" for figure, text in rows)
 

@@ -30,12 +30,9 @@ _ONE_WAY_NS: Final = 15 * NS_PER_MS
 
 
 class Joins(Strategy):
-    """The rule, as a strategy of ours."""
-
     name = "joins"
 
     def quote(self, view: EventView) -> Quotes:
-        """Ten at each best price of others."""
         wanted = {}
         for rung in view.rungs:
             quotes = []
@@ -48,7 +45,6 @@ class Joins(Strategy):
 
 
 def ours(tape: Tape, count: int) -> float:
-    """Records a second of our backtest."""
     config = finish(read_draft(_ROOT / "configs/demo.yaml"))
     run = Backtest(tape, config.trader, lambda: Joins(Joins.Params()), QueueModel.EXPECTED, Terms())
     began_s = time.process_time()
@@ -90,7 +86,6 @@ def _peer() -> dict[str, Any]:
 
 
 def _engine(peer: dict[str, Any]) -> tuple[Any, Any]:
-    """Its engine with one venue and one binary option."""
     quiet = peer["LoggingConfig"](bypass_logging=True)
     engine = peer["BacktestEngine"](peer["BacktestEngineConfig"](logging=quiet))
     place = peer["Venue"]("TAPE")
@@ -162,12 +157,9 @@ def _book(peer: dict[str, Any], instrument: Any, record: BookRecord) -> Any:
 
 
 def _strategy(peer: dict[str, Any]) -> Any:
-    """The rule, as a strategy of the anchor's."""
     base: Any = peer["Strategy"]
 
     class Rule(base):  # type: ignore[misc]
-        """Ten at each best price, moved when that moves."""
-
         def __init__(self, instrument_id: Any) -> None:
             super().__init__()
             self.instrument_id = instrument_id
@@ -198,7 +190,6 @@ def _strategy(peer: dict[str, Any]) -> Any:
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    """Rows of (figure, text). quick: three thousand records, not all."""
     if not _TAPE.is_dir():
         return [("tape", f"not there: {_TAPE.name}")]
     tape = read_tape(_TAPE)

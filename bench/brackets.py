@@ -22,6 +22,7 @@ from bench.crowded import (
     BEAT_NS,
     RESOLUTION_NS,
     START_NS,
+    TEN_MAKERS,
     CrowdedMarket,
     Recorder,
     clock,
@@ -48,13 +49,7 @@ _STEPS = (-1, 0, 0, 0, 1, 1, 2)
 
 CROWDS = {
     "usual crowd": CrowdSettings(),
-    "ten makers a rung": CrowdSettings(
-        makers=10,
-        maker_offset_min_cents=1.0,
-        maker_offset_max_cents=3.0,
-        noise_reach_cents=2.0,
-        noise_takes_per_rung_per_minute=40.0,
-    ),
+    "ten makers a rung": TEN_MAKERS,
 }
 
 
@@ -240,7 +235,6 @@ Row = tuple[Probe, Fate, dict[QueueModel, Fate]]
 
 
 def fates(name: str, seed: int, seconds: float) -> dict[str, list[Row]]:
-    """Of each order of a session: the truth and every model, by recording."""
     session = Session(CROWDS[name], seed, seconds)
     tapes = {
         "heard": session.tape,
@@ -297,7 +291,6 @@ def _errors(rows: list[Row]) -> str:
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    """Rows of (figure, text). quick: two seeds of twenty minutes, not ten of forty."""
     out = []
     for name in CROWDS:
         rows: dict[str, list[Row]] = {}

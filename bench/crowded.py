@@ -11,12 +11,12 @@ from typing import Final
 import msgspec
 
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.exchange import Exchange, LevelBook, ShownBook
+from bot.lab.exchange.exchange import LevelBook, ShownBook
 from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
 from bot.strategy.api import Levels
 from venue.crowd.crowd import SeededCrowd
-from venue.crowd.run import SeededPlan, opening_commands
+from venue.crowd.run import CrowdPlan, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord, tape_catalogue
 from venue.engine import messages as v
@@ -30,6 +30,13 @@ BEAT_NS: Final = 25 * NS_PER_MS
 
 STRIKES: Final = ("175", "200", "212.5", "225", "250")
 RESOLUTION_NS: Final = START_NS + 60 * 86_400 * NS_PER_SECOND
+TEN_MAKERS: Final = CrowdSettings(
+    makers=10,
+    maker_offset_min_cents=1.0,
+    maker_offset_max_cents=3.0,
+    noise_reach_cents=2.0,
+    noise_takes_per_rung_per_minute=40,
+)
 _APART_NS: Final = 1_000
 """Between two commands of one beat: every change has an instant of its own."""
 
@@ -77,20 +84,18 @@ class CrowdedMarket(RecordedMarket):
         self._moved_ns: dict[MarketId, int] = {}
         super().__init__(ticking, terms, QueueModel.PESSIMISTIC, RESOLUTION_NS, START_NS)
         catalogue = tape_catalogue(ticking, RESOLUTION_NS, terms.maker_rate, terms.taker_rate)
-        plan = SeededPlan(crowd, tuple(catalogue))
+        plan = CrowdPlan(crowd, tuple(catalogue))
         self._crowd = SeededCrowd(crowd, plan.catalogue)
         for command in opening_commands(plan):
             self.exchange.execute(command, START_NS)
 
     def play(self, record: Record) -> None:
-        """The crowd's beat."""
         seen, self._unseen = self._unseen, []
         self._crowd.observe(seen, record.ts)
         for place, command in enumerate(self._crowd.step(record.ts), 1):
             self.exchange.execute(command, record.ts + place * _APART_NS)
 
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
-        """Follow the books, which are the engine's."""
         super().on_events(events, now_ns)
         self._unseen += events
         for event in events:
@@ -105,17 +110,12 @@ class CrowdedMarket(RecordedMarket):
         self.heard(events, now_ns)
 
     def _is_shown(self, market: MarketId) -> bool:
-        """All of them."""
         return True
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
         """The whole book, of the instant of the last change that it shows."""
         moved_ns = self._moved_ns.get(market_id, now_ns)
         return ShownBook(*self._books[market_id].levels(), max(now_ns, moved_ns))
-
-    def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
-        """Apply a command: everyone else's orders are in the engine already."""
-        return exchange.execute(command, now_ns)
 
     def others(self, market: MarketId) -> tuple[Levels, Levels]:
         """The book of a market without our orders."""
@@ -168,7 +168,6 @@ class Recorder:
 
     @property
     def tape(self) -> Tape:
-        """The records so far, as a tape."""
         records = self._records
         return msgspec.structs.replace(
             self._ticking,
@@ -179,7 +178,6 @@ class Recorder:
 
 
 def recorded(ticking: Tape, crowd: CrowdSettings, terms: Terms) -> Tape:
-    """The tape of a crowd among itself."""
     venue = CrowdedMarket(ticking, crowd, terms)
     recorder = Recorder(venue, ticking)
     for record in beats(ticking):
@@ -188,6 +186,5 @@ def recorded(ticking: Tape, crowd: CrowdSettings, terms: Terms) -> Tape:
 
 
 def beats(ticking: Tape) -> Iterable[Record]:
-    """The records of a clock."""
     decoder = msgspec.json.Decoder(BookRecord)
     return (decoder.decode(line) for line in ticking.lines)

@@ -115,7 +115,6 @@ def _measure(rungs: int, decisions: int) -> tuple[_Parts, list[bytes]]:
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    """Rows of (figure, text). quick: a quarter of the samples."""
     rows: list[tuple[str, str]] = []
     floor_us = 0.0
     for rungs, aim_us in _SIZES:

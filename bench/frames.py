@@ -39,7 +39,6 @@ class Way(NamedTuple):
 
 
 def book_frames() -> list[bytes]:
-    """Whole-ladder frames of twelve rungs in turn, sizes moving from frame to frame."""
     return [
         json.dumps(
             {
@@ -116,7 +115,6 @@ def _decode_us(payloads: list[bytes], reader: Reader, rounds: int) -> float:
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    """Rows: ours with its ratio to the anchor, the anchor, and the same without a socket."""
     payloads = book_frames()
     # A frame that is refused would be absorbed very fast.
     assert all(isinstance(event_of(payload), BookUpdate) for payload in payloads)

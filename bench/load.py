@@ -48,7 +48,6 @@ class _Wire(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def send(self, request: bytes) -> "asyncio.Future[int]":
-        """The status of the reply to come."""
         assert self._transport is not None
         self._reply = asyncio.get_running_loop().create_future()
         self._transport.write(request)
@@ -74,7 +73,6 @@ class _Wire(asyncio.Protocol):
 
 
 def cpu_s(pid: int) -> float:
-    """User and system seconds of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

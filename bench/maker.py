@@ -6,7 +6,8 @@ like the trader, by the same code, and once a second cancels all it has and crea
 
 from collections.abc import Callable
 
-from bench.stand import BEAT_NS, Stand, slot
+from bench.crowded import BEAT_NS
+from bench.stand import Stand, slot
 from bot.core import messages as m
 from bot.core.settings import RiskSettings, TraderSettings
 from bot.core.trader import Trader
@@ -22,7 +23,6 @@ RENEW_NS = NS_PER_SECOND
 
 
 def settings(stand: Stand) -> TraderSettings:
-    """The trader's numbers: limits that do not bind, all else as it comes."""
     risk = RiskSettings(
         event_loss_cents=Cents(50_000_000),
         series_loss_cents=Cents(50_000_000),
@@ -38,7 +38,6 @@ def traded(
     seconds: float,
     each_beat: Callable[[Trader], None],
 ) -> Trader:
-    """Run the trader on a stand, with every event in its order."""
     trader = Trader(settings(stand), make_strategy)
 
     def give(event: m.Event) -> None:
@@ -135,7 +134,6 @@ def renewed(
 
 
 def _without_ours(stand: Stand, seen: m.BookUpdate) -> m.BookUpdate:
-    """A book without the maker's own shares, as it would have to see it."""
     ours: dict[tuple[BookSide, Price], int] = {}
     for order in stand.queue.mine():
         market_id, side, price = slot(order)

@@ -68,7 +68,6 @@ class Watch:
             self._lost[at] = self._lost.get(at, 0) + left - stays
 
     def sample(self, mind: Trader) -> None:
-        """A beat: decide the quotes, and at intervals read the resting orders."""
         quotes = [
             (rung.market_id, quote)
             for ladder in mind.quoting.ladders
@@ -116,7 +115,6 @@ _Maker = Callable[
 
 
 def _measured(plan: CrowdPlan, maker: _Maker, seconds: float) -> tuple[float, Watch]:
-    """Requests per hour of quality, and what was seen."""
     stand = Stand(plan)
     watch = Watch(stand)
     params = FixedSpread.Params(max_position_qty=1_000_000)
@@ -146,7 +144,6 @@ def _rows(name: str, plan: CrowdPlan, seconds: float) -> list[tuple[str, str]]:
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    """Rows of (figure, text). quick: five minutes of each market, not half an hour."""
     rows = _rows("crowd", crowd_plan(7), 300 if quick else 1_800)
     if not _TAPE.is_dir():
         return [*rows, ("tape", f"not there: {_TAPE.name}")]

@@ -51,7 +51,6 @@ def frames(folder: Path, most: int | None = None) -> list[Entry]:
 
 
 def _append_us(entries: list[Entry]) -> float:
-    """Processor time of one `append`, microseconds."""
     with tempfile.TemporaryDirectory(prefix="bench-record-") as folder:
         journal = Journal(Path(folder), 0, lambda reason: None)
         begun_s = time.process_time()
@@ -63,7 +62,6 @@ def _append_us(entries: list[Entry]) -> float:
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    """Rows of (figure, text). quick: the first five thousand frames of each tape."""
     rows: list[tuple[str, str]] = []
     for name in DEPTH:
         if not (TAPES / name).is_dir():

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bench.crowded import RESOLUTION_NS, CrowdedMarket, clock, recorded
+from bench.crowded import RESOLUTION_NS, TEN_MAKERS, CrowdedMarket, clock, recorded
 from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.lab.backtest.run import Backtest
 from bot.lab.evaluate.statistics import mean_difference, resamples
@@ -39,13 +39,7 @@ _MARKOUT_NS: Final = 10 * NS_PER_SECOND
 
 CROWDS: Final = {
     "the demo's crowd": CrowdSettings(noise_takes_per_rung_per_minute=12, informed_share=0.05),
-    "ten makers a rung": CrowdSettings(
-        makers=10,
-        maker_offset_min_cents=1.0,
-        maker_offset_max_cents=3.0,
-        noise_reach_cents=2.0,
-        noise_takes_per_rung_per_minute=40,
-    ),
+    "ten makers a rung": TEN_MAKERS,
 }
 
 
@@ -83,7 +77,6 @@ class Fairs:
         return fair_cents(self._values[max(0, place)], self._log_strikes[market], sd)
 
     def score(self, account: PaperAccount, end_ns: int) -> Score:
-        """The result of an account's fills."""
         gained = gained_soon = 0.0
         for fill in account.fills:
             sign = 1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1
@@ -140,7 +133,6 @@ def _rows(name: str, found: Sequence[dict[str, Score]]) -> list[tuple[str, str]]
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    """Rows of (figure, text). quick: two seeds of two minutes, not eight of five."""
     config = finish(read_draft(_CONFIG))
     rows = []
     for name, crowd in CROWDS.items():

@@ -9,8 +9,9 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.crowded import BEAT_NS, RESOLUTION_NS, START_NS, STRIKES
 from bot.core import messages as m
-from venue.crowd.run import CrowdPlan, SeededPlan, TapePlan, make_actor, opening_commands
+from venue.crowd.run import CrowdPlan, make_actor, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import read_tape, tape_catalogue
 from venue.engine import messages as v
@@ -33,20 +34,15 @@ from venue.wire.money import (
 from venue.wire.names import MarketId, OrderId, ProjectId, Ticker, UserId
 from venue.wire.requests import keeps_priority
 
-START_NS = 1_800_000_000 * NS_PER_SECOND
-BEAT_NS = 25 * NS_PER_MS
 LAG_NS = 5 * NS_PER_MS
 ONE_WAY_NS = 5 * NS_PER_MS
 ME = UserId("maker")
 _PROJECT = ProjectId("00000000-0000-4000-8000-000000000001")
-_STRIKES = ("175", "200", "212.5", "225", "250")
 _RATES = (FeeRate.parse("0.0100"), FeeRate.parse("0.0175"))
-_RESOLUTION_NS = START_NS + 60 * 86_400 * NS_PER_SECOND
 _PAGE = 100
 
 
-def crowd_plan(seed: int) -> SeededPlan:
-    """A ladder of five rungs with the usual crowd."""
+def crowd_plan(seed: int) -> CrowdPlan:
     event = Ticker("BENCH-27Q1")
     commands: list[v.Command] = [
         v.ListCompany(_PROJECT, "Bench", "BENCH"),
@@ -59,7 +55,7 @@ def crowd_plan(seed: int) -> SeededPlan:
             category="valuation",
             status=model.EventStatus.OPEN,
             mutually_exclusive=False,
-            resolution_date_ns=_RESOLUTION_NS,
+            resolution_date_ns=RESOLUTION_NS,
         ),
     ]
     commands += [
@@ -74,27 +70,24 @@ def crowd_plan(seed: int) -> SeededPlan:
             strike_value=strike,
             strike_unit="USD billions",
         )
-        for place, strike in enumerate(_STRIKES)
+        for place, strike in enumerate(STRIKES)
     ]
-    return SeededPlan(CrowdSettings(seed=seed), tuple(commands))
+    return CrowdPlan(CrowdSettings(seed=seed), tuple(commands))
 
 
-def tape_plan(folder: Path, speed: float) -> TapePlan:
+def tape_plan(folder: Path, speed: float) -> CrowdPlan:
     """A recorded tape, `speed` recorded seconds in one of the market's."""
     tape = read_tape(folder)
-    catalogue = tuple(tape_catalogue(tape, _RESOLUTION_NS, *_RATES))
-    return TapePlan(CrowdSettings(tape_speed=speed), catalogue, tape)
+    catalogue = tuple(tape_catalogue(tape, RESOLUTION_NS, *_RATES))
+    return CrowdPlan(CrowdSettings(tape_speed=speed), catalogue, tape)
 
 
 class Queue:
-    """The true queues of a market: each order at its price, oldest first."""
-
     def __init__(self) -> None:
         self._at: dict[tuple[MarketId, BookSide, Price], dict[OrderId, v.OrderState]] = {}
         self._orders: dict[OrderId, v.OrderState] = {}
 
     def changed(self, order: v.OrderState) -> None:
-        """The engine says that an order is now this."""
         before = self._orders.pop(order.order_id, None)
         works = order.status in model.RESTING
         if before is not None:
@@ -127,12 +120,10 @@ class Queue:
         )
 
     def mine(self) -> list[v.OrderState]:
-        """The maker's resting orders."""
         return [order for order in self._orders.values() if order.user_id == ME]
 
 
 def slot(order: v.OrderState) -> tuple[MarketId, BookSide, Price]:
-    """Market, canonical side and price of an order."""
     side = book_side(order.outcome, order.side)
     return order.market_id, side, canonical(order.outcome, order.price)
 
@@ -171,7 +162,6 @@ class Stand:
         return answer
 
     def run(self, seconds: float, each_beat: Callable[[], None]) -> None:
-        """Let time pass; `each_beat` is called after everything of a moment has been heard."""
         end_ns = self.now_ns + int(seconds * NS_PER_SECOND)
         while self.now_ns < end_ns:
             self.now_ns += BEAT_NS
@@ -209,7 +199,6 @@ class Stand:
             self.hears(self.book(market_id))
 
     def book(self, market_id: MarketId) -> m.BookUpdate:
-        """The whole book of a market as the channel shows it now."""
         ladders = self.views.views.market.ladders(market_id)
         bids = tuple((level.price, level.size) for level in ladders.yes)
         asks = tuple((complement(level.price), level.size) for level in ladders.no)
@@ -218,7 +207,6 @@ class Stand:
     # --- the maker's requests ---------------------------------------------------------------------
 
     def send(self, request: m.Request, answered: Callable[[m.Answer], None]) -> None:
-        """A request leaves the maker; `answered` is called when the reply is back."""
         self.requests += not isinstance(request, m.Read)
 
         def arrive() -> None:

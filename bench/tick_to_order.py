@@ -82,7 +82,6 @@ def _event(rungs: int) -> model.Event:
 
 
 def frame_of(index: int, mid: int, ts_ns: int) -> bytes:
-    """A book of thirty levels a side around `mid`, as the channel sends it."""
     yes = [{"price": p, "size": 100 + p} for p in range(mid - 2, max(0, mid - 32), -1)]
     no = [{"price": 100 - p, "size": 100 + p} for p in range(mid + 2, min(100, mid + 32))]
     data = {
@@ -230,7 +229,6 @@ def _mid(index: int, frame: int) -> int:
 
 
 def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int], list[bytes]]:
-    """Samples in ns: frames that led to a request, decisions alone, and the frames."""
     stand = started(RUNGS, _mid)
     whole: list[int] = []
     deciding: list[int] = []
@@ -256,7 +254,6 @@ def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int]
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    """Rows of (figure, text). quick: a tenth of the samples."""
     whole, deciding, frames = _measure(40 if quick else 400, time.thread_time_ns)
     floor_us = floor_us_of(frames)
     whole_p50, whole_p99 = percentiles(whole)

@@ -67,7 +67,6 @@ def _config() -> str:
 
 @contextlib.contextmanager
 def _venue(folder: Path) -> Iterator[tuple[int, int, list[str], list[str]]]:
-    """A durable venue process: its pid and port, the raw keys, the tickers."""
     config = folder / "venue.yaml"
     config.write_text(_config(), encoding="utf-8")
     command = [sys.executable, "-m", "venue", "serve", "--config", str(config), "--port", "0"]
@@ -127,7 +126,6 @@ def _serve_nothing(parent: Connection) -> None:
 
 @contextlib.contextmanager
 def _anchor() -> Iterator[tuple[int, int]]:
-    """The anchor process: its pid and port."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve_nothing, args=(theirs,), daemon=True)
@@ -159,7 +157,6 @@ def _load(
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    """(figure, text) rows. quick: fewer requests. Raises AssertionError when a create failed."""
     total = _QUICK if quick else _WHOLE
     with tempfile.TemporaryDirectory() as scratch, _venue(Path(scratch)) as venue:
         pid, port, keys, tickers = venue

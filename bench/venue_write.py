@@ -7,15 +7,14 @@ carried out. Anchor in the same run: pyorderbook's bare matching of as many orde
 installed; it knows no accounts, cash, fees or ids.
 """
 
-import gc
 import importlib
 import random
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from bench.matching import best_rate
 from venue.engine.engine import Engine
 from venue.engine.messages import (
     AddUser,
@@ -51,7 +50,6 @@ def _uuid(number: int) -> str:
 
 
 def opening() -> list[Command]:
-    """One ladder and its traders, rich enough for the whole stream."""
     company, event = ProjectId(_uuid(1)), Ticker("ACME-VAL-26Q4")
     rates = FeeRate.parse("0.0100"), FeeRate.parse("0.0175")
     commands: list[Command] = [
@@ -134,7 +132,6 @@ def stream(count: int) -> list[Command]:
 
 
 def in_memory(commands: list[Command]) -> Callable[[], None]:
-    """The engine alone."""
     engine = _opened()
 
     def work() -> None:
@@ -190,34 +187,21 @@ def _opened() -> Engine:
     return engine
 
 
-def _rate(make: Callable[[], Callable[[], None]], count: int) -> float:
-    """Operations per second, the best of several runs: the noise of a machine only slows down."""
-    best = float("inf")
-    for _ in range(_REPEATS):
-        work = make()
-        gc.collect()
-        gc.freeze()
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-        gc.unfreeze()
-    return count / best
-
-
 def run(quick: bool) -> list[tuple[str, str]]:
-    """(figure, text) rows. quick: a shorter stream."""
     commands = stream(_QUICK if quick else _WHOLE)
-    memory = _rate(lambda: in_memory(commands), len(commands))
+    memory = best_rate(lambda: in_memory(commands), len(commands), _REPEATS)
     with tempfile.TemporaryDirectory() as scratch:
         runs = iter(range(_REPEATS))
-        disk = _rate(lambda: durable(commands, Path(scratch) / str(next(runs))), len(commands))
+        disk = best_rate(
+            lambda: durable(commands, Path(scratch) / str(next(runs))), len(commands), _REPEATS
+        )
     rows = [
         ("writes: every rule, in memory", f"{memory:,.0f}/s, {1e6 / memory:.1f} us each"),
         ("writes: durable, batches of 64", f"{disk:,.0f}/s, {disk / memory:.0%} of in memory"),
     ]
     creates = sum(isinstance(command, PlaceOrder) for command in commands)
     try:
-        peer = _rate(lambda: pyorderbook(commands), creates)
+        peer = best_rate(lambda: pyorderbook(commands), creates, _REPEATS)
     except ImportError:
         rows.append(("writes: pyorderbook (anchor)", "not installed, not measured"))
     else:

@@ -1,9 +1,7 @@
 """Depth of a concentrated-liquidity pool around the fair value, as resting orders.
 
-Each outcome has its own pool around its value: cash below it, inventory above it. The size of a
-level is the amount that moves the pool's price to the next level. Buys of YES and sales of NO are
-bids, sales of YES and buys of NO are asks; the cash is split so that the first levels of both sides
-are equally deep.
+The size of a level is the amount that moves the pool's price to the next level; the cash is split
+so that the first levels of both sides are equally deep.
 
 Source: Polymarket/poly-market-maker.
 """

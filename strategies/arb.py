@@ -1,10 +1,6 @@
 """Arbitrage on a ladder: sell a higher strike whose bid is above a lower strike's ask, buy the
 lower.
 
-If a strike pays, every lower one pays. So YES of the lower strike bought and YES of the higher one
-sold gain in every outcome if the higher bid is above the lower ask. Pairs are the complete test: a
-curve fits between all bids and asks if and only if there is no such pair.
-
 One pair at a time: first the leg with the thinner touch, all or nothing; after its fill the other
 leg for as many shares, with a tick of slack. If that leg misses, its inventory is left to the skew.
 """

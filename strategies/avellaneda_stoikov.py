@@ -1,17 +1,10 @@
 """Avellaneda and Stoikov's dealer, by the paper or as hummingbot runs it, on each market alone.
 
-`paper`: at each view a bid and an ask half the optimal spread from the reservation price. Inventory
-counts in lots. The horizon rolls, and shrinks when the event has less time left. A volatility or
-decay of 0 means the learned one.
-
-`hummingbot`: its reservation price and spread, with inventory as a part of the portfolio and the
-volatility of a tick, not squared. Orders are placed together and replaced on a clock. Sizes shrink
-by eta on the side that adds to the inventory. Differs from hummingbot: it waits for full buffers
-only with `wait_for_buffers`. Until its own decay can be fitted it uses the learned one. Until the
-value has moved it uses half the market's spread, or the learned volatility. A quote is rounded
-outward and stays a tick off the touch of others. Orders change in one step without a moment without
-a quote. A session, if there is one, ends with the event. A NO share counts as a short YES share and
-a dollar. Levels at one price are one quote.
+`hummingbot` differs from the original: it waits for full buffers only with `wait_for_buffers`;
+until its own decay can be fitted it uses the learned one, and until the value has moved half the
+market's spread, or the learned volatility. A quote is rounded outward and stays a tick off the
+touch of others. A session, if there is one, ends with the event. A NO share counts as a short YES
+share and a dollar. Levels at one price are one quote.
 """
 
 import math

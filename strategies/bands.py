@@ -1,11 +1,7 @@
 """Bands of depth around a target: each keeps its size between a minimum and a maximum.
 
-A buy belongs to a band if its price is between the band's margins below the target, a sale likewise
-above it. A band below its minimum is filled up to its average at its average margin. One above its
-maximum cancels orders. One in between is unchanged, so few requests are needed. Bands are checked
-every `sync_s`; in between quotes change only if the target is gone.
-
-The trader sells inventory of the complement before it buys.
+A band below its minimum is filled up to its average at its average margin; one above its maximum
+cancels orders. Between two checks quotes change only if the target is gone.
 
 Source: Polymarket/poly-market-maker.
 """

@@ -1,15 +1,9 @@
 """GLFT: Gueant, Lehalle and Fernandez-Tapia's closed form, on each market alone.
 
-Two constants follow from the arrival rate of orders at a distance, A exp(-k distance), and from the
-risk aversion. With the volatility they give a half spread and an inventory skew per share. A and k
-are fitted to the market's own trades, as in hftbacktest: the deepest trade of each side between two
-views counts as one arrival at every nearer price, and a straight line through the logarithms of the
-counts gives both. Until there are enough arrivals the event's pooled intensity is used, and before
-that the two prior parameters.
-
-Differs from hftbacktest's notebook: the value is the fitted curve instead of the mid, unless
-`around` names another; arrivals are counted per side; prices are whole cents; one quote a side
-without a grid; the quote may improve the touch, and is rounded outward.
+A and k are fitted to the market's own trades, as in hftbacktest. Until there are enough arrivals
+the event's pooled intensity is used, and before that the two prior parameters. Differs from
+hftbacktest's notebook: the value is the fitted curve instead of the mid, unless `around` names
+another; arrivals are counted per side; one quote a side without a grid, rounded outward.
 """
 
 from typing import Any

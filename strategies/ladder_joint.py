@@ -1,13 +1,9 @@
 """The joint ladder: quotes on all rungs at once, skewed by the risk of the whole inventory.
 
-Inventory in one rung makes adding to its neighbours less attractive too, and offsetting inventory
-more attractive. The reservation value of a rung is its fair value less a skew for the inventory of
-all rungs jointly (`bot.strategy.pricing.skew`). The cost of a fill is subtracted. Each quote is
-then the whole cent that maximises edge times the chance of a fill. A level is priced as if those
-before it had filled.
-
-Only changes are computed: a rung whose view is the same object as before is skipped, and one whose
-numbers are the same to an eighth of a cent is not priced again.
+The cost of a fill is subtracted from the reservation value; each quote is then the whole cent that
+maximises edge times the chance of a fill. Only changes are computed: a rung whose view is the same
+object as before is skipped, and one whose numbers are the same to an eighth of a cent is not priced
+again.
 """
 
 import math

@@ -2,14 +2,9 @@
 that is bounded in every outcome.
 
 Bucket b means that exactly the b lowest rungs pay. The rule computes its debt in each bucket, Q_b,
-from the inventory: a NO share of rung i owes if the rung pays, a YES share if it does not. A
-trade costs its change of cost(Q) = B ln sum exp(Q_b / B), in shares of a dollar. At first its
-prices are the prior, the first fair curve. From then on no outcome can lose more than B ln(1 /
-prior of its bucket), fees included, as long as each fill is answered before the next one; with
-`all_at_once`, however many rungs fill between two views.
-
-With `ls_alpha` above zero it is the liquidity-sensitive rule: B = alpha * sum Q_b grows with the
-traded amount, and its prices add up to a little more than one, its profit.
+from the inventory. A trade costs its change of cost(Q) = B ln sum exp(Q_b / B), in shares of a
+dollar. No outcome can lose more than B ln(1 / prior of its bucket), fees included, as long as each
+fill is answered before the next one; with `all_at_once`, however many rungs fill between two views.
 
 Source: Hanson; Othman and others.
 """

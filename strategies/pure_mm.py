@@ -1,13 +1,8 @@
 """Pure market making as hummingbot does it: fixed spreads, placed together, replaced on a clock.
 
-Spreads are percentages of the value, for asks too of the YES price: 2 is one cent at 50 and a tenth
-at 5, which rounding outward makes a cent.
-
 Differs from hummingbot: a quote is rounded outward, and stays a tick off the touch of others
-instead of being dropped if it would cross. Replaced orders change in one step without a moment
-without a quote. A NO share counts as a short YES share and a dollar. There is no budget step,
-because the trader's limits bound the loss of an event. An unfilled order at its maximum age keeps
-its queue place. While no value is known nothing is quoted.
+instead of being dropped if it would cross. A NO share counts as a short YES share and a dollar.
+There is no budget step. An unfilled order at its maximum age keeps its queue place.
 """
 
 from typing import Any

@@ -10,7 +10,6 @@ def _run() -> None:
 
 
 def main() -> None:
-    """Run the command line and end the process with its exit code."""
     begin(_run)
 
 

@@ -1,7 +1,5 @@
-"""The venue's clock: the wall at its start and the time elapsed from there, never backwards.
-
-Time in which the host slept has elapsed, too: what was due meanwhile is due when it wakes.
-"""
+"""The venue's clock: the wall at its start and the time elapsed since, sleep of the host included,
+never backwards."""
 
 import time
 from typing import Final
@@ -11,16 +9,12 @@ _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def _elapsed_ns() -> int:
-    """Time since some instant of before the start of this process."""
     return time.monotonic_ns() if _BOOT is None else time.clock_gettime_ns(_BOOT)
 
 
 class Clock:
-    """Nanoseconds since 1970 that only move forward, whatever is done to the machine's clock."""
-
     def __init__(self, after_ns: int) -> None:
-        """after_ns: the last instant of an earlier run; a wall clock set back between two runs
-        must not make anything younger than it is."""
+        """after_ns: the last instant of an earlier run; the clock starts after it."""
         self._offset_ns = max(time.time_ns(), after_ns + 1) - _elapsed_ns()
 
     def now_ns(self) -> int:

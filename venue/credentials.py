@@ -1,7 +1,4 @@
-"""Raw keys: where they come from and the one file they go to; never printed, never logged.
-
-A raw key lives in this module and in the keys file. Everything else sees its fingerprint.
-"""
+"""Raw keys: where they come from and the one file they go to. Everything else sees fingerprints."""
 
 import contextlib
 import errno
@@ -51,17 +48,13 @@ class Credentials:
         return f"Credentials({', '.join(self._raw)})"
 
     def fingerprints(self) -> dict[str, Fingerprint]:
-        """What the venue may know of each: hash and prefix, by name."""
         return {name: rawkeys.fingerprint(raw) for name, raw in self._raw.items()}
 
     def write_generated(self, path: Path, once: bool) -> Path | None:
-        """Write the generated ones as JSON, name to raw key, for the owner's eyes only.
-
-        once: they are those of a state, which makes them at its first start and never again; their
-        file (0400, another is 0600) is put aside and not replaced, and where it then is, is
-        returned. Whole or not at all; those of a state durably, for once its log has their hashes
-        nobody can make them again. Raises SeedFault when they cannot be written.
-        """
+        """Write the generated ones as JSON, name to raw key, whole or not at all, for the owner
+        alone. once: the keys of a state are made at its first start only, so their file (0400) is
+        written durably; one that is in the way is put aside, and its new place returned. Raises
+        SeedFault."""
         generated = {name: self._raw[name] for name in self._generated}
         if not path.name:
             wanted = "a file is wanted, like state/venue-keys.json"
@@ -101,27 +94,22 @@ def _put_aside(path: Path) -> Path | None:
 
 
 def keys_place(path: Path, is_known: Callable[[str], bool]) -> Path | None:
-    """The file with the keys of a venue that was opened before: the one at `path`, else the newest
-    that was put aside from there; None where neither has any.
-
-    is_known: whether the venue has a key of this SHA-256, in hex.
-    """
+    """The file with the keys of a venue that was opened before: `path`, else the newest put aside
+    from there, else None. is_known: whether the venue has a key of this SHA-256, in hex."""
     try:
         siblings = [each for each in path.parent.iterdir() if each.stem == path.name]
     except OSError:
         return None
     aside = [each for each in siblings if each.suffix[1:].isdecimal()]
     newest = sorted(aside, key=lambda each: int(each.suffix[1:]), reverse=True)
-    return next((each for each in (path, *newest) if _holds(each, is_known)), None)
+    for each in (path, *newest):
+        if any(is_known(rawkeys.fingerprint(raw).sha256_hex) for raw in _raw_keys(each)):
+            return each
+    return None
 
 
 def has_keys(path: Path) -> bool:
-    """True if a file of keys has any: where all keys came from elsewhere, none were generated."""
     return bool(_raw_keys(path))
-
-
-def _holds(path: Path, is_known: Callable[[str], bool]) -> bool:
-    return any(is_known(_sha256_hex(each)) for each in _raw_keys(path))
 
 
 def _raw_keys(path: Path) -> list[str]:
@@ -131,10 +119,6 @@ def _raw_keys(path: Path) -> list[str]:
         return []
     raw = content.values() if isinstance(content, dict) else ()
     return [each for each in raw if isinstance(each, str)]
-
-
-def _sha256_hex(raw: str) -> str:
-    return rawkeys.fingerprint(raw).sha256_hex
 
 
 def _entries(seed: Seed) -> list[KeySeed | TokenSeed]:

@@ -1,8 +1,5 @@
-"""What follows from names: the ids of companies, events and markets, and the calendar quarter.
-
-The same names give the same UUIDs on every start and from every way of listing, so a thing that is
-listed twice is one thing. Pure.
-"""
+"""What follows from names: the ids of companies, events and markets, and the calendar quarter. The
+same names give the same UUIDs on every start."""
 
 import datetime
 import re
@@ -15,13 +12,12 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, ProjectId, Ticker
 
 BINARY_LABEL: Final = "YES"
-"""What the ticker of a binary market ends in."""
 
 BINARY_OUTCOME: Final = "Yes"
 
 NAME_PATTERN: Final = r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,200}"
-"""A name, title or category, as a whole text. No control character, for a name must fit one line of
-a log, a table and a page; no half of a surrogate pair, which could be neither kept nor sent."""
+"""A name, title or category. No control character, for it must fit one line; no half of a surrogate
+pair."""
 
 NAME_ACCEPTED: Final = "1 to 200 printable characters"
 
@@ -56,13 +52,11 @@ class Quarter(msgspec.Struct, frozen=True):
         return cls(_CENTURY + int(match[1]), int(match[2]))
 
     def after(self, quarters: int) -> "Quarter":
-        """The quarter that many quarters later."""
         year, index = divmod(self.year * 4 + self.number - 1 + quarters, 4)
         return Quarter(year, index + 1)
 
     @property
     def begin_ns(self) -> int:
-        """The first instant of the quarter."""
         begin = datetime.datetime(self.year, self.number * 3 - 2, 1, tzinfo=datetime.UTC)
         return int(begin.timestamp()) * NS_PER_SECOND
 
@@ -72,13 +66,11 @@ class Quarter(msgspec.Struct, frozen=True):
 
     @property
     def resolves_ns(self) -> int:
-        """When an event of it resolves by default: in its last second, for an event is
-        named by the quarter of its resolution date."""
+        """When an event of it resolves by default: in its last second."""
         return self.end_ns - NS_PER_SECOND
 
     @property
     def ticker_part(self) -> str:
-        """As an event ticker ends, such as 26Q4."""
         return f"{self.year % 100:02d}Q{self.number}"
 
     def __str__(self) -> str:
@@ -90,7 +82,6 @@ def company_id(name: str) -> ProjectId:
 
 
 def event_id(event_ticker: str) -> str:
-    """The `project_market_id` of the event with this ticker."""
     return _uuid("event", event_ticker)
 
 
@@ -109,12 +100,10 @@ def strike_of(label: str) -> str | None:
 
 
 def market_ticker(event: str, label: str) -> Ticker:
-    """The ticker of a rung, or with `BINARY_LABEL` of the binary market, of an event."""
     return Ticker(f"{event}-{label}")
 
 
 def rung_outcome(label: str) -> str:
-    """What the YES outcome of a rung is called."""
     return f"above {label}"
 
 

@@ -1,10 +1,6 @@
 """The front door: uvicorn as a library, refusals in the Error shape, and a way to cut connections.
-
-The proxy before a venue that others reach does the rest: TLS, timeouts of headers, bodies and
-readers, sizes of headers, caps on connections (docs/security.md).
-
-A test names every callback and attribute of uvicorn's protocols that this uses.
-"""
+The proxy before a venue does the rest (docs/security.md). A test names everything of uvicorn that
+this uses."""
 
 import asyncio
 import contextlib
@@ -12,9 +8,9 @@ import logging
 import resource
 import socket
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 import structlog
 import uvicorn
@@ -24,30 +20,25 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
-from venue.stream.socket import ABORT_EXTENSION
+from venue.stream.socket import ABORT_EXTENSION, Application, Message, Receive, Send
 from venue.wire import codec
 from venue.wire.errors import CODES, Code
 from venue.wire.model import ErrorBody
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 ACCEPT_BACKLOG: Final = 1_024
 KEEP_ALIVE_TIMEOUT_S: Final = 15
 """How long a connection without a request stays open; longer than a pooling client keeps it."""
 
 SEND_BUFFER_BYTES: Final = 128 * 1024
-"""Asked of the kernel, which takes twice that. Left alone it keeps megabytes for a peer that does
-not read, and the channel notices a slow reader that much later."""
+"""Asked of the kernel, which takes twice that. With its own megabytes a slow reader of the channel
+would be noticed that much later."""
 
 PING_S: Final = 20.0
 CLOSE_TIMEOUT_S: Final = 2.0
 """How long the peer may take to answer our close frame."""
 MESSAGE_BYTES_MAX: Final = 256 * 1024
-"""Of one channel message: ten times the largest legal set, so that larger sets, too, are refused
-with a code (too_many_targets)."""
+"""Of one channel message: ten times the largest legal set, so that larger ones get
+too_many_targets."""
 
 FILES_WANTED: Final = 1_280
 FILES_MIN: Final = 64
@@ -68,16 +59,12 @@ class AddressTaken(Exception):
 
 class HttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
-        """Give the application a way to cut the connection without an answer."""
         super().on_message_begin()
         self.scope["extensions"] = {ABORT_EXTENSION: {"abort": self.transport.abort}}
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse malformed HTTP in the Error shape, but never instead of another answer.
-
-        While an answer is in flight, that answer is the last of the connection: the write that it
-        is about may have been applied.
-        """
+        """Refuse malformed HTTP in the Error shape. An answer in flight stays the last of the
+        connection: its write may have been applied."""
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.keep_alive = False
             self.flow.pause_reading()
@@ -110,8 +97,8 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         await super().run_asgi()
 
     async def send(self, message: ASGISendEvent) -> None:
-        """As uvicorn. Raises ClientDisconnected, an OSError, once the closing handshake has begun:
-        uvicorn would call an answer after a peer's protocol violation our fault."""
+        """As uvicorn. Raises ClientDisconnected, an OSError, once the closing handshake has begun,
+        where uvicorn would blame us for a peer's protocol violation."""
         await self.writable.wait()
         if self.close_sent and message["type"] in _AFTER_HANDSHAKE:
             raise ClientDisconnected
@@ -119,8 +106,6 @@ class StreamProtocol(WebSocketsSansIOProtocol):
 
 
 class Server(uvicorn.Server):
-    """Uvicorn that says when it listens and leaves the signals to the process."""
-
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.listening = asyncio.Event()
@@ -139,10 +124,7 @@ class Server(uvicorn.Server):
 
 
 def malformed_answer(text: str, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """400 invalid_request_body, head and body, after which the connection ends.
-
-    text: the `error` of the body, for humans. headers: what the server puts on every answer.
-    """
+    """400 invalid_request_body, head and body. headers: what the server puts on every answer."""
     code = Code.INVALID_REQUEST_BODY
     body = codec.encode(ErrorBody(code.value, text))
     head = [
@@ -159,11 +141,8 @@ def malformed_answer(text: str, headers: Iterable[tuple[bytes, bytes]]) -> bytes
 
 
 def listen(listener: socket.socket, address: str) -> None:
-    """Let a bound socket take connections. Raises AddressTaken, which names it by `address`.
-
-    Several processes may bind an address until one of them listens. The event loop would close the
-    socket of a later one and raise nothing.
-    """
+    """Let a bound socket take connections. Raises AddressTaken, which names it by `address`:
+    several processes may bind an address until one listens, and the event loop would hide it."""
     try:
         listener.listen(ACCEPT_BACKLOG)
     except OSError as fault:
@@ -171,11 +150,8 @@ def listen(listener: socket.socket, address: str) -> None:
 
 
 def make_server(app: Application, drain_timeout_s: int) -> Server:
-    """A server of one ASGI application for http and websocket scopes.
-
-    drain_timeout_s: how long requests in flight get once `should_exit` is set. Every scope has
-    `scope["extensions"]["laddermaker.abort"]["abort"]`, which cuts the connection at once.
-    """
+    """A server of one ASGI application for http and websocket scopes. drain_timeout_s: how long
+    requests in flight get once `should_exit` is set."""
     _raise_file_limit(FILES_WANTED)
     config = uvicorn.Config(
         _with_logged_faults(app),
@@ -226,7 +202,6 @@ def check_file_limit() -> None:
 
 
 def _raise_file_limit(wanted: int) -> None:
-    """Raise the soft limit on open files to `wanted`, as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
     if soft != unlimited and soft < wanted:

@@ -1,7 +1,5 @@
-"""Logging of the venue's process: structlog on stderr, JSON unless it is a terminal, no secrets.
-
-Third-party loggers of the standard library go the same way, so there is one stream of one shape.
-"""
+"""Logging of the venue's process and of its libraries: structlog on stderr, JSON unless it is a
+terminal, no secrets."""
 
 import contextlib
 import logging
@@ -19,8 +17,7 @@ MASK: Final = "[masked]"
 
 
 class _Stderr:
-    """The stream of the log. A line that cannot be written, to a disk that is full or a pipe that
-    nobody reads any more, is lost, and nothing else is."""
+    """The stream of the log. A line that cannot be written is lost, and nothing else is."""
 
     def write(self, text: str) -> int:
         rest = memoryview(text.encode("utf-8", "backslashreplace"))
@@ -48,7 +45,6 @@ def masked(
 
 
 def configure_logs() -> None:
-    """Send every log line of the process to stderr, warnings and above of other libraries too."""
     shared: list[structlog.typing.Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -1,8 +1,5 @@
-"""Every metric of the venue: one table of names, units, help and labels, and what counts them.
-
-Labels come from closed sets (a value outside its set is counted as `other`): never an order, a
-user, a market or an address.
-"""
+"""Every metric of the venue in one table, and what counts them. Labels come from closed sets (else
+`other`): never an order, a user, a market or an address."""
 
 import platform
 from collections.abc import Callable, Iterable, Iterator
@@ -42,7 +39,6 @@ class Family(msgspec.Struct, frozen=True):
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
-    """Upper bounds."""
     read: bool = False
     """Someone else keeps the figure, and we ask for it when it is shown; so with every gauge."""
 
@@ -95,10 +91,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class VenueMetrics(Collector):
-    """The venue's own registry; nothing of the process-wide default one is in it."""
-
     def __init__(self, version: str, command_kinds: Iterable[str], readings: Readings) -> None:
-        """version: of this build. command_kinds: names of the command types."""
         build = (version, platform.python_version())
         self._readings: Readings = {**readings, "build_info": lambda: 1.0}
         self._labels_read = {"build_info": build}
@@ -129,8 +122,6 @@ class VenueMetrics(Collector):
             return Counter(name, row.help, row.labels, registry=self._registry)
         return Histogram(name, row.help, row.labels, registry=self._registry, buckets=row.buckets)
 
-    # --- what happened --------------------------------------------------------------------------
-
     def request(
         self, route_name: str | None, code: str | None, status: int, seconds: float
     ) -> None:
@@ -155,15 +146,12 @@ class VenueMetrics(Collector):
         return children
 
     def applied(self, kind: str, seconds: float) -> None:
-        """The engine applied a command. kind: the name of its type."""
         (self._apply_seconds.get(kind) or self._apply_seconds[OTHER]).observe(seconds)
 
     def batch(self, commands: int) -> None:
-        """So many commands were sequenced together."""
         self._batches.observe(commands)
 
     def appended(self, count: int, size_bytes: int, seconds: float) -> None:
-        """The log took `count` commands in `size_bytes` and they are on disk."""
         self._log_entries.inc(count)
         self._log_bytes.inc(size_bytes)
         self._append_seconds.observe(seconds)
@@ -171,14 +159,10 @@ class VenueMetrics(Collector):
     def append_refused(self, reason: AppendRefusal) -> None:
         self._refusals.get(reason, self._refusals[OTHER]).inc()
 
-    # --- exposition -----------------------------------------------------------------------------
-
     def exposition(self) -> bytes:
-        """All of it in the Prometheus text format (`CONTENT_TYPE`)."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics that others keep, as far as they have a value now."""
         for row in self._read:
             read: Callable[[], float | None] = self._readings[row.name]
             value = read()

@@ -1,7 +1,5 @@
-"""From options and files to a plan of what to serve: seed, keys, crowd or tape.
-
-Everything that can be wrong with a configuration is found here, before anything is served.
-"""
+"""From options and files to a plan of what to serve. Every fault of a configuration is found here,
+before anything is served."""
 
 import socket
 import time
@@ -32,13 +30,10 @@ from venue.wire.model import VenueState
 
 if TYPE_CHECKING:
     from venue.crowd.run import CrowdPlan
-
-Commands = tuple[Command | AccessCommand, ...]
+    from venue.crowd.tape import Tape
 
 
 class Options(msgspec.Struct, frozen=True):
-    """The options of the command line."""
-
     config: Path
     keys_file: Path
     crowd_seed: int | None
@@ -49,22 +44,10 @@ class Options(msgspec.Struct, frozen=True):
     control: ControlPlan | None
 
 
-class _FlowPlan(msgspec.Struct, frozen=True):
-    """Listings, the crowd's accounts, and the crowd to run then."""
-
-    catalogue: Commands
-    accounts: Commands
-    crowd: Crowd | None
-
-
 def make_plan(options: Options, listener: socket.socket) -> ServePlan:
-    """The plan. The first start on a state makes keys, and `serve` writes them.
-
-    A state that was opened before wins over the configuration: we add only companies, events,
-    markets and crowd accounts that the state does not know. Without a crowd we cancel the orders of
-    an earlier one, unless the venue is halted. Raises SeedFault with every fault of the
-    configuration, StateFault when the state directory cannot be used.
-    """
+    """The plan. Of a state that was opened before we add only companies, events, markets and crowd
+    accounts that it does not know; without a crowd we cancel the orders of an earlier one, unless
+    the venue is halted. Raises SeedFault with every fault, StateFault."""
     seed, text = read_seed(options.config)
     settings = _crowd_settings(seed, text, options.crowd_seed)
     if options.tape is not None and options.state is not None:
@@ -73,14 +56,8 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
     # By the venue's own clock: after a wall clock was set back we must not list past quarters.
     start_ns = max(time.time_ns(), state.exchange.at_ns)
     refresh_ns = seed.venue.directory_refresh_s * NS_PER_SECOND
-    state.exchange.views.catalog.refresh_directory_every(refresh_ns)
-    if options.tape is not None:
-        flow = _taped(options.tape, settings, seed, start_ns)
-    elif options.no_crowd:
-        flow = _FlowPlan(tuple(listing_commands(seed, start_ns)), (), None)
-    else:
-        flow = _seeded(settings, seed, start_ns, state.is_new)
-    opening = [*flow.catalogue, *flow.accounts]
+    state.exchange.views.catalog.directory.refresh_ns = refresh_ns
+    opening, crowd = _listed(options, settings, seed, start_ns, state.is_new)
     write_keys = None
     if state.is_new:
         credentials = Credentials(seed)
@@ -103,7 +80,7 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
         feed_flush_ms=seed.venue.feed_flush_ms,
         listener=listener,
         control=options.control,
-        crowd=flow.crowd,
+        crowd=crowd,
         exit_with_stdin=options.exit_with_stdin,
     )
 
@@ -113,18 +90,26 @@ def _crowd_settings(seed: Seed, text: SeedText, crowd_seed: int | None) -> Crowd
     return settings if crowd_seed is None else settings.model_copy(update={"seed": crowd_seed})
 
 
-def _seeded(settings: CrowdSettings, seed: Seed, start_ns: int, is_new: bool) -> _FlowPlan:
+def _listed(
+    options: Options, settings: CrowdSettings, seed: Seed, start_ns: int, is_new: bool
+) -> tuple[list[Command | AccessCommand], Crowd | None]:
+    """The commands for the listings and the accounts of the crowd, and the crowd."""
+    tape = None
+    if options.tape is not None:
+        tape, catalogue = _taped(options.tape, seed, start_ns)
+    else:
+        catalogue = listing_commands(seed, start_ns)
+    if tape is None and options.no_crowd:
+        return [*catalogue], None
     # Imported only where there is a crowd: it takes its time.
-    from venue.crowd.run import SeededPlan, opening_commands
+    from venue.crowd.run import CrowdPlan, opening_commands
 
-    catalogue = tuple(listing_commands(seed, start_ns))
     # On a venue opened before, the crowd learns the listings from events instead.
-    plan = SeededPlan(settings, (*catalogue, *state_commands(seed)) if is_new else ())
-    return _FlowPlan(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new))
+    plan = CrowdPlan(settings, (*catalogue, *state_commands(seed)) if is_new else (), tape)
+    return [*catalogue, *opening_commands(plan)], _crowd(plan, is_new)
 
 
-def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> _FlowPlan:
-    from venue.crowd.run import TapePlan, opening_commands
+def _taped(folder: Path, seed: Seed, start_ns: int) -> "tuple[Tape, list[Command]]":
     from venue.crowd.tape import TapeFault, read_tape, tape_catalogue
     from venue.wire.money import FeeRate
 
@@ -133,14 +118,12 @@ def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> 
     except TapeFault as fault:
         raise SeedFault([str(fault)]) from None
     rates = FeeRate.parse(seed.fees.maker_rate), FeeRate.parse(seed.fees.taker_rate)
-    catalogue = tuple(tape_catalogue(tape, Quarter.under_way(start_ns).resolves_ns, *rates))
-    plan = TapePlan(settings, (*catalogue, *state_commands(seed)), tape)
-    return _FlowPlan(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new=True))
+    return tape, tape_catalogue(tape, Quarter.under_way(start_ns).resolves_ns, *rates)
 
 
 def _crowd(plan: "CrowdPlan", is_new: bool) -> Crowd:
     from venue.crowd.run import run_crowd
-    from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
+    from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost
 
     async def crowd(venue: VenueServer) -> None:
         not_taken = (EngineOverloaded, EngineUnavailable, ReplyLost)

@@ -1,8 +1,5 @@
-"""The venue's process: one address for REST and channel, the crowd, compaction, a calm end.
-
-Starts in this order: listening, keys, opening, sequencer, answering, ready, crowd. Ends in the
-reverse order: crowd, new connections, requests in flight, then the sequencer.
-"""
+"""The venue's process. Starts in this order: listening, keys, opening, sequencer, answering, ready,
+crowd. Ends in reverse: crowd, new connections, requests in flight, then the sequencer."""
 
 import asyncio
 import contextlib
@@ -11,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +20,7 @@ from venue.admin.listener import control_address
 from venue.credentials import has_keys, keys_place
 from venue.engine.messages import AccessCommand, Command
 from venue.listen import listen, make_server
-from venue.rest.app import make_app
+from venue.rest.app import Application, Message, Receive, Send, make_app
 from venue.server import VenueServer
 from venue.storage.log import CommandLog
 from venue.storage.recovery import OpenedState
@@ -35,13 +32,9 @@ DRAIN_TIMEOUT_S: Final = 5
 """Requests in flight get this long at the end."""
 
 COMPACTION_CHECK_S: Final = 1.0
-"""How often we look whether the log has begun a new segment."""
 
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 Crowd = Callable[[VenueServer], Awaitable[None]]
 
 
@@ -55,25 +48,19 @@ class ControlPlan(msgspec.Struct, frozen=True):
 class ServePlan(msgspec.Struct, frozen=True):
     state: OpenedState
     opening: list[Command | AccessCommand]
-    """Still to be applied to `state`."""
     write_keys: Callable[[], Path | None] | None
-    """Writes the new keys to their file and returns where it moved an existing one that had to be
-    kept. None if no keys were made."""
+    """Writes the new keys and returns where it moved an existing file. None if no keys were made.
+    """
     keys_file: Path
-    """Keys are written here, and those of an earlier start are looked up here."""
     projection_lag_ms: int
     feed_flush_ms: int
     listener: socket.socket
-    """Bound already."""
     control: ControlPlan | None
     crowd: Crowd | None
-    """Runs once the venue is ready."""
     exit_with_stdin: bool
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """The venue's address."""
-
     base_url: str
     stream_url: str
     control: str | None
@@ -84,12 +71,9 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
-    """Serve until SIGTERM, SIGINT or, if the plan says so, the end of stdin.
-
-    announce: called once, when requests are answered. Raises AddressTaken, with nothing written, if
-    another process has begun to listen on an address since we bound it; SeedFault if the keys
-    cannot be written; OpeningRefused, with no keys written and nothing answered.
-    """
+    """Serve until SIGTERM, SIGINT or, if planned, the end of stdin. announce: called once, when
+    requests are answered. Raises AddressTaken, with nothing written, if another process listens on
+    an address by now; SeedFault if keys cannot be written; OpeningRefused, with no keys written."""
     log = structlog.get_logger()
     for notice in plan.state.notices:
         log.warning("state", notice=notice)
@@ -112,7 +96,7 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
     stop = asyncio.Event()
     async with (
         _running(venue.run()),
-        _running(_compacting(plan.state)),
+        _running(compact_when_sealed(plan.state.log, plan.state.path)),
         _controlled(venue, plan.control) as control,
         asyncio.TaskGroup() as tasks,
     ):
@@ -170,17 +154,11 @@ async def _controlled(venue: VenueServer, plan: ControlPlan | None) -> AsyncIter
         await serving
 
 
-async def _compacting(state: OpenedState) -> None:
-    if state.log is not None and state.path is not None:
-        await compact_when_sealed(state.log, state.path)
-
-
-async def compact_when_sealed(log: CommandLog, path: Path) -> None:
-    """Compact after each sealed segment, in a child process, until cancelled; then end the child.
-
-    Compacts at the start, too, if there are sealed segments: an earlier process may have ended
-    before it compacted them.
-    """
+async def compact_when_sealed(log: CommandLog | None, path: Path | None) -> None:
+    """Compact after each sealed segment, in a child process, until cancelled. Compacts at the
+    start, too: an earlier process may have ended before it did."""
+    if log is None or path is None:  # in memory
+        return
     compacted = -1 if log.has_sealed else log.segments_begun
     while True:
         if log.segments_begun != compacted:
@@ -222,16 +200,12 @@ async def _compact(path: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _running(work: Awaitable[None]) -> AsyncIterator[None]:
+async def _running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run `work` while the block runs, then cancel it; its failure ends the block."""
     async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(_awaited(work))
+        task = tasks.create_task(work)
         yield
         task.cancel()
-
-
-async def _awaited(work: Awaitable[None]) -> None:
-    await work
 
 
 async def _traded(crowd: Crowd, venue: VenueServer) -> None:
@@ -241,7 +215,7 @@ async def _traded(crowd: Crowd, venue: VenueServer) -> None:
     venue.has_crowd = False
 
 
-def _both(venue: VenueServer) -> Callable[[Message, Receive, Send], Awaitable[None]]:
+def _both(venue: VenueServer) -> Application:
     rest, stream = make_app(venue, venue.metrics.request), make_stream(venue.hub, venue.now_ns)
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:

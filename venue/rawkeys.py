@@ -26,5 +26,4 @@ def made() -> str:
 
 
 def fingerprint(raw: str) -> Fingerprint:
-    """What may be known of a raw key or token."""
     return Fingerprint(hashlib.sha256(raw.encode()).hexdigest(), raw[:_PREFIX_LENGTH])

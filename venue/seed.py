@@ -1,8 +1,5 @@
-"""The seed of a venue: what a YAML file says it opens with, as opening commands.
-
-Everything is checked before anything starts. Every fault is named by file, line, key, value and
-the accepted values, and all of them are reported at once.
-"""
+"""The seed of a venue: what a YAML file says it opens with. Every fault is named by file, line,
+key, value and the accepted values, all at once, before anything starts."""
 
 import itertools
 import re
@@ -86,11 +83,8 @@ class RungSeed(_Part):
 
 
 class EventSeed(_Part):
-    """One event: a ladder of rungs with ascending strikes, or a single binary market.
-
-    quarter: quarters after the one under way, 0 is that one. `{quarter}` in the title becomes
-    its name, such as Q4 2026.
-    """
+    """One event: a ladder of rungs with ascending strikes, or a single binary market. quarter: how
+    many after the one under way. `{quarter}` in the title becomes its name, such as Q4 2026."""
 
     quarter: Annotated[Whole, Field(ge=0, le=40)]
     title: Words
@@ -116,8 +110,6 @@ class EventSeed(_Part):
 
 
 class SeriesSeed(_Part):
-    """One series of a company: a ticker that its events and markets begin with."""
-
     ticker: Handle
     category: Words
     events: Annotated[tuple[EventSeed, ...], Field(min_length=1)]
@@ -147,15 +139,12 @@ class _Credential(_Part):
 
 
 class KeySeed(_Credential):
-    """One API key. The raw key comes from a file, from an environment variable, or is made."""
-
     scopes: tuple[KeyScope, ...]
     revoked: Truth = False
 
 
 class TokenSeed(_Credential):
-    """One bearer token of an application, for `lifetime_s` seconds after the start, at most a
-    hundred years."""
+    """One bearer token of an application, for `lifetime_s` seconds after the start."""
 
     application: Name
     scopes: tuple[TokenScope, ...]
@@ -178,12 +167,9 @@ class FeeSeed(_Part):
 
 
 class VenueSeed(_Part):
-    """How the venue runs.
-
-    projection_lag_ms: how far reads and the channel lag behind the engine.
-    feed_flush_ms: a market's book goes out at most once in this time.
-    directory_refresh_s: the channel finds a new ticker or symbol within this time.
-    """
+    """projection_lag_ms: how far reads and the channel lag behind the engine. feed_flush_ms: a
+    market's book goes out at most once in this time. directory_refresh_s: the channel finds a new
+    ticker or symbol within this time."""
 
     state: VenueState = VenueState.OPEN
     projection_lag_ms: Annotated[Whole, Field(ge=0, le=60_000)] = 5
@@ -279,7 +265,6 @@ def _fault_text(kind: type[BaseModel], error: dict[str, Any], place: Place, text
 
 
 def _keys_at(kind: object, inner: Place) -> list[str]:
-    """The keys a mapping at `inner` may have, read off the types."""
     for step in inner:
         if isinstance(step, int):
             kind = get_args(kind)[0]

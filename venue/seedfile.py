@@ -1,9 +1,5 @@
-"""A YAML file as plain strings with line numbers: no types guessed, nothing said twice.
-
-Every scalar stays the text that was written (`no` is "no", 0.0100 keeps its zeros), duplicate keys,
-anchors, aliases and tags are refused, and each value's line is kept, so that a fault can be named
-by file, line, key and value.
-"""
+"""A YAML file as plain strings with line numbers. Every scalar stays the text that was written
+(`no` is "no"); duplicate keys, anchors, aliases and tags are refused."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,15 +21,12 @@ class SeedFault(Exception):
 
 
 class SeedText:
-    """The content of one file, and the line on which each value begins."""
-
     def __init__(self, path: Path, content: Plain, lines: dict[Place, int]) -> None:
         self.path = path
         self.content = content
         self._lines = lines
 
     def fault(self, place: Place, found: str, accepted: str) -> str:
-        """One fault as a line of text; a missing key has the nearest known line."""
         known = place
         while known not in self._lines:
             known = known[:-1]
@@ -86,8 +79,8 @@ def _refuse_sharing(path: Path, text: str) -> None:
 
 
 def _events(path: Path, text: str) -> Iterator[yaml.Event]:
-    """What the text is made of. What the library takes for a number, as that of a sign by its code,
-    may be none: that ends it as no fault of its own."""
+    """What the text is made of. A number that the library cannot read ends it as a fault of the
+    file."""
     loader = yaml.BaseLoader(text)
     try:
         while loader.check_event():

@@ -1,10 +1,7 @@
-"""The venue as it runs: one task owns the exchange, everybody else asks it.
-
-Commands wait in one bounded line. A batch of them is written to the log and synced first, then
-carried out without any await in between, then answered: nothing is carried out that is not on
-disk, and a log that takes nothing changes nothing. Without a log the venue lives in memory only.
-Events become visible to reads and to the channel after the configured lag.
-"""
+"""The venue as it runs: one task owns the exchange, everybody else asks it. Commands wait in one
+bounded line. A batch is written to the log and synced, then carried out without any await, then
+answered: nothing is carried out that is not on disk. Events become visible after the configured
+lag."""
 
 import asyncio
 import contextlib
@@ -19,28 +16,18 @@ import msgspec
 import structlog
 
 from venue.clock import Clock
+from venue.engine import messages as m
 from venue.engine.access import Access
-from venue.engine.messages import (
-    AccessCommand,
-    AmendOrder,
-    Answer,
-    CancelOrder,
-    Command,
-    Event,
-    PlaceOrder,
-    Refused,
-)
 from venue.engine.snapshot import digest
 from venue.metrics import Readings, VenueMetrics
-from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.rest.faults import Faults
+from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.storage.log import CommandLog, LogBroken, LogFull
 from venue.storage.recovery import OpenedState, RecoveredVenue, open_in_memory, rehearsal_copy
 from venue.stream.hub import Hub
 from venue.views.projector import Projector, Views
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, from_ns
 from venue.wire.limits import REPLY_DEADLINE_NS
-from venue.wire.model import VenueState
 from venue.wire.names import MarketId
 
 QUEUE_MAX: Final = 1_000
@@ -56,8 +43,7 @@ BATCH_MAX: Final = 64
 """Commands carried out before the loop gets a turn: some milliseconds at most."""
 
 TRY_S: Final = 1.0
-"""How often we retry a log that took nothing: while the venue says that it is not ready, no command
-comes that would find room."""
+"""How often we retry a log that took nothing: while the venue is not ready, no command comes."""
 
 _LOOK_S: Final = 0.05
 """How often we look for callers whose reply timeout has passed."""
@@ -66,8 +52,8 @@ _LOOK_S: Final = 0.05
 class _Waiting(msgspec.Struct, frozen=True, eq=False):
     """A command in the line, where its answer goes, and until when it is waited for."""
 
-    command: Command | AccessCommand
-    reply: asyncio.Future[Answer]
+    command: m.Command | m.AccessCommand
+    reply: asyncio.Future[m.Answer]
     due_ns: int
 
 
@@ -76,11 +62,9 @@ class OpeningRefused(Exception):
 
 
 class VenueServer:
-    """The venue behind REST, channel and admin. Made inside a running event loop.
-
-    projection_lag_ms: how far reads and the channel lag behind. feed_flush_ms: see `Hub`.
-    state: what to go on from; None starts empty, in memory.
-    """
+    """The venue behind REST, channel and admin; made inside a running event loop.
+    projection_lag_ms: how far reads and the channel lag behind. state: None starts empty, in
+    memory."""
 
     def __init__(
         self, projection_lag_ms: int, feed_flush_ms: int, state: OpenedState | None = None
@@ -105,21 +89,19 @@ class VenueServer:
         self._line_grew = asyncio.Event()
         self._published = asyncio.Event()
         self._lag_set = asyncio.Event()
-        self._observers: list[Callable[[list[Event]], None]] = []
+        self._observers: list[Callable[[list[m.Event]], None]] = []
         self._draining = False
         self._closed = False
         self.has_crowd = False
-        """True while a crowd trades here; the process sets it."""
         self.connections_open: Callable[[], int | None] = lambda: None
-        """Connections of the front door; the process sets it."""
         self.metrics = VenueMetrics(
             importlib.metadata.version("laddermaker"),
-            [kind.__name__ for kind in (*get_args(Command), *get_args(AccessCommand))],
+            [kind.__name__ for kind in (*get_args(m.Command), *get_args(m.AccessCommand))],
             Readings(
                 queue_commands=lambda: self.queue,
                 sequence=lambda: self.sequence,
                 projection_lag_seconds=self._projection_lag_s,
-                subscribers=lambda: self.subscribers,
+                subscribers=lambda: self.hub.subscribers,
                 readers_cut=lambda: self.hub.readers_cut,
                 connections_open=lambda: self.connections_open(),
                 log_writable=lambda: self.writable if self.durable else None,
@@ -131,33 +113,27 @@ class VenueServer:
 
     @property
     def views(self) -> Views:
-        """What reads see: everything that is due by now, however late the projection's own task is
-        where the machine is busy."""
+        """What reads see: everything due by now, however late the projection's own task is."""
         self._make_visible(self.now_ns())
         return self._views
 
     def find_market(self, name: str) -> MarketId | None:
-        """The market that a ticker or UUID names, in any case, whether or not reads show it yet."""
         return self._exchange.engine.find_market(name)
 
-    def observe(self, observer: Callable[[list[Event]], None]) -> None:
+    def observe(self, observer: Callable[[list[m.Event]], None]) -> None:
         """Call `observer` with every list of events as they become visible. It must not raise."""
         self._observers.append(observer)
 
-    def snapshot_events(self) -> list[Event]:
-        """The present state as events, for an observer that joins late."""
+    def snapshot_events(self) -> list[m.Event]:
         return self._exchange.engine.snapshot_events(self.now_ns())
 
-    def try_opening(self, commands: list[Command | AccessCommand]) -> None:
+    def try_opening(self, commands: list[m.Command | m.AccessCommand]) -> None:
         """Raise OpeningRefused where `open_with` would; changes nothing."""
         _rehearse(self._exchange, commands, self.now_ns())
 
-    def open_with(self, commands: list[Command | AccessCommand]) -> None:
-        """Carry an opening out, visible at once, before anything runs.
-
-        Raises OpeningRefused at the first refusal, LogFull or LogBroken; where there is a log,
-        with nothing written and nothing carried out.
-        """
+    def open_with(self, commands: list[m.Command | m.AccessCommand]) -> None:
+        """Carry an opening out, visible at once. Raises OpeningRefused at the first refusal,
+        LogFull or LogBroken; where there is a log, with nothing written and nothing carried out."""
         now_ns = self.now_ns()
         if self._log is not None:
             # The next start applies what the log has: half of a new venue would be taken
@@ -168,20 +144,17 @@ class VenueServer:
             _check(command, self._carry_out(command, now_ns))
         self._make_visible(now_ns + self._projector.lag_ns)
 
-    async def submit(self, command: Command | AccessCommand) -> Answer:
-        """The engine's answer to a command.
-
-        Raises EngineOverloaded (not sequenced) when the line is full, EngineUnavailable (not
-        sequenced) once the venue has closed or while its log takes nothing, ReplyLost when no
-        answer came before the timeout of two seconds: the command may be applied all the same.
-        """
+    async def submit(self, command: m.Command | m.AccessCommand) -> m.Answer:
+        """The engine's answer to a command. Raises EngineOverloaded (not sequenced) when the line
+        is full, EngineUnavailable (not sequenced) once the venue has closed or while its log takes
+        nothing, ReplyLost after two seconds: the command may be applied all the same."""
         if self._closed or self._log_broken:
             raise EngineUnavailable
-        waits = isinstance(command, PlaceOrder | AmendOrder)
+        waits = isinstance(command, m.PlaceOrder | m.AmendOrder)
         room = QUEUE_MAX - CANCEL_RESERVE if waits else QUEUE_MAX
         if len(self._line) >= room:
             raise EngineOverloaded
-        reply: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        reply: asyncio.Future[m.Answer] = asyncio.get_running_loop().create_future()
         self._line.append(_Waiting(command, reply, time.monotonic_ns() + REPLY_DEADLINE_NS))
         self._line_grew.set()
         return await reply
@@ -200,21 +173,19 @@ class VenueServer:
             if self._writer is not None and self._log is not None:
                 self._writer.shutdown(wait=True)
                 self._log.close()
-            # A batch that was being written may be on disk; what waits behind it is not.
-            _fail(self._batch, ReplyLost)
-            _fail(self._line, EngineUnavailable)
-            self._line.clear()
+            self._fail_all()
 
-    # --- what the operator sees and does --------------------------------------------------------
-
-    @property
-    def venue_state(self) -> VenueState:
-        return self._exchange.engine.venue_state
-
-    @property
-    def projection_lag_ms(self) -> int:
-        """How far reads and the channel lag behind."""
-        return self._projector.lag_ns // NS_PER_MS
+    def figures(self) -> dict[str, object]:
+        return {
+            "venue_state": self._exchange.engine.venue_state,
+            "sequence": self.sequence,
+            "at": from_ns(self.now_ns()),
+            "durable": self.durable,
+            "writable": self.writable,
+            "queue": self.queue,
+            "projection_lag_ms": self._projector.lag_ns // NS_PER_MS,
+            "subscribers": self.hub.subscribers,
+        }
 
     def set_projection_lag_ms(self, lag_ms: int) -> None:
         """Let reads and the channel lag this far behind, what waits already too; lag_ms >= 0."""
@@ -227,8 +198,7 @@ class VenueServer:
         return self._exchange.sequence
 
     async def state_hash(self) -> tuple[int, str]:
-        """The sequence and the hash of the engine's state after it. Takes its time, in a thread of
-        its own: here we only collect the state."""
+        """The sequence and the hash of the state after it, which a thread of its own computes."""
         sequence, snapshot = self._exchange.sequence, self._exchange.engine.to_snapshot()
         return sequence, await asyncio.to_thread(digest, snapshot)
 
@@ -245,10 +215,6 @@ class VenueServer:
     @property
     def queue(self) -> int:
         return len(self._line)
-
-    @property
-    def subscribers(self) -> int:
-        return self.hub.subscribers
 
     def drain(self) -> None:
         """Say from now on that no new callers should come; the ones there are served on."""
@@ -267,8 +233,6 @@ class VenueServer:
         if due_ns is None:
             return 0.0
         return max(0, self.now_ns() - due_ns + self._projector.lag_ns) / NS_PER_SECOND
-
-    # --- sequencing -----------------------------------------------------------------------------
 
     async def _sequence(self) -> None:
         while True:
@@ -298,7 +262,9 @@ class VenueServer:
     def _next_batch(self) -> list[_Waiting]:
         if len(self._line) > CANCELS_FIRST_ABOVE:
             self._line = deque(
-                sorted(self._line, key=lambda waiting: not isinstance(waiting.command, CancelOrder))
+                sorted(
+                    self._line, key=lambda waiting: not isinstance(waiting.command, m.CancelOrder)
+                )
             )
         return [self._line.popleft() for _ in range(min(BATCH_MAX, len(self._line)))]
 
@@ -328,16 +294,18 @@ class VenueServer:
         return True
 
     def _break(self, fault: LogBroken) -> None:
-        """Take no command any more: what the log has is not known."""
         self._log_broken = True
         self._note_log_fault(f"the command log is broken, restart the venue: {fault}")
+        self._fail_all()
+
+    def _fail_all(self) -> None:
+        # A batch that was being written may be on disk; what waits behind it is not.
         _fail(self._batch, ReplyLost)
         _fail(self._line, EngineUnavailable)
         self._line.clear()
 
     async def _try_full_log(self) -> None:
-        """Find out whether a log takes commands though none comes: at the start, and of one that
-        took nothing, whether it does again."""
+        """Find out whether a log takes commands: at the start, and after it took nothing."""
         if self._log is None:
             return
         wanted = True
@@ -388,7 +356,7 @@ class VenueServer:
             structlog.get_logger().error("log_refused", why=why)
         self._log_fault = why
 
-    def _carry_out(self, command: Command | AccessCommand, now_ns: int) -> Answer:
+    def _carry_out(self, command: m.Command | m.AccessCommand, now_ns: int) -> m.Answer:
         answer, events = self._exchange.apply_command(command, now_ns)
         if events:
             self._projector.publish(events, now_ns)
@@ -418,7 +386,7 @@ class VenueServer:
 
 
 def _rehearse(
-    exchange: RecoveredVenue, opening: list[Command | AccessCommand], now_ns: int
+    exchange: RecoveredVenue, opening: list[m.Command | m.AccessCommand], now_ns: int
 ) -> None:
     """Carry an opening out on a copy of the state. Raises OpeningRefused."""
     copy = rehearsal_copy(exchange)
@@ -427,14 +395,13 @@ def _rehearse(
         _check(command, answer)
 
 
-def _check(command: Command | AccessCommand, answer: Answer) -> None:
-    if isinstance(answer, Refused):
+def _check(command: m.Command | m.AccessCommand, answer: m.Answer) -> None:
+    if isinstance(answer, m.Refused):
         kind = type(command).__name__
         raise OpeningRefused(f"{kind}{_of(command)} was refused: {answer.code}: {answer.message}")
 
 
-def _of(command: Command | AccessCommand) -> str:
-    """A space and the name of what a command is about; empty without one."""
+def _of(command: m.Command | m.AccessCommand) -> str:
     for field in ("ticker", "event_ticker", "symbol", "user_id"):
         name = getattr(command, field, None)
         if name is not None:

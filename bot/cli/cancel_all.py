@@ -90,19 +90,17 @@ def cancel_all(
                 typer.echo(json.dumps({"exit_code": 0, "bot_paused": True, "verified": False}))
             return
         settings = external_venue(draft)
-        if reaper_key and draft.reaper is None:
-            fail(
-                EXIT_CONFIGURATION,
-                f"{config}: no reaper is described there, so there is no key of its own",
-            )
-        if reaper_key and draft.reaper is not None:
-            key = key_of(draft.reaper)
-        else:
-            key = key_of(settings)
-            if not paused:
-                _warn_of_a_bot(settings, key)
         # The reaper's key has both scopes; the bot may have a separate key for reads.
         place = None if reaper_key else settings.read_key
+        if not reaper_key:
+            key = key_of(settings.key)
+            if not paused:
+                _warn_of_a_bot(settings, key)
+        elif draft.reaper is None:
+            text = f"{config}: no reaper is described there, so there is no key of its own"
+            fail(EXIT_CONFIGURATION, text)
+        else:
+            key = key_of(draft.reaper.key)
         read_key = None if place is None else key_of(place)
     series = None if whole else fold_ticker(draft.file.series)
     wanted = sweep_settings(draft, series, deadline_ns, verify=verify)
@@ -216,7 +214,6 @@ def _sweep(
 
 
 def _progress() -> Callable[[CancelAll], None]:
-    """Prints how far the sweep is, a line whenever that changes."""
     printed = ""
 
     def show(sweeper: CancelAll) -> None:
@@ -236,7 +233,6 @@ def _progress() -> Callable[[CancelAll], None]:
 
 
 def _outcome(verdict: Verdict, *, reaper_key: bool) -> tuple[int, str, dict[str, object]]:
-    """Exit code, text for a person, and fields of the JSON line."""
     match verdict:
         case Clean():
             text = f"nothing rests, as two lists have shown; {_cancelled(verdict.cancelled)}"

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import typer
 
 from bot.cli.common import (
@@ -45,9 +46,7 @@ def check(config: ConfigPath, json_line: Json = False, state_dir: StateDir = Non
         findings += _latch(state_dir or draft.state.directory)
     well = all(finding.well for finding in findings)
     if json_line:
-        rows = [
-            {"name": f.name, "well": f.well, "found": f.found, "advice": f.advice} for f in findings
-        ]
+        rows = [msgspec.structs.asdict(each) for each in findings]
         typer.echo(json.dumps({"well": well, "findings": rows}))
     else:
         for finding in findings:
@@ -77,7 +76,6 @@ def _probe(draft: Draft, embedded: EmbeddedVenue | None) -> list[Finding]:
 
 
 def _latch(folder: Path) -> list[Finding]:
-    """The latch of a state directory, and what the newest refused start left resting."""
     found = []
     latch, remains = KillSwitchFile(folder).read_latch(), read_remains(folder)
     if latch is not None:

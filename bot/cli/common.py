@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from bot.config.bot_config import BotConfig, Draft, ExternalSettings, ReaperSettings
+    from bot.config.bot_config import BotConfig, Draft, ExternalSettings
     from bot.config.secrets import KeyPlace
     from bot.io.logs import SecretRedactor
     from bot.io.secret import Secret
@@ -34,7 +34,6 @@ _FILES_MAX: Final = 4_096
 
 
 def fail(code: int, message: str) -> NoReturn:
-    """Print the fault on stderr and end with this exit code."""
     typer.echo(message, err=True)
     raise typer.Exit(code)
 
@@ -159,7 +158,6 @@ def write_files(*files: tuple[Path | None, Callable[[], str | bytes]]) -> None:
 
 
 def fail_unwritten(fault: OSError, *paths: Path | None) -> NoReturn:
-    """End with 2 and name what could not be written."""
     where = fault.filename or ", ".join(str(each) for each in paths if each is not None)
     fail(EXIT_CONFIGURATION, f"{where}: {fault.strerror}")
 
@@ -241,21 +239,20 @@ def keep_memory_private() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def key_of(settings: "ExternalSettings | ReaperSettings | KeyPlace") -> "Secret":
+def key_of(place: "KeyPlace") -> "Secret":
     """The key that a configuration names. Raises SecretFault; warns of a file open to others."""
     from bot.io import secret
 
-    if settings.key_file is not None:
-        key = secret.from_file(settings.key_file, settings.key_name)
-        if secret.is_open_to_others(settings.key_file):
-            typer.echo(f"warning: {settings.key_file} is readable to others", err=True)
+    if place.key_file is not None:
+        key = secret.from_file(place.key_file, place.key_name)
+        if secret.is_open_to_others(place.key_file):
+            typer.echo(f"warning: {place.key_file} is readable to others", err=True)
         return key
-    assert settings.key_env is not None
-    return secret.from_environment(settings.key_env)
+    assert place.key_env is not None
+    return secret.from_environment(place.key_env)
 
 
 def log_without(*keys: "Secret") -> "SecretRedactor":
-    """Start the log on stderr, with these keys masked."""
     from bot.io.logs import SecretRedactor, configure_logs
 
     redactor = SecretRedactor()

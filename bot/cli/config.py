@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from bot.cli.common import (
@@ -102,8 +103,7 @@ def diff(
     found = changes(before.rows, after.rows)
     is_live = all(each.is_live for each in found)
     if json_line:
-        names = ("key", "old", "new", "line", "applies")
-        rows = [{name: getattr(each, name) for name in names} for each in found]
+        rows = [msgspec.structs.asdict(each) for each in found]
         typer.echo(json.dumps({"live": is_live, "changes": rows}))
     else:
         for each in found:

@@ -125,7 +125,6 @@ def _explain_rung(
 
 
 def _moment(histories: OrderHistories, at: str) -> tuple[Run, int]:
-    """The run that a time falls into, and the time."""
     if not histories.runs:
         fail(EXIT_VENUE, _NOT_KEPT)
     newest = histories.runs[-1]

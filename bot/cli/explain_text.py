@@ -25,7 +25,6 @@ def row_text(life: OrderHistory) -> str:
 
 
 def life_text(life: OrderHistory) -> str:
-    """An order and every request about it."""
     ids = ", ".join(life.order_ids) or "none shown"
     route = f"{life.own_side.value} {life.outcome.value}"
     lines = [
@@ -224,7 +223,6 @@ def _book(bids: Levels, asks: Levels) -> str:
 
 
 def sizes_text(levels: Levels) -> str:
-    """The best levels of a side."""
     return " ".join(f"{price} x {size}" for price, size in levels[:_LEVELS]) or "none"
 
 

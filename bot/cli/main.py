@@ -119,14 +119,12 @@ class CommandTable(CommandGroup):
         self.commands = _LazyCommands()  # type: ignore[assignment]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The commands of each group with their summaries."""
         width = max(map(len, COMMANDS))
         for title, rows in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(row.name.ljust(width), row.summary) for row in rows])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[CompletionItem]:
-        """The names that begin so; no command is loaded for it."""
         rows = [row for row in COMMANDS.values() if row.name.startswith(incomplete)]
         return [CompletionItem(row.name, help=row.summary) for row in rows]
 
@@ -158,6 +156,5 @@ app.callback()(lambda: None)
 
 
 def main() -> None:
-    """Run the command line and end the process with its exit code."""
     with last_command():
         app()

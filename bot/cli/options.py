@@ -131,5 +131,4 @@ def queue_models(text: str) -> "tuple[QueueModel, ...]":
 
 
 def warn_renamed(old: str, new: str) -> None:
-    """Print that an old spelling still works for this version."""
     typer.echo(f"deprecated: {old} is now {new}; {old} stops working in the next version", err=True)

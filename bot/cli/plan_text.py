@@ -8,7 +8,6 @@ from venue.wire.instant import NS_PER_SECOND
 
 
 def dry_text(dry: DryPlan) -> str:
-    """The plan of a bot that would start now."""
     lines = ["a dry run: nothing was sent"]
     if dry.first:
         lines.append(f"before it quotes, {len(dry.first)} requests:")

@@ -14,7 +14,7 @@ from bot.cli.running_bot import require_bot
 from bot.config.bot_config import Draft, finish
 from bot.config.strategies import Makers
 from bot.core.report import Report
-from bot.io.metrics.profits import ShownReport, StatusReport, plain_profit, plain_shadow
+from bot.io.metrics.profits import plain_profit, plain_shadow
 from bot.lab.replay import replayer_of
 from bot.lab.session import newest_run
 from bot.lab.shadow import shadow_reports
@@ -23,8 +23,6 @@ from venue.wire.instant import NS_PER_SECOND
 
 
 class By(StrEnum):
-    """The dimensions of the rows."""
-
     RUNG = "rung"
     SIDE = "side"
     LEVEL = "level"
@@ -54,7 +52,6 @@ def pnl(
     Example: bot pnl configs/demo.yaml --by rung
     """
     names = [each.value for each in by or (By.SIDE,)]
-    report: Report | ShownReport
     with exit_on_fault():
         draft = read_config(config)
         if running or status:
@@ -95,15 +92,12 @@ def pnl(
         typer.echo(profit_text(each["profit"]))
 
 
-def _ask_bot(draft: Draft, status: str) -> ShownReport:
+def _ask_bot(draft: Draft, status: str) -> Report:
     page = require_bot(draft, status)
-    try:
-        shown = msgspec.json.decode(page.fetch_path("/status.json"), type=StatusReport).report
-    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        fail(EXIT_VENUE, f"{page.base}: not the status of a bot of this version: {fault}")
-    if shown is None:
+    report = page.fetch_status()[0].report
+    if report is None:
         fail(EXIT_VENUE, f"{page.base}: the bot is only starting")
-    return shown
+    return report
 
 
 # --- text -----------------------------------------------------------------------------------------

@@ -16,8 +16,6 @@ from bot.io.journal.records import READABLE, VERSION
 
 
 class CompletionShell(StrEnum):
-    """The shells that a script is made for."""
-
     BASH = "bash"
     ZSH = "zsh"
     FISH = "fish"

@@ -67,7 +67,7 @@ def reaper(
                     EXIT_CONFIGURATION,
                     f"{config}: reaper: missing; name a key of its own there: key_file or key_env",
                 )
-            own = key_of(draft.reaper)
+            own = key_of(draft.reaper.key)
             _require_second_key(settings, own)
             folder = state_dir or draft.state.directory
             phase, clean = _watch(draft, settings, own, url, folder, at_once=now)
@@ -106,7 +106,7 @@ def _require_second_key(settings: "ExternalSettings", own: "Secret") -> None:
 
     same = False
     try:
-        same = hmac.compare_digest(key_of(settings).reveal(), own.reveal())
+        same = hmac.compare_digest(key_of(settings.key).reveal(), own.reveal())
     except SecretFault:
         with contextlib.suppress(OperatorError):
             same = holder_of(settings.base_url, own) is not None

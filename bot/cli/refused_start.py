@@ -1,19 +1,20 @@
 """A start that is refused leaves none of our orders resting.
 
-A killed run leaves its orders at the venue, and the start that would adopt them may be refused:
-after three crashes, or for its configuration, key, address, state directory or port. Before it
-exits, it cancels the orders that the journal knows as ours and, unless `start.unknown_orders` is
-`refuse`, all others in the markets of its series. Two lists prove that nothing is left; else the
-orders that may rest are printed.
+It cancels the orders that the journal knows as ours and, unless `start.unknown_orders` is `refuse`,
+all others in the markets of its series. Two lists prove that nothing is left.
 """
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import msgspec
+import structlog
+
+from bot.cli.cancel_all import sweep_settings
 from bot.cli.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
@@ -23,15 +24,26 @@ from bot.cli.common import (
     key_of,
     log_without,
 )
+from bot.config.bot_config import ConfigFault, Draft, ExternalSettings, spared
+from bot.core.execution.cancel_all import Clean, KeyRefused, Overdue, SweepSettings, Verdict
+from bot.core.messages import JournalFate, Key
+from bot.core.settings import Strangers
+from bot.io import loop
+from bot.io.client.rest import Rest
+from bot.io.clock import Clock
+from bot.io.faults import OperatorError
+from bot.io.journal.journal import left_in
+from bot.io.journal.records import JournalFault
+from bot.io.journal.recovery import EMBEDDED, RecoveredState, address_kept
+from bot.io.run.reaper import sweep
+from bot.io.secret import Secret, SecretFault, set_aside
+from bot.io.signals import stopping
+from bot.io.state.kill_switch_file import CrashLog
+from bot.io.state.locks import AccountFault, AccountLock, StateDirectory, StateFault, held_by_a_bot
+from bot.io.state.small_files import Remains, keep_remains
 from venue.wire import instant
 from venue.wire.instant import NS_PER_SECOND
-
-if TYPE_CHECKING:
-    from bot.config.bot_config import Draft, ExternalSettings
-    from bot.core.execution.cancel_all import SweepSettings, Verdict
-    from bot.io.journal.recovery import RecoveredState
-    from bot.io.secret import Secret
-    from bot.io.state.small_files import Remains
+from venue.wire.names import fold_ticker
 
 DEADLINE_NS: Final = 10 * NS_PER_SECOND
 """How long cancelling and proving may take."""
@@ -45,45 +57,30 @@ _NEEDED: Final = frozenset({"name", "series", "venue", "state", "start"})
 """The sections that must be right to know which orders are ours, and where."""
 
 
-@contextmanager
-def nothing_left_behind(drafts: "Sequence[Draft]", state_dir: Path | None) -> Iterator[None]:
-    """If the block refuses to start, cancel what earlier runs left and end the process, printing
-    the refusal and what rests: with 4 if orders may rest, else with the refusal's own code."""
-    from bot.config.bot_config import ConfigFault
-    from bot.io.faults import OperatorError
-
-    try:
-        yield
-    except (ConfigFault, OperatorError) as fault:
-        left = [
-            remains
-            for draft in drafts
-            if (remains := _withdraw(draft, state_dir, len(drafts) == 1, fault)) is not None
-        ]
-        if not left:
-            raise
-        lines = [str(fault), *(remains.text for remains in left)]
-        code = EXIT_CONFIGURATION if isinstance(fault, ConfigFault) else EXIT_VENUE
-        if not all(remains.verified for remains in left):
-            code = EXIT_LEFT_OVER
-            lines.append(CANCEL_ADVICE)
-        fail(code, "\n".join(lines))
+def clear_up(refusal: Exception, drafts: Sequence[Draft], state_dir: Path | None) -> None:
+    """Cancel what earlier runs left. Returns if there is nothing; else it ends the process,
+    printing the refusal and what rests: with 4 if orders may rest, else with the refusal's own
+    code."""
+    left = [
+        remains
+        for draft in drafts
+        if (remains := _withdraw(draft, state_dir, len(drafts) == 1, refusal)) is not None
+    ]
+    if not left:
+        return
+    lines = [str(refusal), *(remains.text for remains in left)]
+    code = EXIT_CONFIGURATION if isinstance(refusal, ConfigFault) else EXIT_VENUE
+    if not all(remains.verified for remains in left):
+        code = EXIT_LEFT_OVER
+        lines.append(CANCEL_ADVICE)
+    fail(code, "\n".join(lines))
 
 
 def _withdraw(
-    draft: "Draft", state_dir: Path | None, alone: bool, refusal: Exception
-) -> "Remains | None":
+    draft: Draft, state_dir: Path | None, alone: bool, refusal: Exception
+) -> Remains | None:
     """Cancel what earlier runs of a configuration left and store the outcome. None if nothing can
     have been left, if its embedded venue ended with it, or if a running bot manages the orders."""
-    from bot.config.bot_config import ConfigFault, ExternalSettings, spared
-    from bot.core.messages import JournalFate
-    from bot.io.journal.journal import left_in
-    from bot.io.journal.records import JournalFault
-    from bot.io.journal.recovery import RecoveredState
-    from bot.io.state.kill_switch_file import CrashLog
-    from bot.io.state.locks import StateDirectory, StateFault, held_by_a_bot
-    from bot.io.state.small_files import Remains, keep_remains
-
     known = spared(draft, _NEEDED) if draft.faults else draft
     if known is None or not isinstance(known.venue, ExternalSettings):
         return None
@@ -118,25 +115,15 @@ def _withdraw(
 
 
 def _cancelled(
-    draft: "Draft",
-    venue: "ExternalSettings",
+    draft: Draft,
+    venue: ExternalSettings,
     folder: Path,
-    memory: "RecoveredState",
+    memory: RecoveredState,
     held: ExitStack,
 ) -> tuple[bool, str, int] | None:
     """Cancel our orders: (True if two lists have shown that none rests, that in words, how many
     were cancelled). None if none can rest, or if another bot has the account and none is known to
     be ours."""
-    import msgspec
-
-    from bot.cli.cancel_all import sweep_settings
-    from bot.core.messages import JournalFate
-    from bot.core.settings import Strangers
-    from bot.io.faults import OperatorError
-    from bot.io.journal.recovery import EMBEDDED, address_kept
-    from bot.io.state.locks import AccountFault, AccountLock
-    from venue.wire.names import fold_ticker
-
     ids = _order_ids(memory)
     kept = address_kept(folder)
     if kept == EMBEDDED:
@@ -172,27 +159,27 @@ def _cancelled(
     return verified, text, getattr(verdict, "cancelled", 0)
 
 
-def _order_ids(memory: "RecoveredState") -> frozenset[str]:
-    """Ids and client ids of the orders that a journal knows as ours."""
+def _order_ids(memory: RecoveredState) -> frozenset[str]:
     found: set[str] = {each.order.client_order_id for each in memory.open_intents}
     for order in memory.working:
         found |= {order.order_id, order.client_order_id}
     return frozenset(found)
 
 
-def _market_ids(memory: "RecoveredState") -> frozenset[str]:
-    """The markets in which a journal knows orders of ours."""
+def _market_ids(memory: RecoveredState) -> frozenset[str]:
     intents = (each.order.market_id for each in memory.open_intents)
     return frozenset((*intents, *(order.market_id for order in memory.working)))
 
 
-def _keys(draft: "Draft", venue: "ExternalSettings") -> "tuple[list[Secret], Secret | None]":
+def _keys(draft: Draft, venue: ExternalSettings) -> tuple[list[Secret], Secret | None]:
     """Every key that can cancel, the bot's own first, and the one for reads."""
-    from bot.io.secret import SecretFault, set_aside
-
     set_aside(draft.variables)
     keys: list[Secret] = []
-    for place in (venue, venue.standby_key, draft.reaper):
+    for place in (
+        venue.key,
+        venue.standby_key,
+        None if draft.reaper is None else draft.reaper.key,
+    ):
         if place is not None:
             with contextlib.suppress(SecretFault):
                 keys.append(key_of(place))
@@ -204,26 +191,16 @@ def _keys(draft: "Draft", venue: "ExternalSettings") -> "tuple[list[Secret], Sec
 
 
 def _swept(
-    base_url: str, keys: "list[Secret]", read_key: "Secret | None", settings: "SweepSettings"
-) -> "Verdict":
+    base_url: str, keys: list[Secret], read_key: Secret | None, settings: SweepSettings
+) -> Verdict:
     """The verdict with the first key that the venue accepts. SIGINT and SIGTERM are deferred until
     then."""
-    import structlog
-
-    from bot.core.execution.cancel_all import KeyRefused
-    from bot.core.messages import Key
-    from bot.io import loop
-    from bot.io.client.rest import Rest
-    from bot.io.clock import Clock
-    from bot.io.run.reaper import sweep
-    from bot.io.signals import stopping
-
     keep_memory_private()
     log_without(*keys, *([read_key] if read_key is not None else []))
     log = structlog.stdlib.get_logger("bot")
     log.warning("start_refused", advice="cancelling what earlier runs left, for 15 s at most")
 
-    async def swept() -> "Verdict":
+    async def swept() -> Verdict:
         for key in keys:
             others = {Key.READ: read_key} if read_key is not None and key is keys[0] else None
             rest = Rest(
@@ -242,17 +219,15 @@ def _swept(
                 break
         return verdict
 
-    async def undisturbed() -> "Verdict":
+    async def undisturbed() -> Verdict:
         with stopping(lambda number: log.warning("cancelling_first", signal=number.name)):
             return await swept()
 
     return loop.run(undisturbed)
 
 
-def _outcome(verdict: "Verdict", memory: "RecoveredState") -> tuple[bool, str]:
+def _outcome(verdict: Verdict, memory: RecoveredState) -> tuple[bool, str]:
     """True if no order of ours rests, and that in one sentence."""
-    from bot.core.execution.cancel_all import Clean, KeyRefused, Overdue
-
     clock = time.strftime("%H:%M:%S", time.gmtime())
     match verdict:
         case Clean(cancelled=cancelled):
@@ -272,7 +247,7 @@ def _outcome(verdict: "Verdict", memory: "RecoveredState") -> tuple[bool, str]:
             return False, f"the venue could not be read, until {clock} UTC: {_may_rest(memory)}"
 
 
-def _may_rest(memory: "RecoveredState") -> str:
+def _may_rest(memory: RecoveredState) -> str:
     """The orders that may rest, by the journal alone."""
     parts = []
     if memory.working:

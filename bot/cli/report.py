@@ -86,7 +86,6 @@ def report(
 
 
 def session_text(session: Session) -> str:
-    """A run in a few lines."""
     totals = final_cents(session)
     bound = f", queue {session.bound}" if session.bound else ""
     lines = [f"{session.name}{bound}: {span_text(session.seconds)}, {session.events:,} events"]

@@ -86,5 +86,4 @@ def _confirm(*, on_stderr: bool) -> None:
 
 
 def is_interactive() -> bool:
-    """True if a person can answer on stdin."""
     return sys.stdin.isatty()

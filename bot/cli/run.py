@@ -1,9 +1,5 @@
-"""`bot run`: one process that trades the series of one or more configurations.
-
-Several series trade on one account: venue and key of all must be the same, each has its own state
-directory, and they share one request budget and one loss limit. The status page, the terminal and
-the venue's settings are those of the first configuration.
-"""
+"""`bot run`: one process that trades the series of one or more configurations, on one account. The
+status page, the terminal and the venue's settings are those of the first."""
 
 import gc
 import json
@@ -26,7 +22,6 @@ from bot.cli.common import (
     stdout_to_stderr,
 )
 from bot.cli.options import Json, RunFor, StateDir, VenueSeed, VenueTape, duration_ns
-from bot.cli.refused_start import nothing_left_behind
 from bot.cli.site import paper_config, paper_plan, paper_site, site_of, start_venue
 from bot.io.signals import remembered
 
@@ -104,7 +99,7 @@ def run(
 
             drafts = [read_draft(config) for config in configs]
             # What a paper run left rests on its local exchange; its next run finds it.
-            with nullcontext() if paper else nothing_left_behind(drafts, state_dir):
+            with nullcontext() if paper else _nothing_left_behind(drafts, state_dir):
                 code, summary = run_all([require_valid(draft) for draft in drafts], options)
         try:
             typer.echo(json.dumps(summary) if json_line else summary_text(summary))
@@ -112,6 +107,21 @@ def run(
             if not code:  # that orders may be left is worth more than a lost summary
                 raise
     raise typer.Exit(code)
+
+
+@contextmanager
+def _nothing_left_behind(drafts: "Sequence[Draft]", state_dir: Path | None) -> Iterator[None]:
+    """If the block refuses to start, cancel what earlier runs left; see `clear_up`."""
+    from bot.config.bot_config import ConfigFault
+    from bot.io.faults import OperatorError
+
+    try:
+        yield
+    except (ConfigFault, OperatorError) as fault:
+        from bot.cli.refused_start import clear_up
+
+        clear_up(fault, drafts, state_dir)
+        raise
 
 
 def run_all(drafts: "Sequence[Draft]", options: RunOptions) -> "tuple[int, dict[str, object]]":
@@ -145,7 +155,7 @@ def run_all(drafts: "Sequence[Draft]", options: RunOptions) -> "tuple[int, dict[
         configs = [finish(draft) for draft in drafts]
         if options.paper:
             configs = [paper_config(config) for config in configs]
-        ended = _trade(configs, clock, states, embedded, options)
+        ended = _trade(configs, clock, states, embedded, options, held)
         summaries = {
             each.report.series_ticker: summary_of(each, clock.process_start_ns()) for each in ended
         }
@@ -250,33 +260,27 @@ def _trade(
     states: Sequence[Path],
     embedded: "EmbeddedVenue | None",
     options: RunOptions,
+    held: ExitStack,
 ) -> "tuple[RunResult, ...]":
-    keep_memory_private()
-    if options.paper:
-        # It does not trade on the account of its key, which a live bot may hold meanwhile.
-        return _trade_at(*paper_site(configs[0], embedded), configs, clock, states, options)
-    site, named = _shared_site(configs, embedded)
-    # Before the page: a bot that holds the account may well have its port, too.
-    with _account_held(site, states[0]):
-        return _trade_at(site, named, configs, clock, states, options)
-
-
-def _trade_at(
-    site: "Site",
-    named: tuple[str, ...],
-    configs: "Sequence[BotConfig]",
-    clock: "Clock",
-    states: Sequence[Path],
-    options: RunOptions,
-) -> "tuple[RunResult, ...]":
+    """held: what is closed when all is over."""
     import msgspec
 
     from bot.io import loop
     from bot.io.run.session import run_plans
+    from bot.io.state.locks import AccountLock
     from bot.io.state.small_files import keep_page
     from bot.io.status.serving import address, listen
     from venue.wire.names import fold_ticker
 
+    keep_memory_private()
+    if options.paper:
+        # It does not trade on the account of its key, which a live bot may hold meanwhile.
+        site, named = paper_site(configs[0], embedded)
+    else:
+        site, named = _shared_site(configs, embedded)
+        if site.embedded is None:
+            # Before the page: a bot that holds the account may well have its port, too.
+            held.callback(AccountLock.acquire(site.base_url, site.key, states[0]).close)
     status = configs[0].status
     port = status.port if options.status_port is None else options.status_port
     page = listen(status.host, port)
@@ -373,21 +377,3 @@ def _plan(
         ),
         shadows=lambda: tuple(report for each in shadows for report in each.reports),
     )
-
-
-@contextmanager
-def _account_held(site: "Site", state: Path) -> Iterator[None]:
-    """Lock the account against other bots of this host; an embedded venue's is nobody else's.
-
-    Raises AccountFault if another bot holds it.
-    """
-    if site.embedded is not None:
-        yield
-        return
-    from bot.io.state.locks import AccountLock
-
-    lock = AccountLock.acquire(site.base_url, site.key, state)
-    try:
-        yield
-    finally:
-        lock.close()

@@ -1,8 +1,5 @@
-"""How a command reaches a running bot: by its status page, with the token that opens its controls.
-
-The address is the one that the bot keeps in its state directory, else that of the configuration, or
-one that is named. A request to a bot carries a reason, which the bot writes into its journal.
-"""
+"""How a command reaches a running bot: by its status page, with the token that opens its
+controls."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +10,7 @@ import msgspec
 
 from bot.cli.common import EXIT_CONFIGURATION, EXIT_LEFT_OVER, EXIT_VENUE, fail
 from bot.config.bot_config import Draft, ExternalSettings
+from bot.core.report import Report
 from bot.io.client.sockets import trusted
 from bot.io.secret import Secret, from_file
 from bot.io.state.small_files import HERE, page_kept
@@ -33,6 +31,17 @@ _MAYBE_RECEIVED: Final = (
 """Errors after which the bot may have received the request."""
 
 
+class StatusBody(msgspec.Struct):
+    """What `/status.json` holds. report: None while the bot starts. unhealthy, paused, notice: why,
+    or empty."""
+
+    report: Report | None
+    age_ms: int | None
+    unhealthy: str
+    paused: str
+    notice: str = ""
+
+
 class StatusPage(NamedTuple):
     """A running bot. base: the address of its page, without a slash at the end. series: the one of
     the configuration, or the only one the bot trades; "" means all of them."""
@@ -46,6 +55,14 @@ class StatusPage(NamedTuple):
         if answer.status_code != _OK:
             fail(EXIT_VENUE, f"{self.base}{path}: {answer.status_code} {answer.text.strip()}")
         return answer.content
+
+    def fetch_status(self) -> tuple[StatusBody, bytes]:
+        """The status, and the same as JSON; ends with 3 without an answer of this version."""
+        body = self.fetch_path("/status.json")
+        try:
+            return msgspec.json.decode(body, type=StatusBody), body
+        except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+            fail(EXIT_VENUE, f"{self.base}: not the status of a bot of this version: {fault}")
 
     def request_action(self, action: str, reason: str, token: Secret) -> str:
         """Ask for an action: "" if the bot accepts, else why it refuses. Ends with 3 unanswered."""

@@ -89,7 +89,8 @@ def _place(records: RecordsSettings, book: str, state: Path) -> StorePlace:
 
 def _target(part: NoticePart, folder: Path) -> Target:
     """A webhook with its address. Raises SecretFault for a text that is no address."""
-    place = KeyPlace.named(folder, part.url_file, None, part.url_env)
+    place = KeyPlace.of(folder, part, "url")
+    assert place is not None
     address = _secret(place, "address of the webhook")
     faults: list[str] = []
     wrong: Wrong = lambda _, text: faults.append(text)  # noqa: E731 - a list with a name

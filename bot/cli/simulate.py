@@ -164,7 +164,6 @@ def _draws(
 
 
 def _numbers(seed: int | None, seeds: str | None, for_: str | None) -> Iterator[int]:
-    """The seeds asked for: one, a range, or as many as the time allows."""
     if seed is not None and seeds is not None:
         fail(EXIT_CONFIGURATION, "--seed and --seeds: one of them")
     first, last = (seed, seed) if seed is not None else _range(seeds or "0-9")
@@ -196,7 +195,6 @@ def _count(text: str, option: str) -> int:
 
 
 def _print_seed(odds: SimScenario, outcome: SeedResult, *, quiet: bool, err: bool) -> None:
-    """The result of a seed; of a failure also its draw, last events and how to repeat it."""
     done = outcome.summary
     if done.broken:
         typer.echo(f"seed {odds.seed}\n{odds.lines()}\n{outcome.last_events}", err=True)
@@ -207,7 +205,6 @@ def _print_seed(odds: SimScenario, outcome: SeedResult, *, quiet: bool, err: boo
 
 
 def _print_smallest(odds: SimScenario, *, err: bool) -> None:
-    """The smallest odds that fail in the same way, and the command that repeats them."""
     smallest, broken = shrink(odds, lambda step: typer.echo(f"shrinking: {step}", err=err))
     if broken is not None:
         typer.echo(f"smallest:\n{smallest.lines()}\nBROKEN {broken}", err=err)

@@ -117,7 +117,7 @@ def site_of(
             for name, place in ((Key.READ, settings.read_key), (Key.STANDBY, settings.standby_key))
             if place is not None
         }
-        return Site(settings.base_url, settings.stream_url, key_of(settings), None, others), ()
+        return Site(settings.base_url, settings.stream_url, key_of(settings.key), None, others), ()
     assert embedded is not None
     try:
         ready = embedded.ready()

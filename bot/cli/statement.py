@@ -84,5 +84,4 @@ def _date(text: str) -> datetime.date:
 
 
 def today() -> datetime.date:
-    """The day of UTC."""
     return datetime.datetime.now(datetime.UTC).date()

@@ -1,27 +1,15 @@
 """`bot status`: what a running bot is doing, as a table in the terminal."""
 
-import msgspec
 import typer
 from rich.console import Console
 
 from bot.cli.common import EXIT_VENUE, exit_on_fault, fail, read_lenient
 from bot.cli.options import ConfigPath, Json, StateDir, StatusUrl
-from bot.cli.running_bot import require_bot
+from bot.cli.running_bot import StatusBody, require_bot
 from bot.core.report import Report
 from bot.io.run.terminal import picture
 from bot.io.status.snapshot import Snapshot
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-
-
-class _Body(msgspec.Struct):
-    """What `/status.json` holds. report: None while the bot starts. unhealthy, paused, notice: why,
-    or empty."""
-
-    report: Report | None
-    age_ms: int | None
-    unhealthy: str
-    paused: str
-    notice: str = ""
 
 
 def status(
@@ -38,11 +26,7 @@ def status(
     """
     with exit_on_fault():
         found = require_bot(read_lenient(config), page, state_dir)
-    body = found.fetch_path("/status.json")
-    try:
-        shown = msgspec.json.decode(body, type=_Body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        fail(EXIT_VENUE, f"{found.base}: not the status of a bot of this version: {fault}")
+    shown, body = found.fetch_status()
     if json_line:
         typer.echo(body.decode())
     elif shown.report is not None:
@@ -51,7 +35,7 @@ def status(
         fail(EXIT_VENUE, f"not well: {shown.unhealthy}")
 
 
-def _print_table(shown: _Body, report: Report, base: str) -> None:
+def _print_table(shown: StatusBody, report: Report, base: str) -> None:
     seconds = max(1.0, (report.now_ns - report.started_ns) / NS_PER_SECOND)
     per_second = sum(report.counters.requests.values()) / seconds
     now_ns = report.now_ns + (shown.age_ms or 0) * NS_PER_MS

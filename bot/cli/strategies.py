@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from bot.cli.common import EXIT_CONFIGURATION, fail, stdout_to_stderr
@@ -43,8 +44,7 @@ def strategies(
     with stdout_to_stderr():
         rows = listed_strategies()
     if json_line:
-        names = ("name", "source", "about", "fault")
-        typer.echo(json.dumps([{key: getattr(row, key) for key in names} for row in rows]))
+        typer.echo(json.dumps([msgspec.structs.asdict(row) for row in rows]))
         return
     width = max((len(row.name) for row in rows), default=0)
     for row in rows:
@@ -55,8 +55,7 @@ def strategies(
 def _print_parameters(name: str, found: type[Strategy], *, json_line: bool) -> None:
     params = parameters_of(found)
     if json_line:
-        names = ("name", "default", "accepted", "unit", "about")
-        rows = [{key: getattr(each, key) for key in names} for each in params]
+        rows = [msgspec.structs.asdict(each) for each in params]
         typer.echo(json.dumps({"name": name, "about": about(found), "params": rows}))
         return
     typer.echo(f"{name}: {about(found)}")

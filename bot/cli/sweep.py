@@ -229,7 +229,6 @@ def _trials(how: str, size: int | None, trials: int | None) -> int:
 
 
 def _run_trials(sweep: SweepResult, search: Search, most: int, jobs: int, cluster: str) -> bool:
-    """Run the sweep; True if it came to its end."""
     whole, simulations = False, 0
     runner = lab.cluster(cluster) if cluster else lab.processes(jobs)
     total = (most + 1) * len(sweep.cases)

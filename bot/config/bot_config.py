@@ -1,8 +1,5 @@
-"""The configuration of one bot: a YAML file read, checked whole, and turned into settings.
-
-Paths in the file start from its own folder, the state directory from where the program is started.
-An unknown key, a value outside its bounds and a key written out are refused, all in one go.
-"""
+"""The configuration of one bot: a YAML file read, checked whole, and turned into settings. Paths in
+the file start from its own folder, the state directory from where the program is started."""
 
 import urllib.parse
 from collections.abc import Callable
@@ -44,33 +41,24 @@ class ConfigFault(Exception):
 
 
 class EmbeddedSettings(msgspec.Struct, frozen=True):
-    """Trade on a venue of our own, opened with this file."""
-
     config: Path
 
 
 class ExternalSettings(msgspec.Struct, frozen=True):
-    """Trade on a venue at these addresses; the trading key as in KeyPlace."""
-
     base_url: str
     stream_url: str
-    key_file: Path | None
-    key_name: str | None
-    key_env: str | None
-    read_key: KeyPlace | None = None
-    """For reads alone; the trading key is then for writes alone."""
+    key: KeyPlace
+    """For writes, and for reads unless `read_key` names one."""
 
+    read_key: KeyPlace | None = None
     standby_key: KeyPlace | None = None
     """For cancels if the trading key is refused."""
 
 
 class ReaperSettings(msgspec.Struct, frozen=True):
-    """The reaper's own key, as in KeyPlace, and the silence after which it acts."""
-
-    key_file: Path | None
-    key_name: str | None
-    key_env: str | None
+    key: KeyPlace
     after_ns: int
+    """Silence of the bot after which the reaper acts."""
 
 
 class PaperSettings(msgspec.Struct, frozen=True):
@@ -110,7 +98,6 @@ class Draft:
 
     @property
     def file(self) -> File:
-        """The sections; only for a draft without faults."""
         assert self._file is not None
         return self._file
 
@@ -120,7 +107,6 @@ class Draft:
 
     @property
     def name(self) -> str:
-        """The bot's name: the one given, else the file's."""
         return self.file.name or self.source.path.stem
 
     @property
@@ -136,10 +122,6 @@ class Draft:
     def records(self) -> RecordsSettings:
         part, folder = self.file.records, self._folder
         file = None if part.file is None else file_in(folder, part.file)
-        place = KeyPlace.named(
-            folder, part.postgres_password_file, None, part.postgres_password_env
-        )
-        named = place.key_file is not None or place.key_env is not None
         address = None
         if part.postgres_url is not None:
             url = urllib.parse.urlsplit(part.postgres_url)
@@ -152,7 +134,8 @@ class Draft:
                 tls=ca_file is not None or not is_loopback(url.hostname or ""),
                 ca_file=None if ca_file is None else file_in(folder, ca_file),
             )
-        return RecordsSettings(part.keep, file, address, place if named else None, part.keep_days)
+        password = KeyPlace.of(folder, part, "postgres_password")
+        return RecordsSettings(part.keep, file, address, password, part.keep_days)
 
     @property
     def venue(self) -> EmbeddedSettings | ExternalSettings:
@@ -161,49 +144,40 @@ class Draft:
             return EmbeddedSettings(folder / venue.embedded)
         assert venue.base_url is not None
         base_url = venue.base_url.rstrip("/")
-        own = KeyPlace.named(folder, venue.key_file)
-        read = KeyPlace.named(folder, venue.read_key_file, venue.read_key_name, venue.read_key_env)
-        standby = KeyPlace.named(folder, venue.standby_key_file, venue.standby_key_name)
+        key = KeyPlace.of(folder, venue)
+        assert key is not None
         return ExternalSettings(
             base_url,
             venue.stream_url or default_stream_url(base_url),
-            own.key_file,
-            venue.key_name,
-            venue.key_env,
-            read if venue.names_read_key else None,
-            standby if venue.standby_key_file is not None else None,
+            key,
+            KeyPlace.of(folder, venue, "read_key"),
+            KeyPlace.of(folder, venue, "standby_key"),
         )
 
     @property
     def variables(self) -> frozenset[str]:
-        """The environment variables that hold a secret."""
         rows = rows_of(self.file, self.source, {})
         return frozenset(each.value for each in rows if each.key.endswith("_env"))
 
     @property
     def reaper(self) -> ReaperSettings | None:
-        """None when the file has no such section."""
         part = self.file.reaper
-        if part is None:
+        key = KeyPlace.of(self._folder, part)
+        if part is None or key is None:
             return None
-        key_file = None if part.key_file is None else file_in(self._folder, part.key_file)
-        return ReaperSettings(key_file, part.key_name, part.key_env, part.after_ms * NS_PER_MS)
+        return ReaperSettings(key, part.after_ms * NS_PER_MS)
 
     @property
     def paper(self) -> PaperSettings:
         part, venue = self.file.paper, self.venue
-        key: KeyPlace | None = None
-        if part.names_key:
-            key = KeyPlace.named(self._folder, part.key_file, part.key_name, part.key_env)
-        elif isinstance(venue, ExternalSettings):
-            key = venue.read_key or KeyPlace(venue.key_file, venue.key_name, venue.key_env)
+        key = KeyPlace.of(self._folder, part)
+        if key is None and isinstance(venue, ExternalSettings):
+            key = venue.read_key or venue.key
         latency_ns = None if part.latency_ms is None else part.latency_ms * NS_PER_MS
         return PaperSettings(Cents(part.cash_cents), part.queue_model, latency_ns, key)
 
 
 class BotConfig(msgspec.Struct, frozen=True):
-    """A whole, checked configuration."""
-
     name: str
     trader: TraderSettings
     make_strategy: Callable[[], Strategy]
@@ -226,12 +200,10 @@ class BotConfig(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Sixteen hex digits of the effective content."""
         return digest_of(self.rows)
 
     @property
     def configured(self) -> Configuration:
-        """As the trader and the journal have it."""
         return Configuration(self.trader, self.choice, self.digest)
 
 
@@ -323,20 +295,19 @@ def finish(draft: Draft) -> BotConfig:
 
 
 def trader_settings(file: File, series_ticker: Ticker) -> TraderSettings:
-    """The trader's numbers, milliseconds turned into nanoseconds."""
     kinds = {each.name: each.type for each in msgspec.structs.fields(TraderSettings)}
     parts = {
         field: kinds[field](**in_ns(getattr(file, section)))
         for section, field in SETTINGS_OF.items()
     }
     keys = KeySettings(
-        read=file.venue.names_read_key, standby=file.venue.standby_key_file is not None
+        read=KeyPlace.of(Path(), file.venue, "read_key") is not None,
+        standby=file.venue.standby_key_file is not None,
     )
     return TraderSettings(series_ticker=series_ticker, keys=keys, **parts)
 
 
 def in_ns(part: Part) -> dict[str, Any]:
-    """A section as fields of the trader's settings."""
     return {
         field_of(key): value * NS_PER_MS if key.endswith("_ms") else value
         for key, value in part.model_dump().items()

@@ -27,7 +27,6 @@ NOTICES_MAX: Final = 4
 
 
 def check_file(file: File, source: YamlText) -> list[Fault]:
-    """Everything that is wrong with sections that are right by themselves."""
     faults: list[Fault] = []
 
     def wrong(place: Place, text: str) -> None:
@@ -81,11 +80,9 @@ def _check_venue(venue: Venue, wrong: Wrong) -> None:
             if key != "embedded" and getattr(venue, key) is not None:
                 wrong(("venue", key), "not with embedded, which gives its own")
         return
-    own = KeyPlace.named(Path(), venue.key_file, venue.key_name, venue.key_env)
-    check_key("venue", own, wrong)
-    if venue.names_read_key:
-        read = KeyPlace.named(Path(), venue.read_key_file, venue.read_key_name, venue.read_key_env)
-        check_key("venue", read, wrong, "read_")
+    check_key("venue", venue, wrong)
+    if KeyPlace.of(Path(), venue, "read_key") is not None:
+        check_key("venue", venue, wrong, "read_key")
     if venue.standby_key_name is not None and venue.standby_key_file is None:
         wrong(("venue", "standby_key_name"), "only with standby_key_file")
     assert venue.base_url is not None
@@ -97,22 +94,15 @@ def _check_venue(venue: Venue, wrong: Wrong) -> None:
 
 
 def _check_own_keys(file: File, wrong: Wrong) -> None:
-    """The keys of the reaper and of a paper run."""
     is_embedded = file.venue.embedded is not None
     if file.reaper is not None:
         if is_embedded:
             wrong(("reaper",), "not with an embedded venue, which ends with its bot")
-        part = file.reaper
-        check_key(
-            "reaper", KeyPlace.named(Path(), part.key_file, part.key_name, part.key_env), wrong
-        )
-    if file.paper.names_key:
+        check_key("reaper", file.reaper, wrong)
+    if KeyPlace.of(Path(), file.paper) is not None:
         if is_embedded:
             wrong(("paper",), "no key with an embedded venue, which gives its own")
-        paper = file.paper
-        check_key(
-            "paper", KeyPlace.named(Path(), paper.key_file, paper.key_name, paper.key_env), wrong
-        )
+        check_key("paper", file.paper, wrong)
 
 
 _AT_LEAST: Final = (

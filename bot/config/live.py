@@ -1,8 +1,5 @@
-"""The configuration file of a running bot: what a change of it means for the trader.
-
-A file with any fault, or with a change that takes a restart, is refused whole, so that nobody has
-to know which half is in force. Reading, checking and importing happen here, outside the loop.
-"""
+"""The configuration file of a running bot: what a change of it means for the trader. A file with
+any fault, or with a change that takes a restart, is refused whole."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -79,10 +76,10 @@ class LiveConfig:
         found = changes(self._known[_plain(now.digest)], config.rows)
         waiting = [change for change in found if not change.is_live]
         if waiting:
-            return _refused([*(self._waits(each) for each in waiting), _NOTHING])
+            return _refused([*(self._line(each, "takes a restart") for each in waiting), _NOTHING])
         unsure = [change for change in found if lifts_a_limit(change)]
         if unsure and self.confirmed() != config.digest:
-            return _refused([*(self._asks(each) for each in unsure), _CONFIRM, _NOTHING])
+            return _refused([*(self._line(each, _TENFOLD) for each in unsure), _CONFIRM, _NOTHING])
         told = tuple(str(change) for change in found)
         if not told:
             if now.digest.endswith(TIGHTER):
@@ -99,23 +96,19 @@ class LiveConfig:
         settings = msgspec.structs.replace(now.settings, **parts)
         return m.Reconfigured(self._number, m.Configuration(settings, config.choice, digest), told)
 
-    def _asks(self, change: Change) -> str:
-        return f"{self.path}:{change.line or 1}: {change}; more than ten times the limit in force"
-
-    def _waits(self, change: Change) -> str:
-        return f"{self.path}:{change.line or 1}: {change}; takes a restart"
+    def _line(self, change: Change, why: str) -> str:
+        return f"{self.path}:{change.line or 1}: {change}; {why}"
 
 
 def _refused(faults: Sequence[str]) -> m.ConfigRefused:
-    """All faults in one printable line, for log and journal."""
     why = " | ".join(faults)
-    return m.ConfigRefused(plain(why, len(why)))
+    return m.ConfigRefused(plain(why, None))
 
 
 def _plain(digest: str) -> str:
-    """The digest of the file that a configuration came from."""
     return digest.removesuffix(TIGHTER)
 
 
+_TENFOLD: Final = "more than ten times the limit in force"
 _CONFIRM: Final = "bot config confirm CONFIG --yes has it taken over all the same"
 _NOTHING: Final = "nothing of the file was applied"

@@ -1,8 +1,4 @@
-"""Finds and imports strategies: by name, by dotted path or by file path.
-
-A name is a module of `strategies`, or an entry point of the group `laddermaker.strategies`; a
-shipped one goes first.
-"""
+"""Finds and imports strategies: by name, by dotted path or by file path."""
 
 import difflib
 import importlib
@@ -20,6 +16,7 @@ import msgspec
 import pydantic
 from pydantic.fields import FieldInfo
 
+from bot.config.validation import rules
 from bot.core.fault_text import fault_text
 from bot.io.faults import is_ctrl_c
 from bot.strategy.api import Strategy
@@ -54,7 +51,6 @@ def known_strategies() -> list[str]:
 
 
 def listed_strategies() -> list[Listed]:
-    """Every strategy with a name; all are imported."""
     shipped, installed = shipped_strategies(), _installed()
     out = []
     for name in known_strategies():
@@ -117,7 +113,6 @@ def module_of(text: str, folder: Path) -> ModuleType:
 
 
 def _named(text: str, folder: Path) -> tuple[ModuleType, str]:
-    """A module, and the name of the strategy in it."""
     _alias_moved_modules()
     if in_file := _IN_FILE.fullmatch(text):
         module, name = _from_file(folder / in_file[1]), in_file[2] or "STRATEGY"
@@ -236,7 +231,7 @@ _UNITS: Final = (
 )
 """Endings of names, and their units."""
 
-_BOUNDS: Final = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))
+_SIGNS: Final = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -264,7 +259,6 @@ def _parameter(name: str, field: FieldInfo) -> Parameter:
 
 
 def _text(value: object) -> str:
-    """A value as in YAML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, pydantic.BaseModel):
@@ -279,12 +273,7 @@ def _unit(name: str) -> str:
 
 def _accepted(field: FieldInfo) -> str:
     """The type, and the range where there is one: `int, >= 1, <= 49`."""
-    bounds = [
-        f"{sign} {getattr(rule, kind)}"
-        for kind, sign in _BOUNDS
-        for rule in field.metadata
-        if getattr(rule, kind, None) is not None
-    ]
+    bounds = [f"{_SIGNS[name]} {bound}" for name, bound in rules(field)]
     return ", ".join([_kind(field.annotation), *bounds])
 
 

@@ -18,7 +18,6 @@ class KeyRenamed(FutureWarning):
 
 
 def _renamed(model: type[BaseModel] | None, step: str | int) -> tuple[str | int, Any]:
-    """The current name of one step of a place, and the section that it leads into."""
     if model is None or not isinstance(step, str):
         return step, model
     fields = model.model_fields
@@ -28,7 +27,6 @@ def _renamed(model: type[BaseModel] | None, step: str | int) -> tuple[str | int,
 
 
 def current_place(place: Place) -> Place:
-    """A place with the current names of its keys."""
     found: list[str | int] = []
     model: type[BaseModel] | None = File
     for step in place:

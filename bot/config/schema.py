@@ -15,7 +15,6 @@ APPLIES: Final = "x-applies"
 
 
 def schema() -> dict[str, Any]:
-    """As plain values, with the parameters of the shipped strategies."""
     made = File.model_json_schema()
     definitions: dict[str, Any] = made.pop("$defs")
     for model in _models(File):
@@ -38,7 +37,6 @@ def schema_text() -> str:
 
 
 def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
-    """A model and those of its sections, each once."""
     found = [model]
     for field in model.model_fields.values():
         section = section_of(field)
@@ -48,7 +46,6 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
 
 
 def _params(name: str) -> dict[str, Any]:
-    """The parameters of a strategy and what they are made of, under names of their own."""
     params = find_strategy(name, Path()).Params.model_json_schema(
         ref_template=f"#/$defs/{name}.{{model}}"
     )
@@ -60,7 +57,6 @@ def _params(name: str) -> dict[str, Any]:
 
 
 def _when(name: str) -> dict[str, Any]:
-    """The parameters that hold for this strategy name."""
     return {
         "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
         "then": {"properties": {"params": {"$ref": f"#/$defs/{name}.params"}}},

@@ -32,11 +32,16 @@ class KeyPlace(msgspec.Struct, frozen=True):
     key_env: str | None
 
     @classmethod
-    def named(
-        cls, folder: Path, file: str | None, name: str | None = None, variable: str | None = None
-    ) -> "KeyPlace":
-        """A file is taken from this folder."""
+    def of(cls, folder: Path, part: object, what: str = "key") -> "KeyPlace | None":
+        """The place that a section names, a file taken from this folder; None if it names none.
+        what: the beginning of the names of its keys there."""
+        file, name, variable = (getattr(part, f"{what}_{end}", None) for end in _ENDS)
+        if file is name is variable is None:
+            return None
         return cls(None if file is None else file_in(folder, file), name, variable)
+
+
+_ENDS: Final = ("file", "name", "env")
 
 
 def file_in(folder: Path, text: str) -> Path:
@@ -45,16 +50,14 @@ def file_in(folder: Path, text: str) -> Path:
     return folder / os.path.expanduser(text)  # noqa: PTH111 - pathlib's raises for such a user
 
 
-def check_key(name: str, place: KeyPlace, wrong: Wrong, prefix: str = "") -> None:
-    """One place of a key, and never the key itself.
-
-    name: the section. prefix: of the names of the keys there.
-    """
-    file, variable = f"{prefix}key_file", f"{prefix}key_env"
+def check_key(name: str, part: object, wrong: Wrong, what: str = "key") -> None:
+    """One place of a key, and never the key itself. name: the section. what: as `KeyPlace.of`."""
+    place = KeyPlace.of(Path(), part, what) or KeyPlace(None, None, None)
+    file, variable = f"{what}_file", f"{what}_env"
     if (place.key_file is None) == (place.key_env is None):
         wrong((name,), f"exactly one of {file} and {variable} is wanted in {name}")
     if place.key_name is not None and place.key_file is None:
-        wrong((name, f"{prefix}key_name"), f"only with {file}")
+        wrong((name, f"{what}_name"), f"only with {file}")
     if place.key_env is not None and VARIABLE.fullmatch(place.key_env) is None:
         wrong((name, variable), "not the name of a variable; never write the key itself here")
 

@@ -1,8 +1,5 @@
 """Every key of the configuration file: one row with default, bounds, meaning, and when it applies.
-
-docs/configuration.md, configs/schema.json, validation, `bot config show` and live reload are made
-from these rows. Defaults of the trader's numbers come from `bot.core.settings`.
-"""
+docs/configuration.md, configs/schema.json and validation are made from these rows."""
 
 import enum
 from typing import Annotated, Any, ClassVar, Final
@@ -66,7 +63,6 @@ def _extra(field: FieldInfo, name: str) -> str:
 
 
 def applies_of(model: type[BaseModel], field: FieldInfo) -> str:
-    """When a change of a key takes effect: LIVE or RESTART."""
     return _extra(field, "applies") or str(getattr(model, "applies", RESTART))
 
 
@@ -76,7 +72,6 @@ def former_name(field: FieldInfo) -> str:
 
 
 def section_of(field: FieldInfo) -> type[BaseModel] | None:
-    """The model of a key that is a section or a list of sections."""
     for each in (field.annotation, *getattr(field.annotation, "__args__", ())):
         if isinstance(each, type) and issubclass(each, BaseModel):
             return each
@@ -107,24 +102,21 @@ PerMinute = Annotated[int, Field(ge=0, le=100_000)]
 
 
 class Venue(Part):
-    """Which venue to trade on, and with which keys: exactly one of embedded and base_url."""
+    """The venue and its keys: exactly one of embedded and base_url."""
 
     embedded: str | None = key(None, "a path of a venue's YAML")
     base_url: str | None = key(None, "an address that ends in /v1")
     stream_url: str | None = key(None, "a ws or wss address")
-    key_file: str | None = key(None, "a path of a file that holds the key")
-    key_name: str | None = key(None, "the key's name, where key_file is JSON of keys")
-    key_env: str | None = key(None, "the name of an environment variable")
-    read_key_file: str | None = key(None, "a path of a file with a key for reads")
-    read_key_name: str | None = key(None, "the key's name, where that is JSON")
-    read_key_env: str | None = key(None, "the name of an environment variable")
-    standby_key_file: str | None = key(None, "a path of a file with a spare key")
-    standby_key_name: str | None = key(None, "the key's name, where that is JSON")
-
-    @property
-    def names_read_key(self) -> bool:
-        """True if reads use a key of their own."""
-        return not (self.read_key_file is self.read_key_name is self.read_key_env is None)
+    key_file: str | None = key(None, "a file that holds the key")
+    key_name: str | None = key(None, "its name in a JSON file of several")
+    key_env: str | None = key(None, "an environment variable that holds it")
+    read_key_file: str | None = key(None, "a file with a key for reads")
+    read_key_name: str | None = key(None, "its name in a file of several")
+    read_key_env: str | None = key(None, "an environment variable that holds it")
+    standby_key_file: str | None = key(
+        None, "a file with a key for cancels, if the venue refuses the first"
+    )
+    standby_key_name: str | None = key(None, "its name in a file of several")
 
 
 class StrategyPart(LivePart):
@@ -134,9 +126,7 @@ class StrategyPart(LivePart):
     params: dict[str, Any] = Field(
         default_factory=dict, description="its parameters, listed by `bot strategies NAME`"
     )
-    budget_ms: int = key(
-        50, "processor time that one call of it may take", applies=RESTART, ge=1, le=10_000
-    )
+    budget_ms: int = key(50, "processor time of one call", applies=RESTART, ge=1, le=10_000)
 
 
 class ShadowPart(Part):
@@ -145,32 +135,28 @@ class ShadowPart(Part):
     name: str = key(..., "a short name of small letters, digits, - and _")
     strategy: str = key(..., "as strategy.name")
     params: dict[str, Any] = Field(default_factory=dict, description="as strategy.params")
-    latency_ms: int = _ms(
-        SHADOW_LATENCY_NS, "latency of its requests to the simulated exchange", ge=0, le=5_000
-    )
+    latency_ms: int = _ms(SHADOW_LATENCY_NS, "latency of its simulated requests", ge=0, le=5_000)
 
 
 class Risk(LivePart):
-    """Hard limits: everything that may be live counts, unknown orders at their full size."""
+    """Hard limits on everything that may be live, unknown orders at full size."""
 
     event_loss_cents: Loss = key(
         _RISK.event_loss_cents, "worst loss over the outcomes of an event, whatever fills"
     )
-    series_loss_cents: Loss = key(
-        ..., "sum of the events' worst losses; gains of one are not set against losses of another"
-    )
+    series_loss_cents: Loss = key(..., "sum of the events' worst losses, without gains")
     account_loss_cents: LossOrNone = key(
         _RISK.account_loss_cents,
-        "the same over all series of one process on the account; 0: only the series' own limits",
+        "the same over all series of one process; 0: no such limit",
     )
     rung_position_qty: Shares = key(
-        ..., "inventory: YES less NO shares of a rung, either sign, if every live order filled"
+        ..., "inventory of a rung, YES less NO shares, either sign, if every live order filled"
     )
     order_qty: Shares = key(..., f"largest single order; compiled cap {ORDER_QTY_CAP:,}")
     event_net_qty: SharesOrNone = key(
         _RISK.event_net_qty,
-        "inventory of all rungs of an event together, either sign, if every live bid or every "
-        "live ask filled; 0: ten times rung_position_qty",
+        "the same of all rungs of an event together, if every live bid or every live ask filled; "
+        "0: ten times rung_position_qty",
     )
     event_gross_qty: SharesOrNone = key(
         _RISK.event_gross_qty,
@@ -178,49 +164,44 @@ class Risk(LivePart):
     )
     event_gross_cents: LossOrNone = key(
         _RISK.event_gross_cents,
-        "exposure of an event if each rung went its worse way, as if they were no ladder; 0: ten "
-        "times event_loss_cents",
+        "exposure of an event if each rung went its worse way; 0: ten times event_loss_cents",
     )
     resting_cents: LossOrNone = key(
         _RISK.resting_cents,
-        "loss if all live orders of the series filled, both sides added up; 0: ten times "
-        "series_loss_cents",
+        "loss if all live orders of the series filled; 0: ten times series_loss_cents",
     )
     resting_orders: Requests = key(
         _RISK.resting_orders,
-        "orders that may be live at once; bounds the time to flat and sets the breakers of "
-        "writes, creates and fills. If too few for all rungs, a side without orders comes first, "
-        "and the breakers trip sooner",
+        "orders that may be live at once; also sets the breakers of writes, creates and fills. If "
+        "too few for all rungs, a side without orders comes first",
     )
     flat_ms: Milliseconds = _ms(
         _RISK.flat_ns,
-        "no create leaves that would make cancelling everything, with the present tokens, take "
-        "longer",
+        "longest time to cancel everything with the present tokens; else no create leaves",
     )
 
 
 class Throttle(LivePart):
-    """How often and how far quotes are moved towards their targets."""
+    """How often and how far quotes move towards their targets."""
 
     decide_ms: Milliseconds = _ms(
         _THROTTLE.decide_ns,
-        "shortest time between two decisions of an event; jumps and emptied books are seen only "
-        "then",
+        "shortest time between two decisions of an event",
     )
     dwell_ms: Milliseconds = _ms(
         _THROTTLE.dwell_ns,
-        "so long after its last write an order is not moved toward the touch, and so long a bolder "
-        "quote has to last; a step back never waits for it",
+        "time after its last write before an order moves toward the touch, and that a bolder quote "
+        "has to last; a step back does not wait",
     )
     tolerance_ticks: int = key(
         _THROTTLE.tolerance_ticks,
-        "an order this far on the safe side of its target price keeps its place",
+        "an order this far on the safe side of its target keeps its place",
         ge=0,
         le=20,
     )
     resize_pct: int = key(
         _THROTTLE.resize_pct,
-        "a level is resized when it is off by this share of its target size",
+        "share of its target size by which a level is off before it is resized",
         ge=0,
         le=100,
     )
@@ -236,31 +217,28 @@ class Throttle(LivePart):
     )
     queue_power_pct: int = key(
         _THROTTLE.queue_power_pct,
-        "exponent of the queue estimate, times 100: how strongly cancels fall on the longer part "
-        "of a queue",
+        "exponent, times 100: how strongly cancels fall on the longer part of a queue",
         applies=RESTART,
         ge=0,
         le=1_000,
     )
     place_horizon_ms: Milliseconds = _ms(
         _THROTTLE.place_horizon_ns,
-        "horizon of expected fills when a queue position is valued",
+        "horizon of expected fills in the value of a queue position",
     )
     move_millicents: Millicents = key(
         _THROTTLE.move_millicents,
-        "thousandths of a cent per share that moving a quote must gain",
+        "gain per share that moving a quote needs",
     )
     capital_millicents: Millicents = key(
-        _THROTTLE.capital_millicents, "thousandths of a cent a day that a tied-up dollar costs"
+        _THROTTLE.capital_millicents, "cost a day of a tied-up dollar"
     )
     market_writes_per_second: Rate = key(
         _THROTTLE.market_writes_per_second,
-        "creates and amends of one market, in the long run; cancels count and always pass",
+        "creates and amends of one market; cancels count and always pass",
     )
     market_writes_burst: Requests = key(_THROTTLE.market_writes_burst, "the same, at once")
-    writes_per_second: Rate = key(
-        _THROTTLE.writes_per_second, "creates and amends of all markets, in the long run"
-    )
+    writes_per_second: Rate = key(_THROTTLE.writes_per_second, "the same of all markets")
     writes_burst: Requests = key(_THROTTLE.writes_burst, "the same, at once")
 
 
@@ -269,11 +247,9 @@ class Budget(Part):
 
     rate_per_second: Rate = key(
         _BUDGET.rate_per_second,
-        f"tokens a second of the bot's own bucket; the venue's is {RATE_PER_SECOND}",
+        f"tokens a second; the venue's: {RATE_PER_SECOND}",
     )
-    burst: Requests = key(
-        _BUDGET.burst, f"size of the bot's own bucket; the venue's is {RATE_BURST}"
-    )
+    burst: Requests = key(_BUDGET.burst, f"size of the bucket; the venue's: {RATE_BURST}")
     reserve: Requests = key(_BUDGET.reserve, "tokens that only cancels and recovery may use")
 
 
@@ -284,9 +260,9 @@ class Staleness(Part):
         _STALENESS.feed_silence_ns, "longest silence of the channel", was="heard_ms"
     )
     book_ms: Milliseconds = _ms(
-        _STALENESS.book_ns, "age of a book's confirmation from which it is stale"
+        _STALENESS.book_ns, "age of its confirmation from which a book is stale"
     )
-    recheck_ms: Milliseconds = _ms(_STALENESS.recheck_ns, "age at which a book is read again")
+    recheck_ms: Milliseconds = _ms(_STALENESS.recheck_ns, "age at which a book is read")
     read_lag_ms: Milliseconds = _ms(_STALENESS.read_lag_ns, "longest lag of a read behind a write")
     poll_orders_ms: Milliseconds = _ms(
         _STALENESS.poll_orders_ns, "between reads of resting orders and fills", was="sweep_ms"
@@ -304,15 +280,14 @@ class Staleness(Part):
     resend_ms: Milliseconds = _ms(_STALENESS.resend_ns, "between retries of one unknown order")
     refused_resend_ms: Milliseconds = _ms(
         _STALENESS.refused_resend_ns,
-        "the same after a rejected retry; backoff up to unread_ms or four times this",
+        "the same after a rejected retry, with backoff",
     )
     gap_ms: Annotated[int, Field(ge=150, le=600_000)] = _ms(
         _STALENESS.gap_ns,
-        "a pause of the process after which every book is stale until confirmed; an idle process "
-        "ticks every 100 ms",
+        "a pause of the process after which every book is stale until confirmed",
     )
     lag_ms: Milliseconds = _ms(
-        _STALENESS.lag_ns, "how far the channel's latency may rise above its usual one"
+        _STALENESS.lag_ns, "rise of the channel's latency above its usual one"
     )
     empty_book_grace_ms: Milliseconds = _ms(
         _STALENESS.empty_book_grace_ns,
@@ -321,8 +296,7 @@ class Staleness(Part):
     )
     unread_ms: Milliseconds = _ms(
         _STALENESS.unread_ns,
-        "longest time without a read of orders, fills, positions or balance before quoting stops;"
-        " at least twelve of their periods",
+        "longest time without a read of orders, fills, positions or balance before quoting stops",
     )
 
 
@@ -331,28 +305,24 @@ class Start(Part):
 
     unknown_orders: Strangers = key(
         StartSettings().strangers,
-        "resting orders in our rungs at the start: `cancel` all; `adopt` ours by the journal, "
-        "with their queue position, and cancel the others; `refuse` to quote if the journal lacks"
-        " one",
+        "resting orders that a start finds in our rungs (docs/operations.md)",
         was="strangers",
     )
 
 
 class JumpGuard(LivePart):
-    """When a jump or a large trade pulls all rungs of an event; a 0 switches its kind off."""
+    """A jump or a large trade pulls all rungs of an event. 0 cents or shares: never."""
 
     jump_cents: int = key(
         _JUMP_GUARD.jump_cents,
-        "pulls all rungs of the event when both sides of the others' touch of a rung move the "
-        "same way by this on average within jump_ms; 0: never",
+        "average move, the same way, of both sides of the others' touch of a rung",
         ge=0,
         le=98,
     )
-    jump_ms: int = _ms(_JUMP_GUARD.jump_ns, "see jump_cents", ge=1, le=_PULL_MS_MAX)
+    jump_ms: int = _ms(_JUMP_GUARD.jump_ns, "within this time", ge=1, le=_PULL_MS_MAX)
     print_qty: int = key(
         _JUMP_GUARD.print_qty,
-        "pulls all rungs of the event when one trade of so many shares clears a rung's touch; 0: "
-        "never",
+        "shares of one trade that clears a rung's touch",
         ge=0,
         le=QTY_MAX,
     )
@@ -361,53 +331,52 @@ class JumpGuard(LivePart):
     )
     pull_ms: int = _ms(
         _JUMP_GUARD.pull_ns,
-        "no quotes on the event for so long after the last jump or large trade",
+        "time without quotes after the last jump or large trade",
         ge=1,
         le=_PULL_MS_MAX,
     )
 
 
 class WindDown(LivePart):
-    """Limits on quotes near an event's end; a 0 switches its stage off."""
+    """Stages before an event resolves. 0: never; `reduce_ms` 0: at the very end."""
 
     halve_ms: UntilEnd = _ms(
         _WIND_DOWN.halve_ns,
-        "sizes are halved this long before an event resolves; 0: never",
+        "from this long before an event resolves sizes are halved",
     )
     reduce_ms: UntilEnd = _ms(
         _WIND_DOWN.reduce_ns,
-        "only quotes that reduce inventory this long before it resolves; 0: at the very end",
+        "from here on only quotes that reduce inventory",
     )
     stop_ms: UntilEnd = _ms(
         _WIND_DOWN.stop_ns,
-        "no quotes this long before an event resolves; 0: never",
+        "from here on no quotes",
     )
 
 
 class Breakers(LivePart):
-    """Circuit breakers, and the caps on one order; 0 derives a limit from the others."""
+    """Circuit breakers, and the caps on one order."""
 
     writes_per_second: PerMinute = key(
         _BREAKERS.writes_per_second,
-        "creates, amends and cancels in any second, without cancels of orders that earlier runs "
-        "or others left; 0: three times risk.resting_orders, at least 60",
+        "creates, amends and cancels of own orders in any second; 0: three times "
+        "risk.resting_orders, at least 60",
     )
     creates_per_minute: PerMinute = key(
         _BREAKERS.creates_per_minute,
-        "first creates in any minute; 0: three times risk.resting_orders, at least 60",
+        "first creates in any minute; 0: the same",
     )
     notional_cents_per_minute: LossOrNone = key(
         _BREAKERS.notional_cents_per_minute,
-        "price times size of the same; 0: what risk.resting_orders, at least 20, of "
-        "risk.order_qty pay out",
+        "their notional; 0: payout of risk.resting_orders, at least 20, of risk.order_qty",
     )
     fills_per_minute: PerMinute = key(
         _BREAKERS.fills_per_minute,
-        "fills booked in any minute; 0: three times risk.resting_orders, at least 60",
+        "fills booked in any minute; 0: as writes_per_second",
     )
     filled_qty_per_minute: SharesOrNone = key(
         _BREAKERS.filled_qty_per_minute,
-        "shares of the same; 0: risk.resting_orders, at least 20, times risk.order_qty",
+        "their shares; 0: risk.resting_orders, at least 20, times risk.order_qty",
     )
     loss_cents: LossOrNone = key(
         _BREAKERS.loss_cents,
@@ -426,19 +395,18 @@ class Breakers(LivePart):
     )
     unknown_age_ms: int = _ms(
         _BREAKERS.unknown_age_ns,
-        "age of the oldest write without a definite answer; a finding from 30 s on",
+        "age of the oldest write without a definite answer",
         ge=1_000,
         le=_DAY_MS,
     )
     order_notional_cents: LossOrNone = key(
         _BREAKERS.order_notional_cents,
-        "price times size of one create; 0: what risk.order_qty shares pay out; "
+        "notional of one create; 0: payout of risk.order_qty; "
         f"compiled cap {ORDER_NOTIONAL_CENTS_CAP:,}",
     )
     ticks_through: int = key(
         _BREAKERS.ticks_through,
-        "how far through the others' best price on the far side a create or a new price may "
-        f"reach; compiled cap {TICKS_THROUGH_CAP}",
+        f"how far a price may reach through the others' best; compiled cap {TICKS_THROUGH_CAP}",
         ge=0,
         le=98,
     )
@@ -449,11 +417,10 @@ class Status(Part):
 
     host: str = key("127.0.0.1", "an address to listen on")
     port: int = key(8090, "0 takes a free one", ge=0, le=65_535)
-    allowed_hosts: tuple[str, ...] = key((), "Host headers that are answered besides loopback's")
+    allowed_hosts: tuple[str, ...] = key((), "accepted Host headers besides loopback's")
     control: bool = key(
         False,
-        "allows pause, resume, flatten, cancel-all and reset there, with the token in the state "
-        "directory's file control-token",
+        "allows pause, resume, flatten, cancel-all and reset there, with a token",
     )
 
 
@@ -461,12 +428,10 @@ class State(Part):
     """Place of journal, lock and logs, and size of the journal kept."""
 
     dir: str | None = key(None, "a path of a directory")
-    journal_segment_mb: int = key(
-        64, "size at which a new segment of the journal begins", ge=1, le=1_024
-    )
+    journal_segment_mb: int = key(64, "size of a segment of the journal", ge=1, le=1_024)
     journal_segments_kept: int = key(
         8,
-        "size of the journal kept, in full segments; closed ones are archived to about a fortieth",
+        "size of the journal kept, in full segments; archives take about a fortieth",
         ge=2,
         le=1_000,
     )
@@ -476,40 +441,32 @@ class Records(Part):
     """Records of fills and profit, in a SQLite file or in PostgreSQL."""
 
     keep: bool = key(True, "false keeps none")
-    file: str | None = key(
-        None, "a path of a SQLite file, instead of records.sqlite3 in the state directory"
-    )
-    postgres_url: str | None = key(
-        None, "a PostgreSQL's address, as in postgresql://user@host:5432/database"
-    )
-    postgres_password_file: str | None = key(None, "a path of a file that holds the password")
-    postgres_password_env: str | None = key(
-        None, "the name of an environment variable that holds it"
-    )
-    postgres_ca_file: str | None = key(None, "a path of the certificate that signs the server's")
+    file: str | None = key(None, "a SQLite file; default: records.sqlite3 in the state directory")
+    postgres_url: str | None = key(None, "an address: postgresql://user@host:5432/database")
+    postgres_password_file: str | None = key(None, "a file that holds the password")
+    postgres_password_env: str | None = key(None, "an environment variable that holds it")
+    postgres_ca_file: str | None = key(None, "the certificate that signs the server's")
     keep_days: int = key(400, "days after which records are deleted", ge=2, le=36_500)
 
 
 class NoticePart(Part):
-    """A webhook for notices of events."""
+    """Webhooks: docs/notices.md."""
 
-    url_file: str | None = key(None, "a path of a file that holds the address")
-    url_env: str | None = key(None, "the name of an environment variable that holds it")
+    url_file: str | None = key(None, "a file that holds the address")
+    url_env: str | None = key(None, "an environment variable that holds it")
     form: Form = key(Form.JSON, "format: `json`, or `slack` for Slack and similar")
-    events: tuple[What, ...] = key(tuple(What), "what it gets notices of")
-    per_minute: int = key(6, "most notices a minute, in the long run; as many at once", ge=1, le=60)
-    repeat_s: int = key(900, "shortest time between two notices of one thing", ge=0, le=86_400)
+    events: tuple[What, ...] = key(tuple(What), "events that it gets")
+    per_minute: int = key(6, "rate limit, and burst", ge=1, le=60)
+    repeat_s: int = key(900, "shortest time between equal notices", ge=0, le=86_400)
 
 
 class Reaper(Part):
     """The key of `bot reaper`: a second one of the account, scopes read and trade."""
 
-    key_file: str | None = key(None, "a path of a file that holds the reaper's key")
-    key_name: str | None = key(None, "the key's name, where key_file is JSON of keys")
-    key_env: str | None = key(None, "the name of an environment variable")
-    after_ms: int = key(
-        10_000, "silence of the bot after which the reaper acts", ge=1_000, le=600_000
-    )
+    key_file: str | None = key(None, "a file that holds the reaper's key")
+    key_name: str | None = key(None, "its name in a JSON file of several")
+    key_env: str | None = key(None, "an environment variable that holds it")
+    after_ms: int = key(10_000, "silence of the bot after which it acts", ge=1_000, le=600_000)
 
 
 class PaperQueue(enum.StrEnum):
@@ -526,25 +483,20 @@ class Paper(Part):
 
     cash_cents: Loss = key(10_000_000, "starting cash of a new paper account")
     queue_model: PaperQueue = key(
-        PaperQueue.PESSIMISTIC, "how a place in a queue moves up when shares are cancelled"
+        PaperQueue.PESSIMISTIC, "how others' cancels move an order up in its queue"
     )
     latency_ms: int | None = key(
         None,
-        "round-trip latency of a paper order; default: that of the newest read at the venue",
+        "round-trip latency of a paper order; default: that of the newest read",
         ge=0,
         le=10_000,
     )
     key_file: str | None = key(
         None,
-        "a path of a file with a key of scope read; default: the venue's read key, or its key",
+        "a file with a key of scope read; default: the venue's read key, or its key",
     )
-    key_name: str | None = key(None, "the key's name, where key_file is JSON of keys")
-    key_env: str | None = key(None, "the name of an environment variable")
-
-    @property
-    def names_key(self) -> bool:
-        """True if a paper run reads the venue by a key of its own."""
-        return not (self.key_file is self.key_name is self.key_env is None)
+    key_name: str | None = key(None, "its name in a JSON file of several")
+    key_env: str | None = key(None, "an environment variable that holds it")
 
 
 class File(Part):
@@ -592,7 +544,6 @@ def field_of(key: str) -> str:
 
 
 def key_of_field(field: str) -> str:
-    """The inverse of `field_of`."""
     if field == "strangers":
         return "unknown_orders"
     return f"{field[:-3]}_ms" if field.endswith("_ns") else field

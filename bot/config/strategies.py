@@ -24,13 +24,11 @@ Found = tuple[type[Strategy], Any]
 
 
 def find_live(source: YamlText) -> tuple[Found | None, list[Fault]]:
-    """The live strategy, or its faults."""
     part = source.content.get("strategy")
     return _found(source, part, "name", ("strategy",)) if isinstance(part, dict) else (None, [])
 
 
 def find_shadows(source: YamlText) -> tuple[tuple[Candidate, ...], list[Fault]]:
-    """The candidates, and their faults."""
     parts = source.content.get("shadow", [])
     out: list[Candidate] = []
     faults: list[Fault] = []
@@ -93,7 +91,6 @@ class Makers:
 
 
 def maker(found: Found) -> MakeStrategy:
-    """Each call makes a fresh strategy, as each event needs one."""
     strategy, params = found
     return lambda: strategy(params)
 

@@ -1,10 +1,5 @@
-"""A YAML file as plain text with line numbers: no type is guessed, nothing is said twice.
-
-Every scalar stays the text that was written: `no` is "no", 0123 and 12:30 stay as they are.
-Repeated keys, anchors, aliases, tags, merge keys and second documents are refused.
-
-See docs/failure-modes.md#row-69.
-"""
+"""A YAML file as plain text with line numbers: no type is guessed, nothing is said twice. See
+docs/failure-modes.md#row-69."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +19,6 @@ _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "
 
 
 class Fault(msgspec.Struct, frozen=True, order=True):
-    """One fault of a file: its line, and the accepted values."""
-
     line: int
     text: str
 

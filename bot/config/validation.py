@@ -1,11 +1,9 @@
-"""From plain text to a checked pydantic model, with every fault and its line.
-
-Types are the model's. Whole numbers are digits, decimals digits and one point; only true and false
-are truths; nothing is coerced: 12.50 is no number of cents, `no` is no truth, 0123 is no number.
-"""
+"""From plain text to a checked pydantic model, with every fault and its line; nothing is coerced:
+12.50 is no number of cents, `no` is no truth, 0123 is no number."""
 
 import difflib
 import enum
+import operator
 import re
 import types
 from collections.abc import Sequence
@@ -15,16 +13,6 @@ import pydantic
 from pydantic.fields import FieldInfo
 
 from bot.config.strict_yaml import Fault, Place, Plain, YamlText
-
-RETIRED_KEYS: Final[dict[str, str]] = {}
-"""Keys of earlier versions that are refused, each with the sentence that says what the bot does now
-and what to write instead: `trust.emptied_ms`, a section by its name, no number of a list entry."""
-
-
-def retired_reason(place: Place) -> str | None:
-    """Why the key at a place is gone; None for a key that never was."""
-    return RETIRED_KEYS.get(".".join(step for step in place if isinstance(step, str)))
-
 
 M = TypeVar("M", bound=pydantic.BaseModel)
 
@@ -42,8 +30,6 @@ class _Bad(Exception):
 
 
 class _Reading:
-    """Collects the faults of one model."""
-
     def __init__(self, source: YamlText) -> None:
         self.source = source
         self.faults: list[Fault] = []
@@ -94,8 +80,7 @@ def _fields(
     known = model.model_fields
     for key in content:
         if key not in known:
-            at = (*place, key)
-            reading.fault(at, _gone(at) or _unknown(key, list(known)))
+            reading.fault((*place, key), _unknown(key, list(known)))
     fields: dict[str, Any] = {}
     for key, field in known.items():
         if key not in content:
@@ -113,13 +98,7 @@ def _fields(
 
 
 def _found(place: Place, text: Plain) -> str:
-    """The value, for a fault's text."""
     return _shown(place, text) if isinstance(text, str) else "a list or block"
-
-
-def _gone(place: Place) -> str | None:
-    reason = retired_reason(place)
-    return None if reason is None else f"this key is gone: {reason} Remove it."
 
 
 def _unknown(key: str, known: list[str]) -> str:
@@ -191,14 +170,10 @@ def _scalar(kind: Any, origin: Any, field: FieldInfo, text: str) -> Any:
         if text not in ("true", "false"):
             raise _Bad()
         return text == "true"
-    if kind is int:
-        if _WHOLE.fullmatch(text) is None:
+    if kind in (int, float):
+        if (_WHOLE if kind is int else _DECIMAL).fullmatch(text) is None:
             raise _Bad()
-        return _in_range(int(text), field)
-    if kind is float:
-        if _DECIMAL.fullmatch(text) is None:
-            raise _Bad()
-        return _in_range(float(text), field)
+        return _in_range(kind(text), field)
     if origin is Literal and text not in get_args(kind):
         raise _Bad()
     if _is_enum(kind):
@@ -211,7 +186,7 @@ def _scalar(kind: Any, origin: Any, field: FieldInfo, text: str) -> Any:
 _RULES: Final = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
-def _rules(field: FieldInfo) -> list[tuple[str, Any]]:
+def rules(field: FieldInfo) -> list[tuple[str, Any]]:
     """The bounds of a field, such as ("ge", 1)."""
     return [
         (name, getattr(rule, name))
@@ -222,21 +197,17 @@ def _rules(field: FieldInfo) -> list[tuple[str, Any]]:
 
 
 def _in_range(value: Any, field: FieldInfo) -> Any:
-    for name, bound in _rules(field):
-        fits = {
-            "ge": value >= bound,
-            "gt": value > bound,
-            "le": value <= bound,
-            "lt": value < bound,
-        }
-        if not fits[name]:
+    for name, bound in rules(field):
+        if not _HOLDS[name](value, bound):
             raise _Bad()
     return value
 
 
+_HOLDS: Final = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
+
+
 def accepted(field: FieldInfo) -> str:
-    """What a field takes, in words."""
-    words = ", ".join(f"{_RULES[name]} {bound}" for name, bound in _rules(field))
+    words = ", ".join(f"{_RULES[name]} {bound}" for name, bound in rules(field))
     return _takes(field.annotation, words) or field.description or "text"
 
 
@@ -249,10 +220,9 @@ def _takes(kind: Any, bounds: str = "") -> str:
         return " or ".join(filter(None, (_takes(option, bounds) for option in _options(kind))))
     if kind is bool:
         return "true or false"
-    if kind is int:
-        return f"a whole number{', ' + bounds if bounds else ''}"
-    if kind is float:
-        return f"a decimal number{', ' + bounds if bounds else ''}"
+    if kind in (int, float):
+        number = "a whole number" if kind is int else "a decimal number"
+        return f"{number}, {bounds}" if bounds else number
     if origin is Literal:
         return " or ".join(str(option) for option in get_args(kind))
     if _is_enum(kind):

@@ -1,18 +1,4 @@
-"""Faults that prevent a run and that a person can mend.
-
-OperatorError
-  VenueFault    the embedded venue does not start          (embedded)
-    OpeningFault  its file or its tape is at fault         (embedded)
-  SiteFault     the venue refuses us or does not answer   (session)
-  SecretFault   the key cannot be had                      (secret)
-  StateFault    the state directory is taken or not ours   (statedir)
-  AccountFault  another bot of this host trades the account  (accountlock)
-  ReaperFault   the venue refuses the reaper's key         (reaper)
-  JournalFault  a journal of another version, a full disk  (records)
-  LatchFault    a crash loop, or a latch that cannot be written  (latch)
-  StoreFault    the records cannot be opened, read or written  (bot.records.database)
-  StatusFault   the status page's address is taken         (status)
-"""
+"""Faults that prevent a run and that a person can mend."""
 
 import signal
 

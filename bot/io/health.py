@@ -1,10 +1,7 @@
 """`bot-health`: asks a status page whether all is well, for the supervisor of a container.
 
-A program of its own, because it is started every few seconds for months: it uses the standard
-library alone and loads in a tenth of the time. No curl is needed in the image, no proxy is asked
-and no redirect is followed.
-
-Exit codes: 0 well, 1 not well or no answer, 2 a wrong option.
+It is started every few seconds for months, so it uses the standard library alone. Exit codes: 0
+well, 1 not well or no answer, 2 a wrong option.
 """
 
 import argparse
@@ -51,7 +48,6 @@ def ask(url: str, timeout_s: float = ANSWER_S) -> HealthReply:
 
 
 def well(url: str) -> tuple[bool, str]:
-    """True if the page says that all is well (200), and its text."""
     answer = ask(url)
     return answer.status == http.client.OK, answer.text
 

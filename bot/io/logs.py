@@ -1,11 +1,7 @@
-"""Logs of the bot's process: one JSON object a line, no secrets, no control characters.
+"""Logs of the bot's process: one JSON object a line, secrets masked, no control characters.
 
-Lines go to stderr, or to a bounded file in the state directory while a live table has the terminal;
-the newest are kept for the status page. A thread writes them, so that a full pipe or a slow disk
-does not hold up the trader: lines wait in a bounded queue, and overflow is counted. Other
-libraries' warnings go the same way. Fields named like a secret are masked, and so is every known
-secret in any text.
-"""
+A thread writes the lines, so that a full pipe or a slow disk does not hold up the trader: they wait
+in a bounded queue, and overflow is counted. The newest are kept for the status page."""
 
 import contextlib
 import json
@@ -25,6 +21,7 @@ import structlog
 
 from bot.io.client.answers import plain
 from bot.io.secret import MASK, Secret
+from bot.io.state.atomic_file import write_all
 
 TAIL_MAX: Final = 200
 ALERTS_MAX: Final = 50
@@ -73,7 +70,6 @@ class LogTail(logging.Handler):
             self._alerts.append(line)
 
     def since(self, number: int) -> list[LogLine]:
-        """The lines kept after the one with this number, oldest first."""
         return self._after(number, self._lines)
 
     def alerts_since(self, number: int) -> list[LogLine]:
@@ -150,21 +146,14 @@ class _Writer(logging.Handler):
         """Write a line, in the thread. Raises OSError and ValueError."""
 
 
-def _write_all(handle: int, line: bytes) -> None:
-    """Bypasses Python's buffer: a write that hangs would hold its lock, and the process could not
-    end."""
-    rest = memoryview(line)
-    while rest:
-        rest = rest[os.write(handle, rest) :]
-
-
 class LineWriter(_Writer):
     def __init__(self, stream: TextIO, lines_max: int = LINES_MAX) -> None:
         self._stream = stream
         super().__init__(lines_max)
 
     def _put(self, line: bytes) -> None:
-        _write_all(self._stream.fileno(), line)
+        # Past Python's buffer: a write that hangs would hold its lock, and the process not end.
+        write_all(self._stream.fileno(), line)
 
 
 class FileWriter(_Writer):
@@ -188,7 +177,7 @@ class FileWriter(_Writer):
             self._size = 0  # where no other can be begun it goes on in this one
             with contextlib.suppress(OSError):
                 self._put_aside()
-        _write_all(self._handle, line)
+        write_all(self._handle, line)
         self._size += len(line)
 
     def _put_aside(self) -> None:
@@ -226,8 +215,6 @@ _LEVELS: Final = {
 
 
 class SecretRedactor:
-    """A log processor that masks secrets."""
-
     def __init__(self) -> None:
         self._secrets: list[Secret] = []
 

@@ -1,8 +1,7 @@
 """The event loop of every command: uvloop's, with name lookups in daemon threads.
 
-A name server that does not answer holds a lookup for half a minute. uvloop has two at a time, and
-no loop closes before all are over, so that a stop would hang. Here each name is looked up once at a
-time, in a thread that ends with the process.
+A name server that does not answer holds a lookup for half a minute, and no loop closes before all
+of uvloop's own are over.
 """
 
 import asyncio
@@ -22,7 +21,6 @@ _Rows = list[tuple[Any, Any, int, str, Any]]
 
 
 def run(main: Callable[[*_Arguments], Awaitable[_T]], *arguments: *_Arguments) -> _T:
-    """Run `main` on such a loop and return its result."""
     return anyio.run(main, *arguments, backend_options={"loop_factory": Loop})
 
 

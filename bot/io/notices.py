@@ -1,8 +1,4 @@
-"""Notices to people by webhook: what happened, sent once, never in the way of trading.
-
-A notice waits in a bounded queue; a task of each receiver sends it, retries with backoff, and gives
-up after a while. The same thing again soon is counted and not sent. The address is a secret.
-"""
+"""Notices to people by webhook: sent once, retried with backoff, never in the way of trading."""
 
 import asyncio
 import random
@@ -25,28 +21,20 @@ from bot.io.secret import Secret
 from venue.wire.instant import NS_PER_SECOND, from_ns
 
 QUEUE_MAX: Final = 64
-TRY_S: Final = 10.0
-"""Timeout of one try, from the first byte to the last."""
-
-BACKOFF_MIN_S: Final = 1.0
-BACKOFF_MAX_S: Final = 60.0
-PATIENCE_MAX_S: Final = 300.0
-"""Retry of a receiver that asks for a longer wait."""
-
-GIVE_UP_S: Final = 900.0
-"""A notice is given up after so long: it is no news any more."""
-
 _AGAIN: Final = frozenset({408, 425, 429})
 
 
 class Times(msgspec.Struct, frozen=True):
-    """Timeouts and waits of a courier, in seconds."""
+    attempt_s: float = 10.0
+    """Of one try, from the first byte to the last."""
 
-    attempt_s: float = TRY_S
-    backoff_min_s: float = BACKOFF_MIN_S
-    backoff_max_s: float = BACKOFF_MAX_S
-    patience_max_s: float = PATIENCE_MAX_S
-    give_up_s: float = GIVE_UP_S
+    backoff_min_s: float = 1.0
+    backoff_max_s: float = 60.0
+    patience_max_s: float = 300.0
+    """Retry of a receiver that asks for a longer wait."""
+
+    give_up_s: float = 900.0
+    """After so long a notice is no news any more."""
 
 
 class Courier:
@@ -74,7 +62,6 @@ class Courier:
         return len(self._queue)
 
     def offer(self, notice: bytes) -> None:
-        """Deliver this when it can be; returns at once."""
         if len(self._queue) >= QUEUE_MAX:
             # Not the first of the queue: that one may be in flight.
             del self._queue[1]
@@ -115,7 +102,6 @@ class Courier:
             await asyncio.wait([going_on])
 
     async def close(self) -> None:
-        """Give up the notice in flight, and close the connection."""
         if self._under_way is not None:
             self._under_way.cancel()
             await asyncio.wait([self._under_way])
@@ -249,8 +235,6 @@ class Counts(msgspec.Struct):
 
 
 class Notices:
-    """A sidecar that notifies the receivers."""
-
     name = "notices"
 
     def __init__(
@@ -307,7 +291,6 @@ class Notices:
                 self.notify(What.STOP, "stopped, nothing rests", at_ns, resolved=True)
 
     def notify(self, what: What, text: str, at_ns: int, *, resolved: bool = False) -> None:
-        """Notify every receiver that wants such things."""
         report = self._look()
         series = "" if report is None else str(report.series_ticker)
         text = plain(text, TEXT_MAX)

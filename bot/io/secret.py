@@ -89,7 +89,6 @@ def from_file(path: Path, name: str | None = None, what: str = "API key") -> Sec
 
 
 def _short(what: str) -> str:
-    """`key` for an API key."""
     return what.removeprefix("API ")
 
 

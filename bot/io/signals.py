@@ -1,9 +1,5 @@
-"""Signals of the process: deferred while no loop handles them.
-
-SIGHUP, SIGUSR1 and SIGUSR2 may arrive before the loop starts or after it ends; they must not kill
-the process. Nor may a second stop signal once the run has ended: the exit code has still to be
-written.
-"""
+"""Signals of the process: SIGHUP, SIGUSR1 and SIGUSR2 are deferred while no loop handles them, so
+that they do not kill it; nor does a second stop signal once the run has ended."""
 
 import asyncio
 import signal

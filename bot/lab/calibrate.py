@@ -1,13 +1,11 @@
 """Scores the fair curve on recorded ladders with known outcomes: Brier score and reliability.
 
 At fixed instants and before each trade, a rung is forecast by the fair curve, the last trade and
-the raw middle (on a tape of trades, of the newest prices bought and sold at). Only forecasts made
-three ways are compared. No curve sees outcomes; which rungs were recorded may leak them all the
-same.
+the raw middle (on a tape of trades, of the newest prices bought and sold at), if all three exist.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -52,16 +50,14 @@ class _EndedMarkets(msgspec.Struct, frozen=True):
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """One rung at one instant: chances of YES in 0..1, one per way of `WAYS`, and what came."""
+    """One rung at one instant."""
 
     event: int
-    chances: tuple[float, float, float]
+    chances: tuple[float, float, float]  # of YES, by `WAYS`
     won: bool
 
 
 class NextPrint(msgspec.Struct, frozen=True):
-    """How far one way was off from where the rung traded next, in cents."""
-
     way: str
     count: int
     rms_cents: float
@@ -69,31 +65,25 @@ class NextPrint(msgspec.Struct, frozen=True):
 
 
 class Bin(msgspec.Struct, frozen=True):
-    """Forecasts of low <= chance < high: how many, their mean, and how often YES came."""
+    """Forecasts of low <= chance < high."""
 
     low: float
     high: float
     count: int
     mean: float
-    came: float
+    came: float  # how often YES came, 0 to 1
 
 
 class Score(msgspec.Struct, frozen=True):
-    """How one way of forecasting did. worse_by: its Brier score less the fair curve's, with the 95
-    % interval of a bootstrap over events, None of too few of them; above zero the curve is better.
-    """
-
     way: str
     brier: float  # mean squared error of the chance, the less the better
-    worse_by: float
-    low: float | None
+    worse_by: float  # less the fair curve's: above zero the curve is better
+    low: float | None  # low, high: 95 % interval, a bootstrap over events; None of too few
     high: float | None
     bins: tuple[Bin, ...]
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """What a tape came to."""
-
     tape: str
     events: int  # those of which something was forecast
     forecasts: int
@@ -102,8 +92,8 @@ class Calibration(msgspec.Struct, frozen=True):
 
 
 def ends(folder: Path) -> dict[str, dict[str, bool | None]]:
-    """Whether each recorded rung of each event resolved YES; None if unknown. Raises OSError or
-    msgspec.MsgspecError for a catalogue that cannot be read."""
+    """True for each rung, by event, that resolved YES; None if unknown. Raises OSError or
+    MsgspecError for a catalogue that cannot be read."""
     catalog = msgspec.json.decode((folder / "catalog.json").read_bytes(), type=_EndedMarkets)
     return {
         event.event_ticker: {
@@ -122,9 +112,8 @@ def calibrate(
     events_max: int | None = None,
     progress: Progress = no_progress,
 ) -> Calibration:
-    """Score a tape of ladders. every_s: seconds between forecasts. with_index: use the recorded
-    index price as implied value. events_max: the first so many. Raises TapeFault, and ValueError
-    when the tape holds no ladder."""
+    """Score a tape of ladders. every_s: seconds between forecasts. with_index: True to use the
+    recorded index price as implied value. Raises TapeFault, and ValueError without a ladder."""
     forecasts: list[Forecast] = []
     prints: list[tuple[_Three, int]] = []
     known = ends(folder)
@@ -138,14 +127,15 @@ def calibrate(
         if any(rung.strike is None for rung in tape.rungs):
             raise ValueError(f"{tape.name}: {tape.event} is one rung and no ladder")
         ladder = _Ladder(tape, tape.values if with_index else ())
-        of_event = [
-            Forecast(events, three, _came(tape, won, index))
-            for index, three in ladder.forecasts(counted, round(every_s * NS_PER_SECOND))
-        ]
-        forecasts += of_event
+        before = len(forecasts)
+        for index, three in ladder.forecasts(counted, round(every_s * NS_PER_SECOND)):
+            above = tape.sources[index + 1 :] if tape.partition else tape.sources[index : index + 1]
+            came = any(won[source] for source in above)
+            forecasts.append(Forecast(events, three, came))
         prints += ladder.prints
         traded = traded or not tape.partition
-        events += bool(of_event)  # one without a forecast is no evidence, and never drawn
+        # An event without a forecast is no evidence, and never drawn.
+        events += len(forecasts) > before
     if not forecasts:
         raise ValueError(f"{folder.name}: nothing could be forecast")
     fair, last, mid = scores(forecasts)
@@ -153,24 +143,15 @@ def calibrate(
     return Calibration(folder.name, events, len(forecasts), forecast_of, _next_prints(prints))
 
 
-def _came(tape: Tape, won: Mapping[str, bool | None], index: int) -> bool:
-    above = tape.sources[index + 1 :] if tape.partition else tape.sources[index : index + 1]
-    return any(won[source] for source in above)
-
-
-# --- forecasting ----------------------------------------------------------------------------------
-
 _Three = tuple[float, float, float]
 
 
 class _Ladder:
-    """One ladder from its first record to its last. prints: forecasts just before each trade and
-    its price, known once `forecasts` has ended. The event closes when a backtest resolves it."""
+    """One ladder; its event closes when a backtest resolves it."""
 
     def __init__(self, tape: Tape, values: Sequence[tuple[int, str]]) -> None:
-        """values: of what the ladder is about, as the implied value; empty for none."""
         count = len(tape.rungs)
-        self.prints: list[tuple[_Three, int]] = []
+        self.prints: list[tuple[_Three, int]] = []  # forecasts before each trade, and its price
         self._tape = tape
         self._place = {source: index for index, source in enumerate(tape.sources)}
         self._curve = FairCurve([float(rung.strike or 0) for rung in tape.rungs])
@@ -221,7 +202,7 @@ class _Ladder:
                 )
 
     def _now(self, now_ns: int) -> list[_Three | None]:
-        """The three forecasts of every rung at an instant; None while some way has none."""
+        """By rung; None while some way has no forecast."""
         while self._valued < len(self._values) and self._values[self._valued][0] <= now_ns:
             self._valued += 1
         implied = None
@@ -246,16 +227,15 @@ class _Ladder:
         ]
 
     def _survival(self, index: int) -> tuple[int, int]:
-        """Bid and ask of "ends above this boundary": all brackets above it, or a dollar less all
-        those below, whichever is better; 0 and 100 where there is none."""
+        """Bid and ask of "ends above this boundary": all brackets above it, or a dollar less those
+        below, whichever is better; 0 and 100 where there is none."""
         below, above = self._tops[: index + 1], self._tops[index + 1 :]
         bid = max(sum(bid for bid, _ in above), PAYOUT_CENTS - sum(ask for _, ask in below))
         ask = min(sum(ask for _, ask in above), PAYOUT_CENTS - sum(bid for bid, _ in below))
         return max(0, bid), min(PAYOUT_CENTS, ask)
 
     def _three(self, index: int, fair: float) -> _Three | None:
-        """None unless all three forecasts exist. Best prices without trades use their own middle as
-        the last trade."""
+        """None unless all three exist. Without trades the middle is the last trade."""
         last, high, low = self._last[index], self._bought[index], self._sold[index]
         if self._tape.partition:
             low, high = self._survival(index)
@@ -267,9 +247,6 @@ class _Ladder:
 
 def _side(price: int) -> Levels:
     return ((Price(price), _TOP_QTY),) if 0 < price < PAYOUT_CENTS else ()
-
-
-# --- scoring --------------------------------------------------------------------------------------
 
 
 def scores(forecasts: Sequence[Forecast]) -> tuple[Score, ...]:
@@ -288,21 +265,12 @@ def scores(forecasts: Sequence[Forecast]) -> tuple[Score, ...]:
         brier = float(squares[:, way].mean())
         worse_by = brier - float(squares[:, 0].mean())
         found = interval(worse_by, briers[:, way] - briers[:, 0], count)
-        out.append(
-            Score(
-                name,
-                brier,
-                worse_by,
-                found.least,
-                found.most,
-                reliability(chances[:, way].tolist(), won.tolist()),
-            )
-        )
+        bins = reliability(chances[:, way].tolist(), won.tolist())
+        out.append(Score(name, brier, worse_by, found.least, found.most, bins))
     return tuple(out)
 
 
 def _next_prints(prints: Sequence[tuple[_Three, int]]) -> tuple[NextPrint, ...]:
-    """One row per way; none on a tape without trades."""
     if not prints:
         return ()
     off = PAYOUT_CENTS * np.array([three for three, _ in prints])
@@ -319,10 +287,10 @@ def _next_prints(prints: Sequence[tuple[_Three, int]]) -> tuple[NextPrint, ...]:
 
 
 def reliability(chances: Sequence[float], came: Sequence[float]) -> tuple[Bin, ...]:
-    """The table of reliability: `BINS` equal bins of chance, the empty ones left out."""
-    rows: list[list[tuple[float, float]]] = [[] for _ in range(BINS)]
+    """`BINS` equal bins of chance, without the empty ones."""
+    rows: dict[int, list[tuple[float, float]]] = {}
     for chance, one in zip(chances, came, strict=True):
-        rows[min(BINS - 1, max(0, int(chance * BINS)))].append((chance, one))
+        rows.setdefault(min(BINS - 1, max(0, int(chance * BINS))), []).append((chance, one))
     return tuple(
         Bin(
             number / BINS,
@@ -331,6 +299,5 @@ def reliability(chances: Sequence[float], came: Sequence[float]) -> tuple[Bin, .
             sum(chance for chance, _ in row) / len(row),
             sum(one for _, one in row) / len(row),
         )
-        for number, row in enumerate(rows)
-        if row
+        for number, row in sorted(rows.items())
     )

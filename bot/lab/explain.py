@@ -1,7 +1,5 @@
-"""Explains why an order was created, amended or cancelled, by replaying the run up to that request.
-
-A replayed trader holds, at the event that caused a request, the same book, curve, quotes, limits
-and plan as the first one. So explaining costs a running bot nothing.
+"""Explains why an order was created, amended or cancelled, by replaying the run up to that request:
+there the replayed trader has the same book, curve, quotes, limits and plan as the first one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,9 +23,8 @@ from bot.core.report import BreakerReport, Phase
 from bot.core.risk.exposure import OpenExposure, loss_cents
 from bot.core.risk.trim import Trim
 from bot.core.settings import TraderSettings
-from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
-from bot.lab.order_histories import CHANNEL, Frame, OrderHistory, OrderRequest
+from bot.lab.order_histories import CHANNEL, Frame, OrderHistory, OrderRequest, frame_of
 from bot.lab.replay import replayer_of
 from bot.lab.session import Place, Placed, Run, Step, placed_entries
 from bot.strategy.api import EventView, Levels, Quote, Quotes, Strategy, Take, checked
@@ -36,8 +33,7 @@ from venue.wire.names import ClientOrderId, MarketId, Ticker
 
 
 class InventoryShift(msgspec.Struct, frozen=True):
-    """One quote as it was, and as it would have been without inventory on any rung. cents: how
-    far the inventory moved it, above 0 up; None if one of the two is missing."""
+    """One quote as it was, and as it would have been without inventory on any rung."""
 
     side: BookSide
     level: int  # its place on its side, 0 at the touch
@@ -45,12 +41,10 @@ class InventoryShift(msgspec.Struct, frozen=True):
     qty: Qty
     free_price: Price | None  # free_price, free_qty: without inventory
     free_qty: Qty
-    cents: int | None
+    cents: int | None  # how far the inventory moved it up; None if one of the two is missing
 
 
 class RecordedStrategy(Strategy):
-    """A strategy whose last call is remembered."""
-
     def __init__(self, inner: Strategy) -> None:
         self._inner = inner
         self._answer: Quotes | None = None
@@ -66,12 +60,12 @@ class RecordedStrategy(Strategy):
         return self._answer
 
     def leans(self, market_id: MarketId) -> tuple[tuple[InventoryShift, ...], str]:
-        """How far the quotes of a rung in the last answer leaned, and why this is unknown, else
-        empty."""
+        """How far inventory moved the quotes of a rung in the last answer, and why this is unknown,
+        else empty."""
         if self.view is None or self._answer is None:
             return (), "the strategy gave no answer"
         try:
-            # The rungs stay the very ones: a strategy may tell by that which of them have changed.
+            # The same rung objects: a strategy may see by that which of them have changed.
             copied = deepcopy(self._inner, {id(rung): rung for rung in self.view.rungs})
             nothing = without_shares(self.view)
             then, free = checked(self._answer, self.view), checked(copied.quote(nothing), nothing)
@@ -107,7 +101,6 @@ def _price_and_qty(quote: Quote | None) -> tuple[Price | None, Qty]:
 
 
 def _levels(quotes: tuple[Quote, ...], side: BookSide) -> list[Quote]:
-    """The quotes of a side, the one nearest to the other side first."""
     mine = [quote for quote in quotes if quote.side is side]
     return sorted(mine, key=lambda quote: quote.price, reverse=side is BookSide.BID)
 
@@ -132,14 +125,11 @@ class StrategyRecorder:
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """The fair value of the rung as the fitted curve had it. drawn_cents: drawn to the rung's own
-    data, before all rungs were made to fall with the strike."""
-
     value_cents: float
     sd_cents: float
     variance: float  # of the value, cents squared
     line_cents: float | None  # of the smooth line alone
-    drawn_cents: float | None
+    drawn_cents: float | None  # drawn to the rung's own data, not yet falling with the strike
     volatility_cents: float  # cents per sqrt(second)
 
 
@@ -153,19 +143,14 @@ class StrategyInput(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """The room of each limit. rooms: the largest such order that each limit by itself left, the
-    tightest first."""
-
     wished_qty: int | None  # shares of the change that was planned
     sent_qty: int | None  # of the request
-    rooms: tuple[Room, ...]
+    rooms: tuple[Room, ...]  # the largest such order that each limit left, the tightest first
     used: tuple[BreakerReport, ...]  # the use of each limit before it
     worst_cents: Cents  # the loss of the event at worst
 
 
 class NeighbourOrder(msgspec.Struct, frozen=True):
-    """Another order of ours on that side of the rung at that time."""
-
     client_order_id: ClientOrderId
     price: Price
     qty: Qty
@@ -185,17 +170,15 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """Its token of the rate limit."""
-
     key: str
     lane: str
     before: int | None  # in the bucket
     reserve: int  # kept for cancels and recovery
-    nth: int  # nth, of: among the requests of that decision, in the order in which they left
-    of: int
-    in_flight: int
-    resting: int
-    flat_ns: int
+    nth: int = 0  # nth, of: among the requests of that decision, in the order in which they left
+    of: int = 0
+    in_flight: int = 0
+    resting: int = 0
+    flat_ns: int = 0
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,7 +214,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Decided(msgspec.Struct):
-    """The last decision of an event."""
+    """The last decision of an event. asked: as in `Decision`."""
 
     at_ns: int
     asked: bool
@@ -240,9 +223,10 @@ class _Decided(msgspec.Struct):
 
 class Explainer:
     def __init__(self, run: Run, remake: Remake) -> None:
-        """As `replayer_of`. Raises JournalFault as that does."""
+        """Raises JournalFault."""
         self._askers = StrategyRecorder()
         self._again = replayer_of(run, remake, around=self._askers.around)
+        self.trader = self._again.trader
         self._rungs: dict[MarketId, MarketQuoter] = {}
         self._books: dict[MarketId, Frame] = {}
         self._decided: dict[Ticker, _Decided] = {}
@@ -258,28 +242,24 @@ class Explainer:
     def _settings(self) -> TraderSettings:
         return self.trader.reconfiguration.settings
 
-    @property
-    def trader(self) -> Trader:
-        return self._again.trader
-
-    # --- requests and instants --------------------------------------------------------------------
-
     def of_deeds(
         self, life: OrderHistory, deeds: Sequence[OrderRequest]
     ) -> Iterator[tuple[OrderRequest, Decision]]:
-        """The decision behind each of these requests, in the order of the run. Raises JournalFault
-        when the run cannot be replayed up to there."""
+        """The decision behind each request, in the order of the run. Raises JournalFault."""
         wanted = {deed.number: deed for deed in deeds}
         for step in self._steps(max(wanted)):
             number = step.placed.number
             if number in wanted:
-                yield wanted[number], self._decision(step, life.market_id, wanted[number], life)
-            self._watch_request(wanted.get(number + 1), life)
+                deed = wanted[number]
+                yield deed, self._of_request(step, self._rungs[life.market_id], deed, life)
+            self._spent = []
+            following = wanted.get(number + 1)
+            self._watched = None if following is None else (following, life)
 
     def of_rung(self, ticker: str, at_ns: int) -> Decision | None:
-        """The beliefs and targets of a rung at an instant; None if it was not known yet.
-        ticker: of the rung, or its part after a dash. Raises JournalFault as `of_deeds` does."""
-        # What has arrived is taken in right before a Tick: the last one shows how far it had come.
+        """The beliefs and targets of a rung at an instant; None if it was not known yet. ticker: of
+        the rung, or its part after a dash. Raises JournalFault."""
+        # What has arrived is taken in right before a Tick.
         until = 0
         with suppress(JournalFault):  # the run comes to the damage by itself
             for placed in placed_entries(self._again.run.paths):
@@ -295,13 +275,11 @@ class Explainer:
             named = ending[0]
         if last is None or named not in known:
             return None
-        return self._decision(last, known[named], None, None)
+        return self._decision(last, self._rungs[known[named]])
 
     @property
     def tickers(self) -> list[Ticker]:
         return [rung.market.ticker for rung in self._rungs.values()]
-
-    # --- in flight --------------------------------------------------------------------------------
 
     def _steps(self, last: int) -> Iterator[Step]:
         for step in self._again.steps():
@@ -311,57 +289,37 @@ class Explainer:
             yield step
 
     def _follow(self, step: Step) -> None:
-        message = step.placed.entry.message
-        if isinstance(message, m.Tick):
-            self._look_for_decisions(step)
-            return
-        if isinstance(message, m.BookUpdate):
-            self._saw(message, step.placed, CHANNEL)
-        elif isinstance(message, m.Response) and isinstance(message.answer, m.Ok):
-            body = message.answer.body
-            if isinstance(body, m.SeriesBody):
-                self._rungs = {
-                    rung.market_id: rung
-                    for ladder in self.trader.quoting.ladders
-                    for rung in ladder.rungs
-                }
-            elif isinstance(body, m.BookBody):
-                seen = frame_of_read(body.book)
-                if seen is not None:
-                    self._saw(seen, step.placed, "read of the book")
+        match step.placed.entry.message:
+            case m.Tick():
+                self._look_for_decisions()
+            case m.BookUpdate() as seen:
+                self._saw(seen, step.placed, CHANNEL)
+            case m.Response(answer=m.Ok(body=m.SeriesBody())):
+                ladders = self.trader.quoting.ladders
+                self._rungs = {rung.market_id: rung for each in ladders for rung in each.rungs}
+            case m.Response(answer=m.Ok(body=m.BookBody(book=book))):
+                read = frame_of_read(book)
+                if read is not None:
+                    self._saw(read, step.placed, "read of the book")
 
     def _saw(self, seen: m.BookUpdate, placed: Placed, kind: str) -> None:
         rung = self._rungs.get(seen.market_id)
         # A book older than the present one changes nothing.
         if rung is not None and rung.state.ts_ns == seen.ts_ns:
-            at_ns = placed.entry.at_ns
-            self._books[seen.market_id] = Frame(
-                kind, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
-            )
+            self._books[seen.market_id] = frame_of(kind, placed, seen)
 
-    def _look_for_decisions(self, step: Step) -> None:
+    def _look_for_decisions(self) -> None:
         for ladder in self.trader.quoting.ladders:
             ticker = ladder.event.event_ticker
             before = self._decided.get(ticker)
             if ladder.decided_ns and (before is None or before.at_ns != ladder.decided_ns):
                 asked = self._askers.strategy_of(ticker)
                 calls = 0 if asked is None else asked.calls
-                self._decided[ticker] = _Decided(
-                    ladder.decided_ns,
-                    calls != self._calls.get(ticker, 0),
-                    {
-                        rung.market_id: self._books[rung.market_id]
-                        for rung in ladder.rungs
-                        if rung.market_id in self._books
-                    },
-                )
+                was_asked = calls != self._calls.get(ticker, 0)
+                self._decided[ticker] = _Decided(ladder.decided_ns, was_asked, self._books.copy())
                 self._calls[ticker] = calls
 
     # --- tokens and limits at the instant ---------------------------------------------------------
-
-    def _watch_request(self, deed: OrderRequest | None, life: OrderHistory) -> None:
-        self._spent = []
-        self._watched = None if deed is None else (deed, life)
 
     def _spend_watched(self, lane: Priority, now_ns: int, user: int = 0) -> bool:
         before = self._tokens(now_ns)
@@ -381,8 +339,6 @@ class Explainer:
             lane=lane.name.lower(),
             before=before,
             reserve=self._settings.budget.reserve,
-            nth=0,
-            of=0,
             in_flight=len(trader.out.pending),
             resting=resting,
             flat_ns=trader.out.flat_ns(resting + 1, now_ns),
@@ -390,13 +346,10 @@ class Explainer:
         self._spent.append((token, None if deed.kind == "cancel" else self._limits(deed, life)))
 
     def _limits(self, deed: OrderRequest, life: OrderHistory) -> Limits | None:
-        rung = self._rungs.get(life.market_id)
-        own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
-        if deed.kind == "create":
-            own = None
-        elif own is None:
-            return None
-        if rung is None:
+        rung, own = self._rungs.get(life.market_id), None
+        if deed.kind != "create":
+            own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
+        if rung is None or (own is None and deed.kind != "create"):
             return None
         weighing = self.trader.quoting.weighing
         exposure, bounds = weighing.exposure(rung.ladder), weighing.bounds(rung.ladder)
@@ -411,12 +364,8 @@ class Explainer:
         left = rooms(exposure, candidate, bounds, cash_qty, own)
         return Limits(None, deed.qty, left, used, worst_cents)
 
-    # --- the picture ------------------------------------------------------------------------------
-
-    def _decision(
-        self, step: Step, market_id: MarketId, deed: OrderRequest | None, life: OrderHistory | None
-    ) -> Decision:
-        rung, quoting = self._rungs[market_id], self.trader.quoting
+    def _decision(self, step: Step, rung: MarketQuoter) -> Decision:
+        market_id, quoting = rung.market_id, self.trader.quoting
         ladder = rung.ladder
         ticker = ladder.event.event_ticker
         decided = self._decided.get(ticker)
@@ -424,7 +373,6 @@ class Explainer:
         was_asked = decided is not None and decided.asked and asked is not None
         view = asked.view if asked is not None and was_asked else None
         leans, fault = asked.leans(market_id) if asked is not None and was_asked else ((), "")
-        wish = _wish_of(rung, deed, life)
         return Decision(
             at_ns=step.at_ns,
             number=step.placed.number,
@@ -435,7 +383,9 @@ class Explainer:
             strategy=ladder.health.name,
             decided_ns=ladder.decided_ns,
             asked=was_asked,
-            pulled="" if was_asked else self._pulled(ladder, rung),
+            pulled=""
+            if was_asked
+            else self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked,
             flattening=quoting.flattening,
             frame=None if decided is None else decided.books.get(market_id),
             curve=_curve(ladder, rung),
@@ -447,49 +397,41 @@ class Explainer:
             wanted=rung.wanted,
             steady=tuple(rung.planned),
             cuts=tuple(cut for cut in quoting.weighing.trims(ladder) if cut.market_id == market_id),
-            limits=self._limits_then(step, deed, wish),
-            choice=None if deed is None else self._choice(step, rung, deed, life, wish),
-            token=None if deed is None else self._token(step, deed),
         )
 
-    def _pulled(self, ladder: EventQuoter, rung: MarketQuoter) -> str:
-        return self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked
+    def _of_request(
+        self, step: Step, rung: MarketQuoter, deed: OrderRequest, life: OrderHistory
+    ) -> Decision:
+        wish = _wish_of(rung, deed, life)
+        token, limits = self._spent_on(step, deed)
+        if limits is not None and wish is not None and not isinstance(wish, CancelAction):
+            wished = wish.qty if isinstance(wish, CreateAction) else wish.amend.qty
+            limits = msgspec.structs.replace(limits, wished_qty=wished)
+        return msgspec.structs.replace(
+            self._decision(step, rung),
+            limits=limits,
+            choice=self._choice(step, rung, deed, life, wish),
+            token=token,
+        )
 
-    def _spent_on(self, step: Step, deed: OrderRequest) -> tuple[Token | None, Limits | None]:
-        """The rate limit token of a request: those of one key leave in the order of its tokens."""
-        on_key = [e for e in step.effects if isinstance(e, m.Send) and e.key is m.Key.TRADE]
-        for send, spent in zip(on_key, self._spent, strict=False):
-            if send.request_id == deed.request_id:
-                return spent
-        return None, None
-
-    def _token(self, step: Step, deed: OrderRequest) -> Token:
+    def _spent_on(self, step: Step, deed: OrderRequest) -> tuple[Token, Limits | None]:
+        """Requests of one key leave in the order of its tokens."""
         sends = [each for each in step.effects if isinstance(each, m.Send)]
-        nth = 1 + [each.request_id for each in sends].index(m.RequestId(deed.request_id))
-        token, _ = self._spent_on(step, deed)
-        if token is None:
-            reserve = self._settings.budget.reserve
-            token = Token(deed.key, deed.kind, None, reserve, 0, 0, 0, 0, 0)
-        return msgspec.structs.replace(token, nth=nth, of=len(sends))
-
-    def _limits_then(
-        self, step: Step, deed: OrderRequest | None, wish: Action | None
-    ) -> Limits | None:
-        _, limits = (None, None) if deed is None else self._spent_on(step, deed)
-        if limits is None or wish is None or isinstance(wish, CancelAction):
-            return limits
-        wished = wish.qty if isinstance(wish, CreateAction) else wish.amend.qty
-        return msgspec.structs.replace(limits, wished_qty=wished)
+        on_key = [each.request_id for each in sends if each.key is m.Key.TRADE]
+        unwatched = Token(deed.key, deed.kind, None, self._settings.budget.reserve), None
+        number = m.RequestId(deed.request_id)
+        token, limits = dict(zip(on_key, self._spent, strict=False)).get(number, unwatched)
+        nth = 1 + [each.request_id for each in sends].index(number)
+        return msgspec.structs.replace(token, nth=nth, of=len(sends)), limits
 
     def _choice(
         self,
         step: Step,
         rung: MarketQuoter,
         deed: OrderRequest,
-        life: OrderHistory | None,
+        life: OrderHistory,
         wish: Action | None,
     ) -> Choice:
-        assert life is not None
         about = {id(w.order): w for w in rung.wishes if not isinstance(w, CreateAction)}
         neighbours = tuple(
             NeighbourOrder(
@@ -502,15 +444,15 @@ class Explainer:
             for own in self.trader.desk.live(rung.market_id)
             if own.book_side is life.side and not _is(own, life)
         )
+        if wish is None:
+            kind = "take" if "take " in deed.why else "none"
+            return Choice(kind, deed.why, 0.0, None, None, neighbours)
         place = None
-        if wish is not None and not isinstance(wish, CreateAction):
+        if not isinstance(wish, CreateAction):
             worth = rung.worth(step.at_ns)
             place = worth.queue_value_cents(
                 wish.order, worth.edge(wish.order.book_side, wish.order.yes_price)
             )
-        if wish is None:
-            return Choice("take" if "take " in deed.why else "none", deed.why, 0.0, None, None,
-                          neighbours)  # fmt: skip
         keeps = wish.keeps_priority if isinstance(wish, AmendAction) else None
         return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, neighbours)
 
@@ -519,24 +461,18 @@ _KINDS: Final = {CreateAction: "create", AmendAction: "amend", CancelAction: "ca
 
 
 def _is(own: OwnOrder, life: OrderHistory) -> bool:
-    """True if an order of the trader is the one whose life this is."""
     if own.order_id is not None and own.order_id in life.order_ids:
         return True
     return bool(own.client_order_id) and own.client_order_id == life.client_order_id
 
 
-def _wish_of(
-    rung: MarketQuoter, deed: OrderRequest | None, life: OrderHistory | None
-) -> Action | None:
-    """The wish of the plan that a request carried out; None where it came of none."""
-    if deed is None or life is None:
-        return None
+def _wish_of(rung: MarketQuoter, deed: OrderRequest, life: OrderHistory) -> Action | None:
+    """The planned action that a request carried out; None where it came of none."""
+    created = life.side, life.price, life.outcome, life.own_side
     for wish in rung.wishes:
         if isinstance(wish, CreateAction):
-            same = (wish.book_side, wish.price, wish.outcome, wish.side)
-            if deed.kind == "create" and same == (
-                life.side, life.price, life.outcome, life.own_side
-            ):  # fmt: skip
+            same = created == (wish.book_side, wish.price, wish.outcome, wish.side)
+            if deed.kind == "create" and same:
                 return wish
         elif _is(wish.order, life) and deed.kind != "create":
             return wish

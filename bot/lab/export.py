@@ -1,8 +1,7 @@
 """Turns journals into tables of rungs, books, prints, requests and fills: CSV or Parquet files.
 
-Every row says which run it is of and when it reached the bot. Prices are canonical YES cents, times
-nanoseconds, sizes shares. The journal is read twice, because only the whole of it shows which
-shares of a book were ours (`bot.lab.own_orders`). A file takes its place once all tables are whole.
+Prices are canonical YES cents, times nanoseconds, sizes shares. The journal is read twice, because
+only the whole of it shows which shares of a book were ours (`bot.lab.own_orders`).
 """
 
 import csv
@@ -25,42 +24,41 @@ from venue.wire.money import Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId, Ticker
 
 
-def _columns(text: str) -> dict[str, str]:
+def columns_of(text: str, usual: str = "few") -> dict[str, str]:
+    """The kinds by column of a text such as `run at_ns:int`. usual: the kind of one without."""
     named = (each.partition(":") for each in text.split())
-    return {name: kind or "few" for name, _, kind in named}
+    return {name: kind or usual for name, _, kind in named}
 
 
 COLUMNS: Final = {
-    "rungs": _columns(
+    "rungs": columns_of(
         "run market_id ticker event_ticker series_ticker strike:text strike_unit resolution_ns:int "
         "winner"
     ),
-    "books": _columns(
+    "books": columns_of(
         "run at_ns:int ts_ns:int source market_id ticker bid:price bid_qty:int ask:price "
         "ask_qty:int bids:levels asks:levels own_bids:levels own_asks:levels own_fits:flag"
     ),
-    "prints": _columns(
+    "prints": columns_of(
         "run at_ns:int ts_ns:int market_id ticker trade_id:text price:price qty:int "
         "taker_bought_yes:flag own"
     ),
-    "requests": _columns(
+    "requests": columns_of(
         "run request_id:int at_ns:int answered_ns:int request market_id ticker order_id:text "
         "client_order_id:text side price:price qty:int again:flag key why:text answer status:small "
         "code reason:text order_status remaining_qty:int filled_qty:int tokens_left:small"
     ),
-    "fills": _columns(
+    "fills": columns_of(
         "run at_ns:int created_ns:int fill_id:text trade_id:text order_id:text market_id ticker "
         "side price:price qty:int fee_cents:int liquidity"
     ),
 }
-"""The tables: columns in order, and the kind of each. `few`: texts of few values; `levels`: prices
-and sizes of a side of a book, best first."""
+"""The columns in order. `few`: texts of few values; `levels`: prices and sizes, best first."""
 
 _MOST: Final = {"price": 2**15 - 1, "small": 2**31 - 1, "int": 2**63 - 1}
-"""The largest number that a column of a kind holds."""
+"""The largest number that a column holds."""
 
-ROWS_AT_ONCE: Final = 20_000
-"""Rows of a group of a Parquet file, which are kept in memory until it is written."""
+ROWS_AT_ONCE: Final = 20_000  # of a Parquet file, kept in memory until they are written
 
 Row = dict[str, Any]
 
@@ -130,7 +128,7 @@ class ParquetSheet:
 
 
 def _typed(kind: str, value: Any) -> Any:
-    """A value as its column has it; None for an empty one, and for a number out of its range."""
+    """None for an empty value, and for a number out of the column's range."""
     if kind == "levels":
         return [
             {"price": _typed("price", price), "qty": _typed("int", qty)}
@@ -145,12 +143,9 @@ KINDS: Final[Mapping[str, type[CsvSheet] | type[ParquetSheet]]] = {
     "csv": CsvSheet,
     "parquet": ParquetSheet,
 }
-"""The kinds of files, each by the end of its names."""
 
 
 class Sheets:
-    """The tables of an export, in every kind of file that is wanted."""
-
     def __init__(self) -> None:
         self.rows = dict.fromkeys(COLUMNS, 0)  # of each so far
         self.sheets: dict[str, list[CsvSheet | ParquetSheet]] = {name: [] for name in COLUMNS}
@@ -163,9 +158,8 @@ class Sheets:
 
 @contextmanager
 def opened(folders: Mapping[str, Path]) -> Iterator[Sheets]:
-    """The tables; when the block ends the files take their places. folders: by kind of file in
-    `KINDS`, created if needed. Raises LibraryFault, and OSError where a folder cannot be written.
-    """
+    """The tables; when the block ends the files take their places. folders: by kind of file,
+    created if needed. Raises LibraryFault and OSError."""
     with ExitStack() as parts:
         places: list[tuple[Path, Path]] = []
         tables = Sheets()
@@ -189,9 +183,7 @@ Add = Callable[[str, Row], None]
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """How many rows each table got."""
-
-    rungs: int
+    rungs: int  # rungs, books, prints, requests, fills: rows
     books: int
     prints: int
     requests: int
@@ -202,9 +194,8 @@ class Exported(msgspec.Struct, frozen=True):
 def export(
     paths: Sequence[Path], folders: Mapping[str, Path], progress: Progress = no_progress
 ) -> Exported:
-    """Write the tables of these segments, oldest first. folders: as of `opened`. progress: called
-    with the entries read; each is read twice. A damaged segment gives what precedes its damage.
-    Raises JournalFault for an unreadable segment, LibraryFault, and OSError."""
+    """Write the tables of these segments, oldest first. folders: as of `opened`. A damaged segment
+    gives what precedes its damage. Raises JournalFault, LibraryFault and OSError."""
     with opened(folders) as sheets:
         damage = tell(paths, sheets.add_row, progress)
     return Exported(**sheets.rows, damage=damage)
@@ -233,13 +224,11 @@ def _entries(paths: Sequence[Path], damage: list[str]) -> Iterator[Entry]:
 
 
 class _Known:
-    """What the whole journal shows before rows are written. tickers: by market id, as frames carry
-    no ticker. own: our orders by run; runs on one account share them. rungs: as shown last, by run.
-    """
+    """What the whole journal shows before rows are written; rungs as shown last."""
 
     def __init__(self) -> None:
         self.tickers: dict[MarketId, Ticker] = {}
-        self.own: dict[str, OwnOrders] = {"": OwnOrders()}
+        self.own: dict[str, OwnOrders] = {"": OwnOrders()}  # by run; runs on one account share it
         self.rungs: dict[str, dict[MarketId, tuple[model.Event, model.Market]]] = {"": {}}
         self.winners: dict[tuple[str, str], str] = {}  # what rungs paid
         self._run = ""
@@ -285,8 +274,6 @@ class _Reader:
             case m.Started() as started:
                 self.end_run()
                 self._begin_run(started.boot_nonce)
-            case _:
-                pass
 
     def end_run(self) -> None:
         for row in self._asked.values():
@@ -319,8 +306,6 @@ class _Reader:
         row |= {"own_bids": others.own_bids, "own_asks": others.own_asks}
         self._add("books", row | {"own_fits": not others.missing_qty})
 
-    # --- requests ---------------------------------------------------------------------------------
-
     def _sent(self, at_ns: int, send: m.Send) -> None:
         row: Row = {"run": self._run, "at_ns": at_ns, "key": send.key.value, "why": send.why}
         row |= {"request_id": send.request_id, "request": type(send.request).__name__}
@@ -340,8 +325,6 @@ class _Reader:
                         row["price"] = canonical(known.outcome, price)
             case m.ReadBook() as request:
                 row |= self._of(at_ns, request.market_id)
-            case _:
-                pass
         self._asked[send.request_id] = row
 
     def _replied(self, at_ns: int, replied: m.Response) -> None:
@@ -367,8 +350,6 @@ class _Reader:
             case m.Ok(body=m.FillsBody(fills=fills)):
                 for fill in reversed(fills):
                     self._filled(at_ns, fill)
-            case _:
-                pass
 
     def _filled(self, at_ns: int, fill: model.Fill) -> None:
         if fill.fill_id in self._fills:

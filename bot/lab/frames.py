@@ -2,36 +2,28 @@
 
 Each function takes a state directory (of which it shows the newest run), a segment, or a file of
 `bot backtest --save`. `COLUMNS` has columns and types: `_cents` canonical YES cents, `_ns`
-nanoseconds since 1970, `_qty` shares, `net_` YES shares less NO shares.
-
-    from bot.lab.frames import fills, markouts
-    fills("state/demo").groupby("ticker")["qty"].sum()
-
-A replay takes as long as the trader took; the last few are cached. A frame that ends before its run
-comes with a `CutShortWarning`.
+nanoseconds since 1970, `_qty` shares, `net_` YES shares less NO shares. A frame that ends before
+its run comes with a `CutShortWarning`.
 """
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
-from bot.lab.export import LibraryFault
-from bot.lab.report.session import Session
+from bot.lab.export import LibraryFault, columns_of
+from bot.lab.report.session import Session, SessionFill
 from bot.lab.report.sources import ReportFault, sessions_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def _columns(text: str) -> dict[str, str]:
-    named = (each.partition(":") for each in text.split())
-    return {name: kind or "string" for name, _, kind in named}
-
+_columns = partial(columns_of, usual="string")
 
 COLUMNS: Final[dict[str, dict[str, str]]] = {
     "quotes": _columns(
@@ -51,8 +43,8 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {
         "value_cents:float64 markout_cents:float64"
     ),
 }
-"""The frames: columns in order, and the pandas type of each; `Int64` and `string` may be missing,
-`float64` then is NaN."""
+"""Columns in order, with pandas types; `Int64` and `string` may be missing, `float64` then is NaN.
+"""
 
 _REMEMBERED: Final = 4
 _EVERY_S: Final = 1.0
@@ -62,8 +54,7 @@ Row = dict[str, Any]
 
 
 class CutShortWarning(UserWarning):
-    """The frame ends before its run did: the journal is damaged, replays differently, or the
-    backtest was broken off."""
+    """The frame ends before its run did."""
 
 
 def pandas_library() -> Any:
@@ -75,17 +66,14 @@ def pandas_library() -> Any:
     return pandas
 
 
-# --- what the trader believed and did -------------------------------------------------------------
-
-
 def quotes(
     source: Source, *, every_s: float = _EVERY_S, config: Source | None = None
 ) -> "DataFrame":
-    """A row for each rung and side every `every_s` seconds: the others' best price, what was wanted
-    and what rested there best, and whether all that was wanted rested.
+    """A row for each rung and side every `every_s` seconds (of a backtest: at the moments that it
+    keeps). on_target: True if all that was wanted rested.
 
-    config: the file that the run had, for a strategy in a file of its folder. Of a backtest's
-    result the moments that it keeps. Raises JournalFault, ReportFault and LibraryFault.
+    config: the file of the run, for a strategy in its folder. Raises JournalFault, ReportFault and
+    LibraryFault.
     """
     return _framed("quotes", _sessions(source, every_s, config), _quotes)
 
@@ -93,8 +81,7 @@ def quotes(
 def curve(
     source: Source, *, every_s: float = _EVERY_S, config: Source | None = None
 ) -> "DataFrame":
-    """A row for each rung every `every_s` seconds: fair value and its sd, others' best prices,
-    inventory. Arguments and faults as of `quotes`."""
+    """A row for each rung every `every_s` seconds. Arguments and faults as of `quotes`."""
     return _framed("curve", _sessions(source, every_s, config), _curve)
 
 
@@ -130,45 +117,28 @@ def _quotes(session: Session) -> Iterator[Row]:
 def _curve(session: Session) -> Iterator[Row]:
     for moment in session.moments:
         for each in moment.levels:
-            yield (
-                _named(session, each.rung)
-                | structs.asdict(each)
-                | {
-                    "at_ns": moment.at_ns,
-                    "phase": moment.phase,
-                    "strike": session.rungs[each.rung].strike,
-                    "bid_cents": each.bid,
-                    "ask_cents": each.ask,
-                }
-            )
+            row = _named(session, each.rung) | structs.asdict(each)
+            row |= {"at_ns": moment.at_ns, "phase": moment.phase}
+            row |= {"bid_cents": each.bid, "ask_cents": each.ask}
+            yield row | {"strike": session.rungs[each.rung].strike}
+
+
+def _fill(session: Session, fill: SessionFill) -> Row:
+    row = _named(session, fill.rung) | structs.asdict(fill)
+    row |= {"side": fill.side.value, "price_cents": fill.price}
+    return row | {"fair_cents": fill.fair_millicents / 1000}
 
 
 def _fills(session: Session) -> Iterator[Row]:
-    for fill in session.fills:
-        yield (
-            _named(session, fill.rung)
-            | structs.asdict(fill)
-            | {
-                "side": fill.side.value,
-                "price_cents": fill.price,
-                "fair_cents": fill.fair_millicents / 1000,
-            }
-        )
+    return (_fill(session, fill) for fill in session.fills)
 
 
 def _markouts(session: Session) -> Iterator[Row]:
     for fill in session.fills:
         for value in fill.values:
-            yield (
-                _named(session, fill.rung)
-                | structs.asdict(fill)
-                | structs.asdict(value)
-                | {
-                    "side": fill.side.value,
-                    "value_cents": value.value_millicents / 1000,
-                    "markout_cents": fill.markout_cents(value),
-                }
-            )
+            row = _fill(session, fill) | structs.asdict(value)
+            row["value_cents"] = value.value_millicents / 1000
+            yield row | {"markout_cents": fill.markout_cents(value)}
 
 
 def _named(session: Session, rung: int) -> Row:
@@ -189,9 +159,6 @@ def _framed(
     return frame
 
 
-# --- lived again ----------------------------------------------------------------------------------
-
-
 def _sessions(source: Source, every_s: float, config: Source | None) -> list[Session]:
     pandas_library()
     if not 0 <= every_s < math.inf:
@@ -199,15 +166,10 @@ def _sessions(source: Source, every_s: float, config: Source | None) -> list[Ses
     path = Path(source)
     folder = Path() if config is None else Path(config).parent
     found = _remembered(path, _stamp(path), every_s, folder)
-    # Of several readings of one backtest that was broken off, once.
-    _warn(dict.fromkeys(each.damage for each in found if each.damage))
+    # Once for several readings of one backtest, at the line of the notebook.
+    for why in dict.fromkeys(each.damage for each in found if each.damage):
+        warnings.warn(f"{why}; the frame ends there", CutShortWarning, stacklevel=3)
     return found
-
-
-def _warn(damage: Iterable[str]) -> None:
-    """Say why a frame ends early, at the line of the notebook that asked for it."""
-    for why in damage:
-        warnings.warn(f"{why}; the frame ends there", CutShortWarning, stacklevel=4)
 
 
 def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:

@@ -1,8 +1,7 @@
 """The market that a journalled run met, without us: others' books and prints by the venue's clock.
 
-Our shares are taken off every book (`bot.lab.own_orders`). A print that filled us stays for others
-to meet. What we took goes back into the book while the size there is what we left,
-`GIVEN_BACK_NS` at most; its print is removed.
+Our shares are taken off every book. A print that filled us stays. What we took goes back into the
+book while the size there is what we left, `GIVEN_BACK_NS` at most; its print is removed.
 """
 
 from collections.abc import Iterable
@@ -21,13 +20,8 @@ from venue.wire.money import BookSide, Cents, Outcome, Price, Qty
 from venue.wire.names import MarketId, Ticker, fold_ticker
 
 GIVEN_BACK_NS: Final = 10 * NS_PER_SECOND
-"""What we took goes on standing for so long at most, where we do not take it."""
-
-_CLOCKS_AGREE_NS: Final = NS_PER_SECOND
-"""A lowest latency of the channel below this one says that both clocks are one."""
-
+_CLOCKS_AGREE_NS: Final = NS_PER_SECOND  # with a lower least latency both clocks are one
 _HAPPENS_AGAIN: Final = (*UNCAUSED, m.JournalFailed, m.ConfigRefused)
-"""Events that come again when they came then."""
 
 
 class MarketEvent(Struct, frozen=True):
@@ -39,7 +33,7 @@ class MarketEvent(Struct, frozen=True):
 
 
 class JournalMarket:
-    """What a run met. Instants are the bot's clock, but for stamps of the venue."""
+    """Instants are the bot's clock, but for stamps of the venue."""
 
     def __init__(self, other_series: tuple[Ticker, ...] = ()) -> None:
         """other_series: those of the same process, which are ignored."""
@@ -50,25 +44,21 @@ class JournalMarket:
         self.cut = ""  # why it ends before the run did, else empty
         self.events: dict[Ticker, model.Event] = {}
         self.markets: dict[MarketId, model.Market] = {}  # as they were listed last
-        self.winners: dict[MarketId, str] = {}
-        """What rungs paid, `yes` or `no`, where the run saw them settled."""
-        self.history: list[MarketEvent] = []
-        """By the venue's clock; of one instant prints come before books."""
+        self.winners: dict[MarketId, str] = {}  # `yes` or `no` where the run saw them settled
+        self.history: list[MarketEvent] = []  # by the venue's clock, prints before books
         self.fills: list[OwnFill] = []  # ours in this run
-        self.world: list[tuple[int, m.Event]] = []
-        """Events to the trader that no request brought about."""
+        self.world: list[tuple[int, m.Event]] = []  # events that no request caused
         self.states: list[tuple[int, v.Command]] = []  # halts and resumptions, as reads showed them
         self.cash_cents: Cents | None = None  # at the start; None where no read showed it
         self.holdings: list[tuple[MarketId, Outcome, int]] = []  # shares at the start
         self.write_trips_ns: list[int] = []
         self.read_trips_ns: list[int] = []  # latencies of answered requests
+        # All books; those with shares of ours; with fewer than we had; crossed without ours (left
+        # out: no trader believed them).
         self.books = self.own_books = self.unfit_books = self.crossed_books = 0
-        """How many there were, showed shares of ours, showed fewer than we had, and were crossed
-        without ours. The last are left out: no trader believed them."""
         self.short_qty = 0  # shares of ours that books should have shown and did not
         self.taken_prints = 0  # prints that we made as taker
-        self.clock_ahead_ns = 0
-        """How far the bot's clock is ahead of the venue's; 0 where they agree."""
+        self.clock_ahead_ns = 0  # of the bot's clock; 0 where both agree
         self.feed_ns = NS_PER_MS  # median latency of the channel
         self._frames: list[tuple[int, m.BookUpdate]] = []
         self._newest: dict[MarketId, m.BookUpdate] = {}
@@ -123,8 +113,6 @@ class JournalMarket:
                     if position.market_id is not None
                     and position.outcome is not model.ShownOutcome.UNKNOWN
                 ]
-            case _:
-                pass
 
     def _listed(self, at_ns: int, event: model.Event) -> None:
         self.events.setdefault(event.event_ticker, event)
@@ -143,8 +131,6 @@ class JournalMarket:
                 self.states.append((at_ns, v.ResolveMarket(market.market_id, Outcome.NO)))
             elif market.state is model.MarketState.RESOLVED:
                 self.cut = f"{market.ticker} resolved, and what it paid the journal does not say"
-
-    # --- put together -----------------------------------------------------------------------------
 
     def build_history(self) -> None:
         self._compare_clocks()
@@ -196,7 +182,7 @@ class JournalMarket:
         given[:] = [given[0] + mine.qty, printed.ts_ns + GIVEN_BACK_NS, -1]
 
     def _without_us(self, seen: m.BookUpdate) -> m.BookUpdate | None:
-        """A book without our shares, and with what we had taken of it; None of a crossed one."""
+        """A book without our shares and with what we took; None for a crossed one."""
         self.books += 1
         others = self.own.without(seen)
         self.own_books += bool(others.own_bids or others.own_asks)
@@ -234,8 +220,7 @@ def read_market(
     *,
     ends_at_payout: bool = False,
 ) -> JournalMarket:
-    """The market that these entries show. ends_at_payout: True to stop once a rung resolves. Raises
-    JournalFault."""
+    """ends_at_payout: True to stop once a rung resolves. Raises JournalFault."""
     market = JournalMarket(other_series)
     for placed in entries:
         at_ns, message = placed.entry.at_ns, placed.entry.message

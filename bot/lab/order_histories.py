@@ -1,10 +1,6 @@
-"""The history of each order by a journal: every request about it, with its answer.
+"""The history of each order by a journal, without a trader: every request about it, with its
+answer. A run that adopts an order of an earlier one continues its history."""
 
-It reads entries without a trader, whatever the program or configuration was. A run that adopts an
-order of an earlier one continues its history.
-"""
-
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,41 +9,44 @@ import msgspec
 from bot.core import messages as m
 from bot.core.orders.outbox import kind_of
 from bot.io.journal.journal import number_of, read_segment, segments
-from bot.io.journal.records import Entry, JournalFault
+from bot.io.journal.records import Entry, Head, JournalFault
 from bot.lab.session import Place, Placed, Run, placed_entries, refuse_blank, runs
 from venue.wire.model import RESTING
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import QtyOrder
 
-CHANNEL: Final = "frame of the channel"  # the kind of a `Frame` that came by itself
+CHANNEL: Final = "frame of the channel"
 _NAMED_MAX: Final = 6
 
 
 class OrderNotFound(Exception):
-    """No order is meant, or several may be; the text says what there is."""
+    """No order of that id, or several; the text says which there are."""
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """The source of a book."""
+    """A book as it arrived, our own orders included."""
 
-    kind: str  # a frame of the channel, or a read
+    kind: str  # CHANNEL, or a read
     place: Place
     ts_ns: int  # of the venue
     at_ns: int  # when it arrived
-    bids: m.Levels  # bids, asks: all that it showed, our own orders included
+    bids: m.Levels
     asks: m.Levels
 
 
+def frame_of(kind: str, placed: Placed, seen: m.BookUpdate) -> Frame:
+    at_ns = placed.entry.at_ns
+    return Frame(kind, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks)
+
+
 class OrderRequest(msgspec.Struct, kw_only=True):
-    """One request about an order. run: the nonce of the run that sent it, empty where the beginning
-    of that run is no longer kept; frame: the newest of its market that had arrived when it left, of
-    those that the journal keeps."""
+    """One request about an order."""
 
     kind: str
     why: str
-    run: str
-    number: int  # of the event that it came of
+    run: str  # the nonce, empty where the beginning of the run is no longer kept
+    number: int  # of the event that caused it
     place: Place
     at_ns: int
     request_id: int
@@ -55,7 +54,7 @@ class OrderRequest(msgspec.Struct, kw_only=True):
     price: Price | None = None
     qty: Qty | None = None
     key: str = "trade"
-    frame: Frame | None = None
+    frame: Frame | None = None  # the newest of its market that the journal has before it
     answer: str = ""  # in a few words, empty while there is none
     answered_ns: int | None = None
 
@@ -74,20 +73,16 @@ class OrderHistory(msgspec.Struct, kw_only=True):
     qty: Qty
     order_ids: list[OrderId]  # those the venue gave it, newest last
     deeds: list[OrderRequest]
-    inherited: list[str]  # of the runs that found it as an earlier one's, the nonces
-    shown: str = (
-        ""  # its status as the venue showed it last, and shown_ns: when, by the bot's clock
-    )
-    shown_ns: int = 0
+    inherited: list[str]  # nonces of the runs that found it as an earlier one's
+    shown: str = ""  # its status as the venue showed it last
+    shown_ns: int = 0  # when, by the bot's clock
     filled: Qty = Qty(0)
 
     @property
     def resting_ns(self) -> int | None:
-        """When the venue last showed it resting, by the bot's clock; None if it is over or was
-        never shown. The journal may lack what came later, as after a full disk."""
-        if self.shown not in RESTING:
-            return None
-        return self.shown_ns
+        """When the venue last showed it, by the bot's clock; None unless it rested then. The
+        journal may lack what came later, as after a full disk."""
+        return self.shown_ns if self.shown in RESTING else None
 
     @property
     def ids(self) -> list[str]:
@@ -95,8 +90,6 @@ class OrderHistory(msgspec.Struct, kw_only=True):
 
 
 class OrderHistories:
-    """The orders of the runs that were read, by both of their ids."""
-
     def __init__(self) -> None:
         self.runs: list[Run] = []  # those whose beginning is kept, the oldest first
         self.damage: list[str] = []  # a line for each thing that could not be read
@@ -108,17 +101,16 @@ class OrderHistories:
         self._asked: dict[int, tuple[OrderHistory, OrderRequest, m.Request]] = {}
 
     def add_run(self, run: Run) -> None:
-        """Add a run that came after all those added so far. Raises JournalFault after adding what
-        precedes the damage."""
+        """Add a later run. Raises JournalFault after adding what precedes the damage."""
         for placed in placed_entries(run.paths):
             self.on_entry(placed)
 
     def read_fragment(self, paths: list[Path]) -> None:
         """Add the segments of a run whose beginning is no longer kept, before all others. Raises
-        JournalFault as `read` does."""
+        as `add_run` does."""
         head = read_segment(paths[0]).head
         if head is not None:
-            self._left(head.open_intents, head.working)
+            self._left(head)
             for send in head.under_way:
                 self._sent(send, Placed(Place(paths[0].name, 0), Entry(head.opened_ns, send), 0))
         for placed in placed_entries(paths, from_the_start=False):
@@ -128,10 +120,8 @@ class OrderHistories:
     def on_entry(self, placed: Placed) -> None:
         at_ns = placed.entry.at_ns
         match placed.entry.message:
-            case m.BookUpdate(market_id=market_id) as seen:
-                self._frames[market_id] = Frame(
-                    CHANNEL, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
-                )
+            case m.BookUpdate() as seen:
+                self._frames[seen.market_id] = frame_of(CHANNEL, placed, seen)
             case m.Send() as send:
                 self._sent(send, placed)
             case m.Response(request_id=number, answer=answer):
@@ -140,26 +130,21 @@ class OrderHistories:
                     self._on_response(*waiting, answer, at_ns)
             case m.Started() as started:
                 self._run, self._asked = started.boot_nonce, {}
-                for life in self._left(started.open_intents, started.working):
+                for life in self._left(started):
                     life.inherited.append(started.boot_nonce)
             case m.CreateResolved(client_order_id=name, order_id=order_id) if order_id is not None:
                 if name in self._by_client:
                     self._named(self._by_client[name], order_id)
-            case _:
-                pass
 
-    def _left(
-        self, intents: Sequence[m.UnconfirmedCreate], working: Sequence[m.JournaledOrder]
-    ) -> list[OrderHistory]:
-        return [*(self._life(each.order) for each in intents), *map(self._life, working)]
+    def _left(self, by: Head | m.Started) -> list[OrderHistory]:
+        """The orders that an earlier run left."""
+        created = [self._life(each.order) for each in by.open_intents]
+        return created + [self._life(each) for each in by.working]
 
     def _life(self, order: QtyOrder | m.JournaledOrder) -> OrderHistory:
         life = self._by_client.get(order.client_order_id)
         if life is None:
-            if isinstance(order, m.JournaledOrder):
-                qty = Qty(order.remaining + order.filled)
-            else:
-                qty = order.qty
+            qty = order.qty if isinstance(order, QtyOrder) else order.remaining + order.filled
             life = OrderHistory(
                 client_order_id=order.client_order_id,
                 market_id=order.market_id,
@@ -167,7 +152,7 @@ class OrderHistories:
                 price=canonical(order.outcome, order.price),
                 outcome=order.outcome,
                 own_side=order.side,
-                qty=qty,
+                qty=Qty(qty),
                 order_ids=[],
                 deeds=[],
                 inherited=[],
@@ -255,12 +240,9 @@ class OrderHistories:
         return found[0]
 
 
-# --- over all runs --------------------------------------------------------------------------------
-
-
 def read_order_histories(state: Path) -> OrderHistories:
-    """The orders in the journal of a state directory. Raises JournalFault when there is no journal,
-    nothing of it can be read, or its newest segment has an unknown version."""
+    """The orders in the journal of a state directory. Raises JournalFault when nothing of it can be
+    read, or its newest segment has an unknown version."""
     found = OrderHistories()
     kept, damage = found.runs, found.damage
     try:

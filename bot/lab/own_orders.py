@@ -1,8 +1,7 @@
 """Our orders and fills by the venue's own clock, from its responses.
 
 An order rests from its creation; each response holds from its update time on; each maker fill takes
-off its shares at its time. Fills that a response already counts are in it, even with a later stamp.
-A create without a response is unknown until a read shows its order. Unreadable times, outcomes and
+off its shares at its time, unless a response already counts it. Unreadable times, outcomes and
 sides are skipped.
 """
 
@@ -45,14 +44,13 @@ class OwnFill(msgspec.Struct, frozen=True):
 
 
 class BookWithoutUs(NamedTuple):
-    """The levels of others, and what of ours was taken off. missing_qty: shares of ours that the
-    book should have shown and did not: the times of answers and of frames do not fit."""
+    """The levels of others, and ours that were taken off."""
 
     bids: Levels
     asks: Levels
     own_bids: Levels
     own_asks: Levels
-    missing_qty: int
+    missing_qty: int  # shares of ours that the book should have shown and did not
 
 
 class _Showing(NamedTuple):
@@ -64,24 +62,16 @@ class _Showing(NamedTuple):
     whole: int
 
 
-class OwnOrder:
-    """The shown state of one order."""
-
-    def __init__(self, order: model.Order, outcome: Outcome, side: Side, created_ns: int) -> None:
-        self.order_id = order.order_id
-        self.market_id = order.market_id
-        self.outcome = outcome
-        self.side = side
-        self.created_ns = created_ns
-        self.shown: dict[int, _Showing] = {}  # by the venue's time
-
-    @property
-    def book_side(self) -> BookSide:
-        return book_side(self.outcome, self.side)
+class OwnOrder(msgspec.Struct):
+    order_id: OrderId
+    market_id: MarketId
+    outcome: Outcome
+    side: Side
+    created_ns: int
+    shown: dict[int, _Showing] = {}  # by the venue's time
 
     def changes(self, fills: list[OwnFill]) -> Iterator[RestingChange]:
-        """Every change of what rests, the oldest first. At one instant an order's fills come after
-        what was shown."""
+        """Every change of what rests, the oldest first; at one instant fills come last."""
         rows = sorted(self.shown.items())
         qtys = [fill.qty for fill in fills]
         # Fills that were never listed are taken to be older than all that were.
@@ -109,9 +99,8 @@ class OwnOrder:
                     yield self._change(fill.at_ns, shown.price, rests)
 
     def _change(self, at_ns: int, price: Price, qty: int) -> RestingChange:
-        return RestingChange(
-            at_ns, self.market_id, self.order_id, self.book_side, price, max(0, qty)
-        )
+        side = book_side(self.outcome, self.side)
+        return RestingChange(at_ns, self.market_id, self.order_id, side, price, max(0, qty))
 
 
 _Sizes = dict[tuple[BookSide, Price], int]
@@ -138,8 +127,6 @@ class OwnOrders:
             case m.FillsBody(fills=fills):
                 for fill in fills:
                     self._on_fill(fill)
-            case _:
-                pass
 
     def _on_order(self, order: model.Order) -> None:
         own = outcome_and_side(order)
@@ -151,7 +138,8 @@ class OwnOrders:
             return
         known = self._orders.get(order.order_id)
         if known is None:
-            known = self._orders[order.order_id] = OwnOrder(order, *own, created_ns)
+            known = OwnOrder(order.order_id, order.market_id, *own, created_ns)
+            self._orders[order.order_id] = known
         # A create that is retried is answered with a fresh instant: the first one counts.
         known.created_ns = min(known.created_ns, created_ns)
         rests = order.remaining_qty if order.status in model.RESTING else 0
@@ -183,8 +171,6 @@ class OwnOrders:
         )
 
     def drop_before(self, before_ns: int) -> None:
-        """Drop orders that no longer rested at this venue time, and older fills: for a reader that
-        asks of no earlier instant."""
         lasts = {change.order_id: change for change in self.changes()}
         for order_id, last in lasts.items():
             if last.at_ns < before_ns and not last.qty:
@@ -195,10 +181,7 @@ class OwnOrders:
                 self._roles.pop(fill.trade_id, None)
         self._rested = None
 
-    # --- asking -----------------------------------------------------------------------------------
-
     def get(self, order_id: OrderId) -> OwnOrder | None:
-        """The order of this id of the venue's; None where nothing showed it."""
         return self._orders.get(order_id)
 
     def role(self, trade_id: str) -> str:
@@ -210,8 +193,7 @@ class OwnOrders:
         return sorted(self._fills.values(), key=lambda fill: fill.at_ns)
 
     def changes(self) -> list[RestingChange]:
-        """Every change of what rests, the oldest first. At one instant an order's fills come after
-        what was shown."""
+        """Every change of what rests, the oldest first."""
         by_order: dict[OrderId, list[OwnFill]] = {}
         for fill in self.fills():
             by_order.setdefault(fill.order_id, []).append(fill)

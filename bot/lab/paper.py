@@ -1,10 +1,9 @@
 """A paper run on a live feed: the market is the venue's, our orders and our cash stay here.
 
 Reads of the series and its books go to the venue by `PublicVenue`, which cannot write. Ours goes to
-a local exchange, and the channel shows both. Changes are in the venue's command log
-(`venue.storage`) before anybody is answered, so the next run has the same cash, positions, fills
-and orders. The log has no market: nothing fills until a new book, and then our orders are behind
-everything in it.
+a local exchange, and the channel shows both. Changes are in a command log (`venue.storage`) before
+anybody is answered, so the next run has the same account. The log has no market: nothing fills
+until a new book, and then our orders are behind everything in it.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ from bot.io.client.rest import DRAIN_SLACK_S, REQUEST_S_MAX
 from bot.io.faults import OperatorError
 from bot.io.run.runner import Connection, Emit, MarketChannel
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.exchange import MAKER, Exchange, Response
+from bot.lab.exchange.exchange import MAKER, Response
 from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
 from venue.engine import messages as v
@@ -40,16 +39,13 @@ Answered = Callable[[m.Response], None]
 MayLeave = Callable[[], Awaitable[bool]]
 
 FOLDER: Final = "account"  # in the state directory of the run
-_FORGOTTEN_EVERY: Final = 1_000
-"""So many commands that are applied again leave no more in memory than the exchange needs."""
-
+_FORGOTTEN_EVERY: Final = 1_000  # commands of the log
 _LATE_NS_MAX: Final = 60 * NS_PER_SECOND
-_UNREAD_ROUND_TRIP_NS: Final = NS_PER_SECOND // 100
-"""The latency of an order before any read has been timed."""
+_UNREAD_ROUND_TRIP_NS: Final = NS_PER_SECOND // 100  # before any read has been timed
 
 
 class PaperFault(OperatorError):
-    """The paper account cannot be read or written; the text says what to do."""
+    """The paper account cannot be read or written."""
 
 
 class PaperClock:
@@ -78,8 +74,8 @@ class PaperClock:
 
 
 class PaperExchange:
-    """The exchange with our account, on a live market. is_new: True if this run opened the account.
-    Make it inside the event loop; end it with `close`."""
+    """The exchange with our account, on a live market. Make it inside the event loop; end it with
+    `close`."""
 
     def __init__(
         self,
@@ -88,8 +84,8 @@ class PaperExchange:
         folder: Path | None,
         now_ns: Callable[[], int],
     ) -> None:
-        """terms: `cash_cents` is what a new account begins with. folder: of the account; None: it
-        ends with this run. Raises PaperFault."""
+        """terms: with the cash of a new account. folder: of the account; None: it ends with this
+        run. Raises PaperFault."""
         self.clock = PaperClock(now_ns)
         self._state: StateDir | None = None
         self._log: CommandLog | None = None
@@ -100,8 +96,9 @@ class PaperExchange:
         # The log has the deposit, so that another setting changes no account that has begun.
         empty = msgspec.structs.replace(terms, cash_cents=Cents(0))
         self.market = LiveMarket((), empty, queue_model, self.clock.exchange_ns())
+        self.exchange = self.market.exchange
         try:
-            self.is_new = folder is None or not self._go_on(folder)
+            self.is_new = folder is None or not self._go_on(folder)  # opened by this run
         except StateFault as fault:
             raise PaperFault(f"the paper account: {fault}") from None
         self.exchange.watchers.append(self._log_command)
@@ -110,7 +107,7 @@ class PaperExchange:
         self.exchange.read_all(self.clock.exchange_ns())
 
     def _go_on(self, folder: Path) -> bool:
-        """Apply the log of a folder, then append to it. True if it has commands."""
+        """True if the log of the folder has commands."""
         self._state = StateDir.open(folder)
         applied = 0
         for applied, entry in enumerate(self._state.entries(0), 1):
@@ -131,7 +128,6 @@ class PaperExchange:
             self.exchange.execute(command, entry.at_ns)
 
     def _forget_shown(self, now_ns: int) -> None:
-        """What the channel showed then is of no use now; what an account shows is read."""
         self.market.frames(now_ns)
         self.market.marks.clear()
         self.exchange.read_all(now_ns)
@@ -142,21 +138,15 @@ class PaperExchange:
         if events and self._log is not None:
             self._waiting.append((at_ns, command))
 
-    @property
-    def exchange(self) -> Exchange:
-        return self.market.exchange
-
     async def durable(self) -> None:
-        """Return when everything done so far is on disk. Raises PaperFault when it cannot be
-        written."""
+        """Everything done so far is on disk. Raises PaperFault when it cannot be written."""
         async with self._writing:
             taken, self._waiting = self._waiting, []
             try:
                 if taken and self._fault is None:
                     await asyncio.to_thread(self._append, taken)
             except (LogFull, LogBroken) as fault:
-                text = f"{fault}; what the paper account did last may be lost"
-                self._fault = PaperFault(text)
+                self._fault = PaperFault(f"{fault}; what the paper account did last may be lost")
                 self._has_failed.set()
             if self._fault is not None:
                 raise self._fault
@@ -181,7 +171,7 @@ class PaperExchange:
 
 class PaperVenue:
     """Carries the requests of one trader, and is its channel, with our own orders and trades in it.
-    Needs a running asyncio loop; end it with `drain`."""
+    End it with `drain`."""
 
     def __init__(
         self,
@@ -189,7 +179,7 @@ class PaperVenue:
         exchange: PaperExchange,
         latency_ns: int | None = None,
     ) -> None:
-        """latency_ns: of an order there and back, 0 or more; None: as the newest read took."""
+        """latency_ns: of an order there and back; None: as the newest read took."""
         self._public = public
         self._paper = exchange
         self._market = exchange.market
@@ -214,7 +204,7 @@ class PaperVenue:
     # --- requests ---------------------------------------------------------------------------------
 
     def start(self, send: m.Send, answered: Answered, may_leave: MayLeave | None = None) -> None:
-        """Begin a request; `answered` is called exactly once, later, with its Replied."""
+        """Begin a request; `answered` is called exactly once, later."""
         tasks = self._reads if isinstance(send.request, PUBLIC_READS) else self._ours
         task = asyncio.get_running_loop().create_task(self._run(send, answered, may_leave))
         tasks.add(task)
@@ -235,10 +225,8 @@ class PaperVenue:
         except Exception:  # noqa: BLE001 - the task's boundary: every request has its answer
             self._log.exception("paper_failed", at=type(send.request).__name__)
             response = Response(m.Unknown("a fault of ours"), None, None)
-        reply = m.Response(
-            send.request_id, response.answer, response.tokens, response.away_ns, tokens_limit
-        )
-        answered(reply)
+        answer, tokens, away_ns, _ = response
+        answered(m.Response(send.request_id, answer, tokens, away_ns, tokens_limit))
 
     async def _carry_out(self, send: m.Send) -> Response:
         latency_ns = self._read_ns if self._latency_ns is None else self._latency_ns
@@ -251,8 +239,8 @@ class PaperVenue:
         return response
 
     async def _read_venue(self, send: m.Send, request: PublicRead) -> tuple[Response, int | None]:
-        """A read at the venue, and how many tokens its key can have. It costs one of ours, too: a
-        live run has one bucket for both."""
+        """The response, and how many tokens its key can have. It costs one of ours, too: a live run
+        has one bucket for both."""
         exchange, clock = self._paper.exchange, self._paper.clock
         refused = exchange.refused_for_pace(send.key, clock.exchange_ns())
         if refused is not None:
@@ -270,7 +258,7 @@ class PaperVenue:
         return Response(answer, tokens, reply.retry_after_ns), reply.tokens_limit
 
     def _seen(self, body: m.Body) -> m.Body:
-        """What was read of the market, followed here; as the trader is to see it."""
+        """Follow a read of the market; returns it as the trader is to see it."""
         if isinstance(body, m.SeriesBody):
             held = {market_id for (market_id, _), qty in self._market.account.shares.items() if qty}
             self._market.on_series(body.events, self._paper.clock.exchange_ns())
@@ -281,8 +269,8 @@ class PaperVenue:
         return body
 
     def _book(self, read: model.Orderbook) -> model.Orderbook:
-        """A book that was read, with our orders in it, at our time. One older than the newest frame
-        stays as much older."""
+        """A read book with our orders in it, at our time. One older than the newest frame stays as
+        much older."""
         market_id, as_of_ns = read.market_id, instant.to_ns(read.as_of)
         depth = self._market.depths.get(market_id)
         if depth is None or read.as_of == instant.ZERO:
@@ -301,7 +289,6 @@ class PaperVenue:
         )
 
     def _log_payouts(self, events: tuple[model.Event, ...], held: set[MarketId]) -> None:
-        """Log the payout of a resolved market with inventory: the venue names no winner."""
         for market in (each for event in events for each in event.markets):
             if market.state is model.MarketState.RESOLVED and market.market_id in held:
                 self._log.warning(
@@ -314,7 +301,6 @@ class PaperVenue:
     # --- the channel ------------------------------------------------------------------------------
 
     def subscribe(self, wish: m.SubscribeTo) -> None:
-        """Replace the set. Markets outside of it are not seen."""
         followed = frozenset(wish.rungs)
         self._market.on_gap(self._followed - followed)
         self._followed = followed
@@ -352,16 +338,11 @@ class PaperVenue:
             case m.FeedClosed():
                 self._is_open = False
                 self._market.on_gap(self._market.markets)
-            case _:
-                pass
         self._emit(event)
 
-    # --- the end ----------------------------------------------------------------------------------
-
     async def drain(self, reads_s: float | None = None) -> int:
-        """Wait for every request in flight, then close venue and account. reads_s: how long reads
-        at the venue are waited for; None: without limit. Returns how many of our own requests have
-        no answer."""
+        """Wait for requests in flight, then close venue and account. reads_s: limit for reads at
+        the venue. Returns how many of our own requests have no answer."""
         longest_s = REQUEST_S_MAX + DRAIN_SLACK_S
         await _wait(self._ours, longest_s)
         await _wait(self._reads, longest_s if reads_s is None else reads_s)

@@ -40,10 +40,9 @@ def in_order(
 ) -> Iterator[tuple[T, R]]:
     """Each item with what `work` makes of it, at most `jobs` at once, until no more is wanted.
 
-    executor: where; without one in `processes` for this call alone. No item is None. One is taken
-    when a process is free for it, so none waits, and what was begun is carried out to its end.
-    Raises what `work` raises, once every other result that was begun has come, and
-    BrokenProcessPool.
+    executor: None for `processes` of this call alone. No item is None. An item is taken when a
+    process is free for it, and what was begun ends. Raises what `work` raises, after all other
+    results that were begun, and BrokenProcessPool.
     """
     left = iter(items)
     with processes(jobs) if executor is None else nullcontext(executor) as pool:
@@ -87,7 +86,6 @@ def deaf() -> None:
 
 
 def _end_with_parent() -> None:
-    """End with a parent that was killed: then no pool ends this process."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])

@@ -1,4 +1,4 @@
-"""Counts rows as they pass and reports progress now and then; and parses whole numbers."""
+"""Progress of long work by rows; whole numbers in options."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
@@ -9,12 +9,10 @@ _Row = TypeVar("_Row")
 
 
 def no_progress(_rows: int) -> None:
-    """Progress without an observer."""
+    pass
 
 
 class Counted:
-    """Counts over any number of passes. progress: called every `EVERY` rows."""
-
     def __init__(self, progress: Progress = no_progress) -> None:
         self._progress = progress
         self._passed = 0
@@ -27,10 +25,6 @@ class Counted:
                 self._progress(self._passed)
 
 
-_DIGITS_MAX: Final = 18
-"""Longer numbers are no valid count, place or seed; Python refuses to parse thousands of digits."""
-
-
 def is_whole(text: str) -> bool:
-    """True if a text is made of the digits 0 to 9, one at least and 18 at most."""
-    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX
+    """True for 1 to 18 digits 0 to 9: Python refuses to parse thousands of digits."""
+    return text.isascii() and text.isdecimal() and len(text) <= 18

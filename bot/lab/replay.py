@@ -1,9 +1,6 @@
 """Replays journalled runs: a fresh trader gets the same events, and its effects must be the same
 bytes.
 
-A difference means another program, a clock, a random number, or a set. Not differences: effects
-that a crash left unwritten; answers after the end; notes of shadow candidates.
-
 Series of one process share a request budget and a loss limit, so they are replayed together. The
 loop takes turns, each ended by a `Tick`; the instants of all ticks are the order of all turns.
 """
@@ -12,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -52,8 +50,6 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The first effect that differs."""
-
     nth: int  # of those of its event, from 1
     then: m.Effect | None  # as the journal has it
     now: m.Effect | None  # as it is made again; None on the side that has no more
@@ -64,8 +60,6 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class DifferenceFault(JournalFault):
-    """The trader makes another effect now than the journal has."""
-
     def __init__(self, run: Run, difference: Difference) -> None:
         super().__init__(
             f"{run.paths[0].parent}: with this program the run takes another course, from event "
@@ -76,8 +70,6 @@ class DifferenceFault(JournalFault):
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """The result of a replay."""
-
     nonce: str
     segments: tuple[str, ...]
     version: int  # of its journal
@@ -98,9 +90,6 @@ class Replayed(msgspec.Struct, frozen=True):
 
 
 class Replayer:
-    """A run and the trader that gets its events again. events, effects: compared so far; until_ns:
-    the latest instant of them; entries: read so far;"""
-
     def __init__(
         self,
         run: Run,
@@ -111,17 +100,19 @@ class Replayer:
         first: Trader | None = None,
         others: Callable[[int], bool] | None = None,
     ) -> None:
-        """notes: True to compare them, too. around: what each strategy is wrapped in. first: the
-        trader whose budgets and account this one shares. others: takes the turns of the other
-        series before an instant; False where their journals end earlier. Raises JournalFault for an
-        earlier version, and when the strategy cannot be made."""
+        """notes: True to compare them, too. around: wraps each strategy. first: the trader whose
+        budgets and account this one shares. others: takes the turns of the other series before an
+        instant; False where their journals end earlier. Raises JournalFault for an earlier version,
+        and when the strategy cannot be made."""
         configured = run.started.configured
         if not is_recording(run):
             must_be_of_this_version(run)
         if configured is None:
             raise JournalFault(f"{run.paths[0]}: does not say what its run was configured with")
         self.run = run
-        self.events = self.effects = self.until_ns = self.entries = 0
+        self.events = self.effects = 0  # compared so far
+        self.until_ns = 0  # the latest instant of them
+        self.entries = 0  # read so far
         self.finished = False  # True once the journal has shown the end of the run
         self.notes = notes
         self._others = others
@@ -145,14 +136,15 @@ class Replayer:
             return lambda: around(Retold(make, interrupted, calls))
 
         settings = configured.settings
+        out = None if first is None else first.out
         self.lives = Trader(
             msgspec.structs.replace(settings, series_ticker=asked_for or settings.series_ticker),
             retold(_made_again(remake, configured.strategy)),
-            None if first is None else first.out.purse_of(m.Key.TRADE),
-            None if first is None else first.out.purse_of(m.Key.READ),
+            None if out is None else out.purse_of(m.Key.TRADE),
+            None if out is None else out.purse_of(m.Key.READ),
             None if first is None else first.quoting.weighing.account,
             lambda choice: retold(remake(choice)),
-            None if first is None else first.out.purse_of(m.Key.STANDBY),
+            None if out is None else out.purse_of(m.Key.STANDBY),
         )
 
     @property
@@ -164,13 +156,11 @@ class Replayer:
 
     @property
     def unwritten(self) -> int:
-        """Effects of the last event that the journal does not hold (yet)."""
         return len(self._made) - self._compared
 
     def steps(self, until: Until = TO_THE_END) -> Iterator[Step]:
-        """The events in order, each after its effects were compared; the trader has received it and
-        nothing later. Raises DifferenceFault at the first difference, and JournalFault when the
-        journal cannot be read."""
+        """The events in order, each after its effects were compared and before the trader receives
+        a later one. Raises DifferenceFault, and JournalFault for a damaged journal."""
         for segment, number, payload in self._payloads():
             self.entries += 1
             entry = self._event(segment, payload)
@@ -187,8 +177,7 @@ class Replayer:
             yield self._step
 
     def turns(self) -> Iterator[int]:
-        """Take the turns of the loop; yields the instant of each before it is taken. Raises
-        JournalFault."""
+        """Take the turns of the loop; yields the instant of each before. Raises JournalFault."""
         for at_ns, turn in turns_of(payloads_of(self.run.paths)):
             yield at_ns
             for segment, number, payload in turn:
@@ -197,7 +186,6 @@ class Replayer:
                     self._receive(Placed(Place(segment, number), entry, self.events + 1))
 
     def _payloads(self) -> Iterator[Payload]:
-        """The entries of the run, each after the earlier turns of the other series."""
         payloads = payloads_of(self.run.paths)
         if self._others is None:
             yield from payloads
@@ -288,8 +276,7 @@ def replay(
     until: Until = TO_THE_END,
     progress: Callable[[int], None] = lambda _entries: None,
 ) -> Replayed:
-    """Replay a run up to the first difference. progress: called with the entries done. Raises
-    nothing: damage is part of the result."""
+    """Replay a run up to the first difference. progress: called with the entries done."""
     began_s = time.process_time()
     difference, damage = None, ""
     try:
@@ -321,8 +308,7 @@ _BEAT: Final = m.Tick.__name__.encode()
 
 
 def turns_of(payloads: Iterable[Payload]) -> Iterator[tuple[int, list[Payload]]]:
-    """Entries by turns of the loop, each with the instant of the `Tick` that ends it; the rest
-    comes with that of its last entry."""
+    """Entries by turns of the loop, each with the instant of its last entry, a `Tick`."""
     turn: list[Payload] = []
     for payload in payloads:
         turn.append(payload)
@@ -339,16 +325,17 @@ def _made_again(remake: Remake, choice: m.StrategyChoice) -> MakeStrategy:
     try:
         return remake(choice)
     except Exception as fault:  # noqa: BLE001 - the plugin boundary: whatever finding one raises
-        # As the file of its configuration has it, which the journal does not name.
-        is_path = ".py" in choice.name and not Path(choice.name).is_absolute()
-        where = (
-            "; its path starts from the configuration's folder: ask from there, or name that file "
-            "(--config)"
-        )
-        raise JournalFault(
+        text = (
             f"the run had strategy {choice.name}, which cannot be made: "
-            f"{type(fault).__name__}: {fault}{where if is_path else ''}"
-        ) from None
+            f"{type(fault).__name__}: {fault}"
+        )
+        # A path is as the configuration has it, whose folder the journal does not name.
+        if ".py" in choice.name and not Path(choice.name).is_absolute():
+            text += (
+                "; its path starts from the configuration's folder: ask from there, or name that "
+                "file (--config)"
+            )
+        raise JournalFault(text) from None
 
 
 _OVERRAN: Final = m.StrategyOverran.__name__.encode()
@@ -357,7 +344,7 @@ _READS_SERIES: Final = m.ReadSeries.__name__.encode()
 
 def _known_ahead(paths: Sequence[Path]) -> tuple[dict[Ticker, frozenset[int]], Ticker | None]:
     """The interrupted strategy calls by event, and the series that the run asked for, if any (a
-    tape brings its own). Decodes few entries."""
+    tape brings its own)."""
     found: list[m.Event | m.Effect] = []
     with suppress(JournalFault):  # up to damage, to which the replay comes by itself
         for segment, _, payload in payloads_of(paths):
@@ -366,9 +353,6 @@ def _known_ahead(paths: Sequence[Path]) -> tuple[dict[Ticker, frozenset[int]], T
     sent = [each.request for each in found if isinstance(each, m.Send)]
     asked = [each.series_ticker for each in sent if isinstance(each, m.ReadSeries)]
     return interruptions(found), asked[0] if asked else None
-
-
-# --- what differs ---------------------------------------------------------------------------------
 
 
 def _market_of(effect: m.Effect | None) -> MarketId | None:
@@ -399,8 +383,7 @@ def _unlike(path: str, then: Any, now: Any) -> Iterator[str]:
         yield f"{path}: {then!r} -> {now!r}"
 
 
-_BEGAN_WITHIN_NS: Final = 10 * NS_PER_SECOND
-"""Series of one process begin together: their runs began no further apart than this."""
+_BEGAN_WITHIN_NS: Final = 10 * NS_PER_SECOND  # runs of one process began no further apart
 
 
 def replayer_of(
@@ -414,26 +397,19 @@ def replayer_of(
     `Replayer`; also raises JournalFault when the journal of another series is not found."""
     if not beside_of(run):
         return Replayer(run, remake, notes=notes, around=around)
-    others = _Others()
+    others: list[_OtherSeries] = []
     first: Trader | None = None
     for each in sorted((run, *_runs_beside(run)), key=lambda run: run.begun_ns):
         if each is run:
+            take_turns = partial(_take_turns, others)
             made = found = Replayer(
-                run,
-                remake,
-                notes=notes,
-                around=around,
-                first=first,
-                others=others.live_until,
+                run, remake, notes=notes, around=around, first=first, others=take_turns
             )
         else:
             made = Replayer(each, remake, first=first)
-            others.add_series(made)
+            others.append(_OtherSeries(made))
         first = first or made.trader
     return found
-
-
-# --- the other runs -------------------------------------------------------------------------------
 
 
 def _runs_beside(run: Run) -> list[Run]:
@@ -442,15 +418,19 @@ def _runs_beside(run: Run) -> list[Run]:
         folders = sorted(each for each in state.parent.iterdir() if each != state)
     except OSError as fault:
         raise JournalFault(f"{state.parent}: {fault.strerror}") from None
+
+    def apart_ns(other: Run) -> int:
+        return abs(other.begun_ns - run.begun_ns)
+
     own, together = _series_of(run)
     found: dict[Ticker, Run] = {}
     for folder in folders:
-        for each in _runs_in(folder):
-            series, all_of_its = _series_of(each)
-            if series != own and all_of_its == together:
-                nearest = min(found.get(series, each), each, key=lambda one: _apart_ns(one, run))
-                if _apart_ns(nearest, run) <= _BEGAN_WITHIN_NS:
-                    found[series] = nearest
+        with suppress(JournalFault):  # no state directory, or of another version
+            for each in list(runs(folder)):
+                series, all_of_its = _series_of(each)
+                is_near = apart_ns(each) <= _BEGAN_WITHIN_NS
+                if series != own and all_of_its == together and is_near:
+                    found[series] = min(found.get(series, each), each, key=apart_ns)
     missing = [ticker for ticker in beside_of(run) if ticker not in found]
     if missing:
         raise JournalFault(
@@ -461,13 +441,6 @@ def _runs_beside(run: Run) -> list[Run]:
     return list(found.values())
 
 
-def _runs_in(folder: Path) -> list[Run]:
-    """The runs of a state directory; none where it is no such, or of another version."""
-    with suppress(JournalFault):
-        return list(runs(folder))
-    return []
-
-
 def _series_of(run: Run) -> tuple[Ticker, frozenset[Ticker]]:
     configured = run.started.configured
     if configured is None:
@@ -476,43 +449,26 @@ def _series_of(run: Run) -> tuple[Ticker, frozenset[Ticker]]:
     return series, frozenset((series, *configured.settings.other_series))
 
 
-def _apart_ns(one: Run, other: Run) -> int:
-    return abs(one.begun_ns - other.begun_ns)
+class _OtherSeries:
+    """Another series of the process, and the instant of its next turn."""
+
+    def __init__(self, series: Replayer) -> None:
+        self.series = series
+        self.turns = series.turns()
+        self.next_ns = next(self.turns, None)
 
 
-# --- turn by turn ---------------------------------------------------------------------------------
-
-
-class _Others:
-    """The other series of a process, the turns of all of them in one order."""
-
-    def __init__(self) -> None:
-        self._series: list[Replayer] = []
-        self._turns: list[Iterator[int]] = []
-        self._next_ns: list[int | None] = []
-
-    def add_series(self, one: Replayer) -> None:
-        self._series.append(one)
-        self._turns.append(one.turns())
-        self._next_ns.append(next(self._turns[-1], None))
-
-    def live_until(self, at_ns: int) -> bool:
-        """Take every turn before an instant. False if a journal ends before it without an end of
-        its run. Raises JournalFault."""
-        while True:
-            waiting = [
-                (next_ns, place)
-                for place, next_ns in enumerate(self._next_ns)
-                if next_ns is not None and next_ns < at_ns
-            ]
-            if not waiting:
-                break
-            _, place = min(waiting)
-            try:
-                self._next_ns[place] = next(self._turns[place], None)
-            except DifferenceFault as fault:  # the difference is none of the run that is asked for
-                raise JournalFault(str(fault)) from None
-        return all(
-            next_ns is not None or one.finished
-            for next_ns, one in zip(self._next_ns, self._series, strict=True)
-        )
+def _take_turns(others: Sequence[_OtherSeries], at_ns: int) -> bool:
+    """Take every turn before an instant, in order. False if a journal ends before it without an end
+    of its run. Raises JournalFault."""
+    while waiting := [
+        (each.next_ns, place)
+        for place, each in enumerate(others)
+        if each.next_ns is not None and each.next_ns < at_ns
+    ]:
+        each = others[min(waiting)[1]]
+        try:
+            each.next_ns = next(each.turns, None)
+        except DifferenceFault as fault:  # the difference is none of the run that is asked for
+            raise JournalFault(str(fault)) from None
+    return all(each.next_ns is not None or each.series.finished for each in others)

@@ -25,9 +25,7 @@ from bot.io.journal.journal import (
 from bot.io.journal.records import MAGIC, READABLE, VERSION, Entry, JournalFault, entry_of
 from venue.wire.names import Ticker
 
-EVENTS: Final = frozenset(get_args(m.Event))
-"""The kinds of what the trader takes in: to look a kind up is ten times cheaper than to compare it
-with each of them."""
+EVENTS: Final = frozenset(get_args(m.Event))  # a lookup here is ten times cheaper than isinstance
 
 UNCAUSED: Final = (
     m.FeedOpened,
@@ -43,18 +41,13 @@ UNCAUSED: Final = (
     m.LatchCleared,
     m.Reconfigured,
 )
-"""Events that no request of ours brought about, but for the frames of the market. A trader in
-the market of a run gets them when the run did."""
+"""Events that no request of ours caused, without the frames of the market."""
 
-_BEGINS_WITHIN: Final = 64
-"""A run begins a segment of its own: its `Started` is among the first entries there."""
-
+_BEGINS_WITHIN: Final = 64  # the `Started` of a run is among so many first entries of a segment
 _FOREVER_NS: Final = 2**63 - 1
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One run whose beginning the journal keeps."""
-
     paths: tuple[Path, ...]  # its segments, the oldest first
     started: m.Started
     begun_ns: int
@@ -68,18 +61,14 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """An entry and its place."""
-
     place: Place
     entry: Entry
     number: int  # of the run's events up to it, itself included
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One event of a run that was lived again."""
-
     placed: Placed
-    effects: tuple[m.Effect, ...]  # what the trader wished for, notes too
+    effects: tuple[m.Effect, ...]  # notes too
 
     @property
     def at_ns(self) -> int:
@@ -94,7 +83,6 @@ class Until(NamedTuple):
     place: Place | None = None  # an entry of a segment
 
     def has_passed(self, at_ns: int, number: int, place: Place) -> bool:
-        """True if an event there is beyond it."""
         if self.place is not None:
             here, last = number_of(Path(place.segment)), number_of(Path(self.place.segment))
             if (here, place.entry) > (last, self.place.entry):
@@ -109,9 +97,9 @@ TO_THE_END: Final = Until()
 
 
 def runs(state: Path, named: Path | None = None) -> Iterator[Run]:
-    """The runs of a state directory whose beginning is kept, the newest first. named: the segment
-    that is sought; segments of a later version after it are skipped. Raises JournalFault when there
-    is no readable journal."""
+    """The runs of a state directory whose beginning is kept, the newest first. named: a segment;
+    segments of a later version after it are skipped. Raises JournalFault when there is no readable
+    journal."""
     try:
         paths = segments(state)
     except OSError as fault:
@@ -152,8 +140,8 @@ def runs_meant(path: Path, *, every: bool) -> list[Run]:
     except OSError as fault:  # such as in the folder of another user
         raise JournalFault(f"{path}: {fault.strerror}") from None
     if is_folder:
-        # Where there is none, the newest one is asked for all the same: it says so.
-        every_one = sorted(runs(path), key=_first) if every else []
+        # Where there is none, `newest_run` says so.
+        every_one = [*reversed([*runs(path)])] if every else []
         return every_one or [newest_run(path)]
     if number_of(path) < 0:
         return [_alone(path)]
@@ -164,10 +152,6 @@ def runs_meant(path: Path, *, every: bool) -> list[Run]:
             return [run]
     refuse_blank([path])
     raise JournalFault(f"{path}: the beginning of its run is no longer kept")
-
-
-def _first(run: Run) -> int:
-    return number_of(run.paths[0])
 
 
 def _alone(path: Path) -> Run:
@@ -207,8 +191,7 @@ def must_be_segment(path: Path) -> None:
 
 
 def refuse_blank(paths: Iterable[Path]) -> None:
-    """Raises JournalFault if one of these segments without a run's beginning lacks even its own
-    head: it was lost."""
+    """Raises JournalFault if one of these segments without a run's beginning lacks its head."""
     for path in paths:
         if read_segment(path).head is None:
             raise JournalFault(
@@ -216,21 +199,17 @@ def refuse_blank(paths: Iterable[Path]) -> None:
             )
 
 
-# --- what a run was -------------------------------------------------------------------------------
-
-
 def version_of(run: Run) -> int:
     return version_in(run.paths[0])
 
 
 def is_recording(run: Run) -> bool:
-    """True if an observer had the run, which trades nothing, and no trader."""
+    """True if the run only recorded and had no trader."""
     configured = run.started.configured
     return configured is not None and configured.strategy.name == RECORDING
 
 
 def beside_of(run: Run) -> tuple[Ticker, ...]:
-    """The other series of its process, empty for a run that traded alone."""
     configured = run.started.configured
     return () if configured is None else configured.settings.other_series
 
@@ -246,11 +225,7 @@ def must_be_of_this_version(run: Run) -> None:
         )
 
 
-# --- the entries of a run -------------------------------------------------------------------------
-
-
 def entries_of(run: Run) -> int:
-    """How many whole entries its segments hold; nothing of them is decoded."""
     return sum(sum(1 for _ in read_segment(path).payloads()) for path in run.paths)
 
 
@@ -266,8 +241,7 @@ def payloads_of(paths: Sequence[Path]) -> Iterator[tuple[str, int, bytes]]:
 
 
 def placed_entries(paths: Sequence[Path], *, from_the_start: bool = True) -> Iterator[Placed]:
-    """The entries of a run with their places. from_the_start: False for a run whose beginning is no
-    longer kept."""
+    """from_the_start: False for a run whose beginning is no longer kept."""
     begun, number = not from_the_start, 0
     for path in paths:
         for at, entry in enumerate(read_journal(path), 1):

@@ -1,8 +1,7 @@
 """Shadow candidates of a run: each a trader of its own, fed by the run's journal.
 
-Our own orders are taken out of books and our takes out of prints, as the responses of the next two
-seconds show them. A resolved market pays a candidate once the run knows its winner, or its last
-worth when its event leaves.
+Our own orders are taken out of books, and our takes out of prints. A resolved market pays a
+candidate once the run knows its winner, or its last worth when its event leaves.
 """
 
 from collections import deque
@@ -32,12 +31,8 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price
 from venue.wire.names import MarketId, Ticker, fold_ticker
 
-BEHIND_NS: Final = 2 * NS_PER_SECOND
-"""So long after a frame the answers have come that show what of it was ours."""
-
-_KEPT_NS: Final = 60 * NS_PER_SECOND
-"""Our orders of so long ago are forgotten: no frame speaks of them any more."""
-
+BEHIND_NS: Final = 2 * NS_PER_SECOND  # after a frame: the answers that show what of it was ours
+_KEPT_NS: Final = 60 * NS_PER_SECOND  # our orders of so long ago are in no frame any more
 _HELD_MAX: Final = 50_000
 _FRAMES: Final = (m.BookUpdate, m.Trade)
 _PASSED_ON: Final = (*_FRAMES, *UNCAUSED)
@@ -45,8 +40,8 @@ _NONCE: Final = "5a" * 10
 _COMPARE_NS: Final = 100 * NS_PER_MS
 
 MarketEvent = m.Event | m.SeriesBody | v.ResolveMarket
-"""What a candidate is given: frames without our orders, reads of the series, winners, and what
-happened to the run that no request of ours brought about."""
+"""What a candidate gets: frames without our orders, reads of the series, winners, and `UNCAUSED`.
+"""
 
 
 class CandidateRun:
@@ -59,14 +54,12 @@ class CandidateRun:
         started: m.Started,
         start_ns: int,
     ) -> None:
-        """settings: of the live trader, whose limits and throttle bind the candidate. started: of
-        the run."""
+        """settings: of the live trader, whose limits and throttle bind the candidate."""
         self.candidate = candidate
         self.queue_model = queue_model
         self.stopped = ""  # why it trades no more, else empty
-        self.has_failed = False  # by a fault of ours, so that nothing of it goes on
-        # The configured latency is that of the way to the venue, and the frames of the run have
-        # the way back behind them.
+        self.has_failed = False  # by a fault of ours: it does not run any more
+        # The configured latency is one way; the frames of the run arrived after it.
         terms = Terms(latency=Latency(2 * candidate.latency_ns), feed_ns=0, cash_cents=cash_cents)
         self._driver = Driver(start_ns)
         self._market = LiveMarket((), terms, queue_model, start_ns)
@@ -95,8 +88,7 @@ class CandidateRun:
             self._run.publish()
 
     def advance_to(self, at_ns: int, own: OwnOrders, venue_ns: int) -> None:
-        """Nothing more happened up to an instant, which is `venue_ns` by the venue's clock. own:
-        our orders, for comparison."""
+        """Nothing more happened up to an instant. venue_ns: that by the venue's clock."""
         with self._judged():
             self._driver.run_until(at_ns)
         if at_ns >= self._compared_ns + _COMPARE_NS:
@@ -105,7 +97,6 @@ class CandidateRun:
 
     @contextmanager
     def _judged(self) -> Iterator[None]:
-        """Stop it when its strategy was at fault or did not come back."""
         try:
             with ended_when_stalled():
                 yield
@@ -138,12 +129,11 @@ class CandidateRun:
         return True
 
     def stop_trading(self, why: str) -> None:
-        """Its orders are cancelled, and no more are made; its inventory it goes on to hold."""
         self.stopped = why
         self._run.deliver([m.StopRequested(why)])
 
     def score(self) -> ShadowReport | None:
-        """Its score as of now; None before it has read its account."""
+        """None before it has read its account."""
         report = self._trader.report(self._driver.now_ns)
         if report.profit is None:
             return None
@@ -181,7 +171,6 @@ class Shadow:
     """All candidates of one run, each under the cautious queue models."""
 
     def __init__(self, candidates: Sequence[Candidate], settings: TraderSettings) -> None:
-        """settings: of the trader, where its journal does not say them."""
         self._candidates = candidates
         self._settings = settings
         self._own = OwnOrders()
@@ -229,9 +218,6 @@ class Shadow:
     def release_held(self) -> None:
         self._happen(self._now_ns)
 
-    def stop_all(self, why: str) -> None:
-        self._each(lambda run: run.stop_trading(why))
-
     def reports(self) -> tuple[ShadowReport, ...]:
         """The score of each that has read its account, by name, then by queue model."""
         found = (run.score() for run in self._runs)
@@ -241,7 +227,6 @@ class Shadow:
         self._held.append((self._now_ns, event))
 
     def _start_candidates(self) -> None:
-        """The candidates begin once the cash of the run is known, at the instant of its start."""
         if self._begun is None or self._cash_cents is None:
             return
         started, at_ns = self._begun
@@ -276,7 +261,6 @@ class Shadow:
         )
 
     def _each(self, act: Callable[[CandidateRun], None]) -> None:
-        """Let every candidate act; the fault of one ends it alone."""
         for run in self._runs:
             try:
                 if not run.has_failed:
@@ -288,7 +272,7 @@ class Shadow:
 def shadow_reports(
     run: Run, candidates: Sequence[Candidate], settings: TraderSettings
 ) -> tuple[ShadowReport, ...]:
-    """The scores of candidates in a past run, whether they ran then or not. Raises JournalFault."""
+    """Raises JournalFault."""
     shadow = Shadow(candidates, settings)
     for placed in placed_entries(run.paths):
         shadow.on_entry(placed.entry.at_ns, placed.entry.message)
@@ -299,7 +283,6 @@ def shadow_reports(
 def _in_state(
     event: model.Event, state: model.MarketState, *, of: tuple[model.MarketState, ...]
 ) -> model.Event:
-    """An event, those of its markets that are in a state of some in another."""
     markets = tuple(
         msgspec.structs.replace(each, state=state) if each.state in of else each
         for each in event.markets

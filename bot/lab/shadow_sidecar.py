@@ -24,9 +24,7 @@ from bot.io.journal.records import Entry, JournalFault, Stream, entry_of
 from bot.io.metrics.table import Family
 from bot.io.secret import Secret
 
-BEHIND_S: Final = 30.0
-"""Candidates that have not been at the end of the journal for so long drop out."""
-
+BEHIND_S: Final = 30.0  # candidates that are behind the end of the journal for so long drop out
 _REPORT_S: Final = 1.0
 _LOOK_S: Final = 0.2
 _SILENT_S: Final = 2 * BEHIND_S
@@ -55,10 +53,10 @@ class ShadowSidecar:
         self.reports: _Reports = ()  # the newest score of each candidate
 
     def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
-        """The run begins."""
+        pass
 
     def did(self, effect: m.Effect, at_ns: int) -> None:
-        """The journal has it."""
+        pass
 
     async def run(self) -> None:
         """Take in the scores, until cancelled."""
@@ -67,11 +65,8 @@ class ShadowSidecar:
         except OSError as fault:
             why = f"cannot be started: {fault}"
         self._kill()
-        self._on_reports(
-            tuple(
-                msgspec.structs.replace(each, stopped=each.stopped or why) for each in self.reports
-            )
-        )
+        ended = (msgspec.structs.replace(e, stopped=e.stopped or why) for e in self.reports)
+        self._on_reports(tuple(ended))
         self._log.warning("shadow_ended", why=why, advice="the run goes on without candidates")
         await asyncio.Event().wait()
 
@@ -100,7 +95,6 @@ class ShadowSidecar:
             said.cancel()
 
     def _on_reports(self, reports: _Reports) -> None:
-        """Newer scores; logs why a candidate has stopped since."""
         logged = {(each.name, each.bound) for each in self.reports if each.stopped}
         self.reports = reports
         for each in reports:
@@ -121,7 +115,7 @@ class ShadowSidecar:
 
 
 async def _last_line(stream: asyncio.StreamReader) -> str:
-    """What a process said last. It is read all along: one that nobody reads would block."""
+    """The last line of a process. A pipe that nobody reads would block it."""
     said = b""
     while piece := await stream.read(_SAID_BYTES):
         said = (said + piece)[-_SAID_BYTES:]

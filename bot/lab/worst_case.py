@@ -1,8 +1,4 @@
-"""The exposure of given inventory and orders by outcome, and the room left by the limits.
-
-The sums are those of `bot.core.risk.exposure`. Input comes from a status page, a YAML file or
-options.
-"""
+"""The exposure of given inventory and orders by outcome, and the room left by the limits."""
 
 import itertools
 import re
@@ -78,8 +74,6 @@ class GivenRung(_Given):
 
 
 class GivenEvent(_Given):
-    """An event as it is, or would be."""
-
     event: str = "given"
     fee_rate: str = "0"  # the dearer of the two, such as 0.0175
     cash_cents: _CashCents = 0  # net of all its fills and payouts so far, fees included
@@ -117,7 +111,7 @@ def events_of_status(body: bytes, where: str) -> list[GivenEvent]:
 
 
 def _event_of_report(event: EventReport) -> GivenEvent:
-    """Inventory and live orders may exceed what a file or option accepts."""
+    # Inventory and live orders may exceed what a file or option accepts.
     rungs = [
         GivenRung.model_construct(
             label=rung.ticker,
@@ -152,7 +146,7 @@ def _event_of_report(event: EventReport) -> GivenEvent:
 
 
 def event_of_file(path: Path) -> GivenEvent:
-    """The event that a YAML file describes. Raises WhatIfFault with every fault and its line."""
+    """Raises WhatIfFault with every fault and its line."""
     try:
         source = read_yaml(path)
     except YamlFault as fault:
@@ -181,9 +175,9 @@ _ORDER_WANTED: Final = "RUNG:bid:45:10 or RUNG:ask:55:10: side, price in cents o
 
 
 def add_holding(events: Sequence[GivenEvent], text: str, event_meant: str = "") -> None:
-    """Replace a rung's inventory by those of a text such as `RUNG=yes:10,no:5`. With `@45` the
-    difference is bought or sold at that price, fee included; else the cash stays. event_meant:
-    decides between rungs of one label. Raises WhatIfFault for another form, price or rung."""
+    """Set a rung's inventory by a text such as `RUNG=yes:10,no:5`. With `@45` the difference is
+    bought or sold at that price, fee included; else the cash stays. event_meant: decides between
+    rungs of one label. Raises WhatIfFault."""
     option = f"--hold {text}"
     label, _, shares = text.rpartition("=")
     parts = [_SHARES.fullmatch(part) for part in shares.split(",")]
@@ -194,10 +188,9 @@ def add_holding(events: Sequence[GivenEvent], text: str, event_meant: str = "") 
         qty = int(digits)
         if cents is not None:
             price, more = _price(int(cents), option), qty - getattr(rung, f"{outcome}_qty")
-            paid, traded = notional(price, Qty(abs(more))), Qty(abs(more))
-            event.cash_cents -= (paid if more > 0 else -paid) + fee_cents(
-                event.rate_of(rung), traded, price
-            )
+            traded = Qty(abs(more))
+            paid = notional(price, traded) if more > 0 else -notional(price, traded)
+            event.cash_cents -= paid + fee_cents(event.rate_of(rung), traded, price)
         setattr(rung, f"{outcome}_qty", qty)
 
 
@@ -216,7 +209,7 @@ def add_order(events: Sequence[GivenEvent], text: str, event_meant: str = "") ->
 
 
 def ask_at(events: Sequence[GivenEvent], price: int) -> None:
-    """Ask for the room of every rung at this canonical price. Raises WhatIfFault if it is none."""
+    """The canonical price at which room is asked. Raises WhatIfFault if it is none."""
     for rung in (rung for event in events for rung in event.rungs):
         rung.price = _price(price, f"--at {price}")
 
@@ -230,7 +223,7 @@ def _price(cents: int, option: str) -> Price:
 def _find(
     events: Sequence[GivenEvent], label: str, option: str, event_meant: str
 ) -> tuple[GivenEvent, GivenRung]:
-    """The one rung that a label names or ends; of several the one of the event that is meant."""
+    """The one rung that a label names or ends, of the event that is meant."""
     rungs = [(event, rung) for event in events for rung in event.rungs]
     found = [row for row in rungs if row[1].label == label]
     found = found or [row for row in rungs if row[1].label.endswith(f"-{label}")]
@@ -249,7 +242,7 @@ def _find(
 
 
 class OutcomeAnswer(msgspec.Struct, frozen=True):
-    """One outcome: profit if nothing more fills, and if everything live fills that hurts there."""
+    """Profit in one outcome if nothing more fills, and if everything fills that hurts there."""
 
     name: str
     nothing_fills_cents: Cents
@@ -257,16 +250,13 @@ class OutcomeAnswer(msgspec.Struct, frozen=True):
 
 
 class RungAnswer(msgspec.Struct, frozen=True):
-    """One rung. bid_room_qty, ask_room_qty: what every limit of loss, position and money still
-    admits at the canonical price `at`, in orders of at most `risk.order_qty` each."""
-
     label: str
     yes_qty: int
     no_qty: int
     bid_qty: int  # bid_qty, ask_qty: shares live on each side
     ask_qty: int
-    at: int
-    bid_room_qty: Qty
+    at: int  # the canonical price of the room
+    bid_room_qty: Qty  # what every limit still admits, in orders of at most `risk.order_qty`
     ask_room_qty: Qty
 
 
@@ -280,8 +270,7 @@ class EventAnswer(msgspec.Struct, frozen=True):
 
 
 def answers(events: Sequence[GivenEvent], risk: RiskSettings) -> list[EventAnswer]:
-    """Each event with what the others leave of the series' limits. Raises WhatIfFault for a bad fee
-    rate."""
+    """Each event with what the others leave of the series' limits. Raises WhatIfFault."""
     in_force = limits_in_force(risk)
     exposures = [_exposure(event) for event in events]
     out = []
@@ -348,7 +337,6 @@ def _answer(event: GivenEvent, exposure: Exposure, bounds: Bounds) -> EventAnswe
 
 
 def _outcome_names(labels: Sequence[str]) -> list[str]:
-    """What a person calls the n + 1 outcomes, the lowest first."""
     if len(labels) == 1:
         return [f"{labels[0]}: no", f"{labels[0]}: yes"]
     between = [f"{low} to {high}" for low, high in itertools.pairwise(labels)]

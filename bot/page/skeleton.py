@@ -1,8 +1,7 @@
-"""The skeleton of a page, and its parts: tables, panels, columns, figures, folded text.
+"""A page and its parts: tables, panels, columns, figures, folded text.
 
-A page is one HTML file that needs nothing else: no address, no font, no library. It opens from a
-file, in light and dark, on a phone, and by keyboard. Each function escapes the texts that it is
-given; arguments named inner, above, below and drawn are HTML.
+A page is one HTML file that needs no address, font or library. Each function escapes its texts;
+arguments named inner, above, below and drawn are HTML.
 """
 
 import html
@@ -11,7 +10,6 @@ from importlib import resources
 
 
 def escaped(value: str) -> str:
-    """A text as HTML shows it."""
     return html.escape(value)
 
 
@@ -32,7 +30,7 @@ def html_page(title: str, inner: str) -> str:
 
 
 def panel(key: str, head: str, inner: str) -> str:
-    """A section of the page under its head. key: its address within the page."""
+    """A section under its head. key: its id."""
     return (
         f"<section class='panel' aria-labelledby='{key}'><h3 id='{key}'>{escaped(head)}</h3>"
         f"{inner}</section>"
@@ -40,7 +38,7 @@ def panel(key: str, head: str, inner: str) -> str:
 
 
 def columns(inner: Sequence[str], count: int = 0) -> str:
-    """Parts side by side: all of them, or so many in a row."""
+    """Parts side by side. count: of a row; 0: all in one."""
     cells = "".join(f"<div>{each}</div>" for each in inner)
     return f"<div class='columns of{count or len(inner)}'>{cells}</div>"
 
@@ -55,9 +53,9 @@ def table(
     worst: Container[int] = (),
     label: str = "",
 ) -> str:
-    """A table whose rows begin with their heading. sums: so many rows at the end are sums. words:
-    the last column is text that wraps. worst: the rows that are marked. label: its name where a
-    heading above it has said the caption."""
+    """A table whose rows begin with their heading. sums: rows at the end that are sums. words: True
+    if the last column is text that wraps. worst: the rows that are marked. label: instead of a
+    caption that a heading has said."""
     wraps = " class='words'" if words else ""
     heads = "".join(
         f"<th scope='col'{wraps if at == len(head) - 1 else ''}>{escaped(each)}</th>"
@@ -81,12 +79,11 @@ def table(
 
 
 def folded(summary: str, inner: str) -> str:
-    """Something that is shown when it is asked for."""
     return f"<details><summary>{escaped(summary)}</summary>{inner}</details>"
 
 
 def figure(kind: str, title: str, drawn: str, nothing: str, below: str = "") -> str:
-    """One plot under its name, or in words why there is none. below: HTML, tables and notes."""
+    """One plot under its name, or `nothing`: why there is none. below: tables and notes."""
     if drawn:
         label = f"{title}: drawing"
         inner = (

@@ -10,8 +10,7 @@ def dollars(cents: int) -> str:
 
 
 def text_table(rows: Sequence[Sequence[object]], *, left: int = 1, indent: str = "") -> str:
-    """Rows in aligned columns; a shorter row spans no further columns. left: how many columns are
-    aligned to the left, the others to the right."""
+    """Rows in aligned columns. left: how many columns are aligned to the left."""
     cells = [[str(cell) for cell in row] for row in rows]
     most = max(map(len, cells), default=0)
     widths = [max(len(row[at]) for row in cells if at < len(row)) for at in range(most)]

@@ -1,9 +1,5 @@
-"""The finished day in one line, computed by a child process of the lowest priority.
-
-A day of many fills takes memory that a process gives back slowly, and a core for long enough to
-delay the bot's decisions. The child reads on its standard input where the records are, with their
-password.
-"""
+"""The finished day in one line, computed by a child process of the lowest priority: a day of many
+fills takes memory that a process gives back slowly, and would delay the bot's decisions."""
 
 import asyncio
 import contextlib
@@ -56,8 +52,6 @@ def store_at(place: StorePlace, password: Secret | None) -> Store:
 
 
 class DailySummary:
-    """Sums up days, one after another."""
-
     def __init__(
         self, place: StorePlace, password: Secret | None = None, timeout_s: float = TIMEOUT_S
     ) -> None:
@@ -92,7 +86,6 @@ class DailySummary:
         return line.decode().strip()
 
     async def cancel(self) -> None:
-        """Kill the child, if there is one."""
         child, self._child = self._child, None
         if child is not None and child.returncode is None:
             with contextlib.suppress(ProcessLookupError):

@@ -1,7 +1,6 @@
 """The two databases that may hold the records, SQLite and PostgreSQL, with one interface.
 
-Both take the same statements, with `?` for a value. A transaction is whole or not at all, also one
-that defines tables. Everything here blocks: call it from a thread of its own.
+Both take the same statements, with `?` for a value. Everything here blocks.
 """
 
 import contextlib
@@ -48,6 +47,15 @@ class Address(msgspec.Struct, frozen=True):
         return f"postgresql://{self.user}@{self.host}:{self.port}/{self.database}"
 
 
+@contextmanager
+def _faults_at(place: object, *kinds: type[Exception]) -> Iterator[None]:
+    """Raise StoreFault, which names the place, for these faults."""
+    try:
+        yield
+    except kinds as fault:
+        raise StoreFault(f"{place}: {_reason(fault)}") from None
+
+
 class Database:
     """A connection. is_read_only: nothing can be written. Every method raises StoreFault."""
 
@@ -58,7 +66,6 @@ class Database:
         raise NotImplementedError
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
-        """Execute one statement for each row of values."""
         raise NotImplementedError
 
     def define(self, statement: str) -> None:
@@ -105,7 +112,7 @@ class Sqlite(Database):
         self._path = path
         self.is_read_only = is_read_only
         access = os.O_RDONLY if is_read_only else os.O_RDWR | os.O_CREAT
-        try:
+        with _faults_at(path, OSError, sqlite3.Error):
             os.close(os.open(path, access | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
             # Used by one thread at a time, not always the one that opened it.
             self._connection = sqlite3.connect(
@@ -115,8 +122,6 @@ class Sqlite(Database):
                 check_same_thread=False,
                 uri=is_read_only,
             )
-        except (OSError, sqlite3.Error) as fault:
-            raise StoreFault(f"{path}: {_reason(fault)}") from None
         try:
             self._opened = self._identity()
             if not is_read_only:
@@ -127,11 +132,8 @@ class Sqlite(Database):
             raise
 
     def _identity(self) -> tuple[int, int]:
-        """Device and inode of the file at this path."""
-        try:
+        with _faults_at(self._path, OSError):
             shown = self._path.stat()
-        except OSError as fault:
-            raise StoreFault(f"{self._path}: {_reason(fault)}") from None
         return shown.st_dev, shown.st_ino
 
     def _use_wal(self) -> None:
@@ -149,16 +151,12 @@ class Sqlite(Database):
             time.sleep(_RETRY_S)
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        try:
+        with _faults_at(self._path, sqlite3.Error):
             return self._connection.execute(statement, values).fetchall()
-        except sqlite3.Error as fault:
-            raise StoreFault(f"{self._path}: {_reason(fault)}") from None
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
-        try:
+        with _faults_at(self._path, sqlite3.Error):
             self._connection.executemany(statement, rows)
-        except sqlite3.Error as fault:
-            raise StoreFault(f"{self._path}: {_reason(fault)}") from None
 
     def define(self, statement: str) -> None:
         """STRICT refuses a value of another type, as PostgreSQL does."""
@@ -217,7 +215,7 @@ class Postgres(Database):
             raise StoreFault("PostgreSQL needs psycopg: install laddermaker[postgres]") from None
         self._error: type[Exception] = psycopg.Error
         ca_file = "system" if address.ca_file is None else str(address.ca_file)
-        try:
+        with _faults_at(address, psycopg.Error):
             self._connection: psycopg.Connection[Row] = psycopg.connect(
                 host=address.host,
                 port=address.port,
@@ -233,24 +231,17 @@ class Postgres(Database):
                 application_name="laddermaker",
                 options=f"-c statement_timeout={_STATEMENT_MS} -c lock_timeout={_BUSY_S * 1000}",
             )
-        except psycopg.Error as fault:
-            raise StoreFault(f"{address}: {_reason(fault)}") from None
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        try:
+        with _faults_at(self._address, self._error):
             cursor = self._connection.execute(_translated(statement), values)
             return [] if cursor.description is None else cursor.fetchall()
-        except self._error as fault:
-            raise StoreFault(f"{self._address}: {_reason(fault)}") from None
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
         if not rows:
             return
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.executemany(_translated(statement), rows)
-        except self._error as fault:
-            raise StoreFault(f"{self._address}: {_reason(fault)}") from None
+        with _faults_at(self._address, self._error), self._connection.cursor() as cursor:
+            cursor.executemany(_translated(statement), rows)
 
     @contextmanager
     def migrating(self) -> Iterator[None]:

@@ -1,8 +1,7 @@
 """What the records hold of one day of one account, gathered for its statement.
 
-It begins with the last balance and samples before the day, from which cash and inventory at
-midnight follow with the fills since. If the day ends with fills after its last balance or sample,
-the first ones of the days after it are included.
+It begins with the last balance and samples before the day. If the day ends with fills after its
+last balance or sample, the first ones of the days after it are included.
 """
 
 import datetime
@@ -64,7 +63,6 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def day_fills(self) -> list[FillRow]:
-        """The fills of the day, of all series."""
         return [fill for fill in self.fills if self.contains(fill.created_ns)]
 
 

@@ -1,8 +1,4 @@
-"""Follows a bot's journal and extracts fills, balances, payouts and fair values for the records.
-
-The journal holds every event and effect in order: a reader that has read up to a position has
-missed nothing before it. Entries without anything about the account are skipped undecoded.
-"""
+"""Follows a bot's journal and extracts fills, balances, payouts and fair values for the records."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -255,7 +251,6 @@ class Follower:
                     self._on_fill(batch, fill)
 
     def _on_started(self, started: m.Started, at_ns: int) -> None:
-        """A run starts, on the account of the one before or on a new one."""
         label = f"run {started.boot_nonce}" if started.new_account else self._label
         row = AccountRow(account_of(self._book, label), self._book, label, at_ns)
         self._requested_ns.clear()

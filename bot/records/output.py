@@ -1,16 +1,16 @@
-"""A statement as plain values, CSV, a table of text, and one HTML page with tables and plots.
-
-Amounts are whole cents that add up: what rounding leaves, two cents at most, is in the drift.
-"""
+"""A statement as plain values, CSV, text, and one HTML page. Amounts are whole cents that add up:
+what rounding leaves, two cents at most, is in the drift."""
 
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from bot.core.account.markouts import HORIZONS_S, MILLI
 from bot.core.report import Against
-from bot.io.metrics.profits import plain_markout
+from bot.io.metrics.profits import part_cents, plain_markout
 from bot.page.plot import Plot, rows_plot, span_of
 from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
 from bot.page.text import dollars, text_table
@@ -22,17 +22,7 @@ _PARTS: Final = ("spread", "adverse", "drift", "fees")
 
 
 def cents_of(line: StatementLine) -> dict[str, int]:
-    """profit = spread + adverse + drift - fees in whole cents, exactly."""
-    profit, spread, adverse = (
-        round(value / MILLI) for value in (line.profit, line.spread, line.adverse)
-    )
-    return {
-        "profit_cents": profit,
-        "spread_cents": spread,
-        "adverse_cents": adverse,
-        "drift_cents": profit - spread - adverse + line.fees_cents,
-        "fees_cents": line.fees_cents,
-    }
+    return part_cents(line.profit, line.spread, line.adverse, line.fees_cents)
 
 
 def _plain_line(line: StatementLine) -> dict[str, object]:
@@ -86,17 +76,13 @@ def plain_fill(stated: StatedFill) -> dict[str, object]:
 
 
 def plain(statement: Statement) -> dict[str, object]:
-    """The whole statement as plain values."""
     return {
         "bot": statement.book,
         "account": statement.label,
         "day": statement.day,
         "is_over": statement.is_over,
         "closes": statement.closes,
-        "checks": [
-            {"name": check.name, "closes": check.closes, "text": check.text}
-            for check in statement.checks
-        ],
+        "checks": [msgspec.structs.asdict(check) for check in statement.checks],
         "cash_open_cents": statement.cash_open_cents,
         "cash_close_cents": statement.cash_close_cents,
         "other_series": {"fills": statement.other_fills, "cash_cents": statement.other_cents},
@@ -182,7 +168,6 @@ def _cells(line: StatementLine) -> tuple[str, ...]:
 
 
 def _active(statement: Statement) -> list[StatementLine]:
-    """The markets with inventory or fills."""
     return [
         line
         for line in statement.rungs
@@ -223,7 +208,6 @@ def as_text(statement: Statement) -> str:
 
 
 def summary_line(statement: Statement) -> str:
-    """The day in one line, for a notice."""
     cents = cents_of(statement.total)
     parts = ", ".join(f"{name} {dollars(cents[f'{name}_cents'])}" for name in _PARTS)
     verdict = "closes" if statement.closes else "DOES NOT CLOSE"

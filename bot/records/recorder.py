@@ -1,8 +1,7 @@
 """Keeps the records of a running bot: follows its journal and stores what it finds.
 
-All that blocks happens in one thread of its own, for which no end of the bot waits. A store that
-fails or hangs is logged once, counted, and retried with backoff; meanwhile the journal has
-everything, and samples of the trader wait in bounded memory. Nothing here stops trading.
+All that blocks happens in one thread, for which no end of the bot waits. A store that fails or
+hangs is retried with backoff: the journal has everything, and samples wait in bounded memory.
 """
 
 import asyncio
@@ -69,7 +68,6 @@ class DaemonThread(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Run calls for ever."""
         while True:
             self._tasks.get()()
 
@@ -173,14 +171,12 @@ class Recorder:
 
     @property
     def families(self) -> tuple[tuple[Family[Any], Any], ...]:
-        """See Sidecar."""
         progress = self.progress
         if progress.written_ns is not None:
             progress.age_ns = self._now_ns() - progress.written_ns
         return tuple((family, progress) for family in RECORDS)
 
     def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
-        """See Sidecar."""
         self._report = look
         self._now_ns = now_ns
         self._summed_day = self._current_day()
@@ -267,7 +263,6 @@ class Recorder:
     # --- on the loop ------------------------------------------------------------------------------
 
     def sample(self) -> None:
-        """Take a sample of the trader if it is time."""
         now_ns = self._now_ns()
         if now_ns - self._sampled_ns < SAMPLE_NS:
             return

@@ -1,8 +1,5 @@
-"""The rows of the records: fills and cash from the venue, values from the trader.
-
-Values and profits are thousandths of a cent, amounts cents, times nanoseconds since 1970. A struct
-has the columns of its table as fields, in their order, but for the account.
-"""
+"""The rows of the records. Values and profits are thousandths of a cent, amounts cents, times
+nanoseconds since 1970. A struct has the columns of its table as fields, in their order."""
 
 import hashlib
 from typing import Final
@@ -91,12 +88,10 @@ class FillRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def book_side(self) -> BookSide:
-        """The canonical side."""
         return book_side(Outcome(self.outcome), Side(self.side))
 
     @property
     def yes_price(self) -> int:
-        """The canonical price."""
         return canonical(Outcome(self.outcome), Price(self.price))
 
     @property

@@ -1,15 +1,11 @@
-"""The statement of a day: inventory, trades, payouts and profit, closing to the cent.
-
-It is computed from the fills that the venue reported and from the value of a share at both
-midnights and at each fill. Three things must agree, or the statement does not close:
+"""The statement of a day: inventory, trades, payouts and profit, closing to the cent. These agree:
 
     cash    the fills and payouts explain the difference of two balances of the venue
     shares  the fills explain the difference of two samples of the trader, market by market
     profit  cash and shares give the same profit as  spread + adverse + drift - fees
 
-A balance names no exact instant, and may be stale. It agrees if the fills up to some instant within
-ten seconds of it explain it to the cent, in the venue's order. A sample may show the fills within
-ten seconds of it in another order, because the trader learns of orders one by one.
+A balance names no exact instant, and may be stale: it agrees if the fills up to some instant within
+ten seconds of it explain it to the cent.
 """
 
 import itertools
@@ -101,7 +97,6 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def closes(self) -> bool:
-        """True if everything agrees."""
         return all(check.closes for check in self.checks)
 
 
@@ -427,7 +422,6 @@ def _total(lines: Sequence[StatementLine], stated: Iterable[StatedFill], day: Da
 
 
 def _profit_check(lines: Iterable[StatementLine]) -> Check:
-    """True if the parts add up to the profit in every market."""
     wrong = [
         f"{line.name}: {rest} thousandths of a cent"
         for line in lines

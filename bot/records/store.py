@@ -223,29 +223,35 @@ class Store:
         return self._database.reading()
 
     def _select(self, kind: type[T], table: str, where: str, *values: Value) -> list[T]:
-        """The rows of a table as structs."""
         names = kind.__struct_fields__
         rows = self._database.run(f"SELECT {', '.join(names)} FROM {table} WHERE {where}", values)
         return [kind(**dict(zip(names, row, strict=True))) for row in rows]
 
-    def cursor(self) -> CursorRow | None:
-        """How far this bot's journal has been read; None before it ever was."""
-        rows = self._select(CursorRow, "cursors", "book = ?", self.book)
+    def _first(self, kind: type[T], table: str, where: str, *values: Value) -> T | None:
+        rows = self._select(kind, table, f"{where} LIMIT 1", *values)
         return rows[0] if rows else None
 
+    def _in_span(
+        self, kind: type[T], table: str, column: str, account: int, from_ns: int, until_ns: int
+    ) -> list[T]:
+        """The distinct rows of a span, its end excluded, oldest first."""
+        where = f"account = ? AND {column} >= ? AND {column} < ? ORDER BY {column}"
+        return [*dict.fromkeys(self._select(kind, table, where, account, from_ns, until_ns))]
+
+    def cursor(self) -> CursorRow | None:
+        """How far this bot's journal has been read; None before it ever was."""
+        return self._first(CursorRow, "cursors", "book = ?", self.book)
+
     def accounts(self) -> list[AccountRow]:
-        """The accounts of this bot, the newest first."""
         where = "book = ? ORDER BY begun_ns DESC, account"
         return self._select(AccountRow, "accounts", where, self.book)
 
     def rungs(self, account: int) -> list[RungRow]:
-        """Every market of the series that an account has seen."""
         return self._select(RungRow, "rungs", "account = ?", account)
 
     def fills(self, account: int, from_ns: int, until_ns: int) -> list[FillRow]:
         """The fills of a span of the venue's time, its end excluded, oldest first."""
-        where = "account = ? AND created_ns >= ? AND created_ns < ?"
-        found = self._select(FillRow, "fills", where, account, from_ns, until_ns)
+        found = self._in_span(FillRow, "fills", "created_ns", account, from_ns, until_ns)
         # Sorted here: databases differ in how they sort text.
         return sorted(found, key=lambda fill: (fill.created_ns, fill.fill_id))
 
@@ -263,11 +269,9 @@ class Store:
         return found[-1].yes_price
 
     def valued(self, account: int, fills: Sequence[FillRow]) -> dict[str, ValuedRow]:
-        """The fair values at these fills, by fill id."""
         return {row.fill_id: row for row in self._of_fills(ValuedRow, "valued", account, fills)}
 
     def marked(self, account: int, fills: Sequence[FillRow]) -> list[MarkedRow]:
-        """The markouts of these fills."""
         return self._of_fills(MarkedRow, "marked", account, fills)
 
     def _of_fills(
@@ -284,8 +288,7 @@ class Store:
 
     def marks(self, account: int, from_ns: int, until_ns: int) -> list[MarkRow]:
         """The samples of all markets in a span, its end excluded, oldest first."""
-        where = "account = ? AND at_ns >= ? AND at_ns < ?"
-        found = {*self._select(MarkRow, "marks", where, account, from_ns, until_ns)}
+        found = self._in_span(MarkRow, "marks", "at_ns", account, from_ns, until_ns)
         return sorted(found, key=lambda row: (row.at_ns, row.market_id))
 
     def mark_before(
@@ -304,33 +307,26 @@ class Store:
         self, where: str, account: int, market_id: str, at_ns: int, valued: bool
     ) -> MarkRow | None:
         has_value = "AND value IS NOT NULL " if valued else ""
-        where = f"account = ? AND market_id = ? {has_value}AND {where} LIMIT 1"
-        rows = self._select(MarkRow, "marks", where, account, market_id, at_ns)
-        return rows[0] if rows else None
+        where = f"account = ? AND market_id = ? {has_value}AND {where}"
+        return self._first(MarkRow, "marks", where, account, market_id, at_ns)
 
     def balances(self, account: int, from_ns: int, until_ns: int) -> list[BalanceRow]:
         """The balances requested in a span, its end excluded, oldest first."""
-        where = "account = ? AND begun_ns >= ? AND begun_ns < ? ORDER BY begun_ns"
-        found = self._select(BalanceRow, "balances", where, account, from_ns, until_ns)
-        return [*dict.fromkeys(found)]
+        return self._in_span(BalanceRow, "balances", "begun_ns", account, from_ns, until_ns)
 
     def balance_before(self, account: int, before_ns: int) -> BalanceRow | None:
         """The newest balance requested before an instant."""
-        where = "account = ? AND begun_ns < ? ORDER BY begun_ns DESC LIMIT 1"
-        rows = self._select(BalanceRow, "balances", where, account, before_ns)
-        return rows[0] if rows else None
+        where = "account = ? AND begun_ns < ? ORDER BY begun_ns DESC"
+        return self._first(BalanceRow, "balances", where, account, before_ns)
 
     def balance_from(self, account: int, from_ns: int) -> BalanceRow | None:
         """The first balance requested from an instant on."""
-        where = "account = ? AND begun_ns >= ? ORDER BY begun_ns LIMIT 1"
-        rows = self._select(BalanceRow, "balances", where, account, from_ns)
-        return rows[0] if rows else None
+        where = "account = ? AND begun_ns >= ? ORDER BY begun_ns"
+        return self._first(BalanceRow, "balances", where, account, from_ns)
 
     def profits(self, account: int, from_ns: int, until_ns: int) -> list[ProfitRow]:
         """The attributions of the runs in a span, its end excluded, oldest first."""
-        where = "account = ? AND at_ns >= ? AND at_ns < ? ORDER BY at_ns"
-        found = self._select(ProfitRow, "profits", where, account, from_ns, until_ns)
-        return [*dict.fromkeys(found)]
+        return self._in_span(ProfitRow, "profits", "at_ns", account, from_ns, until_ns)
 
 
 def _values(row: msgspec.Struct) -> tuple[Value, ...]:

@@ -1,11 +1,7 @@
 """The tables of the records, and the migrations that bring a store to this program's version.
 
-A released step is never changed; a change is a new step at the end. The text is PostgreSQL's, from
-which `bot.records.database` makes SQLite's. Amounts are cents or thousandths of a cent, times
-nanoseconds since 1970, all of them integers of 64 bits.
-
-`account` is a hash of the bot's name and of what it trades on (`rows.account_of`), so that several
-bots can share a PostgreSQL, and each run on an embedded venue has its own fills.
+A released step is never changed; a change is a new step at the end. Amounts are cents or
+thousandths of a cent, times nanoseconds since 1970, all of them integers of 64 bits.
 """
 
 from collections.abc import Sequence

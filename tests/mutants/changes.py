@@ -50,7 +50,7 @@ CHANGES: Final = (
     Bug(
         "any-price-leaves",
         (71,),
-        "A price leaves at any distance through the others' best.",
+        "An order leaves at a price far through the others' best.",
         ("B3",),
         (Patch(PreTradeChecks, "_through", _any_price),),
         likely=("greed",),

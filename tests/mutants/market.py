@@ -32,7 +32,7 @@ MARKET: Final = (
     Bug(
         "reconnect-keeps-the-book",
         (42,),
-        "The book from before a disconnect is still quoted on.",
+        "After a reconnect the bot quotes on the old book.",
         ("B4",),
         (Patch(MarketState, "forget_book", _kept),),
         likely=("feed_close",),
@@ -47,7 +47,7 @@ MARKET: Final = (
     Bug(
         "crossed-book-quoted",
         (48,),
-        "A crossed book is quoted on.",
+        "The bot quotes on a crossed book.",
         ("B4",),
         (Patch(MarketState, "judge_freshness", _crossed_too),),
         likely=("frame_crossed",),

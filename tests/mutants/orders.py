@@ -47,7 +47,7 @@ CREATES: Final = (
     Bug(
         "duplicate-is-a-rejection",
         (24,),
-        "duplicate_order_id is taken for a rejection.",
+        "The bot reads duplicate_order_id as a rejection.",
         FORGOTTEN,
         (
             forgets(
@@ -84,7 +84,7 @@ CHANGES: Final = (
     Bug(
         "amend-timeout-is-unchanged",
         (26,),
-        "An amend without a response is taken for not executed.",
+        "An amend without a response counts as not executed.",
         FORGOTTEN,
         (Patch(OwnOrder, "on_answer", _unchanged),),
         likely=("lost_after", "result_unknown_after", "internal_error_after", "mad_strategy"),

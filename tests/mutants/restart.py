@@ -83,7 +83,7 @@ OPERATOR: Final = (
     Bug(
         "breakers-off",
         (76,),
-        "The breakers count and never trip.",
+        "The breakers count but never trip.",
         ("B13",),
         (
             Patch(CircuitBreakers, "admits", _never_trips),

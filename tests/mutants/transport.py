@@ -55,7 +55,7 @@ TRANSPORT: Final = (
     Bug(
         "timeout-is-rejected",
         (1, 25),
-        "A create is taken for rejected after a timeout.",
+        "A create counts as rejected after a timeout.",
         FORGOTTEN,
         (misread(m.Create, "no answer"),),
         likely=("lost_after", "lost_before"),
@@ -63,7 +63,7 @@ TRANSPORT: Final = (
     Bug(
         "silent-feed-cancels-nothing",
         (7, 45),
-        "On a stale book nothing new is sent, but resting orders stay.",
+        "On a stale book the bot sends nothing new, but leaves its orders.",
         ("B4",),
         (Patch(OrderExecutor, "cancel", _where_quoted),),
         likely=("feed_stall", "half_open", "feed_close"),

@@ -1,12 +1,8 @@
-"""The operator's interface as a raw ASGI application: host, token, route, body, handler.
-
-Health and metrics need no token; everything under /control/v1 does. The Host header must name
-this machine, so that no page in a browser can reach the venue by another name for its address.
-"""
+"""The operator's interface as a raw ASGI application. Health and metrics need no token. The Host
+header must name this machine, so that no page in a browser reaches the venue by another name."""
 
 import hashlib
 import hmac
-import ipaddress
 import traceback
 from collections.abc import Callable
 from typing import Final
@@ -24,18 +20,10 @@ from venue.admin.handlers import (
     OperatorRequest,
     Recent,
 )
-from venue.rest.app import (
-    Application,
-    ClientGone,
-    EngineOverloaded,
-    EngineUnavailable,
-    Message,
-    Receive,
-    ReplyLost,
-    Send,
-    read_body,
-)
+from venue.admin.listener import is_loopback
+from venue.rest.app import Application, ClientGone, Message, Receive, Send, read_body
 from venue.rest.params import percent_decoded
+from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.wire.codec import Refusal, encode
 from venue.wire.errors import Code
 
@@ -52,11 +40,8 @@ _log = structlog.get_logger(__name__)
 
 
 def make_control(venue: OperatorPort, token_sha256: bytes) -> Application:
-    """The application, for scopes of type http; a websocket is turned away.
-
-    token_sha256: SHA-256 (32 bytes) of the token that requests must carry. Raises ValueError for
-    another length.
-    """
+    """The application, for scopes of type http; a websocket is turned away. token_sha256: of the
+    token that requests must carry. Raises ValueError if it is not 32 bytes."""
     if len(token_sha256) != hashlib.sha256().digest_size:
         raise ValueError("token_sha256: 32 bytes")
     shell = _AdminApp(venue, token_sha256)
@@ -96,7 +81,6 @@ class _AdminApp:
         }
 
     async def dispatch(self, scope: Message, receive: Receive) -> _HttpReply:
-        """Status, content type and body for one request. Raises ClientGone."""
         if not _is_local(scope):
             return _failure(403, "forbidden_host", "the Host header must name this machine")
         path = scope["raw_path"].decode("latin-1")
@@ -183,12 +167,7 @@ def _names_loopback(host: str) -> bool:
             return False
     else:
         name, _, _ = host.partition(":")
-    if name.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(name)
 
 
 def _shape(method: str, segments: tuple[str | None, ...]) -> tuple[str, tuple[str | None, ...]]:
@@ -201,7 +180,6 @@ _BY_SHAPE: Final[dict[tuple[str, tuple[str | None, ...]], Endpoint]] = {
 
 
 def _find(method: str, raw: bytes) -> tuple[Endpoint | None, str]:
-    """The endpoint of a path under the prefix and its variable segment, decoded."""
     segments = [percent_decoded(part) for part in raw.removeprefix(b"/").split(b"/")]
     if None in segments:
         return None, ""

@@ -1,8 +1,5 @@
-"""Bodies of the operator's requests: their types, and reading them strictly.
-
-A fault names the field, its value and the accepted ones, in the words of the field's type. No body
-carries a secret, so values may be shown.
-"""
+"""Bodies of the operator's requests, read strictly. A fault names the field, its value and the
+accepted ones; no body carries a secret."""
 
 import enum
 import json
@@ -16,6 +13,7 @@ from venue import derived
 from venue.derived import Quarter
 from venue.rest.faults import SHARE_SCALE, Replies, Verb
 from venue.wire import instant
+from venue.wire.codec import refuse_constant, unique_pairs
 from venue.wire.limits import RATE_BURST
 from venue.wire.model import EventStatus, VenueState
 from venue.wire.money import FeeRate, Outcome
@@ -34,22 +32,28 @@ class BadRequest(Exception):
     """The request is wrong; `str()` says which field and why."""
 
 
-Words = Annotated[
-    str,
-    Meta(pattern=rf"\A{derived.NAME_PATTERN}\Z", description=derived.NAME_ACCEPTED),
-]
+def _text(pattern: str, accepted: str) -> Meta:
+    """pattern: of the whole text."""
+    return Meta(pattern=rf"\A(?:{pattern})\Z", description=accepted)
+
+
+def _whole(low: int, high: int, unit: str = "") -> Meta:
+    return Meta(ge=low, le=high, description=f"{unit}{low} to {high}")
+
+
+Words = Annotated[str, _text(derived.NAME_PATTERN, derived.NAME_ACCEPTED)]
 Symbol = Annotated[
     str,
-    Meta(
-        pattern=r"\A[A-Z0-9](?:[A-Z0-9.-]{0,38}[A-Z0-9])?\Z",
-        description="capitals, digits, and dots and hyphens inside, 40 at most",
+    _text(
+        r"[A-Z0-9](?:[A-Z0-9.-]{0,38}[A-Z0-9])?",
+        "capitals, digits, and dots and hyphens inside, 40 at most",
     ),
 ]
 Label = Annotated[
     str,
-    Meta(
-        pattern=r"\A[A-Z0-9](?:[A-Z0-9.]{0,18}[A-Z0-9])?\Z",
-        description="a rung's label of capitals, digits and inner dots, 20 at most, or YES",
+    _text(
+        r"[A-Z0-9](?:[A-Z0-9.]{0,18}[A-Z0-9])?",
+        "a rung's label of capitals, digits and inner dots, 20 at most, or YES",
     ),
 ]
 QuarterText = Annotated[str, Meta(description="two digits of the year, Q and 1 to 4, like 26Q4")]
@@ -58,39 +62,36 @@ InstantText = Annotated[str, Meta(description="an RFC3339 instant")]
 Rate = Annotated[str, Meta(description="a decimal fraction of 0 to 1, 8 places at most")]
 Decimal = Annotated[
     str,
-    Meta(
-        pattern=r"\A[0-9]{1,15}(?:\.[0-9]{1,8})?\Z",
-        description="a decimal as text, not negative, 15 digits and 8 places at most",
+    _text(
+        r"[0-9]{1,15}(?:\.[0-9]{1,8})?",
+        "a decimal as text, not negative, 15 digits and 8 places at most",
     ),
 ]
 Probability = Annotated[
     str,
-    Meta(
-        pattern=r"\A(?:0(?:\.[0-9]{1,8})?|1(?:\.0{1,8})?)\Z",
-        description="a decimal number of 0 to 1 as text, 8 places at most",
+    _text(
+        r"0(?:\.[0-9]{1,8})?|1(?:\.0{1,8})?",
+        "a decimal number of 0 to 1 as text, 8 places at most",
     ),
 ]
 ShareText = Annotated[
     str,
-    Meta(
-        pattern=r"\A(?:0(?:\.[0-9]{1,6})?|1(?:\.0{1,6})?)\Z",
-        description="a decimal share of 0 to 1 as text, 6 places at most",
+    _text(
+        r"0(?:\.[0-9]{1,6})?|1(?:\.0{1,6})?",
+        "a decimal share of 0 to 1 as text, 6 places at most",
     ),
 ]
 UserName = Annotated[
     str,
-    Meta(
-        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z",
-        description="letters, digits and . _ : @ - inside, 64 at most",
-    ),
+    _text(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}", "letters, digits and . _ : @ - inside, 64 at most"),
 ]
-Amount = Annotated[int, Meta(ge=1, le=_CENTS_MAX, description=f"whole cents, 1 to {_CENTS_MAX}")]
-LagMs = Annotated[int, Meta(ge=0, le=LAG_MS_MAX, description=f"0 to {LAG_MS_MAX}")]
-DelayMs = Annotated[int, Meta(ge=1, le=DELAY_MS_MAX, description=f"1 to {DELAY_MS_MAX}")]
-Lifetime = Annotated[int, Meta(ge=1, le=LIFETIME_S_MAX, description=f"1 to {LIFETIME_S_MAX}")]
-RetryAfter = Annotated[int, Meta(ge=1, le=3_600, description="1 to 3600")]
-BucketLimit = Annotated[int, Meta(ge=1, le=RATE_BURST, description=f"1 to {RATE_BURST}")]
-Count = Annotated[int, Meta(ge=1, le=COUNT_MAX, description=f"1 to {COUNT_MAX}")]
+Amount = Annotated[int, _whole(1, _CENTS_MAX, "whole cents, ")]
+LagMs = Annotated[int, _whole(0, LAG_MS_MAX)]
+DelayMs = Annotated[int, _whole(1, DELAY_MS_MAX)]
+Lifetime = Annotated[int, _whole(1, LIFETIME_S_MAX)]
+RetryAfter = Annotated[int, _whole(1, 3_600)]
+BucketLimit = Annotated[int, _whole(1, RATE_BURST)]
+Count = Annotated[int, _whole(1, COUNT_MAX)]
 SeedNumber = Annotated[int, Meta(ge=0, le=2**62, description="a whole number, not negative")]
 
 
@@ -225,15 +226,13 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 
 
 def read_fields(raw: bytes) -> dict[str, object]:
-    """The fields of a body as they came, null ones too; an empty body has none. Raises BadRequest.
-
-    A body is a JSON object in UTF-8 with every key once.
-    """
+    """The fields of a body as they came, nulls too; an empty body has none. Raises BadRequest
+    unless it is a JSON object in UTF-8 with every key once."""
     if not raw:
         return {}
     try:
         fields = json.loads(
-            raw.decode(), object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant
+            raw.decode(), object_pairs_hook=unique_pairs, parse_constant=refuse_constant
         )
         if not isinstance(fields, dict):
             raise ValueError("not a JSON object")
@@ -252,17 +251,6 @@ def _is_utf8(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return fields
-
-
-def _refuse_constant(text: str) -> object:
-    raise ValueError(f"{text} is not JSON")
 
 
 def as_body(kind: type[Body], fields: dict[str, object]) -> Body:
@@ -291,7 +279,6 @@ def bad(name: str, value: object, accepted: str) -> BadRequest:
 
 
 def _accepted(kind: Any) -> str:
-    """What a field takes, in words."""
     if get_origin(kind) is Annotated:
         described = [meta.description for meta in get_args(kind)[1:] if meta.description]
         return described[0] if described else _accepted(get_args(kind)[0])
@@ -302,9 +289,6 @@ def _accepted(kind: Any) -> str:
     if isinstance(kind, type) and issubclass(kind, enum.StrEnum):
         return ", ".join(member.value for member in kind)
     return {bool: "true or false", str: "text", int: "a whole number"}.get(kind, "null")
-
-
-# --- values that a shape alone does not check ----------------------------------------------------
 
 
 def uuid_of(name: str, value: str) -> str:
@@ -321,7 +305,6 @@ def quarter_of(value: str) -> Quarter:
 
 
 def instant_of(name: str, value: str) -> int:
-    """An instant in nanoseconds. Raises BadRequest."""
     try:
         ns = instant.to_ns(value)
         instant.from_ns(ns)

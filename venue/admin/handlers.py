@@ -1,9 +1,5 @@
-"""The operator's endpoints: one function each, registered with its method, path and body.
-
-Reads lag behind the engine, by up to a minute if the operator wants so. `Recent` remembers what was
-listed through this interface, so that the next request can already name it. A raw key or token is
-made here, shown once in the reply, and stored nowhere.
-"""
+"""The operator's endpoints: one function each, registered with its method, path and body. A raw key
+or token is made here, shown once in the reply, and stored nowhere."""
 
 import asyncio
 import importlib.metadata
@@ -25,51 +21,22 @@ from venue.admin.bodies import (
     rate_of,
     uuid_of,
 )
-from venue.engine.messages import (
-    AccessCommand,
-    AddKey,
-    AddToken,
-    AddUser,
-    ArchiveCompany,
-    Command,
-    Deposit,
-    HaltMarket,
-    KnownKey,
-    ListCompany,
-    ListEvent,
-    ListMarket,
-    PublishImpliedValue,
-    Refused,
-    ResolveMarket,
-    ResumeMarket,
-    RevokeKey,
-    SetEventStatus,
-    SetVenueState,
-    Withdraw,
-    key_id,
-)
+from venue.engine import messages as m
 from venue.rest.faults import (
+    COMMAND_FAULTS,
     KINDS,
     SHARE_SCALE,
-    CommandFault,
-    CommandRule,
-    DelayFault,
-    DelayRule,
     FaultInForce,
-    LimitRule,
-    Outage,
-    OutageRule,
-    PaceFault,
-    Rule,
+    FaultKind,
+    FaultRule,
     Share,
-    ThrottleRule,
     Times,
 )
 from venue.rest.venue_port import VenuePort
 from venue.views.catalog import Company
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND, from_ns
-from venue.wire.model import Event, EventStatus, Market, MarketState, VenueState
+from venue.wire.model import Event, EventStatus, Market, MarketState
 from venue.wire.money import Cents
 from venue.wire.names import (
     MarketId,
@@ -117,33 +84,14 @@ def _endpoint(
 
 
 class OperatorPort(VenuePort, Protocol):
-    @property
-    def venue_state(self) -> VenueState: ...
-
-    @property
-    def projection_lag_ms(self) -> int: ...
-
     def set_projection_lag_ms(self, lag_ms: int, /) -> None:
         """Let reads and the channel lag this far from now on, 0 to 60,000."""
 
     async def state_hash(self) -> tuple[int, str]:
         """The sequence of the last command, and the SHA-256 (hex) of the state after it."""
 
-    @property
-    def sequence(self) -> int: ...
-
-    @property
-    def durable(self) -> bool: ...
-
-    @property
-    def writable(self) -> bool: ...
-
-    @property
-    def queue(self) -> int:
-        """Commands that wait."""
-
-    @property
-    def subscribers(self) -> int: ...
+    def figures(self) -> dict[str, object]:
+        """The state of the venue and of its process, by the names of the status."""
 
     @property
     def has_crowd(self) -> bool: ...
@@ -169,13 +117,13 @@ class EngineRefused(Exception):
 
 
 class Recent:
-    """What was listed and archived through this interface."""
+    """What was listed here: the next request may name it while reads still lag."""
 
     def __init__(self) -> None:
         self.companies: dict[ProjectId, Company] = {}
         self.archived: dict[ProjectId, None] = {}
-        self.events: dict[Ticker, ListEvent] = {}
-        self.markets: dict[Ticker, dict[Ticker, ListMarket]] = {}
+        self.events: dict[Ticker, m.ListEvent] = {}
+        self.markets: dict[Ticker, dict[Ticker, m.ListMarket]] = {}
         """By event: one more rung looks through those of its event alone."""
         self.users: dict[UserId, None] = {}
         self.listing = asyncio.Lock()
@@ -191,27 +139,26 @@ class OperatorRequest(msgspec.Struct, frozen=True):
     fields: dict[str, object]
     query: dict[str, str]
 
-    async def submit(self, command: Command | AccessCommand) -> None:
+    async def submit(self, command: m.Command | m.AccessCommand) -> None:
         """Apply a command. Raises EngineRefused and what `VenuePort.submit` raises."""
         answer = await self.venue.submit(command)
-        if isinstance(answer, Refused):
+        if isinstance(answer, m.Refused):
             raise EngineRefused(answer.code, answer.message)
         match command:
-            case ListCompany(project_id=project_id):
+            case m.ListCompany(project_id=project_id):
                 company = Company(project_id, command.name, command.symbol)
                 self.recent.companies[project_id] = company
-            case ArchiveCompany():
+            case m.ArchiveCompany():
                 self.recent.archived[command.project_id] = None
-            case ListEvent():
+            case m.ListEvent():
                 self.recent.events[command.event_ticker] = command
-            case ListMarket():
+            case m.ListMarket():
                 rungs = self.recent.markets.setdefault(command.event_ticker, {})
                 rungs[command.ticker] = command
             case _:
                 pass
 
     def companies(self) -> tuple[Company, ...]:
-        """Every company, the newest word on each."""
         known = {each.project_id: each for each in self.venue.views.catalog.companies()}
         for project_id, company in self.recent.companies.items():
             archived = known[project_id].archived if project_id in known else False
@@ -221,10 +168,8 @@ class OperatorRequest(msgspec.Struct, frozen=True):
         return tuple(known.values())
 
     def company(self, name: str) -> Company:
-        """The company with this UUID or current symbol, any case. Raises NotFound.
-
-        If an archived company had the symbol and another one has it now, the other one is meant.
-        """
+        """The company with this UUID or current symbol, any case; of two with one symbol the one
+        that is not archived. Raises NotFound."""
         companies = self.companies()
         if is_uuid(name):
             found = [c for c in companies if c.project_id == fold_uuid(name)]
@@ -235,7 +180,7 @@ class OperatorRequest(msgspec.Struct, frozen=True):
             raise NotFound(f"no such company: {name!r}")
         return found[0]
 
-    def event(self, name: str) -> Event | ListEvent:
+    def event(self, name: str) -> Event | m.ListEvent:
         """The event with this ticker, any case. Raises NotFound."""
         if is_market_path(name):
             event = self.venue.views.catalog.event(name) or self.recent.events.get(
@@ -274,10 +219,10 @@ class OperatorRequest(msgspec.Struct, frozen=True):
         units = {rung.strike_unit for rung in rungs.values()}
         return units.pop() if len(units) == 1 else None
 
-    def _rungs(self, event_ticker: Ticker) -> dict[Ticker, Market | ListMarket]:
+    def _rungs(self, event_ticker: Ticker) -> dict[Ticker, Market | m.ListMarket]:
         """Every rung of an event, also those that reads do not show yet; no binary market."""
         event = self.venue.views.catalog.event(event_ticker)
-        found: dict[Ticker, Market | ListMarket] = {}
+        found: dict[Ticker, Market | m.ListMarket] = {}
         if event is not None:
             found = {rung.ticker: rung for rung in event.markets}
         found |= self.recent.markets.get(event_ticker, {})
@@ -291,7 +236,6 @@ class OperatorRequest(msgspec.Struct, frozen=True):
 
 
 def _present(reply: Reply) -> Reply:
-    """A reply without its absent optional fields."""
     return {name: value for name, value in reply.items() if value is not None}
 
 
@@ -300,18 +244,10 @@ def _present(reply: Reply) -> Reply:
 
 @_endpoint("GET", "status")
 async def status(call: OperatorRequest, _: bodies.Empty) -> Reply:
-    """The venue at a glance; `faults` are the kinds in force."""
     venue = call.venue
     return {
         "version": _VERSION,
-        "venue_state": venue.venue_state,
-        "sequence": venue.sequence,
-        "at": from_ns(venue.now_ns()),
-        "durable": venue.durable,
-        "writable": venue.writable,
-        "queue": venue.queue,
-        "projection_lag_ms": venue.projection_lag_ms,
-        "subscribers": venue.subscribers,
+        **venue.figures(),
         "users": len(venue.views.account.users()),
         "markets": venue.views.catalog.market_count,
         "crowd": venue.has_crowd,
@@ -321,14 +257,13 @@ async def status(call: OperatorRequest, _: bodies.Empty) -> Reply:
 
 @_endpoint("GET", "state-hash")
 async def state_hash(call: OperatorRequest, _: bodies.Empty) -> Reply:
-    """The state after the command with this sequence."""
     sequence, hashed = await call.venue.state_hash()
     return {"sequence": sequence, "state_hash": hashed}
 
 
 @_endpoint("PUT", "venue-state", bodies.VenueStateBody)
 async def set_venue_state(call: OperatorRequest, body: bodies.VenueStateBody) -> Reply:
-    await call.submit(SetVenueState(body.state))
+    await call.submit(m.SetVenueState(body.state))
     return {"state": body.state}
 
 
@@ -357,7 +292,7 @@ async def add_company(call: OperatorRequest, body: bodies.CompanyBody) -> Reply:
     """A company that exists keeps its name and symbol, and stays archived if it is."""
     given = body.project_id
     project_id = derived.company_id(body.name) if given is None else uuid_of("project_id", given)
-    listed = ListCompany(ProjectId(project_id), body.name, body.symbol)
+    listed = m.ListCompany(ProjectId(project_id), body.name, body.symbol)
     async with call.recent.listing:
         for known in call.companies():
             # Checked here, not by the engine, for which another symbol renames the company.
@@ -375,21 +310,21 @@ async def add_company(call: OperatorRequest, body: bodies.CompanyBody) -> Reply:
 @_endpoint("POST", "companies/{company}/archive")
 async def archive_company(call: OperatorRequest, _: bodies.Empty) -> Reply:
     company = call.company(call.segment)
-    await call.submit(ArchiveCompany(company.project_id))
+    await call.submit(m.ArchiveCompany(company.project_id))
     return _company(msgspec.structs.replace(company, archived=True))
 
 
 @_endpoint("POST", "companies/{company}/symbol", bodies.SymbolBody)
 async def rename_company(call: OperatorRequest, body: bodies.SymbolBody) -> Reply:
     company = call.company(call.segment)
-    await call.submit(ListCompany(company.project_id, company.name, body.symbol))
+    await call.submit(m.ListCompany(company.project_id, company.name, body.symbol))
     return _company(call.company(company.project_id))
 
 
 @_endpoint("POST", "companies/{company}/implied-value", bodies.ImpliedValueBody)
 async def publish_implied_value(call: OperatorRequest, body: bodies.ImpliedValueBody) -> Reply:
     project_id, value = call.company(call.segment).project_id, body.value_dollars
-    await call.submit(PublishImpliedValue(project_id, value, body.confidence))
+    await call.submit(m.PublishImpliedValue(project_id, value, body.confidence))
     return {"project_id": project_id, "value_dollars": value, "confidence": body.confidence}
 
 
@@ -403,7 +338,7 @@ async def add_event(call: OperatorRequest, body: bodies.EventBody) -> Reply:
     )
     if not quarter.begin_ns <= due_ns < quarter.end_ns:
         raise BadRequest(f"resolution_date: {given_date}; accepted is an instant of {quarter}, UTC")
-    listed = ListEvent(
+    listed = m.ListEvent(
         event_ticker=ticker,
         series_ticker=Ticker(body.series_ticker),
         project_market_id=(
@@ -428,13 +363,12 @@ async def add_event(call: OperatorRequest, body: bodies.EventBody) -> Reply:
 async def set_event_status(call: OperatorRequest, body: bodies.EventStatusBody) -> Reply:
     ticker = call.event(call.segment).event_ticker
     status = EventStatus(body.status.value)
-    await call.submit(SetEventStatus(ticker, status))
+    await call.submit(m.SetEventStatus(ticker, status))
     return {"event_ticker": ticker, "status": status}
 
 
 @_endpoint("POST", "markets", bodies.MarketBody)
 async def add_market(call: OperatorRequest, body: bodies.MarketBody) -> Reply:
-    """A rung, or with the label YES the binary market, of an event."""
     event = call.event(body.event_ticker)
     strike_value = body.strike_value or derived.strike_of(body.label)
     if (body.label == derived.BINARY_LABEL) is not (strike_value is None):
@@ -445,7 +379,7 @@ async def add_market(call: OperatorRequest, body: bodies.MarketBody) -> Reply:
     ticker = derived.market_ticker(event.event_ticker, body.label)
     given_id = body.market_id
     name, outcome = _market_name(call, event, body.label)
-    listed = ListMarket(
+    listed = m.ListMarket(
         market_id=(
             derived.market_id(ticker)
             if given_id is None
@@ -472,8 +406,7 @@ async def add_market(call: OperatorRequest, body: bodies.MarketBody) -> Reply:
     return _present({**fields, **rates})
 
 
-def _check_strike(call: OperatorRequest, listed: ListMarket) -> None:
-    """Raises BadRequest for a strike that another rung has."""
+def _check_strike(call: OperatorRequest, listed: m.ListMarket) -> None:
     if listed.strike_value is None:
         return
     # Checked here, not by the engine, which replays logs from before this rule.
@@ -483,8 +416,7 @@ def _check_strike(call: OperatorRequest, listed: ListMarket) -> None:
         raise bad("strike_value", listed.strike_value, accepted)
 
 
-def _market_name(call: OperatorRequest, event: Event | ListEvent, label: str) -> tuple[str, str]:
-    """The default name of a market, and of its YES outcome."""
+def _market_name(call: OperatorRequest, event: Event | m.ListEvent, label: str) -> tuple[str, str]:
     if label == derived.BINARY_LABEL:
         return event.title, derived.BINARY_OUTCOME
     company = call.company(event.project_id).name
@@ -500,21 +432,21 @@ def _market_name(call: OperatorRequest, event: Event | ListEvent, label: str) ->
 @_endpoint("POST", "markets/{market}/halt")
 async def halt_market(call: OperatorRequest, _: bodies.Empty) -> Reply:
     market_id = call.market_id(call.segment)
-    await call.submit(HaltMarket(market_id))
+    await call.submit(m.HaltMarket(market_id))
     return {"market_id": market_id, "state": MarketState.HALTED}
 
 
 @_endpoint("POST", "markets/{market}/resume")
 async def resume_market(call: OperatorRequest, _: bodies.Empty) -> Reply:
     market_id = call.market_id(call.segment)
-    await call.submit(ResumeMarket(market_id))
+    await call.submit(m.ResumeMarket(market_id))
     return {"market_id": market_id, "state": MarketState.ACTIVE}
 
 
 @_endpoint("POST", "markets/{market}/resolve", bodies.ResolveBody)
 async def resolve_market(call: OperatorRequest, body: bodies.ResolveBody) -> Reply:
     market_id = call.market_id(call.segment)
-    await call.submit(ResolveMarket(market_id, body.winner))
+    await call.submit(m.ResolveMarket(market_id, body.winner))
     return {"market_id": market_id, "state": MarketState.RESOLVED, "winner": body.winner}
 
 
@@ -523,7 +455,6 @@ async def resolve_market(call: OperatorRequest, body: bodies.ResolveBody) -> Rep
 
 @_endpoint("GET", "users")
 async def list_users(call: OperatorRequest, _: bodies.Empty) -> Reply:
-    """Every account holder in the order in which they were added, as reads see them."""
     account = call.venue.views.account
     rows = [(user_id, account.balance(user_id)) for user_id in account.users()]
     return {
@@ -541,35 +472,41 @@ async def list_users(call: OperatorRequest, _: bodies.Empty) -> Reply:
 @_endpoint("POST", "users", bodies.UserBody)
 async def add_user(call: OperatorRequest, body: bodies.UserBody) -> Reply:
     user_id = UserId(body.user_id)
-    await call.submit(AddUser(user_id))
+    await call.submit(m.AddUser(user_id))
     call.recent.users[user_id] = None
     return {"user_id": user_id}
 
 
 @_endpoint("POST", "users/{user_id}/deposits", bodies.AmountBody)
 async def deposit(call: OperatorRequest, body: bodies.AmountBody) -> Reply:
-    user_id = UserId(call.segment)
-    call.check_user(user_id)
-    await call.submit(Deposit(user_id, Cents(body.amount_cents)))
-    return {"user_id": user_id, "amount_cents": body.amount_cents}
+    return await _move_cash(call, body, m.Deposit)
 
 
 @_endpoint("POST", "users/{user_id}/withdrawals", bodies.AmountBody)
 async def withdraw(call: OperatorRequest, body: bodies.AmountBody) -> Reply:
+    return await _move_cash(call, body, m.Withdraw)
+
+
+async def _move_cash(
+    call: OperatorRequest, body: bodies.AmountBody, kind: type[m.Deposit | m.Withdraw]
+) -> Reply:
     user_id = UserId(call.segment)
     call.check_user(user_id)
-    await call.submit(Withdraw(user_id, Cents(body.amount_cents)))
+    await call.submit(kind(user_id, Cents(body.amount_cents)))
     return {"user_id": user_id, "amount_cents": body.amount_cents}
 
 
-def _key(key: KnownKey) -> Reply:
-    reply: Reply = {"key_id": key_id(key.sha256_hex), "prefix": key.prefix, "user_id": key.user_id}
+def _key(key: m.KnownKey) -> Reply:
+    reply: Reply = {
+        "key_id": m.key_id(key.sha256_hex),
+        "prefix": key.prefix,
+        "user_id": key.user_id,
+    }
     return {**reply, "scopes": key.scopes, "revoked": key.revoked}
 
 
 @_endpoint("GET", "keys", query=("user_id",))
 async def list_keys(call: OperatorRequest, _: bodies.Empty) -> Reply:
-    """Keys of one holder or of all, in the order in which they were added."""
     wanted = call.query.get("user_id")
     access = call.venue.access
     keys = access.keys() if wanted is None else access.keys_of(UserId(wanted))
@@ -585,8 +522,8 @@ async def create_key(call: OperatorRequest, body: bodies.KeyBody) -> Reply:
     raw = rawkeys.made()
     known = rawkeys.fingerprint(raw)
     scopes = tuple(dict.fromkeys(body.scopes))
-    await call.submit(AddKey(known.sha256_hex, known.prefix, user_id, scopes))
-    reply: Reply = {"key": raw, "key_id": key_id(known.sha256_hex), "prefix": known.prefix}
+    await call.submit(m.AddKey(known.sha256_hex, known.prefix, user_id, scopes))
+    reply: Reply = {"key": raw, "key_id": m.key_id(known.sha256_hex), "prefix": known.prefix}
     return {**reply, "user_id": user_id, "scopes": scopes}
 
 
@@ -596,20 +533,19 @@ async def revoke_key(call: OperatorRequest, _: bodies.Empty) -> Reply:
     if key is None:
         # The name is not repeated: somebody may have put a raw key there.
         raise NotFound("no key with this key_id")
-    await call.submit(RevokeKey(key.sha256_hex))
+    await call.submit(m.RevokeKey(key.sha256_hex))
     return _key(msgspec.structs.replace(key, revoked=True))
 
 
 @_endpoint("POST", "tokens", bodies.TokenBody)
 async def create_token(call: OperatorRequest, body: bodies.TokenBody) -> Reply:
-    """The only reply that ever holds the raw token."""
     user_id = UserId(body.user_id)
     call.check_user(user_id)
     raw = rawkeys.made()
     scopes = tuple(dict.fromkeys(body.scopes))
     expires_ns = call.venue.now_ns() + body.lifetime_s * NS_PER_SECOND
     sha256_hex = rawkeys.fingerprint(raw).sha256_hex
-    await call.submit(AddToken(sha256_hex, body.application, user_id, scopes, expires_ns))
+    await call.submit(m.AddToken(sha256_hex, body.application, user_id, scopes, expires_ns))
     reply: Reply = {"token": raw, "user_id": user_id, "application": body.application}
     return {**reply, "scopes": scopes, "expires_at": from_ns(expires_ns)}
 
@@ -646,54 +582,51 @@ async def clear_fault(call: OperatorRequest, body: bodies.Empty) -> Reply:
     return await list_faults(call, body)
 
 
-def _rule(fields: dict[str, object]) -> Rule:
-    name = fields.get("kind")
+_FAULT_BODIES: Final[dict[FaultKind, type[msgspec.Struct]]] = {
+    FaultKind.REPLY_DELAY: bodies.DelayFaultBody,
+    FaultKind.MARKET_DATA_DOWN: bodies.OutageFaultBody,
+    FaultKind.ACCOUNTS_DOWN: bodies.OutageFaultBody,
+    FaultKind.RATE_LIMITED: bodies.ThrottleFaultBody,
+    FaultKind.RATE_LIMIT_LOWERED: bodies.LimitFaultBody,
+}
+
+
+def _rule(fields: dict[str, object]) -> FaultRule:
+    if "kind" not in fields:
+        raise BadRequest(f"kind: missing; accepted is {', '.join(KINDS)}")
+    name = fields["kind"]
     kind = KINDS.get(name) if isinstance(name, str) else None
-    match kind:
-        case CommandFault():
-            body = as_body(bodies.CommandFaultBody, fields)
-            when = _when(body)
-            if when is None:
-                raise BadRequest("count, share: missing; accepted is exactly one of them")
-            if not body.verbs:
-                raise bad("verbs", [], "a list of create, amend, cancel with one at least")
-            return CommandRule(kind, when, body.verbs)
-        case DelayFault():
-            late = as_body(bodies.DelayFaultBody, fields)
-            return DelayRule(late.delay_ms, late.on, _when(late))
-        case Outage():
-            as_body(bodies.OutageFaultBody, fields)
-            return OutageRule(kind)
-        case PaceFault.RATE_LIMITED:
-            throttle = as_body(bodies.ThrottleFaultBody, fields)
-            return ThrottleRule(throttle.retry_after_s, _when(throttle) or Times(1))
-        case PaceFault.RATE_LIMIT_LOWERED:
-            return LimitRule(as_body(bodies.LimitFaultBody, fields).limit)
-        case None:
-            if "kind" not in fields:
-                raise BadRequest(f"kind: missing; accepted is {', '.join(KINDS)}")
-            raise bad("kind", name, ", ".join(KINDS))
+    if kind is None:
+        raise bad("kind", name, ", ".join(KINDS))
+    body = as_body(_FAULT_BODIES.get(kind, bodies.CommandFaultBody), fields)
+    given = msgspec.structs.asdict(body)
+    when = _when(given.pop("count", None), given.pop("share", None), given.pop("seed", 0))
+    if kind in COMMAND_FAULTS and when is None:
+        raise BadRequest("count, share: missing; accepted is exactly one of them")
+    if given.get("verbs") == ():
+        raise bad("verbs", [], "a list of create, amend, cancel with one at least")
+    if kind is FaultKind.RATE_LIMITED:
+        when = when or Times(1)
+    return FaultRule(**{**given, "kind": kind, "when": when})
 
 
-def _when(
-    body: bodies.CommandFaultBody | bodies.DelayFaultBody | bodies.ThrottleFaultBody,
-) -> Times | Share | None:
-    if body.count is not None and body.share is not None:
-        raise bad("share", body.share, "count or share, not both")
-    if body.count is not None:
-        return Times(body.count)
-    return None if body.share is None else Share(millionths_of(body.share), body.seed)
+def _when(count: int | None, share: str | None, seed: int) -> Times | Share | None:
+    if count is not None and share is not None:
+        raise bad("share", share, "count or share, not both")
+    if count is not None:
+        return Times(count)
+    return None if share is None else Share(millionths_of(share), seed)
 
 
 def _fault(fault: FaultInForce) -> Reply:
     """A rule in force. count: requests still to be struck. struck: those that were."""
     rule = fault.rule
     reply: Reply = {"kind": rule.kind, "struck": fault.struck, "count": fault.left}
-    when = None if isinstance(rule, OutageRule | LimitRule) else rule.when
-    if isinstance(when, Share):
-        whole, fraction = divmod(when.millionths, SHARE_SCALE)
+    if isinstance(rule.when, Share):
+        whole, fraction = divmod(rule.when.millionths, SHARE_SCALE)
         share = f"{whole}.{fraction:0{_SHARE_DIGITS}d}".rstrip("0").rstrip(".")
-        reply |= {"share": share, "seed": when.seed}
-    for name in ("verbs", "delay_ms", "on", "retry_after_s", "limit"):
-        reply[name] = getattr(rule, name, None)
+        reply |= {"share": share, "seed": rule.when.seed}
+    reply["verbs"] = rule.verbs if rule.kind in COMMAND_FAULTS else None
+    for name in ("delay_ms", "on", "retry_after_s", "limit"):
+        reply[name] = getattr(rule, name)
     return _present(reply)

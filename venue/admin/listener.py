@@ -1,8 +1,4 @@
-"""Where the operator's interface listens, and the file that holds its token.
-
-Only this machine is listened to: a unix socket for its owner alone, or a loopback address. The
-token goes from the file to its hash and nowhere else.
-"""
+"""Where the operator's interface listens, on this machine alone, and the file of its token."""
 
 import fcntl
 import hashlib
@@ -32,12 +28,9 @@ class AddressFault(ControlFault):
 
 
 def control_listener(text: str) -> socket.socket:
-    """A bound socket for `unix:PATH` or `HOST:PORT` (port 0 takes a free one).
-
-    A unix socket is made for its owner only (0600), and its path is this socket's until that is
-    closed: one that a dead process left is replaced, one that lives is not, whether it listens yet
-    or not. Raises ControlFault, AddressFault where it is taken.
-    """
+    """A bound socket for `unix:PATH` or `HOST:PORT` (port 0 takes a free one). A unix socket is for
+    its owner only (0600); one that a dead process left is replaced. Raises ControlFault,
+    AddressFault where the address is taken."""
     where = parsed_address(text)
     if isinstance(where, Path):
         return _unix_listener(where)
@@ -66,7 +59,6 @@ def parsed_address(text: str) -> Path | tuple[str, int]:
 
 
 def control_address(listener: socket.socket) -> str:
-    """The address of a bound listener, as the command line takes it."""
     name = listener.getsockname()
     if isinstance(name, str):
         return f"{UNIX}{name}"
@@ -75,11 +67,9 @@ def control_address(listener: socket.socket) -> str:
 
 
 def token_sha256(path: Path) -> bytes:
-    """SHA-256 of the token in a file, which is made (0600) when it is not there.
-
-    Raises ControlFault for a file that others can read, that is a link, that is not the caller's,
-    or that holds no token: 16 to 256 printable characters without a space.
-    """
+    """SHA-256 of the token in a file, which is made (0600) when it is not there. Raises
+    ControlFault for a link, a file that others can read or own, or one without a token: 16 to 256
+    printable characters, no space."""
     try:
         return hashlib.sha256(_token_in(path).encode()).digest()
     except FileNotFoundError:
@@ -100,7 +90,6 @@ class _OwnSocket(socket.socket):
     _lock: int | None = None
 
     def keep(self, lock: int) -> None:
-        """Keep this descriptor until the socket is closed."""
         self._lock = lock
 
     def close(self) -> None:
@@ -131,11 +120,8 @@ def _unix_listener(path: Path) -> socket.socket:
 
 
 def _locked(path: Path) -> int:
-    """A descriptor that holds the lock of a path. Raises OSError when another holds it.
-
-    By trying to reach it nobody could tell a socket that does not listen yet, as while a venue
-    reads its log, from a dead one. The lock ends with its process, and its empty file stays.
-    """
+    """A descriptor that holds the lock of a path. Raises OSError when another holds it. A venue
+    that still reads its log does not listen yet: only the lock tells its socket from a dead one."""
     temporary = path.with_name(f".{path.name}.lock")
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     lock = os.open(temporary, flags, 0o600)
@@ -164,15 +150,18 @@ def _remove_dead(path: Path) -> None:
     raise OSError(0, _TAKEN)
 
 
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 def _loopback(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     host = "127.0.0.1" if host == "localhost" else host
-    try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = False
-    if not colon or not is_loopback or not (port.isascii() and port.isdigit()):
+    if not colon or not is_loopback(host) or not (port.isascii() and port.isdigit()):
         accepted = f"{UNIX}PATH, or a loopback address like 127.0.0.1:8091"
         raise ControlFault(f"control {text!r}: accepted is {accepted}")
     # So many digits are no port whatever they come to, and too many are not even read.

@@ -1,7 +1,5 @@
-"""How a command of ours, `bot` or `venue`, begins, and ends by a signal.
-
-Imports nothing heavy: a signal may come while the program loads.
-"""
+"""How a command of ours, `bot` or `venue`, begins, and ends by a signal. Imports nothing heavy: a
+signal may come while the program loads."""
 
 import os
 import signal
@@ -16,11 +14,9 @@ EXIT_TERMINATED: Final = 143
 
 
 def begin(run: Callable[[], None]) -> None:
-    """Load and run the command line, which ends the process with its exit code.
-
-    run: imports the program, so that Ctrl-C while it loads shows no traceback. A SIGTERM before
-    the program handles it ends the program also where it is process 1, as in a container.
-    """
+    """Load and run the command line, which ends the process with its exit code. run: imports the
+    program, so that Ctrl-C while it loads shows no traceback. SIGTERM ends the program even as
+    process 1, as in a container."""
     _open_streams()
     if os.getpid() == 1:
         signal.signal(signal.SIGTERM, _exit_terminated)

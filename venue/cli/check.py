@@ -1,22 +1,20 @@
-"""The command line of the judge: `venue check`.
-
-Exit codes: 0 everything that ran passed, 1 something failed, 2 bad options, 3 not reachable,
-143 ended by SIGTERM.
-Keys and tokens come from files and never from the command line.
-"""
+"""The command line of the judge: `venue check`. Exit codes: 0 everything that ran passed, 1
+something failed, 2 bad options, 3 not reachable, 143 ended by SIGTERM. Keys and tokens come from
+files."""
 
 import contextlib
 import json
 import os
 import signal
 import stat
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 import typer
+
+from venue.cli.groups import end, opt
 
 if TYPE_CHECKING:
     from venue.conformance.bench import Bench
@@ -35,31 +33,29 @@ EPILOG: Final = (
 
 
 def check(
-    url: Annotated[str, typer.Option(help="Base address of the interface, ending in /v1.")],
-    control: Annotated[
-        str, typer.Option(help="Control API: 127.0.0.1:PORT, unix:PATH or https://.")
-    ] = "",
-    token_file: Annotated[Path, typer.Option(help="File with the control API's token.")] = Path(
+    url: Annotated[str, opt("Base address of the interface, ending in /v1.")],
+    control: Annotated[str, opt("Control API: 127.0.0.1:PORT, unix:PATH or https://.")] = "",
+    token_file: Annotated[Path, opt("File with the control API's token.")] = Path(
         "state/venue-control-token"
     ),
     key_file: Annotated[
-        Path | None, typer.Option(help="Without --control: file with a key of read and trade.")
+        Path | None, opt("Without --control: file with a key of read and trade.")
     ] = None,
     other_key_file: Annotated[
-        Path | None, typer.Option(help="Without --control: file with another user's key.")
+        Path | None, opt("Without --control: file with another user's key.")
     ] = None,
-    stream: Annotated[str, typer.Option(help="The channel, if it is not URL/stream.")] = "",
-    only: Annotated[str, typer.Option(help="Only checks whose name contains this.")] = "",
+    stream: Annotated[str, opt("The channel, if it is not URL/stream.")] = "",
+    only: Annotated[str, opt("Only checks whose name contains this.")] = "",
     no_readings: Annotated[
         bool,
-        typer.Option(
-            "--no-readings",
-            help="Leave out what the interface leaves open; the channel's address, S8, is known "
+        opt(
+            "Leave out what the interface leaves open; the channel's address, S8, is known "
             "where --stream names it.",
+            "--no-readings",
         ),
     ] = False,
     json_lines: Annotated[
-        bool, typer.Option("--json", help="One JSON object of results instead of a table.")
+        bool, opt("One JSON object of results instead of a table.", "--json")
     ] = False,
 ) -> None:
     """Judge a venue against the interface, statement by statement, in raw JSON.
@@ -77,12 +73,12 @@ def check(
     lent = _lent(key_file, other_key_file)
     keys = list(lent.values())
     if not control and not keys:
-        _fail(EXIT_OPTIONS, "give --control and --token-file, or --key-file")
+        end(EXIT_OPTIONS, "give --control and --token-file, or --key-file")
     if stream and not _is_channel(stream):
-        _fail(EXIT_OPTIONS, f"--stream {stream}: wanted is ws:// or wss:// and a host")
+        end(EXIT_OPTIONS, f"--stream {stream}: wanted is ws:// or wss:// and a host")
     checks = suite(only)
     if not checks:
-        _fail(EXIT_OPTIONS, f"--only {only}: no check has that in its name")
+        end(EXIT_OPTIONS, f"--only {only}: no check has that in its name")
     bench: Bench | None = None
     try:
         reach(url, with_keys=bool(keys))
@@ -92,15 +88,15 @@ def check(
         for path, key in lent.items():
             why = "" if operator is not None else why_unusable(url, key)
             if why:
-                _fail(EXIT_OPTIONS, f"{path}: {why}; wanted is one of scopes read and trade")
+                end(EXIT_OPTIONS, f"{path}: {why}; wanted is one of scopes read and trade")
         bench = Bench(url, stream or _stream_of(url), operator, keys)
         wanted = Wanted(operator is not None, len(keys), not no_readings, bool(stream))
         with _ending_in_order():
             results = _judge(checks, bench, wanted, quiet=json_lines)
     except InTheClear as fault:
-        _fail(EXIT_OPTIONS, str(fault))
+        end(EXIT_OPTIONS, str(fault))
     except (Unreachable, Broken) as fault:
-        _fail(EXIT_UNREACHABLE, str(fault))
+        end(EXIT_UNREACHABLE, str(fault))
     finally:
         if bench is not None:
             bench.close()
@@ -113,15 +109,15 @@ def check(
 
 
 def _check_free(status: dict[str, Any]) -> None:
-    """Ends the process for a venue that others use, or that the operator has bent: afterwards it is
-    open and without faults, whatever was asked of it before."""
+    """End the process for a venue that others use, or that has faults in force: a check resets
+    both."""
     if status.get("crowd"):
-        _fail(EXIT_OPTIONS, "a crowd trades at this venue: judge one without (--no-crowd)")
+        end(EXIT_OPTIONS, "a crowd trades at this venue: judge one without (--no-crowd)")
     if status.get("venue_state", "open") != "open":
-        _fail(EXIT_OPTIONS, f"this venue is {status['venue_state']}: judge one that is open")
+        end(EXIT_OPTIONS, f"this venue is {status['venue_state']}: judge one that is open")
     if status.get("faults"):
         faults = ", ".join(status["faults"])
-        _fail(EXIT_OPTIONS, f"faults are in force at this venue ({faults}): clear them first")
+        end(EXIT_OPTIONS, f"faults are in force at this venue ({faults}): clear them first")
 
 
 @contextlib.contextmanager
@@ -149,7 +145,7 @@ def _judge(
     console = Console(stderr=True)
     live = console.is_terminal and not quiet
     results: list[Result] = []
-    with console.status("opening a world") if live else _Nothing() as status:
+    with console.status("opening a world") if live else contextlib.nullcontext() as status:
 
         def begin(each: "Check") -> None:
             if live and status is not None:
@@ -161,16 +157,6 @@ def _judge(
             if live and result.verdict is Verdict.FAILED:
                 console.print(f"[red]failed[/red] {escape(result.name.replace('_', ' '))}")
     return results
-
-
-class _Nothing:
-    """In the place of a status line, off a terminal."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 def _show(results: "list[Result]") -> None:
@@ -223,8 +209,8 @@ def _stream_of(url: str) -> str:
 
 
 def _is_channel(address: str) -> bool:
-    """True if an address can be one of a channel: a connection to another fails whatever the venue
-    does, and would be taken for its fault."""
+    """True if an address can be a channel's: otherwise every connection fails, and the venue would
+    be blamed."""
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname, parts.port
@@ -234,13 +220,12 @@ def _is_channel(address: str) -> bool:
 
 
 def _lent(*paths: Path | None) -> dict[Path, str]:
-    """The keys in the files that are given; ends the process where two hold the same one."""
     lent: dict[Path, str] = {}
     for path in paths:
         if path is not None:
             key = _secret(path)
             if key in lent.values():
-                _fail(EXIT_OPTIONS, f"{path}: the key of --key-file; wanted is another user's")
+                end(EXIT_OPTIONS, f"{path}: the key of --key-file; wanted is another user's")
             lent[path] = key
     return lent
 
@@ -253,17 +238,12 @@ def _secret(path: Path) -> str:
             mode = os.fstat(file.fileno()).st_mode
             raw = file.read().strip() if stat.S_ISREG(mode) else b""
     except OSError as fault:
-        _fail(EXIT_OPTIONS, f"{path}: {fault.strerror}")
+        end(EXIT_OPTIONS, f"{path}: {fault.strerror}")
     if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        _fail(EXIT_OPTIONS, f"{path}: others can read it; run chmod 600 {path}")
+        end(EXIT_OPTIONS, f"{path}: others can read it; run chmod 600 {path}")
     # What no header can hold, such as a whole file of keys, would be shown as the reason of a
     # failed check.
     if not raw or not all(0x21 <= byte <= 0x7E for byte in raw):
         accepted = "printable ASCII characters without a space"
-        _fail(EXIT_OPTIONS, f"{path}: holds no single key or token; accepted: {accepted}")
+        end(EXIT_OPTIONS, f"{path}: holds no single key or token; accepted: {accepted}")
     return raw.decode("ascii")
-
-
-def _fail(code: int, message: str) -> NoReturn:
-    sys.stderr.write(f"{message}\n")
-    raise typer.Exit(code)

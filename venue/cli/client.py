@@ -1,8 +1,5 @@
-"""A client of the operator's interface, and its replies as lines for people.
-
-It takes no proxy and no certificate store from the environment. The token goes to this machine
-only, over a unix socket or a loopback address.
-"""
+"""A client of the operator's interface, and its replies as lines for people. The token goes to this
+machine only."""
 
 import http.client
 import json
@@ -14,7 +11,6 @@ from venue.admin.listener import parsed_address, read_token
 
 TIMEOUT_S: Final = 10.0
 MAY_BE_DONE: Final = "what was asked may be carried out all the same; look before it is asked again"
-"""Said of a change that we requested and that was not answered."""
 
 _PREFIX: Final = "/control/v1/"
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -45,8 +41,6 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class ControlClient:
-    """Requests to one venue, each on a connection of its own."""
-
     def __init__(self, address: str, token_file: Path) -> None:
         """address: `unix:PATH` or loopback `HOST:PORT`. Raises ControlFault."""
         self._address = address
@@ -59,10 +53,8 @@ class ControlClient:
     def request(
         self, method: str, path: str, body: dict[str, object] | None = None
     ) -> dict[str, Any]:
-        """The reply to one request; `path` is what follows /control/v1/, quoted already.
-
-        Raises Unreachable, Rejected, Refused.
-        """
+        """The reply to one request; `path` follows /control/v1/, quoted already. Raises
+        Unreachable, Rejected, Refused."""
         headers = {"Authorization": f"Bearer {self._token}"}
         content = None if body is None else json.dumps(body).encode()
         connection = self._connection()

@@ -1,15 +1,12 @@
-"""Groups of commands: they refuse blank words, and end without a traceback when output fails.
-
-`bot config schema | head -1` and a full disk are not our bugs. The exit codes are those that shells
-and supervisors know.
-"""
+"""Groups of commands that refuse blank words and end without a traceback when output fails. The
+exit codes are those that shells and supervisors know."""
 
 import contextlib
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -24,15 +21,25 @@ _BLANK_ALLOWED: Final = frozenset({"--scopes"})
 """A blank here means a key without any scope."""
 
 _PRINTERS: Final = ("typer.", "rich.")
-"""The modules that print for us. Rich writes even an empty text, which a full disk refuses where
-there is no buffer (PYTHONUNBUFFERED, as in the image)."""
+"""The modules that print for us."""
+
+
+def end(code: int, message: str) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(code)
+
+
+def opt(about: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=about, **more)
+
+
+def arg(about: str, **more: Any) -> Any:
+    return typer.Argument(help=about, **more)
 
 
 class NonBlankGroup(TyperGroup):
-    """Refuses a blank option or argument, such as an unset shell variable, by its name.
-
-    A blank folder would be the current one, and a blank name or time none at all.
-    """
+    """Refuses a blank option or argument, such as an unset shell variable: a blank folder would be
+    the current one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that `args` names. Raises typer.BadParameter for a blank word after it."""
@@ -47,7 +54,6 @@ class CommandGroup(NonBlankGroup):
     """The top group of a program: the help, too, ends with our exit codes when output fails."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Parse the command line; `--help` prints here."""
         with _exit_on_output_failure():
             return super().make_context(*args, **kwargs)
 

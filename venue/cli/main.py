@@ -1,24 +1,21 @@
-"""The venue's program: `serve`, `compact` and `version` here, the judge's and operator's commands.
-
-Exit codes of `serve`: 0 ended as asked, 1 a bug, 2 bad configuration or options, 3 the address
-cannot be bound or too few files may be open, 4 the state directory cannot be used. Raw keys go to
-the keys file only.
-"""
+"""The venue's program. Exit codes of `serve`: 0 ended as asked, 1 a bug, 2 bad configuration or
+options, 3 the address cannot be bound or too few files may be open, 4 the state directory cannot be
+used."""
 
 import asyncio
 import gc
 import importlib.metadata
-import ipaddress
 import json
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from venue.admin.listener import is_loopback
 from venue.cli import check, operator
-from venue.cli.groups import CommandGroup
+from venue.cli.groups import CommandGroup, end, opt
 from venue.cli.operator import DEFAULT_TOKEN_FILE
 
 if TYPE_CHECKING:
@@ -50,8 +47,8 @@ def version() -> None:
 
 @app.command(epilog="Example: venue compact --state state/venue")
 def compact(
-    state: Annotated[Path, typer.Option(help="The state directory of a venue, running or not.")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    state: Annotated[Path, opt("The state directory of a venue, running or not.")],
+    as_json: Annotated[bool, opt("One JSON object.", "--json")] = False,
 ) -> None:
     """Replay the sealed part of a command log into a snapshot, and remove what it makes needless.
 
@@ -66,7 +63,7 @@ def compact(
     try:
         done = compact_directory(state)
     except StateFault as fault:
-        _fail(EXIT_STATE, str(fault))
+        end(EXIT_STATE, str(fault))
     if as_json:
         typer.echo(json.dumps(msgspec.to_builtins(done)))
         return
@@ -85,59 +82,50 @@ def compact(
 
 @app.command(epilog="Example: venue serve --state state/venue --control 127.0.0.1:8091")
 def serve(
-    config: Annotated[Path, typer.Option(help="What the venue opens with (YAML).")] = Path(
-        "configs/venue.yaml"
-    ),
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")
-    ] = 8080,
+    config: Annotated[Path, opt("What the venue opens with (YAML).")] = Path("configs/venue.yaml"),
+    host: Annotated[str, opt("Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, opt("Port to listen on; 0 takes a free one.", min=0, max=65_535)] = 8080,
     keys_file: Annotated[
         Path,
-        typer.Option(
-            help="Where generated keys are written, for the owner only; by the first start on a "
+        opt(
+            "Where generated keys are written, for the owner only; by the first start on a "
             "state, no later one."
         ),
     ] = Path("state/venue-keys.json"),
     state: Annotated[
         Path | None,
-        typer.Option(
-            help="Directory of the command log: acknowledged commands outlive the process. "
+        opt(
+            "Directory of the command log: acknowledged commands outlive the process. "
             "Without it the venue forgets everything when it ends."
         ),
     ] = None,
     control: Annotated[
         str | None,
-        typer.Option(
-            help="Offer the operator's interface here: unix:PATH, or a loopback address like "
+        opt(
+            "Offer the operator's interface here: unix:PATH, or a loopback address like "
             "127.0.0.1:8091."
         ),
     ] = None,
     control_token_file: Annotated[
-        Path, typer.Option(help="Holds the token of the operator's interface; made when absent.")
+        Path, opt("Holds the token of the operator's interface; made when absent.")
     ] = DEFAULT_TOKEN_FILE,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, max=2**63 - 1, help="Seed of the crowd, instead of its own."),
+        opt("Seed of the crowd, instead of its own.", min=0, max=2**63 - 1),
     ] = None,
     tape: Annotated[
-        Path | None, typer.Option(help="Let the crowd follow the recorded tape in this folder.")
+        Path | None, opt("Let the crowd follow the recorded tape in this folder.")
     ] = None,
     no_crowd: Annotated[
         bool,
-        typer.Option(
-            "--no-crowd",
-            help="Open without a crowd; what an earlier one left resting is cancelled.",
-        ),
+        opt("Open without a crowd; what an earlier one left resting is cancelled.", "--no-crowd"),
     ] = False,
-    json_line: Annotated[
-        bool, typer.Option("--json", help="When ready, say so in one line of JSON.")
-    ] = False,
+    json_line: Annotated[bool, opt("When ready, say so in one line of JSON.", "--json")] = False,
     exit_with_stdin: Annotated[
-        bool, typer.Option("--exit-with-stdin", help="End when standard input ends.")
+        bool, opt("End when standard input ends.", "--exit-with-stdin")
     ] = False,
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Allow a host that is not loopback.")
+        bool, opt("Allow a host that is not loopback.", "--allow-remote")
     ] = False,
 ) -> None:
     """Open the venue and serve its REST interface and its channel until stopped.
@@ -193,13 +181,13 @@ def serve(
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve_plan(plan, announce))
     except (SeedFault, OpeningRefused) as fault:
-        _fail(EXIT_CONFIGURATION, str(fault))
+        end(EXIT_CONFIGURATION, str(fault))
     except TooFewFiles as fault:
-        _fail(EXIT_ADDRESS, str(fault))
+        end(EXIT_ADDRESS, str(fault))
     except AddressTaken as fault:
-        _fail(EXIT_ADDRESS, f"{fault}; try another port")
+        end(EXIT_ADDRESS, f"{fault}; try another port")
     except (StateFault, LogFull, LogBroken) as fault:
-        _fail(EXIT_STATE, str(fault))
+        end(EXIT_STATE, str(fault))
     except BaseExceptionGroup:  # of the tasks that were running
         if unwritten:
             raise unwritten[0] from None
@@ -211,8 +199,7 @@ operator.mount(app)
 
 
 def _control(text: str | None, token_file: Path) -> "ControlPlan | None":
-    """A bound listener and the token's hash, None if not asked for. Ends the process when either
-    cannot be had."""
+    """A bound listener and the token's hash; None if not asked for."""
     if text is None:
         return None
     from venue.admin.listener import AddressFault, ControlFault, control_listener, token_sha256
@@ -221,9 +208,9 @@ def _control(text: str | None, token_file: Path) -> "ControlPlan | None":
     try:
         return ControlPlan(control_listener(text), token_sha256(token_file))
     except AddressFault as fault:
-        _fail(EXIT_ADDRESS, str(fault))
+        end(EXIT_ADDRESS, str(fault))
     except ControlFault as fault:
-        _fail(EXIT_CONFIGURATION, str(fault))
+        end(EXIT_CONFIGURATION, str(fault))
 
 
 def _ready_json(ready: "Ready", _state: Path | None, token_file: Path) -> str:
@@ -253,17 +240,9 @@ def _ready_text(ready: "Ready", state: Path | None, _token_file: Path) -> str:
     return "\n".join(lines)
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _listen(host: str, port: int, allow_remote: bool) -> socket.socket:
-    """A bound socket; ends the process when the address is not allowed or cannot be had."""
-    if not allow_remote and not _is_loopback(host):
-        _fail(EXIT_CONFIGURATION, f"--host {host}: not loopback; add --allow-remote to mean it")
+    if not allow_remote and not is_loopback(host):
+        end(EXIT_CONFIGURATION, f"--host {host}: not loopback; add --allow-remote to mean it")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -271,15 +250,9 @@ def _listen(host: str, port: int, allow_remote: bool) -> socket.socket:
         listener.bind((host, port))
     except OSError as fault:
         listener.close()
-        _fail(EXIT_ADDRESS, f"{host}:{port} cannot be bound: {fault.strerror}; try another --port")
+        end(EXIT_ADDRESS, f"{host}:{port} cannot be bound: {fault.strerror}; try another --port")
     return listener
 
 
-def _fail(code: int, message: str) -> NoReturn:
-    typer.echo(message, err=True)
-    raise typer.Exit(code)
-
-
 def main() -> None:
-    """Run the command line and end the process with its exit code."""
     app()

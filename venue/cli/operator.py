@@ -16,11 +16,11 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
 import typer
 
-from venue.cli.groups import NonBlankGroup
+from venue.cli.groups import NonBlankGroup, arg, end, opt
 
 EXIT_OPTIONS: Final = 2
 EXIT_UNREACHABLE: Final = 3
@@ -50,11 +50,11 @@ class AdminTarget:
         try:
             return ControlClient(self._control, self._token_file).request(method, path, body)
         except (ControlFault, Rejected) as fault:
-            _end(EXIT_OPTIONS, str(fault))
+            end(EXIT_OPTIONS, str(fault))
         except Unreachable as fault:
-            _end(EXIT_UNREACHABLE, str(fault))
+            end(EXIT_UNREACHABLE, str(fault))
         except Refused as fault:
-            _end(EXIT_REFUSED, str(fault))
+            end(EXIT_REFUSED, str(fault))
         except KeyboardInterrupt:
             if method != "GET":
                 typer.echo(f"interrupted: {MAY_BE_DONE}", err=True)
@@ -68,11 +68,6 @@ class AdminTarget:
             typer.echo(line)
 
 
-def _end(code: int, message: str) -> NoReturn:
-    typer.echo(message, err=True)
-    raise typer.Exit(code)
-
-
 def _parameter(name: str, kind: Any, option: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
@@ -83,18 +78,16 @@ _TARGET_PARAMETERS: Final = (
     _parameter(
         "control",
         str,
-        typer.Option("--control", help="Where the venue's control interface listens."),
+        opt("Where the venue's control interface listens.", "--control"),
         DEFAULT_CONTROL,
     ),
     _parameter(
         "token_file",
         Path,
-        typer.Option("--token-file", help="The file with its token."),
+        opt("The file with its token.", "--token-file"),
         DEFAULT_TOKEN_FILE,
     ),
-    _parameter(
-        "as_json", bool, typer.Option("--json", help="Print the reply as one JSON object."), False
-    ),
+    _parameter("as_json", bool, opt("Print the reply as one JSON object.", "--json"), False),
 )
 
 _groups: Final[dict[str, typer.Typer]] = {}
@@ -194,10 +187,7 @@ def _quoted(name: str) -> str:
     try:
         return quote(name, safe="")
     except UnicodeEncodeError:
-        _end(EXIT_OPTIONS, f"{name!a}: accepted is a name in UTF-8")
-
-
-# --- a new key or token -------------------------------------------------------------------------
+        end(EXIT_OPTIONS, f"{name!a}: accepted is a name in UTF-8")
 
 
 def _create(target: AdminTarget, path: str, body: Body, raw_field: str, out: Path | None) -> None:
@@ -222,7 +212,7 @@ def _create(target: AdminTarget, path: str, body: Body, raw_field: str, out: Pat
             os.fsync(descriptor)
             sync_directory(out.parent)
         except OSError as fault:
-            _end(EXIT_OPTIONS, f"--out {out}: {fault.strerror}; {_abandon(target, reply)}")
+            end(EXIT_OPTIONS, f"--out {out}: {fault.strerror}; {_abandon(target, reply)}")
     target.print_reply({**reply, f"{raw_field}_file": str(out)})
 
 
@@ -241,7 +231,7 @@ def _new_file(path: Path) -> Iterator[int]:
     try:
         descriptor = os.open(path, flags, _OWNER_ONLY)
     except OSError as fault:
-        _end(EXIT_OPTIONS, f"--out {path}: cannot be made: {fault.strerror}")
+        end(EXIT_OPTIONS, f"--out {path}: cannot be made: {fault.strerror}")
     is_whole = False
     try:
         yield descriptor
@@ -251,8 +241,6 @@ def _new_file(path: Path) -> Iterator[int]:
         if not is_whole:
             path.unlink()
 
-
-# --- the venue ----------------------------------------------------------------------------------
 
 _group("company", "Companies whose valuations are traded.", "list")
 _group("event", "Quarterly events of a series.", "status OSIER-VAL-26Q4 closed")
@@ -276,18 +264,15 @@ def _hash() -> None:
 
 @_command("state", "cancel-only", "PUT", "venue-state")
 def _state(
-    wanted: Annotated[str, typer.Argument(metavar="STATE", help="open, cancel-only or halted.")],
+    wanted: Annotated[str, arg("open, cancel-only or halted.", metavar="STATE")],
 ) -> Body:
     """Stop the whole venue, let it take cancels only, or open it again."""
     return {"state": wanted.replace("-", "_")}
 
 
 @_command("lag set", "250", "PUT", "projection")
-def _lag_set(lag_ms: Annotated[int, typer.Argument(metavar="MS", help="Milliseconds.")]) -> None:
+def _lag_set(lag_ms: Annotated[int, arg("Milliseconds.", metavar="MS")]) -> None:
     """Set the latency of reads and the channel behind the engine."""
-
-
-# --- faults -------------------------------------------------------------------------------------
 
 
 @_command("fault list", "", "GET", "faults")
@@ -297,21 +282,15 @@ def _fault_list() -> None:
 
 @_command("fault add", "drop_after --share 0.25 --verbs create", "POST", "faults")
 def _fault_add(
-    kind: Annotated[str, typer.Argument(help="Such as result_unknown_after or reply_delay.")],
-    count: Annotated[int | None, typer.Option(help="The next so many requests.")] = None,
-    share: Annotated[str | None, typer.Option(help="A share of the requests, 0 to 1.")] = None,
-    verbs: Annotated[
-        str | None, typer.Option(help="create, amend, cancel, with commas; all otherwise.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="What the share is drawn from.")] = None,
-    delay_ms: Annotated[int | None, typer.Option(help="Of reply_delay: milliseconds.")] = None,
-    on: Annotated[str | None, typer.Option(help="Of reply_delay: writes, reads or all.")] = None,
-    retry_after_s: Annotated[
-        int | None, typer.Option("--retry-after", help="Of rate_limited: seconds.")
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(help="Of rate_limit_lowered: tokens in a bucket.")
-    ] = None,
+    kind: Annotated[str, arg("Such as result_unknown_after or reply_delay.")],
+    count: Annotated[int | None, opt("The next so many requests.")] = None,
+    share: Annotated[str | None, opt("A share of the requests, 0 to 1.")] = None,
+    verbs: Annotated[str | None, opt("create, amend, cancel, with commas; all otherwise.")] = None,
+    seed: Annotated[int | None, opt("What the share is drawn from.")] = None,
+    delay_ms: Annotated[int | None, opt("Of reply_delay: milliseconds.")] = None,
+    on: Annotated[str | None, opt("Of reply_delay: writes, reads or all.")] = None,
+    retry_after_s: Annotated[int | None, opt("Of rate_limited: seconds.", "--retry-after")] = None,
+    limit: Annotated[int | None, opt("Of rate_limit_lowered: tokens in a bucket.")] = None,
 ) -> Body:
     """Put a fault in force, instead of the one of its kind if there is one."""
     body: Body = {"kind": kind, "count": count, "share": share}
@@ -321,16 +300,14 @@ def _fault_add(
 
 @_command("fault clear", "drop_after", "DELETE", "faults/{kind}")
 def _fault_clear(
-    kind: Annotated[str | None, typer.Argument(help="One kind; all of them otherwise.")] = None,
+    kind: Annotated[str | None, arg("One kind; all of them otherwise.")] = None,
 ) -> str:
     """Take one fault, or all of them, out of force."""
     return "faults" if kind is None else f"faults/{_quoted(kind)}"
 
 
-# --- companies, events, markets -----------------------------------------------------------------
-
-Company = Annotated[str, typer.Argument(help="UUID or symbol.")]
-Market = Annotated[str, typer.Argument(help="Ticker or UUID.")]
+Company = Annotated[str, arg("UUID or symbol.")]
+Market = Annotated[str, arg("Ticker or UUID.")]
 
 
 @_command("company list", "--json", "GET", "companies")
@@ -340,11 +317,9 @@ def _company_list() -> None:
 
 @_command("company add", '"Osier Labs" OSIER', "POST", "companies")
 def _company_add(
-    name: Annotated[str, typer.Argument(help="What it is called.")],
-    symbol: Annotated[str, typer.Argument(help="Its handle on the channel.")],
-    project_id: Annotated[
-        str | None, typer.Option(help="Its UUID; derived from the name otherwise.")
-    ] = None,
+    name: Annotated[str, arg("What it is called.")],
+    symbol: Annotated[str, arg("Its handle on the channel.")],
+    project_id: Annotated[str | None, opt("Its UUID; derived from the name otherwise.")] = None,
 ) -> None:
     """Add a company."""
 
@@ -355,9 +330,7 @@ def _company_archive(company: Company) -> None:
 
 
 @_command("company rename", "OSIER WILLOW", "POST", "companies/{company}/symbol")
-def _company_rename(
-    company: Company, symbol: Annotated[str, typer.Argument(help="The new symbol.")]
-) -> None:
+def _company_rename(company: Company, symbol: Annotated[str, arg("The new symbol.")]) -> None:
     """Give a company another symbol."""
 
 
@@ -369,8 +342,8 @@ def _company_rename(
 )
 def _company_value(
     company: Company,
-    value_dollars: Annotated[str, typer.Argument(help="What it is thought to be worth, dollars.")],
-    confidence: Annotated[str, typer.Option(help="A decimal number of 0 to 1.")],
+    value_dollars: Annotated[str, arg("What it is thought to be worth, dollars.")],
+    confidence: Annotated[str, opt("A decimal number of 0 to 1.")],
 ) -> None:
     """Publish a company's implied value on the channel."""
 
@@ -383,26 +356,26 @@ def _company_value(
     "events",
 )
 def _event_add(
-    company: Annotated[str, typer.Option("--company", help="UUID or symbol.")],
-    series_ticker: Annotated[str, typer.Option("--series", help="The series' ticker.")],
-    quarter: Annotated[str, typer.Option(help="Such as 26Q4.")],
-    title: Annotated[str, typer.Option(help="The question.")],
-    category: Annotated[str, typer.Option(help="Such as valuation.")],
-    status: Annotated[str, typer.Option(help="unopened, open or closed.")] = "open",
+    company: Annotated[str, opt("UUID or symbol.", "--company")],
+    series_ticker: Annotated[str, opt("The series' ticker.", "--series")],
+    quarter: Annotated[str, opt("Such as 26Q4.")],
+    title: Annotated[str, opt("The question.")],
+    category: Annotated[str, opt("Such as valuation.")],
+    status: Annotated[str, opt("unopened, open or closed.")] = "open",
     mutually_exclusive: Annotated[
         bool,
-        typer.Option(
+        opt(
+            "Tell clients that one rung at most will resolve yes; nothing is enforced.",
             "--mutually-exclusive",
-            help="Tell clients that one rung at most will resolve yes; nothing is enforced.",
         ),
     ] = False,
     resolution_date: Annotated[
-        str | None, typer.Option(help="An RFC3339 instant in the quarter; its end otherwise.")
+        str | None, opt("An RFC3339 instant in the quarter; its end otherwise.")
     ] = None,
-    sub_title: Annotated[str | None, typer.Option(help="A second line.")] = None,
-    resolution_source: Annotated[str | None, typer.Option(help="Who says how it ended.")] = None,
+    sub_title: Annotated[str | None, opt("A second line.")] = None,
+    resolution_source: Annotated[str | None, opt("Who says how it ended.")] = None,
     project_market_id: Annotated[
-        str | None, typer.Option(help="Its UUID; derived from the ticker otherwise.")
+        str | None, opt("Its UUID; derived from the ticker otherwise.")
     ] = None,
 ) -> None:
     """Add a series' event of one quarter; its markets follow with `venue market add`."""
@@ -410,8 +383,8 @@ def _event_add(
 
 @_command("event status", "OSIER-VAL-26Q4 closed", "PUT", "events/{event_ticker}/status")
 def _event_status(
-    event_ticker: Annotated[str, typer.Argument(help="The event's ticker.")],
-    status: Annotated[str, typer.Argument(help="unopened, open or closed.")],
+    event_ticker: Annotated[str, arg("The event's ticker.")],
+    status: Annotated[str, arg("unopened, open or closed.")],
 ) -> None:
     """Open or close an event."""
 
@@ -425,26 +398,20 @@ def _event_status(
     "markets",
 )
 def _market_add(
-    event_ticker: Annotated[str, typer.Argument(metavar="EVENT", help="The event's ticker.")],
-    label: Annotated[str, typer.Argument(help="The rung's label; YES for a binary market.")],
-    maker_fee_rate: Annotated[
-        str, typer.Option("--maker-fee", help="A decimal fraction of 0 to 1.")
-    ],
-    taker_fee_rate: Annotated[
-        str, typer.Option("--taker-fee", help="A decimal fraction of 0 to 1.")
-    ],
+    event_ticker: Annotated[str, arg("The event's ticker.", metavar="EVENT")],
+    label: Annotated[str, arg("The rung's label; YES for a binary market.")],
+    maker_fee_rate: Annotated[str, opt("A decimal fraction of 0 to 1.", "--maker-fee")],
+    taker_fee_rate: Annotated[str, opt("A decimal fraction of 0 to 1.", "--taker-fee")],
     strike_value: Annotated[
-        str | None, typer.Option(help="A decimal number; else the one the label begins with.")
+        str | None, opt("A decimal number; else the one the label begins with.")
     ] = None,
     strike_unit: Annotated[
-        str | None, typer.Option(help="Such as USD billions; else that of the event's other rungs.")
+        str | None, opt("Such as USD billions; else that of the event's other rungs.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Derived otherwise.")] = None,
-    outcome_label: Annotated[str | None, typer.Option(help="Derived otherwise.")] = None,
-    description: Annotated[str | None, typer.Option(help="The rules in words.")] = None,
-    market_id: Annotated[
-        str | None, typer.Option(help="Its UUID; derived from the ticker otherwise.")
-    ] = None,
+    name: Annotated[str | None, opt("Derived otherwise.")] = None,
+    outcome_label: Annotated[str | None, opt("Derived otherwise.")] = None,
+    description: Annotated[str | None, opt("The rules in words.")] = None,
+    market_id: Annotated[str | None, opt("Its UUID; derived from the ticker otherwise.")] = None,
 ) -> None:
     """Add a market to an event."""
 
@@ -460,19 +427,13 @@ def _market_resume(market: Market) -> None:
 
 
 @_command("market resolve", "OSIER-VAL-26Q4-2.5B yes", "POST", "markets/{market}/resolve")
-def _market_resolve(
-    market: Market, winner: Annotated[str, typer.Argument(help="yes or no.")]
-) -> None:
+def _market_resolve(market: Market, winner: Annotated[str, arg("yes or no.")]) -> None:
     """Pay 100 cents to every share of the winner, for ever."""
 
 
-# --- account holders, keys, tokens --------------------------------------------------------------
-
-User = Annotated[str, typer.Argument(help="The account holder.")]
-Cents = Annotated[int, typer.Argument(help="Whole cents.")]
-Out = Annotated[
-    Path | None, typer.Option(help="Write it to this new file, for its owner only, instead.")
-]
+User = Annotated[str, arg("The account holder.")]
+Cents = Annotated[int, arg("Whole cents.")]
+Out = Annotated[Path | None, opt("Write it to this new file, for its owner only, instead.")]
 
 
 @_command("user list", "", "GET", "users")
@@ -497,7 +458,7 @@ def _user_withdraw(user_id: User, amount_cents: Cents) -> None:
 
 @_command("key list", "--user anna", "GET", "keys")
 def _key_list(
-    of_user: Annotated[str | None, typer.Option("--user", help="Of one account holder.")] = None,
+    of_user: Annotated[str | None, opt("Of one account holder.", "--user")] = None,
 ) -> str:
     """List keys, revoked ones too; never the raw ones."""
     return "keys" if of_user is None else f"keys?user_id={_quoted(of_user)}"
@@ -505,22 +466,22 @@ def _key_list(
 
 @_command("key create", "anna --scopes read,trade --out anna.key", "POST", "keys", raw_field="key")
 def _key_create(
-    of_user: Annotated[str | None, typer.Argument(metavar="USER", help="Whose it is.")] = None,
-    scopes: Annotated[str, typer.Option(help="read, trade, both with a comma, or empty.")] = "read",
+    of_user: Annotated[str | None, arg("Whose it is.", metavar="USER")] = None,
+    scopes: Annotated[str, opt("read, trade, both with a comma, or empty.")] = "read",
     unusable: Annotated[
-        bool, typer.Option("--unusable", help="No user: a key that answers api_key_misconfigured.")
+        bool, opt("No user: a key that answers api_key_misconfigured.", "--unusable")
     ] = False,
     out: Out = None,
 ) -> Body:
     """Create a key; the raw one is shown this once."""
     if unusable == (of_user is not None):
-        _end(EXIT_OPTIONS, "USER or --unusable: exactly one of them is wanted")
+        end(EXIT_OPTIONS, "USER or --unusable: exactly one of them is wanted")
     return {"user_id": of_user, "scopes": _parts(scopes)}
 
 
 @_command("key revoke", "0123456789abcdef", "POST", "keys/{key_id}/revoke")
 def _key_revoke(
-    key_id: Annotated[str, typer.Argument(help="As `venue key list` shows it.")],
+    key_id: Annotated[str, arg("As `venue key list` shows it.")],
 ) -> None:
     """Stop a key, at once and for ever."""
 
@@ -535,9 +496,9 @@ def _key_revoke(
 )
 def _token_create(
     user_id: User,
-    application: Annotated[str, typer.Option(help="Which application acts for the user.")],
-    scopes: Annotated[str, typer.Option(help="With commas, such as svc:markets:read.")],
-    lifetime_s: Annotated[int, typer.Option(help="Seconds until it expires.")] = 3600,
+    application: Annotated[str, opt("Which application acts for the user.")],
+    scopes: Annotated[str, opt("With commas, such as svc:markets:read.")],
+    lifetime_s: Annotated[int, opt("Seconds until it expires.")] = 3600,
     out: Out = None,
 ) -> Body:
     """Create a bearer token; the raw one is shown this once."""

@@ -1,5 +1,2 @@
-"""The outside judge: every statement of the interface as a check in raw JSON against any address.
-
-Nothing here imports a type, a number or a rule of the venue. What the interface publishes is
-written down here a second time on purpose: two accounts of the truth.
-"""
+"""The outside judge: the interface as checks in raw JSON against any address. It imports nothing of
+the venue and repeats what the interface publishes on purpose: two accounts of the truth."""

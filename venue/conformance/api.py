@@ -23,8 +23,7 @@ PATIENCE_S: Final = 3.0
 """Timeout of a stale read: how long reads may lag behind a write."""
 
 SETTLE_S: Final = 0.02
-"""How long a check waits where only time could tell that reads have caught up, besides the lag that
-the venue is known to have."""
+"""How long a check waits for reads to catch up, besides the lag that the venue is known to have."""
 
 _TOKENS_KEPT: Final = 20
 _CANCELS: Final = 5
@@ -55,15 +54,12 @@ class HttpExchange(msgspec.Struct, frozen=True):
 
 
 class Trail:
-    """The last few exchanges, oldest first: what a failed check shows."""
-
     def __init__(self) -> None:
         self.exchanges: deque[HttpExchange] = deque(maxlen=_EXCHANGES_KEPT)
 
     def note(
         self, reply: httpx.Response, content: bytes | None, secrets_: Iterable[str] = ()
     ) -> None:
-        """Remember a reply; long texts are cut, and secrets are left out."""
         sent = "" if content is None else content.decode(errors="replace")
         asked = f"{reply.request.method} {reply.request.url.raw_path.decode()}"
         texts = [asked, sent, reply.text]
@@ -99,7 +95,6 @@ def eventually(read: Callable[[], Read], wanted: Callable[[Read], object]) -> Re
 
 
 open_client: Final = httpx.Client
-"""What a caller speaks through."""
 
 
 class Caller:
@@ -118,7 +113,6 @@ class Caller:
         self._placed: list[str] = []
 
     def withdraw(self) -> None:
-        """Cancel every order that this caller placed; one that has ended refuses, and is let be."""
         for order_id in self._placed:
             for _ in range(_CANCELS):
                 with contextlib.suppress(httpx.HTTPError):
@@ -143,10 +137,8 @@ class Caller:
         headers: Any = None,
         hurry: bool = False,
     ) -> httpx.Response:
-        """The judged reply to one request; waits rather than exceed the rate limit.
-
-        hurry: do not wait. headers: instead of the caller's own credential.
-        """
+        """The judged reply to one request; waits rather than exceed the rate limit, unless `hurry`.
+        headers: instead of the caller's own credential."""
         if self._remaining < _TOKENS_KEPT and not hurry:
             time.sleep(0.2)
         content = raw if raw is not None else None if body is None else json.dumps(body).encode()
@@ -166,52 +158,40 @@ class Caller:
         return reply
 
     def get(self, path: str, /, **params: Any) -> Json:
-        # Python's own keyword cannot be a parameter's name.
-        asked = {name.rstrip("_"): value for name, value in params.items()}
+        asked = _query(params)
         reply = self.ask("GET", path, params=asked)
         same(reply.status_code, 200, f"GET {path} {asked}")
-        body: Json = reply.json()
-        return body
+        return body_of(reply)
 
-    def refusal(self, path: str, /, **params: Any) -> tuple[int, str]:
-        asked = {name.rstrip("_"): value for name, value in params.items()}
-        return refusal_of(self.ask("GET", path, params=asked))
+    def refusal(self, path: str, /, **params: Any) -> str:
+        return refusal_of(self.ask("GET", path, params=_query(params)))
 
     def place(self, **fields: Any) -> httpx.Response:
-        """POST /orders with a fresh client_order_id unless one is given."""
         return self.ask("POST", "/orders", {"client_order_id": fresh_id(), **fields})
 
     def placed(self, **fields: Any) -> Json:
-        """The order of a create that must succeed. Raises Unjudged where it cannot with a key that
-        is lent."""
+        """The order of a create that must succeed. Raises Unjudged where a lent key cannot place
+        it."""
         reply = self.place(**fields)
         code = reply.json().get("code")
         if self.is_lent and code in _NO_FAULT:
             raise Unjudged(f"nothing can be placed with this key now: {code}")
-        holds(reply.status_code in (200, 201), f"a create answered {reply.status_code}")
-        body: Json = reply.json()
-        return body
+        return _carried_out(reply, "a create")
 
-    def refused(self, **fields: Any) -> tuple[int, str]:
+    def refused(self, **fields: Any) -> str:
         return refusal_of(self.place(**fields))
 
     def amend(self, order_id: str, **fields: Any) -> httpx.Response:
         return self.ask("PUT", f"/orders/{order_id}", fields)
 
     def amended(self, order_id: str, **fields: Any) -> Json:
-        reply = self.amend(order_id, **fields)
-        holds(reply.status_code < 300, f"an amend answered {reply.status_code}")
-        body: Json = reply.json()
-        return body
+        return _carried_out(self.amend(order_id, **fields), "an amend")
 
     def cancel(self, order_id: str) -> httpx.Response:
         return self.ask("DELETE", f"/orders/{order_id}")
 
     def cancelled(self, order_id: str) -> Json:
-        reply = self.cancel(order_id)
-        holds(reply.status_code < 300, f"a cancel answered {reply.status_code}")
-        body: Json = reply.json()
-        return body
+        return _carried_out(self.cancel(order_id), "a cancel")
 
     def walk(self, path: str, name: str, **params: Any) -> list[Json]:
         """All rows of a list endpoint, page by page. Raises Broken for one of more than `limit`."""
@@ -228,15 +208,17 @@ class Caller:
                 return rows
         raise Broken(f"the walk over {path} does not end")
 
-    def order_read(self, order_id: str, **wanted: Any) -> Json:
-        """The order as the read side shows it, once its fields are as wanted."""
-
-        def read() -> Json:
-            body: Json = self.ask("GET", f"/orders/{order_id}").json()
-            return body
-
+    def rows(self, path: str, name: str, count: int, **params: Any) -> list[Json]:
         return eventually(
-            read,
+            lambda: [*self.get(path, **params)[name]], lambda rows: len(rows) == count
+        )
+
+    def snapshot(self, market: Json) -> Json:
+        return self.get(f"/markets/{market['ticker']}/snapshot")
+
+    def order_read(self, order_id: str, **wanted: Any) -> Json:
+        return eventually(
+            lambda: body_of(self.ask("GET", f"/orders/{order_id}")),
             lambda body: (
                 "order_id" in body
                 and all(body.get(name) == value for name, value in wanted.items())
@@ -244,7 +226,6 @@ class Caller:
         )
 
     def balance(self) -> Json:
-        """The balance after everything written before has arrived on the read side."""
         time.sleep(self.settle_s)
         return self.get("/portfolio/balance")
 
@@ -258,10 +239,26 @@ class Caller:
         return count
 
 
-def refusal_of(reply: httpx.Response) -> tuple[int, str]:
-    """Status and code of a reply that must be a failure. Raises Broken."""
+def _query(params: dict[str, Any]) -> dict[str, Any]:
+    # Python's own keyword cannot be a parameter's name: `from_`.
+    return {name.rstrip("_"): value for name, value in params.items()}
+
+
+def body_of(reply: httpx.Response) -> Json:
+    body: Json = reply.json()
+    return body
+
+
+def _carried_out(reply: httpx.Response, what: str) -> Json:
+    holds(reply.status_code in (200, 201), f"{what} answered {reply.status_code}")
+    return body_of(reply)
+
+
+def refusal_of(reply: httpx.Response) -> str:
+    """The code of a reply that must be a failure, under its own status as each reply is judged.
+    Raises Broken."""
     holds(reply.status_code >= 400, f"answered {reply.status_code} where a refusal was due")
-    return reply.status_code, reply.json()["code"]
+    return str(reply.json()["code"])
 
 
 Target = tuple[str, str, str]
@@ -276,8 +273,6 @@ def by_id(market: Json) -> Target:
 
 
 class Listener:
-    """One raw connection to the channel. Every update is judged as it comes."""
-
     def __init__(self, stream_url: str) -> None:
         self._open = contextlib.ExitStack()
         self._socket: ClientConnection = self._open.enter_context(
@@ -310,23 +305,18 @@ class Listener:
         return body
 
     def updates(self, kind: str) -> Iterator[Json]:
-        """The data of every further market-update of one kind, as it comes."""
         while True:
             body = self.frame()
             if body["type"] == "market-update" and body["data"]["type"] == kind:
                 yield body["data"]
 
     def next_book(self, wanted: Callable[[Json], object] = lambda _: True) -> Json:
-        """The next prediction-orderbook that satisfies `wanted`."""
         return next(book for book in self.updates("prediction-orderbook") if wanted(book))
 
     def accepted(self, *targets: Target) -> int:
         """Subscribe, and return the acknowledged count (S9); updates before it are passed over."""
         self.subscribe(*targets)
-        while (body := self.frame())["type"] == "market-update":
-            pass
-        same(body["type"], "subscribed", f"answer to a subscribe, {body!r}")
-        count: int = body["data"]["targets"]
+        count: int = self._answer("subscribed")["data"]["targets"]
         return count
 
     def refused(self, *targets: Target) -> Json:
@@ -334,10 +324,13 @@ class Listener:
         return self.error()
 
     def error(self) -> Json:
-        """The next error frame; updates before it are passed over."""
+        return self._answer("error")
+
+    def _answer(self, kind: str) -> Json:
+        """The next frame that is no update, which must be of this kind."""
         while (body := self.frame())["type"] == "market-update":
             pass
-        same(body["type"], "error", f"answer to a bad frame, {body!r}")
+        same(body["type"], kind, f"answer to a subscribe, {body!r}")
         return body
 
     def quiet(self, seconds: float = 0.1) -> None:
@@ -349,7 +342,6 @@ class Listener:
         raise Broken(f"a frame where none was due: {came[:_TEXT_SHOWN]!r}")
 
     def close_code(self) -> int:
-        """The code with which the venue closes; frames before that are passed over."""
         try:
             while True:
                 self._socket.recv(timeout=PATIENCE_S)

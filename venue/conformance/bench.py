@@ -1,11 +1,9 @@
-"""The world in which checks run: made by the check itself, new for every run, never from a file.
-
-With the control API every check gets users, keys and markets that nothing else has touched. With
-keys alone it gets those keys and the markets that are there.
-"""
+"""The world in which checks run. With the control API every check makes its own users, keys and
+markets; with keys alone it takes what is there."""
 
 import contextlib
 import datetime
+import functools
 import itertools
 import secrets
 import time
@@ -14,8 +12,21 @@ from typing import Any, Final
 
 import httpx
 
-from venue.conformance.api import PATIENCE_S, SETTLE_S, Caller, Listener, Trail, eventually
+from venue.conformance.api import (
+    PATIENCE_S,
+    SETTLE_S,
+    Caller,
+    Listener,
+    Target,
+    Trail,
+    body_of,
+    buy,
+    by_id,
+    by_ticker,
+    eventually,
+)
 from venue.conformance.judge import Broken, Json, Unjudged, holds
+from venue.conformance.money import mirror
 from venue.conformance.operator import InTheClear, Operator, Unreachable, is_this_machine
 
 DEPOSIT_CENTS: Final = 10_000_000
@@ -29,11 +40,8 @@ _DIRECTORY_S: Final = 75.0
 
 
 class Bench:
-    """One venue under judgement, and the world opened on it.
-
-    Per check: `anna`, `bruno`, `clara` (users with cash and a key of both scopes), `market()`
-    (nobody has traded on it), `listener()`. `close_check` ends what a check opened.
-    """
+    """One venue under judgement. Per check: `anna`, `bruno`, `clara` (users with cash and a key of
+    both scopes), `market()` (nobody has traded on it), `listener()`."""
 
     def __init__(
         self, base_url: str, stream_url: str, operator: Operator | None, keys: Sequence[str]
@@ -50,14 +58,11 @@ class Bench:
         self._people: dict[str, Caller] = {}
         self._callers: list[Caller] = []
         self._listeners: list[Listener] = []
-        self._world: dict[str, Any] = {}
-        self._forever: list[Caller] = []
-
-    # --- one check's own ------------------------------------------------------------------------
+        self._scratch: Json = {"left": 0}
+        self._listed = False
 
     @property
     def anna(self) -> Caller:
-        """A user with cash and a key of both scopes; the same for the whole check."""
         return self._person("anna", 0)
 
     @property
@@ -79,7 +84,6 @@ class Bench:
         return self._people[name]
 
     def close_check(self) -> None:
-        """Close what the check opened; the world stays for the next."""
         for listener in self._listeners:
             listener.close()
         for caller in self._callers:
@@ -94,30 +98,40 @@ class Bench:
 
     def close(self) -> None:
         self.close_check()
-        for caller in self._forever:
-            caller.close()
+        if "reader" in self.__dict__:
+            self.reader.close()
         if self.operator is not None:
             self.operator.close()
 
     def listener(self) -> Listener:
-        """A fresh connection to the channel."""
         made = Listener(self.stream_url)
         self._listeners.append(made)
         return made
 
-    @property
+    @functools.cached_property
     def settle_s(self) -> float:
         """How long reads may need to catch up, the configured lag included."""
-        if "settle_s" not in self._world:
-            status = {} if self.operator is None else self.operator.status()
-            self._world["settle_s"] = SETTLE_S + 1.5 * status.get("projection_lag_ms", 0) / 1000
-        settle_s: float = self._world["settle_s"]
-        return settle_s
+        status = {} if self.operator is None else self.operator.status()
+        return SETTLE_S + 1.5 * float(status.get("projection_lag_ms", 0)) / 1000
 
     @staticmethod
     def wait(seconds: float) -> None:
-        """Let time pass where a statement is about time."""
         time.sleep(seconds)
+
+    def trade(self, market: Json, price: int, qty: int, *, of: int = 0) -> tuple[Json, Json]:
+        """bruno buys NO of what anna bids for YES, `qty` shares or more (`of`): both orders."""
+        maker = self.anna.placed(**buy(market, "yes", price, of or qty))
+        return maker, self.bruno.placed(**buy(market, "no", mirror(price), qty))
+
+    def resting(self, outcome: str = "yes", price: int = 40, qty: int = 10) -> tuple[Json, Json]:
+        """A fresh market, and the order of anna's that rests there."""
+        market = self.market()
+        return market, self.anna.placed(**buy(market, outcome, price, qty))
+
+    def followed_market(self) -> tuple[Json, Listener]:
+        market, listener = self.market(), self.listener()
+        listener.accepted(by_id(market))
+        return market, listener
 
     def with_key(self, key: str) -> Caller:
         return self._caller({"X-API-KEY": key})
@@ -132,22 +146,20 @@ class Bench:
         self._callers.append(made)
         return made
 
-    # --- the operator's acts --------------------------------------------------------------------
-
     def act(self, method: str, path: str, body: Any = None) -> Json:
         """An act of the operator that must be carried out."""
-        if self.operator is None:
-            raise Broken("a check asked for the control API without it")
-        return self.operator.done(method, path, body)
+        return self._control().done(method, path, body)
 
     def attempt(self, method: str, path: str, body: Any = None) -> httpx.Response:
         """An act of the operator that may be refused."""
+        return self._control().ask(method, path, body)
+
+    def _control(self) -> Operator:
         if self.operator is None:
             raise Broken("a check asked for the control API without it")
-        return self.operator.ask(method, path, body)
+        return self.operator
 
     def user(self, cents: int = DEPOSIT_CENTS) -> str:
-        """A new user with cash."""
         user_id = f"check-{self.run_id.lower()}-{next(self._serial)}"
         self.act("POST", "/users", {"user_id": user_id})
         if cents:
@@ -155,17 +167,13 @@ class Bench:
         return user_id
 
     def key(self, user_id: str | None, scopes: Sequence[str] = BOTH_SCOPES) -> Json:
-        """A new key: `key` (raw), `key_id` and the rest of the reply."""
         return self.act("POST", "/keys", {"user_id": user_id, "scopes": list(scopes)})
 
     def token(
         self, user_id: str, scopes: Sequence[str], application: str = "judge", lifetime_s: int = 600
     ) -> str:
-        body = {"user_id": user_id, "application": application}
-        made = self.act(
-            "POST", "/tokens", {**body, "scopes": list(scopes), "lifetime_s": lifetime_s}
-        )
-        return str(made["token"])
+        body = {"user_id": user_id, "application": application, "lifetime_s": lifetime_s}
+        return str(self.act("POST", "/tokens", {**body, "scopes": list(scopes)})["token"])
 
     def until_unauthenticated(self, caller: Caller, patience_s: float = PATIENCE_S) -> None:
         """Wait until a credential that ends is answered 401. Raises Broken when it goes on."""
@@ -175,7 +183,6 @@ class Bench:
             time.sleep(min(0.25, patience_s / 60))
 
     def trader(self, cents: int = DEPOSIT_CENTS) -> Caller:
-        """A new user with cash, by a key of both scopes, once the key is known to the gate."""
         user_id = self.user(cents)
         caller = self.with_key(self.key(user_id)["key"])
         caller.user_id = user_id
@@ -186,13 +193,11 @@ class Bench:
         return caller
 
     def company(self) -> Json:
-        """A new company: `project_id`, `name`, `symbol`."""
         number = next(self._serial)
         body = {"name": f"Judged {self.run_id} {number}", "symbol": f"{self.symbol}-{number}"}
         return self.act("POST", "/companies", body)
 
     def event(self, company: Json, series: str = "", quarter: str = "", **more: Any) -> Json:
-        """A new event of a company, with no market yet; the reply."""
         series = series or f"{self.symbol}-S{next(self._serial)}"
         body = {"company": company["project_id"], "series_ticker": series}
         body |= {"quarter": quarter or this_quarter(), "category": "valuation"}
@@ -200,7 +205,6 @@ class Bench:
         return {"series_ticker": series, **self.act("POST", "/events", body)}
 
     def rung(self, event: Json, label: str, **more: Any) -> Json:
-        """A new market of an event, as the market list shows it; YES is the binary market."""
         return self.shown(self._list(event, label, **more))
 
     def _list(self, event: Json, label: str, **more: Any) -> str:
@@ -212,33 +216,27 @@ class Bench:
         return str(made["market_id"])
 
     def shown(self, market_id: str) -> Json:
-        """A market as reads show it, once they do."""
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            reply = self.reader.ask("GET", f"/markets/{market_id}/snapshot")
-            if reply.status_code == 200:
-                market: Json = reply.json()["market"]
-                return market
-            holds(time.monotonic() < deadline, f"the new market {market_id} is not shown")
-            time.sleep(0.003)
+        market: Json = self._read(f"/markets/{market_id}/snapshot")["market"]
+        return market
 
     def event_shown(self, event: Json) -> Json:
-        path = f"/events/{event['event_ticker']}"
+        shown: Json = self._read(f"/events/{event['event_ticker']}")["events"][0]
+        return shown
+
+    def _read(self, path: str) -> Json:
+        """What reads show of something that was just made, once they do."""
         reply = eventually(
             lambda: self.reader.ask("GET", path), lambda reply: reply.status_code == 200
         )
-        shown: Json = reply.json()["events"][0]
-        return shown
+        return body_of(reply)
 
     def set_market(self, market: Json, act: str, **body: Any) -> None:
-        """halt, resume or resolve a market, and wait until reads show it."""
         self.act("POST", f"/markets/{market['market_id']}/{act}", body)
         state = {"halt": "halted", "resume": "active", "resolve": "resolved"}[act]
         eventually(lambda: self.shown(market["market_id"])["state"], lambda now: now == state)
 
     @contextlib.contextmanager
     def venue_state(self, state: str) -> Iterator[None]:
-        """The venue-wide state for the length of a block, then open again."""
         try:  # a signal may come when the venue has done it and the answer is still in flight
             self.act("PUT", "/venue-state", {"state": state})
             yield
@@ -247,7 +245,6 @@ class Bench:
 
     @contextlib.contextmanager
     def projection(self, lag_ms: int) -> Iterator[None]:
-        """Reads lag by this much for the length of a block, then as before."""
         before = self.act("GET", "/status")["projection_lag_ms"]
         try:  # as with the state
             self.act("PUT", "/projection", {"lag_ms": lag_ms})
@@ -258,107 +255,86 @@ class Bench:
 
     @contextlib.contextmanager
     def fault(self, kind: str, **more: Any) -> Iterator[None]:
-        """A fault for the length of a block, then none at all."""
         try:  # as with the state
             self.act("POST", "/faults", {"kind": kind, **more})
             yield
         finally:
             self.act("DELETE", "/faults")
 
-    # --- markets ---------------------------------------------------------------------------------
-
-    @property
+    @functools.cached_property
     def reader(self) -> Caller:
         """A key of its own that only looks, for the whole run."""
-        if "reader" not in self._world:
-            key = self._keys[0] if self.operator is None else self.key(self.user(0))["key"]
-            made = Caller(self.base_url, {"X-API-KEY": key}, self.trail)
-            self._forever.append(made)
-            self._world["reader"] = made
-        reader: Caller = self._world["reader"]
-        return reader
+        key = self._keys[0] if self.operator is None else self.key(self.user(0))["key"]
+        return Caller(self.base_url, {"X-API-KEY": key}, self.trail)
 
     def market(self, **more: Any) -> Json:
         """A market of its own that nobody has traded on yet."""
         number = next(self._serial)
-        event = self._world.get("scratch")
-        if event is None or event["left"] == 0:
-            event = {**self.event(self.scratch_company), "left": _RUNGS_PER_EVENT}
+        if self._scratch["left"] == 0:
+            event = self.event(self.scratch_company)
             # One rung that nothing ever resolves: an event whose rungs are all resolved is settled
             # and takes no more of them.
             self._list(event, f"{next(self._serial)}B")
-            self._world["scratch"] = event
-        event["left"] -= 1
-        return self.rung(event, f"{number}B", **more)
+            self._scratch = {**event, "left": _RUNGS_PER_EVENT}
+        self._scratch["left"] -= 1
+        return self.rung(self._scratch, f"{number}B", **more)
 
     def markets(self, count: int) -> list[Json]:
-        """Several such markets, of one event."""
         event = self.event(self.scratch_company)
         return [self.shown(each) for each in [self._list(event, f"{n + 1}B") for n in range(count)]]
 
-    @property
+    @functools.cached_property
     def scratch_company(self) -> Json:
-        """The company whose markets the checks trade on."""
-        if "company" not in self._world:
-            self._world["company"] = self.company()
-        company: Json = self._world["company"]
-        return company
+        return self.company()
 
+    @functools.cached_property
     def some_market(self) -> Json:
-        """A market to look at: one of our own, or any active one where there is no control. Raises
-        Unjudged where there is none: all may be halted or resolved."""
-        if "some" not in self._world:
-            if self.operator is not None:
-                self._world["some"] = self.market()
-            else:
-                rows = self.reader.get("/markets")["markets"]
-                active = [row for row in rows if row["state"] == "active"]
-                if not active:
-                    raise Unjudged("the venue lists no active market")
-                self._world["some"] = active[0]
-        market: Json = self._world["some"]
-        return market
+        """A market to look at: our own, or any active one without control. Raises Unjudged if there
+        is none."""
+        if self.operator is not None:
+            return self.market()
+        rows = self.reader.get("/markets")["markets"]
+        active: list[Json] = [row for row in rows if row["state"] == "active"]
+        if not active:
+            raise Unjudged("the venue lists no active market")
+        return active[0]
 
-    # --- the channel's directory -----------------------------------------------------------------
-
-    def open_handles(self) -> Json:
+    @functools.cached_property
+    def handles(self) -> Json:
         """What the directory must learn: rungs in every state, and companies; made once, early."""
-        if "handles" not in self._world:
-            company, archived = self.company(), self.company()
-            event, dotted = self.event(company), self.event(company)
-            made: dict[str, Any] = {"company": company, "archived": archived, "event": event}
-            made |= {name: self.rung(event, f"{place}B") for place, name in enumerate(_STATES, 1)}
-            made["dotted"] = self.rung(dotted, "21.25B")
-            made["undotted"] = self.rung(dotted, "2125B")
-            made["orphan"] = self.rung(self.event(archived), "1B")
-            made["opened_s"] = time.monotonic()
-            self._world["handles"] = made
-        handles: Json = self._world["handles"]
-        return handles
+        company, archived = self.company(), self.company()
+        event, dotted = self.event(company), self.event(company)
+        made: Json = {"company": company, "archived": archived, "event": event}
+        made |= {name: self.rung(event, f"{place}B") for place, name in enumerate(_STATES, 1)}
+        made["dotted"] = self.rung(dotted, "21.25B")
+        made["undotted"] = self.rung(dotted, "2125B")
+        made["orphan"] = self.rung(self.event(archived), "1B")
+        made["opened_s"] = time.monotonic()
+        return made
 
     def listed_handles(self) -> Json:
         """The same once the directory has been refreshed, up to a minute after they were made."""
-        handles = self.open_handles()
-        if "listed" not in handles:
-            target = ("event-market", "ticker", handles["orphan"]["ticker"])
-            while True:
-                listener = Listener(self.stream_url)
-                try:
-                    listener.subscribe(target)
-                    listed = listener.frame()["type"] != "error"
-                finally:
-                    listener.close()
-                if listed:
-                    break
-                waited = time.monotonic() - handles["opened_s"]
-                holds(waited < _DIRECTORY_S, f"not in the directory after {waited:.0f} s")
-                time.sleep(0.25)
-            self.set_market(handles["halted"], "halt")
-            self.set_market(handles["resolved"], "resolve", winner="yes")
-            self.act("POST", f"/companies/{handles['archived']['project_id']}/archive", {})
-            self.wait(self.settle_s)
-            handles["listed"] = True
+        handles = self.handles
+        if self._listed:
+            return handles
+        while not self._resolves(by_ticker(handles["orphan"])):
+            waited = time.monotonic() - handles["opened_s"]
+            holds(waited < _DIRECTORY_S, f"not in the directory after {waited:.0f} s")
+            time.sleep(0.25)
+        self.set_market(handles["halted"], "halt")
+        self.set_market(handles["resolved"], "resolve", winner="yes")
+        self.act("POST", f"/companies/{handles['archived']['project_id']}/archive", {})
+        self.wait(self.settle_s)
+        self._listed = True
         return handles
+
+    def _resolves(self, target: Target) -> bool:
+        listener = Listener(self.stream_url)
+        try:
+            listener.subscribe(target)
+            return bool(listener.frame()["type"] != "error")
+        finally:
+            listener.close()
 
 
 _STATES: Final = ("active", "halted", "resolved")
@@ -372,11 +348,8 @@ def this_quarter(ahead: int = 0) -> str:
 
 
 def reach(base_url: str, *, with_keys: bool = False) -> None:
-    """Make sure that a venue answers at an address.
-
-    with_keys: whether somebody's own keys are to be sent there. Raises Unreachable, and InTheClear
-    where they would go to another machine unencrypted; nothing has been sent then.
-    """
+    """Make sure that a venue answers at an address. with_keys: whether keys are to be sent there.
+    Raises Unreachable, and InTheClear where they would go to another machine unencrypted."""
     try:
         address = httpx.URL(base_url)
         in_the_clear = address.scheme in ("http", "ws") and address.host != ""
@@ -394,10 +367,8 @@ def reach(base_url: str, *, with_keys: bool = False) -> None:
 
 
 def why_unusable(base_url: str, key: str) -> str:
-    """What a venue answers to a key that may not read, or not trade; empty where it may do both.
-
-    Raises Unreachable.
-    """
+    """What a venue answers to a key that may not read, or not trade; empty if it may do both.
+    Raises Unreachable."""
     asks = (("GET", "/portfolio/balance"), ("DELETE", "/orders/1"))
     try:
         with httpx.Client(base_url=base_url, trust_env=False, timeout=10) as http:

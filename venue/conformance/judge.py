@@ -19,7 +19,6 @@ CODES: Final[dict[int, frozenset[str]]] = {
     int(status): frozenset(row[1] for row in _TABLE if row[0] == status)
     for status in dict.fromkeys(row[0] for row in _TABLE)
 }
-"""The closed set of codes by status."""
 
 UNPROVOKED: Final = frozenset(row[1] for row in _TABLE if row[3:] == ["unprovoked"])
 """Codes that no check can bring about: a trader always meets a more specific one."""
@@ -65,13 +64,11 @@ class Unjudged(Exception):
 
 
 def holds(condition: object, what: str) -> None:
-    """Raise Broken with `what` unless `condition` is true."""
     if not condition:
         raise Broken(what)
 
 
 def same(got: object, wanted: object, what: str = "") -> None:
-    """Raise Broken unless both are equal; `what` names the case."""
     if got != wanted:
         raise Broken(f"{what or 'value'}: got {got!r}, wanted {wanted!r}")
 
@@ -118,7 +115,6 @@ def _judge_scalar(value: object, field: str) -> None:
 
 
 def judge_reply(reply: httpx.Response) -> None:
-    """What holds of every JSON reply of the service, whatever was asked. Raises Broken."""
     kind = reply.headers.get("content-type", "").split(";")[0]
     same(kind, "application/json", f"content-type of {reply.status_code}")
     body = reply.json()
@@ -130,7 +126,6 @@ def judge_reply(reply: httpx.Response) -> None:
 
 
 def judge_failure(status: int, body: Json) -> None:
-    """The Error shape: a code of the closed set under its own status, and a text."""
     holds(body.get("code") in CODES.get(status, ()), f"{status} with {body!r}")
     holds(isinstance(body.get("error"), str), "error is a text")
     holds(isinstance(body.get("details", ""), str), "details is a text")
@@ -138,7 +133,6 @@ def judge_failure(status: int, body: Json) -> None:
 
 
 def judge_headers(reply: httpx.Response, code: str) -> None:
-    """The rate limit headers, on exactly the answers that carry them. Raises Broken."""
     limiter = [name for name in reply.headers if name.lower().startswith("x-ratelimit")]
     if reply.status_code == 401:
         same(limiter, [], "rate limit headers of a 401")

@@ -11,7 +11,6 @@ DOLLAR_CENTS: Final = 100
 
 
 def mirror(price: int) -> int:
-    """The price of the other outcome: what both together fall short of a dollar."""
     return DOLLAR_CENTS - price
 
 

@@ -1,7 +1,5 @@
-"""The operator's side of a venue as raw HTTP: what a check needs to make a world of its own.
-
-The control API is ours, not the interface's; a venue without it is judged with keys alone.
-"""
+"""The operator's side of a venue as raw HTTP. The control API is ours, not the interface's: a venue
+without it is judged with keys alone."""
 
 import ipaddress
 from typing import Any, Final
@@ -22,12 +20,8 @@ class InTheClear(Exception):
 
 
 class Operator:
-    """The control API at one address.
-
-    address: `127.0.0.1:8091`, the same as a URL, or `unix:PATH`. token: the bearer token; it is
-    never shown. Raises Unreachable for a bad address, InTheClear for one that is neither on
-    this machine nor https.
-    """
+    """The control API at one address: `127.0.0.1:8091`, a URL, or `unix:PATH`. Raises Unreachable
+    for a bad address, InTheClear for one neither on this machine nor https."""
 
     def __init__(self, address: str, token: str) -> None:
         self.address = address
@@ -71,7 +65,6 @@ class Operator:
         return body
 
     def ask(self, method: str, path: str, body: Any = None) -> httpx.Response:
-        """The reply to one request, whatever it is."""
         return self._http.request(method, path, json=body)
 
     def done(self, method: str, path: str, body: Any = None) -> Json:

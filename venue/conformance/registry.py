@@ -1,8 +1,5 @@
-"""What a check is: a function, the statements it proves, what it needs, what reading it rests on.
-
-The statements stand in the function's docstring, each as `Heading | own words`; the page
-docs/venue.md is made of them.
-"""
+"""What a check is: a function and, in its docstring, the statements that it proves, each as
+`Heading | own words`. docs/venue.md is made of them."""
 
 import enum
 import inspect
@@ -18,16 +15,12 @@ Checked = TypeVar("Checked", bound=CheckFunction)
 
 
 class Needs(enum.Enum):
-    """What a check cannot do without."""
-
     KEY = "a key"  # one key of scopes read and trade
     KEYS = "two keys"  # keys of two users
     CONTROL = "the control API"
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """One statement of the interface: under which heading, in our words."""
-
     heading: str
     words: str
 
@@ -50,11 +43,8 @@ CHECKS: Final[list[Check]] = []
 def check(
     *, needs: Needs = Needs.CONTROL, readings: str = "", patient: bool = False
 ) -> Callable[[Checked], Checked]:
-    """Register the decorated function.
-
-    readings: S-numbers parted by spaces. patient: it waits for the directory's refresh, up to a
-    minute, and so runs last.
-    """
+    """Register the decorated function. readings: S-numbers parted by spaces. patient: it waits for
+    the directory's refresh, up to a minute, and so runs last."""
 
     def register(function: Checked) -> Checked:
         name = function.__name__.removeprefix("check_")

@@ -1,7 +1,4 @@
-"""Runs checks one after the other and keeps what came of each.
-
-A check's order is that of the suite; patient ones, which wait for the directory, come last.
-"""
+"""Runs checks one after the other, in the order of the suite, patient ones last."""
 
 import contextlib
 import enum
@@ -35,8 +32,6 @@ _MISSHAPEN: Final = (
 
 
 class Verdict(enum.Enum):
-    """What came of a check."""
-
     PASSED = "passed"
     FAILED = "failed"
     SKIPPED = "skipped"
@@ -53,8 +48,8 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What the caller has and wants: keys at hand, control or not, readings or not, and whether
-    the channel's address was named."""
+    """The keys at hand, control or not, readings or not, and whether the channel's address was
+    named."""
 
     has_control: bool
     keys: int
@@ -63,7 +58,6 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def suite(only: str = "") -> list[Check]:
-    """The checks whose name contains `only`, in the order in which they are run."""
     for name in _SUITE:
         importlib.import_module(f"venue.conformance.suite.{name}")
     chosen = [each for each in CHECKS if only in each.name]
@@ -84,7 +78,6 @@ def why_skipped(each: Check, wanted: Wanted) -> str:
 
 
 def judge_one(each: Check, bench: Bench) -> Result:
-    """Run one check. Whatever the venue does, a result comes back."""
     begun = time.monotonic()
     reason = ""
     try:
@@ -107,12 +100,11 @@ def judge_one(each: Check, bench: Bench) -> Result:
 def judge_all(
     checks: Sequence[Check], bench: Bench, wanted: Wanted, begin: Callable[[Check], None]
 ) -> Iterator[Result]:
-    """The result of every check as it comes; `begin` is called before each that is run."""
     runnable = [each for each in checks if not why_skipped(each, wanted)]
     if any(each.patient for each in runnable):
         # What cannot be made now is retried by the checks that need it, and reported there.
         with contextlib.suppress(Broken, *_BROKEN_CONNECTION, *_MISSHAPEN):
-            bench.open_handles()
+            _ = bench.handles
     for each in checks:
         reason = why_skipped(each, wanted)
         if reason:

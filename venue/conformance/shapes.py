@@ -1,7 +1,4 @@
-"""The fields of every resource: which must be there, which may be, and what they may say.
-
-A field that the interface does not name is passed over: a venue may add one.
-"""
+"""The fields of every resource and what they may say. A venue may add fields."""
 
 import re
 from collections.abc import Callable
@@ -54,7 +51,6 @@ def judge_market(body: Json) -> None:
 
 
 def judge_order(body: Json) -> None:
-    """An Order, from whichever route. Raises Broken."""
     _needs(body, ORDER, "order")
     holds(body["outcome"] in OUTCOMES, f"outcome {body['outcome']!r}")
     holds(body["side"] in SIDES, f"side {body['side']!r}")
@@ -71,21 +67,18 @@ def judge_order(body: Json) -> None:
 
 
 def judge_read_order(body: Json) -> None:
-    """An Order as a read shows it. Raises Broken."""
     judge_order(body)
     holds("reserved_cents" in body, f"a read order without reserved_cents: {body!r}")
     _judge_not_created(body)
 
 
 def judge_written_order(body: Json) -> None:
-    """An Order as a create or amend answers it. Raises Broken."""
     judge_order(body)
     holds(body["status"] in REPLY_STATUSES, f"a write answered {body['status']!r}")
     holds("reserved_cents" not in body, "a write's answer carries reserved_cents")
 
 
 def judge_amended_order(body: Json) -> None:
-    """An Order as an amend answers it. Raises Broken."""
     judge_written_order(body)
     _judge_not_created(body)
 
@@ -106,7 +99,6 @@ def judge_event(body: Json) -> None:
 
 
 def judge_book(body: Json) -> None:
-    """An Orderbook: levels best first, every price once. Raises Broken."""
     _needs(body, {"ticker", "market_id", "as_of", "bids", "asks"}, "orderbook")
     bids = [level["price"] for level in body["bids"]]
     asks = [level["price"] for level in body["asks"]]
@@ -122,7 +114,6 @@ def judge_book(body: Json) -> None:
 
 
 def judge_trade(body: Json) -> None:
-    """A MarketTrade, which names no party and no order. Raises Broken."""
     _needs(body, TRADE, "trade")
     for name in body:
         identity = re.search(r"user|order|maker|taker|account|counterparty", name)
@@ -157,7 +148,6 @@ def judge_snapshot(body: Json) -> None:
 
 
 def judge_candles(body: Json) -> None:
-    """A candle series, oldest first. Raises Broken."""
     _needs(body, {"ticker", "market_id", "interval", "candles"}, "candle series")
     holds(body["interval"] in INTERVALS, f"interval {body['interval']!r}")
     for candle in body["candles"]:
@@ -176,7 +166,6 @@ def judge_balance(body: Json) -> None:
 
 
 def judge_fill(body: Json) -> None:
-    """What the interface shows of a fill. Raises Broken."""
     _needs(body, {"outcome_price", "trade_price"}, "fill")
 
 
@@ -216,7 +205,6 @@ _ROUTES: Final[tuple[tuple[str, str, Callable[[Json], None]], ...]] = (
 
 
 def judge_body(method: str, path: str, body: Any) -> None:
-    """The body of a successful reply against the resource its route answers. Raises Broken."""
     for wanted_method, pattern, judge in _ROUTES:
         if method == wanted_method and re.fullmatch(pattern, path):
             judge(body)
@@ -234,7 +222,6 @@ _FRAME_FIELDS: Final = {
 
 
 def judge_update(data: Json) -> None:
-    """The data of a market-update: integer prices and sizes, nanoseconds, whole ladders."""
     kind = data.get("type")
     holds(kind in _FRAME_FIELDS, f"market-update of type {kind!r}")
     _needs(data, _FRAME_FIELDS[str(kind)], str(kind))

@@ -1,8 +1,5 @@
-"""The seeded crowd: events in, commands out, the same for the same seed and the same inputs.
-
-It awaits nothing, reads no clock, and orders everything by instant and then by the order in which
-it was planned; it knows of its own orders only what events say, so a refused or lost command
-mends itself at the trader's next turn.
+"""The seeded crowd: events in, commands out, no clock, the same for the same seed and inputs. It
+knows of its orders only what events say, so a lost command mends itself at the trader's next turn.
 """
 
 import heapq
@@ -12,12 +9,11 @@ from typing import Final
 
 from venue.crowd.latent import LatentValue, stream
 from venue.crowd.market_view import CrowdView, Spot
-from venue.crowd.people import accounts, informed, makers, takers
+from venue.crowd.people import accounts, named
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.traders import (
     CrowdMarket,
     InformedTaker,
-    JumpSweep,
     Maker,
     NoiseTaker,
     Publisher,
@@ -35,14 +31,12 @@ LATE_NS_MAX: Final = NS_PER_SECOND
 """Acts missed by more than this are left out: a sleep is not followed by a storm."""
 
 VALUE_STEPS_MAX: Final = 1_000
-"""Of a company's path, drawn in one step: ten milliseconds of work, and four minutes of the path. A
-day that the host slept through is made up for step by step, and nobody waits for it."""
+"""Steps of a company's path drawn at once: ten milliseconds of work, four minutes of the path."""
 
 _SWEEP_DELAY_S: Final = (0.05, 0.8)
 
 
 def account_commands(users: Iterable[UserId], cash_cents: int) -> list[Command]:
-    """Open each account with its cash."""
     commands: list[Command] = []
     for user in users:
         commands += [AddUser(user), Deposit(user, Cents(cash_cents))]
@@ -50,11 +44,8 @@ def account_commands(users: Iterable[UserId], cash_cents: int) -> list[Command]:
 
 
 class SeededCrowd:
-    """Noise and informed takers, background makers and the implied-value feed, as one machine.
-
-    catalogue: the venue's opening; markets listed later come by events. The first step starts
-    the crowd's clock.
-    """
+    """Takers, makers and the implied-value feed as one machine. catalogue: the venue's opening;
+    later markets come by events. The first step starts the crowd's clock."""
 
     def __init__(
         self, settings: CrowdSettings, catalogue: Iterable[Command | AccessCommand]
@@ -66,7 +57,7 @@ class SeededCrowd:
         self._informed: dict[MarketId, InformedTaker] = {}
         self._valued: set[ProjectId] = set()
         self._sweeps = stream(settings.seed, "sweeps")
-        self._due: list[tuple[int, int, MarketId | None, Trader]] = []
+        self._due: list[tuple[int, int, MarketId | None, Trader, bool]] = []
         self._planned = 0
         self._started = False
 
@@ -75,7 +66,6 @@ class SeededCrowd:
         self._view.observe(events)
 
     def step(self, now_ns: int) -> list[Command]:
-        """Everything due by `now_ns`, in order. Halted markets are passed over until resumed."""
         if not self._started:
             self._started = True
             self._world.start_ns = now_ns
@@ -85,12 +75,12 @@ class SeededCrowd:
                 self._plan_sweeps(project_id, now_ns)
         commands: list[Command] = []
         while self._due and self._due[0][0] <= now_ns:
-            due_ns, _, market_id, trader = heapq.heappop(self._due)
+            due_ns, _, market_id, trader, once = heapq.heappop(self._due)
             if market_id is not None and market_id not in self._view.spots:
                 continue
             if market_id is None or self._view.is_active(market_id):
                 commands += trader.act(now_ns)
-            gap_ns = trader.gap_ns()
+            gap_ns = None if once else trader.gap_ns()
             if gap_ns is not None:
                 late = due_ns + gap_ns < now_ns - LATE_NS_MAX
                 self._plan((now_ns if late else due_ns) + gap_ns, market_id, trader)
@@ -128,7 +118,6 @@ class SeededCrowd:
         self._plan(now_ns, None, Publisher(self._world, project_id, name))
 
     def _middle(self, project_id: ProjectId) -> float:
-        """The middle log strike of a company's first ladder; it has one."""
         ladders = [spot for spot in self._view.spots_of(project_id) if spot.log_strike is not None]
         return statistics.median(
             [
@@ -142,13 +131,14 @@ class SeededCrowd:
     def _open_market(self, spot: Spot, now_ns: int) -> None:
         settings, market_id = self._settings, spot.market.market_id
         opening = stream(settings.seed, "opening", spot.market.ticker)
-        for user in makers(settings):
+        for user in named("maker", settings.makers):
             first_ns = now_ns + int(opening.random() * OPENING_NS)
             self._plan(first_ns, market_id, Maker(self._world, spot, user))
-        noise = NoiseTaker(self._world, spot, takers(settings))
+        noise = NoiseTaker(self._world, spot, named("taker", settings.takers))
         per_minute = settings.noise_takes_per_rung_per_minute
         odds = settings.informed_share / (1 - settings.informed_share)
-        knowing = InformedTaker(self._world, spot, informed(settings), per_minute * odds)
+        users = named("informed", settings.informed)
+        knowing = InformedTaker(self._world, spot, users, per_minute * odds)
         self._informed[market_id] = knowing
         for taker in (noise, knowing):
             gap_ns = taker.gap_ns()
@@ -162,8 +152,11 @@ class SeededCrowd:
             wants = self._sweeps.random() < self._settings.sweep_share
             delay_s = self._sweeps.uniform(*_SWEEP_DELAY_S)
             if wants and self._view.spots[market_id].project_id == project_id:
-                self._plan(now_ns + self._world.lag_ns(delay_s), market_id, JumpSweep(taker))
+                self._plan(now_ns + self._world.lag_ns(delay_s), market_id, taker, once=True)
 
-    def _plan(self, due_ns: int, market_id: MarketId | None, trader: Trader) -> None:
+    def _plan(
+        self, due_ns: int, market_id: MarketId | None, trader: Trader, *, once: bool = False
+    ) -> None:
+        """once: one act besides the trader's own, as after a jump."""
         self._planned += 1
-        heapq.heappush(self._due, (due_ns, self._planned, market_id, trader))
+        heapq.heappush(self._due, (due_ns, self._planned, market_id, trader, once))

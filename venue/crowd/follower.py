@@ -1,9 +1,5 @@
-"""A tape played on our markets: recorded books rest, recorded executions take, and then it ends.
-
-Same shape as the seeded crowd: events in, commands out, no clock and no chance. Recorded time is
-compressed; long silences are cut short; a trader who hits the tape's orders finds them back
-with its next record.
-"""
+"""A tape played on our markets, once: recorded books rest, recorded executions take. Time is
+compressed and long silences are cut short."""
 
 import bisect
 from collections.abc import Iterable, Sequence
@@ -15,14 +11,7 @@ from venue.crowd.people import TAPE_MAKER, TAPE_TAKER
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import Tape, TradeRecord, decode_record
 from venue.crowd.target_book import target_book_of
-from venue.engine.messages import (
-    AccessCommand,
-    Command,
-    Event,
-    OrderChanged,
-    PlaceOrder,
-    PublishImpliedValue,
-)
+from venue.engine import messages as m
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, Cents, Price, Qty, Side, canonical
 from venue.wire.names import ClientOrderId
@@ -46,13 +35,11 @@ _MEDIAN_CONFIDENCE: Final = "0.750"
 
 
 class TapeFollower:
-    """Plays one tape once. The first step starts it; after the last record nothing is sent.
-
-    catalogue: the venue's opening, in which the tape's markets are listed.
-    """
+    """Plays one tape once, from the first step on. catalogue: the opening, in which its markets are
+    listed."""
 
     def __init__(
-        self, settings: CrowdSettings, tape: Tape, catalogue: Iterable[Command | AccessCommand]
+        self, settings: CrowdSettings, tape: Tape, catalogue: Iterable[m.Command | m.AccessCommand]
     ) -> None:
         self._tape = tape
         self._take_qty_max = settings.tape_take_qty_max
@@ -73,19 +60,18 @@ class TapeFollower:
         self._last_value: str | None = None
         self._orders_made = 0
 
-    def observe(self, events: list[Event], now_ns: int) -> None:
+    def observe(self, events: list[m.Event], now_ns: int) -> None:
         self._view.observe(events)
         for event in events:
-            if isinstance(event, OrderChanged):
+            if isinstance(event, m.OrderChanged):
                 rung = self._rung_of.get(event.order.market_id)
                 if rung is not None:
                     self._mirrors[rung].observe(event)
 
-    def step(self, now_ns: int) -> list[Command]:
-        """Play every record due by `now_ns`. Empty once the tape has ended."""
+    def step(self, now_ns: int) -> list[m.Command]:
         if self._start_ns is None:
             self._begin(now_ns)
-        commands: list[Command] = []
+        commands: list[m.Command] = []
         if self._due_ns is None:
             return commands
         while self._due_ns is not None and self._due_ns <= now_ns:
@@ -122,8 +108,8 @@ class TapeFollower:
         gap_ns = int((next_ts - self._last_ts) / self._speed)
         self._due_ns += min(gap_ns, SILENCE_NS_MAX)
 
-    def _settle(self, now_ns: int) -> list[Command]:
-        commands: list[Command] = []
+    def _settle(self, now_ns: int) -> list[m.Command]:
+        commands: list[m.Command] = []
         for rung in sorted(self._dirty):
             if self._view.is_active(self._tape.rungs[rung].market_id):
                 wanted = self._target.wanted(rung)
@@ -131,7 +117,7 @@ class TapeFollower:
         self._dirty.clear()
         return commands
 
-    def _take(self, record: TradeRecord) -> list[Command]:
+    def _take(self, record: TradeRecord) -> list[m.Command]:
         rung = self._tape.rungs[self._tape.sources.index(record.ticker)]
         if not self._view.is_active(rung.market_id):
             return []
@@ -145,13 +131,13 @@ class TapeFollower:
             time_in_force=TimeInForce.IOC,
             client_order_id=ClientOrderId(self._fresh_id()),
         )
-        return [PlaceOrder(TAPE_TAKER, order)]
+        return [m.PlaceOrder(TAPE_TAKER, order)]
 
     def _fresh_id(self) -> str:
         self._orders_made += 1
         return f"{self._start_ns:x}-{self._orders_made:x}"
 
-    def _value(self, now_ns: int) -> list[Command]:
+    def _value(self, now_ns: int) -> list[m.Command]:
         if now_ns < self._value_ns:
             return []
         self._value_ns = now_ns + _VALUE_INTERVAL_NS
@@ -161,11 +147,10 @@ class TapeFollower:
         if value is None or value == self._last_value:
             return []
         self._last_value = value
-        return [PublishImpliedValue(self._tape.project_id, value, confidence)]
+        return [m.PublishImpliedValue(self._tape.project_id, value, confidence)]
 
     def _underlying(self) -> str | None:
-        """The newest recorded price, in dollars where strikes have a multiple of them, as far as
-        the channel carries."""
+        """The newest recorded price, as text in dollars where strikes have a multiple of them."""
         values = self._tape.values
         seen = bisect.bisect_right(values, self._last_ts, key=lambda value: value[0])
         if seen == 0:
@@ -174,7 +159,6 @@ class TapeFollower:
         return whole + point + decimals[:_VALUE_DECIMALS_MAX]
 
     def _median(self) -> str | None:
-        """Where the survival curve crosses one half."""
         survival = self._target.survival_cents()
         if survival is None:
             return None
@@ -187,9 +171,7 @@ class TapeFollower:
 
 def median_strike(strikes: Sequence[float], survival_cents: Sequence[float]) -> float:
     """Where a survival curve crosses one half, along straight lines; an end where it does not.
-
-    strikes: ascending, at least one. survival_cents: as many, each at most the one before it.
-    """
+    strikes: ascending, at least one. survival_cents: as many, never rising."""
     half = PAYOUT_CENTS / 2
     for place in range(1, len(strikes)):
         above, below = survival_cents[place - 1], survival_cents[place]

@@ -1,8 +1,5 @@
-"""What a company is truly worth: a seeded path of its log value, and fair prices along it.
-
-The path lies on a fixed grid of the venue's clock, so it is the same however often it is looked
-at. Its draws come from streams of its own: more or fewer traders leave it as it is.
-"""
+"""What a company is truly worth: a seeded path of its log value on a fixed grid, and fair prices
+along it. Its draws come from streams of its own: traders do not change it."""
 
 import math
 import random
@@ -27,8 +24,6 @@ def stream(seed: int, *name: str) -> random.Random:
 
 
 class LatentValue:
-    """The log value of one company from `start_ns` on, and the mood of those who trade it."""
-
     def __init__(self, settings: CrowdSettings, name: str, log_start: float, start_ns: int) -> None:
         self.log_start = log_start
         self._settings = settings
@@ -44,7 +39,6 @@ class LatentValue:
         """One standard normal variable that comes and goes within minutes."""
 
     def move_to(self, log_start: float) -> None:
-        """Begin at another value, the whole path along with it: what moved stays what it was."""
         by = log_start - self.log_start
         self.log_start = log_start
         self._recent = deque((value + by for value in self._recent), maxlen=self._recent.maxlen)

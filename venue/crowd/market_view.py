@@ -1,7 +1,4 @@
-"""The trading floor as the crowd sees it: markets, books, own orders, shares and cash, by events.
-
-It knows only what events said; later events show the outcome of a command.
-"""
+"""Markets, books, own orders, shares and cash as the crowd sees them: from events alone."""
 
 import math
 from collections.abc import Iterable
@@ -16,10 +13,8 @@ from venue.wire.strike import dollars_per_unit
 
 
 class Spot(msgspec.Struct, frozen=True):
-    """One market and what the crowd needs of its event.
-
-    log_strike: logarithm of its strike in the unit of its company; None for a binary market.
-    """
+    """One market and what the crowd needs of its event. log_strike: logarithm of the strike in its
+    company's unit; None for a binary market."""
 
     market: m.ListMarket
     project_id: ProjectId
@@ -28,8 +23,6 @@ class Spot(msgspec.Struct, frozen=True):
 
 
 class Depth(msgspec.Struct):
-    """Shares by canonical price, own orders among them."""
-
     bids: dict[Price, Qty] = msgspec.field(default_factory=dict)
     asks: dict[Price, Qty] = msgspec.field(default_factory=dict)
 
@@ -38,8 +31,6 @@ class Depth(msgspec.Struct):
 
 
 class CrowdView:
-    """What a group of accounts knows of the venue. Everything is in the order of the events."""
-
     def __init__(self, users: Iterable[UserId], cash_cents: Cents) -> None:
         self.spots: dict[MarketId, Spot] = {}
         self.venue_open = True
@@ -53,7 +44,6 @@ class CrowdView:
         self._shares: dict[tuple[UserId, MarketId, Outcome], Qty] = {}
 
     def open_with(self, catalogue: Iterable[m.Command | m.AccessCommand]) -> None:
-        """Take the catalogue from the venue's opening; its other commands do not matter here."""
         for command in catalogue:
             match command:
                 case m.ListEvent():
@@ -100,11 +90,9 @@ class CrowdView:
                     pass
 
     def is_active(self, market_id: MarketId) -> bool:
-        """True if this market takes orders."""
         return self.venue_open and self._active.get(market_id, False)
 
     def spots_of(self, project_id: ProjectId) -> list[Spot]:
-        """The markets of a company that are left, in the order in which they were listed."""
         return list(self._companies.get(project_id, {}).values())
 
     def best(self, market_id: MarketId, side: BookSide, but: UserId) -> Price | None:
@@ -124,7 +112,6 @@ class CrowdView:
         return list(self._orders.get((user_id, market_id), {}).values())
 
     def free_shares(self, user_id: UserId, market_id: MarketId, outcome: Outcome) -> Qty:
-        """Shares of an outcome that no own resting order sells already."""
         offered = sum(
             order.remaining_qty
             for order in self.orders(user_id, market_id)
@@ -159,7 +146,6 @@ class CrowdView:
         return math.log(strike) if strike > 0 else None
 
     def _forget(self, market_id: MarketId) -> None:
-        """Drop a resolved market: nothing will ever happen on it again."""
         spot = self.spots.pop(market_id, None)
         if spot is None:
             return

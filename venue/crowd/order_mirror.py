@@ -1,8 +1,5 @@
-"""Moves one account's resting orders to the target book by the fewest commands.
-
-Sizes shrink by amend, so that places in the queue are kept; more size is a second order. Commands
-in flight are believed for a while; events correct every belief.
-"""
+"""Moves one account's resting orders to the target book by the fewest commands. Sizes shrink by
+amend to keep places in the queue. Commands in flight are believed for a while."""
 
 from typing import Final
 
@@ -33,14 +30,11 @@ Level = tuple[Outcome, Price]
 
 
 class OrderMirror:
-    """The orders of one account on one market. All of them buy, each outcome at its own price."""
-
     def __init__(self, user_id: UserId, market_id: MarketId) -> None:
         self._user_id, self._market_id = user_id, market_id
         self._lots: dict[Level, list[_Lot]] = {}
 
     def observe(self, event: OrderChanged) -> None:
-        """Believe what an event says of an order of this account on this market."""
         order = event.order
         if order.user_id != self._user_id or order.market_id != self._market_id:
             return
@@ -59,10 +53,8 @@ class OrderMirror:
             lots.remove(lot)
 
     def settle(self, wanted: Levels, now_ns: int, cid_prefix: str) -> list[Command]:
-        """What brings the orders to `wanted`: reductions first, so that none meets its own kind.
-
-        cid_prefix: makes the ids of this call's orders unique.
-        """
+        """The commands that bring the orders to `wanted`: reductions first, so that none meets its
+        own kind. cid_prefix: makes the ids of this call's orders unique."""
         reductions: list[Command] = []
         places: list[Command] = []
         for level in sorted({*self._lots, *wanted}):
@@ -88,7 +80,6 @@ class OrderMirror:
                 lots.remove(lot)
 
     def _reduce(self, lots: list[_Lot], excess: int, now_ns: int) -> list[Command]:
-        """Take `excess` shares off the newest orders; one not seen yet is left for later."""
         commands: list[Command] = []
         for lot in reversed(lots):
             if excess <= 0:

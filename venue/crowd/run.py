@@ -21,40 +21,25 @@ REST_S: Final = 0.25
 """After an order that the venue could not take, the crowd leaves it alone for so long."""
 
 
-class SeededPlan(msgspec.Struct, frozen=True):
-    """Seeded traders. `catalogue`: the venue's opening commands; others than listings may stand."""
+class CrowdPlan(msgspec.Struct, frozen=True):
+    """Seeded traders, or a tape to play. catalogue: the opening commands that list the
+    markets; others are passed over."""
 
     settings: CrowdSettings
     catalogue: tuple[Command | AccessCommand, ...]
-
-
-class TapePlan(msgspec.Struct, frozen=True):
-    """A recorded tape. `catalogue`: the opening commands that list its markets."""
-
-    settings: CrowdSettings
-    catalogue: tuple[Command | AccessCommand, ...]
-    tape: Tape
-
-
-CrowdPlan = SeededPlan | TapePlan
+    tape: Tape | None = None
 
 
 def opening_commands(plan: CrowdPlan) -> list[Command]:
-    """The accounts and the cash of the crowd; the venue carries them out before the crowd runs."""
-    match plan:
-        case SeededPlan(settings=settings):
-            return account_commands(accounts(settings), settings.cash_per_user_cents)
-        case TapePlan():
-            return account_commands((TAPE_MAKER, TAPE_TAKER), TAPE_CASH_CENTS)
+    if plan.tape is None:
+        return account_commands(accounts(plan.settings), plan.settings.cash_per_user_cents)
+    return account_commands((TAPE_MAKER, TAPE_TAKER), TAPE_CASH_CENTS)
 
 
 def make_actor(plan: CrowdPlan) -> SeededCrowd | TapeFollower:
-    """The machine of a plan: `observe` what has become visible, `step` for what to do."""
-    match plan:
-        case SeededPlan(settings=settings, catalogue=catalogue):
-            return SeededCrowd(settings, catalogue)
-        case TapePlan(settings=settings, catalogue=catalogue, tape=tape):
-            return TapeFollower(settings, tape, catalogue)
+    if plan.tape is None:
+        return SeededCrowd(plan.settings, plan.catalogue)
+    return TapeFollower(plan.settings, plan.tape, plan.catalogue)
 
 
 async def run_crowd(
@@ -65,13 +50,9 @@ async def run_crowd(
     not_taken: tuple[type[Exception], ...] = (),
     present: Sequence[Event] = (),
 ) -> None:
-    """Trade until cancelled; returns early only when a tape has ended.
-
-    submit: the engine's answer to a command. A refusal needs no care: the crowd learns of its
-    orders by events alone. observe: registers a callback for every list of events that becomes
-    visible. not_taken: what `submit` raises when a command was not taken or its answer was lost.
-    present: the state before the crowd came, as events, where its plan's catalogue is empty.
-    """
+    """Trade until cancelled; return early only when a tape has ended. observe: registers a callback
+    for every list of visible events. not_taken: what `submit` raises for a command not taken or an
+    answer lost. present: the state before the crowd came, where its catalogue is empty."""
     actor = make_actor(plan)
     actor.observe(list(present), now_ns())
     observe(lambda events: actor.observe(events, now_ns()))

@@ -1,8 +1,5 @@
-"""Settings of the crowd: the world it sees, how often it trades, how it follows a tape.
-
-Every field takes the text form of its value as well, for a seed file gives plain text only. Times
-are those of the crowd's own clock, which runs `speed` times as fast as the venue's.
-"""
+"""Settings of the crowd. Every field takes the text of its value as well, as a seed file gives it.
+Times are those of the crowd's clock, which runs `speed` times as fast as the venue's."""
 
 from typing import Annotated, Self
 

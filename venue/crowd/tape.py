@@ -1,8 +1,5 @@
-"""A recorded tape: read and checked whole from its folder, and listed as a catalogue of ours.
-
-What a tape says about how its markets ended is never decoded here, so it can reach neither a
-trader nor the public catalogue. Every fault is a TapeFault that names file and line.
-"""
+"""A recorded tape: read, checked, and listed as a catalogue of ours. How its markets ended is never
+decoded, so no trader can learn it. Every fault is a TapeFault that names file and line."""
 
 import datetime
 import gzip
@@ -142,7 +139,6 @@ class Tape(msgspec.Struct, frozen=True):
 
     @property
     def project_id(self) -> ProjectId:
-        """The company under which the tape is listed."""
         return ProjectId(_uuid("company", self.name))
 
 
@@ -161,8 +157,8 @@ _underlying_decoder: Final["msgspec.json.Decoder[UnderlyingRecord]"] = msgspec.j
 
 
 def closes_ns(tape: Tape) -> int:
-    """When a tape's event is said to resolve: as its catalogue says, else the full hour after its
-    last record. No record lies beyond it."""
+    """When a tape's event resolves: as its catalogue says, else the full hour after its last
+    record."""
     if tape.resolution_ns is not None and tape.resolution_ns > tape.end_ts:
         return tape.resolution_ns
     return -(-tape.end_ts // _HOUR_NS) * _HOUR_NS
@@ -174,11 +170,8 @@ def decode_record(line: bytes) -> Record:
 
 
 def read_tape(folder: Path, choose_event: str | None = None) -> Tape:
-    """Read and check the tape of a folder.
-
-    choose_event: a recorded event ticker; None is the event with the most records.
-    Raises TapeFault when anything is missing, damaged, out of order or not of a known kind.
-    """
+    """Read and check the tape of a folder. choose_event: a recorded event ticker; None is the event
+    with the most records. Raises TapeFault."""
     catalog, records = _read_records(folder)
     counts = Counter({name: len(found) for name, found in records.items()})
     chosen = choose_event or counts.most_common(1)[0][0]
@@ -191,9 +184,7 @@ def read_tape(folder: Path, choose_event: str | None = None) -> Tape:
 
 
 def read_tapes(folder: Path) -> Iterator[Tape]:
-    """Every event of a folder that has records, in the order of the catalogue; the folder is read
-    once. Raises TapeFault as `read_tape` does.
-    """
+    """Every event of a folder that has records, in the order of the catalogue. Raises TapeFault."""
     catalog, records = _read_records(folder)
     for event in catalog.events:
         if records[event.event_ticker]:
@@ -201,7 +192,6 @@ def read_tapes(folder: Path) -> Iterator[Tape]:
 
 
 def _read_records(folder: Path) -> "tuple[_TapeCatalog, dict[str, list[_TapeLine]]]":
-    """The catalogue of a folder, and the checked lines of each event."""
     catalog = _read_catalog(folder / "catalog.json")
     path = folder / "tape.jsonl.gz"
     owners = {rung.ticker: event for event in catalog.events for rung in event.rungs}
@@ -220,8 +210,7 @@ def _read_records(folder: Path) -> "tuple[_TapeCatalog, dict[str, list[_TapeLine
 
 
 def _impossible(record: Record) -> str | None:
-    """What no market could have shown, though every number of it may be; None for nothing. Best
-    prices and books may be locked: recorded ones are, now and then."""
+    """What no market could have shown; None for nothing. Recorded books may be locked."""
     if isinstance(record, BookRecord):
         for outcome, levels in ((Outcome.YES, record.yes), (Outcome.NO, record.no)):
             prices = [price for price, _ in levels]
@@ -239,11 +228,8 @@ def _impossible(record: Record) -> str | None:
 def tape_catalogue(
     tape: Tape, resolution_ns: int, maker_rate: FeeRate, taker_rate: FeeRate
 ) -> list[Command]:
-    """The commands that list a tape's event: company, event, rungs in strike order.
-
-    resolution_ns: when the event is said to resolve; it names the quarter in the tickers. What
-    the recorded date was would lie in the past.
-    """
+    """The commands that list a tape's event: company, event, rungs in strike order. resolution_ns:
+    when the event is said to resolve, in the future; it names the quarter in the tickers."""
     last = datetime.datetime.fromtimestamp((resolution_ns - 1) // NS_PER_SECOND, tz=datetime.UTC)
     event_ticker = Ticker(f"{tape.series}-{last.year % 100:02d}Q{(last.month - 1) // 3 + 1}")
     title = f"{tape.event}, as recorded"
@@ -415,7 +401,6 @@ def _lead_in(times: list[int]) -> int:
 
 
 def _values(path: Path, strikes: list[Decimal]) -> tuple[tuple[int, str], ...]:
-    """The prices of the recorded symbol that lies nearest to the strikes."""
     if not path.exists():
         return ()
     found: dict[str, list[tuple[int, str]]] = {}

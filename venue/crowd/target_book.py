@@ -1,8 +1,5 @@
-"""A tape's book at an instant, as the resting orders of one market maker.
-
-Three kinds of tape, one answer: `wanted(rung)` gives the bids of each outcome. A picture is fed
-records in order and knows nothing of our venue.
-"""
+"""A tape's book at an instant, as the resting orders of one market maker. Three kinds of tape, one
+answer."""
 
 import itertools
 import math
@@ -46,7 +43,6 @@ class TargetBook(Protocol):
 
 
 def target_book_of(tape: Tape) -> TargetBook:
-    """The picture that suits a tape: its books, its best prices, or its executions alone."""
     rung_of = {ticker: place for place, ticker in enumerate(tape.sources)}
     if tape.partition:
         return BooksFromBrackets(rung_of)
@@ -61,7 +57,6 @@ class RecordedBooks:
         self._books: dict[int, Levels] = {}
 
     def absorb(self, record: Record) -> range:
-        """A book replaces a book; an execution changes nothing by itself."""
         if not isinstance(record, BookRecord):
             return range(0)
         rung = self._rung_of[record.ticker]
@@ -73,7 +68,6 @@ class RecordedBooks:
         return range(rung, rung + 1)
 
     def wanted(self, rung: int) -> Levels:
-        """The newest book."""
         return self._books.get(rung, {})
 
     def survival_cents(self) -> list[float] | None:
@@ -82,8 +76,6 @@ class RecordedBooks:
 
 
 class BooksFromTrades:
-    """A small spread around the last executed price of each rung, never dearer than below it."""
-
     def __init__(self, rung_of: Mapping[str, int]) -> None:
         self._rung_of = rung_of
         self._middles: list[int | None] = [None] * len(rung_of)
@@ -103,7 +95,6 @@ class BooksFromTrades:
         return range(len(self._middles))
 
     def wanted(self, rung: int) -> Levels:
-        """Two levels a side around the middle; nothing before the first execution anywhere."""
         survival = self.survival_cents()
         if survival is None:
             return {}
@@ -128,8 +119,6 @@ class BooksFromTrades:
 
 
 class BooksFromBrackets:
-    """Best prices of exclusive brackets, summed from the top into a survival ladder."""
-
     def __init__(self, rung_of: Mapping[str, int]) -> None:
         self._rung_of = rung_of
         self._middles: list[float | None] = [None] * len(rung_of)
@@ -147,7 +136,6 @@ class BooksFromBrackets:
         return range(len(self._middles) - 1)
 
     def wanted(self, rung: int) -> Levels:
-        """Quotes around the survival value, as wide as the narrower half of the brackets is."""
         survival = self.survival_cents()
         if survival is None:
             return {}
@@ -165,7 +153,6 @@ class BooksFromBrackets:
 
 
 def _quotes(bid: int, ask: int) -> Levels:
-    """Bids for YES from `bid` down and for NO from `ask` up, where those are legal prices."""
     levels: dict[tuple[Outcome, Price], Qty] = {}
     for ticks, size in ((0, Qty(_TOUCH_QTY)), (_BEHIND_TICKS, Qty(_BEHIND_QTY))):
         if is_price(bid - ticks):

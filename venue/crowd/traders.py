@@ -1,11 +1,5 @@
-"""Who trades: takers without knowledge, takers who know, makers who know late, and a publisher.
-
-Each acts on one market (the publisher on one company), draws from a stream of its own, and is
-asked to act at instants that the same stream decides. All of an act's draws are made whether they
-are used or not, so what others do never shifts a trader's own luck.
-
-See docs/pricing.md#section-3-world.
-"""
+"""Who trades. Each acts on one market (the publisher on one company) and makes all draws of an act
+from a stream of its own, so that others never shift its luck (docs/pricing.md#section-3-world)."""
 
 import math
 import random
@@ -55,7 +49,6 @@ class CrowdMarket(msgspec.Struct):
     orders_made: int = 0
 
     def fair_cents(self, spot: Spot, at_ns: int, now_ns: int) -> float:
-        """The fair YES price, by the value of `at_ns` and the time left now."""
         latent = self.latents[spot.project_id]
         strike = latent.log_start if spot.log_strike is None else spot.log_strike
         sd = remaining_sd(self.settings, spot.resolution_ns - now_ns)
@@ -64,10 +57,8 @@ class CrowdMarket(msgspec.Struct):
     def order(
         self, user_id: UserId, spot: Spot, side: BookSide, price: Price, qty: int, tif: TimeInForce
     ) -> list[Command]:
-        """An order that works on `side` at a canonical price: inventory is sold first.
-
-        The size is cut to the shares or the cash at hand; nothing where not one share is left.
-        """
+        """An order that works on `side` at a canonical price: inventory is sold first. The size is
+        cut to the shares or cash at hand; nothing where no share is left."""
         market_id = spot.market.market_id
         bought = Outcome.YES if side is BookSide.BID else Outcome.NO
         free = self.view.free_shares(user_id, market_id, bought.other)
@@ -89,13 +80,7 @@ class CrowdMarket(msgspec.Struct):
             PlaceOrder(user_id, QtyOrder(market_id, outcome, act, own_price, Qty(qty), tif, cid))
         ]
 
-    def gap_ns(self, random_source: random.Random, per_minute: float) -> int:
-        """The wait until the next arrival of a Poisson stream of the crowd's clock."""
-        seconds = random_source.expovariate(per_minute / 60 * self.settings.speed)
-        return max(1, int(seconds * NS_PER_SECOND))
-
     def lag_ns(self, seconds: float) -> int:
-        """Seconds of the crowd's clock as nanoseconds of the venue's."""
         return int(seconds / self.settings.speed * NS_PER_SECOND)
 
 
@@ -109,15 +94,30 @@ class Trader(Protocol):
         """How long until the next act; None when there is none."""
 
 
-class NoiseTaker(Trader):
+class PoissonTrader(Trader):
+    """Acts on one market at the arrivals of a Poisson stream; never where the rate is 0."""
+
+    def __init__(self, world: CrowdMarket, spot: Spot, per_minute: float, *names: str) -> None:
+        """names: of its stream of random numbers, besides the market's."""
+        self._world, self._spot, self._per_minute = world, spot, per_minute
+        self._draws = stream(world.settings.seed, *names, spot.market.ticker)
+
+    def gap_ns(self) -> int | None:
+        if self._per_minute <= 0:
+            return None
+        seconds = self._draws.expovariate(self._per_minute / 60 * self._world.settings.speed)
+        return max(1, int(seconds * NS_PER_SECOND))
+
+
+class NoiseTaker(PoissonTrader):
     """Takes whatever lies inside a private view of fair value; knows nothing."""
 
     def __init__(self, world: CrowdMarket, spot: Spot, users: list[UserId]) -> None:
-        self._world, self._spot, self._users = world, spot, users
-        self._draws = stream(world.settings.seed, "noise", spot.market.ticker)
+        per_minute = world.settings.noise_takes_per_rung_per_minute
+        super().__init__(world, spot, per_minute, "noise")
+        self._users = users
 
     def act(self, now_ns: int) -> list[Command]:
-        """One ioc through the best price of others, if that lies within reach."""
         world, spot, settings = self._world, self._spot, self._world.settings
         user = self._draws.choice(self._users)
         mood = settings.theme * math.tanh(world.latents[spot.project_id].mood)
@@ -131,24 +131,17 @@ class NoiseTaker(Trader):
         limit = math.floor(view + reach) if buys else math.ceil(view - reach)
         return _take(world, spot, user, BookSide.BID if buys else BookSide.ASK, limit, qty)
 
-    def gap_ns(self) -> int | None:
-        """Poisson arrivals; None where the rate is 0."""
-        per_minute = self._world.settings.noise_takes_per_rung_per_minute
-        return self._world.gap_ns(self._draws, per_minute) if per_minute > 0 else None
 
-
-class InformedTaker(Trader):
+class InformedTaker(PoissonTrader):
     """Knows the value now and takes quotes that are stale by more than fee and edge."""
 
     def __init__(
         self, world: CrowdMarket, spot: Spot, users: list[UserId], per_minute: float
     ) -> None:
-        self._world, self._spot, self._users = world, spot, users
-        self._per_minute = per_minute
-        self._draws = stream(world.settings.seed, "informed", spot.market.ticker)
+        super().__init__(world, spot, per_minute, "informed")
+        self._users = users
 
     def act(self, now_ns: int) -> list[Command]:
-        """One ioc against the staler side; nothing while both are worth their price."""
         world, spot, settings = self._world, self._spot, self._world.settings
         user = self._draws.choice(self._users)
         qty = _size(self._draws, 2 * settings.take_qty_mean)
@@ -159,34 +152,14 @@ class InformedTaker(Trader):
         bought = _take(world, spot, user, BookSide.BID, math.floor(fair - margin), qty)
         return bought or _take(world, spot, user, BookSide.ASK, math.ceil(fair + margin), qty)
 
-    def gap_ns(self) -> int | None:
-        """Poisson arrivals; None where the rate is 0."""
-        if self._per_minute <= 0:
-            return None
-        return self._world.gap_ns(self._draws, self._per_minute)
 
-
-class JumpSweep(Trader):
-    """One act of an informed taker soon after a jump, and no further one."""
-
-    def __init__(self, taker: InformedTaker) -> None:
-        self._taker = taker
-
-    def act(self, now_ns: int) -> list[Command]:
-        """The taker's actions of this step."""
-        return self._taker.act(now_ns)
-
-    def gap_ns(self) -> int | None:
-        """None: a sweep happens once."""
-        return None
-
-
-class Maker(Trader):
+class Maker(PoissonTrader):
     """Keeps a bid and an ask around an old fair value, moves them now and then, or goes away."""
 
     def __init__(self, world: CrowdMarket, spot: Spot, user: UserId) -> None:
-        self._world, self._spot, self._user = world, spot, user
-        self._draws = stream(world.settings.seed, "maker", user, spot.market.ticker)
+        per_minute = world.settings.maker_visits_per_rung_per_minute
+        super().__init__(world, spot, per_minute, "maker", user)
+        self._user = user
 
     def act(self, now_ns: int) -> list[Command]:
         """Cancels first, then fresh quotes: its own orders never meet each other."""
@@ -212,11 +185,6 @@ class Maker(Trader):
                 places += world.order(self._user, self._spot, side, price, size, TimeInForce.GTC)
         return cancels + places
 
-    def gap_ns(self) -> int | None:
-        """Poisson visits; None where the rate is 0."""
-        per_minute = self._world.settings.maker_visits_per_rung_per_minute
-        return self._world.gap_ns(self._draws, per_minute) if per_minute > 0 else None
-
     def _price(self, side: BookSide, fair: float, offset: float) -> Price | None:
         """Where to quote without taking from others; None where no price is worth it."""
         touch = self._world.view.best(self._spot.market.market_id, side.other, self._user)
@@ -239,7 +207,6 @@ class Publisher(Trader):
         self._draws = stream(world.settings.seed, "feed", name)
 
     def act(self, now_ns: int) -> list[Command]:
-        """One implied value in dollars; none while there is no telling it."""
         settings = self._world.settings
         lag_s = self._draws.uniform(settings.feed_lag_min_s, settings.feed_lag_max_s)
         sd = self._draws.uniform(settings.feed_noise_min, settings.feed_noise_max)
@@ -255,7 +222,6 @@ class Publisher(Trader):
         return [PublishImpliedValue(self._project_id, f"{value:.2f}", f"{confidence:.3f}")]
 
     def gap_ns(self) -> int | None:
-        """Even intervals of the crowd's clock."""
         return max(1, self._world.lag_ns(self._world.settings.feed_interval_s))
 
 
@@ -270,7 +236,6 @@ def _size(draws: random.Random, mean: float) -> int:
 def _take(
     world: CrowdMarket, spot: Spot, user: UserId, side: BookSide, limit: int, qty: int
 ) -> list[Command]:
-    """An ioc up to `limit` if somebody rests there; nothing sent is nothing to remember."""
     price = Price(min(max(limit, PRICE_MIN), PRICE_MAX))
     touch = world.view.best(spot.market.market_id, side.other, user)
     if touch is None or (touch > limit if side is BookSide.BID else touch < limit):
@@ -279,6 +244,5 @@ def _take(
 
 
 def _good(order: OrderState, price: Price, size: int) -> bool:
-    """True if a resting order is near enough to what its maker wants now."""
     off = abs(canonical(order.outcome, order.price) - price)
     return off <= _KEEP_TICKS and order.remaining_qty * _KEEP_SIZE_DIVISOR >= size

@@ -1,11 +1,6 @@
-"""The guards of the engine: one per row of the error table, each a plain question.
-
-A guard returns the refusal or None. The engine asks them in one straight column per command, in
-the order of S29: field values, names not found, venue state, state of market and order, funds;
-within a stage in the order of `venue.wire.errors.PRECEDENCE`.
-
-Readings: docs/assumptions.md#S23, #S24, #S29, #S50.
-"""
+"""The guards of the engine: each returns a refusal or None. The engine asks them in the order of
+S29: field values, names not found, venue state, state of market and order, funds; within a stage as
+in `venue.wire.errors.PRECEDENCE`. Readings: docs/assumptions.md#S23, #S24, #S29, #S50."""
 
 from typing import Final
 
@@ -74,8 +69,7 @@ def amend_values(amend: Amend) -> Refused | None:
 
 
 def whole_size(qty: Qty) -> Refused | None:
-    """invalid_qty: beyond the ceiling of an amended order's `qty`, in which what has filled counts
-    too (S13)."""
+    """invalid_qty: an amended order's `qty`, with what has filled, beyond the ceiling (S13)."""
     return _WHOLE_QTY if qty > QTY_MAX else None
 
 

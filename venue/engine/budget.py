@@ -1,7 +1,5 @@
-"""How many shares an amount of cash buys from what rests, fees included; changes nothing.
-
-Readings: docs/assumptions.md#S35, #S44, #S56.
-"""
+"""How many shares an amount of cash buys from what rests, fees included (docs/assumptions.md#S35,
+#S44, #S56)."""
 
 from collections.abc import Iterable
 
@@ -31,18 +29,14 @@ class Offer(msgspec.Struct, frozen=True):
 def size_for_budget(
     offers: Iterable[Offer], budget_cents: Cents, rate: FeeRate, all_or_nothing: bool
 ) -> Qty | Code:
-    """The size, >= 1, that the budget buys from the offers, or why there is none.
-
-    offers: within the price bound, best first. budget_cents: all that may leave the account.
-    rate: the taker's. all_or_nothing: fok.
+    """The size, >= 1, that the budget buys, or why there is none. offers: within the price bound,
+    best first. budget_cents: all that may leave the account. rate: the taker's.
 
     The purchase ends before an own offer (S44), at the end of the offers, or where one more share
-    would not fit. A fok wants the last of these, at the price of the next offer or, where nothing
-    more rests, at the last price it took (S56): then more cash could not have been spent.
-
-    Returns no_executable_liquidity when there is no offer, or the first is the buyer's own and
-    the order is no fok; budget_not_fillable when not one share fits (S35) or a fok does not fill.
-    """
+    would not fit. A fok must end there, at the price of the next offer or, where nothing more
+    rests, at the last price it took (S56). no_executable_liquidity: no offer, or the first is the
+    buyer's own and the order is no fok. budget_not_fillable: not one share fits (S35) or a fok does
+    not fill."""
     size, cash, fees = Qty(0), Cents(0), FeeUnits(0)
     price: Price | None = None
     for offer in offers:
@@ -71,10 +65,8 @@ def _cut_short(size: Qty, all_or_nothing: bool) -> Qty | Code:
 
 
 def _fitting(price: Price, rate: FeeRate, budget: Cents, cash: Cents, fees: FeeUnits) -> int:
-    """How many more shares at a price fit after those bought already, >= 0.
-
-    ceil(x) <= n exactly when x <= n for a whole n, so the rounding of fees needs no search.
-    """
+    """How many more shares at a price fit, >= 0. ceil(x) <= n exactly when x <= n for a whole n, so
+    the rounding of fees needs no search."""
     left = (budget - cash) * FEE_UNITS_PER_CENT - fees
     each = price * FEE_UNITS_PER_CENT + fee_units(rate, Qty(1), price)
     return max(0, left // each)

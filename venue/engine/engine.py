@@ -1,44 +1,17 @@
-"""The exchange: one command in, its answer and its events out; an order's life from top to bottom.
-
-`Engine.apply` never raises for a command, never awaits, and either carries the whole command out
-or changes nothing. `_place`, `_amend` and `_cancel` each begin with a flat
-list of refusal checks, in order.
-
-See docs/venue.md#post-orders, #put-orders-order-id, #delete-orders-order-id. Readings:
-docs/assumptions.md#S13, #S14, #S18, #S21, #S31, #S43.
-"""
+"""The exchange: one command in, its answer and its events out. `apply` never raises for a command
+and carries it out whole or not at all. See docs/venue.md#post-orders, #put-orders-order-id,
+#delete-orders-order-id. Readings: docs/assumptions.md#S13, #S14, #S18, #S21, #S31, #S43."""
 
 from collections.abc import Iterator
 from typing import Final, Self
 
 from venue.engine import admission
+from venue.engine import messages as m
 from venue.engine.budget import Offer, size_for_budget
-from venue.engine.dump import dump_ledger, dump_listings, dump_orders
 from venue.engine.identity import Identity
 from venue.engine.ledger import CashAccount, Ledger
 from venue.engine.listings import Listings
 from venue.engine.matching import Matcher
-from venue.engine.messages import (
-    Accepted,
-    AddUser,
-    Amended,
-    AmendOrder,
-    Answer,
-    Cancelled,
-    CancelOrder,
-    Command,
-    Deposit,
-    Event,
-    OrderState,
-    Placed,
-    PlaceOrder,
-    Refused,
-    ResolveMarket,
-    SetVenueState,
-    UserAdded,
-    VenueStateChanged,
-    Withdraw,
-)
 from venue.engine.order import ListedMarket, Order
 from venue.engine.orders import Orders
 from venue.engine.snapshot import (
@@ -77,11 +50,8 @@ _RESOLVED: Final = MarketState.RESOLVED
 
 
 class Engine:
-    """The whole exchange as a pure function of its commands.
-
-    order_id_key: 1..64 secret bytes that every order, trade and fill id hangs on; the same key
-    and commands give the same ids. Raises ValueError for a key of another length.
-    """
+    """The exchange as a pure function of its commands. order_id_key: 1..64 secret bytes that every
+    id hangs on. Raises ValueError for a key of another length."""
 
     def __init__(self, order_id_key: bytes) -> None:
         self._identity = Identity(order_id_key)
@@ -91,36 +61,32 @@ class Engine:
         self._venue_state = VenueState.OPEN
         self._matcher = Matcher(self._identity, self._ledger, self._orders)
 
-    def apply(self, command: Command, now_ns: int) -> tuple[Answer, list[Event]]:
-        """Carry a command out at an instant: its answer, and what has changed, in order.
-
-        The order of events: prints and fills by match, then orders, positions, balances, open
-        interest and levels, each once with its final state, then states of markets and events. A
-        refused command has no events and has changed nothing. Access commands are not passed in.
-        """
+    def apply(self, command: m.Command, now_ns: int) -> m.Applied:
+        """Carry a command out: its answer, and its events in order: prints and fills by match, then
+        orders, positions, balances, open interest and levels, each once with its final state, then
+        states of markets and events. A refused command has no events. Access commands are not
+        passed in."""
         match command:
-            case PlaceOrder():
+            case m.PlaceOrder():
                 return self._place(command, now_ns)
-            case CancelOrder():
+            case m.CancelOrder():
                 return self._cancel(command, now_ns)
-            case AmendOrder():
+            case m.AmendOrder():
                 return self._amend(command, now_ns)
-            case ResolveMarket():
+            case m.ResolveMarket():
                 return self._resolve(command, now_ns)
-            case SetVenueState():
+            case m.SetVenueState():
                 return self._set_venue_state(command.state, now_ns)
-            case AddUser():
+            case m.AddUser():
                 return self._add_user(command.user_id, now_ns)
-            case Deposit():
+            case m.Deposit():
                 return self._move_cash(command.user_id, command.amount_cents, 1, now_ns)
-            case Withdraw():
+            case m.Withdraw():
                 return self._move_cash(command.user_id, command.amount_cents, -1, now_ns)
             case _:
                 return self._listings.apply_command(command, now_ns)
 
-    # --- a new order --------------------------------------------------------------------------
-
-    def _place(self, command: PlaceOrder, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _place(self, command: m.PlaceOrder, now_ns: int) -> m.Applied:
         request = command.order
         account = self._ledger.accounts.get(command.user_id)
         if account is None:
@@ -140,16 +106,15 @@ class Engine:
         if refused is not None:
             return refused, []
         size = self._funded_size(account, market, request)
-        if isinstance(size, Refused):
+        if isinstance(size, m.Refused):
             return size, []
         order = Order(order_id, account, market, request, size, now_ns)
         events = self._matcher.enter(order, now_ns)
-        return Placed(order.state(), request.client_order_id, True, order.spent), events
+        return m.Placed(order.state(), request.client_order_id, True, order.spent), events
 
     def _funded_size(
         self, account: CashAccount, market: ListedMarket, request: NewOrder
-    ) -> Qty | Refused:
-        """The size of a new order in shares, or why there are no funds or no liquidity for it."""
+    ) -> Qty | m.Refused:
         if isinstance(request, BudgetOrder):
             cash = min(request.budget_cents, account.available)
             size = size_for_budget(
@@ -159,7 +124,7 @@ class Engine:
                 request.time_in_force is _FOK,
             )
             if isinstance(size, Code):
-                return Refused(size, "the book cannot absorb the budget within the price bound")
+                return m.Refused(size, "the book cannot absorb the budget within the price bound")
             return size
         if request.side is _BUY:
             needed = reserve_cents(market.rate_max, request.qty, request.price, _NO_FEES)
@@ -167,9 +132,7 @@ class Engine:
         free = self._ledger.free_shares(account, market.shares, request.outcome)
         return admission.shares(request.qty, free) or request.qty
 
-    # --- amend and cancel ---------------------------------------------------------------------
-
-    def _amend(self, command: AmendOrder, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _amend(self, command: m.AmendOrder, now_ns: int) -> m.Applied:
         amend = command.amend
         refused = admission.amend_values(amend)
         if refused is not None:
@@ -207,19 +170,19 @@ class Engine:
             self._matcher.match(order, now_ns)
             self._matcher.rest_or_end(order)
         events = self._matcher.drain(market, now_ns)
-        return Amended(order.state(), kept), events
+        return m.Amended(order.state(), kept), events
 
     def _growth_refused(
         self, order: Order, market: ListedMarket, price: Price, remaining: Qty
-    ) -> Refused | None:
-        """True if the funds that an amended order must lock in addition are missing."""
+    ) -> m.Refused | None:
+        """The refusal if the funds that an amended order must lock in addition are missing."""
         if order.side is _BUY:
             reserve = reserve_cents(market.rate_max, remaining, price, order.fees)
             return admission.cash(Cents(reserve - order.reserved), order.account.available)
         free = self._ledger.free_shares(order.account, market.shares, order.outcome)
         return admission.shares(remaining - order.locked, free)
 
-    def _cancel(self, command: CancelOrder, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _cancel(self, command: m.CancelOrder, now_ns: int) -> m.Applied:
         order = self._own_order(command.user_id, command.order_id)
         if order is None:
             return admission.NO_SUCH_ORDER, []
@@ -228,29 +191,27 @@ class Engine:
             return refused, []
         if not order.is_resting:
             if order.ended_by_cancel:
-                return Cancelled(order.state(), Qty(0)), []
+                return m.Cancelled(order.state(), Qty(0)), []
             return admission.NOT_CANCELABLE, []
         removed = order.remaining
         self._matcher.end(order, _CANCELED, now_ns)
         order.ended_by_cancel = True
         events = self._matcher.drain(order.market, now_ns)
-        return Cancelled(order.state(), removed), events
+        return m.Cancelled(order.state(), removed), events
 
     def _own_order(self, user_id: UserId, order_id: OrderId) -> Order | None:
         """The order, unless there is none or it is another's, which must look the same."""
         order = self._orders.get(order_id)
         return order if order is not None and order.account.user_id == user_id else None
 
-    # --- the operator's -----------------------------------------------------------------------
-
-    def _resolve(self, command: ResolveMarket, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _resolve(self, command: m.ResolveMarket, now_ns: int) -> m.Applied:
         market = self._listings.markets.get(command.market_id)
         if market is None:
             return admission.NO_SUCH_MARKET, []
         if market.state is _RESOLVED:
             if market.winner is command.winner:
-                return Accepted(), []
-            return Refused(Code.INVALID_REQUEST, "the market has resolved the other way"), []
+                return m.Accepted(), []
+            return m.Refused(Code.INVALID_REQUEST, "the market has resolved the other way"), []
         resting = [
             order
             for half in (market.book.bids, market.book.asks)
@@ -260,32 +221,30 @@ class Engine:
         for order in resting:
             self._matcher.end(order, OrderStatus.EXPIRED, now_ns)
         self._ledger.pay_out(market.shares, command.winner)
-        return Accepted(), self._matcher.drain(market, now_ns) + self._listings.resolved(
+        return m.Accepted(), self._matcher.drain(market, now_ns) + self._listings.resolved(
             market, command.winner, now_ns
         )
 
-    def _set_venue_state(self, state: VenueState, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _set_venue_state(self, state: VenueState, now_ns: int) -> m.Applied:
         if self._venue_state is state:
-            return Accepted(), []
+            return m.Accepted(), []
         self._venue_state = state
-        return Accepted(), [VenueStateChanged(now_ns, state)]
+        return m.Accepted(), [m.VenueStateChanged(now_ns, state)]
 
-    def _add_user(self, user_id: UserId, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _add_user(self, user_id: UserId, now_ns: int) -> m.Applied:
         if not user_id:
-            return Refused(Code.INVALID_REQUEST, "user_id: not empty"), []
+            return m.Refused(Code.INVALID_REQUEST, "user_id: not empty"), []
         if user_id in self._ledger.accounts:
-            return Accepted(), []
+            return m.Accepted(), []
         self._ledger.open_account(user_id)
-        return Accepted(), [UserAdded(now_ns, user_id)]
+        return m.Accepted(), [m.UserAdded(now_ns, user_id)]
 
-    def _move_cash(
-        self, user_id: UserId, cents: Cents, direction: int, now_ns: int
-    ) -> tuple[Answer, list[Event]]:
+    def _move_cash(self, user_id: UserId, cents: Cents, direction: int, now_ns: int) -> m.Applied:
         account = self._ledger.accounts.get(user_id)
         if account is None:
             return admission.NO_SUCH_USER, []
         if cents < 1:
-            return Refused(Code.INVALID_REQUEST, "amount_cents: at least 1"), []
+            return m.Refused(Code.INVALID_REQUEST, "amount_cents: at least 1"), []
         if direction < 0:
             refused = admission.withdrawal(cents, account.available)
         else:
@@ -293,11 +252,9 @@ class Engine:
         if refused is not None:
             return refused, []
         self._ledger.deposit(account, Cents(direction * cents))
-        events: list[Event] = []
+        events: list[m.Event] = []
         self._ledger.tell(events, now_ns)
-        return Accepted(), events
-
-    # --- state and queries --------------------------------------------------------------------
+        return m.Accepted(), events
 
     @property
     def venue_state(self) -> VenueState:
@@ -325,7 +282,7 @@ class Engine:
         account = self._ledger.accounts.get(user_id)
         return None if account is None else (account.available, account.reserved)
 
-    def order(self, order_id: OrderId) -> OrderState | None:
+    def order(self, order_id: OrderId) -> m.OrderState | None:
         """Any order by its id, whosever it is; None when there is none."""
         order = self._orders.get(order_id)
         return None if order is None else order.state()
@@ -350,10 +307,7 @@ class Engine:
 
     @classmethod
     def from_snapshot(cls, order_id_key: bytes, snapshot: EngineSnapshot) -> Self:
-        """An engine in the state of a snapshot, which answers everything as that one would have.
-
-        order_id_key: the key of the engine that the snapshot is of.
-        """
+        """An engine in the state of a snapshot. order_id_key: that of the engine it is of."""
         engine = cls(order_id_key)
         engine._venue_state = snapshot.venue_state
         engine._matcher.matches = snapshot.matches
@@ -362,40 +316,27 @@ class Engine:
         restore_orders(engine._listings, engine._orders, snapshot)
         return engine
 
-    def snapshot_events(self, now_ns: int) -> list[Event]:
-        """The present state as events of this instant."""
+    def snapshot_events(self, now_ns: int) -> list[m.Event]:
         return list(snapshot_events(self._ledger, self._listings, self._venue_state, now_ns))
-
-    def dump(self) -> dict[str, object]:
-        """The whole state as plain values in canonical order; see `venue.engine.dump`."""
-        return {
-            "venue_state": self._venue_state,
-            "matches": self._matcher.matches,
-            **dump_ledger(self._ledger),
-            **dump_listings(self._listings),
-            "orders": dump_orders(self._orders),
-        }
 
     def state_hash(self) -> str:
         """SHA-256, in hex, of `snapshot`: equal exactly for equal states, in any process."""
         return digest(self.to_snapshot())
 
 
-def _again(existing: Order, account: CashAccount, request: NewOrder) -> Answer:
-    """The answer to a create whose order_id exists: the order as it is now, or a refusal (S14).
-
-    Another's order, or one by another name that met the same id, is never shown.
-    """
+def _again(existing: Order, account: CashAccount, request: NewOrder) -> m.Answer:
+    """The answer to a create whose order_id exists: the order as it is now, or a refusal if it is
+    another's or of another body (S14)."""
     if existing.account is not account or existing.request != request:
         return admission.DUPLICATE
-    return Placed(existing.state(), request.client_order_id, False, existing.spent)
+    return m.Placed(existing.state(), request.client_order_id, False, existing.spent)
 
 
 def _offers(
     account: CashAccount, market: ListedMarket, request: BudgetOrder, cash: Cents
 ) -> Iterator[Offer]:
-    """What rests within a budget order's bound, in prices of its own outcome, best first: what
-    others have at a price as one, as far as the buyer's own first order or all that `cash` buys."""
+    """What rests within a budget order's bound, in prices of its own outcome, best first, one offer
+    a price, as far as the buyer's own first order or all that `cash` buys."""
     half = market.book.half(book_side(request.outcome, _BUY).other)
     for level in half.levels_within(canonical(request.outcome, request.price)):
         price, size = canonical(request.outcome, level.price), 0

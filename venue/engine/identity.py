@@ -1,9 +1,5 @@
-"""Ids: orders from (user, client_order_id), trades and fills from a count; all by keyed hash.
-
-Nobody without the key can tell from an id whose it is, or which of two came first.
-
-Reading: docs/assumptions.md#S15.
-"""
+"""Ids by keyed hash: orders from (user, client_order_id), trades and fills from a count. They
+reveal neither owner nor order in time (docs/assumptions.md#S15)."""
 
 from hashlib import blake2b
 from typing import Final
@@ -33,14 +29,11 @@ class Identity:
         self._order_by_user: dict[UserId, blake2b] = {}
 
     def order_id(self, user_id: UserId, client_order_id: ClientOrderId) -> OrderId:
-        """`order_number` as the outside sees it: decimal digits."""
         return OrderId(str(self.order_number(user_id, client_order_id)))
 
     def order_number(self, user_id: UserId, client_order_id: ClientOrderId) -> int:
-        """The id of the order a user calls so: unsigned, 64 bits, always the same (S15).
-
-        Two names may meet in one id, if hardly ever; the engine refuses the later one.
-        """
+        """The id of the order a user calls so: unsigned, 64 bits, always the same (S15). Two names
+        may meet in one id; the engine refuses the later one."""
         begun = self._order_by_user.get(user_id)
         if begun is None:
             user = user_id.encode()
@@ -52,10 +45,8 @@ class Identity:
         return int.from_bytes(state.digest())
 
     def match_ids(self, number: int) -> tuple[str, str, str]:
-        """The trade, the maker's fill and the taker's fill of the match with this number.
-
-        Each is 32 hex digits and reveals nothing of its number.
-        """
+        """The ids of the trade, the maker's fill and the taker's fill of a match: 32 hex digits
+        each."""
         digits = b"%d" % number
         trade, maker, taker = self._trade.copy(), self._maker.copy(), self._taker.copy()
         trade.update(digits)

@@ -1,11 +1,7 @@
-"""Cash and inventory of all users: reserves, locks, fills, fees, settlement; conserved to the cent.
-
-Cash in accounts + 100 x open interest + fees taken = net deposits, after every call but between
-the two sides of one match. The ledger knows no orders and no book. What a call is about to change
-it notes first, so that `tell` can tell each difference once.
-
-Readings: docs/assumptions.md#S5, #S16, #S17, #S22.
-"""
+"""Cash and inventory of all users, conserved to the cent: cash in accounts + 100 x open interest +
+fees taken = net deposits, after every call but between the two sides of one match. A call notes
+what it changes first, so that `tell` reports each difference once. Readings:
+docs/assumptions.md#S5, #S16, #S17, #S22."""
 
 from typing import Final
 
@@ -24,10 +20,8 @@ CASH_CENTS_MAX: Final = 10**15
 
 
 class CashAccount:
-    """One holder's cash, in cents: free, and locked by resting buys. Neither is ever negative.
-
-    number: how many accounts were opened before it.
-    """
+    """One holder's cash, in cents: free, and locked by resting buys; never negative. number: how
+    many accounts were opened before it."""
 
     __slots__ = ("available", "number", "reserved", "user_id")
 
@@ -39,11 +33,9 @@ class CashAccount:
 
 
 class Holding:
-    """One user's inventory of one outcome of one market.
-
-    locked: the part that resting sells have committed, <= qty. cost_basis: cents paid for the
-    shares still held, fees excluded; realized: proceeds - cost of what left - every fee (S5).
-    """
+    """One user's inventory of one outcome. locked: committed by resting sells, <= qty. cost_basis:
+    cents paid for the shares still held, fees excluded; realized: proceeds - cost of what left -
+    every fee (S5)."""
 
     __slots__ = ("cost_basis", "locked", "market_id", "outcome", "qty", "realized", "user_id")
 
@@ -62,10 +54,8 @@ class Holding:
 
 
 class Shares:
-    """All shares of one market. open_interest: pairs issued and not yet retired.
-
-    yes, no: the inventory of each user by outcome, oldest first.
-    """
+    """All shares of one market by user, oldest first. open_interest: pairs issued and not yet
+    retired."""
 
     __slots__ = ("market_id", "no", "open_interest", "yes")
 
@@ -80,8 +70,6 @@ class Shares:
 
 
 class Ledger:
-    """Every account and every share, and what changed since the last `tell`."""
-
     def __init__(self) -> None:
         self.accounts: dict[UserId, CashAccount] = {}
         self.accounts_by_number: list[CashAccount] = []
@@ -150,10 +138,8 @@ class Ledger:
         fee: Cents,
         released: Cents,
     ) -> None:
-        """Pay the cost and the fee from available cash, and take the shares.
-
-        released: reserved cents that become available first.
-        """
+        """Pay the cost and the fee, and take the shares. released: reserved cents that become
+        available first."""
         if account not in self._accounts_before:
             self._accounts_before[account] = (account.available, account.reserved)
         available = account.available = Cents(account.available + released - cost - fee)
@@ -180,11 +166,9 @@ class Ledger:
         fee: Cents,
         freed: Qty,
     ) -> None:
-        """Give free shares away and receive the proceeds less the fee.
-
-        freed: committed shares that become free first. The shares leave at average cost, rounded
-        down, and the last of them takes the rest of the cost along (S5).
-        """
+        """Give shares away and receive the proceeds less the fee. freed: committed shares that
+        become free first. Shares leave at average cost, rounded down; the last takes the rest along
+        (S5)."""
         self._note(account)
         account.available = Cents(account.available + proceeds - fee)
         holding = self.holding(account, shares, outcome)
@@ -206,10 +190,8 @@ class Ledger:
         assert shares.open_interest >= 0
 
     def pay_out(self, shares: Shares, winner: Outcome) -> None:
-        """Settle a market: 100 cents for each share of `winner`, nothing for the others (S22).
-
-        No share may be locked any more.
-        """
+        """Settle a market: 100 cents for each share of `winner` (S22). No share may be locked any
+        more."""
         for outcome in Outcome:
             for holding in shares.of(outcome).values():
                 assert holding.locked == 0
@@ -227,10 +209,8 @@ class Ledger:
         self.change_interest(shares, -shares.open_interest)
 
     def tell(self, events: list[Event], now_ns: int) -> None:
-        """Append an event per position, account and open interest that differs from the last call.
-
-        In the order in which each was first changed.
-        """
+        """Append an event per position, account and open interest that differs from the last call,
+        in the order of their first changes."""
         if self._holdings_before:
             for holding, before in self._holdings_before.items():
                 qty, cost_basis, realized = holding.qty, holding.cost_basis, holding.realized

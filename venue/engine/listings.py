@@ -1,37 +1,13 @@
-"""Companies, events and markets, their states, and the operator's commands on them.
-
-Orders and cash are not known here; resolving a market is the engine's, which calls `resolved`.
-
-Reading: docs/assumptions.md#S33.
-"""
+"""Companies, events and markets, their states, and the operator's commands on them; no orders, no
+cash (docs/assumptions.md#S33)."""
 
 import re
 from typing import Final
 
 import msgspec
 
+from venue.engine import messages as m
 from venue.engine.ledger import Ledger
-from venue.engine.messages import (
-    Accepted,
-    Answer,
-    ArchiveCompany,
-    CompanyArchived,
-    CompanyListed,
-    Event,
-    EventListed,
-    EventStatusChanged,
-    HaltMarket,
-    ImpliedValuePublished,
-    ListCompany,
-    ListEvent,
-    ListMarket,
-    MarketListed,
-    MarketStateChanged,
-    PublishImpliedValue,
-    Refused,
-    ResumeMarket,
-    SetEventStatus,
-)
 from venue.engine.order import ListedMarket
 from venue.wire.errors import Code
 from venue.wire.model import EventStatus, MarketState
@@ -53,32 +29,30 @@ _NO_FEE: Final = FeeRate.parse("0")
 _WHOLE_FEE: Final = FeeRate.parse("1")
 _TICKER_LENGTH: Final = f"at most {HANDLE_LENGTH_MAX} characters"
 _SETTABLE: Final = (EventStatus.UNOPENED, EventStatus.OPEN, EventStatus.CLOSED)
-_MARKET_NOT_FOUND: Final = Refused(Code.MARKET_NOT_FOUND, "no such market")
-_MARKET_RESOLVED: Final = Refused(Code.MARKET_RESOLVED, "the market has resolved")
+_MARKET_NOT_FOUND: Final = m.Refused(Code.MARKET_NOT_FOUND, "no such market")
+_MARKET_RESOLVED: Final = m.Refused(Code.MARKET_RESOLVED, "the market has resolved")
 
 
 class ListedEvent(msgspec.Struct):
-    """One event: as it was listed, its status now, its markets in the order of listing."""
-
-    listing: ListEvent
+    listing: m.ListEvent
     status: EventStatus
     markets: list[ListedMarket]
 
 
 class Company(msgspec.Struct):
-    listing: ListCompany
+    listing: m.ListCompany
     archived: bool
 
 
 ListingCommand = (
-    ListCompany
-    | ArchiveCompany
-    | ListEvent
-    | ListMarket
-    | SetEventStatus
-    | HaltMarket
-    | ResumeMarket
-    | PublishImpliedValue
+    m.ListCompany
+    | m.ArchiveCompany
+    | m.ListEvent
+    | m.ListMarket
+    | m.SetEventStatus
+    | m.HaltMarket
+    | m.ResumeMarket
+    | m.PublishImpliedValue
 )
 
 
@@ -98,24 +72,23 @@ class Listings:
         self._series_tickers: dict[Ticker, ProjectId] = {}
         self._project_market_ids: set[str] = set()
 
-    def apply_command(self, command: ListingCommand, now_ns: int) -> tuple[Answer, list[Event]]:
-        """Apply an operator's command. One that changes nothing is accepted without an event."""
+    def apply_command(self, command: ListingCommand, now_ns: int) -> m.Applied:
         match command:
-            case ListCompany():
+            case m.ListCompany():
                 return self._list_company(command, now_ns)
-            case ArchiveCompany():
+            case m.ArchiveCompany():
                 return self._archive(command, now_ns)
-            case ListEvent():
+            case m.ListEvent():
                 return self._list_event(command, now_ns)
-            case ListMarket():
+            case m.ListMarket():
                 return self._list_market(command, now_ns)
-            case SetEventStatus():
+            case m.SetEventStatus():
                 return self._set_event_status(command, now_ns)
-            case HaltMarket():
+            case m.HaltMarket():
                 return self._set_market_state(command.market_id, MarketState.HALTED, now_ns)
-            case ResumeMarket():
+            case m.ResumeMarket():
                 return self._set_market_state(command.market_id, MarketState.ACTIVE, now_ns)
-            case PublishImpliedValue():
+            case m.PublishImpliedValue():
                 return self._publish(command, now_ns)
 
     def find(self, name: str) -> MarketId | None:
@@ -124,23 +97,23 @@ class Listings:
             return market_id
         return self._market_tickers.get(fold_ticker(name))
 
-    def resolved(self, market: ListedMarket, winner: Outcome, now_ns: int) -> list[Event]:
+    def resolved(self, market: ListedMarket, winner: Outcome, now_ns: int) -> list[m.Event]:
         """Mark an unresolved market resolved, for ever, and its event closed or settled (S33)."""
         assert market.state is not MarketState.RESOLVED
         market.state = MarketState.RESOLVED
         market.winner = winner
-        events: list[Event] = [
-            MarketStateChanged(now_ns, market.listing.market_id, MarketState.RESOLVED)
+        events: list[m.Event] = [
+            m.MarketStateChanged(now_ns, market.listing.market_id, MarketState.RESOLVED)
         ]
         event = self.events[market.listing.event_ticker]
         whole = all(rung.state is MarketState.RESOLVED for rung in event.markets)
         status = EventStatus.SETTLED if whole else EventStatus.CLOSED
         if event.status is not status:
             event.status = status
-            events.append(EventStatusChanged(now_ns, event.listing.event_ticker, status))
+            events.append(m.EventStatusChanged(now_ns, event.listing.event_ticker, status))
         return events
 
-    def add_company(self, listing: ListCompany, *, archived: bool = False) -> None:
+    def add_company(self, listing: m.ListCompany, *, archived: bool = False) -> None:
         """List a company without checks; a known one keeps its place."""
         known = self.companies.get(listing.project_id)
         if known is not None:
@@ -149,13 +122,13 @@ class Listings:
         if not archived:
             self._symbols[listing.symbol] = listing.project_id
 
-    def add_event(self, listing: ListEvent) -> ListedEvent:
+    def add_event(self, listing: m.ListEvent) -> ListedEvent:
         event = self.events[listing.event_ticker] = ListedEvent(listing, listing.status, [])
         self._series_tickers[listing.series_ticker] = listing.project_id
         self._project_market_ids.add(listing.project_market_id)
         return event
 
-    def add_market(self, listing: ListMarket) -> ListedMarket:
+    def add_market(self, listing: m.ListMarket) -> ListedMarket:
         """List a market on its event, active, without asking."""
         market_id = listing.market_id
         number = len(self.markets_by_number)
@@ -166,10 +139,10 @@ class Listings:
         self.events[listing.event_ticker].markets.append(market)
         return market
 
-    def _list_company(self, command: ListCompany, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _list_company(self, command: m.ListCompany, now_ns: int) -> m.Applied:
         known = self.companies.get(command.project_id)
         if known is not None and known.listing == command:
-            return Accepted(), []
+            return m.Accepted(), []
         if known is not None and known.archived:
             return _refused("an archived company stays as it is")
         if not _is_folded_uuid(command.project_id):
@@ -181,24 +154,24 @@ class Listings:
         if self._symbols.get(command.symbol, command.project_id) != command.project_id:
             return _refused("the symbol is another company's")
         self.add_company(command)
-        return Accepted(), [CompanyListed(now_ns, command)]
+        return m.Accepted(), [m.CompanyListed(now_ns, command)]
 
-    def _archive(self, command: ArchiveCompany, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _archive(self, command: m.ArchiveCompany, now_ns: int) -> m.Applied:
         company = self.companies.get(command.project_id)
         if company is None:
             return _refused("no such company")
         if company.archived:
-            return Accepted(), []
+            return m.Accepted(), []
         company.archived = True
         del self._symbols[company.listing.symbol]
-        return Accepted(), [CompanyArchived(now_ns, command.project_id)]
+        return m.Accepted(), [m.CompanyArchived(now_ns, command.project_id)]
 
-    def _list_event(self, command: ListEvent, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _list_event(self, command: m.ListEvent, now_ns: int) -> m.Applied:
         ticker, series = command.event_ticker, command.series_ticker
         known = self.events.get(ticker)
         if known is not None:
             if known.listing == command:
-                return Accepted(), []
+                return m.Accepted(), []
             return _refused("the event ticker is taken")
         if command.project_id not in self.companies:
             return _refused("no such company")
@@ -219,12 +192,12 @@ class Listings:
         if ticker in self._series_tickers or ticker in self._market_tickers:
             return _refused("the event ticker is another thing's")
         self.add_event(command)
-        return Accepted(), [EventListed(now_ns, command)]
+        return m.Accepted(), [m.EventListed(now_ns, command)]
 
-    def _list_market(self, command: ListMarket, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _list_market(self, command: m.ListMarket, now_ns: int) -> m.Applied:
         known = self.markets.get(command.market_id)
         if known is not None and known.listing == command:
-            return Accepted(), []
+            return m.Accepted(), []
         event = self.events.get(command.event_ticker)
         if event is None:
             return _refused("no such event")
@@ -234,9 +207,9 @@ class Listings:
         if fault is not None:
             return _refused(fault)
         self.add_market(command)
-        return Accepted(), [MarketListed(now_ns, command)]
+        return m.Accepted(), [m.MarketListed(now_ns, command)]
 
-    def _market_fault(self, command: ListMarket) -> str | None:
+    def _market_fault(self, command: m.ListMarket) -> str | None:
         ticker = command.ticker
         if (
             ticker in self._market_tickers
@@ -262,12 +235,12 @@ class Listings:
             return "strike_value: a decimal number"
         return None
 
-    def _set_event_status(self, command: SetEventStatus, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _set_event_status(self, command: m.SetEventStatus, now_ns: int) -> m.Applied:
         event = self.events.get(command.event_ticker)
         if event is None:
-            return Refused(Code.MARKET_NOT_FOUND, "no such event"), []
+            return m.Refused(Code.MARKET_NOT_FOUND, "no such event"), []
         if event.status is command.status:
-            return Accepted(), []
+            return m.Accepted(), []
         if command.status not in _SETTABLE:
             return _refused("settled comes from resolving every market of the event")
         if event.status is EventStatus.SETTLED:
@@ -275,22 +248,20 @@ class Listings:
         if any(market.state is MarketState.RESOLVED for market in event.markets):
             return _refused("the event has a resolved market: it stays closed until all have")
         event.status = command.status
-        return Accepted(), [EventStatusChanged(now_ns, command.event_ticker, command.status)]
+        return m.Accepted(), [m.EventStatusChanged(now_ns, command.event_ticker, command.status)]
 
-    def _set_market_state(
-        self, market_id: MarketId, state: MarketState, now_ns: int
-    ) -> tuple[Answer, list[Event]]:
+    def _set_market_state(self, market_id: MarketId, state: MarketState, now_ns: int) -> m.Applied:
         market = self.markets.get(market_id)
         if market is None:
             return _MARKET_NOT_FOUND, []
         if market.state is MarketState.RESOLVED:
             return _MARKET_RESOLVED, []
         if market.state is state:
-            return Accepted(), []
+            return m.Accepted(), []
         market.state = state
-        return Accepted(), [MarketStateChanged(now_ns, market_id, state)]
+        return m.Accepted(), [m.MarketStateChanged(now_ns, market_id, state)]
 
-    def _publish(self, command: PublishImpliedValue, now_ns: int) -> tuple[Answer, list[Event]]:
+    def _publish(self, command: m.PublishImpliedValue, now_ns: int) -> m.Applied:
         if command.project_id not in self.companies:
             return _refused("no such company")
         value, confidence = command.value_dollars, command.confidence
@@ -298,11 +269,13 @@ class Listings:
             return _refused("value_dollars: a decimal number, not negative")
         if _PROBABILITY.fullmatch(confidence) is None:
             return _refused("confidence: a decimal number of 0 to 1")
-        return Accepted(), [ImpliedValuePublished(now_ns, command.project_id, value, confidence)]
+        return m.Accepted(), [
+            m.ImpliedValuePublished(now_ns, command.project_id, value, confidence)
+        ]
 
 
-def _refused(message: str) -> tuple[Answer, list[Event]]:
-    return Refused(Code.INVALID_REQUEST, message), []
+def _refused(message: str) -> m.Applied:
+    return m.Refused(Code.INVALID_REQUEST, message), []
 
 
 def _is_folded_uuid(text: str) -> bool:

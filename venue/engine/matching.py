@@ -1,11 +1,6 @@
-"""Matching and what follows from it: fills, self-trade prevention, resting, ending, locking.
-
-Every change of a book or of an order is made here, and noted here first, so that `drain` reports it
-once. Whether an order may do what it does has been asked before. One command changes the orders
-of one market only.
-
-Readings: docs/assumptions.md#S19, #S20, #S53.
-"""
+"""Matching and what follows: fills, self-trade prevention, resting, ending, locking. Every change
+of a book or an order is noted here, so that `drain` reports it once; whether it is allowed was
+asked before. One command changes one market. Readings: docs/assumptions.md#S19, #S20, #S53."""
 
 from typing import Final
 
@@ -43,8 +38,6 @@ _TAKER: Final = Liquidity.TAKER
 
 
 class Matcher:
-    """Carries orders through the books of all markets, and keeps what one command touched."""
-
     def __init__(self, identity: Identity, ledger: Ledger, orders: Orders) -> None:
         self._identity = identity
         self._ledger = ledger
@@ -56,7 +49,6 @@ class Matcher:
         self._sizes_before: dict[PriceQueue[Order], int] = {}
 
     def enter(self, order: Order, now_ns: int) -> list[Event]:
-        """Let a new order trade, rest or end, and tell what came of it."""
         self._touched[order] = None
         if order.request.time_in_force is not _FOK or fills_whole(order):
             self.match(order, now_ns)
@@ -64,11 +56,8 @@ class Matcher:
         return self.drain(order.market, now_ns)
 
     def match(self, taker: Order, now_ns: int) -> None:
-        """Trade an order that does not rest against the other half, at the makers' prices.
-
-        The taker has nothing locked. An own order that is met loses the overlap, and so does the
-        taker (S20).
-        """
+        """Trade an order that neither rests nor has anything locked, at the makers' prices. An own
+        order that is met loses the overlap, and so does the taker (S20)."""
         book = taker.market.book
         half = book.asks if taker.half is book.bids else book.bids
         limit = taker.canonical_price
@@ -98,7 +87,6 @@ class Matcher:
                 maker.status = _consumed_status(maker)
 
     def _trade(self, maker: Order, taker: Order, price: Price, qty: Qty, now_ns: int) -> None:
-        """Book one match at the maker's canonical price, on both sides and on the tape."""
         self.matches += 1
         trade_id, maker_id, taker_id = self._identity.match_ids(self.matches)
         market = maker.market
@@ -134,11 +122,8 @@ class Matcher:
         liquidity: Liquidity,
         now_ns: int,
     ) -> None:
-        """Book one side of a match: fee, cash and shares in the order's own outcome (S16).
-
-        What the order has locked beyond the needs of its remainder comes free here, and always
-        covers what the fill takes.
-        """
+        """Book one side of a match: fee, cash and shares in the order's own outcome (S16). What the
+        order has locked beyond the needs of its remainder comes free, and covers the fill."""
         market, account, outcome, side = order.market, order.account, order.outcome, order.side
         price = canonical(outcome, trade_price)
         order.fees, fee = fill_fee(order.fees, rate, qty, price)
@@ -194,13 +179,11 @@ class Matcher:
             order.status = _CANCELED
 
     def end(self, order: Order, status: OrderStatus, now_ns: int) -> None:
-        """Take a resting order out of the book, end it, and release what it had locked."""
         self.take_out(order, now_ns)
         order.remaining = _NO_SHARES
         order.status = status
 
     def take_out(self, order: Order, now_ns: int) -> None:
-        """Take a resting order out of the book and release what it had locked."""
         level = order.level
         assert level is not None
         self._note_level(level)
@@ -241,10 +224,8 @@ class Matcher:
         self.secure(order)
 
     def drain(self, market: ListedMarket, now_ns: int) -> list[Event]:
-        """The events of the command on this market that has just been carried out.
-
-        Every order it touched is kept as it is now.
-        """
+        """The events of the command on this market that was just carried out; every order it
+        touched is kept."""
         events = self._prints
         self._prints = []
         settle = self._orders.settle

@@ -1,11 +1,6 @@
-"""Input and output of the exchange: commands, outcomes, events.
-
-Commands are imperatives and go into the command log; events are past participles and are all that
-the read side ever sees. Each carries plain values, so the log can be written, read back and
-compared. The command's instant travels with it (`Engine.apply(command, now_ns)`) and inside
-every event as `at_ns`. All are `gc=False`: plain values cannot make a cycle, and the collector need
-not walk through the many that the read side keeps.
-"""
+"""Commands, outcomes, events: plain values. Commands are imperatives and go into the log; events
+are all that the read side sees. A command's instant travels with it and in every event as `at_ns`.
+`gc=False`: no cycles, so the collector need not walk through the many that are kept."""
 
 from typing import Final
 
@@ -36,8 +31,6 @@ class ArchiveCompany(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class ListEvent(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Add one event of a series. Its rungs follow as ListMarket."""
-
     event_ticker: Ticker
     series_ticker: Ticker
     project_market_id: str
@@ -149,10 +142,8 @@ _KEY_ID_LENGTH: Final = 16
 
 
 class AddKey(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Add an API key of a user; only its SHA-256 (hex) and a short prefix are known here.
-
-    `user_id` None is a key whose stored user reference is unusable (api_key_misconfigured).
-    """
+    """Add an API key by its SHA-256 (hex) and a short prefix. `user_id` None: the stored user
+    reference is unusable (api_key_misconfigured)."""
 
     key_sha256: str
     prefix: str
@@ -161,13 +152,10 @@ class AddKey(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 def key_id(key_sha256: str) -> str:
-    """What the operator calls an API key: the first digits of its SHA-256."""
     return key_sha256[:_KEY_ID_LENGTH]
 
 
 class RevokeKey(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Stop a key; in force at once."""
-
     key_sha256: str
 
 
@@ -207,11 +195,8 @@ Command = (
 
 
 class OrderState(msgspec.Struct, frozen=True, gc=False):
-    """An order in full as the engine has it after a command.
-
-    qty: filled + remaining + removed since the last amend; after an amend filled + remaining
-    (S13). reserved_cents: cash locked (0 for sells and finished orders).
-    """
+    """An order after a command. qty: filled + remaining + removed since the last amend (S13).
+    reserved_cents: cash locked (0 for sells and finished orders)."""
 
     order_id: OrderId
     user_id: UserId
@@ -232,10 +217,8 @@ class OrderState(msgspec.Struct, frozen=True, gc=False):
 
 
 class Placed(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The order exists. `fresh` is False for an idempotent re-send (S1, S14).
-
-    spent_cents: exact cash out of a budget order, None for an order by size.
-    """
+    """The order exists; `fresh` is False for a re-send (S1, S14). spent_cents: exact cash out of a
+    budget order, None for an order by size."""
 
     order: OrderState
     client_order_id: ClientOrderId
@@ -244,8 +227,6 @@ class Placed(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class Amended(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The order after the amend. `kept_place`: whether it kept its place in the queue."""
-
     order: OrderState
     kept_place: bool
 
@@ -258,8 +239,6 @@ class Cancelled(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Nothing changed: the state of the exchange is what it was, to the last bit."""
-
     code: Code
     message: str
 
@@ -272,34 +251,31 @@ Answer = Placed | Amended | Cancelled | Refused | Accepted
 """The outcome of a command. Bad operator input (unknown id, amount < 1) is Refused too."""
 
 
-class AccessKey(msgspec.Struct, frozen=True):
-    """An API key as the gate needs it."""
+class KnownKey(msgspec.Struct, frozen=True, array_like=True):
+    """An API key. prefix: the first characters of the raw key."""
 
+    sha256_hex: str
+    prefix: str
     user_id: UserId | None
     """None: the stored user reference is unusable (api_key_misconfigured)."""
     scopes: tuple[KeyScope, ...]
     """Empty: the key is rejected everywhere."""
     revoked: bool
-    bucket_id: str
-    """Names its token bucket."""
+
+    @property
+    def bucket_id(self) -> str:
+        return f"key:{self.sha256_hex}"
 
 
-class AccessToken(msgspec.Struct, frozen=True):
-    """A bearer token that has not expired; tokens of one application and user share a bucket."""
+class KnownToken(msgspec.Struct, frozen=True, array_like=True):
+    """A bearer token, in force before `expires_ns`; those of one application and user share a
+    bucket."""
 
+    sha256_hex: str
     user_id: UserId
     scopes: tuple[TokenScope, ...]
     bucket_id: str
-
-
-class KnownKey(msgspec.Struct, frozen=True, array_like=True):
-    """An API key as the operator may see it. prefix: the first characters of the raw key."""
-
-    sha256_hex: str
-    prefix: str
-    user_id: UserId | None
-    scopes: tuple[KeyScope, ...]
-    revoked: bool
+    expires_ns: int
 
 
 # --- events ---------------------------------------------------------------------------------------
@@ -357,8 +333,6 @@ class BalanceChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class OrderChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """An order after a command: new, filled, amended, reduced or ended."""
-
     at_ns: int
     order: OrderState
 
@@ -418,8 +392,6 @@ class LevelChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class OpenInterestChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Pairs issued and not yet retired, after a command."""
-
     at_ns: int
     market_id: MarketId
     open_interest: Qty
@@ -450,3 +422,6 @@ Event = (
     | OpenInterestChanged
     | ImpliedValuePublished
 )
+
+Applied = tuple[Answer, list[Event]]
+"""The answer to a command, and its events in order."""

@@ -1,7 +1,4 @@
-"""One order as the engine keeps it: what was asked, what became of it, what it holds locked.
-
-While it rests an order is such an object; when it has ended, `venue.engine.orders` packs it.
-"""
+"""An order as the engine keeps it while it rests; `venue.engine.orders` packs ended ones."""
 
 from typing import Final
 
@@ -32,14 +29,11 @@ _NO_FEES: Final = FeeUnits(0)
 
 
 class Order(BookEntry):
-    """An order of `qty` shares, and while it rests its own place in the queue.
-
-    half: where it rests, or would. canonical_price: the limit in YES cents. qty: filled +
-    remaining + removed since the last amend (S13). fees: the exact fees of all its fills (S16).
-    reserved: cents locked, locked: shares locked; both 0 unless it rests. spent: what a budget
-    order cost, None for an order by size. ended_by_cancel: a second cancel of such an order is
-    answered 0 and not refused (S31).
-    """
+    """An order, and its place in the queue. half: where it rests, or would. canonical_price: the
+    limit in YES cents. qty: filled + remaining + removed since the last amend (S13). fees: exact,
+    of all fills (S16). reserved: cents locked, locked: shares locked; 0 unless it rests. spent:
+    cost of a budget order, else None. ended_by_cancel: a second cancel is answered 0, not refused
+    (S31)."""
 
     spent: Cents | None
     status: OrderStatus
@@ -146,10 +140,8 @@ class Order(BookEntry):
 
 
 class ListedMarket:
-    """One market as the engine keeps it. winner: None until it has resolved.
-
-    number: how many markets were listed before it.
-    """
+    """One market as the engine keeps it. winner: None until it has resolved. number: how many
+    markets were listed before it."""
 
     __slots__ = ("book", "listing", "number", "rate_max", "shares", "state", "winner")
 

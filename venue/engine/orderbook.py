@@ -1,9 +1,6 @@
-"""One market's resting orders: price-time queues in canonical YES prices, nothing about cash.
-
-A half of the book is 99 levels, each a linked queue, oldest first. An entry is its own link, so
-joining, leaving and shrinking cost the same however deep the book is. The levels that hold
-anything are one integer of bits: its highest or lowest bit is the best price.
-"""
+"""One market's resting orders: price-time queues in canonical YES prices. A half is 99 linked
+queues; joining, leaving and shrinking cost the same at any depth. The occupied levels are bits of
+one integer: its highest or lowest bit is the best price."""
 
 from collections.abc import Iterator
 from typing import Final, Generic, Self, TypeVar
@@ -15,10 +12,8 @@ _NONE: Final = Qty(0)
 
 
 class BookEntry:
-    """Something that can rest in a book; what it belongs to is for subclasses to say.
-
-    remaining: shares still working, >= 0. level: where it rests, None while it does not.
-    """
+    """Something that can rest in a book. remaining: shares still working, >= 0. level: where it
+    rests, or None."""
 
     __slots__ = ("_after", "_before", "level", "remaining")
     _after: Self | None
@@ -69,10 +64,8 @@ class HalfBook(Generic[E]):
         self._occupied = 0
 
     def add_entry(self, entry: E, price: Price) -> PriceQueue[E]:
-        """Put an entry, which rests nowhere and has shares left, at the back of its price.
-
-        Returns the level that it has joined.
-        """
+        """Put an entry, which rests nowhere and has shares left, at the back of its price; the
+        level it joined."""
         level = self._levels[price]
         entry.level = level
         last = level._last
@@ -107,10 +100,8 @@ class HalfBook(Generic[E]):
         entry.level = None
 
     def shrink(self, entry: E, shares: int) -> None:
-        """Take 1..remaining shares off a resting entry, which keeps its place.
-
-        An entry left with nothing leaves the book.
-        """
+        """Take 1..remaining shares off a resting entry, which keeps its place; with nothing left it
+        leaves."""
         level = entry.level
         assert level is not None
         if shares == entry.remaining:

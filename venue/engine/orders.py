@@ -1,11 +1,6 @@
-"""Every order there ever was: what rests as it is, what has ended packed into a few bytes.
+"""Every order there ever was. A client_order_id is remembered for ever (S14), so ended orders only
+grow in number: each is one short packed record, and an `Order` only while somebody asks for it."""
 
-A client_order_id is remembered for ever (S14), so the orders that have ended only grow in number:
-each is kept as one short record, and is an `Order` again only while somebody asks for it. An order
-that has ended never comes back to life.
-"""
-
-from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -36,12 +31,9 @@ _ORDER_ID_LENGTH_MAX: Final = 20
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An order in short. account and market: their numbers, in the order in which they came.
-
-    words: outcome, side, by budget, time in force and status as one number, see `_words`.
-    asked_price and asked_size (shares, or budget cents): as first requested. fees: the exact fees,
-    as text beyond 64 bits. lived_ns: from created_ns to the last change.
-    """
+    """An order in short. account, market: their numbers. words: see `_words`. asked_price,
+    asked_size (shares, or budget cents): as first requested. fees: exact, as text beyond 64 bits.
+    lived_ns: from created_ns to the last change."""
 
     account: int
     market: int
@@ -64,10 +56,8 @@ _unpack: Final = msgspec.msgpack.Decoder(Record).decode
 
 
 class Orders:
-    """All orders by id. accounts, markets: every one there is, by its number; they may grow.
-
-    resting: the orders in a book. ended: the packed others, by the number that their id is.
-    """
+    """All orders by id. accounts, markets: by number; they may grow. resting: in a book. ended:
+    packed, by the number that their id is."""
 
     __slots__ = ("_accounts", "_markets", "ended", "resting")
 
@@ -102,13 +92,6 @@ class Orders:
         else:
             self.resting.pop(order_id, None)
             self.ended[int(order_id)] = _pack(record(order))
-
-    def everything(self) -> Iterator[Order]:
-        """Every order by the text of its id. Nothing may change on the way."""
-        for order_id in sorted([*self.resting, *map(OrderId, map(str, self.ended))]):
-            order = self.get(order_id)
-            assert order is not None
-            yield order
 
     def unpacked(self, order_id: OrderId, record: Record) -> Order:
         """The order of a record, resting nowhere, with nothing left and locked."""

@@ -1,8 +1,5 @@
-"""The engine's whole state as one value that MessagePack round-trips, the way back, and as events.
-
-Every order that can reach the outside is kept: of companies, events, markets, accounts, holdings,
-and of each queue of a book. What follows from the rest is left out.
-"""
+"""The engine's whole state as one value, the way back, and as events. Sequences
+that can reach the outside keep their order; what follows from the rest is left out."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -10,24 +7,9 @@ from typing import Final
 
 import msgspec
 
+from venue.engine import messages as m
 from venue.engine.ledger import Holding, Ledger, Shares
 from venue.engine.listings import Listings
-from venue.engine.messages import (
-    BalanceChanged,
-    CompanyArchived,
-    CompanyListed,
-    Event,
-    EventListed,
-    LevelChanged,
-    ListCompany,
-    ListEvent,
-    ListMarket,
-    MarketListed,
-    MarketStateChanged,
-    OrderChanged,
-    PositionChanged,
-    VenueStateChanged,
-)
 from venue.engine.order import ListedMarket, Order
 from venue.engine.orders import Orders, Record, record
 from venue.wire.model import EventStatus, MarketState, VenueState
@@ -57,8 +39,6 @@ class HoldingState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RestingOrder(msgspec.Struct, frozen=True, array_like=True):
-    """An order in a book: its record, and what that leaves out."""
-
     order_id: OrderId
     record: Record
     remaining: Qty
@@ -67,19 +47,19 @@ class RestingOrder(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CompanyState(msgspec.Struct, frozen=True, array_like=True):
-    listing: ListCompany
+    listing: m.ListCompany
     archived: bool
 
 
 class EventState(msgspec.Struct, frozen=True, array_like=True):
-    listing: ListEvent
+    listing: m.ListEvent
     status: EventStatus
 
 
 class MarketSnapshot(msgspec.Struct, frozen=True, array_like=True):
     """One market with all its shares; bids and asks in price-time order."""
 
-    listing: ListMarket
+    listing: m.ListMarket
     state: MarketState
     winner: Outcome | None
     open_interest: Qty
@@ -90,11 +70,7 @@ class MarketSnapshot(msgspec.Struct, frozen=True, array_like=True):
 
 
 class EngineSnapshot(msgspec.Struct, frozen=True):
-    """The exchange between two commands.
-
-    ended: every order that has ended, packed as `venue.engine.orders` packs it, by the number that
-    its id is.
-    """
+    """The exchange between two commands. ended: by number, packed by `venue.engine.orders`."""
 
     venue_state: VenueState
     matches: int
@@ -118,8 +94,7 @@ def digest(snapshot: EngineSnapshot) -> str:
 
 
 def _ascending(numbers: Iterable[int]) -> Iterator[int]:
-    """Order numbers in their order. Sorted part by part: all at once, no other thread of this
-    process would have its turn for as long."""
+    """Order numbers, sorted part by part so that other threads have their turn."""
     parts: list[list[int]] = [[] for _ in range(_PARTS)]
     for number in numbers:
         parts[number >> _PART_SHIFT].append(number)
@@ -170,7 +145,6 @@ def restore_listings(ledger: Ledger, listings: Listings, snapshot: EngineSnapsho
 
 
 def restore_orders(listings: Listings, orders: Orders, snapshot: EngineSnapshot) -> None:
-    """Bring every order into an empty store, and those that rest into their books."""
     orders.ended.update(snapshot.ended)
     for market, state in zip(listings.markets_by_number, snapshot.markets, strict=True):
         for half, resting in ((market.book.bids, state.bids), (market.book.asks, state.asks)):
@@ -223,37 +197,35 @@ def _resting(order: Order) -> RestingOrder:
 
 def snapshot_events(
     ledger: Ledger, listings: Listings, venue_state: VenueState, now_ns: int
-) -> Iterator[Event]:
-    """The present state as events at `now_ns`, for an observer that joins late.
-
-    Each names only what came before it. Orders of one queue come oldest first.
-    """
+) -> Iterator[m.Event]:
+    """The present state as events, for an observer that joins late. Each names only what came
+    before it; orders of one queue come oldest first."""
     for company in listings.companies.values():
-        yield CompanyListed(now_ns, company.listing)
+        yield m.CompanyListed(now_ns, company.listing)
         if company.archived:
-            yield CompanyArchived(now_ns, company.listing.project_id)
+            yield m.CompanyArchived(now_ns, company.listing.project_id)
     for event in listings.events.values():
-        yield EventListed(now_ns, event.listing)
+        yield m.EventListed(now_ns, event.listing)
     for market in listings.markets_by_number:
         yield from _market_events(market, now_ns)
-    yield VenueStateChanged(now_ns, venue_state)
+    yield m.VenueStateChanged(now_ns, venue_state)
     for account in ledger.accounts_by_number:
-        yield BalanceChanged(now_ns, account.user_id, account.available, account.reserved)
+        yield m.BalanceChanged(now_ns, account.user_id, account.available, account.reserved)
 
 
-def _market_events(market: ListedMarket, now_ns: int) -> Iterator[Event]:
+def _market_events(market: ListedMarket, now_ns: int) -> Iterator[m.Event]:
     market_id = market.listing.market_id
-    yield MarketListed(now_ns, market.listing)
+    yield m.MarketListed(now_ns, market.listing)
     if market.state is not MarketState.ACTIVE:
-        yield MarketStateChanged(now_ns, market_id, market.state)
+        yield m.MarketStateChanged(now_ns, market_id, market.state)
     for side in BookSide:
         for level in market.book.half(side).levels():
-            yield LevelChanged(now_ns, market_id, side, level.price, Qty(level.size))
+            yield m.LevelChanged(now_ns, market_id, side, level.price, Qty(level.size))
             for order in level:
-                yield OrderChanged(now_ns, order.state())
+                yield m.OrderChanged(now_ns, order.state())
     for outcome in Outcome:
         for holding in market.shares.of(outcome).values():
-            yield PositionChanged(
+            yield m.PositionChanged(
                 now_ns,
                 holding.user_id,
                 market_id,

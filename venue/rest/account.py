@@ -1,7 +1,4 @@
-"""Reads of the caller's own: orders, fills, positions and balance.
-
-Reading: docs/assumptions.md#S3.
-"""
+"""Reads of the caller's own: orders, fills, positions and balance (docs/assumptions.md#S3)."""
 
 from venue.rest.params import Query, order_in_path
 from venue.rest.venue_port import Request
@@ -11,7 +8,6 @@ from venue.wire.errors import Code
 
 
 def list_orders(request: Request) -> bytes:
-    """GET /orders: newest first, of one market or event, in any of the statuses asked for."""
     query = Query(request.query, ("limit", "cursor", "status", "ticker", "event_ticker"))
     limit = query.limit()
     scope = query.scope(request.views.catalog)

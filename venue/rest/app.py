@@ -1,11 +1,6 @@
 """The REST shell as a raw ASGI application: match the route, pass the gate, call the handler.
-
-Whatever goes wrong becomes one Error body. An unknown path or method is market_not_found, once
-the credential is good (S49). The description and the metadata that a bearer challenge names are
-served before any credential is looked at (S40).
-
-Source: RFC 9728. Readings: docs/assumptions.md#S29, #S39, #S49.
-"""
+Whatever goes wrong becomes one Error body. The description and the metadata of RFC 9728 are served
+before any credential is looked at (S40). Readings: docs/assumptions.md#S29, #S39, #S49."""
 
 import asyncio
 import math
@@ -32,10 +27,16 @@ from venue.rest.gate import (
 )
 from venue.rest.params import percent_decoded
 from venue.rest.turns import FairTurns, ResponseSlots
-from venue.rest.venue_port import INTERNAL_ERROR_TEXT, ConnectionCut, Request, Response, VenuePort
-from venue.rest.venue_port import EngineOverloaded as EngineOverloaded
-from venue.rest.venue_port import EngineUnavailable as EngineUnavailable
-from venue.rest.venue_port import ReplyLost as ReplyLost
+from venue.rest.venue_port import (
+    INTERNAL_ERROR_TEXT,
+    ConnectionCut,
+    EngineOverloaded,
+    EngineUnavailable,
+    ReplyLost,
+    Request,
+    Response,
+    VenuePort,
+)
 from venue.views.cursor import Cursors
 from venue.wire import codec, routes
 from venue.wire.codec import Refusal
@@ -56,16 +57,14 @@ Answered = tuple[int, bytes, Headers, Code | None]
 """Status, body, further headers, and the code of a failure."""
 
 ABORT_EXTENSION: Final = "laddermaker.abort"
-"""Where the server puts `{"abort": function}`, in scopes of the channel as in these: it cuts the
-transport without a closing word."""
+"""Where the server puts `{"abort": function}`, which cuts the transport without a closing word."""
 
 LONG_ANSWERS_MAX: Final = 8
-"""Of one user, that were made and have not been taken yet. A snapshot has a megabyte for every
-2,500 orders that rest, and one key may ask on a thousand connections."""
+"""Of one user, made and not taken yet: a snapshot has a megabyte for every 2,500 resting orders."""
 
 LONG_ANSWER_WAIT_S: Final = 10.0
-"""Timeout of the next one to be made; then its connection is cut, as are those that hold it up:
-otherwise one reader who reads nothing would keep all connections from others."""
+"""Timeout of the next one; then its connection is cut, as are those that hold it up: a reader who
+reads nothing must not keep connections from others."""
 
 LONG_ANSWER_BYTES: Final = 128 * 1024
 """A longer answer is long, and so is one that comes in pieces."""
@@ -102,7 +101,6 @@ WRITES: Final[dict[Route, Callable[[Request], Awaitable[Response]]]] = {
 }
 
 _VARIABLE_AT: Final = 1
-"""The place of the variable segment in every path that has one."""
 
 _Shape = tuple[str, tuple[str | None, ...]]
 
@@ -126,13 +124,11 @@ _NOBODY: Final = ""
 """The bucket id where no credential, so no rate limit, applies."""
 _MS_PER_S: Final = 1_000
 _DELAY_LOOK_S: Final = 0.05
-"""How often a reply held back by a latency fault checks that the fault is in force."""
 
 _log = structlog.get_logger(__name__)
 
 
 def make_app(venue: VenuePort, meter: Meter | None = None) -> Application:
-    """The application of a venue, for scopes of type http."""
     shell = _RestApp(venue)
     # Made now: the first caller who asks must not hold up the orders of the others.
     description = openapi.document()
@@ -200,10 +196,8 @@ class _RestApp:
         parameter: str | None,
         sent: ExitStack,
     ) -> Answered:
-        """The answer to one request of a route, or of None. Raises ClientGone, ConnectionCut.
-
-        sent: ends once the answer has been sent, or never will be.
-        """
+        """The answer to one request. Raises ClientGone, ConnectionCut. sent: ends once the answer
+        is sent, or never will be."""
         headers: Headers = []
         caller: Caller | None = None
         try:
@@ -256,7 +250,6 @@ class _RestApp:
         return body
 
     async def _handled(self, request: Request, sent: ExitStack) -> Response:
-        """The result of the route's handler, after the latency fault in force."""
         read = READS.get(request.route)
         faults = self._venue.faults
         delay_ms, cleared = faults.reply_delay_ms(is_write=read is None), faults.delays_cleared
@@ -275,8 +268,8 @@ class _RestApp:
         return status, body
 
     async def _held_back(self, delay_s: float, cleared: int) -> None:
-        """Wait for so long, or until the operator has cleared the latency fault. cleared: how
-        often that had been done before."""
+        """Wait for so long, or until the operator clears the latency fault. cleared: how often that
+        was done before."""
         looks = math.ceil(delay_s / _DELAY_LOOK_S)
         for _ in range(looks):
             if self._venue.faults.delays_cleared != cleared:
@@ -289,8 +282,8 @@ class _RestApp:
         read: Callable[[Request], bytes | Iterator[bytes]],
         sent: ExitStack,
     ) -> bytes:
-        """The body of a read; a long one has a place until it is sent, and one that comes in pieces
-        has each made in a turn of its own."""
+        """The body of a read. A long one has a place until it is sent; one in pieces makes each in
+        a turn."""
         user_id = request.user_id
         await self._turns.wait_turn(user_id)
         made = read(request)
@@ -351,12 +344,9 @@ def _error(code: Code, message: str, headers: Headers) -> Answered:
 
 
 def _find(method: str, raw_path: bytes) -> tuple[Route | None, str | None]:
-    """The route that serves a path, and its variable segment; (None, None) when none does.
-
-    Segments are split before they are decoded, so an escaped slash stays inside its segment, and
-    dot segments are segments like any other. One that cannot be decoded is None: it is no literal
-    of any route, and as a variable it is for the handler to refuse.
-    """
+    """The route that serves a path, and its variable segment; (None, None) when none does. Segments
+    are split before they are decoded, so an escaped slash stays inside. One that cannot be decoded
+    is None: no literal, and for the handler to refuse."""
     if not raw_path.startswith(_PREFIX):
         return None, None
     pieces = raw_path[len(_PREFIX) :].split(b"/", _SEGMENTS_MAX)
@@ -385,10 +375,8 @@ def _too_long() -> Refusal:
 
 
 async def read_body(headers: Headers, receive: Receive) -> bytes:
-    """The whole body. Raises Refusal(invalid_request_body) if it is too long or at the timeout.
-
-    Nothing beyond the cap is ever read.
-    """
+    """The whole body, of which nothing beyond the cap is read. Raises Refusal(invalid_request_body)
+    if it is too long or late."""
     for name, value in headers:
         # A number of that many digits is too long without being read; int() would refuse some.
         if (

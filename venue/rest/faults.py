@@ -1,10 +1,5 @@
-"""Faults that an operator injects: failing writes, reply latency, throttling, stores that are down.
-
-For developing clients: every unhappy answer of the interface on demand. Pure but for each rule's
-own seeded random numbers, so the same rules and the same requests give the same failures. Nothing
-here is logged or outlives the process, and nothing reaches the engine by another way than the
-commands that are carried out.
-"""
+"""Faults that an operator injects, for developing clients: every unhappy answer on demand. The same
+rules and requests give the same failures. Nothing here outlives the process."""
 
 import enum
 import random
@@ -24,11 +19,10 @@ class Verb(enum.StrEnum):
     CANCEL = "cancel"
 
 
-class CommandFault(enum.StrEnum):
-    """How a write fails. Before: it never reaches the engine. After: it was carried out first.
-
-    A drop is a connection that is cut without an answer.
-    """
+class FaultKind(enum.StrEnum):
+    """A write fails before it reaches the engine, or after it was carried out. A drop is a
+    connection that is cut without an answer. A store that is down cannot be read. The faults of the
+    rate limit hit any request, reads too, while the bucket is not empty."""
 
     ENGINE_UNAVAILABLE = "engine_unavailable"
     ENGINE_OVERLOADED = "engine_overloaded"
@@ -38,51 +32,27 @@ class CommandFault(enum.StrEnum):
     RESULT_UNKNOWN_AFTER = "result_unknown_after"
     INTERNAL_ERROR_AFTER = "internal_error_after"
     DROP_AFTER = "drop_after"
+    REPLY_DELAY = "reply_delay"
+    MARKET_DATA_DOWN = "market_data_down"
+    ACCOUNTS_DOWN = "accounts_down"
+    RATE_LIMITED = "rate_limited"
+    RATE_LIMIT_LOWERED = "rate_limit_lowered"
 
     @property
     def is_after(self) -> bool:
         """True if the command is carried out all the same."""
-        return self in _AFTER
+        return self in COMMAND_FAULTS[5:]
 
 
-_AFTER: Final = frozenset(
-    {
-        CommandFault.RESULT_UNKNOWN_AFTER,
-        CommandFault.INTERNAL_ERROR_AFTER,
-        CommandFault.DROP_AFTER,
-    }
-)
-
-
-class Outage(enum.StrEnum):
-    """A store that cannot be read until the rule is cleared."""
-
-    MARKET_DATA_DOWN = "market_data_down"
-    ACCOUNTS_DOWN = "accounts_down"
-
-
-class DelayFault(enum.StrEnum):
-    REPLY_DELAY = "reply_delay"
+KINDS: Final = {kind.value: kind for kind in FaultKind}
+COMMAND_FAULTS: Final = tuple(FaultKind)[:8]
+"""How a write fails; of two in force the first counts."""
 
 
 class Replies(enum.StrEnum):
     WRITES = "writes"
     READS = "reads"
     ALL = "all"
-
-
-class PaceFault(enum.StrEnum):
-    """Faults of the rate limit while the bucket is not empty. They hit any request, reads too."""
-
-    RATE_LIMITED = "rate_limited"
-    RATE_LIMIT_LOWERED = "rate_limit_lowered"
-
-
-FaultKind = CommandFault | DelayFault | Outage | PaceFault
-KINDS: Final[dict[str, FaultKind]] = {
-    kind.value: kind for kinds in (CommandFault, DelayFault, Outage, PaceFault) for kind in kinds
-}
-"""Every kind by its name."""
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -98,57 +68,31 @@ class Share(msgspec.Struct, frozen=True):
     seed: int
 
 
-class CommandRule(msgspec.Struct, frozen=True):
-    kind: CommandFault
-    when: Times | Share
-    verbs: tuple[Verb, ...] = tuple(Verb)
+class FaultRule(msgspec.Struct, frozen=True):
+    """A fault, and the settings of its kind. when: None is every request, until cleared."""
 
-
-class DelayRule(msgspec.Struct, frozen=True):
-    """Reply latency of `delay_ms`; `when` None is every reply."""
-
-    delay_ms: int
-    on: Replies
+    kind: FaultKind
     when: Times | Share | None = None
-    kind: DelayFault = DelayFault.REPLY_DELAY
+    verbs: tuple[Verb, ...] = tuple(Verb)
+    """Of a write's fault."""
+    delay_ms: int | None = None
+    """Latency added to a reply."""
+    on: Replies | None = None
+    """Which replies are late."""
+    retry_after_s: int | None = None
+    """Of a request refused with 429 rate_limited; no token is taken."""
+    limit: int | None = None
+    """Tokens that every bucket holds; half as many flow in each second."""
 
 
-class OutageRule(msgspec.Struct, frozen=True):
-    kind: Outage
-
-
-class ThrottleRule(msgspec.Struct, frozen=True):
-    """Requests are refused with 429 rate_limited and this Retry-After; no token is taken."""
-
-    retry_after_s: int
-    when: Times | Share
-    kind: PaceFault = PaceFault.RATE_LIMITED
-
-
-class LimitRule(msgspec.Struct, frozen=True):
-    """Every bucket holds `limit` tokens, and half as many flow in each second, until cleared."""
-
-    limit: int
-    kind: PaceFault = PaceFault.RATE_LIMIT_LOWERED
-
-
-Rule = CommandRule | DelayRule | OutageRule | ThrottleRule | LimitRule
-
-
-class FaultInForce(msgspec.Struct, frozen=True):
+class FaultInForce:
     """A rule in force: `left` requests to come (None: no end), `struck` so far."""
 
-    rule: Rule
-    left: int | None
-    struck: int
-
-
-class _Active:
-    def __init__(self, rule: Rule, when: Times | Share | None) -> None:
+    def __init__(self, rule: FaultRule) -> None:
         self.rule = rule
-        self.left = when.count if isinstance(when, Times) else None
+        self.left = rule.when.count if isinstance(rule.when, Times) else None
         self.struck = 0
-        self._share = when if isinstance(when, Share) else None
+        self._share = rule.when if isinstance(rule.when, Share) else None
         self._random = random.Random(0 if self._share is None else self._share.seed)
 
     def strikes(self) -> bool:
@@ -163,23 +107,13 @@ class _Active:
 
 
 class Faults:
-    """The rules in force, at most one of each kind."""
-
     def __init__(self) -> None:
-        self._active: dict[FaultKind, _Active] = {}
-        # By kind in the order of the enum, so that of two rules the same one always comes first.
-        self._commands: list[tuple[CommandFault, CommandRule, _Active]] = []
-        self._delay: tuple[DelayRule, _Active] | None = None
-        self._throttle: tuple[ThrottleRule, _Active] | None = None
-        self.bucket_limit = RATE_BURST
+        self._active: dict[FaultKind, FaultInForce] = {}
         self.delays_cleared = 0
         """How often latency faults were cleared: a reply held back since before goes out."""
 
-    def set(self, rule: Rule) -> None:
-        """Put a rule in force, instead of the one of its kind if there is one."""
-        when = None if isinstance(rule, OutageRule | LimitRule) else rule.when
-        self._active[rule.kind] = _Active(rule, when)
-        self._index()
+    def set(self, rule: FaultRule) -> None:
+        self._active[rule.kind] = FaultInForce(rule)
 
     def clear(self, kind: FaultKind | None = None) -> None:
         """Take the rule of a kind out of force, or (None) every rule."""
@@ -187,68 +121,48 @@ class Faults:
             self._active.clear()
         else:
             self._active.pop(kind, None)
-        if kind in (None, DelayFault.REPLY_DELAY):
+        if kind in (None, FaultKind.REPLY_DELAY):
             self.delays_cleared += 1
-        self._index()
 
     def in_force(self) -> tuple[FaultInForce, ...]:
-        found = (self._active.get(kind) for kind in KINDS.values())
-        return tuple([FaultInForce(a.rule, a.left, a.struck) for a in found if a is not None])
+        return tuple([self._active[kind] for kind in FaultKind if kind in self._active])
 
-    def strike(self, verb: Verb) -> CommandFault | None:
-        """How the write that is about to be submitted fails; None when it does not.
-
-        Asked once per write, after everything that is the caller's own fault was refused.
-        """
-        for kind, rule, active in self._commands:
-            if verb in rule.verbs and active.strikes():
-                self._end_if_used_up(kind, active)
+    def strike(self, verb: Verb) -> FaultKind | None:
+        """How the write that is about to be submitted fails; None when it does not. Asked once per
+        write, after the caller's own faults were refused."""
+        if not self._active:
+            return None
+        for kind in COMMAND_FAULTS:
+            active = self._active.get(kind)
+            if active is not None and verb in active.rule.verbs and self._strikes(active):
                 return kind
         return None
 
     def reply_delay_ms(self, is_write: bool) -> int:
         """The latency to add to the reply that is ready now, in milliseconds."""
-        if self._delay is None:
+        active = self._active.get(FaultKind.REPLY_DELAY) if self._active else None
+        if active is None:
             return 0
-        rule, active = self._delay
-        concerned = rule.on is Replies.ALL or (rule.on is Replies.WRITES) == is_write
-        if not concerned or not active.strikes():
-            return 0
-        self._end_if_used_up(rule.kind, active)
-        return rule.delay_ms
+        concerned = (Replies.ALL, Replies.WRITES if is_write else Replies.READS)
+        struck = active.rule.on in concerned and self._strikes(active)
+        return active.rule.delay_ms or 0 if struck else 0
 
     def throttled_s(self) -> int | None:
         """The Retry-After with which the request that has come is refused; None when it is not."""
-        if self._throttle is None:
-            return None
-        rule, active = self._throttle
-        if not active.strikes():
-            return None
-        self._end_if_used_up(rule.kind, active)
-        return rule.retry_after_s
+        active = self._active.get(FaultKind.RATE_LIMITED) if self._active else None
+        return None if active is None or not self._strikes(active) else active.rule.retry_after_s
 
-    def is_down(self, outage: Outage) -> bool:
-        return outage in self._active
+    @property
+    def bucket_limit(self) -> int:
+        active = self._active.get(FaultKind.RATE_LIMIT_LOWERED) if self._active else None
+        return RATE_BURST if active is None else active.rule.limit or RATE_BURST
 
-    def _end_if_used_up(self, kind: FaultKind, active: _Active) -> None:
+    def is_down(self, store: FaultKind) -> bool:
+        return store in self._active
+
+    def _strikes(self, active: FaultInForce) -> bool:
+        """Ask a rule, which ends with the last of its requests."""
+        struck = active.strikes()
         if active.left == 0:
-            del self._active[kind]
-            self._index()
-
-    def _index(self) -> None:
-        self._commands = []
-        for kind in CommandFault:
-            active = self._active.get(kind)
-            if active is not None and isinstance(active.rule, CommandRule):
-                self._commands.append((kind, active.rule, active))
-        delay = self._active.get(DelayFault.REPLY_DELAY)
-        self._delay = None
-        if delay is not None and isinstance(delay.rule, DelayRule):
-            self._delay = delay.rule, delay
-        throttle = self._active.get(PaceFault.RATE_LIMITED)
-        self._throttle = None
-        if throttle is not None and isinstance(throttle.rule, ThrottleRule):
-            self._throttle = throttle.rule, throttle
-        lowered = self._active.get(PaceFault.RATE_LIMIT_LOWERED)
-        rule = None if lowered is None else lowered.rule
-        self.bucket_limit = rule.limit if isinstance(rule, LimitRule) else RATE_BURST
+            del self._active[active.rule.kind]
+        return struck

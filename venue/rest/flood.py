@@ -1,8 +1,5 @@
-"""How often each address has failed to authenticate: beyond a rate limit, its connections end.
-
-A failed request costs no token (S42), so nothing else slows a flood of them down. A good
-credential is never refused for what others at its address do: an address may be a whole house.
-"""
+"""How often each address has failed to authenticate: beyond a limit its connections end. Nothing
+else slows such a flood, for a failure costs no token (S42); a good credential is never refused."""
 
 from collections import OrderedDict
 from typing import Final
@@ -17,8 +14,6 @@ ADDRESSES_MAX: Final = 4_096
 
 
 class AuthThrottle:
-    """One bucket for each address that failed lately."""
-
     def __init__(self) -> None:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
@@ -33,8 +28,3 @@ class AuthThrottle:
         else:
             self._buckets.move_to_end(address)
         return not bucket.spend_token(now_ns)
-
-    @property
-    def addresses(self) -> int:
-        """How many addresses are remembered; never above ADDRESSES_MAX."""
-        return len(self._buckets)

@@ -1,11 +1,6 @@
-"""Authentication: the credential, then its rate limit, then its scope; and the headers of each.
-
-Refusals come in that order (S29). Before a credential is known nothing is charged and there are no
-rate limit headers; from then on every answer carries the tokens left (S42). Raw keys and tokens are
-hashed on arrival and never stored, logged or put into an error.
-
-Readings: docs/assumptions.md#S42, #S51.
-"""
+"""Authentication: the credential, then its rate limit, then its scope, refused in that order (S29);
+and the headers of each (S42). Raw keys and tokens are hashed on arrival and never stored, logged or
+put into an error. Readings: docs/assumptions.md#S42, #S51."""
 
 import hashlib
 from collections.abc import Callable
@@ -13,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from venue.engine.messages import AccessKey, AccessToken
+from venue.engine.messages import KnownKey, KnownToken
 from venue.rest.flood import AuthThrottle
 from venue.rest.venue_port import CredentialStore
 from venue.wire.codec import Refusal
@@ -43,21 +38,16 @@ _RETRY_AFTER: Final = RETRY_AFTER_HEADER.lower().encode()
 _CHALLENGE: Final = b"www-authenticate"
 CLOSE: Final = (b"connection", b"close")
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
-"""The metadata of RFC 9728, outside the versioned prefix."""
 
 
 class GateRefusal(Refusal):
-    """A refusal at the gate and the headers that only it carries."""
-
     def __init__(self, code: Code, message: str, headers: Headers) -> None:
         super().__init__(code, message)
         self.headers = headers
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A caller with a good credential: its facts and its rate limit bucket."""
-
-    facts: AccessKey | AccessToken
+    facts: KnownKey | KnownToken
     is_bearer: bool
     bucket: TokenBucket
 
@@ -77,14 +67,11 @@ class Gate:
         now_ns: int,
         client: tuple[str, int] | None = None,
     ) -> Caller:
-        """The caller that the request's headers name; nothing is charged.
-
-        headers: names in lower case. origin: gives scheme and authority of this service, for a
-        challenge. client: address and port of the peer, if it has any. Raises GateRefusal:
+        """The caller that the request's headers (names in lower case) name; nothing is charged.
+        origin: gives scheme and authority for a challenge. Raises GateRefusal:
         conflicting_credentials when both headers are there, unauthenticated when neither or when
-        the one is empty, repeated, unknown, revoked, expired. From an address that fails too
-        often the refusal is the same, and asks for the connection to be closed after it.
-        """
+        the one is empty, repeated, unknown, revoked, expired. An address that fails too often is
+        asked to close."""
         try:
             return self._known(headers, origin, now_ns)
         except GateRefusal as refusal:
@@ -118,7 +105,7 @@ class Gate:
             raise GateRefusal(Code.UNAUTHENTICATED, "no valid credential", [])
         return Caller(key, False, self._bucket(key.bucket_id, now_ns))
 
-    def _token(self, bearers: list[bytes], now_ns: int) -> AccessToken | None:
+    def _token(self, bearers: list[bytes], now_ns: int) -> KnownToken | None:
         scheme, _, raw = bearers[0].partition(b" ")
         raw = raw.strip(b" ")
         if len(bearers) != 1 or scheme.lower() != b"bearer" or not raw:
@@ -136,12 +123,9 @@ class Gate:
 def charge(
     caller: Caller, now_ns: int, limit: int = RATE_BURST, throttled_s: int | None = None
 ) -> Headers:
-    """Take one token, and return the rate limit headers of every answer from here on.
-
-    limit: tokens that the bucket holds; a fault may lower it. throttled_s: the Retry-After of a
-    fault that refuses the request. Raises GateRefusal(rate_limited), nothing taken, when no whole
-    token is there, and for such a fault.
-    """
+    """Take one token, and return the rate limit headers of every answer from here on. limit: tokens
+    that the bucket holds. throttled_s: Retry-After of a fault that refuses the request. Raises
+    GateRefusal(rate_limited), nothing taken."""
     bucket = caller.bucket
     if bucket.burst != limit:
         bucket.refill(now_ns)
@@ -158,11 +142,9 @@ def charge(
 
 
 def authorize(caller: Caller, route: Route | None) -> UserId:
-    """The user on whose behalf a caller may use a route; None is a path that is no route.
-
-    Raises GateRefusal: forbidden_scope for a missing scope (a key without any scope is refused
-    everywhere, even off the routes), api_key_misconfigured for a key without a user.
-    """
+    """The user on whose behalf a caller may use a route; None is no route. Raises GateRefusal:
+    forbidden_scope (a key without scopes is refused everywhere), api_key_misconfigured for a key
+    without a user."""
     facts = caller.facts
     if caller.is_bearer:
         wanted = () if route is None else route.token_scopes
@@ -183,10 +165,8 @@ def authorize(caller: Caller, route: Route | None) -> UserId:
 
 
 def pace_headers(caller: Caller, now_ns: int, throttled_s: int | None = None) -> Headers:
-    """Retry-After of a 429, in whole seconds, at least 1 (S39 too), and the reset.
-
-    The reset is the Unix time, whole seconds rounded up, at which the bucket is full again (S51).
-    """
+    """Retry-After of a 429, in whole seconds, at least 1 (S39), and the Unix second, rounded up, at
+    which the bucket is full again (S51)."""
     bucket = caller.bucket
     bucket.refill(now_ns)
     wait_s = max(1, throttled_s or _seconds_up(bucket.wait_ns()))

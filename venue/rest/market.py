@@ -1,15 +1,14 @@
-"""Public reads: markets, snapshots, books, candles, prints and events.
-
-Readings: docs/assumptions.md#S2, #S7.
-"""
+"""Public reads: markets, snapshots, books, candles, prints and events (docs/assumptions.md#S2,
+#S7)."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from venue.rest.faults import Outage
+import msgspec
+
+from venue.rest.faults import FaultKind
 from venue.rest.params import Query, event_in_path, market_in_path
 from venue.rest.venue_port import Paging, Request
-from venue.views.account import KeptOrders
 from venue.views.catalog import Catalog, EventFilter, MarketFilter
 from venue.wire import codec, model
 from venue.wire.codec import Refusal
@@ -25,18 +24,14 @@ _EVENT_STATUSES: Final[tuple[EventStatus, ...]] = tuple(
 )
 
 _ROWS_IN_A_TURN: Final = 200
-"""Of what has no pages, a snapshot's orders and the markets that match, and of a page's events with
-their rungs: two or three milliseconds."""
+"""Rows without pages, or rungs of events, that are made at once: two or three milliseconds."""
 
 _EVENTS_AT_ONCE: Final = 16
-"""Looked up before their rungs are counted."""
 
 
 def list_markets(request: Request) -> bytes | Iterator[bytes]:
-    """GET /markets: the catalog by pages, or with any filter the whole match in one page.
-
-    A long match comes in pieces, the markets that match now, each as it is when it is shown.
-    """
+    """GET /markets: the catalog by pages, or with any filter the whole match in one page. A long
+    match comes in pieces."""
     query = Query(request.query, ("limit", "cursor", "q", "series_ticker", "project_id"))
     limit = query.limit()
     wanted = MarketFilter(query.search(), query.text("series_ticker"), query.project_id())
@@ -48,34 +43,31 @@ def list_markets(request: Request) -> bytes | Iterator[bytes]:
         found = catalog.matching_markets(wanted)
         first = tuple(map(catalog.market, found[:_ROWS_IN_A_TURN]))
         shown = codec.encode(model.MarketsPage(first, paging.cursor(None)))
-        rest = found[_ROWS_IN_A_TURN:]
-        return _with_more_markets(shown, rest, catalog) if rest else shown
+        more = (
+            tuple(map(catalog.market, found[at : at + _ROWS_IN_A_TURN]))
+            for at in range(_ROWS_IN_A_TURN, len(found), _ROWS_IN_A_TURN)
+        )
+        return _with_more(shown, b'],"cursor":""}', more) if len(found) > len(first) else shown
     markets, place = catalog.active_markets(-1 if after is None else after, limit)
     return codec.encode(model.MarketsPage(markets, paging.cursor(place)))
 
 
-def _with_more_markets(
-    shown: bytes, more: tuple[MarketId, ...], catalog: Catalog
+def _with_more(
+    shown: bytes, end: bytes, more: Iterator[tuple[msgspec.Struct, ...]]
 ) -> Iterator[bytes]:
-    """A page of the first markets that match, continued to the last of them."""
-    end = b'],"cursor":""}'
     yield shown.removesuffix(end)
-    for first in range(0, len(more), _ROWS_IN_A_TURN):
-        rows = tuple(map(catalog.market, more[first : first + _ROWS_IN_A_TURN]))
+    for rows in more:
         yield b"," + codec.encode(rows)[1:-1]
     yield end
 
 
 def snapshot(request: Request) -> bytes | Iterator[bytes]:
-    """GET /markets/{market_id}/snapshot: a market, and the caller's own state.
-
-    The market's colour degrades to empty when its store is down; the caller's own never does.
-    With many resting orders it comes in pieces, all of them as of now.
-    """
+    """GET /markets/{market_id}/snapshot. The market's colour degrades to empty when its store is
+    down; the caller's own state never does. Many resting orders come in pieces, all as of now."""
     market_id = _market(request)
     request.check_accounts()
     catalog, market, account = request.views.catalog, request.views.market, request.views.account
-    if request.venue.faults.is_down(Outage.MARKET_DATA_DOWN):
+    if request.venue.faults.is_down(FaultKind.MARKET_DATA_DOWN):
         ticker, _ = catalog.market_tickers(market_id)
         orderbook, last_trade = model.Orderbook(ticker, market_id, ZERO, (), ()), None
     else:
@@ -91,16 +83,11 @@ def snapshot(request: Request) -> bytes | Iterator[bytes]:
             resting_orders=resting.rows(0, _ROWS_IN_A_TURN),
         )
     )
-    return shown if len(resting) <= _ROWS_IN_A_TURN else _with_the_rest(shown, resting)
-
-
-def _with_the_rest(shown: bytes, resting: KeptOrders) -> Iterator[bytes]:
-    """A snapshot that ends with its first resting orders, continued to the last of them."""
-    end = b"]}"
-    yield shown.removesuffix(end)
-    for first in range(_ROWS_IN_A_TURN, len(resting), _ROWS_IN_A_TURN):
-        yield b"," + codec.encode(resting.rows(first, _ROWS_IN_A_TURN))[1:-1]
-    yield end
+    more = (
+        resting.rows(at, _ROWS_IN_A_TURN)
+        for at in range(_ROWS_IN_A_TURN, len(resting), _ROWS_IN_A_TURN)
+    )
+    return shown if len(resting) <= _ROWS_IN_A_TURN else _with_more(shown, b"]}", more)
 
 
 def orderbook(request: Request) -> bytes:
@@ -150,7 +137,6 @@ def list_events(request: Request) -> bytes | Iterator[bytes]:
 
 
 def get_event(request: Request) -> bytes | Iterator[bytes]:
-    """GET /events/{event_ticker}: one event, or every event of a series by pages."""
     ticker = event_in_path(request.parameter)
     event = request.views.catalog.event(ticker)
     if event is not None:
@@ -197,7 +183,6 @@ def _with_more_events(
     limit: int,
     paging: Paging,
 ) -> Iterator[bytes]:
-    """A page that begins with these events, continued to its end."""
     yield codec.encode(model.EventsPage(first, "")).removesuffix(b'],"cursor":""}')
     left = limit - len(first)
     while place is not None and left:
@@ -213,7 +198,7 @@ def _market(request: Request) -> MarketId:
 
 def _check_market_data(request: Request) -> None:
     """Raises Refusal(engine_unavailable) while the market data store is down."""
-    if request.venue.faults.is_down(Outage.MARKET_DATA_DOWN):
+    if request.venue.faults.is_down(FaultKind.MARKET_DATA_DOWN):
         raise Refusal(Code.ENGINE_UNAVAILABLE, "market data cannot be read now")
 
 

@@ -101,9 +101,6 @@ def description() -> Node:
     }
 
 
-# --- operations -----------------------------------------------------------------------------------
-
-
 def _operation(route: Route, operation: Operation) -> Node:
     node: Node = {"operationId": route.name, "summary": operation.summary}
     parameters = [*_path_parameters(route), *operation.query]
@@ -165,9 +162,6 @@ def _example(body: bytes) -> Node:
     return {"value": yaml.safe_load(body)}
 
 
-# --- answers --------------------------------------------------------------------------------------
-
-
 def _headers(names: Iterable[str]) -> Node:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
@@ -184,7 +178,6 @@ def _success(route: Route, status: int, name: str) -> Node:
 
 
 def refusals(route: Route) -> list[tuple[int, tuple[Code, ...]]]:
-    """The failures of a route: status, and its codes in the order of the errors table."""
     codes = {*OPERATIONS[route].codes}
     if route.key_scope is not None:
         codes.update(CREDENTIAL_CODES)
@@ -233,9 +226,6 @@ def _refusal_headers(status: int, codes: tuple[Code, ...]) -> Node:
     if _BEFORE_THE_LIMITER.isdisjoint(codes):
         return _headers(_LIMITER)
     return {name: {**_HEADERS[name], "required": False} for name in _LIMITER}
-
-
-# --- credentials ----------------------------------------------------------------------------------
 
 
 def _security(route: Route) -> list[Node]:

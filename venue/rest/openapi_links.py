@@ -1,8 +1,4 @@
-"""Where an answer leads: the links of the description, by the route that answers.
-
-A created order leads to its read, its amend, its cancel and its fills; a list to its next page and
-to what its first row names.
-"""
+"""Where an answer leads: the links of the description, by the route that answers."""
 
 from typing import Any, Final
 
@@ -10,7 +6,6 @@ from venue.wire import routes
 from venue.wire.routes import Route
 
 Link = dict[str, Any]
-"""A link object as OpenAPI writes it."""
 
 _ORDER_ID: Final = "$response.body#/order_id"
 _OF_MARKET: Final = (routes.SNAPSHOT, routes.ORDERBOOK, routes.CANDLES, routes.TRADES)
@@ -107,4 +102,3 @@ LINKS: Final[dict[Route, dict[str, Link]]] = {
         ),
     },
 }  # fmt: skip
-"""The links of each route's successes."""

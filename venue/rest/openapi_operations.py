@@ -22,15 +22,11 @@ from venue.wire.model import STATUS_GROUPS, CandleInterval, EventStatus, OrderSt
 from venue.wire.routes import Route
 
 Parameter = dict[str, Any]
-"""A parameter object as OpenAPI writes it."""
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """The input and answers of one route.
-
-    query: parameter objects. body: the component schema of the request body. answers: status to
-    resource. codes: what it refuses with besides the codes of every route with a credential.
-    """
+    """One route. query: parameter objects. body: component schema. answers: status to resource.
+    codes: besides those of every route with a credential."""
 
     summary: str
     query: tuple[Parameter, ...]
@@ -48,11 +44,10 @@ CREDENTIAL_CODES: Final = (
     Code.RATE_LIMITED,
     Code.INTERNAL_ERROR,
 )
-"""The errors of every route with a credential; the first, where HTTP itself finds no request
-within the size caps, whichever it was to be."""
+"""The errors of every route with a credential; the first, where HTTP itself finds no request within
+the size caps."""
 
 MARKET_DATA_CODES: Final = (Code.ENGINE_UNAVAILABLE,)
-"""The errors of reads while the market data store is down."""
 
 _MARKET_EXAMPLE: Final = "ACME-VAL-26Q4-212.5B"
 _EVENT_EXAMPLE: Final = "ACME-VAL-26Q4"
@@ -69,7 +64,6 @@ PATH: Final[dict[str, tuple[Schema, str, str]]] = {
     ),
     "order_id": (ORDER_ID, "An order id; never a number.", _ORDER_EXAMPLE),
 }  # fmt: skip
-"""Schema, meaning and an example of the variable segments."""
 
 
 def _query(name: str, schema: Schema, description: str, example: object = None) -> Parameter:
@@ -167,7 +161,6 @@ _NEW_EXPOSURE_CODES: Final = (
     Code.MARKET_HALTED,
     *_ENGINE_CODES,
 )
-"""Creates and amends."""
 
 
 def _read(

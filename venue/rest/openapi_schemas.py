@@ -1,8 +1,5 @@
 """The component schemas of the description: resources from their Structs, bodies from the limits.
-
-A resource's schema is what the venue emits, so an optional field may be absent but is never null,
-and an enum's `unknown` appears only where the interface itself has it.
-"""
+They say what the venue emits: an optional field is never null."""
 
 import enum
 from types import NoneType
@@ -39,7 +36,6 @@ RESOURCES: Final[tuple[type[msgspec.Struct], ...]] = (
     model.FillsPage,
     model.ErrorBody,
 )
-"""What the answers carry; the components are these and everything they hold."""
 
 _WITH_UNKNOWN: Final = (model.ShownOutcome, model.ShownSide, model.ShownTimeInForce)
 """Enums whose `unknown` is a value of the interface, not only of a tolerant reader."""
@@ -89,12 +85,10 @@ def ref(name: str) -> Schema:
 
 
 def one_of(kind: type[enum.StrEnum], *left_out: str) -> Schema:
-    """The values of an enum in the order in which it lists them."""
     return {"type": "string", "enum": [m.value for m in kind if m.value not in left_out]}
 
 
 def component_schemas() -> dict[str, Schema]:
-    """Every component schema by name, in the order of the names."""
     _, found = msgspec.json.schema_components(RESOURCES, ref_template=_REF)
     schemas = {name: _tidied(name, schema) for name, schema in found.items()}
     schemas[_ERROR_CODE] = {
@@ -147,7 +141,6 @@ def _or_null(schema: Schema) -> Schema:
 
 
 def _one_without_the_other(there: str, absent: str, **more: Schema) -> Schema:
-    """A choice: the field `there` is given and `absent` is not."""
     given = {there: {"not": {"type": "null"}}, absent: {"type": "null"}}
     return {"required": [there], "properties": {**given, **more}}
 

@@ -1,12 +1,6 @@
-"""Path and query values: decoded strictly, checked for shape, clamped where the interface clamps.
-
-Everything here raises `Refusal` with the code of the fault. Unknown query parameters are ignored.
-A known one may stand once: twice is invalid_parameter, because no choice between two values is
-safe. An empty value is a value (and mostly a bad one); only an empty cursor counts as absent,
-for it is what the first page starts from.
-
-Reading: docs/assumptions.md#S36.
-"""
+"""Path and query values, decoded strictly and clamped where the interface clamps. Raises `Refusal`.
+Unknown parameters are ignored; a known one given twice is invalid_parameter, as no choice is safe.
+Only an empty cursor counts as absent. Reading: docs/assumptions.md#S36."""
 
 import enum
 import re
@@ -31,10 +25,7 @@ _ACCEPTED_STATUSES: Final = ", ".join(
 
 
 def percent_decoded(raw: bytes) -> str | None:
-    """The text of a percent-encoded part of an address, or None when it is not well formed.
-
-    Every `%` is followed by two hex digits and the bytes are UTF-8.
-    """
+    """The text of a percent-encoded part of an address; None when it is not well-formed UTF-8."""
     try:
         if b"%" not in raw:
             return raw.decode()
@@ -44,10 +35,8 @@ def percent_decoded(raw: bytes) -> str | None:
 
 
 def market_in_path(catalog: Catalog, segment: str | None) -> MarketId:
-    """The market that a path segment names by ticker or UUID; None is a segment not decodable.
-
-    Raises Refusal: invalid_market_identifier by shape, market_not_found by name.
-    """
+    """The market that a path segment names; None is a segment not decodable. Raises Refusal:
+    invalid_market_identifier by shape, market_not_found by name."""
     if segment is None or not names.is_market_path(segment):
         raise Refusal(Code.INVALID_MARKET_IDENTIFIER, "market_id: not well formed")
     market_id = catalog.find_market(segment)
@@ -71,8 +60,7 @@ def order_in_path(segment: str | None) -> OrderId:
 
 
 class Query:
-    """The known parameters of one query string. Making one raises Refusal: invalid_parameter, or
-    invalid_cursor where that is what cannot be read."""
+    """The known parameters of a query string. Raises Refusal: invalid_parameter, invalid_cursor."""
 
     def __init__(self, raw: bytes, known: tuple[str, ...]) -> None:
         self._values: dict[str, str] = {}
@@ -174,11 +162,9 @@ class Query:
         return None if value is None else order_in_path(value)
 
     def scope(self, catalog: Catalog) -> Scope:
-        """The rows of `ticker` (ticker or UUID) or of `event_ticker` (S3).
-
-        Raises Refusal: conflicting_identifiers for both together, invalid_market_identifier by
-        shape, invalid_parameter for what names nothing.
-        """
+        """The rows of `ticker` (ticker or UUID) or of `event_ticker` (S3). Raises Refusal:
+        conflicting_identifiers for both, invalid_market_identifier by shape, invalid_parameter for
+        what names nothing."""
         if {"ticker", "event_ticker"} <= self._values.keys():
             raise Refusal(
                 Code.CONFLICTING_IDENTIFIERS, "ticker and event_ticker exclude each other"

@@ -1,12 +1,6 @@
-"""Whose read is made next, or whose long body read: of one user's, one in a turn of the loop.
-And how many long answers of one user are kept until they are taken.
-
-A page of a thousand rows takes milliseconds in which nobody else is served, and so does a body of
-the longest. Sent over many connections at once, the loop would deal with all of them before it
-looked at anybody else's order; in turns they keep nobody waiting but the user who sent them. So do
-answers that take no token, of which there is any number: those of an empty bucket, and those that
-need no credential.
-"""
+"""Whose long read or body is dealt with next: of each user one in a turn of the loop, so that a
+thousand at once keep nobody else waiting. So do answers that take no token. And how many long
+answers of one user are kept until they are taken."""
 
 import asyncio
 from collections import deque
@@ -15,17 +9,12 @@ from venue.wire.names import UserId
 
 
 class FairTurns:
-    """The turns of every user who reads or sends much just now, or of whatever else has a name."""
-
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def wait_turn(self, whose: str, *, again: bool = False) -> None:
-        """Return in its turn, at once when it is free; first come, first served.
-
-        What the caller does without awaiting is done in it. It ends by itself. Who has just had
-        one takes the next with `again`: a half-made answer takes memory.
-        """
+        """Return in its turn, first come, first served; what the caller does without awaiting is
+        done in it. again: the next turn, for a half-made answer takes memory."""
         waiting = self._waiting.get(whose)
         loop = asyncio.get_running_loop()
         if waiting is None:
@@ -50,18 +39,10 @@ class FairTurns:
                 return
         del self._waiting[whose]
 
-    @property
-    def users(self) -> int:
-        """How many users' turns are kept: those with a read in this turn of the loop."""
-        return len(self._waiting)
-
 
 class ResponseSlots:
-    """At most `most` answers of each user at once, from when they are made until they are sent.
-
-    A peer may take its time to read a long one: on many connections at once they would fill the
-    memory.
-    """
+    """At most `most` answers of each user from when they are made until they are sent: slow readers
+    on many connections would fill the memory."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -72,7 +53,6 @@ class ResponseSlots:
         return self._taken.get(user_id, 0) >= self._most
 
     async def acquire_slot(self, user_id: UserId) -> None:
-        """Return with a place for the user, at once when there is one; first come, first served."""
         if not self.is_full(user_id):
             self._taken[user_id] = self._taken.get(user_id, 0) + 1
             return
@@ -86,7 +66,6 @@ class ResponseSlots:
             raise
 
     def release_slot(self, user_id: UserId) -> None:
-        """Pass a slot on to the longest waiter."""
         waiting = self._waiting.get(user_id, deque())
         while waiting:
             place = waiting.popleft()
@@ -99,8 +78,3 @@ class ResponseSlots:
         self._taken[user_id] -= 1
         if not self._taken[user_id]:
             del self._taken[user_id]
-
-    @property
-    def users(self) -> int:
-        """How many users have a place."""
-        return len(self._taken)

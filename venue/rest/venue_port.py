@@ -5,8 +5,8 @@ from typing import Final, Protocol
 
 import msgspec
 
-from venue.engine.messages import AccessCommand, AccessKey, AccessToken, Answer, Command, KnownKey
-from venue.rest.faults import Faults, Outage
+from venue.engine.messages import AccessCommand, Answer, Command, KnownKey, KnownToken
+from venue.rest.faults import FaultKind, Faults
 from venue.views.cursor import Cursors, Listing
 from venue.views.projector import Views
 from venue.wire.codec import Refusal
@@ -40,10 +40,10 @@ class ConnectionCut(Exception):
 class CredentialStore(Protocol):
     """Keys and tokens, by the SHA-256 of the credential in 64 lower-case hex digits."""
 
-    def key(self, sha256_hex: str, /) -> AccessKey | None:
+    def key(self, sha256_hex: str, /) -> KnownKey | None:
         """The key, revoked ones too; None if unknown."""
 
-    def token(self, sha256_hex: str, now_ns: int, /) -> AccessToken | None:
+    def token(self, sha256_hex: str, now_ns: int, /) -> KnownToken | None:
         """The token; None if unknown or expired at `now_ns`."""
 
     def keys(self) -> tuple[KnownKey, ...]:
@@ -81,14 +81,11 @@ class VenuePort(Protocol):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request that has passed the gate."""
-
     venue: VenuePort
     cursors: Cursors
     route: Route
     user_id: UserId
     now_ns: int
-    """When it arrived."""
     parameter: str | None
     """The variable path segment, decoded; None if there is none or it cannot be decoded."""
     query: bytes
@@ -101,7 +98,7 @@ class Request(msgspec.Struct, frozen=True):
 
     def check_accounts(self) -> None:
         """Raises Refusal(internal_error) while the store of accounts is down."""
-        if self.venue.faults.is_down(Outage.ACCOUNTS_DOWN):
+        if self.venue.faults.is_down(FaultKind.ACCOUNTS_DOWN):
             raise Refusal(Code.INTERNAL_ERROR, INTERNAL_ERROR_TEXT)
 
     def paging(self, *filters: object) -> "Paging":

@@ -1,7 +1,5 @@
 """Directories of our own: made durably, checked once, their files opened by name, never by a link.
-
-A synced file has its content on disk, and its name only once its directory is synced too.
-"""
+A file's name is on disk only once its directory is synced."""
 
 import contextlib
 import errno
@@ -16,7 +14,6 @@ from venue.storage.record import StateFault
 FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 _PARENT_MODE: Final = 0o777
-"""Of directories made on the way to one of our own, before the umask."""
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What an operating system says when there is no room, by disk, by quota, by limit."""
@@ -26,7 +23,6 @@ _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _OPEN_TO_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _PID_TEXT_MAX: Final = 32
 _UNFINISHED: Final = (".", ".new")
-"""Around the name of a file that is being written whole."""
 
 
 def make_directory(path: Path) -> None:
@@ -52,7 +48,6 @@ def sync_directory(path: Path) -> None:
 
 
 def unfinished_names(prefix: str, suffix: str) -> tuple[str, str]:
-    """Beginning and end of what a crash leaves of writing files of these names whole."""
     return _UNFINISHED[0] + prefix, suffix + _UNFINISHED[1]
 
 
@@ -76,11 +71,8 @@ class Folder:
 
     @classmethod
     def open(cls, path: Path, *, create: bool) -> Self:
-        """The directory, made (0700) when it is not there and `create` says so.
-
-        Raises StateFault for a link, something else than a directory, a directory of another
-        user or one that others may write to.
-        """
+        """The directory, made (0700) when it is not there and `create` says so. Raises StateFault
+        for a link, no directory, another user's, or one that others may write to."""
         try:
             if path.is_symlink():
                 raise StateFault(f"{path}: is a symbolic link; name the directory itself")
@@ -119,10 +111,7 @@ class Folder:
         return True
 
     def read(self, name: str, *, secret: bool = False) -> bytes:
-        """All of a file. Raises StateFault when it cannot be read.
-
-        secret: refuse a file that anybody else may read or write.
-        """
+        """All of a file. secret: refuse one that others may read or write. Raises StateFault."""
         handle = self.open_file(name, os.O_RDONLY)
         with os.fdopen(handle, "rb") as file:
             if secret and os.fstat(handle).st_mode & _OPEN_TO_OTHERS:
@@ -151,7 +140,6 @@ class Folder:
         return os.open(name, flags, FILE_MODE, dir_fd=self._handle)
 
     def remove(self, name: str) -> None:
-        """Remove a file. Raises OSError."""
         os.unlink(name, dir_fd=self._handle)
 
     def sync(self) -> None:
@@ -179,9 +167,8 @@ class Folder:
             raise self._fault(name, "cannot be written", fault) from None
 
     def hold(self, what: str) -> None:
-        """Hold the directory itself for as long as it is open: a lock's file can be taken away from
-        under its holder. what: see `lock`. Raises StateFault at once when another holds it.
-        """
+        """Hold the directory itself while it is open: a lock's file can be taken away. Raises
+        StateFault."""
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -193,10 +180,8 @@ class Folder:
 
     def lock(self, name: str, what: str) -> int:
         """A descriptor that holds the lock of this name until it is closed or the process ends.
-
-        what: what we do, for the second one to come. Raises StateFault at once, with
-        the process id of the holder if it is known, when another holds it.
-        """
+        what: what we do, for the second one to come. Raises StateFault at once when another holds
+        it."""
         flags = os.O_RDWR | os.O_CREAT | _OURS
         try:
             handle = os.open(name, flags, FILE_MODE, dir_fd=self._handle)

@@ -1,10 +1,7 @@
 """The command log on disk: appends that are durable on return, in segments of bounded size.
-
-What a failed write leaves behind decides which of two words the caller gets. LogFull: the append
-was cut off again, durably; a retry may succeed. LogBroken: the state on disk is unknown, and the
-log takes nothing more; we never retry a sync, because a kernel that failed to write a page
-may forget it and call the next sync a success.
-"""
+LogFull: the append was cut off again, durably; a retry may succeed. LogBroken: the state on disk is
+unknown, and the log takes nothing more. We never retry a sync: a kernel that failed to write a page
+may forget it and call the next sync a success."""
 
 import contextlib
 import errno
@@ -23,20 +20,19 @@ _TRIED_BYTES: Final = 64 * 1024
 """What a try writes behind the end and cuts off again: more than most appends."""
 
 BEGUN_FILE: Final = "begun"
-"""Holds the first sequence of the newest segment. Without it that one could go, with what was
-acknowledged in it, and the one before would look like the end of the log."""
+"""Holds the first sequence of the newest segment: if that segment were lost, the one before would
+look like the end of the log."""
 
 _NOT_OPENED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""What an operating system says before it looks at a name: no descriptor or memory is left, as
-in a flood of connections. Nothing was made."""
+"""What an operating system says before it looks at a name: no descriptor or memory is left. Nothing
+was made."""
 
 _PREFIX: Final = "commands-"
 _SUFFIX: Final = ".log"
 
 
 class LogFull(Exception):
-    """There is no room, or no file can be opened. Nothing of the append is on disk; the same append
-    may succeed later."""
+    """No room, or no file can be opened. Nothing of the append is on disk; a retry may succeed."""
 
 
 class LogBroken(Exception):
@@ -44,7 +40,6 @@ class LogBroken(Exception):
 
 
 def segment_name(first_sequence: int) -> str:
-    """The file name of the segment that begins with this sequence."""
     return f"{_PREFIX}{first_sequence:020d}{_SUFFIX}"
 
 
@@ -96,13 +91,10 @@ def open_segment(
 
 
 class CommandLog:
-    """The end of the log, open for appending. Not thread-safe: one caller at a time.
-
-    next_sequence: the sequence of the next command; the first is 1. segments_begun: segments that
-    appends have begun since the log was opened. has_sealed: whether there were segments before the
-    last one when it was opened. cut: a sentence for people when a crash had left
-    something unfinished at the end that was cut off, else None.
-    """
+    """The end of the log, open for appending; one caller at a time. next_sequence: of the next
+    command; the first is 1. segments_begun: by appends since it was opened. has_sealed: whether
+    there were segments before the last one. cut: a sentence for people if an unfinished end was cut
+    off, else None."""
 
     def __init__(
         self,
@@ -136,25 +128,13 @@ class CommandLog:
             raise StateFault(str(fault)) from None
 
     def append(self, at_ns: int, commands: Sequence[Command | AccessCommand]) -> int:
-        """Put these commands, in order, on disk as one, durable on return; the bytes written.
-
-        An append is in the log whole or not at all, whatever happens. Without commands nothing
-        is done. Blocks for as long as the disk takes. Raises LogFull or LogBroken, see there, and
-        ValueError or OverflowError, with nothing written, for what no segment can hold.
-        """
+        """Put these commands on disk as one, whole or not at all, durable on return; the bytes
+        written. Blocks for as long as the disk takes. Raises LogFull, LogBroken, and ValueError or
+        OverflowError, with nothing written, for what no segment can hold."""
         if not commands:
             return 0
-        if self._broken_by is not None:
-            raise LogBroken(self._broken_by)
         data = frame(self.next_sequence, at_ns, commands)
-        if self._is_full(len(data)):
-            self._begin_segment()
-            self.segments_begun += 1
-        try:
-            write_at(self._handle, data, self._end)
-        except OSError as fault:
-            self._cut_back(fault)
-            raise LogFull(self._told("is full", fault)) from None
+        self._write(data)
         try:
             os.fdatasync(self._handle)
             still_there = os.fstat(self._handle).st_nlink > 0
@@ -167,23 +147,26 @@ class CommandLog:
         return len(data)
 
     def try_room(self) -> None:
-        """Find out whether there is room again, and leave nothing of the try behind: after a crash
-        during it there are zeros at the end, which are cut off. Raises LogFull or LogBroken.
-        """
-        if self._broken_by is not None:
-            raise LogBroken(self._broken_by)
-        if self._is_full(_TRIED_BYTES):
-            self._begin_segment()
-            self.segments_begun += 1
-        try:
-            write_at(self._handle, bytes(_TRIED_BYTES), self._end)
-        except OSError as fault:
-            self._cut_back(fault)
-            raise LogFull(self._told("is full", fault)) from None
+        """Find out whether there is room again; a crash during the try leaves zeros at the end,
+        which are cut off. Raises LogFull or LogBroken."""
+        self._write(bytes(_TRIED_BYTES))
         try:
             os.ftruncate(self._handle, self._end)
         except OSError as fault:
             raise self._broken("cannot be cut back", fault) from None
+
+    def _write(self, data: bytes) -> None:
+        """Write behind the durable end, in a new segment if this one is full."""
+        if self._broken_by is not None:
+            raise LogBroken(self._broken_by)
+        if self._is_full(len(data)):
+            self._begin_segment()
+            self.segments_begun += 1
+        try:
+            write_at(self._handle, data, self._end)
+        except OSError as fault:
+            self._cut_back(fault)
+            raise LogFull(self._told("is full", fault)) from None
 
     def close(self) -> None:
         """Let go of the segment. Everything appended is durable already."""

@@ -1,11 +1,7 @@
-"""Command log and snapshots as bytes: a header per file, a checksum over all. Touches no file.
-
-A segment is a header and frames. A frame is length (u32), CRC-32 (u32) over length and payload, and
-the payload: MessagePack of (sequence of the first command, at_ns, commands), all integers little
-endian. One append is one frame, so an append is in the log whole or not at all. A frame is written
-only when the one before it is on disk: a damaged frame before a whole one had been
-durable, and only the very end of a file may be the torn tail of a crash.
-"""
+"""Command log and snapshots as bytes. A segment is a header and frames. A frame is length (u32),
+CRC-32 (u32) over length and payload, and MessagePack of (sequence of the first command, at_ns,
+commands), little endian. One append is one frame, written only when the one before is on disk: only
+the very end of a file may be the torn tail of a crash."""
 
 import struct
 import zlib
@@ -65,11 +61,8 @@ def header(state_id: bytes, first_sequence: int) -> bytes:
 
 
 def frame(first_sequence: int, at_ns: int, commands: Sequence[Command | AccessCommand]) -> bytes:
-    """An append as bytes.
-
-    Raises ValueError when it comes to more than FRAME_BYTES_MAX, OverflowError for an integer
-    beyond 64 bits.
-    """
+    """An append as bytes. Raises ValueError for more than FRAME_BYTES_MAX, OverflowError for an
+    integer beyond 64 bits."""
     payload = _ENCODER.encode(_Append(first_sequence, at_ns, tuple(commands)))
     if len(payload) > FRAME_BYTES_MAX:
         raise ValueError(f"an append of {len(payload)} bytes; at most {FRAME_BYTES_MAX}")
@@ -83,12 +76,9 @@ def is_torn_creation(data: bytes) -> bool:
 
 
 class Segment:
-    """One segment's data, checked while it is read. name: how people find the file.
-
-    is_last: whether a torn tail may stand at its end. After `entries` has come to its end,
-    `whole_bytes` is where the last whole frame ends, `last_frame_at` where it begins (None
-    without frames) and `next_sequence` what comes next.
-    """
+    """One segment's data, checked while it is read. is_last: whether a torn tail may end it. After
+    `entries`, `whole_bytes` is where the last whole frame ends, `last_frame_at` where it begins
+    (None without frames), `next_sequence` what comes next."""
 
     def __init__(self, data: bytes, name: str, state_id: bytes, is_last: bool) -> None:
         """Raises StateFault for a header that is not one of this version and directory."""
@@ -186,8 +176,6 @@ class Segment:
         return StateFault(f"{self._name}, byte {offset}: {what}")
 
 
-# --- snapshots ------------------------------------------------------------------------------------
-
 # The header of a snapshot is that of a segment but for its magic; its CRC covers the payload, too.
 
 
@@ -201,10 +189,8 @@ def seal(state_id: bytes, sequence: int, payload: bytes) -> bytes:
 
 
 def unseal(data: bytes, where: str, state_id: bytes) -> tuple[int, bytes]:
-    """The sequence that a snapshot's file includes, and its payload.
-
-    Raises StateFault when it is damaged, of another version or of another directory.
-    """
+    """The last sequence in a snapshot's file, and its payload. Raises StateFault when it is
+    damaged, of another version or directory."""
     if len(data) < HEADER_BYTES or not data.startswith(_SNAPSHOT_MAGIC):
         raise StateFault(f"{where}: is no snapshot")
     plain, crc = data[: _HEADER.size], data[_HEADER.size : HEADER_BYTES]

@@ -1,8 +1,5 @@
-"""What a command log comes to: the exchange, its credentials and its views, in memory or recovered.
-
-Only the process that compacts sealed segments takes snapshots, never the one that serves, so no
-trader waits for one, and every snapshot proves that the log replays.
-"""
+"""What a command log comes to, in memory or recovered. Only the process that compacts sealed
+segments takes snapshots: no trader waits for one, and each proves that the log replays."""
 
 import secrets
 from collections.abc import Iterable
@@ -11,19 +8,9 @@ from typing import Final
 
 import msgspec
 
+from venue.engine import messages as m
 from venue.engine.access import Access, AccessSnapshot
 from venue.engine.engine import Engine
-from venue.engine.messages import (
-    AccessCommand,
-    AddKey,
-    AddToken,
-    Answer,
-    Command,
-    Event,
-    FillBooked,
-    RevokeKey,
-    TradePrinted,
-)
 from venue.engine.snapshot import EngineSnapshot
 from venue.storage.log import CommandLog
 from venue.storage.record import LogRecord, StateFault
@@ -33,14 +20,12 @@ from venue.views.projector import Views, ViewsSnapshot
 PAYLOAD_VERSION: Final = 1
 """First byte of a snapshot's payload; raise it when a snapshot Struct changes its meaning."""
 
-_ACCESS_COMMANDS: Final = (AddKey, RevokeKey, AddToken)
+_ACCESS_COMMANDS: Final = (m.AddKey, m.RevokeKey, m.AddToken)
 
 
 class RecoveredVenue(msgspec.Struct, eq=False):
-    """The state after command `sequence`, which was applied at `at_ns`.
-
-    printed_ns: the instant of the newest print, 0 before the first.
-    """
+    """The state after command `sequence`, applied at `at_ns`. printed_ns: of the newest print, 0
+    before the first."""
 
     engine: Engine
     access: Access
@@ -49,38 +34,31 @@ class RecoveredVenue(msgspec.Struct, eq=False):
     at_ns: int
     printed_ns: int = 0
 
-    def apply_command(
-        self, command: Command | AccessCommand, now_ns: int
-    ) -> tuple[Answer, list[Event]]:
+    def apply_command(self, command: m.Command | m.AccessCommand, now_ns: int) -> m.Applied:
         """Apply the next command of the log. The caller hands its events to the views."""
         self.sequence += 1
         self.at_ns = now_ns
         if isinstance(command, _ACCESS_COMMANDS):
             return self.access.apply_command(command, now_ns), []
         answer, events = self.engine.apply(command, now_ns)
-        if events and isinstance(events[0], TradePrinted):
+        if events and isinstance(events[0], m.TradePrinted):
             events = self._with_unique_print_instants(events)
         return answer, events
 
-    def _with_unique_print_instants(self, events: list[Event]) -> list[Event]:
-        """The events, each print at least a nanosecond after the one before, with its two fills.
-
-        One order may match many, and commands of one batch share an instant, by which nobody could
-        tell the order of the prints.
-        """
-        stamped: list[Event] = []
+    def _with_unique_print_instants(self, events: list[m.Event]) -> list[m.Event]:
+        """The events, each print with its fills at least a nanosecond after the one before:
+        commands of one batch share an instant, which would hide the order of prints."""
+        stamped: list[m.Event] = []
         for event in events:
-            if isinstance(event, TradePrinted):
+            if isinstance(event, m.TradePrinted):
                 self.printed_ns = max(event.at_ns, self.printed_ns + 1)
-            if isinstance(event, TradePrinted | FillBooked) and event.at_ns != self.printed_ns:
+            if isinstance(event, m.TradePrinted | m.FillBooked) and event.at_ns != self.printed_ns:
                 event = msgspec.structs.replace(event, at_ns=self.printed_ns)
             stamped.append(event)
         return stamped
 
 
 class OpenedState(msgspec.Struct):
-    """A state to go on from."""
-
     exchange: RecoveredVenue
     cursor_key: bytes
     log: CommandLog | None = None
@@ -88,7 +66,6 @@ class OpenedState(msgspec.Struct):
     path: Path | None = None
     """None in memory."""
     notices: tuple[str, ...] = ()
-    """The parts of the log that recovery skipped or cut off, for people."""
 
     @property
     def is_new(self) -> bool:
@@ -97,7 +74,6 @@ class OpenedState(msgspec.Struct):
 
 
 def open_in_memory() -> OpenedState:
-    """A new exchange whose ids, cursors and state end with the process."""
     exchange = fresh(secrets.token_bytes(KEY_BYTES))
     return OpenedState(exchange, secrets.token_bytes(KEY_BYTES))
 
@@ -107,12 +83,10 @@ def open_directory(path: Path) -> OpenedState:
     # Stays open, and locked, for as long as the process lives.
     state = StateDir.open(path)
     exchange, log = recover(state), state.log()
-    return OpenedState(exchange, state.cursor_key, log, path, tuple(state.notices))
+    return OpenedState(exchange, state.keys.cursor_key, log, path, tuple(state.notices))
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """The outcome of a compaction."""
-
     sequence: int
     """The last command that the newest snapshot includes, 0 without one."""
     replayed: int
@@ -121,7 +95,6 @@ class Compacted(msgspec.Struct, frozen=True):
     """Of the snapshot written, 0 when none was."""
     state_hash: str | None
     notices: tuple[str, ...]
-    """The skipped parts, for people."""
 
 
 class _Payload(msgspec.Struct, frozen=True):
@@ -142,13 +115,11 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Payload)
 
 
 def fresh(order_id_key: bytes) -> RecoveredVenue:
-    """The state before any command. order_id_key: see `Engine`."""
     return RecoveredVenue(Engine(order_id_key), Access(), Views(), 0, 0)
 
 
 def rehearsal_copy(exchange: RecoveredVenue) -> RecoveredVenue:
-    """A copy on which to try an opening. It has no views and no ended orders, which no opening
-    command can refer to."""
+    """A copy on which to try an opening, without views and ended orders."""
     snapshot = msgspec.structs.replace(exchange.engine.to_snapshot(), ended={})
     return RecoveredVenue(
         Engine.from_snapshot(b"rehearsal", snapshot),
@@ -161,7 +132,6 @@ def rehearsal_copy(exchange: RecoveredVenue) -> RecoveredVenue:
 
 
 def replay(exchange: RecoveredVenue, entries: Iterable[LogRecord]) -> None:
-    """Apply entries that follow what `exchange` includes, events to the views too."""
     apply_to_views = exchange.views.apply
     for entry in entries:
         _, events = exchange.apply_command(entry.command, entry.at_ns)
@@ -170,11 +140,9 @@ def replay(exchange: RecoveredVenue, entries: Iterable[LogRecord]) -> None:
 
 
 def recover(state: StateDir) -> RecoveredVenue:
-    """The newest usable snapshot of a directory, then its log; every event is in the views.
-
-    Passes over a snapshot that cannot be used, with a notice in `state.notices`, while the log goes
-    back far enough. Raises StateFault when it does not, and for any damage of the log.
-    """
+    """The newest usable snapshot of a directory, then its log. An unusable snapshot is passed over,
+    with a notice, while the log goes back far enough. Raises StateFault otherwise, and for damage
+    of the log."""
     exchange = _newest_usable(state)
     replay(exchange, state.entries(exchange.sequence))
     return exchange
@@ -192,12 +160,9 @@ def snapshot_of(exchange: RecoveredVenue) -> bytes:
 
 
 def compact(path: Path) -> Compacted:
-    """Write a snapshot of the end of the sealed log, then remove what it makes needless.
-
-    May run while a server appends: it reads sealed segments only. Raises StateFault, with nothing
-    removed, when the directory cannot be used, is being compacted already, or the snapshot would
-    not restore to the state that it was taken of.
-    """
+    """Write a snapshot of the end of the sealed log, then remove what it makes needless. A server
+    may append meanwhile. Raises StateFault, with nothing removed, when the directory cannot be
+    used, is being compacted, or the snapshot would not restore to the same state."""
     with StateDir.open_sealed(path) as state:
         exchange = _newest_usable(state)
         before = exchange.sequence
@@ -206,7 +171,7 @@ def compact(path: Path) -> Compacted:
             return Compacted(before, 0, 0, None, _unique_notices(state))
         payload = snapshot_of(exchange)
         state_hash = exchange.engine.state_hash()
-        again = _restored_exchange(state.order_id_key, exchange.sequence, payload)
+        again = _restored_exchange(state.keys.order_id_key, exchange.sequence, payload)
         if snapshot_of(again) != payload or again.engine.state_hash() != state_hash:
             raise StateFault(
                 f"{path}: a snapshot of sequence {exchange.sequence} does not restore to the same "
@@ -228,7 +193,7 @@ def _newest_usable(state: StateDir) -> RecoveredVenue:
     """The newest snapshot that this program knows, or the state before the log's first command."""
     for sequence, payload in state.snapshots():
         try:
-            return _restored_exchange(state.order_id_key, sequence, payload)
+            return _restored_exchange(state.keys.order_id_key, sequence, payload)
         except _UnknownPayload as fault:
             state.notices.append(f"snapshot of sequence {sequence}: {fault}; passed over")
     first = state.first_sequence()
@@ -238,7 +203,7 @@ def _newest_usable(state: StateDir) -> RecoveredVenue:
             f"{state.path}: the log begins with sequence {first}, and no snapshot can be used "
             f"({reasons}); restore the directory from a copy, or use the program that wrote it"
         )
-    return fresh(state.order_id_key)
+    return fresh(state.keys.order_id_key)
 
 
 def _restored_exchange(order_id_key: bytes, sequence: int, payload: bytes) -> RecoveredVenue:

@@ -1,9 +1,6 @@
-"""A state directory: keys, snapshots and the command log of one venue, for one process at a time.
-
-`StateDir.open` is the server's: it holds the lock, makes missing files, appends.
-`StateDir.open_sealed` is for compacting while a server runs: it reads sealed segments only (all but
-the last), to which nobody writes any more, and has a lock of its own.
-"""
+"""A state directory: keys, snapshots and the command log of one venue. `open` is the server's, with
+a lock. `open_sealed` is for compacting meanwhile: it reads all segments but the last, to which
+nobody writes any more, under a lock of its own."""
 
 import contextlib
 import itertools
@@ -50,11 +47,8 @@ _CRC: Final = struct.Struct("<I")
 
 
 class Keys(msgspec.Struct, frozen=True):
-    """The secrets that ids and cursors depend on, and the id in every file of the directory.
-
-    The state id keeps files of two directories apart: a log replayed under other keys would give
-    other ids.
-    """
+    """The secrets that ids and cursors depend on, and the id in every file: a log replayed under
+    other keys would give other ids."""
 
     state_id: bytes
     order_id_key: bytes
@@ -67,10 +61,8 @@ class Keys(msgspec.Struct, frozen=True):
 
 
 def read_keys(folder: Folder) -> Keys:
-    """The keys of a directory.
-
-    Raises StateFault when there are none, they are damaged, or others may read them.
-    """
+    """The keys of a directory. Raises StateFault when they are missing, damaged, or others may read
+    them."""
     where = folder.path / KEYS_FILE
     data = folder.read(KEYS_FILE, secret=True)
     plain, crc = data[: _KEYS.size], data[_KEYS.size :]
@@ -100,10 +92,8 @@ def make_keys(folder: Folder) -> Keys:
 
 
 class StateDir:
-    """An open state directory. `notices`: sentences for people about what was not as it should be.
-
-    segment_records, segment_bytes: after how much the log goes on in a new segment.
-    """
+    """An open state directory. notices: for people. segment_records, segment_bytes: size of a log
+    segment."""
 
     def __init__(
         self,
@@ -116,7 +106,7 @@ class StateDir:
     ) -> None:
         self._folder = folder
         self._lock = lock
-        self._keys = keys
+        self.keys = keys
         self._sealed_only = sealed_only
         self._segment_records = segment_records
         self._segment_bytes = segment_bytes
@@ -130,11 +120,9 @@ class StateDir:
         segment_records: int = SEGMENT_RECORDS,
         segment_bytes: int = SEGMENT_BYTES,
     ) -> Self:
-        """The directory with everything in it, for this process alone; made when not there.
-
-        Raises StateFault when it cannot be used, another process uses it, the end of its log is
-        missing, or a log has no keys: without them its ids could not be derived again.
-        """
+        """The directory for this process alone; made when not there. Raises StateFault when it
+        cannot be used, another process uses it, the end of its log is missing, or a log has no
+        keys."""
         folder = Folder.open(path, create=True)
         with contextlib.ExitStack() as undo:
             undo.callback(folder.close)
@@ -153,10 +141,8 @@ class StateDir:
 
     @classmethod
     def open_sealed(cls, path: Path) -> Self:
-        """The sealed part of a directory that a server may be using; made by a server before.
-
-        Raises StateFault when it cannot be used or is being compacted by another process.
-        """
+        """The sealed part of a directory that a server may be using. Raises StateFault when it
+        cannot be used or is being compacted by another process."""
         folder = Folder.open(path, create=False)
         with contextlib.ExitStack() as undo:
             undo.callback(folder.close)
@@ -183,30 +169,15 @@ class StateDir:
     def path(self) -> Path:
         return self._folder.path
 
-    @property
-    def order_id_key(self) -> bytes:
-        """32 secret bytes that every order, trade and fill id hangs on."""
-        return self._keys.order_id_key
-
-    @property
-    def cursor_key(self) -> bytes:
-        """32 secret bytes that every cursor is sealed with."""
-        return self._keys.cursor_key
-
-    # --- the log ------------------------------------------------------------------------------
-
     def first_sequence(self) -> int:
         """The sequence of the oldest command still in the log, or of the one to come."""
         found = segments(self._folder)
         return found[0][1] if found else 1
 
     def entries(self, after_sequence: int) -> Iterator[LogRecord]:
-        """Every command after this sequence, in order, one segment in memory at a time.
-
-        A torn tail of the last segment ends the stream; nothing is cut here. Raises StateFault,
-        naming file and offset, when the log is damaged, has a gap, begins too late or ends before
-        `after_sequence`.
-        """
+        """Every command after this sequence, one segment in memory at a time. A torn tail of the
+        last segment ends the stream. Raises StateFault, naming file and offset, when the log is
+        damaged, has a gap, begins too late or ends too early."""
         expected: int | None = None
         before = ""
         for name, first, is_last in self._needed(after_sequence):
@@ -226,7 +197,7 @@ class StateDir:
             if is_last and is_torn_creation(data):
                 expected = first
                 break
-            segment = open_segment(data, where, self._keys.state_id, first, is_last=is_last)
+            segment = open_segment(data, where, self.keys.state_id, first, is_last=is_last)
             for entry in segment.entries():
                 if entry.sequence > after_sequence:
                     yield entry
@@ -240,7 +211,6 @@ class StateDir:
             )
 
     def _needed(self, after_sequence: int) -> list[tuple[str, int, bool]]:
-        """Name, first sequence and whether it is the last, of the segments that hold what comes."""
         found = segments(self._folder)
         ends = [first for _, first in found[1:]]
         needed = [
@@ -253,14 +223,11 @@ class StateDir:
         return needed
 
     def log(self) -> CommandLog:
-        """The log, open for appending; what a crash left unfinished at its end is cut off first.
-
-        Raises StateFault when it is damaged or cannot be written.
-        """
+        """The log, open for appending, an unfinished end cut off. Raises StateFault."""
         assert not self._sealed_only, "a server may be appending"
         log = CommandLog(
             self._folder,
-            self._keys.state_id,
+            self.keys.state_id,
             segment_records=self._segment_records,
             segment_bytes=self._segment_bytes,
         )
@@ -268,14 +235,12 @@ class StateDir:
             self.notices.append(log.cut)
         return log
 
-    # --- snapshots ----------------------------------------------------------------------------
-
     def snapshots(self) -> Iterator[tuple[int, bytes]]:
         """Every undamaged snapshot, newest first. A damaged one is passed over with a notice."""
         for name in reversed(self._folder.names(*SNAPSHOT_NAMES)):
             where = str(self._folder.path / name)
             try:
-                sequence, payload = unseal(self._folder.read(name), where, self._keys.state_id)
+                sequence, payload = unseal(self._folder.read(name), where, self.keys.state_id)
             except StateFault as fault:
                 self.notices.append(f"{fault}; passed over")
                 continue
@@ -285,21 +250,15 @@ class StateDir:
             yield sequence, payload
 
     def write_snapshot(self, sequence: int, payload: bytes) -> None:
-        """Write a snapshot that includes every command up to `sequence`, whole or not at all.
-
-        Removes what killed writers left unfinished first. Raises StateFault when it cannot
-        be written.
-        """
+        """Write a snapshot that includes every command up to `sequence`, whole or not at all; what
+        killed writers left is removed first. Raises StateFault."""
         self._remove(self._folder.names(*unfinished_names(*SNAPSHOT_NAMES)))
-        sealed = seal(self._keys.state_id, sequence, payload)
+        sealed = seal(self.keys.state_id, sequence, payload)
         self._folder.write_whole(snapshot_name(sequence), sealed)
 
     def prune(self) -> None:
-        """Remove all but the two newest undamaged snapshots, and segments that neither needs.
-
-        With fewer than two, nothing goes. The last segment always stays. Raises StateFault when
-        something cannot be removed.
-        """
+        """Remove all but the two newest undamaged snapshots, and segments that neither needs;
+        nothing while there are fewer. Raises StateFault."""
         kept = [sequence for sequence, _ in itertools.islice(self.snapshots(), SNAPSHOTS_KEPT)]
         if len(kept) < SNAPSHOTS_KEPT:
             return

@@ -1,19 +1,13 @@
-"""One connection of the subscription channel: its set of targets and the frames still to be sent.
-
-No sockets and no clock in here. The shell hands in what the client sent (`receive`), the hub hands
-in what happened (`offer`, `mark`), and the shell takes out one frame at a time (`next_frame`).
-What waits is bounded: books wait as a mark on their market, so the newest one goes out and no
-number of changes takes more room; those that answer a subscribe are one for each of its targets.
-Prints are never left out, a reader who cannot keep up with them is `overdue` instead and loses
-the connection, so an open one has no gaps.
-
-Readings: docs/assumptions.md#S9, #S30, #S47, #S48.
-"""
+"""One connection of the channel: its set of targets and the frames still to be sent; no sockets, no
+clock. What waits is bounded: books wait as a mark on their market, so the newest goes out. Prints
+are never left out: a reader who cannot keep up is `overdue` and cut off, so an open connection has
+no gaps. Readings: docs/assumptions.md#S9, #S30, #S47, #S48."""
 
 from collections import deque
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
-from venue.views.directory import Unresolvable
+from venue.views.directory import Directory, Unresolvable
 from venue.wire import codec, frames, names
 from venue.wire.errors import ChannelCode
 from venue.wire.instant import NS_PER_SECOND
@@ -21,71 +15,48 @@ from venue.wire.limits import UNPARSED_FRAMES_MAX
 from venue.wire.names import MarketId, ProjectId
 
 OUTBOX_FRAMES_MAX: Final = 256
-"""More frames than this waiting for `STUCK_NS` make a reader overdue, unless they become as many
-fewer meanwhile: one order may make thousands, and to send them all takes us our time."""
+"""More waiting frames for `STUCK_NS` make a reader overdue, unless they become as many fewer
+meanwhile."""
 
 UNTAKEN_BYTES_MAX: Final = 1024 * 1024
-"""More bytes of waiting prints than this make a reader overdue with one frame in flight
-for a second."""
+"""More bytes of waiting prints make a reader overdue with one frame in flight for a second."""
 
 OUTBOX_BYTES_MAX: Final = 16 * 1024 * 1024
-"""More than this make any reader overdue at once. One order may make thousands of prints, which
-come before a listener had a turn; they are the same bytes for everybody."""
+"""More make any reader overdue at once. One order may make thousands of prints at once."""
 
 STUCK_NS: Final = 5 * NS_PER_SECOND
 _UNTAKEN_PART: Final = 5
-"""Into how many parts `STUCK_NS` falls, one of which is that second."""
-
-
-class Directory(Protocol):
-    def resolve_ticker(self, handle: str, now_ns: int) -> MarketId | Unresolvable:
-        """The rung with this ticker (trimmed and folded already)."""
-        ...
-
-    def resolve_symbol(self, handle: str, now_ns: int) -> ProjectId | Unresolvable:
-        """The company with this symbol (trimmed and folded already)."""
-        ...
-
-
-class Books(Protocol):
-    def book_frame(self, market_id: MarketId) -> bytes | None:
-        """The newest frame, or None for a market that does not exist (yet)."""
-        ...
 
 
 class Channel:
-    """The venue's side of one connection."""
-
-    def __init__(self, directory: Directory, books: Books, now_ns: int) -> None:
+    def __init__(
+        self, directory: Directory, book_frame: Callable[[MarketId], bytes | None], now_ns: int
+    ) -> None:
+        """book_frame: the newest one, or None for a market that does not exist (yet)."""
         self.rungs: dict[MarketId, None] = {}
         """Rungs subscribed to, in the order of the frame; known to the venue or not (S30)."""
         self.companies: dict[ProjectId, None] = {}
         self.closing = False
         """Too many unparseable frames in a row: send what waits, then close (S48)."""
         self._directory = directory
-        self._books = books
+        self._book_frame = book_frame
         self._unparsed = 0
         self._frames: deque[bytes | MarketId] = deque()
         """Frames in their order; an id is the first book of that rung."""
         self._bytes = 0
         self._first: dict[MarketId, bytes | None] = {}
-        """First books that wait, as they were at the subscribe: prints follow that are not in them.
-        They are shared with the hub and every other reader, and are no part of `_bytes`."""
+        """First books that wait, as of the subscribe: later prints are not in them. Not part of
+        `_bytes`: they are shared."""
         self._marks: dict[MarketId, None] = {}
         self._in_flight = False
         self._moved_ns = now_ns
         self._full_since_ns: int | None = None
         self._most_frames = 0
-        """The most that waited from then on."""
-
-    # --- the client's frames -------------------------------------------------------------------
 
     def receive(self, data: bytes, now_ns: int) -> None:
-        """Act on one message of the client; the answer waits to be sent.
-
-        An accepted subscribe replaces the whole set, is acknowledged, and is followed by the
-        book of every rung in it. A refused one changes nothing. Raises nothing.
-        """
+        """Act on one message of the client. An accepted subscribe replaces the whole set, is
+        acknowledged, and is followed by the book of every rung in it; a refused one changes
+        nothing."""
         try:
             targets = codec.parse_subscribe(data)
         except codec.FrameRefusal as refusal:
@@ -109,7 +80,7 @@ class Channel:
         self._marks.clear()
         self.offer(codec.encode(frames.Subscribed(count)), now_ns)
         self._frames.extend(rungs)
-        self._first = {market_id: self._books.book_frame(market_id) for market_id in rungs}
+        self._first = {market_id: self._book_frame(market_id) for market_id in rungs}
 
     def _resolve(
         self,
@@ -153,10 +124,7 @@ class Channel:
     def _refuse(self, code: ChannelCode, message: str, now_ns: int) -> None:
         self.offer(codec.encode(frames.ChannelError(message, code.value)), now_ns)
 
-    # --- what happened -------------------------------------------------------------------------
-
     def offer(self, frame: bytes, now_ns: int) -> None:
-        """Append a frame to the queue."""
         self._wake(now_ns)
         self._frames.append(frame)
         self._bytes += len(frame)
@@ -169,11 +137,8 @@ class Channel:
         self._note_backlog(now_ns)
 
     def next_frame(self, now_ns: int) -> bytes | None:
-        """The frame to send now, or None when nothing waits.
-
-        The call says that the frame taken before is on its way. Replies, the first books behind
-        an acknowledgement and prints keep their order; other books wait for all of them.
-        """
+        """The frame to send now, or None. The call says that the one before is on its way. Replies,
+        first books and prints keep their order; other books wait for them."""
         self._moved_ns = now_ns
         self._in_flight = False
         frame: bytes | None = None
@@ -187,30 +152,25 @@ class Channel:
         while frame is None and self._marks:
             market_id = next(iter(self._marks))
             del self._marks[market_id]
-            frame = self._books.book_frame(market_id)
+            frame = self._book_frame(market_id)
         self._in_flight = frame is not None
         self._note_backlog(now_ns)
         return frame
 
     @property
     def backlog(self) -> int:
-        """Frames that wait, books included."""
         return len(self._frames) + len(self._marks)
 
     def overdue(self, now_ns: int) -> bool:
-        """True if the reader is too slow to keep its connection.
-
-        It took nothing for five seconds while a frame was in flight, has had more than 256
-        frames waiting for five seconds and at no time 256 fewer than before, or has more bytes
-        waiting than are kept for it.
-        """
+        """True if the reader is too slow: it took nothing for five seconds while a frame was in
+        flight, has had more than 256 frames waiting for as long without 256 fewer, or overflows."""
         stuck = (self._in_flight or self.backlog > 0) and now_ns - self._moved_ns >= STUCK_NS
         full = self._full_since_ns is not None and now_ns - self._full_since_ns >= STUCK_NS
         return stuck or full or self.overflows(now_ns)
 
     def overflows(self, now_ns: int) -> bool:
-        """True if more bytes wait than are kept: 1 MiB for a reader that has not taken its frame
-        for a second, 16 MiB for any."""
+        """True if too many bytes wait: 1 MiB if the frame in flight is a second old, 16 MiB for
+        any."""
         untaken = self._in_flight and now_ns - self._moved_ns >= STUCK_NS // _UNTAKEN_PART
         return self._bytes > (UNTAKEN_BYTES_MAX if untaken else OUTBOX_BYTES_MAX)
 
@@ -229,7 +189,6 @@ class Channel:
 
 
 def _reason(handle: str, unresolvable: Unresolvable) -> str:
-    """Why a handle was refused, with the way that does work."""
     match unresolvable:
         case Unresolvable.NOT_A_MARKET:
             return f"{handle} is no market: GET /events/{handle} lists its markets"

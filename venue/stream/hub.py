@@ -1,21 +1,12 @@
-"""From visible events to frames for everybody who subscribed: each encoded once, books conflated.
-
-The hub knows every connection and who wants what. Prints, tickers and implied values go out one
-frame each, in order; a market's book goes out at most once in a flush interval, as it is then.
-"""
+"""From visible events to frames for everybody who subscribed. Prints, tickers and implied values go
+out one frame each, in order; a market's book at most once in a flush interval."""
 
 import asyncio
 import ipaddress
 from collections.abc import Callable
 from typing import Final
 
-from venue.engine.messages import (
-    Event,
-    ImpliedValuePublished,
-    LevelChanged,
-    MarketListed,
-    TradePrinted,
-)
+from venue.engine import messages as m
 from venue.stream.channel import Channel
 from venue.views.projector import Views
 from venue.wire import codec, frames
@@ -27,19 +18,16 @@ CONNECTIONS_MAX: Final = 500
 """Half of what the server takes, so that listeners never keep orders out."""
 
 CONNECTIONS_PER_ADDRESS_MAX: Final = 100
-"""From one address that is not loopback. Everybody on this host has the same one: a cap there would
-only make it cheaper to lock a neighbour's bot out."""
+"""From one address that is not loopback: there a cap would make it cheaper to lock a neighbour's
+bot out."""
 
 
 class Connection:
-    """A channel and how its shell is woken and cut off."""
-
     def __init__(self, channel: Channel, abort: Callable[[], None], address: str) -> None:
         self.channel = channel
         self.abort = abort
         self.address = address
         self.ready = asyncio.Event()
-        """Set when there may be a frame to send."""
 
 
 class Hub:
@@ -56,9 +44,6 @@ class Hub:
         self._dirty: dict[MarketId, None] = {}
         self._dirtied = asyncio.Event()
         self.readers_cut = 0
-        """Connections cut off so far because their readers were too slow."""
-
-    # --- connections ---------------------------------------------------------------------------
 
     @property
     def subscribers(self) -> int:
@@ -72,11 +57,10 @@ class Hub:
         return from_there < CONNECTIONS_PER_ADDRESS_MAX or is_loopback(address)
 
     def connect(self, abort: Callable[[], None], now_ns: int, address: str = "") -> Connection:
-        """A new connection, subscribed to nothing. `abort` cuts it off at once.
-
-        Whether there is room for it was asked before, see `has_room`.
-        """
-        connection = Connection(Channel(self._views.catalog, self, now_ns), abort, address)
+        """A new connection, subscribed to nothing; ask `has_room` first. `abort` cuts it off at
+        once."""
+        channel = Channel(self._views.catalog.directory, self.book_frame, now_ns)
+        connection = Connection(channel, abort, address)
         self._connections[connection] = None
         self._by_address[address] = self._by_address.get(address, 0) + 1
         return connection
@@ -90,7 +74,6 @@ class Hub:
                 self._by_address[connection.address] = left
 
     def receive(self, connection: Connection, data: bytes, now_ns: int) -> None:
-        """Hand a client's message to its channel and follow its new set of targets."""
         if connection not in self._connections:
             return  # cut off in the meantime
         self._unsubscribe(connection)
@@ -112,32 +95,29 @@ class Hub:
             if not self._companies[project_id]:
                 del self._companies[project_id]
 
-    # --- what happened -------------------------------------------------------------------------
-
-    def publish(self, events: list[Event], now_ns: int) -> None:
-        """Turn events that have just become visible into frames."""
+    def publish(self, events: list[m.Event], now_ns: int) -> None:
         for event in events:
             match event:
-                case LevelChanged():
+                case m.LevelChanged():
                     self._changed(event.market_id)
-                case TradePrinted():
+                case m.TradePrinted():
                     if event.market_id in self._rungs:
                         for update in self._print_updates(event):
                             # The first update may have cut everybody off.
                             self._send(self._rungs.get(event.market_id, {}), update, now_ns)
-                case ImpliedValuePublished():
+                case m.ImpliedValuePublished():
                     if event.project_id in self._companies:
                         listening = self._companies[event.project_id]
                         self._send(listening, self._implied_value(event), now_ns)
-                case MarketListed():
+                case m.MarketListed():
                     # Somebody may have subscribed to the UUID before the market existed.
                     self._changed(event.market.market_id)
                 case _:
                     pass
 
     def _changed(self, market_id: MarketId) -> None:
-        """A book changed: listeners get it at the next flush. A later subscriber gets it now, and
-        must not get the same again by that flush."""
+        """A book changed: listeners get it at the next flush, a later subscriber at once, and then
+        not again."""
         if market_id in self._rungs:
             self._dirty[market_id] = None
             self._dirtied.set()
@@ -146,7 +126,6 @@ class Hub:
             self._encoded.pop(market_id, None)
 
     def flush(self, now_ns: int) -> None:
-        """Let the book of every market that changed since the last flush go out."""
         for market_id in self._dirty:
             self._encoded.pop(market_id, None)
             listening = self._rungs.get(market_id)
@@ -161,7 +140,6 @@ class Hub:
         self._dirty.clear()
 
     def cut_overdue(self, now_ns: int) -> int:
-        """Cut off every reader that is too slow. Returns how many there were."""
         overdue = [held for held in self._connections if held.channel.overdue(now_ns)]
         self._cut(overdue)
         return len(overdue)
@@ -183,7 +161,6 @@ class Hub:
         return frame
 
     async def run(self, now_ns: Callable[[], int]) -> None:
-        """Flush and cut off, each on its own beat, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._flush_on_change(now_ns))
             tasks.create_task(self._cut_on_beat(now_ns))
@@ -212,7 +189,9 @@ class Hub:
         if overflowing:
             self._cut(overflowing)
 
-    def _print_updates(self, event: TradePrinted) -> tuple[frames.TradeUpdate, frames.TickerUpdate]:
+    def _print_updates(
+        self, event: m.TradePrinted
+    ) -> tuple[frames.TradeUpdate, frames.TickerUpdate]:
         ticker, _ = self._views.catalog.market_tickers(event.market_id)
         return (
             frames.TradeUpdate(
@@ -228,7 +207,7 @@ class Hub:
             frames.TickerUpdate(ticker, event.market_id, event.at_ns, event.price, event.qty),
         )
 
-    def _implied_value(self, event: ImpliedValuePublished) -> frames.ImpliedValueUpdate:
+    def _implied_value(self, event: m.ImpliedValuePublished) -> frames.ImpliedValueUpdate:
         company = self._views.catalog.company(event.project_id)
         assert company is not None, "an implied value is of a listed company"
         return frames.ImpliedValueUpdate(

@@ -1,9 +1,6 @@
-"""The websocket shell of the channel: moves frames between a socket and its `Channel`.
-
-No credential is needed. One task reads, one writes; the reader takes the client's next message only
-after everything that waits has been sent and the rate limit allows, so a flood of subscribes waits
-in the client. Text and binary messages are read alike.
-"""
+"""The websocket shell of the channel. No credential is needed. The client's next message is read
+only once everything that waits is sent and the rate limit allows: a flood of subscribes waits in
+the client."""
 
 import asyncio
 import contextlib
@@ -24,16 +21,15 @@ CLOSE_POLICY: Final = 1008
 
 REPLIES_PER_SECOND: Final = 100
 REPLIES_BURST: Final = 600
-"""Frames sent for the asking to one connection: an acknowledgement, and a book for every rung.
-Nearly three of the largest sets at once, and one every two seconds; the rest is answered later."""
+"""Replies and first books sent to one connection at once: nearly three of the largest sets, then
+one every two seconds."""
 
 BYTES_LIKE_A_REPLY: Final = 512
-"""To read so much of a message costs what it costs to send a frame, and counts as one: a set that
-is refused, or of companies alone, has no books to count."""
+"""To read so much of a message costs as much as to send a frame, and counts as one."""
 
 LONG_MESSAGE_BYTES: Final = 4 * 1024
-"""Some forty targets. A longer message takes time to read through, so of all connections
-one such is read in a turn of the loop: nobody has shown a key, and orders wait meanwhile."""
+"""Some forty targets. Of longer messages one is read in a turn of the loop, so that orders need not
+wait."""
 
 _BURST_S: Final = REPLIES_BURST / REPLIES_PER_SECOND
 _FRAMES_IN_A_TURN: Final = 4
@@ -42,14 +38,12 @@ _FRAMES_IN_A_TURN: Final = 4
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
 Take = Callable[[Connection, bytes, asyncio.Event], Awaitable[None]]
 """Acts on a message of the client. The event is to be set once the answer has been sent."""
 
 
-def make_stream(
-    hub: Hub, now_ns: Callable[[], int]
-) -> Callable[[Message, Receive, Send], Awaitable[None]]:
-    """The ASGI application of the channel, for scopes of type websocket."""
+def make_stream(hub: Hub, now_ns: Callable[[], int]) -> Application:
     reading_long, shaking = asyncio.Lock(), asyncio.Lock()
 
     def act(connection: Connection, data: bytes, idle: asyncio.Event) -> None:
@@ -89,7 +83,6 @@ def make_stream(
 
 
 async def _refuse(send: Send, code: Code, message: str) -> None:
-    """Answer a handshake with an Error body instead of a connection."""
     await send(
         {
             "type": "websocket.http.response.start",
@@ -104,7 +97,6 @@ async def _refuse(send: Send, code: Code, message: str) -> None:
 async def _converse(
     take: Take, connection: Connection, now_ns: Callable[[], int], receive: Receive, send: Send
 ) -> None:
-    """Read and write until either side is done."""
     idle = asyncio.Event()
     reading = asyncio.ensure_future(_read(take, connection, receive, idle))
     writing = asyncio.ensure_future(_write(connection, now_ns, send, idle))
@@ -124,7 +116,6 @@ async def _converse(
 
 
 async def _read(take: Take, connection: Connection, receive: Receive, idle: asyncio.Event) -> None:
-    """Take messages until the client leaves or has sent too many that nobody can read."""
     now_s = asyncio.get_running_loop().time
     free_at_s = now_s() - _BURST_S
     while not connection.channel.closing:

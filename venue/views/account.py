@@ -1,10 +1,5 @@
-"""What an account holder sees of their own: orders, fills, positions and balance, from events.
-
-Nothing is ever forgotten: every order and every fill there was can be read and listed. Finished
-ones cost a few hundred bytes each (`venue.views.orders`, `venue.views.fills`).
-
-Readings: docs/assumptions.md#S4, #S5.
-"""
+"""What an account holder sees of their own, from events. Every order and fill there was can be
+read; finished ones cost a few hundred bytes each. Readings: docs/assumptions.md#S4, #S5."""
 
 from bisect import bisect_left, bisect_right, insort
 from typing import Final
@@ -13,7 +8,7 @@ import msgspec
 
 from venue.engine import messages
 from venue.engine.messages import FillBooked, OrderState, PositionChanged
-from venue.views.catalog import Catalog, Takers
+from venue.views.catalog import Catalog, EventTaker
 from venue.views.fills import FillRow, FillsSnapshot, FillTable
 from venue.views.orders import OrdersSnapshot, OrderTable
 from venue.views.packed import page
@@ -48,11 +43,8 @@ class AccountSnapshot(msgspec.Struct, frozen=True):
 
 
 class KeptOrders:
-    """Orders as reads show them, and as they were at one instant, however late they are taken.
-
-    To keep one takes a fifteenth of the time in which it is made: where there are thousands, others
-    can be served in between.
-    """
+    """Orders as reads show them, as of one instant. To keep one takes a fifteenth of the time to
+    make it: others can be served in between."""
 
     def __init__(self, table: OrderTable, kept: list[bytes]) -> None:
         self._table = table
@@ -77,14 +69,14 @@ class _AccountView(msgspec.Struct):
     fills: FillTable
 
 
-class AccountViews:
+class AccountViews(EventTaker):
     """The private state of every user. An unknown user has nothing; nothing here raises."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._accounts: dict[UserId, _AccountView] = {}
         self._shown_fills: dict[tuple[UserId, int], model.Fill] = {}
-        self._takers: Takers = {
+        self._takers = {
             messages.OrderChanged: self._change_order,
             messages.FillBooked: self._book,
             messages.PositionChanged: self._change_position,
@@ -122,11 +114,6 @@ class AccountViews:
                 for user_id, account in self._accounts.items()
             ]
         )
-
-    def apply(self, event: messages.Event) -> None:
-        take = self._takers.get(type(event))
-        if take is not None:
-            take(event)
 
     def _change_order(self, event: messages.OrderChanged) -> None:
         self._account(event.order.user_id).orders.change(event.order)
@@ -192,8 +179,6 @@ class AccountViews:
     def balance(self, user_id: UserId) -> model.Balance:
         return self._read(user_id).balance
 
-    # --- orders --------------------------------------------------------------------------------
-
     def order(self, user_id: UserId, order_id: OrderId) -> model.Order | None:
         """One order as a read shows it; None when there is none or it is somebody else's."""
         orders = self._read(user_id).orders
@@ -214,16 +199,12 @@ class AccountViews:
         before: int | None,
         limit: int,
     ) -> tuple[tuple[model.Order, ...], int | None]:
-        """Orders of a scope in any of `statuses`, newest first, and where to go on.
-
-        before: the place of the last row seen, None at the start. The place returned is None when
-        these are the last ones. Orders made meanwhile are newer than the walk and not met by it.
-        """
+        """Orders of a scope in any of `statuses`, newest first, and where to go on (None: no more).
+        before: the place of the last row seen, None at the start. Newer orders are not met by the
+        walk."""
         orders = self._read(user_id).orders
         places, last = page(orders.newest_first(self._markets(scope), statuses, before), limit)
         return tuple([_read_order(orders.order(place)) for place in places]), last
-
-    # --- fills and positions -------------------------------------------------------------------
 
     def fills(
         self,
@@ -279,11 +260,8 @@ class AccountViews:
     def positions(
         self, user_id: UserId, scope: Scope, after: str, limit: int
     ) -> tuple[tuple[model.Position, ...], str | None]:
-        """Positions above 0 shares (S5) of a scope by ticker and outcome, and where to go on.
-
-        after: the place of the last row seen, empty at the start. The place returned is None when
-        these are the last ones.
-        """
+        """Positions above 0 shares (S5) by ticker and outcome, and where to go on (None: no more).
+        after: the place of the last row seen, empty at the start."""
         account = self._read(user_id)
         places = account.places
         rows: list[str] = []
@@ -298,7 +276,6 @@ class AccountViews:
         return tuple(shown), rows[limit - 1] if len(rows) > limit else None
 
     def market_positions(self, user_id: UserId, market_id: MarketId) -> tuple[model.Position, ...]:
-        """The user's one or two positions in one market."""
         held = self._read(user_id).positions
         found = (held.get(self._place(market_id, outcome)) for outcome in Outcome)
         return tuple([self._shown_position(position) for position in found if position is not None])
@@ -331,11 +308,8 @@ def shown_order(
     client_order_id: ClientOrderId | None = None,
     spent_cents: Cents | None = None,
 ) -> model.Order:
-    """An order as the wire shows it, without its None fields.
-
-    created_ns: for a read when the engine sequenced it, for the reply to a create or an amend the
-    gateway's submit instant. The optional fields belong to one kind of answer each.
-    """
+    """An order as the wire shows it. created_ns: for a read when the engine sequenced it, for the
+    reply to a create or an amend the gateway's submit instant."""
     return model.Order(
         order_id=order.order_id,
         ticker=order.ticker,

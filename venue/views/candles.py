@@ -1,10 +1,5 @@
-"""Candles of one market: rollups of its prints, kept as they grow, and coarser ones made from them.
-
-Buckets are aligned to the Unix epoch, UTC. Every bucket in which something traded is kept, packed,
-so there are never more of them than prints.
-
-Readings: docs/assumptions.md#S7, #S52, #S54.
-"""
+"""Candles of one market, aligned to the Unix epoch, kept packed. Readings: docs/assumptions.md#S7,
+#S52, #S54."""
 
 from bisect import bisect_left
 from typing import Final
@@ -32,16 +27,13 @@ STORED: Final = (CandleInterval.S30, CandleInterval.M1, CandleInterval.H1, Candl
 """The stored rollups; 4h and 12h are re-aggregated from hourly ones when asked for."""
 
 CANDLES_MAX: Final = 10_000
-"""The newest candles of a window that one answer holds, and the newest hours that it is made from:
-nearly a week of minutes in each of which something traded, or a year of hours. A longer answer
-would hold up everybody else's; a narrower window reaches what it leaves out."""
+"""The newest candles of one answer, and the newest hours it is made from: nearly a week of minutes,
+or a year of hours. A longer answer would hold up others."""
 
 
 class Bucket(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One bucket of a rollup; prices in canonical YES cents, volume in shares.
-
-    Snapshots hold these rows: fields may be added at the end only, with a default.
-    """
+    """One bucket of a rollup; prices in canonical YES cents, volume in shares. Snapshots hold these
+    rows: add fields at the end only, with a default."""
 
     start_ns: int
     open: Price
@@ -51,17 +43,15 @@ class Bucket(msgspec.Struct, frozen=True, array_like=True, gc=False):
     volume: Qty
     trade_count: int
 
-    def with_later(
-        self, high: Price, low: Price, close: Price, volume: Qty, trade_count: int
-    ) -> "Bucket":
+    def with_later(self, later: "Bucket") -> "Bucket":
         return Bucket(
             self.start_ns,
             self.open,
-            max(self.high, high),
-            min(self.low, low),
-            close,
-            Qty(self.volume + volume),
-            self.trade_count + trade_count,
+            max(self.high, later.high),
+            min(self.low, later.low),
+            later.close,
+            Qty(self.volume + later.volume),
+            self.trade_count + later.trade_count,
         )
 
 
@@ -86,13 +76,13 @@ class _Rollup:
 
     def add_print(self, at_ns: int, price: Price, qty: Qty) -> None:
         start_ns = at_ns - at_ns % self.length_ns
-        latest = self.latest
+        latest, printed = self.latest, Bucket(start_ns, price, price, price, price, qty, 1)
         if latest is not None and latest.start_ns == start_ns:
-            self.latest = latest.with_later(price, price, price, qty, 1)
+            self.latest = latest.with_later(printed)
         else:
             if latest is not None:
                 self.closed.append(latest)
-            self.latest = Bucket(start_ns, price, price, price, price, qty, 1)
+            self.latest = printed
 
     def between(self, low_ns: int, high_ns: int) -> tuple[list[Bucket], bool]:
         """The newest buckets that begin from `low_ns` to below `high_ns`; whether older are cut."""
@@ -135,11 +125,8 @@ class Candles:
     def window(
         self, interval: CandleInterval, from_ns_: int, to_ns_: int
     ) -> tuple[model.Candle, ...]:
-        """Candles that share an instant with a window (S54), oldest first, none without a trade.
-
-        A candle is shown whole, also one that began before the window, and one that is still going
-        on as it is now. Of more than `CANDLES_MAX` only the newest are shown.
-        """
+        """Candles that share an instant with a window (S54), each whole, oldest first; of more than
+        `CANDLES_MAX` the newest."""
         rollup = self._stored.get(interval)
         length_ns = LENGTH_NS[interval]
         first_ns = from_ns_ - from_ns_ % length_ns
@@ -150,17 +137,14 @@ class Candles:
         return tuple(map(_shown, buckets))
 
     def _regrouped(self, first_ns: int, to_ns_: int, length_ns: int) -> list[Bucket]:
-        """Whole groups of hours that begin at or between two instants, oldest first. The first
-        instant begins a group."""
+        """Whole groups of hours that begin at or between two instants, oldest first."""
         end_ns = to_ns_ - to_ns_ % length_ns + length_ns
         hours, cut = self._stored[CandleInterval.H1].between(first_ns, end_ns)
         grouped: list[Bucket] = []
         for hour in hours:
             start_ns = hour.start_ns - hour.start_ns % length_ns
             if grouped and grouped[-1].start_ns == start_ns:
-                grouped[-1] = grouped[-1].with_later(
-                    hour.high, hour.low, hour.close, hour.volume, hour.trade_count
-                )
+                grouped[-1] = grouped[-1].with_later(hour)
             else:
                 grouped.append(msgspec.structs.replace(hour, start_ns=start_ns))
         # What the cut left of the first group is not that group.

@@ -1,7 +1,4 @@
-"""Companies, series, events and their rungs, and how to find them.
-
-Readings: docs/assumptions.md#S34, #S38, #S46.
-"""
+"""Companies, series, events and rungs. Readings: docs/assumptions.md#S34, #S38, #S46."""
 
 import decimal
 from bisect import bisect_right, insort
@@ -11,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from venue.engine import messages
-from venue.views.directory import Directory, DirectorySnapshot, Unresolvable
+from venue.views.directory import Directory, DirectorySnapshot
 from venue.wire import model, names
 from venue.wire.instant import from_ns
 from venue.wire.model import EventStatus, MarketState
@@ -19,8 +16,17 @@ from venue.wire.money import PRICE_MAX, PRICE_MIN, TICK_CENTS, Price, Qty
 from venue.wire.names import MarketId, ProjectId, Ticker
 from venue.wire.strike import dollars_per_unit
 
-Takers = Mapping[type[messages.Event], Callable[[Any], None]]
-"""Who takes in an event, by its type. A column of class patterns costs more than most events do."""
+
+class EventTaker:
+    """Takes events in, each by the function for its type: a column of patterns would cost more."""
+
+    _takers: Mapping[type[messages.Event], Callable[[Any], None]]
+
+    def apply(self, event: messages.Event) -> None:
+        take = self._takers.get(type(event))
+        if take is not None:
+            take(event)
+
 
 _UNSTRUCK: Final = (1, decimal.Decimal(0))
 """Sorts a binary market behind every rung."""
@@ -97,9 +103,7 @@ class EventFilter(msgspec.Struct, frozen=True):
     status: EventStatus | None = None
 
 
-class Catalog:
-    """Every company, event and market there is or was; nothing is ever taken out."""
-
+class Catalog(EventTaker):
     def __init__(self) -> None:
         self._companies: dict[ProjectId, Company] = {}
         self._events: list[_EventView] = []
@@ -108,8 +112,8 @@ class Catalog:
         self._markets: list[_MarketView] = []
         self._by_market: dict[MarketId, _MarketView] = {}
         self._by_ticker: dict[Ticker, _MarketView] = {}
-        self._directory = Directory()
-        self._takers: Takers = {
+        self.directory = Directory()
+        self._takers = {
             messages.CompanyListed: self._take_company,
             messages.CompanyArchived: self._take_archiving,
             messages.EventListed: self._take_event,
@@ -123,7 +127,7 @@ class Catalog:
     @classmethod
     def restored(cls, snapshot: CatalogSnapshot) -> "Catalog":
         catalog = cls()
-        catalog._directory = Directory.restored(snapshot.directory)
+        catalog.directory = Directory.restored(snapshot.directory)
         catalog._companies = {company.project_id: company for company in snapshot.companies}
         for event in snapshot.events:
             catalog._list_event(event.listed)
@@ -152,15 +156,8 @@ class Catalog:
                     for market in self._markets
                 ]
             ),
-            self._directory.snapshot(),
+            self.directory.snapshot(),
         )
-
-    # --- what happened -------------------------------------------------------------------------
-
-    def apply(self, event: messages.Event) -> None:
-        take = self._takers.get(type(event))
-        if take is not None:
-            take(event)
 
     def _take_company(self, event: messages.CompanyListed) -> None:
         self._list_company(event.company, event.at_ns)
@@ -168,7 +165,7 @@ class Catalog:
     def _take_archiving(self, event: messages.CompanyArchived) -> None:
         company = self._companies[event.project_id]
         self._companies[event.project_id] = msgspec.structs.replace(company, archived=True)
-        self._directory.archive(event.project_id)
+        self.directory.archive(event.project_id)
 
     def _take_event(self, event: messages.EventListed) -> None:
         self._list_event(event.event)
@@ -190,15 +187,15 @@ class Catalog:
 
     def _list_company(self, listed: messages.ListCompany, at_ns: int) -> None:
         self._companies[listed.project_id] = Company(listed.project_id, listed.name, listed.symbol)
-        self._directory.list_symbol(listed.project_id, listed.symbol, at_ns)
+        self.directory.list_symbol(listed.project_id, listed.symbol, at_ns)
 
     def _list_event(self, listed: messages.ListEvent) -> None:
         event = _EventView(listed, len(self._events), listed.status, [])
         self._events.append(event)
         self._by_event[names.fold_ticker(listed.event_ticker)] = event
         self._by_series.setdefault(names.fold_ticker(listed.series_ticker), []).append(event)
-        self._directory.list_group(listed.series_ticker)
-        self._directory.list_group(listed.event_ticker)
+        self.directory.list_group(listed.series_ticker)
+        self.directory.list_group(listed.event_ticker)
 
     def _list_market(self, listed: messages.ListMarket, at_ns: int) -> None:
         event = self._by_event[names.fold_ticker(listed.event_ticker)]
@@ -207,7 +204,7 @@ class Catalog:
         self._by_market[listed.market_id] = market
         self._by_ticker[names.fold_ticker(listed.ticker)] = market
         insort(event.markets, market, key=_strike_order)
-        self._directory.list_market(listed.market_id, listed.ticker, event.listed.project_id, at_ns)
+        self.directory.list_market(listed.market_id, listed.ticker, event.listed.project_id, at_ns)
 
     def _touch(self, market_id: MarketId, at_ns: int) -> _MarketView:
         market = self._by_market[market_id]
@@ -218,15 +215,11 @@ class Catalog:
 
     def _set_state(self, market: _MarketView, state: MarketState) -> None:
         market.state = state
-        self._directory.set_state(market.listed.market_id, state)
-
-    # --- one thing by name ---------------------------------------------------------------------
+        self.directory.set_state(market.listed.market_id, state)
 
     def find_market(self, name: str) -> MarketId | None:
-        """The market that a ticker or UUID of checked shape names, any case; None if there is none.
-
-        A UUID is tried first; dots count, so 212.5B and 2125B are two markets.
-        """
+        """The market that a ticker or UUID names, any case, the UUID first; None if there is none.
+        Dots count."""
         if names.is_uuid(name):
             market_id = MarketId(names.fold_uuid(name))
             if market_id in self._by_market:
@@ -243,10 +236,7 @@ class Catalog:
         return listed.ticker, listed.event_ticker
 
     def market_number(self, market_id: MarketId) -> int:
-        """A market's number in the order of listing, from 0, for ever its own. May raise KeyError.
-
-        Kept rows name their market by it.
-        """
+        """A market's number in the order of listing, from 0, for ever. May raise KeyError."""
         return self._by_market[market_id].sequence
 
     def numbered_market(self, number: int) -> MarketId:
@@ -261,7 +251,6 @@ class Catalog:
         return self._companies.get(project_id)
 
     def companies(self) -> tuple[Company, ...]:
-        """Every company in the order of listing, archived ones too."""
         return tuple(self._companies.values())
 
     @property
@@ -273,21 +262,15 @@ class Catalog:
         return None if event is None else _shown_event(event)
 
     def series_tickers(self) -> tuple[Ticker, ...]:
-        """Every series, in the order in which their first events were listed."""
         return tuple([events[0].listed.series_ticker for events in self._by_series.values()])
 
     def has_series(self, series_ticker: str) -> bool:
         return names.fold_ticker(series_ticker) in self._by_series
 
-    # --- lists ---------------------------------------------------------------------------------
-
     def active_markets(self, after: int, limit: int) -> tuple[tuple[model.Market, ...], int | None]:
-        """Markets that are not resolved (S34), in the order of listing, and where to go on.
-
-        after: the place of the last row seen, -1 at the start. The place returned is None when
-        these are the last ones. Rows listed meanwhile come at the end, so a walk meets every
-        market once.
-        """
+        """Markets that are not resolved (S34), in the order of listing, and where to go on (None:
+        no more). after: the place of the last row seen, -1 at the start. A walk meets every market
+        once."""
         rows: list[_MarketView] = []
         for market in self._markets[after + 1 :]:
             if market.state is not MarketState.RESOLVED:
@@ -306,10 +289,7 @@ class Catalog:
     def events(
         self, wanted: EventFilter, after: int, limit: int
     ) -> tuple[tuple[model.Event, ...], int | None]:
-        """Events that pass all filters, in the order of listing, and where to go on.
-
-        after and the place returned: as for `active_markets`.
-        """
+        """Events that pass all filters, in the order of listing; paged like `active_markets`."""
         rows: list[_EventView] = []
         for event in self._filtered(wanted, after):
             if len(rows) == limit:
@@ -344,20 +324,6 @@ class Catalog:
         if event.listed.event_ticker.upper().startswith(prefix):
             return event.markets
         return [m for m in event.markets if m.listed.ticker.upper().startswith(prefix)]
-
-    # --- handles of the channel ----------------------------------------------------------------
-
-    def refresh_directory_every(self, refresh_ns: int) -> None:
-        """Set how often the directory of handles takes new names in; refresh_ns >= 1."""
-        self._directory.refresh_ns = refresh_ns
-
-    def resolve_ticker(self, handle: str, now_ns: int) -> MarketId | Unresolvable:
-        """The market that a channel's folded handle names at `now_ns`, or why there is none."""
-        return self._directory.resolve_ticker(handle, now_ns)
-
-    def resolve_symbol(self, handle: str, now_ns: int) -> ProjectId | Unresolvable:
-        """The company that a channel's folded handle names at `now_ns`, or why there is none."""
-        return self._directory.resolve_symbol(handle, now_ns)
 
 
 def _strike_order(market: _MarketView) -> tuple[tuple[int, decimal.Decimal], int]:

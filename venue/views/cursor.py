@@ -1,10 +1,6 @@
-"""Page cursors: opaque, authenticated tokens that continue exactly the list they came from.
-
-A token carries the place of the last row returned, in the clear, and a MAC over everything the
-page depended on. Nothing is stored, so a token survives a restart that keeps the key.
-
-Reading: docs/assumptions.md#S37.
-"""
+"""Page cursors: the place of the last row, in the clear, and a MAC over everything that the page
+depended on. Nothing is stored: a token survives a restart that keeps the key
+(docs/assumptions.md#S37)."""
 
 import base64
 import binascii
@@ -25,10 +21,7 @@ _TOKEN_LENGTH_MAX: Final = 512
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """What a cursor is bound to: whose list it is, which route's, and with which filters.
-
-    `filters` is any text that is equal exactly when the filters are.
-    """
+    """What a cursor is bound to. filters: any text that is equal exactly when the filters are."""
 
     user_id: UserId
     route: str
@@ -47,11 +40,8 @@ class Cursors:
         return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
     def open_cursor(self, listing: Listing, token: str) -> str:
-        """The place that `issue` put into this token for the same listing.
-
-        Raises Refusal(invalid_cursor) for every other text: altered, cut, re-spelt, or issued to
-        another user, for another list, for other filters, for another version of the API.
-        """
+        """The place that `issue` put into this token for the same listing. Raises
+        Refusal(invalid_cursor) for every other text."""
         raw = _decoded(token)
         if raw is not None:
             try:

@@ -1,11 +1,6 @@
-"""The directory of handles that the channel resolves tickers and symbols against.
-
-It is refreshed at a fixed beat from the instant the first entry was listed, so a later name or
-rename is found by handle only after the next refresh; a state change (halt, resume,
-resolution, archiving) counts at once. UUIDs never come here: they resolve immediately.
-
-Reading: docs/assumptions.md#S30.
-"""
+"""The directory of handles of the channel, refreshed at a fixed beat: a later name or rename is
+found only after the next refresh; a halt, resume, resolution or archiving counts at once. UUIDs
+never come here (docs/assumptions.md#S30)."""
 
 import enum
 from bisect import bisect_right
@@ -40,10 +35,7 @@ class _Symbol(msgspec.Struct, frozen=True):
 
 
 class DirectorySnapshot(msgspec.Struct, frozen=True):
-    """What the directory knows beyond the tickers, which the catalog lists again.
-
-    symbols: in the order in which they were given.
-    """
+    """What the directory knows beyond the tickers. symbols: in the order of giving."""
 
     first_ns: int | None
     symbols: tuple[_Symbol, ...]
@@ -90,7 +82,6 @@ class Directory:
     def list_market(
         self, market_id: MarketId, ticker: Ticker, project_id: ProjectId, at_ns: int
     ) -> None:
-        """A market has this ticker, for ever, and is active."""
         self._note_first(at_ns)
         rung = _HandledMarket(market_id, project_id, at_ns, MarketState.ACTIVE)
         self._rungs[ticker.upper()] = self._by_id[market_id] = rung
@@ -99,11 +90,9 @@ class Directory:
         self._by_id[market_id].state = state
 
     def archive(self, project_id: ProjectId) -> None:
-        """A company's symbol and the tickers of its markets no longer resolve."""
         self._archived[project_id] = None
 
     def resolve_ticker(self, handle: str, now_ns: int) -> MarketId | Unresolvable:
-        """The market whose ticker is `handle`, trimmed and folded already."""
         rung = self._rungs.get(handle)
         if rung is None:
             return Unresolvable.NOT_A_MARKET if handle in self._groups else Unresolvable.UNKNOWN
@@ -114,10 +103,8 @@ class Directory:
         return Unresolvable.HALTED if rung.state is MarketState.HALTED else rung.market_id
 
     def resolve_symbol(self, handle: str, now_ns: int) -> ProjectId | Unresolvable:
-        """The company whose symbol was `handle` when the directory was last refreshed.
-
-        A symbol may be reused: of several companies the one that took it last is meant.
-        """
+        """The company whose symbol was `handle` at the last refresh; of several the one that took
+        it last."""
         count = bisect_right(self._symbols, self._refreshed_ns(now_ns), key=_since_ns)
         if count != self._entries_held:
             current: dict[ProjectId, str] = {}
@@ -136,7 +123,6 @@ class Directory:
             self._first_ns = at_ns
 
     def _refreshed_ns(self, now_ns: int) -> int:
-        """When the directory that answers at `now_ns` was made."""
         if self._first_ns is None:
             return now_ns
         return now_ns - (now_ns - self._first_ns) % self.refresh_ns

@@ -1,8 +1,5 @@
-"""The fills of one user, every one there ever was, packed, found by market and by order.
-
-A fill's place is its number among the user's own. For each market the places are kept, and every
-fill knows the one before it of the same order.
-"""
+"""The fills of one user, packed, found by market and by order. A fill's place is its number among
+the user's own; every fill knows the one before it of the same order."""
 
 from array import array
 from collections.abc import Iterable, Iterator
@@ -19,9 +16,7 @@ from venue.wire.names import OrderId
 
 class FillRow(msgspec.Struct, frozen=True, array_like=True):
     """A fill as kept. market: its number. previous: the place of the same order's fill before.
-
-    Snapshots hold these rows: fields may be added at the end only, with a default.
-    """
+    Snapshots hold these rows: add fields at the end only, with a default."""
 
     at_ns: int
     fill_id: str
@@ -103,11 +98,8 @@ class FillTable:
         return newest_first([places for places in lists if places], before)
 
     def of_order(self, newest: int, before: int | None) -> Iterator[int]:
-        """Places of one order's fills, newest first, beginning with `newest`, or below `before`.
-
-        before: the place of one of them, to go on from it at once; None at the start. A place that
-        was given out before an older state was put back may be another's here, or nobody's.
-        """
+        """Places of one order's fills, newest first, from `newest` or below `before`. An older
+        state may have been put back: `before` may be another order's place, or nobody's."""
         place: int | None = newest
         if before is not None and before < len(self._rows):
             row = self._rows[before]

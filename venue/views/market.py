@@ -1,9 +1,5 @@
-"""What a market shows in public: depth, prints, lifetime figures and candles, from events alone.
-
-Every print there was is kept, packed, and so is every candle (`venue.views.candles`).
-
-Readings: docs/assumptions.md#S6, #S28, #S41.
-"""
+"""What a market shows in public: depth, prints, lifetime figures and candles, all kept, packed.
+Readings: docs/assumptions.md#S6, #S28, #S41."""
 
 from bisect import bisect_left, bisect_right
 from typing import Final
@@ -12,7 +8,7 @@ import msgspec
 
 from venue.engine import messages
 from venue.views.candles import Candles, RollupSnapshot
-from venue.views.catalog import Catalog, Takers
+from venue.views.catalog import Catalog, EventTaker
 from venue.views.packed import PackedRows, PackedSnapshot, downwards, page
 from venue.wire import frames, model
 from venue.wire.instant import ZERO, from_ns
@@ -96,13 +92,13 @@ class _Tape:
         self.candles.add_print(printed.at_ns, printed.price, printed.qty)
 
 
-class MarketViews:
+class MarketViews(EventTaker):
     """The public state of every market. Methods raise KeyError for a market never listed."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._tapes: dict[MarketId, _Tape] = {}
-        self._takers: Takers = {
+        self._takers = {
             messages.LevelChanged: self._change_level,
             messages.TradePrinted: self._print,
             messages.MarketListed: self._list_market,
@@ -116,11 +112,6 @@ class MarketViews:
 
     def snapshot(self) -> tuple[TapeSnapshot, ...]:
         return tuple([tape.to_rows(market_id) for market_id, tape in self._tapes.items()])
-
-    def apply(self, event: messages.Event) -> None:
-        take = self._takers.get(type(event))
-        if take is not None:
-            take(event)
 
     def _change_level(self, event: messages.LevelChanged) -> None:
         tape = self._tapes[event.market_id]
@@ -136,7 +127,6 @@ class MarketViews:
         self._tapes[event.market.market_id] = _Tape(event.at_ns)
 
     def ladders(self, market_id: MarketId) -> Ladders:
-        """The true book, also of a market that never traded."""
         tape = self._tapes[market_id]
         bids, asks = tape.bids, tape.asks
         return Ladders(
@@ -184,7 +174,6 @@ class MarketViews:
     def candles(
         self, market_id: MarketId, interval: CandleInterval, from_ns_: int, to_ns_: int
     ) -> model.CandleSeries:
-        """Candles that begin at or between two instants, oldest first."""
         window = self._tapes[market_id].candles.window(interval, from_ns_, to_ns_)
         ticker, _ = self._catalog.market_tickers(market_id)
         return model.CandleSeries(ticker, market_id, interval, window)
@@ -196,11 +185,9 @@ class MarketViews:
         before: int | None,
         limit: int,
     ) -> tuple[tuple[model.MarketTrade, ...], int | None]:
-        """Prints at or between two instants (None: open), newest first, and where to go on.
-
-        before: the place of the last row seen, None at the start. The place returned is None when
-        these are the last ones. Prints made meanwhile are newer than the walk and not met by it.
-        """
+        """Prints at or between two instants (None: open), newest first, and where to go on (None:
+        no more). before: the place of the last row seen, None at the start. Newer prints are not
+        met by the walk."""
         tape = self._tapes[market_id]
         prints, (first_ns, last_ns) = tape.prints, span_ns
         low = 0 if first_ns is None else bisect_left(prints, first_ns, key=_at_ns)

@@ -1,9 +1,5 @@
-"""The orders of one user, every one there ever was, in records of fixed size, found by any filter.
-
-An order's place is its number among the user's own, in the order of sequencing. For each market
-and status the places are kept in ascending order, so a page of any filter is made from its own
-rows alone, however many others there are.
-"""
+"""The orders of one user in records of fixed size. An order's place is its number among the user's
+own. Places are kept in lists by market and status, so a page costs its own rows alone."""
 
 import struct
 from array import array
@@ -80,7 +76,6 @@ class OrderTable:
         return OrdersSnapshot(bytes(self._records), dict(self._early_fills))
 
     def change(self, order: OrderState) -> None:
-        """Take in a new order, or what has become of a known one."""
         number = int(order.order_id)
         market = self._catalog.market_number(order.market_id)
         status = _STATUS_NUMBERS[order.status]
@@ -126,11 +121,9 @@ class OrderTable:
         return self.kept_order(self.kept(place))
 
     def kept(self, place: int) -> bytes:
-        """The order at a place as it is now, to be made a value of later."""
         return bytes(self._records[place * _SIZE : (place + 1) * _SIZE])
 
     def kept_order(self, kept: bytes) -> OrderState:
-        """An order as it was when it was kept."""
         record = _RECORD.unpack(kept)
         market_id = self._catalog.numbered_market(record[2])
         ticker, event_ticker = self._catalog.market_tickers(market_id)
@@ -156,18 +149,14 @@ class OrderTable:
     def newest_first(
         self, markets: Iterable[int] | None, statuses: frozenset[OrderStatus], before: int | None
     ) -> Iterator[int]:
-        """Places of orders in any of `statuses`, newest first, from below `before`, if any.
-
-        markets: their numbers, None for all. Orders must not change on the way.
-        """
+        """Places of orders in any of `statuses`, newest first, from below `before`. markets: their
+        numbers, None for all. Orders must not change on the way."""
         if markets is None and statuses >= _EVERY_STATUS:
             return downwards(0, len(self._places), before)
         numbers = [n for status, n in _STATUS_NUMBERS.items() if status in statuses]
         by_market = self._lists.values() if markets is None else map(self._lists.get, markets)
         lists = [by_status.get(n) for by_status in by_market if by_status for n in numbers]
         return newest_first([places for places in lists if places], before)
-
-    # --- the newest fill of an order ------------------------------------------------------------
 
     def newest_fill(self, order_id: OrderId) -> int | None:
         """The place of an order's newest fill; None when it has none or there is no such order."""
@@ -182,10 +171,8 @@ class OrderTable:
         return newest - 1 if newest else None
 
     def swap_newest_fill(self, order_id: OrderId, fill: int) -> int | None:
-        """An order's newest fill is now the one at this place; the place of the one before it.
-
-        The event of the order itself may come later.
-        """
+        """Make the fill at this place an order's newest; the place of the one before it. The
+        order's own event may come later."""
         number = int(order_id)
         place = self._places.get(number)
         if place is None:

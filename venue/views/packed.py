@@ -1,8 +1,5 @@
-"""Rows in few bytes: an append-only list of packed rows, and walks over lists of their places.
-
-A place is the number of a row in the order in which rows came; it never changes, so a page can go
-on from it for ever.
-"""
+"""Rows in few bytes: an append-only list, and walks over its places. A place is a row's number and
+never changes, so a page can go on from it for ever."""
 
 import heapq
 from array import array
@@ -18,7 +15,6 @@ R = TypeVar("R")
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _END_CODE: Final = "Q"
 PLACE_CODE: Final = "I"
-"""The array code of a list of places: four bytes each."""
 
 
 class PackedSnapshot(msgspec.Struct, frozen=True):
@@ -29,10 +25,8 @@ class PackedSnapshot(msgspec.Struct, frozen=True):
 
 
 class PackedRows(Generic[R]):
-    """A list that grows only at its end. A row takes its msgpack bytes and eight more.
-
-    decoder: of the row type, best an array-like Struct. Each read decodes the row.
-    """
+    """A list that grows only at its end; eight bytes a row beside its msgpack. Each read decodes
+    the row."""
 
     __slots__ = ("_decoder", "_ends", "_rows")
 
@@ -70,10 +64,7 @@ class PackedRows(Generic[R]):
 
 
 def newest_first(lists: Iterable["array[int]"], before: int | None) -> Iterator[int]:
-    """The places of several ascending lists as one descending walk, from below `before`, if any.
-
-    The lists must not change on the way.
-    """
+    """The places of several ascending lists as one descending walk, from below `before`, if any."""
     walks = [_listed_downwards(places, before) for places in lists]
     return walks[0] if len(walks) == 1 else heapq.merge(*walks, reverse=True)
 

@@ -37,7 +37,6 @@ class Views:
         )
 
     def apply(self, event: Event) -> None:
-        """Take in one event; events come in the order in which the engine gave them."""
         # The catalog first: the other two look up in it what an event names.
         self.catalog.apply(event)
         self.market.apply(event)
@@ -45,11 +44,8 @@ class Views:
 
 
 class Projector:
-    """Holds events back for `lag_ns` >= 0, then applies them to `views`.
-
-    A new lag holds for events that wait already: those of an older, longer one would hold up
-    everything behind them.
-    """
+    """Holds events back for `lag_ns` >= 0, then applies them to `views`. A new lag holds for those
+    that wait already."""
 
     def __init__(self, views: Views, lag_ns: int) -> None:
         self.views = views
@@ -57,14 +53,11 @@ class Projector:
         self._waiting: deque[tuple[int, list[Event]]] = deque()
 
     def publish(self, events: list[Event], now_ns: int) -> None:
-        """Hand over what one command did; it becomes visible whole, `lag_ns` after `now_ns`.
-
-        `now_ns` never goes back from call to call.
-        """
+        """Hand over what one command did: visible whole, `lag_ns` after `now_ns`, which never goes
+        back."""
         self._waiting.append((now_ns, events))
 
     def advance(self, now_ns: int) -> list[Event]:
-        """Make everything visible that is due, and return it in order."""
         visible: list[Event] = []
         while self._waiting and self._waiting[0][0] + self.lag_ns <= now_ns:
             for event in self._waiting.popleft()[1]:

@@ -1,12 +1,6 @@
-"""JSON bytes to and from the types of the contract: strict when sending, tolerant when receiving.
-
-What a caller sends the venue is parsed strictly and refused with the code of the first failing
-row of the errors table. What the venue sends is decoded tolerantly: unknown fields, unknown enum
-values, levels as pairs and numbers as strings are survived (the column "the bot also survives").
-Raises `Refusal` for a caller's fault and `Garbled` for the venue's; nothing else.
-
-Readings: docs/assumptions.md#S10, #S12, #S13, #S26, #S32.
-"""
+"""JSON bytes to and from the types of the contract. A caller's bytes are parsed strictly: `Refusal`
+with the first failing row of the errors table. The venue's are decoded tolerantly (the column "the
+bot also survives"), else `Garbled`. Readings: docs/assumptions.md#S10, #S12, #S13, #S26, #S32."""
 
 import json
 import re
@@ -68,13 +62,10 @@ def why(fault: BaseException) -> str:
     return "nested too deep" if isinstance(fault, RecursionError) else str(fault)
 
 
-# --- sending -------------------------------------------------------------------------------------
-
 _ENCODER: Final = msgspec.json.Encoder()
 
 
 def encode(value: object) -> bytes:
-    """JSON bytes of a resource, page, error body or frame; absent optional fields left out."""
     return _ENCODER.encode(value)
 
 
@@ -104,14 +95,11 @@ def encode_amend(amend: Amend) -> RequestBody:
     return RequestBody(_ENCODER.encode(body))
 
 
-# --- receiving what a caller sent ----------------------------------------------------------------
-
-
-def _refuse_constant(text: str) -> object:
+def refuse_constant(text: str) -> object:
     raise ValueError(f"{text} is not JSON")
 
 
-def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs) if pairs else {}
     if len(fields) != len(pairs):
         raise ValueError("a key occurs twice")
@@ -119,10 +107,10 @@ def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 _STRICT: Final = json.JSONDecoder(
-    object_pairs_hook=_unique_pairs,
+    object_pairs_hook=unique_pairs,
     parse_int=WrittenInteger,
     parse_float=WrittenOtherwise,
-    parse_constant=_refuse_constant,
+    parse_constant=refuse_constant,
 )
 
 
@@ -172,8 +160,8 @@ def _integer(fields: dict[str, object], key: str) -> int | None:
 
 
 def _number(fields: dict[str, object], key: str) -> int | NoInteger | None:
-    """An integer, or a number between two, which its own code refuses (S55). An integer
-    that is written otherwise, 1.0 or 1e2, is of the wrong type (S26)."""
+    """An integer, or a number between two, which its own code refuses (S55); 1.0 and 1e2 are of the
+    wrong type (S26)."""
     value = fields.get(key)
     if isinstance(value, WrittenOtherwise) and no_integer_of(value.text) is NoInteger.PART:
         return NoInteger.PART
@@ -234,13 +222,10 @@ def _market_name(ticker: str | None, market_id: str | None) -> str:
 
 
 def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> NewOrder:
-    """The order that the body of POST /orders names.
-
-    resolve: the UUID of a market named by ticker or UUID of checked shape, or None.
-    Raises Refusal with the first failing row: types and missing fields, then the shape of the one
-    name of the market, price, size, budget, enums, double identifiers, the idempotency key, at last
-    market_not_found. Unknown fields are ignored, null counts as absent (S32).
-    """
+    """The order that the body of POST /orders names. resolve: the UUID of a market named by ticker
+    or UUID, or None. Raises Refusal with the first failing row: types and missing fields, the shape
+    of the market's name, price, size, budget, enums, double identifiers, the idempotency key,
+    market_not_found. Unknown fields are ignored, null counts as absent (S32)."""
     fields = _body_fields(body)
     ticker, market_id = _string(fields, "ticker"), _string(fields, "market_id")
     outcome_text = _required(_string(fields, "outcome"), "outcome")
@@ -305,10 +290,8 @@ def _checked_client_order_id(text: str | None) -> ClientOrderId:
 
 
 def parse_amend(body: bytes) -> Amend:
-    """The amend that the body of PUT /orders/{order_id} names; other fields are ignored.
-
-    Raises Refusal: neither field is invalid_request_body; then invalid_price, invalid_qty.
-    """
+    """The amend that the body of PUT /orders/{order_id} names. Raises Refusal: neither field is
+    invalid_request_body; then invalid_price, invalid_qty."""
     fields = _body_fields(body)
     price_value, qty_value = _number(fields, "price"), _number(fields, "qty")
     if price_value is None and qty_value is None:
@@ -318,16 +301,10 @@ def parse_amend(body: bytes) -> Amend:
     return Amend(price, qty)
 
 
-# --- receiving client frames ---------------------------------------------------------------------
-
-
 def parse_subscribe(data: bytes) -> tuple[frames.Target, ...]:
-    """The targets of a subscribe frame, in order, duplicates kept.
-
-    Type and target types are taken in any case. Raises FrameRefusal: invalid_frame when it does
-    not parse (exactly one known key per target), too_many_targets above 200. Whether a target
-    exists, or its UUID is one, is not looked at here.
-    """
+    """The targets of a subscribe frame, in order, duplicates kept. Raises FrameRefusal:
+    invalid_frame when it does not parse (exactly one known key per target), too_many_targets above
+    200. Whether a target exists is not looked at."""
     try:
         fields = _parse_frame(data)
         if _word(fields.get("type")) != "subscribe":
@@ -347,7 +324,6 @@ def parse_subscribe(data: bytes) -> tuple[frames.Target, ...]:
 
 
 def _word(value: object) -> object:
-    """One of a set of words as a request may write it, in any case (Global conventions, Enums)."""
     return value.lower() if isinstance(value, str) and value.isascii() else value
 
 
@@ -390,19 +366,14 @@ def _only_key(keys: dict[str, object], handle: str, uuid: str) -> tuple[str, str
     return key, text
 
 
-# --- receiving what the venue sent ---------------------------------------------------------------
-
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
 _LONG_DIGITS: Final = re.compile(rb"[0-9]{19}")
 _INT64_MAX: Final = 2**63 - 1
 
 
 def decode(data: bytes, kind: type[T]) -> T:
-    """A resource, page or error body off the wire; unknown fields are ignored.
-
-    Numbers written as strings are read where a number is wanted. Raises Garbled otherwise, and
-    for an integer beyond 64 bits: whatever is read here can be written to a log.
-    """
+    """A resource, page or error body off the wire; numbers may be strings. Raises Garbled
+    otherwise, and for an integer beyond 64 bits: whatever is read can be written to a log."""
     try:
         try:
             value = msgspec.json.decode(data, type=kind)
@@ -429,10 +400,8 @@ _NO_LADDER: Final = "a ladder has prices 1..99, each once, best first"
 
 
 def decode_frame(data: bytes | str) -> frames.ServerFrame | Unrecognised:
-    """A frame of the venue; the usual form on a fast path, its plausible variants on a slow one.
-
-    Prices are checked to be 1..99 and sizes to be >= 0. Raises Garbled.
-    """
+    """A frame of the venue; its plausible variants on a slower path. Prices are 1..99 and sizes >=
+    0. Raises Garbled."""
     try:
         frame: frames.ServerFrame | Unrecognised = _FRAME_DECODER.decode(data)
     except _UNREADABLE:

@@ -1,11 +1,6 @@
-"""Every error code of the interface: one table, in precedence order, with what may be done next.
-
-The order of `Code` is the order in which the venue's guards run within one status (S29 gives the
-order of the stages). `CODES` carries per code the status, whose fault it is, what a first send of a
-write has come to, and what a client may do. Nothing else chooses a code's meaning.
-
-See docs/venue.md#errors. Reading: docs/assumptions.md#S29.
-"""
+"""Every error code in one table, in the order in which the venue's guards run within one status
+(S29 orders the stages): status, culprit, what a first send of a write has come to, what a client
+may do. See docs/venue.md#errors. Reading: docs/assumptions.md#S29."""
 
 import enum
 from typing import Final
@@ -14,8 +9,6 @@ import msgspec
 
 
 class Culprit(enum.StrEnum):
-    """Whose fault a failure is."""
-
     CALLER = "caller"  # the request is wrong and stays wrong
     CREDENTIAL = "credential"  # the key or token is
     STATE = "state"  # funds, the order, the market or the venue stand in the way
@@ -147,12 +140,8 @@ PRECEDENCE: Final[dict[Code, int]] = {code: place for place, code in enumerate(C
 
 
 def row_for(status: int, code: str) -> Row:
-    """What an answer means, for a code that may be unknown to this version.
-
-    A known code answers by its own row. An unrecognised one is a generic failure of its status
-    class: 5xx may have been carried out, 429 was not, every other 4xx was decided against.
-    A 3xx or 1xx counts as unknown, for nobody can say what stood behind it.
-    """
+    """What an answer means. An unrecognised code is a generic failure of its status class: 429 was
+    not carried out, every other 4xx was decided against, all else may have been."""
     try:
         return CODES[Code(code)]
     except ValueError:

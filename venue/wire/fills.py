@@ -1,6 +1,4 @@
-"""Fills off the wire, whatever of their shape the venue keeps: the interface shows two prices
-only.
-"""
+"""Fills off the wire, whatever their shape: the interface shows two prices only."""
 
 import hashlib
 from typing import Any, Final
@@ -13,19 +11,14 @@ from venue.wire.money import Outcome, Price, canonical
 from venue.wire.names import ID_LENGTH_MAX
 
 _QTY_NAMES: Final = ("qty", "size", "quantity", "filled_qty", "shares")
-"""What a fill's size may be called."""
 
 _INT64_MAX: Final = 2**63 - 1
 
 
 def decode_fills(data: bytes) -> FillsPage:
-    """A page of fills: the form of S4, else whatever of it follows from the rest.
-
-    Every fill must show its order, outcome, side, own price, size and time. What else is missing
-    is made up: the tape's price from the own one, and the ids from everything shown, so that the
-    same fill gets the same id on every read. An id may be a number above zero. Raises Garbled,
-    for an integer beyond 64 bits too.
-    """
+    """A page of fills: the form of S4, else what follows from the rest. A fill must show its order,
+    outcome, side, own price, size and time. Missing ids are made from everything shown, the same on
+    every read. Raises Garbled, for an integer beyond 64 bits too."""
     try:
         return decode(data, FillsPage)
     except Garbled:

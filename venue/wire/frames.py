@@ -1,10 +1,5 @@
-"""Frames of the subscription channel, both ways.
-
-Keys are camelCase, as the interface writes `eventMarketId`. Prices are integer cents 1..99, sizes
-whole shares, `ts` nanoseconds since the Unix epoch.
-There is no frame for own orders or fills (S11).
-Readings: docs/assumptions.md#S9, #S10, #S11.
-"""
+"""Frames of the channel, both ways. Keys are camelCase. Prices are integer cents 1..99, sizes whole
+shares, `ts` nanoseconds since the Unix epoch. Readings: docs/assumptions.md#S9, #S10, #S11."""
 
 from typing import Final, Literal
 
@@ -27,8 +22,6 @@ class ByEventMarketId(msgspec.Struct, frozen=True):
 
 
 class BySymbol(msgspec.Struct, frozen=True):
-    """A company by its current handle."""
-
     symbol: str
 
 

@@ -1,7 +1,5 @@
-"""Instants: RFC3339 nanosecond text, UTC, to and from integer nanoseconds since the Unix epoch.
-
-The standard library's datetime keeps microseconds only, so the fraction is handled here.
-"""
+"""RFC3339 nanosecond text, UTC, to and from integer nanoseconds since the Unix epoch. datetime
+keeps microseconds only, so the fraction is handled here."""
 
 import datetime
 import re
@@ -36,19 +34,15 @@ def _seconds_text(seconds: int) -> str:
 
 
 def from_ns(ns: int) -> Instant:
-    """The text of an instant: always nine decimal places and Z.
-
-    ns: nanoseconds since 1970, years 1 to 9999. Raises OverflowError outside.
-    """
+    """The text of an instant: nine decimal places and Z. ns: years 1 to 9999; raises OverflowError
+    outside."""
     seconds, fraction = divmod(ns, NS_PER_SECOND)
     return Instant(f"{_seconds_text(seconds)}.{fraction:09d}Z")
 
 
 def to_ns(text: str) -> int:
-    """The nanoseconds since 1970 of an RFC3339 text; the zero instant gives a negative number.
-
-    Any offset and 0 to 9 decimal places are accepted. Raises ValueError for anything else.
-    """
+    """The nanoseconds since 1970 of an RFC3339 text, any offset, 0 to 9 decimal places; negative
+    for the zero instant. Raises ValueError."""
     if len(text) == _EMITTED and text[19] == "." and text[29] == "Z":
         # As `from_ns` writes it, and every venue of the contract: the same seconds over and over.
         fraction = text[20:29]

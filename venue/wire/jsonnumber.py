@@ -1,10 +1,5 @@
-"""Numbers of JSON as a caller wrote them: integers and others.
-
-A body may hold thousands of numbers that nobody asks for, so what one comes to is reckoned only
-when it is asked for.
-
-Reading: docs/assumptions.md#S55.
-"""
+"""Numbers of JSON as a caller wrote them: what one comes to is reckoned only when asked for, as a
+body may hold thousands (docs/assumptions.md#S55)."""
 
 import enum
 from decimal import Decimal, InvalidOperation

@@ -1,7 +1,5 @@
-"""Every published number of the interface, and the token bucket, with `now` passed in.
-
-See docs/venue.md#limits. Readings: docs/assumptions.md#S25, #S26, #S48.
-"""
+"""Every published number of the interface, and the token bucket. See docs/venue.md#limits.
+Readings: docs/assumptions.md#S25, #S26, #S48."""
 
 from typing import Final
 
@@ -40,10 +38,8 @@ REPLY_DEADLINE_NS: Final = 2 * NS_PER_SECOND
 
 
 class TokenBucket(msgspec.Struct):
-    """A token bucket in exact integers: no clock inside, no rounding drift.
-
-    rate_per_second, burst: whole tokens. `level_e9`: tokens x 10**9 at `at_ns`.
-    """
+    """A token bucket in exact integers. rate_per_second, burst: whole tokens. level_e9: tokens x
+    10**9 at `at_ns`."""
 
     rate_per_second: int
     burst: int
@@ -52,7 +48,6 @@ class TokenBucket(msgspec.Struct):
 
     @classmethod
     def full(cls, rate_per_second: int, burst: int, now_ns: int) -> "TokenBucket":
-        """A bucket with `burst` tokens in it."""
         return cls(rate_per_second, burst, burst * NS_PER_SECOND, now_ns)
 
     def refill(self, now_ns: int) -> None:

@@ -1,11 +1,6 @@
-"""Money, prices and sizes: the sole price arithmetic of the house.
-
-Everything is an integer. Prices are whole cents of one outcome, 1..99; a share pays 100 cents or
-nothing. Fee rates are exact decimals. Nothing here rounds except `ceil_cents`, and nothing raises
-except the constructors of `FeeRate`.
-
-See docs/venue.md#market. Readings: docs/assumptions.md#S16, #S17.
-"""
+"""The sole price arithmetic of the house, in integers. Prices are whole cents of one outcome,
+1..99; a share pays 100 cents or nothing. Only `ceil_cents` rounds. See docs/venue.md#market.
+Readings: docs/assumptions.md#S16, #S17."""
 
 import enum
 import re
@@ -31,14 +26,11 @@ TICK_CENTS: Final = 1
 
 
 class Outcome(enum.StrEnum):
-    """The two outcomes of a market."""
-
     YES = "yes"
     NO = "no"
 
     @property
     def other(self) -> "Outcome":
-        """NO for YES, YES for NO."""
         return _NO if self is _YES else _YES
 
 
@@ -57,7 +49,6 @@ class BookSide(enum.StrEnum):
 
     @property
     def other(self) -> "BookSide":
-        """ASK for BID, BID for ASK."""
         return _ASK if self is _BID else _BID
 
 
@@ -74,10 +65,8 @@ def complement(price: Price) -> Price:
 
 
 def canonical(outcome: Outcome, price: Price) -> Price:
-    """The YES price of an order's own price: itself for YES, the complement for NO.
-
-    The same function turns a canonical price back into the outcome's own price.
-    """
+    """The YES price of an order's own price: itself for YES, the complement for NO. Also the way
+    back."""
     return price if outcome is _YES else Price(PAYOUT_CENTS - price)
 
 
@@ -87,7 +76,6 @@ def book_side(outcome: Outcome, side: Side) -> BookSide:
 
 
 def is_price(value: int) -> bool:
-    """True if `value` is a legal limit price, 1..99."""
     return PRICE_MIN <= value <= PRICE_MAX
 
 
@@ -106,11 +94,8 @@ _RATE_TEXT: Final = re.compile(r"(0|1)(?:\.([0-9]{1,8}))?", re.ASCII)
 
 
 class FeeRate(msgspec.Struct, frozen=True, order=True):
-    """An exact fee rate, a fraction of 0 to 1 with at most 8 decimal places.
-
-    `e8`: the rate times 10**8. Build one with `FeeRate.parse`; `str()` gives the wire text with
-    at least four decimal places (`0.0700` is 7%).
-    """
+    """An exact fee rate of 0 to 1, at most 8 decimal places. e8: the rate times 10**8. `str()`
+    gives the wire text with at least four places (`0.0700` is 7%)."""
 
     e8: int
 
@@ -132,10 +117,8 @@ class FeeRate(msgspec.Struct, frozen=True, order=True):
 
 
 def fee_units(rate: FeeRate, qty: Qty, price: Price) -> FeeUnits:
-    """The exact fee of a fill: rate x qty x p x (1 - p), p in dollars, before any rounding.
-
-    qty: shares >= 0. price: 1..99, of either outcome: the fee of p and of 100 - p is the same.
-    """
+    """The exact fee of a fill: rate x qty x p x (1 - p), p in dollars. qty: shares >= 0. price:
+    1..99, of either outcome."""
     return FeeUnits(rate.e8 * qty * price * (PAYOUT_CENTS - price))
 
 
@@ -145,20 +128,15 @@ def ceil_cents(units: FeeUnits) -> Cents:
 
 
 def fee_cents(rate: FeeRate, qty: Qty, price: Price) -> Cents:
-    """The fee of a single fill standing alone: `fee_units`, rounded up.
-
-    Zero rate or zero qty gives zero; any positive fee gives at least one cent.
-    """
+    """The fee of a single fill standing alone, rounded up."""
     return ceil_cents(fee_units(rate, qty, price))
 
 
 def reserve_cents(rate: FeeRate, qty: Qty, price: Price, fees_so_far: FeeUnits) -> Cents:
-    """What the remainder of a buy order may still cost, fee included.
-
-    rate: the larger of the maker and taker rates (S17). qty: the remainder, shares >= 0.
-    price: the order's own limit. fees_so_far: exact fees of the fills it already had (S16).
-    Any fill at the limit or better costs no more, so released cash never goes negative.
-    """
+    """What the remainder of a buy order may still cost, fee included. rate: the larger of maker and
+    taker (S17). qty: the remainder, shares >= 0. price: the order's own limit. fees_so_far: exact,
+    of its fills (S16). A fill at the limit or better costs no more, so released cash never goes
+    negative."""
     # `notional`, `fee_units` and `ceil_cents` in one: an order asks this at every step of its life.
     fees = fees_so_far + rate.e8 * qty * price * (PAYOUT_CENTS - price)
     cents = price * qty + (fees + _ALMOST_A_CENT) // FEE_UNITS_PER_CENT
@@ -169,9 +147,7 @@ def reserve_cents(rate: FeeRate, qty: Qty, price: Price, fees_so_far: FeeUnits) 
 
 def qty_within(rate: FeeRate, price: Price, cents: int) -> Qty:
     """The most shares of which a new buy order reserves no more than `cents`, its fee included.
-
-    ceil(x) <= n exactly when x <= n for a whole n, so the rounding of the fee needs no search.
-    """
+    ceil(x) <= n exactly when x <= n for a whole n, so the rounding needs no search."""
     each = price * FEE_UNITS_PER_CENT + fee_units(rate, Qty(1), price)
     return Qty(max(0, cents) * FEE_UNITS_PER_CENT // each)
 
@@ -179,11 +155,8 @@ def qty_within(rate: FeeRate, price: Price, cents: int) -> Qty:
 def fill_fee(
     fees_so_far: FeeUnits, rate: FeeRate, qty: Qty, price: Price
 ) -> tuple[FeeUnits, Cents]:
-    """An order's exact fees with one more fill, and what that fill is charged (S16).
-
-    The charge is the ceiling of the new sum less the ceiling of the old one: >= 0, and over an
-    order's life less than one cent above the exact fees.
-    """
+    """An order's exact fees with one more fill, and what that fill is charged (S16): the ceiling of
+    the new sum less that of the old one, >= 0."""
     fees = fees_so_far + rate.e8 * qty * price * (PAYOUT_CENTS - price)
     charge = (fees + _ALMOST_A_CENT) // FEE_UNITS_PER_CENT
     if fees_so_far:

@@ -1,9 +1,6 @@
-"""Shapes of tickers, handles, UUIDs, order ids and client order ids; case folding; never splitting.
-
-Every check is an ASCII full match made before any folding: `$` matches before a newline, `\\d`
-takes full-width digits, and the Kelvin sign folds to k, so none of those is relied upon.
-Reading: docs/assumptions.md#S45.
-"""
+"""Shapes of tickers, handles, UUIDs and order ids; case folding. Every check is an ASCII full match
+before any folding: `$` matches before a newline, `\\d` takes full-width digits, and the Kelvin sign
+folds to k. Reading: docs/assumptions.md#S45."""
 
 import re
 from typing import Final, NewType
@@ -63,10 +60,7 @@ def is_client_order_id(text: str) -> bool:
 
 
 def is_path_segment(text: str) -> bool:
-    """True if a client may put `text` into a path: a market path that is no dot segment.
-
-    The pattern of the interface admits `.` and `..`, which URL libraries fold away.
-    """
+    """True if a client may put `text` into a path: URL libraries fold dot segments away."""
     return is_market_path(text) and _DOTS_ONLY.fullmatch(text) is None
 
 
@@ -75,17 +69,14 @@ HANDLE_LENGTH_MAX: Final = 64
 
 
 def fold_handle(text: str) -> str | None:
-    """A handle trimmed and folded to upper case, or None when it has a forbidden character.
-
-    A handle is rejected, never cleaned up: only surrounding ASCII white space goes.
-    """
+    """A handle trimmed of ASCII white space and in upper case, or None when it has a forbidden
+    character."""
     trimmed = text.strip(" \t\r\n\f\v")
     return trimmed.upper() if _HANDLE.fullmatch(trimmed) is not None else None
 
 
 def fold_ticker(text: str) -> Ticker:
-    """A ticker in the case that the venue writes. Case is folded for ASCII alone: a letter beyond
-    it whose capital is ASCII matches no name."""
+    """A ticker in upper case. ASCII alone is folded: some other letters have an ASCII capital."""
     return Ticker(text.upper() if text.isascii() else text)
 
 

@@ -1,6 +1,4 @@
-"""What a caller may ask of the engine: orders by size or by budget, amends, and the priority
-rule.
-"""
+"""What a caller may ask of the engine: orders by size or budget, amends; the priority rule."""
 
 import enum
 from typing import NewType
@@ -15,8 +13,6 @@ RequestBody = NewType("RequestBody", bytes)
 
 
 class TimeInForce(enum.StrEnum):
-    """How long an order by size may work."""
-
     GTC = "gtc"
     IOC = "ioc"
     FOK = "fok"
@@ -35,10 +31,8 @@ class QtyOrder(msgspec.Struct, frozen=True, tag="qty", tag_field="kind", gc=Fals
 
 
 class BudgetOrder(msgspec.Struct, frozen=True, tag="budget", tag_field="kind", gc=False):
-    """A purchase for an amount of cash, fees included; never rests.
-
-    `price` is the worst acceptable price per share. Raises ValueError for gtc.
-    """
+    """A purchase for an amount of cash, fees included. price: the worst acceptable per share.
+    Raises ValueError for gtc: it never rests."""
 
     market_id: MarketId
     outcome: Outcome
@@ -56,10 +50,8 @@ NewOrder = QtyOrder | BudgetOrder
 
 
 class Amend(msgspec.Struct, frozen=True, gc=False):
-    """A change of a resting order; at least one field is given. `qty` is the new REMAINING size.
-
-    Raises ValueError when both are None: an empty amend cannot be written.
-    """
+    """A change of a resting order. qty: the new REMAINING size. Raises ValueError when both are
+    None."""
 
     price: Price | None = None
     qty: Qty | None = None
@@ -70,8 +62,6 @@ class Amend(msgspec.Struct, frozen=True, gc=False):
 
 
 def keeps_priority(old_price: Price, old_qty: Qty, new_price: Price, new_qty: Qty) -> bool:
-    """True if an amended order keeps its place in the queue.
-
-    Only if the price is unchanged and the remaining size does not increase.
-    """
+    """True if an amended order keeps its place in the queue: same price, and the remaining size
+    does not increase."""
     return new_price == old_price and new_qty <= old_qty

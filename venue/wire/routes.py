@@ -1,7 +1,5 @@
-"""One row per endpoint: name, method, path, scopes, and whether it reads or writes.
-
-See docs/venue.md#endpoints, #authentication. Readings: docs/assumptions.md#S6, #S8, #S27, #S40.
-"""
+"""One row per endpoint: name, method, path, scopes. See docs/venue.md#endpoints, #authentication.
+Readings: docs/assumptions.md#S6, #S8, #S27, #S40."""
 
 import enum
 from typing import Final, Literal
@@ -27,8 +25,6 @@ class KeyScope(enum.StrEnum):
 
 
 class TokenScope(enum.StrEnum):
-    """Granular scopes of a bearer token."""
-
     MARKETS_READ = "svc:markets:read"
     ACCOUNT_READ = "svc:account:read"
     ORDERS_WRITE = "svc:orders:write"
@@ -36,11 +32,8 @@ class TokenScope(enum.StrEnum):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One endpoint. `path` is relative to the base URL; `{name}` is one segment.
-
-    `key_scope` and `token_scopes` (any one of them suffices) are None and empty where no
-    credential is needed.
-    """
+    """One endpoint. path: relative to the base URL; `{name}` is one segment. key_scope None and
+    token_scopes empty: no credential is needed."""
 
     name: str
     method: Literal["GET", "POST", "PUT", "DELETE"]
@@ -50,7 +43,6 @@ class Route(msgspec.Struct, frozen=True):
 
     @property
     def segments(self) -> tuple[str, ...]:
-        """The path's segments, `{name}` for the variable ones."""
         return tuple(self.path.strip("/").split("/"))
 
 

@@ -140,10 +140,10 @@ _READS: Final = (
     _E.QUERY_OPEN, _E.QUERY_DIFFERS, _E.QUERY_CLOSED, _E.QUERY_MOVED, _E.QUERY_NOT_FOUND,
     _E.QUERY_UNKNOWN_STATUS,
 )  # fmt: skip
-_NO_ID: Final = "a read by an id that it does not have yet"
-_NOT_CREATED: Final = "an answer to a create, and it has landed already"
-_NOT_CANCELLED: Final = "an answer to a cancel, and none was sent"
-_NOT_ASKED: Final = "an answer, and nothing was asked"
+_NO_ID: Final = "a read by an id that the order does not have yet"
+_NOT_CREATED: Final = "a response to a create of an order that had landed"
+_NOT_CANCELLED: Final = "a response to a cancel that we did not send"
+_NOT_ASKED: Final = "a response to a write that we did not send"
 _WAITS: Final = "its answer is awaited"
 
 # fmt: off
@@ -196,10 +196,10 @@ TRANSITIONS: Final[dict[State, dict[OrderEvent, Cell]]] = {
             (_S.CLOSED_UNCONFIRMED, _NOT_ASKED): (
                 _E.ACK_CLOSED, _E.CANCEL_QTY_MISMATCH, _E.TOO_LATE,
             ),
-            (_S.REPLACE_UNKNOWN, "shown otherwise than the venue's last word allows"): (
+            (_S.REPLACE_UNKNOWN, "a read contradicts the venue's last response"): (
                 _E.QUERY_DIFFERS,
             ),
-            (_S.CLOSED_UNCONFIRMED, "cancelled under our hands, and no amend was sent"): (
+            (_S.CLOSED_UNCONFIRMED, "cancelled by somebody else, without an amend of ours"): (
                 _E.QUERY_MOVED,
             ),
         },
@@ -268,7 +268,7 @@ TRANSITIONS: Final[dict[State, dict[OrderEvent, Cell]]] = {
         },
         {
             (_S.OPEN, _NOT_CREATED): (_E.DUPLICATE_ID, _E.MARKET_RESOLVED),
-            (_S.OPEN, "an answer to an amend, and it is being cancelled"): (_E.ACK_OPEN,),
+            (_S.OPEN, "a response to an amend while our cancel is in flight"): (_E.ACK_OPEN,),
         },
         {_WAITS: (_E.RESEND, _E.AMEND, _E.CANCEL)},
         missing={_S.OPEN: (_E.NOT_FOUND,)},

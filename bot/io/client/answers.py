@@ -172,8 +172,8 @@ def _error_of(body: bytes) -> tuple[str, str]:
     return plain(shown.code), plain(shown.error)
 
 
-def plain(text: str, longest: int = _TEXT_MAX) -> str:
-    """Foreign text made printable, at most `longest` characters."""
+def plain(text: str, longest: int | None = _TEXT_MAX) -> str:
+    """Foreign text made printable, at most `longest` characters; None for all of it."""
     return "".join(sign if sign.isprintable() else "?" for sign in text[:longest])
 
 

@@ -1,13 +1,7 @@
 """The subscription channel: sockets in, events out; reconnects until cancelled.
 
-Each change sends the whole subscription set. A set beyond one message's limit is spread
-over several sockets that open and close together. After a reconnect the trader subscribes again.
-
-The loop yields between frames, unrequested data is dropped, and a channel flooded with useless
-frames is closed and reopened ever more slowly. After a pause of this process beyond
-`FeedTimes.still_s` the channel is closed and its buffered frames are dropped as stale.
-
-Readings: docs/assumptions.md#S8, #S9, #S48.
+A set beyond one message's limit is spread over several sockets that open and close together. After
+a reconnect the trader subscribes again. Readings: docs/assumptions.md#S8, #S9, #S48.
 """
 
 import asyncio
@@ -43,13 +37,9 @@ USELESS_MAX: Final = 50_000
 
 
 class FeedTimes(msgspec.Struct, frozen=True):
-    """Timeouts in seconds. pong_s: until a pong is due. still_s: a pause of this process after
-    which the channel is reopened, longer than the others.
-
-    The backoff before a reconnect is drawn from 0 to a bound that doubles from backoff_min_s to
-    backoff_max_s. The bound starts again after a channel that lived for `ping_s`, and is
-    `reopen_max_s` at most after a shorter one.
-    """
+    """Seconds. still_s: a pause of this process after which the channel reopens, longer than the
+    others. backoff: drawn from 0 to a bound that doubles, starts again after a channel that lived
+    for `ping_s`, and is `reopen_max_s` at most after a shorter one."""
 
     open_s: float = 5.0
     ping_s: float = 2.5
@@ -67,21 +57,12 @@ class _Straight(connect):
         return exc
 
 
-class _Silent(Exception):
-    """No pong came in time."""
-
-
-class _Still(Exception):
-    """This process was paused."""
-
-
-class _Flooded(Exception):
-    """Too many useless frames."""
+class _Ended(Exception):
+    """The channel is to be closed: no pong came in time, this process was paused, or too many
+    useless frames came."""
 
 
 class _Flood:
-    """Counts frames of a kind within `FLOOD_S`."""
-
     __slots__ = ("_count", "_most", "_since_s", "_what")
 
     def __init__(self, most: int, what: str) -> None:
@@ -91,13 +72,13 @@ class _Flood:
         self._since_s = 0.0
 
     def rise(self) -> None:
-        """Raises _Flooded for one frame too many."""
+        """Raises _Ended for one frame too many."""
         now_s = asyncio.get_running_loop().time()
         if now_s - self._since_s > FLOOD_S:
             self._count, self._since_s = 0, now_s
         self._count += 1
         if self._count > self._most:
-            raise _Flooded(f"more than {self._most} frames {self._what} within {FLOOD_S:g} s")
+            raise _Ended(f"more than {self._most} frames {self._what} within {FLOOD_S:g} s")
 
 
 class Feed:
@@ -106,7 +87,6 @@ class Feed:
     def __init__(
         self, url: str, emit: Callable[[m.Event], None], times: FeedTimes | None = None
     ) -> None:
-        """url: ws or wss. Nothing happens before `run`."""
         self._url = url
         self._ssl = trusted() if url.startswith("wss:") else None
         self._emit = emit
@@ -141,7 +121,6 @@ class Feed:
         self._changed.set()
 
     async def run(self) -> None:
-        """Connect, listen and reconnect until cancelled."""
         bound_s = self._times.backoff_min_s
         while True:
             opened, reason = await self._session()
@@ -177,9 +156,7 @@ class Feed:
                     await self._changed.wait()
                     self._changed.clear()
                     await self._send_wanted(tasks)
-        except* (
-            WebSocketException, OSError, TimeoutError, EOFError, _Silent, _Still, _Flooded,
-        ) as group:  # fmt: skip
+        except* (WebSocketException, OSError, TimeoutError, EOFError, _Ended) as group:
             reason = _first(group)
         finally:
             # A set asked for while the channel was down belongs to the next opening; one that was
@@ -220,7 +197,7 @@ class Feed:
         while True:
             for _ in range(FRAMES_PER_TURN):
                 raw = await socket.recv()
-                self._woke()
+                self._check_pause()
                 event = event_of(raw)
                 if event is None:
                     continue
@@ -240,11 +217,11 @@ class Feed:
         return True
 
     def _count(self, useless: m.Event) -> None:
-        """Count a useless frame. Raises _Flooded when it is one too many."""
+        """Count a useless frame. Raises _Ended when it is one too many."""
         is_garbled = isinstance(useless, m.MalformedFrame) and useless.known
         try:
             (self._garbled if is_garbled else self._useless).rise()
-        except _Flooded:
+        except _Ended:
             self._is_flooded = True
             raise
 
@@ -260,29 +237,27 @@ class Feed:
                     for pong in pongs:
                         await pong
             except TimeoutError:
-                raise _Silent("no pong in time") from None
+                raise _Ended("no pong in time") from None
             self._runs()
             self._emit(m.FeedAlive())
             await asyncio.sleep(self._times.ping_s)
 
     def _runs(self) -> None:
-        """This process runs. Raises _Still after a pause."""
-        self._woke()
+        self._check_pause()
         self._awake_ns = self._clock.now_ns()
 
-    def _woke(self) -> None:
-        """Raises _Still when this process has just resumed from a pause."""
+    def _check_pause(self) -> None:
+        """Raises _Ended when this process has just resumed from a pause."""
         still_ns = self._clock.now_ns() - self._awake_ns
         if still_ns > self._times.still_s * NS_PER_SECOND:
             # When it stopped is not known, only when it was last seen to run: up to a ping before.
-            raise _Still(f"this process stood still, for at most {still_ns / NS_PER_SECOND:.1f} s")
+            raise _Ended(f"this process stood still, for at most {still_ns / NS_PER_SECOND:.1f} s")
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> str:
-    """The first plain fault of a group, as one line."""
     fault: BaseException = group
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
-    if isinstance(fault, _Silent | _Still | _Flooded):
+    if isinstance(fault, _Ended):
         return str(fault)
     return f"{type(fault).__name__}: {plain(str(fault))}".removesuffix(": ")

@@ -1,13 +1,11 @@
 """Checks at a venue before trading: reach it, read, trade scope, the series, the channel.
 
-`probe` is all of it, for `bot check`. `obstacles` is for a start, which only a rejection or no
-answer at all prevents. Nothing is changed at the venue: cancelling an order that cannot exist
-proves the trade scope.
+Nothing is changed at the venue: cancelling an order that cannot exist proves the trade scope.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, get_args
+from typing import Final, TypeGuard, get_args
 
 import msgspec
 
@@ -76,7 +74,7 @@ async def probe(rest: Rest, stream_url: str, series_ticker: Ticker) -> list[Find
 async def obstacles(rest: Rest, series_ticker: Ticker) -> list[Finding]:
     """The first thing that makes it pointless to begin, or nothing: no answer for five seconds, key
     or scope rejected, no such series."""
-    balance = await _reached(rest)
+    balance = await _until_reached(lambda: _answered(rest, m.ReadBalance()))
     if _is_refused(balance, 0, 401, 403):
         return [_read_scope(rest, balance)]
     cancel = await _answered(rest, m.CancelResting(NO_SUCH_ORDER))
@@ -93,13 +91,12 @@ async def series_obstacle(
 ) -> str:
     """Why a series cannot be followed by reads alone, and what to do; empty where it can be.
     Retries a silent venue for five seconds."""
-    answer = (await read(m.ReadSeries(series_ticker, ""))).answer
-    for _ in range(REACH_TRIES - 1):
-        if not _is_refused(answer, 0):
-            break
-        await asyncio.sleep(REACH_PAUSE_S)
-        answer = (await read(m.ReadSeries(series_ticker, ""))).answer
-    if not isinstance(answer, m.Rejected) or answer.status not in (0, 400, 401, 403, 404):
+
+    async def ask() -> m.Answer:
+        return (await read(m.ReadSeries(series_ticker, ""))).answer
+
+    answer = await _until_reached(ask)
+    if not _is_refused(answer, 0, 400, 401, 403, 404):
         return ""
     said = answer.code or answer.message
     return f"{series_ticker}: {said}; check venue, key and series with `bot check`"
@@ -114,18 +111,18 @@ async def _answered(rest: Rest, request: m.Request, key: m.Key | None = None) ->
     return reply.answer
 
 
-async def _reached(rest: Rest) -> m.Answer:
-    """A read of the balance, with retries while there is no answer."""
-    answer = await _answered(rest, m.ReadBalance())
+async def _until_reached(ask: Callable[[], Awaitable[m.Answer]]) -> m.Answer:
+    """The answer to a read, with retries while there is none."""
+    answer = await ask()
     for _ in range(REACH_TRIES - 1):
         if not _is_refused(answer, 0):
             break
         await asyncio.sleep(REACH_PAUSE_S)
-        answer = await _answered(rest, m.ReadBalance())
+        answer = await ask()
     return answer
 
 
-def _is_refused(answer: m.Answer, *statuses: int) -> bool:
+def _is_refused(answer: m.Answer, *statuses: int) -> TypeGuard[m.Rejected]:
     return isinstance(answer, m.Rejected) and answer.status in statuses
 
 
@@ -151,9 +148,9 @@ def _read_scope(rest: Rest, answer: m.Answer) -> Finding:
     if isinstance(answer, m.Ok):
         return Finding("read scope", True, "the balance can be read")
     advice = "see whether the venue runs and venue.base_url is its address"
-    if isinstance(answer, m.Rejected) and answer.status == 401:
+    if _is_refused(answer, 401):
         advice = f"the venue does not know {key}: make a new one for this environment"
-    elif isinstance(answer, m.Rejected) and answer.status == 403:
+    elif _is_refused(answer, 403):
         advice = f"give {key} the scope read; trade does not include it"
     return Finding("read scope", False, _said(answer), advice)
 
@@ -162,13 +159,13 @@ def _trade_scope(answer: m.Answer) -> Finding:
     """The cancel of an order that cannot exist: let through and not found."""
     if isinstance(answer, m.Rejected) and answer.code == Code.ORDER_NOT_FOUND:
         return Finding("trade scope", True, "a cancel is let through to the orders")
-    if isinstance(answer, m.Rejected) and answer.status == 403:
-        return Finding("trade scope", False, _said(answer), "give the key the scope trade")
-    if isinstance(answer, m.Rejected) and answer.status == 401:
-        advice = "the venue does not know this key: make a new one for this environment"
-        return Finding("trade scope", False, _said(answer), advice)
     advice = "not the answer of the interface; see whether venue.base_url is the right address"
-    return Finding("trade scope", False, _said(answer), _advice(answer, advice))
+    advice = _advice(answer, advice)
+    if _is_refused(answer, 403):
+        advice = "give the key the scope trade"
+    elif _is_refused(answer, 401):
+        advice = "the venue does not know this key: make a new one for this environment"
+    return Finding("trade scope", False, _said(answer), advice)
 
 
 def _series(answer: m.Answer, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
@@ -184,7 +181,6 @@ def _series(answer: m.Answer, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
 
 
 async def _account(rest: Rest) -> list[Finding]:
-    """Every list the trader reads decodes as its own kind."""
     out = []
     lists: tuple[tuple[str, m.Read], ...] = (
         ("orders", m.ReadResting("")),
@@ -207,7 +203,6 @@ async def _book(rest: Rest, rung: MarketId) -> Finding:
 
 
 async def _channel(stream_url: str, rung: MarketId) -> Finding:
-    """The channel opens, and answers a subscription or a ping."""
     heard: asyncio.Queue[m.Event] = asyncio.Queue()
     feed = Feed(stream_url, heard.put_nowait)
     feed.subscribe(m.SubscribeTo((rung,), ()))
@@ -258,5 +253,4 @@ class PublicVenue:
         return Feed(self._stream_url, emit)
 
     async def close(self) -> None:
-        """Wait for the reads in flight, then close the connections."""
         await self._rest.drain()

@@ -1,12 +1,7 @@
 """One request to the venue and exactly one answer: the only place that speaks HTTP for the bot.
 
 No cancel scope ever encloses a request: a cancelled request loses its answer and leaks its
-connection. Each is a task that only the client's timeouts end: those of single reads and writes,
-and one deadline for head and body together. `drain` waits for them.
-
-No redirect is followed and nothing is retried here: a retry is the trader's decision and costs a
-token. A 429 holds from the moment it is read: requests that wait for the disk or a connection are
-then not sent.
+connection. No redirect is followed and nothing is retried here.
 """
 
 import asyncio
@@ -20,7 +15,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.orders.outbox import TOO_MANY, WAIT_DEFAULT_NS
 from bot.io.client.answers import answer_of, is_write, plain, retry_after_ns, tokens_left
-from bot.io.client.sockets import LAST_LOOK, UNTIL_S, PreSendCheck, is_early, transport
+from bot.io.client.sockets import LAST_LOOK, PreSendCheck, is_early, transport, whole_within
 from bot.io.clock import Clock
 from bot.io.secret import MASK, Secret
 from venue.wire import codec, limits, names, routes
@@ -87,7 +82,6 @@ class _Client:
         self.retired = False
 
     async def left(self) -> None:
-        """A request is over."""
         self.users -= 1
         if self.retired and not self.users:
             await self.http.aclose()
@@ -100,9 +94,8 @@ class BadSegment(Exception):
 class Rest:
     """The venue's REST interface for one account. Needs a running loop; end it with `drain`.
 
-    base_url: ends in the version segment. key: for writes, and for reads unless `others` has one.
-    requests_in_flight: most writes at once. request_s: timeout of a whole request. leave_s: age
-    beyond which a create or amend is not sent. sane_only: see `answer_of`.
+    key: for writes, and for reads unless `others` has one. requests_in_flight: most writes at once.
+    request_s: timeout of a whole request. leave_s: age beyond which a create or amend is not sent.
     """
 
     def __init__(
@@ -157,7 +150,6 @@ class Rest:
         return m.Key.STANDBY in self._keys
 
     def key_for(self, request: m.Request) -> m.Key:
-        """The key that such a request uses by default."""
         splits = m.Key.READ in self._keys and not is_write(request)
         return m.Key.READ if splits else m.Key.TRADE
 
@@ -225,10 +217,10 @@ class Rest:
         client.users += 1
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._request_s
-        whole = UNTIL_S.set(until_s)
         look = LAST_LOOK.set(PreSendCheck(lambda: self._holds(request, key, begun_ns)))
         try:
-            reply = await self._perform(client.http, request, call, key)
+            with whole_within(self._request_s):
+                reply = await self._perform(client.http, request, call, key)
             self._starved = 0
             return reply
         except NEVER_LEFT as fault:
@@ -242,7 +234,6 @@ class Rest:
             return Reply(m.Unknown(f"fault of ours: {_named(fault)}"))
         finally:
             LAST_LOOK.reset(look)
-            UNTIL_S.reset(whole)
             await client.left()
 
     def _masked(self, answer: m.Answer) -> m.Answer:
@@ -280,7 +271,6 @@ class Rest:
         return max(0.0, until_s - asyncio.get_running_loop().time())
 
     def _held(self, key: m.Key) -> Reply | None:
-        """The answer to a request on a throttled key; None if it is not."""
         if shut_s := self._shut_s(key):
             waits_ns = round(shut_s * NS_PER_SECOND)
             return Reply(m.Rejected(0, "", _PATIENCE), retry_after_ns=waits_ns)
@@ -371,16 +361,18 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-def _order_path(route: routes.Route, order_id: str) -> str:
+def _call(route: routes.Route, body: bytes | None = None, **segments: str) -> _HttpCall:
+    """Raises BadSegment for a text that must not be part of a path."""
+    for text in segments.values():
+        if not names.is_path_segment(text):
+            raise BadSegment(f"not fit for a path: {plain(text)!r}")
+    return _HttpCall(route.method, route.path.format(**segments), body=body)
+
+
+def _order_call(route: routes.Route, order_id: str, body: bytes | None = None) -> _HttpCall:
     if not names.is_order_id(order_id):
         raise BadSegment(f"not an order id: {plain(order_id)!r}")
-    return route.path.format(order_id=order_id)
-
-
-def _segment(text: str) -> str:
-    if not names.is_path_segment(text):
-        raise BadSegment(f"not fit for a path: {plain(text)!r}")
-    return text
+    return _HttpCall(route.method, route.path.format(order_id=order_id), body=body)
 
 
 def _page(route: routes.Route, cursor: str, limit: int, **query: str) -> _HttpCall:
@@ -394,18 +386,14 @@ def _call_of(request: m.Request) -> _HttpCall:
     """The HTTP form of a request. Raises BadSegment for an id that cannot be part of a path."""
     match request:
         case m.Create():
-            route = routes.CREATE_ORDER
-            return _HttpCall(route.method, route.path, body=request.body)
+            return _call(routes.CREATE_ORDER, request.body)
         case m.AmendResting():
-            route = routes.AMEND_ORDER
-            path = _order_path(route, request.order_id)
-            return _HttpCall(route.method, path, body=codec.encode_amend(request.amend))
+            body = codec.encode_amend(request.amend)
+            return _order_call(routes.AMEND_ORDER, request.order_id, body)
         case m.CancelResting():
-            route = routes.CANCEL_ORDER
-            return _HttpCall(route.method, _order_path(route, request.order_id))
+            return _order_call(routes.CANCEL_ORDER, request.order_id)
         case m.ReadOrder():
-            route = routes.GET_ORDER
-            return _HttpCall(route.method, _order_path(route, request.order_id))
+            return _order_call(routes.GET_ORDER, request.order_id)
         case m.ReadResting():
             return _page(
                 routes.LIST_ORDERS, request.cursor, limits.PAGE_LIMIT_MAX, status="resting"
@@ -418,14 +406,12 @@ def _call_of(request: m.Request) -> _HttpCall:
         case m.ReadPositions():
             return _page(routes.POSITIONS, request.cursor, limits.PAGE_LIMIT_MAX)
         case m.ReadBalance():
-            return _HttpCall(routes.BALANCE.method, routes.BALANCE.path)
+            return _call(routes.BALANCE)
         case m.ReadSeries():
-            route = routes.GET_EVENT
-            page = _page(route, request.cursor, limits.PAGE_LIMIT_MAX)
-            path = route.path.format(event_ticker=_segment(request.series_ticker))
-            return _HttpCall(page.method, path, page.query)
+            page = _page(routes.GET_EVENT, request.cursor, limits.PAGE_LIMIT_MAX)
+            call = _call(routes.GET_EVENT, event_ticker=request.series_ticker)
+            return msgspec.structs.replace(call, query=page.query)
         case m.ReadBook():
-            route = routes.ORDERBOOK
-            return _HttpCall(route.method, route.path.format(market_id=_segment(request.market_id)))
+            return _call(routes.ORDERBOOK, market_id=request.market_id)
         case _:
             assert_never(request)

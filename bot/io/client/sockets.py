@@ -1,9 +1,7 @@
 """The sockets under the REST client: one deadline a request, a last check, early answers.
 
 The client's timeouts cover single reads and writes, so a head that drips in could hold a request
-for ever. Here each wait gets the rest of the request's one deadline. Before its first byte is
-sent, each request is checked once more. Each socket knows whether an answer was read
-after its request was sent; one that was not is the late answer to something else.
+for ever.
 """
 
 import asyncio

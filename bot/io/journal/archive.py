@@ -1,17 +1,8 @@
 """A closed segment of the journal as a small archive, and back to the byte.
 
-`journal-<number>.arc` holds what `journal-<number>.log` held, in blocks of whole frames that are
-packed one by one, so that damage stays within its block. A block's entries are split into columns,
-each packed with LZMA: kinds; times, as differences; books, as changes of the market's last book;
-everything else as written. Only what comes out again byte for byte is split. Lengths and checksums
-of frames follow from the payloads.
-
-An archive is written under a temporary name, synced, read back, compared and renamed; then the
-plain segment is removed. At least one of the two is always whole.
-
-Run as `python -m bot.io.journal.archive SEGMENT`, at the lowest priority, outside the trader's
-process.
-"""
+Blocks of whole frames are packed one by one, so that damage stays within its block; the columns of
+a block are packed with LZMA. Run as `python -m bot.io.journal.archive SEGMENT`, at the lowest
+priority, outside the trader's process."""
 
 import lzma
 import mmap
@@ -22,12 +13,13 @@ import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
 from bot.core import messages as m
 from bot.io.journal.records import (
+    FRAME,
     MAGIC,
     OPENING,
     VERSION,
@@ -35,8 +27,10 @@ from bot.io.journal.records import (
     JournalFault,
     entry_of,
     frame_of,
+    payload_at,
     payload_of_then,
 )
+from bot.io.state.atomic_file import replace_file
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
 
@@ -52,7 +46,6 @@ _HEAD: Final = struct.Struct("<4sBQ5s")
 _BLOCK: Final = struct.Struct("<III")
 _CRC: Final = struct.Struct("<I")
 _COLUMNS: Final = struct.Struct("<7I")
-_FRAME: Final = struct.Struct("<II")
 _WINDOW_BYTES: Final = 4 * 1024 * 1024
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _TWO: Final = b"\x92"
@@ -104,7 +97,6 @@ class _Columns:
         return self.parts[column][self._at[column] - 1]
 
     def next_text(self, column: int) -> bytes:
-        """The next bytes of a column, which follow their length."""
         length = self.next_number(column)
         at = self._at[column]
         self._at[column] = at + length
@@ -165,7 +157,6 @@ class _Books:
         self.ts_ns = 0
 
     def add_market(self, name: str) -> int:
-        """A new market; returns its number."""
         self.number[name] = len(self.names)
         self.names.append(name)
         self.sides.append(({}, {}))
@@ -275,7 +266,6 @@ def _time_and_body(payload: bytes) -> tuple[int, bytes | None]:
 
 
 def _filters(size: int) -> list[dict[str, Any]]:
-    """LZMA's settings for a block of that size."""
     window = min(max(size, 4096), _WINDOW_BYTES)
     return [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": window}]
 
@@ -310,11 +300,10 @@ def _frames(data: bytes | mmap.mmap) -> Iterator[tuple[int, bytes]]:
     not whole."""
     at = len(OPENING)
     while at < len(data):
-        length, crc = _FRAME.unpack_from(data, at) if len(data) - at >= _FRAME.size else (0, 0)
-        payload = data[at + _FRAME.size : at + _FRAME.size + length]
-        at += _FRAME.size + length
-        if not length or len(payload) < length or zlib.crc32(payload) != crc:
+        payload = payload_at(cast("bytes", data), at)
+        if payload is None:
             raise JournalFault("not whole: it stays as it is")
+        at += FRAME.size + len(payload)
         yield at, payload
 
 
@@ -339,12 +328,10 @@ def archived(data: bytes | mmap.mmap, name: str) -> bytes:
 
 
 def _checked(header: bytes) -> bytes:
-    """A header with its checksum."""
     return header + _CRC.pack(zlib.crc32(header))
 
 
 def _holds(data: bytes, at: int, size: int) -> bool:
-    """True if the header at `at` has its checksum."""
     header = data[at : at + size]
     return data[at + size : at + size + _CRC.size] == _CRC.pack(zlib.crc32(header))
 
@@ -416,24 +403,13 @@ def archive_of(segment: Path) -> Path:
 
 
 def archive(segment: Path) -> tuple[int, int]:
-    """Replace a closed segment by its archive; returns its bytes before and after.
+    """Replace a closed segment by its archive; returns its bytes before and after. At least one of
+    the two is always whole.
 
     Raises OSError, and JournalFault for a damaged segment, which stays for a person to look at.
     """
     size, small = _small(segment)
-    place = archive_of(segment)
-    part = place.with_name(f"{place.name}.{os.getpid()}.part")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
-            file.write(small)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(place)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
-    _sync(segment.parent)
+    replace_file(archive_of(segment), small)
     segment.unlink(missing_ok=True)
     return size, len(small)
 
@@ -453,7 +429,6 @@ def _small(segment: Path) -> tuple[int, bytes]:
 
 
 def _is_same(small: bytes, data: mmap.mmap) -> bool:
-    """True if an archive gives back its input, compared block by block."""
     at = len(OPENING)
     for piece, _ in _pieces(small, len(data), data[len(MAGIC)]):
         if data[at : at + len(piece)] != piece:
@@ -462,17 +437,7 @@ def _is_same(small: bytes, data: mmap.mmap) -> bool:
     return at == len(data)
 
 
-def _sync(folder: Path) -> None:
-    """The name is on disk before the plain segment goes."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def main(arguments: list[str]) -> int:
-    """Archive the segments. 0, or 1 with a text on stderr."""
     os.nice(19)
     for argument in arguments:
         try:

@@ -1,12 +1,7 @@
 """The journal on disk: every event and effect in order, and no create is sent before it is there.
 
-Each run begins a new segment `journal-<number>.log` in the state directory, and a full one is
-followed by the next. A worker thread writes and syncs everything that has gathered; `durable` waits
-for it. After the first failed write nothing is written and `durable` returns False for good.
-
-A closed segment may have become an archive (`bot.io.journal.archive`); every reader takes either
-form, also if that happens meanwhile. See docs/design.md#law-7.
-"""
+Each run begins a new segment `journal-<number>.log`; a closed one may have become an archive, and
+every reader takes either form, also if that happens meanwhile. See docs/design.md#law-7."""
 
 import asyncio
 import contextlib
@@ -40,6 +35,7 @@ from bot.io.journal.records import MAGIC, OPENING, Entry, Head, JournalFault, Se
 from bot.io.journal.recovery import RecoveredState, RunningState, recall
 from bot.io.metrics.table import Family
 from bot.io.secret import Secret
+from bot.io.state.atomic_file import sync_folder, write_all
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 SEGMENTS_KEPT: Final = 8
@@ -248,7 +244,7 @@ class Journal:
         self._last_ns = opened_ns
         self._appended = 0
         self._durable = 0
-        self._broken = False
+        self.broken = False
         self._waiting: deque[tuple[int, asyncio.Future[bool]]] = deque()
         self._wake = asyncio.Event()
         self._given_s: float | None = None
@@ -268,13 +264,7 @@ class Journal:
             raise JournalFault(f"journal in {folder}: {fault.strerror}") from None
 
     @property
-    def broken(self) -> bool:
-        """True after a failed write."""
-        return self._broken
-
-    @property
     def waiting_bytes(self) -> int:
-        """Bytes that are not on disk yet."""
         return len(self._buffer) + self._writing_bytes
 
     def lag_s(self) -> float:
@@ -285,20 +275,20 @@ class Journal:
     def append(self, at_ns: int, message: m.Event | m.Effect) -> None:
         self._appended += 1
         self._last_ns = at_ns
-        if self._broken:
+        if self.broken:
             return
         entry = Entry(at_ns, message)
         self._trail.follow(entry)
         self._buffer += framed(entry)
         if len(self._buffer) > self._backlog_bytes_max:
-            self._fail(f"{self._folder}: the disk does not keep up")
+            self.give_up(f"{self._folder}: the disk does not keep up")
         elif self._trail.too_many:
-            self._fail("more creates without an answer than can be")
+            self.give_up("more creates without an answer than can be")
 
     async def durable(self, within_s: float | None = None) -> bool:
         """Wait until everything appended so far is on disk; False when it never will be, or after
         the timeout."""
-        if self._broken:
+        if self.broken:
             return False
         if self._durable >= self._appended:
             return True
@@ -338,7 +328,7 @@ class Journal:
             await asyncio.wait([writing])
             raise
         except OSError as fault:
-            self._fail(f"{self._folder}: {fault.strerror}")
+            self.give_up(f"{self._folder}: {fault.strerror}")
         else:
             self._durable = mark
             while self._waiting and self._waiting[0][0] <= mark:
@@ -347,13 +337,10 @@ class Journal:
             self._given_s = None
             self._writing_bytes = 0
 
-    async def give_up(self, reason: str) -> None:
+    def give_up(self, reason: str) -> None:
         """Nothing more will be written: every waiter gets False, and `failed` is called."""
-        self._fail(reason)
-
-    def _fail(self, reason: str) -> None:
-        if not self._broken:
-            self._broken = True
+        if not self.broken:
+            self.broken = True
             self._buffer.clear()
             while self._waiting:
                 self._resolve(self._waiting.popleft()[1], False)
@@ -365,7 +352,7 @@ class Journal:
 
     def _write(self, batch: bytes | bytearray, head: Head | None) -> None:
         """In the worker thread: append and sync. head: of the next segment if this one is full."""
-        _write_all(self._file, batch)
+        write_all(self._file, batch)
         os.fdatasync(self._file)
         if not self._stands():  # it is written and synced as any other
             raise OSError(errno.ENOENT, "the journal was deleted or moved while it was written")
@@ -390,10 +377,10 @@ class Journal:
         self._file = os.open(path, flags, 0o600)
         opening = OPENING + framed(head)
         try:
-            _write_all(self._file, opening)
+            write_all(self._file, opening)
             os.fdatasync(self._file)
             self._bytes = len(opening)
-            self._sync_folder()
+            sync_folder(self._folder)
         except OSError:
             # It says nothing yet, and starts that a full disk refuses would leave ever more.
             with contextlib.suppress(OSError):
@@ -413,22 +400,14 @@ class Journal:
                 for form in (old, _other_form(old)):
                     form.unlink(missing_ok=True)
 
-    def _sync_folder(self) -> None:
-        """The new file's name is on disk too."""
-        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
     def close(self) -> None:
         """Write the remaining entries, after `run` has ended. A disk that refuses is ignored: that
         was reported, or a quarter of a second is lost."""
         try:
-            if not self._broken:
+            if not self.broken:
                 self._write(self._buffer, None)
         except OSError:
-            self._broken = True
+            self.broken = True
         finally:
             self._buffer = bytearray()
             self._let_go()
@@ -436,7 +415,7 @@ class Journal:
     def withdraw(self) -> None:
         """Close it for a run that does not begin, and remove its unused segment: refused starts
         must not push older segments out."""
-        unused = not self._appended and not self._broken
+        unused = not self._appended and not self.broken
         self.close()
         if unused:
             with contextlib.suppress(OSError):
@@ -449,20 +428,10 @@ class Journal:
             self._file = -1
 
 
-def _write_all(handle: int, data: bytes | bytearray) -> None:
-    """Raises OSError when the disk takes nothing at all."""
-    left = memoryview(data)
-    while left:
-        taken = os.write(handle, left)
-        if taken == 0:
-            raise OSError(errno.EIO, "the disk takes nothing")
-        left = left[taken:]
-
-
 LOOK_S: Final = 5.0
 """Seconds between two looks at the state directory."""
 
-_PART: Final = f"journal-*{SUFFIX}.*.part"
+_PART: Final = f"journal-*{SUFFIX}.*.new"
 
 
 def closed(folder: Path) -> list[Path]:
@@ -486,10 +455,9 @@ class Archivist:
         self._log = structlog.stdlib.get_logger("bot")
 
     def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
-        """Remove the half-written files of a killed run."""
-        self._tidy()
+        self._remove_parts()
 
-    def _tidy(self) -> None:
+    def _remove_parts(self) -> None:
         for part in self._folder.glob(_PART):
             with contextlib.suppress(OSError):
                 part.unlink()
@@ -525,8 +493,7 @@ class Archivist:
             self._log_failure(segment, said.decode("utf-8", "replace").strip()[-500:])
 
     def _log_failure(self, segment: Path, text: str) -> None:
-        """The segment may have become too old and be gone."""
-        if segment.exists():
+        if segment.exists():  # it may have become too old and be gone
             self._failed.add(segment)
             self._log.warning("segment_not_archived", segment=segment.name, text=text)
 
@@ -537,4 +504,4 @@ class Archivist:
             with contextlib.suppress(ProcessLookupError):
                 child.kill()
             await child.wait()
-            self._tidy()
+            self._remove_parts()

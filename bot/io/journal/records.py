@@ -1,15 +1,9 @@
 """The journal's file format: a head, then length + CRC32 frames; written whole, read tolerantly.
 
 A segment begins with four magic bytes, one version byte, and a head frame: what earlier segments
-leave open. Then one frame per entry. A frame is its payload's length and CRC32, four bytes each,
-little endian, and the payload, msgpack. Version 2 added working orders, 3 configurations and
-operator commands, 4 who cleared a latch, 5 winners learned from payouts, 6 contradictions, 7 fills
-above the last proven one and new names of its kinds. Older versions are read for what they left
-open, and not replayed (`bot.lab.replay`): their trader decided otherwise. A new kind of entry, a
+leave open. Integers are four bytes, little endian; payloads are msgpack. A new kind of entry, a
 field that an older program would misread, and another behaviour of the trader are a new version.
-
-A cut frame at the end was torn off by a crash: only the last record is lost. A damaged frame with
-whole ones after it is damage: what the damaged part held is unknown.
+Older versions are read for what they left open, and not replayed.
 """
 
 import re
@@ -33,7 +27,7 @@ _B = TypeVar("_B", bytes, memoryview)
 
 OPENING: Final = MAGIC + bytes([VERSION])
 PAYLOAD_BYTES_MAX: Final = 64 * 1024 * 1024
-_FRAME: Final = struct.Struct("<II")
+FRAME: Final = struct.Struct("<II")
 _ENTRY_BEGINS: Final = b"\x92"
 """The first byte of every entry's payload: msgpack for an array of two."""
 
@@ -78,16 +72,15 @@ def framed(value: Head | Entry) -> bytes:
 
 
 def frame_of(payload: bytes) -> bytes:
-    """A payload after its length and its checksum."""
-    return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
+    return FRAME.pack(len(payload), zlib.crc32(payload)) + payload
 
 
-def _payload_at(data: _B, at: int) -> _B | None:
+def payload_at(data: _B, at: int) -> _B | None:
     """The payload of the frame at `at`, or None when it is cut or damaged."""
-    if len(data) - at < _FRAME.size:
+    if len(data) - at < FRAME.size:
         return None
-    length, crc = _FRAME.unpack_from(data, at)
-    payload = data[at + _FRAME.size : at + _FRAME.size + length]
+    length, crc = FRAME.unpack_from(data, at)
+    payload = data[at + FRAME.size : at + FRAME.size + length]
     # A stretch of zeros, as a power cut leaves it, is no frame although its checksum fits.
     if not 0 < length <= PAYLOAD_BYTES_MAX or len(payload) < length:
         return None
@@ -175,12 +168,10 @@ class Stream:
         self._version = VERSION
         self.head: Head | None = None
         self.first = 0
-        opening = file.read(len(OPENING))
-        if not (opening.startswith(MAGIC) and opening[len(MAGIC) :] in _VERSION_BYTES):
-            if MAGIC.startswith(opening[: len(MAGIC)]) and len(opening) < len(OPENING):
-                return
-            raise JournalFault(_strange(opening, name))
-        self._version = opening[len(MAGIC)]
+        version = _version_of(file.read(len(OPENING)), name)
+        if version is None:
+            return
+        self._version = version
         for payload, after in self.payloads(len(OPENING)):
             self.head = _HEADS.decode(payload)
             self.first = after
@@ -190,16 +181,16 @@ class Stream:
         """The whole frames from byte `at` on, each with where the next begins."""
         self._file.seek(at)
         while True:
-            framing = self._file.read(_FRAME.size)
-            if len(framing) < _FRAME.size:
+            framing = self._file.read(FRAME.size)
+            if len(framing) < FRAME.size:
                 return
-            length, crc = _FRAME.unpack(framing)
+            length, crc = FRAME.unpack(framing)
             if not 0 < length <= PAYLOAD_BYTES_MAX:
                 return
             payload = self._file.read(length)
             if len(payload) < length or zlib.crc32(payload) != crc:
                 return
-            at += _FRAME.size + length
+            at += FRAME.size + length
             yield payload_of_now(payload, self._version), at
 
 
@@ -225,16 +216,14 @@ class Segment:
         self.damaged_at: int | None = None
         self._first = len(OPENING)
         self._resumes_at: int | None = None
-        if not (data.startswith(MAGIC) and data[len(MAGIC) : len(OPENING)] in _VERSION_BYTES):
-            if MAGIC.startswith(data):
-                return
-            raise JournalFault(_strange(data, name))
-        payload = _payload_at(self._data, len(OPENING))
+        if _version_of(data[: len(OPENING)], name) is None:
+            return
+        payload = payload_at(self._data, len(OPENING))
         if payload is None:
             self._look_past(len(OPENING))
             return
         self.head = self._decoded(_HEADS.decode, payload)
-        self._first += _FRAME.size + len(payload)
+        self._first += FRAME.size + len(payload)
         self.whole_bytes = self._first
 
     def _decoded(self, decode: Callable[[_B], _T], payload: _B) -> _T:
@@ -245,14 +234,13 @@ class Segment:
             raise JournalFault(text) from None
 
     def payloads(self) -> Iterator[bytes]:
-        """The entries as bytes, in order, up to the first cut or damaged one."""
         at = self._first
         while self.head is not None:
-            payload = _payload_at(self._bytes, at)
+            payload = payload_at(self._bytes, at)
             if payload is None:
                 self._look_past(at)
                 return
-            at += _FRAME.size + len(payload)
+            at += FRAME.size + len(payload)
             self.whole_bytes = at
             yield payload_of_now(payload, self._version)
 
@@ -265,12 +253,12 @@ class Segment:
         """The entries after damage, in order; empty before `entries` has ended."""
         at = self._resumes_at
         while at is not None:
-            payload = _payload_at(self._bytes, at)
+            payload = payload_at(self._bytes, at)
             if payload is None:
                 at = self._next_whole(at + 1)
                 continue
             yield self._decoded(self._entry, payload_of_now(payload, self._version))
-            at += _FRAME.size + len(payload)
+            at += FRAME.size + len(payload)
 
     def _look_past(self, at: int) -> None:
         """Only damage has whole frames after it; a torn tail has none."""
@@ -280,22 +268,25 @@ class Segment:
 
     def _next_whole(self, at: int) -> int | None:
         """The first whole frame at or after `at`, None without one."""
-        begins = self._bytes.find(_ENTRY_BEGINS, at + _FRAME.size)
+        begins = self._bytes.find(_ENTRY_BEGINS, at + FRAME.size)
         while begins >= 0:
-            if _payload_at(self._data, begins - _FRAME.size) is not None:
-                return begins - _FRAME.size
+            if payload_at(self._data, begins - FRAME.size) is not None:
+                return begins - FRAME.size
             begins = self._bytes.find(_ENTRY_BEGINS, begins + 1)
         return None
 
 
-_VERSION_BYTES: Final = tuple(bytes([version]) for version in READABLE)
-
-
-def _strange(data: bytes, name: str) -> str:
-    if data.startswith(MAGIC):
-        return (
-            f"{name}: journal version {data[len(MAGIC)]}, this program reads versions "
-            f"{READABLE[0]} to {READABLE[-1]}; run the program that wrote it, or choose another "
-            "state directory"
+def _version_of(opening: bytes, name: str) -> int | None:
+    """The version of a segment that begins so; None where it ends before that. Raises JournalFault
+    for another version or kind of file."""
+    if len(opening) < len(OPENING) and MAGIC.startswith(opening[: len(MAGIC)]):
+        return None
+    if not opening.startswith(MAGIC):
+        raise JournalFault(f"{name}: not a journal; move it out of the state directory")
+    version = opening[-1]
+    if version not in READABLE:
+        raise JournalFault(
+            f"{name}: journal version {version}, this program reads versions {READABLE[0]} to "
+            f"{READABLE[-1]}; run the program that wrote it, or choose another state directory"
         )
-    return f"{name}: not a journal; move it out of the state directory"
+    return version

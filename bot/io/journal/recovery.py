@@ -1,11 +1,7 @@
 """The state that a journal gives the next run: open creates, orders, winners, booked fills.
 
 The newest segment suffices, for its head carries what came before it. From a damaged one every
-readable entry still counts as far as it opens a create; its orders are not used, as if it were
-lost: everything that rests is cancelled first.
-
-`<state>/venue-address` names the venue of these orders: a run at another venue must not retry their
-creates. A person who knows that another address leads to the same account may change it.
+readable entry still counts as far as it opens a create; its orders are not used.
 """
 
 from collections import OrderedDict
@@ -71,7 +67,6 @@ class Intents:
                     self._asked[send.request_id] = send.request.order.client_order_id
 
     def open_creates(self) -> tuple[m.UnconfirmedCreate, ...]:
-        """The creates without a definite answer, oldest first."""
         return tuple(each.intent for each in self._open.values())
 
     def follow(self, message: m.Event | m.Effect) -> None:
@@ -357,7 +352,6 @@ class RecoveredState(msgspec.Struct, frozen=True):
         return {name: getattr(self, name) for name in _CARRIED}
 
     def head(self, at_ns: int) -> Head:
-        """The head of that run's first segment."""
         return Head(at_ns, open_intents=self.open_intents, working=self.working, **self._carried())
 
     def started(self, boot_nonce: str, new_account: bool, **run: Any) -> m.Started:
@@ -417,7 +411,6 @@ class RunningState:
 
     @property
     def too_many(self) -> bool:
-        """True if more creates are open than can be."""
         return self._intents.too_many
 
     def follow(self, entry: Entry) -> None:
@@ -475,13 +468,11 @@ class RunningState:
                 del self._fills_since[mark.fill_id]
 
     def _on_winner(self, fields: dict[str, str | int]) -> None:
-        """A payout has shown the winner."""
         self._winners[MarketId(str(fields["market_id"]))] = Outcome(str(fields["winner"]))
         if len(self._winners) > WINNERS_MAX:
             del self._winners[next(iter(self._winners))]
 
     def head(self, at_ns: int) -> Head:
-        """The head of a segment that begins now."""
         return Head(
             at_ns,
             self._intents.open_creates(),
@@ -494,7 +485,6 @@ class RunningState:
         )
 
     def memory(self) -> RecoveredState:
-        """The start state of the next run if this one dies now."""
         head = self.head(0)
         carried = {name: getattr(head, name) for name in _CARRIED}
         return RecoveredState(m.JournalFate.FOUND, head.open_intents, head.working, **carried)

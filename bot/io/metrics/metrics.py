@@ -1,7 +1,6 @@
 """The metrics of one trader: the tables of `bot.io.metrics.table`, and durations.
 
-The trader reads no clock, so this host's times are measured here, around it. Every sample has the
-label `series`, so that one process may trade several. Everything happens on the event loop.
+The trader reads no clock, so this host's times are measured here, around it.
 """
 
 import importlib.metadata
@@ -10,7 +9,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol, get_args
+from typing import Any, Final, get_args
 
 import msgspec
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, generate_latest
@@ -136,13 +135,6 @@ def _histogram(timed: Timed) -> Histogram:
 # --- counting -------------------------------------------------------------------------------------
 
 
-class JournalLike(Protocol):
-    @property
-    def waiting_bytes(self) -> int: ...
-
-    def lag_s(self) -> float: ...
-
-
 class _PendingRequest(msgspec.Struct, frozen=True):
     """tick_ns: when the frame arrived that the request follows from."""
 
@@ -162,7 +154,7 @@ class Metrics:
         series: str = "",
         *,
         now_ns: Callable[[], int] = time.monotonic_ns,
-        journal: JournalLike | None = None,
+        journal: Any = None,
         strategy_calls: Callable[[], int] | None = None,
         state: Path | None = None,
         expects_reaper: bool = False,
@@ -172,13 +164,12 @@ class Metrics:
         """None and absent sources have no metric.
 
         latest: the newest report, None before there is one. series: its name until then. now_ns:
-        the bot's clock. strategy_calls: how many there were. state: the state directory. dropped:
-        see `ConflatingQueue.dropped`.
+        the bot's clock. strategy_calls: how many there were. dropped: as `ConflatingQueue.dropped`.
         """
         self._latest = latest
         self._series = series
         self._now_ns = now_ns
-        self.journal: JournalLike | None = journal
+        self.journal = journal
         self._strategy_calls = strategy_calls
         self.state: Path | None = state
         self.expects_reaper: bool = expects_reaper
@@ -214,7 +205,6 @@ class Metrics:
         self._cells[key].observe(took_ns / NS_PER_SECOND)
 
     def on_effect(self, effect: m.Effect, at_ns: int) -> None:
-        """Count an effect of the trader that is about to be carried out."""
         if isinstance(effect, m.Send):
             kind = kind_of(effect.request)
             tick_ns = self._tick_ns if kind != "read" and self._is_deciding() else None
@@ -236,7 +226,6 @@ class Metrics:
         self._observe("strategy_seconds", took_ns)
 
     def on_event(self, event: m.Event, at_ns: int, took_ns: int = 0) -> None:
-        """Count an event that the trader has taken in within `took_ns`."""
         if isinstance(event, m.BookUpdate | m.Trade):
             self._tick_ns = at_ns if self._tick_ns is None else self._tick_ns
             self._on_frame(event.market_id, event.ts_ns, at_ns)
@@ -342,7 +331,6 @@ class Metrics:
     # --- for Prometheus ---------------------------------------------------------------------------
 
     def families(self) -> Iterator[Metric]:
-        """Every family of this trader that can be read now."""
         report = self._latest()
         series = self._series if report is None else str(report.series_ticker)
         build = GaugeMetricFamily(
@@ -411,7 +399,6 @@ def text_of(parts: Iterable[Metrics]) -> bytes:
 
 
 def _code_of(answer: m.Answer) -> str:
-    """The code of an answer, out of a closed set."""
     if isinstance(answer, m.Ok):
         return "ok"
     if isinstance(answer, m.Unknown):

@@ -3,11 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
-
 from bot.core.report import MarkoutReport, ProfitReport, ProfitRow, ShadowReport
-from venue.wire.money import Cents
-from venue.wire.names import Ticker
 
 MILLI: Final = 1_000
 """Thousandths of a cent to a cent."""
@@ -15,20 +11,22 @@ MILLI: Final = 1_000
 Sample = tuple[tuple[str, ...], float]
 
 
-def row_cents(row: ProfitRow) -> dict[str, int]:
-    """profit = spread + adverse + drift - fees in whole cents, exactly: the drift takes the
-    rounding, two cents at most."""
-    profit = round(row.profit_millicents / MILLI)
-    spread = round(row.spread_millicents / MILLI)
-    adverse = round(row.adverse_millicents / MILLI)
-    drift = profit - spread - adverse + row.fees_cents
+def part_cents(profit: int, spread: int, adverse: int, fees_cents: int) -> dict[str, int]:
+    """profit = spread + adverse + drift - fees in whole cents, exactly, of thousandths of a cent:
+    the drift takes the rounding, two cents at most."""
+    profit, spread, adverse = (round(each / MILLI) for each in (profit, spread, adverse))
     return {
         "profit_cents": profit,
         "spread_cents": spread,
         "adverse_cents": adverse,
-        "drift_cents": drift,
-        "fees_cents": row.fees_cents,
+        "drift_cents": profit - spread - adverse + fees_cents,
+        "fees_cents": fees_cents,
     }
+
+
+def row_cents(row: ProfitRow) -> dict[str, int]:
+    parts = row.profit_millicents, row.spread_millicents, row.adverse_millicents
+    return part_cents(*parts, row.fees_cents)
 
 
 def sure_cents(profit: ProfitReport) -> dict[str, int]:
@@ -93,20 +91,3 @@ def plain_shadow(shadow: ShadowReport, by: Iterable[str] = ()) -> dict[str, obje
         "worst_case_max_cents": shadow.worst_case_max_cents,
         "profit": plain_profit(shadow.profit, by),
     }
-
-
-class ShownReport(msgspec.Struct, frozen=True):
-    """The parts of a status page's report that show profit."""
-
-    now_ns: int
-    started_ns: int
-    series_ticker: Ticker
-    pnl_cents: Cents
-    profit: ProfitReport | None = None
-    shadows: tuple[ShadowReport, ...] = ()
-
-
-class StatusReport(msgspec.Struct, frozen=True):
-    """A status page; its report is None while the bot is starting."""
-
-    report: ShownReport | None

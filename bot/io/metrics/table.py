@@ -1,12 +1,11 @@
 """Every metric of the trader that is not a duration: one row each, and where its samples come from.
 
-A new metric is one row here, or where the trader does not know it one of `metrics.COUNTED` or
-`metrics.HISTOGRAMS`; docs/metrics.md is made from them.
-Label values come from closed sets and from the rungs and events of one series, never from an order.
+docs/metrics.md is made from these rows, `metrics.COUNTED` and `metrics.TIMED`. Label values come
+from closed sets and from the rungs and events of one series, never from an order.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -78,14 +77,13 @@ def rungs(report: Report) -> Iterator[RungReport]:
     return (rung for event in report.events for rung in event.rungs)
 
 
+def _known(found: Iterable[tuple[str, float | None]]) -> list[Sample]:
+    return [((ticker,), float(value)) for ticker, value in found if value is not None]
+
+
 def per_rung(value: Callable[[RungReport], float | None]) -> Callable[[Report], list[Sample]]:
     """A sample for each rung where the value is known."""
-
-    def read(report: Report) -> list[Sample]:
-        found = [(rung.ticker, value(rung)) for rung in rungs(report)]
-        return [((ticker,), float(each)) for ticker, each in found if each is not None]
-
-    return read
+    return lambda report: _known((rung.ticker, value(rung)) for rung in rungs(report))
 
 
 def per_side(value: Callable[[RungReport, BookSide], float]) -> Callable[[Report], list[Sample]]:
@@ -97,13 +95,7 @@ def per_side(value: Callable[[RungReport, BookSide], float]) -> Callable[[Report
 
 
 def per_event(value: Callable[[EventReport], float | None]) -> Callable[[Report], list[Sample]]:
-    """A sample for each event where the value is known."""
-
-    def read(report: Report) -> list[Sample]:
-        found = [(event.event_ticker, value(event)) for event in report.events]
-        return [((ticker,), float(each)) for ticker, each in found if each is not None]
-
-    return read
+    return lambda report: _known((event.event_ticker, value(event)) for event in report.events)
 
 
 def per_event_limit(of: Callable[[BreakerReport], int]) -> Callable[[Report], list[Sample]]:
@@ -147,7 +139,6 @@ def _markouts(row: ProfitRow) -> Iterator[Sample]:
 
 
 def profit_parts(report: Report) -> list[Sample]:
-    """The parts of the profit; they add up to it."""
     return [] if report.profit is None else [((n,), v) for n, v in _parts(report.profit.total)]
 
 
@@ -212,7 +203,7 @@ STATE: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "paper",
-        "1 for a paper run: orders stay on a local exchange.",
+        "1 for a paper run.",
         lambda r: r.paper,
     ),
     gauge(
@@ -222,12 +213,12 @@ STATE: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "latched",
-        "1 while latched: no quotes until a person clears it.",
+        "1 while latched: no quotes until a reset.",
         lambda r: bool(r.latched),
     ),
     gauge(
         "inconsistency",
-        "1 for the kind of contradiction that latched the bot, until a person resets it.",
+        "1 for the kind of contradiction that latched the bot.",
         lambda r: [((kind,), float(r.inconsistency == kind)) for kind in Inconsistency],
         "kind",
     ),
@@ -276,7 +267,7 @@ STATE: Final[tuple[Family[Report], ...]] = (
 FEED: Final[tuple[Family[Report], ...]] = (
     gauge(
         "feed_age_seconds",
-        "Since the channel last answered; absent until it has, and after each opening.",
+        "Since the channel last answered; absent before.",
         lambda r: None if r.feed_heard_ns is None else seconds(r.now_ns - r.feed_heard_ns),
     ),
     gauge(
@@ -380,7 +371,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "unknown_oldest_seconds",
-        "Age of the oldest order without a definite answer; 0 without one.",
+        "Age of the oldest order without a definite answer; else 0.",
         lambda r: seconds(r.unknown_oldest_ns),
     ),
     gauge("requests_in_flight", "Requests without an answer yet.", lambda r: r.in_flight),
@@ -393,7 +384,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     ),
     counter(
         "requests_denied",
-        "Requests that waited for a token of our own, by priority, once a decision.",
+        "Requests that waited for a token, by priority, once a decision.",
         lambda r: by_name(r.counters.denied, (lane.name.lower() for lane in Priority)),
         "lane",
     ),
@@ -412,7 +403,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     gauge("tokens", "Requests that may be sent at once.", lambda r: r.tokens),
     gauge(
         "tokens_reserve",
-        "Tokens of those that only cancels and recovery may use.",
+        "Tokens that only cancels and recovery may use.",
         lambda r: None if r.budget is None else r.budget.reserve,
     ),
     gauge(
@@ -430,7 +421,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "foreign_tokens",
-        "Tokens that somebody else took from our keys, if a finding.",
+        "Tokens that somebody else took from our keys.",
         lambda r: r.foreign_tokens,
     ),
     counter(
@@ -485,13 +476,13 @@ RISK: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "worst_case_cents",
-        "Exposure: loss in the worst outcomes, over all subsets of fills.",
+        "Worst case: loss in the worst outcomes, over all subsets of fills.",
         lambda r: r.worst_case_cents,
     ),
-    gauge("worst_case_max_cents", "The highest so far.", lambda r: r.worst_case_max_cents),
+    gauge("worst_case_max_cents", "Highest worst case so far.", lambda r: r.worst_case_max_cents),
     gauge(
         "held_worst_case_cents",
-        "Loss of the inventory in the worst outcomes without more fills.",
+        "Loss of the inventory in the worst outcomes.",
         lambda r: series_loss_cents([min(e.outcome_cents) for e in r.events]),
     ),
     gauge(
@@ -569,7 +560,7 @@ PROFIT: Final[tuple[Family[Report], ...]] = (
         "side against horizon_s",
     ),
     gauge(
-        "rung_markout_cents", "The same against fair, by rung.", _rung_markouts, "rung horizon_s"
+        "rung_markout_cents", "Markouts against fair, by rung.", _rung_markouts, "rung horizon_s"
     ),
     gauge(
         "shadow_profit_part_cents",
@@ -606,28 +597,7 @@ PROFIT: Final[tuple[Family[Report], ...]] = (
 )
 
 
-class RecordsProgress(Protocol):
-    """See `bot.records.recorder.Progress`."""
-
-    fills: int
-    failures: int
-    gaps: int
-    unreadable: int
-    behind_bytes: int
-    fault: str
-
-    @property
-    def age_ns(self) -> int | None: ...
-
-
-class NoticeProgress(Protocol):
-    """See `bot.io.notices.Counts`."""
-
-    fates: dict[str, int]
-    waiting: int
-
-
-RECORDS: Final[tuple[Family[RecordsProgress], ...]] = (
+RECORDS: Final[tuple[Family[Any], ...]] = (
     counter("records_fills", "Fills written into the records.", lambda k: k.fills),
     counter("records_failures", "Failed writes of the records.", lambda k: k.failures),
     gauge(
@@ -657,7 +627,7 @@ RECORDS: Final[tuple[Family[RecordsProgress], ...]] = (
     ),
 )
 
-NOTICES: Final[tuple[Family[NoticeProgress], ...]] = (
+NOTICES: Final[tuple[Family[Any], ...]] = (
     counter(
         "notices",
         "Notices by outcome: sent, repeated, dropped, lost.",

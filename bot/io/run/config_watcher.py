@@ -1,9 +1,7 @@
 """Watches the configuration files of a running bot: on SIGHUP, and when one has changed.
 
-Every second the watcher compares each file's time, size and inode, and then its bytes. Bytes count
-once they were read twice the same, half a second apart, while nobody has the file open for writing.
-They are checked in a thread, and the result is one event. The next check waits until that event was
-taken, so that each check is against the configuration in force.
+Bytes count once they were read twice the same, half a second apart, while nobody has the file open
+for writing. The next check waits until the trader has taken the event of the one before.
 """
 
 import asyncio
@@ -122,7 +120,6 @@ class _Followed:
 
 
 def _stamp_of(path: Path) -> Stamp | None:
-    """None when there is nothing that can be read."""
     try:
         found = path.stat()
     except OSError:

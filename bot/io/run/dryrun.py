@@ -1,9 +1,7 @@
 """A dry run: the real trader against the real venue, every write withheld.
 
 Its request budget gives no token for a create or an amend, so that these stay planned and can be
-shown. Other writes (cancels of a start, retried creates of an earlier run) are answered here: a
-cancel as the venue would, and the order is left out of later reads; a create once a whole list of
-resting orders was read, by the order of its id, else as closed.
+shown. Other writes (cancels of a start, retried creates of an earlier run) are answered here.
 """
 
 import asyncio
@@ -68,8 +66,6 @@ class DryPlan(msgspec.Struct, frozen=True):
 
 
 class _ReadOnlyVenue:
-    """Reads go to the venue, writes do not."""
-
     def __init__(self, rest: Rest, tell: Callable[[m.Event], None]) -> None:
         self._rest = rest
         self._tell = tell
@@ -183,50 +179,41 @@ async def dry_run(
         inbox.put(event, clock.now_ns())
 
     venue, feed = _ReadOnlyVenue(rest, tell), feed_of(tell)
+
+    async def has_settled() -> bool:
+        give_up_ns = clock.now_ns() + longest_ns
+        ready_ns: int | None = None
+        while (now_ns := clock.now_ns()) < give_up_ns:
+            events = [(each.event, each.at_ns) for each in inbox.take_events(_BATCH)]
+            events += [(m.Tick(), now_ns), *((each, now_ns) for each in watch.take_overruns())]
+            wake_ns = now_ns + NS_PER_SECOND // 10
+            for event, at_ns in events:
+                for effect in trader.receive(event, at_ns):
+                    if isinstance(effect, m.Send):
+                        venue.perform(effect)
+                    elif isinstance(effect, m.SubscribeTo):
+                        feed.subscribe(effect)
+                    elif isinstance(effect, m.WakeAt):
+                        wake_ns = effect.at_ns
+            if trader.phase in (Phase.LATCHED, Phase.STOPPED):
+                return True  # nothing will settle
+            if not _can_quote(trader):
+                ready_ns = None
+            elif ready_ns is None:
+                ready_ns = now_ns
+            elif now_ns >= ready_ns + SETTLE_NS:
+                return True
+            await inbox.wait(min(wake_ns, give_up_ns) - clock.now_ns())
+        return False
+
     listening = asyncio.ensure_future(feed.run())
     try:
         tell(memory.started(secrets.token_hex(10), new_account, latched=latched))
-        settled = await _until_settled(trader, venue, feed, inbox, watch, clock, longest_ns)
+        settled = await has_settled()
         return DryPlan(trader.plan(clock.now_ns()), tuple(venue.withheld), settled)
     finally:
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
-
-
-async def _until_settled(
-    trader: Trader,
-    venue: _ReadOnlyVenue,
-    feed: Feed,
-    inbox: ConflatingQueue,
-    watch: StrategyWatchdog,
-    clock: Clock,
-    longest_ns: int,
-) -> bool:
-    """Run the trader. True if it settled in time; a latched one has nothing to settle."""
-    give_up_ns = clock.now_ns() + longest_ns
-    ready_ns: int | None = None
-    while (now_ns := clock.now_ns()) < give_up_ns:
-        events = [(each.event, each.at_ns) for each in inbox.take_events(_BATCH)]
-        events += [(m.Tick(), now_ns), *((each, now_ns) for each in watch.take_overruns())]
-        wake_ns = now_ns + NS_PER_SECOND // 10
-        for event, at_ns in events:
-            for effect in trader.receive(event, at_ns):
-                if isinstance(effect, m.Send):
-                    venue.perform(effect)
-                elif isinstance(effect, m.SubscribeTo):
-                    feed.subscribe(effect)
-                elif isinstance(effect, m.WakeAt):
-                    wake_ns = effect.at_ns
-        if trader.phase in (Phase.LATCHED, Phase.STOPPED):
-            return True
-        if not _can_quote(trader):
-            ready_ns = None
-        elif ready_ns is None:
-            ready_ns = now_ns
-        elif now_ns >= ready_ns + SETTLE_NS:
-            return True
-        await inbox.wait(min(wake_ns, give_up_ns) - clock.now_ns())
-    return False
 
 
 def _can_quote(trader: Trader) -> bool:

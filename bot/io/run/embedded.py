@@ -1,8 +1,7 @@
-"""The embedded venue: a child process on loopback that lives as long as we do.
+"""The embedded venue: a child process on loopback that ends with us, even by SIGKILL.
 
-When we end, even by SIGKILL, the pipe on its standard input ends and so does the venue. It has a
-session of its own, so that Ctrl-C reaches the bot alone, which drains while the venue still
-answers.
+It has a session of its own, so that Ctrl-C reaches the bot alone, which drains while the venue
+still answers.
 """
 
 import asyncio

@@ -1,12 +1,8 @@
 """The events that wait for the trader: in order of arrival, conflated and bounded.
 
-Books are whole, so a newer book replaces an unread one of its market. Prints are capped. Of pongs
-and subscription answers the newest waits, of malformed frames the last few.
-
-A batch is in order of arrival. If more waits than a batch takes, everything that is no frame goes
-first: a stop must not wait behind frames that arrive faster than they are read. So an answer may
-overtake a frame. Frames and the opening and closing of the channel never overtake one another; nor
-do the others.
+If more waits than a batch takes, everything that is no frame goes first: a stop must not wait
+behind frames that arrive faster than they are read. Frames and the opening and closing of the
+channel never overtake one another; nor do the others.
 """
 
 import asyncio
@@ -130,7 +126,6 @@ class ConflatingQueue:
             del self._garbled[event.known].places[number]
 
     async def wait(self, longest_ns: int) -> None:
-        """Return when an event is there or after `longest_ns`, whichever comes first."""
         if self:
             # Give the readers a turn all the same: they must not starve behind a busy trader.
             await asyncio.sleep(0)

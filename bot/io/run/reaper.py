@@ -1,13 +1,7 @@
 """The second process: watches the bot's heartbeat and cancels everything when it stops.
 
-It has a key of its own and shares with the bot the state directory or, from another host, the
-status page. A bot that beat and then is silent too long, or that says it cannot cancel, is latched
-first and swept after, so that a bot that was only paused finds the latch before it decides. While a
-latch is set nothing may rest: the account is swept every minute. For a bot that latched itself and
-still beats, only its series is swept. After a reset the reaper waits for a first beat. Its own
-heartbeat names the run that it guards, so that its successor guards the same run.
-
-See docs/failure-modes.md#reaper.
+It latches first and sweeps after, so that a bot that was only paused finds the latch before it
+decides. See docs/failure-modes.md#reaper.
 """
 
 import asyncio
@@ -215,7 +209,6 @@ class Reaper:
         self.clean = True
 
     def stop(self) -> None:
-        """End `run` soon; requests in flight are waited for."""
         self._stopped.set()
 
     async def latch_first(self) -> None:
@@ -326,7 +319,6 @@ class Reaper:
         return record is not None and record.by != BY and lives and not seen.plea
 
     def _break_off(self) -> None:
-        """End the sweep in progress, without a verdict."""
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None

@@ -1,9 +1,5 @@
-"""Records a series into a journal: an observer's reads and the whole channel; nothing is written to
-the venue.
-
-Every event is journaled as it arrives, none conflated. A request that is no read would end the
-recording.
-"""
+"""Records a series into a journal: an observer's reads and the whole channel, none conflated. A
+request that is no read would end the recording."""
 
 import asyncio
 import contextlib
@@ -225,5 +221,5 @@ class Recording:
             self._log.exception("child_failed", child=name)
         self._died.append(name)
         if name == "journal":
-            await self._journal.give_up("its task ended")
+            self._journal.give_up("its task ended")
         self.tell(m.StopRequested(f"{name} ended"))

@@ -16,8 +16,6 @@ _NOT_OURS: Final = frozenset({"venue", "disk", "latch"})
 
 
 class Exit(enum.IntEnum):
-    """Exit codes of the process."""
-
     OK = 0
     BUG = 1
     CONFIGURATION = 2

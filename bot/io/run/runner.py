@@ -1,10 +1,7 @@
 """The loop of one trader: events in, effects journaled and then carried out.
 
 One task decides; channel, journal, status page and terminal are child tasks. A child that ends
-unasked stops the bot: no new orders, everything cancelled, a non-zero exit. Requests are tasks that
-nothing cancels. A `Tick` follows each batch of events and comes when the trader's `WakeAt` falls
-due. The latch is read once a second and after every gap, before the tick; the heartbeat beats after
-it.
+unasked stops the bot: no new orders, everything cancelled, a non-zero exit.
 """
 
 import asyncio
@@ -24,6 +21,7 @@ import structlog
 from bot.core import messages as m
 from bot.core.preview import TraderPlan
 from bot.core.report import Phase, Report, ShadowReport
+from bot.core.trader import Trader
 from bot.io.client.rest import DRAIN_READS_S
 from bot.io.clock import Clock
 from bot.io.journal.journal import IN_TIME_S, Journal
@@ -108,8 +106,6 @@ class RequestCarrier(Protocol):
 
 
 class MarketChannel(Protocol):
-    """The subscription channel of one trader."""
-
     def subscribe(self, wish: m.SubscribeTo) -> None: ...
 
     async def run(self) -> None: ...
@@ -170,17 +166,6 @@ class Sidecar(Protocol):
         """The run is over; takes a few seconds at most."""
 
 
-__all__ = [
-    "BATCH_MAX",
-    "DRAIN_NS",
-    "REPORT_NS",
-    "Child",
-    "Exit",
-    "RunResult",
-    "Runner",
-    "TraderLike",
-]
-
 BATCH_MAX: Final = 256
 REPORT_NS: Final = NS_PER_SECOND // 2
 """A report is built at most this often."""
@@ -225,26 +210,6 @@ def signals_to(told: Sequence[Told]) -> Iterator[None]:
         yield
 
 
-class TraderLike(Protocol):
-    """The parts of a trader that the loop uses."""
-
-    phase: Phase
-
-    def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
-        """Take one event; returns the effects to carry out, in order."""
-
-    @property
-    def effects(self) -> list[m.Effect]:
-        """Those of the newest event, also where `receive` raised half-way."""
-
-    def report(self, now_ns: int) -> Report: ...
-
-    def plan(self, now_ns: int) -> TraderPlan: ...
-
-    def left_over(self) -> m.DrainComplete:
-        """Orders that may be live at the timeout of the drain."""
-
-
 class Child(msgspec.Struct, frozen=True):
     """A task that runs with the loop until it is cancelled."""
 
@@ -257,7 +222,7 @@ class Runner:
 
     def __init__(
         self,
-        trader: TraderLike,
+        trader: Trader,
         clock: Clock,
         rest: RequestCarrier,
         journal_of: Callable[[Callable[[str], None]], Journal],
@@ -306,7 +271,7 @@ class Runner:
             strategy_calls=None if watch is None else lambda: watch.asked,
             state=state,
             expects_reaper=reaper,
-            heartbeat_fails=lambda: self._vigil is not None and self._vigil.is_unheard,
+            heartbeat_fails=lambda: self._vigil is not None and self._vigil.beats.is_failing,
             dropped=lambda: self._inbox.dropped,
         )
         if watch is not None:
@@ -321,7 +286,6 @@ class Runner:
         self._log = structlog.stdlib.get_logger("bot")
 
     def tell(self, event: m.Event) -> None:
-        """Give the trader an event, as of now."""
         self._inbox.put(event, self._clock.now_ns())
 
     def look(self) -> Snapshot | None:
@@ -343,7 +307,6 @@ class Runner:
         return self._trader.plan(self._clock.now_ns())
 
     def last_notes(self) -> list[str]:
-        """The last few notes, oldest first."""
         return self._notes
 
     def newest(self) -> Report | None:
@@ -473,7 +436,7 @@ class Runner:
             self._log.exception("child_failed", child=child.name)
         self._died.append(child.name)
         if child.name == "journal":
-            await self._journal.give_up("its task ended")
+            self._journal.give_up("its task ended")
         self.tell(m.StopRequested(f"{child.name} ended"))
 
     # --- deciding ---------------------------------------------------------------------------------
@@ -513,10 +476,9 @@ class Runner:
             for overran in self._watch.take_overruns():
                 self.tell(overran)
         if self._vigil is not None:
-            self._vigil.beat(now_ns)
+            self._vigil.beats.beat(now_ns)
 
     def _next_ns(self) -> int:
-        """When something is due even if nothing arrives."""
         due_ns = self._wake_ns
         if self._stop_at_ns is not None:
             due_ns = min(due_ns, self._stop_at_ns)
@@ -632,7 +594,7 @@ class Runner:
     def _plead(self, note: m.Noted) -> None:
         """A refused key cannot cancel; the reaper has one of its own."""
         if self._vigil is not None and note.name in ("key_refused", "key_refused_cleared"):
-            self._vigil.plead(note.name if note.name == "key_refused" else "")
+            self._vigil.beats.heart.plead(note.name if note.name == "key_refused" else "")
 
     def _give_up(self, *, keep: bool = False) -> None:
         """Timeout of the drain: log the orders left, again if late answers change them. keep:

@@ -1,9 +1,7 @@
 """One run from a configuration to an exit code: builds the parts and closes them.
 
-One process may trade several series of one account, each with a trader, a runner, a journal and a
-state directory. They share the request budget, the account risk, the signals and the status page,
-and begin and end together: a series that stops stops the others in good order. A breaker latches
-its own series alone.
+Several series of one account share the request budget, the account risk, the signals and the status
+page, and begin and end together. A breaker latches its own series alone.
 """
 
 import asyncio
@@ -35,14 +33,16 @@ from bot.io.journal.recovery import EMBEDDED, keep_address
 from bot.io.logs import LogTail, SecretRedactor, configure_logs
 from bot.io.run.config_watcher import FileWatch, LiveFile
 from bot.io.run.embedded import EmbeddedVenue
-from bot.io.run.runner import Child, Connection, Exit, Paper, Runner, RunResult, Sidecar, signals_to
+from bot.io.run.result import Exit, RunResult
+from bot.io.run.runner import Child, Connection, Paper, Runner, Sidecar, signals_to
 from bot.io.run.terminal import show_lines, show_table
 from bot.io.run.watchdog import StrategyWatchdog
 from bot.io.secret import Secret
 from bot.io.state.locks import StateFault
 from bot.io.status.control import Control, token_in
+from bot.io.status.serving import address, serve
 from bot.io.status.snapshot import StatusSource
-from bot.io.status.status import address, make_app, serve
+from bot.io.status.status import StatusApp
 from venue.wire.names import Ticker
 
 _WORST_FIRST: Final = (Exit.LEFT_OVER, Exit.BUG, Exit.VENUE, Exit.CONFIGURATION, Exit.OK)
@@ -166,10 +166,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     paper: Paper | None = None
 
 
-async def run_plan(plan: Plan, clock: Clock) -> RunResult:
-    return (await run_plans((plan,), clock))[0]
-
-
 async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[RunResult, ...]:
     """Trade every series and return the results, in order. Page, terminal and site are those of the
     first.
@@ -245,7 +241,9 @@ async def _runner(plan: Plan, clock: Clock) -> Runner:
 async def _live(plan: Plan) -> Connection:
     site = plan.site
     rest = Rest(site.base_url, site.key, plan.requests_in_flight, others=site.others)
-    await _look_first(rest, plan)
+    for found in await obstacles(rest, plan.trader.series_ticker):
+        await rest.drain()
+        raise SiteFault(f"{found.name}: {found.found}; {found.advice}")
     return Connection(rest, lambda emit: Feed(site.stream_url, emit))
 
 
@@ -281,13 +279,6 @@ def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Jo
     return journal
 
 
-async def _look_first(rest: Rest, plan: Plan) -> None:
-    """Raise SiteFault when it would be pointless to begin; see `preflight.obstacles`."""
-    for found in await obstacles(rest, plan.trader.series_ticker):
-        await rest.drain()
-        raise SiteFault(f"{found.name}: {found.found}; {found.advice}")
-
-
 def drawn_on(plans: Sequence[Plan]) -> Console | None:
     """The terminal for a live table; None where there is none that can move its cursor, and with
     several series: a table shows one. The log is shown instead."""
@@ -311,7 +302,7 @@ def _children(
         token = token_in([plan.state for plan in plans])
         masker.learn(token)
         control = Control(token, shown)
-    app = make_app(shown, first.allowed_hosts, control=control, tail=tail)
+    app = StatusApp(shown, first.allowed_hosts, control=control, tail=tail)
     children = [Child("status", lambda: serve(app, first.page))]
     if console is not None:
         table = partial(show_table, only.look, only.last_notes, address(first.page), console)

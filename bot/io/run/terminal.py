@@ -1,7 +1,7 @@
 """The terminal of a run: a live table, or a line of JSON every few seconds.
 
 A thread of its own draws the table, so that a stopped terminal (Ctrl-S) does not hold up the
-trader. Names of the venue are shown without control characters and never as markup.
+trader.
 """
 
 import asyncio
@@ -35,7 +35,6 @@ Look = Callable[[], Snapshot | None]
 
 
 async def show_lines(look: Look, every_s: float = LINES_S) -> None:
-    """Log the state every few seconds, until cancelled."""
     log = structlog.stdlib.get_logger("bot")
     while True:
         await asyncio.sleep(every_s)
@@ -63,12 +62,11 @@ async def show_table(
     look: Look, notes: Callable[[], list[str]], address: str, console: Console
 ) -> None:
     """Keep a live table on the terminal, until cancelled. A terminal that has gone ends nothing."""
-    board = _Board(address)
-    display = _Display(board, console)
+    display = _Display(address, console)
     display.start()
     try:
         while True:
-            board.update(look(), notes())
+            display.update(look(), notes())
             await asyncio.sleep(1 / REFRESH_PER_SECOND)
     finally:
         display.over.set()
@@ -77,14 +75,20 @@ async def show_table(
 
 
 class _Display(threading.Thread):
-    """A daemon thread with the table, so that it keeps no process alive."""
+    """The newest snapshot, taken on the event loop, drawn on this thread, a daemon that keeps no
+    process alive."""
 
-    def __init__(self, board: "_Board", console: Console) -> None:
+    def __init__(self, address: str, console: Console) -> None:
         super().__init__(name="display", daemon=True)
-        self._live = Live(
-            get_renderable=board.drawn, console=console, auto_refresh=False, transient=True
-        )
         self.over = threading.Event()
+        self._address = address
+        self._snapshot: Snapshot | None = None
+        self._notes: list[str] = []
+        self._before: tuple[int, int] | None = None
+        self._per_second = 0.0
+        self._live = Live(  # asks for the first drawing at once
+            get_renderable=self._drawn, console=console, auto_refresh=False, transient=True
+        )
 
     def run(self) -> None:
         with suppress(OSError):
@@ -94,17 +98,6 @@ class _Display(threading.Thread):
                 self._live.refresh()
         with suppress(OSError):
             self._live.stop()
-
-
-class _Board:
-    """The newest snapshot, taken on the event loop, drawn on the display's thread."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-        self._snapshot: Snapshot | None = None
-        self._notes: list[str] = []
-        self._before: tuple[int, int] | None = None
-        self._per_second = 0.0
 
     def update(self, snapshot: Snapshot | None, notes: list[str]) -> None:
         self._notes = notes
@@ -117,7 +110,7 @@ class _Board:
         self._before = (snapshot.now_ns, sent)
         self._snapshot = snapshot
 
-    def drawn(self) -> RenderableType:
+    def _drawn(self) -> RenderableType:
         if self._snapshot is None:
             return Text("starting …")
         return picture(self._snapshot, self._notes, self._address, self._per_second)
@@ -156,7 +149,7 @@ def _asides(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
 
 
 def _text(text: str, style: str = "") -> Text:
-    return Text("".join(sign if sign.isprintable() else "?" for sign in text), style=style)
+    return Text(plain(text, None), style=style)
 
 
 def _ladders(events: Sequence[EventReport]) -> list[RenderableType]:

@@ -1,15 +1,8 @@
 """Times every call of a strategy: a slow call is reported, an endless one is interrupted.
 
-The trader reads no clock, so each strategy is wrapped here. A call beyond its budget of processor
-time becomes an event after the turn, so that it is journaled. A call that lasts ten times the
-budget, a second at least, is interrupted by a signal that raises inside it; a fresh strategy
-replaces it, because its state is unknown. For the trader the call has raised.
-
-In a replay `Retold` raises at the interrupted calls, so that the decisions are the same.
-
-A call inside C code ends when that code returns to Python, and one that catches everything is
-interrupted until it lets go. Until then the heartbeat stops and the reaper cancels. Outside the
-main thread calls are only measured.
+An interrupted strategy is replaced by a fresh one, because its state is unknown; for the trader the
+call has raised. A call inside C code ends when that code returns to Python; until then the
+heartbeat stops and the reaper cancels. Outside the main thread calls are only measured.
 """
 
 import signal
@@ -62,7 +55,7 @@ class StrategyWatchdog:
         self.hard_ns = max(PATIENCE * budget_ns, PATIENCE_MIN_NS)
         self.asked = 0
         self.timed: Callable[[int], None] = lambda _took_ns: None
-        self._told: list[StrategyOverran] = []
+        self.overruns: list[StrategyOverran] = []
         self._calls: dict[Ticker, int] = {}
         self._running = False
         self._can_interrupt: bool | None = None
@@ -71,17 +64,12 @@ class StrategyWatchdog:
         return lambda: TimedStrategy(make, self)
 
     def number(self, event_ticker: Ticker) -> int:
-        """The number of the next call about an event, from 1, across strategies."""
         self._calls[event_ticker] = self._calls.get(event_ticker, 0) + 1
         return self._calls[event_ticker]
 
     def take_overruns(self) -> list[StrategyOverran]:
-        """The events since the last time."""
-        told, self._told = self._told, []
-        return told
-
-    def add_overrun(self, event: StrategyOverran) -> None:
-        self._told.append(event)
+        taken, self.overruns = self.overruns, []
+        return taken
 
     def run(self, call: Callable[[], Quotes]) -> Quotes:
         """The result of a call. Raises its exception, and StrategyStalled after a timeout."""
@@ -115,26 +103,29 @@ class StrategyWatchdog:
             raise _Interrupted
 
 
-class TimedStrategy(Strategy):
-    def __init__(self, make: MakeStrategy, watch: StrategyWatchdog) -> None:
+class _Wrapped(Strategy):
+    def __init__(self, make: MakeStrategy) -> None:
         self._make = make
-        self._watch = watch
         self._inner = make()
-        self._call = 0
         self.name = self._inner.name or type(self._inner).__name__  # type: ignore[misc]
         super().__init__(self._inner.params)
 
+
+class TimedStrategy(_Wrapped):
+    def __init__(self, make: MakeStrategy, watch: StrategyWatchdog) -> None:
+        super().__init__(make)
+        self._watch = watch
+
     def quote(self, view: EventView) -> Quotes:
-        self._call = self._watch.number(view.event_ticker)
+        call = self._watch.number(view.event_ticker)
         self._watch.asked += 1
         began_ns, began_cpu_ns = time.monotonic_ns(), time.thread_time_ns()
         try:
             answer = self._watch.run(lambda: self._inner.quote(view))
         except StrategyStalled:
             self._inner = made_by(self._make)
-            self._report_overrun(
-                view, time.monotonic_ns() - began_ns, self._watch.hard_ns, interrupted=True
-            )
+            took_ns = time.monotonic_ns() - began_ns
+            self._on_overrun(view, call, took_ns, self._watch.hard_ns, interrupted=True)
             raise
         except BaseException as fault:  # noqa: BLE001 - the plugin boundary: it may raise anything
             _raise_ordinary(fault)
@@ -142,20 +133,18 @@ class TimedStrategy(Strategy):
             self._watch.timed(time.monotonic_ns() - began_ns)
         took_ns = time.thread_time_ns() - began_cpu_ns
         if took_ns > self._watch.budget_ns:
-            self._report_overrun(view, took_ns, self._watch.budget_ns, interrupted=False)
+            self._on_overrun(view, call, took_ns, self._watch.budget_ns, interrupted=False)
         return answer
 
-    def _report_overrun(
-        self, view: EventView, took_ns: int, allowed_ns: int, *, interrupted: bool
+    def _on_overrun(
+        self, view: EventView, call: int, took_ns: int, allowed_ns: int, *, interrupted: bool
     ) -> None:
-        self._watch.add_overrun(
-            StrategyOverran(
-                view.event_ticker, self.name, self._call, took_ns, allowed_ns, interrupted
-            )
-        )
+        ticker = view.event_ticker
+        overran = StrategyOverran(ticker, self.name, call, took_ns, allowed_ns, interrupted)
+        self._watch.overruns.append(overran)
 
 
-class Retold(Strategy):
+class Retold(_Wrapped):
     """A strategy in a replay: the interrupted calls raise and are not made."""
 
     def __init__(
@@ -166,12 +155,9 @@ class Retold(Strategy):
     ) -> None:
         """interrupted: the numbers of those calls, by event. calls: counted so far, by event,
         shared by all strategies of a run; None: no other strategy takes over."""
-        self._make = make
+        super().__init__(make)
         self._interrupted = interrupted
-        self._inner = make()
         self._calls = {} if calls is None else calls
-        self.name = self._inner.name or type(self._inner).__name__  # type: ignore[misc]
-        super().__init__(self._inner.params)
 
     def quote(self, view: EventView) -> Quotes:
         call = self._calls[view.event_ticker] = self._calls.get(view.event_ticker, 0) + 1

@@ -1,15 +1,17 @@
-"""Small files replaced whole: content and name are on disk before the caller goes on.
-
-Written under a temporary name, synced, renamed over the old file, and the folder synced: a reader
-sees all of the old content or all of the new one, after a power cut too.
-"""
+"""Small files replaced whole: a reader sees all of the old content or all of the new one, after a
+power cut too."""
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+import msgspec
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 BYTES_MAX: Final = 64 * 1024
 FILE_BYTES_MAX: Final = 256 * 1024
@@ -17,7 +19,6 @@ FILE_BYTES_MAX: Final = 256 * 1024
 
 _NAME_PART: Final = 50
 """Characters of a name that its successor keeps, so that it is not too long."""
-
 
 _OURS: Final = secrets.token_hex(4)
 """Of this process: bot and reaper share a folder, and in containers both have process number 1."""
@@ -56,17 +57,12 @@ def replace_named(path: Path, content: bytes) -> None:
 
 def _put(handle: int, content: bytes, fresh: Path, path: Path, *, keeps_mode: bool = False) -> None:
     """Write a successor through its open handle, which is closed, and rename it over the file.
-
-    keeps_mode: copy the old file's mode. Raises OSError; the successor is then gone and the old
-    content stays.
-    """
+    Raises OSError; the old content then stays. keeps_mode: copy the old file's mode."""
     try:
         try:
             if keeps_mode and path.exists():
                 os.fchmod(handle, stat.S_IMODE(path.stat().st_mode))
-            left = memoryview(content)
-            while left:
-                left = left[os.write(handle, left) :]
+            write_all(handle, content)
             os.fsync(handle)
         finally:
             os.close(handle)
@@ -75,7 +71,7 @@ def _put(handle: int, content: bytes, fresh: Path, path: Path, *, keeps_mode: bo
         with contextlib.suppress(OSError):
             fresh.unlink()
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def overwrite_file(path: Path, content: bytes) -> None:
@@ -91,8 +87,7 @@ def overwrite_file(path: Path, content: bytes) -> None:
 
 
 def read_file(path: Path) -> bytes | None:
-    """The first BYTES_MAX of a file; None when there is none. Raises OSError when it cannot be
-    read, or is a link."""
+    """The first BYTES_MAX of a file; None when there is none. Raises OSError, also for a link."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -109,11 +104,39 @@ def remove_file(path: Path) -> bool:
         path.unlink()
     except FileNotFoundError:
         return False
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return True
 
 
-def _sync_folder(folder: Path) -> None:
+def read_word(path: Path) -> str:
+    """The text of a file, trimmed; "" when there is none or it cannot be read."""
+    try:
+        return (read_file(path) or b"").decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def read_struct(path: Path, kind: type[T]) -> T | None:
+    """The struct in a file of JSON; None when there is none, or it cannot be read as one."""
+    try:
+        content = read_file(path)
+        return None if content is None else msgspec.json.decode(content, type=kind)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def write_all(handle: int, data: bytes | bytearray) -> None:
+    """Raises OSError, also when the disk takes nothing at all."""
+    left = memoryview(data)
+    while left:
+        taken = os.write(handle, left)
+        if taken == 0:
+            raise OSError(errno.EIO, "the disk takes nothing")
+        left = left[taken:]
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names of its files on disk. Raises OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

@@ -1,9 +1,7 @@
-"""The heartbeat file of the bot, and of the reaper: written after each decision, watched by the
-other.
+"""The heartbeat files of bot and reaper: each is watched by the other.
 
-The writer renames a new file over the old one; nothing is synced. A watcher believes no time in the
-file: a beat is content that differs from the last, and silence is measured on the watcher's own
-monotonic clock. So a stepped clock or an old file means nothing.
+A watcher believes no time in the file: a beat is content that differs from the last, and silence is
+measured on the watcher's own monotonic clock.
 """
 
 import contextlib
@@ -18,7 +16,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from bot.io.state.atomic_file import overwrite_file
+from bot.io.state.atomic_file import overwrite_file, read_struct
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 BEAT_NS: Final = 500 * NS_PER_MS
@@ -32,8 +30,6 @@ LOOK_GAP_NS_MAX: Final = NS_PER_SECOND
 
 BOT: Final = "heartbeat"
 REAPER: Final = "reaper-heartbeat"
-
-_BYTES_MAX: Final = 4_096
 
 
 class HeartbeatRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,13 +173,7 @@ class HeartbeatWriter:
 
 def read_pulse(folder: Path, name: str = BOT) -> HeartbeatRecord | None:
     """None when there is no file or it cannot be read as one."""
-    with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            return msgspec.json.decode(os.read(handle, _BYTES_MAX), type=HeartbeatRecord)
-        finally:
-            os.close(handle)
-    return None
+    return read_struct(folder / name, HeartbeatRecord)
 
 
 class HeartbeatWatcher:

@@ -1,12 +1,7 @@
 """The latch, which says why nothing may be quoted until a person has looked; and the crash record.
 
-`<state>/latch.json` is set by a breaker, a contradiction, a crash loop or the reaper; it outlives
-the process, and only `bot reset` removes it. The first reason is kept; only a contradiction is
-written over another, which it names. An unreadable latch counts as set.
-
-`<state>/crashes.json` marks a run as on and lists earlier unclean ends. Three within ten minutes
-latch. Ages are taken from the monotonic clock within one boot of the machine, else from the wall
-clock.
+`latch.json` outlives the process, and only `bot reset` removes it; an unreadable one counts as set.
+`crashes.json` marks a run as on and lists earlier unclean ends: three within ten minutes latch.
 """
 
 import contextlib
@@ -53,38 +48,34 @@ class KillSwitchFile:
     """The latch of one state directory. Several processes may use it at once."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / _LATCH
+        self.path = folder / _LATCH
         self._folder = _identity(folder)
-
-    @property
-    def path(self) -> Path:
-        return self._path
 
     @property
     def in_place(self) -> bool:
         """True if this is still the folder that held the latch. A folder that was moved or
         unmounted took the latch along; a missing file then says nothing."""
-        return self._folder == _identity(self._path.parent)
+        return self._folder == _identity(self.path.parent)
 
     def read_latch(self) -> LatchRecord | None:
         """None when nothing is latched. Raises nothing."""
         try:
-            folder = _identity(self._path.parent)
-            content = read_file(self._path)
+            folder = _identity(self.path.parent)
+            content = read_file(self.path)
             if content is None:
                 return None
             # Another folder may have come into its place, as a backup that was put back.
             self._folder = folder
             return msgspec.json.decode(content, type=LatchRecord)
         except OSError as fault:
-            return self._unread(f"{self._path} cannot be read: {fault.strerror}")
+            return self._unread(f"{self.path} cannot be read: {fault.strerror}")
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return LatchRecord(f"{self._path} holds no latch that can be read", "", "nobody")
+            return LatchRecord(f"{self.path} holds no latch that can be read", "", "nobody")
 
     def _unread(self, why: str) -> LatchRecord | None:
         """Ask once more, without opening a file, whether there is one."""
         try:
-            self._path.lstat()
+            self.path.lstat()
         except FileNotFoundError:
             return None
         except OSError:
@@ -104,17 +95,17 @@ class KillSwitchFile:
             reason = f"{reason} Before that, {standing.by}: {standing.reason}"
         record = LatchRecord(reason[:_REASON_MAX], instant.from_ns(wall_ns), by)
         try:
-            replace_file(self._path, msgspec.json.encode(record) + b"\n")
+            replace_file(self.path, msgspec.json.encode(record) + b"\n")
         except OSError as fault:
-            raise LatchFault(f"{self._path} cannot be written: {fault.strerror}") from None
+            raise LatchFault(f"{self.path} cannot be written: {fault.strerror}") from None
         return record
 
     def clear(self) -> bool:
         """Remove the latch; True if there was one. Raises LatchFault when the disk refuses."""
         try:
-            return remove_file(self._path)
+            return remove_file(self.path)
         except OSError as fault:
-            raise LatchFault(f"{self._path} cannot be removed: {fault.strerror}") from None
+            raise LatchFault(f"{self.path} cannot be removed: {fault.strerror}") from None
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
@@ -143,7 +134,6 @@ class TwoClocks(msgspec.Struct, frozen=True):
     wall_ns: int
 
     def since_ns(self, earlier: "TwoClocks") -> int:
-        """Age of `earlier`, at least zero."""
         if self.boot and self.boot == earlier.boot:
             return max(0, self.monotonic_ns - earlier.monotonic_ns)
         return max(0, self.wall_ns - earlier.wall_ns)

@@ -1,9 +1,8 @@
 """Locks: one process of a kind in a state directory, and one bot of this host on an account.
 
-A state directory is for its owner only and holds no link. The account's lock is named by a hash of
-address and key, in a folder of the user under XDG_RUNTIME_DIR and under the directory for temporary
-files: a service and a terminal see different ones. Bots on other hosts, in other containers or on
-other keys are not seen here; their orders are, as foreign.
+The account's lock is named by a hash of address and key, in a folder of the user under
+XDG_RUNTIME_DIR and under the directory for temporary files: a service and a terminal see different
+ones.
 """
 
 import errno
@@ -167,7 +166,6 @@ class Holder(msgspec.Struct, frozen=True):
     state: str = ""
 
     def description(self) -> str:
-        """For a person."""
         if not self.pid:
             return "a bot"
         return f"the bot with process id {self.pid} and state directory {self.state}"

@@ -1,8 +1,5 @@
-"""State that outlives a run: the latch, the crash record, the heartbeat.
-
-The loop reads the latch every second and after every gap, before it decides, and beats after each
-decision. Latch and beats are written without waiting for the disk, so that cancels are not held up.
-"""
+"""State that outlives a run: the latch, the crash record, the heartbeat. Latch and beats are
+written without waiting for the disk, so that cancels are not held up."""
 
 import asyncio
 import time
@@ -27,7 +24,7 @@ class PersistentGuards:
         self._folder = folder
         self._latch = KillSwitchFile(folder)
         self._crashes = CrashLog(folder)
-        self._beats = HeartbeatWriter(Heartbeat(folder, boot_nonce))
+        self.beats = HeartbeatWriter(Heartbeat(folder, boot_nonce))
         self._latched = self._feared = False
         self._look_ns = 0
         self._writing: asyncio.Task[None] | None = None
@@ -85,18 +82,6 @@ class PersistentGuards:
         if self._writing is asyncio.current_task():
             self._writing = None
 
-    def beat(self, now_ns: int) -> None:
-        self._beats.beat(now_ns)
-
-    @property
-    def is_unheard(self) -> bool:
-        """True if the newest beat could not be written."""
-        return self._beats.is_failing
-
-    def plead(self, why: str) -> None:
-        """Say in the heartbeat why we cannot cancel; "" takes it back."""
-        self._beats.heart.plead(why)
-
     async def settle(self) -> None:
         """Wait until the latch is on disk, or is known not to be."""
         if self._writing is not None:
@@ -108,7 +93,7 @@ class PersistentGuards:
         Raises LatchFault when the disk refuses; the end then counts as unclean.
         """
         if flat:
-            self._beats.write_end()
+            self.beats.write_end()
         if clean:
             self._crashes.mark_ended()
 

@@ -1,9 +1,5 @@
-"""Small files of the state directory that one process leaves for another.
-
-`config-confirmed`: the digest that `bot config confirm` confirmed. `remains.json`: what a refused
-start left resting, for `bot check` and `bot reset`, until the next run. `page-address`: where the
-page of the running bot is; of several series the first's.
-"""
+"""Small files of the state directory that one process leaves for another: a confirmed digest, what
+a refused start left resting, and where the page of the running bot is."""
 
 import contextlib
 from pathlib import Path
@@ -11,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from bot.io.state.atomic_file import read_file, remove_file, replace_file
+from bot.io.state.atomic_file import read_struct, read_word, remove_file, replace_file
 from bot.io.state.locks import StateFault, held_by_a_bot
 
 _CONFIRMED: Final = "config-confirmed"
@@ -23,12 +19,8 @@ def confirm(state: Path, digest: str) -> None:
 
 
 def confirmed_digest(state: Path) -> str:
-    """The digest that was confirmed last; empty for none, and where it cannot be read."""
-    try:
-        content = read_file(state / _CONFIRMED)
-    except OSError:
-        return ""
-    return "" if content is None else content.decode("ascii", "replace").strip()
+    """The digest that was confirmed last; "" for none, and where it cannot be read."""
+    return read_word(state / _CONFIRMED)
 
 
 _REMAINS: Final = "remains.json"
@@ -54,11 +46,7 @@ def keep_remains(folder: Path, remains: Remains) -> None:
 
 def read_remains(folder: Path) -> Remains | None:
     """None where a run has begun since, or no start was refused."""
-    try:
-        content = read_file(folder / _REMAINS)
-        return None if content is None else msgspec.json.decode(content, type=Remains)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
+    return read_struct(folder / _REMAINS, Remains)
 
 
 def forget_remains(folder: Path) -> None:
@@ -83,10 +71,8 @@ def keep_page(folder: Path, address: str) -> None:
 
 
 def page_kept(folder: Path) -> str:
-    """The address of the running bot's page, without a final slash; "" where none runs, or where
-    that cannot be seen."""
+    """The address of the running bot's page, without a final slash; "" where none is seen."""
     try:
-        content = read_file(folder / _PAGE_ADDRESS) if held_by_a_bot(folder) else None
-    except (OSError, StateFault):
+        return read_word(folder / _PAGE_ADDRESS).rstrip("/") if held_by_a_bot(folder) else ""
+    except StateFault:
         return ""
-    return "" if content is None else content.decode("utf-8", "replace").strip().rstrip("/")

@@ -1,8 +1,6 @@
 """Commands to a running bot, with a token: pause, resume, flatten, cancel all, reset.
 
-Each becomes an event of the trader, so that it is journaled with its reason and replayed. Off
-unless `status.control: true`; then a token is in the state directory, for its owner alone. A pause
-cancels everything, so cancel all is a pause.
+Off unless `status.control: true`; then a token is in the state directory, for its owner alone.
 """
 
 import asyncio

@@ -1,8 +1,4 @@
-"""Serves the status page: the few types of ASGI, server-sent events, and uvicorn with timeouts.
-
-A stream's reader gets the newest data and queues nothing; a slow one skips. The kernel drops one
-that takes nothing (`TCP_USER_TIMEOUT`). A connection that owes the rest of a request times out.
-"""
+"""Serves the status page: the few types of ASGI, server-sent events, and uvicorn with timeouts."""
 
 import asyncio
 import contextlib
@@ -15,6 +11,7 @@ import msgspec
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from bot.io.client.answers import plain
 from bot.io.faults import OperatorError
 from bot.io.state.small_files import HERE
 
@@ -36,12 +33,7 @@ class HttpResponse(msgspec.Struct, frozen=True):
 
 def said(status: int, text: str, *headers: tuple[bytes, bytes]) -> HttpResponse:
     """A line of text, made printable."""
-    return HttpResponse(status, TEXT, plain(text).encode() + b"\n", headers)
-
-
-def plain(text: str) -> str:
-    """Foreign text as one printable line."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)
+    return HttpResponse(status, TEXT, plain(text, None).encode() + b"\n", headers)
 
 
 async def reply(send: Send, answer: HttpResponse, headers: Headers) -> None:
@@ -104,7 +96,6 @@ class Streams:
         return self._readers
 
     def close(self) -> None:
-        """End every stream in good order."""
         self._closed.set()
 
     async def feed(self, receive: Receive, send: Send, news: Callable[[], bytes]) -> None:

@@ -145,7 +145,6 @@ class History:
         return tuple(self._moments)
 
     def add_sample(self, report: Report) -> None:
-        """Sample a report, if the last sample is old enough."""
         if report.profit is None:
             return
         if self._moments and report.now_ns - self._moments[-1].at_ns < self._step_ns:
@@ -196,33 +195,23 @@ class Overview:
     def status(self) -> dict[str, object]:
         """The newest snapshot as JSON. age_ms: since the last decision; unhealthy, paused, idle:
         reasons, empty when it is not so."""
-        snapshot = self._shown.look()
-        told: dict[str, object] = {
-            "age_ms": None,
-            "unhealthy": "starting",
-            "report": None,
-            "paused": "",
-            "idle": "",
-            "notice": "",
+        now = self._shown.look()
+        return {
+            "age_ms": None if now is None else now.age_ms,
+            "unhealthy": "starting" if now is None else now.unhealthy(),
+            "report": None if now is None else now.report,
+            "paused": "" if now is None else now.stands_still,
+            "idle": "" if now is None else now.idle,
+            "notice": "" if now is None else now.notice,
+            "control": self._control,
+            "series": self._series,
         }
-        if snapshot is not None:
-            told = {
-                "age_ms": snapshot.age_ms,
-                "unhealthy": snapshot.unhealthy(),
-                "report": snapshot.report,
-                "paused": snapshot.stands_still,
-                "idle": snapshot.idle,
-                "notice": snapshot.notice,
-            }
-        return {**told, "control": self._control, "series": self._series}
 
     def reader(self) -> "Reader":
         return Reader(self, self._history, self._tail)
 
 
 class Reader:
-    """The position of one reader of the stream."""
-
     def __init__(self, overview: Overview, history: History, tail: LogTail | None) -> None:
         self._overview = overview
         self._history = history

@@ -1,8 +1,6 @@
 """The status page: HTML, JSON, a stream, metrics, health, and controls with a token.
 
-Raw ASGI with a few fixed paths, read only but for `/control/...`. Of a request only path, series
-and Host are read; the Host must be one of ours, so that no other page can point its name here.
-`?series=` names one of several series, the first is the default.
+The Host of a request must be one of ours, so that no other page can point its name here.
 """
 
 import asyncio
@@ -13,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
+from bot.io.client.answers import plain
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
 from bot.io.status.control import REASON_MAX, Action, Control
@@ -22,29 +21,14 @@ from bot.io.status.serving import (
     Message,
     Receive,
     Send,
-    StatusFault,
     Streams,
-    address,
     body_of,
     header,
-    listen,
-    plain,
     reply,
     said,
-    serve,
 )
 from bot.io.status.snapshot import Overview, StatusSource
 from venue.wire.names import Ticker
-
-__all__ = [
-    "BEAT_HEADER",
-    "StatusApp",
-    "StatusFault",
-    "address",
-    "listen",
-    "make_app",
-    "serve",
-]
 
 BEAT_HEADER: Final = "x-laddermaker-beat"
 """When the trader last decided, on its own clock; the oldest of them where no series is named."""
@@ -84,20 +68,6 @@ class _ControlBody(msgspec.Struct):
     reason: str
 
 
-def make_app(
-    shown: Mapping[Ticker, StatusSource],
-    allowed_hosts: tuple[str, ...],
-    *,
-    control: Control | None = None,
-    tail: LogTail | None = None,
-    streams: Streams | None = None,
-) -> "StatusApp":
-    """shown: the series of this process; the first is the default. control: None while the controls
-    are off."""
-    hosts = frozenset(host.lower() for host in (*_LOOPBACK_HOSTS, *allowed_hosts))
-    return StatusApp(shown, hosts, control, tail, streams or Streams())
-
-
 def _page_files() -> dict[str, HttpResponse]:
     """The files of the page, by path; `/` is index.html."""
     files = {}
@@ -110,20 +80,22 @@ def _page_files() -> dict[str, HttpResponse]:
 
 
 class StatusApp:
-    """Run `keep` with the server; `close` ends the streams."""
+    """The series of this process, of which the first is the default. control: None while the
+    controls are off."""
 
     def __init__(
         self,
         shown: Mapping[Ticker, StatusSource],
-        hosts: frozenset[str],
-        control: Control | None,
-        tail: LogTail | None,
-        streams: Streams,
+        allowed_hosts: tuple[str, ...],
+        *,
+        control: Control | None = None,
+        tail: LogTail | None = None,
+        streams: Streams | None = None,
     ) -> None:
         self._shown = dict(shown)
-        self._hosts = hosts
+        self._hosts = frozenset(host.lower() for host in (*_LOOPBACK_HOSTS, *allowed_hosts))
         self._control = control
-        self._streams = streams
+        self._streams = streams or Streams()
         self._files = _page_files()
         series = tuple(self._shown)
         self._overviews = {
@@ -170,6 +142,9 @@ class StatusApp:
 
     # --- reading ----------------------------------------------------------------------------------
 
+    def _asked(self, series: Ticker | None) -> list[tuple[Ticker, StatusSource]]:
+        return [each for each in self._shown.items() if series in (None, each[0])]
+
     async def _answer(self, path: str, asked: Ticker | None) -> HttpResponse:
         if path == "/":
             return self._page(asked)
@@ -192,7 +167,7 @@ class StatusApp:
 
     async def _metrics(self, asked: Ticker | None) -> bytes:
         """The metrics of a series, or of all; the traders run between its pieces."""
-        parts = [each.metrics for ticker, each in self._shown.items() if asked in (None, ticker)]
+        parts = [each.metrics for _, each in self._asked(asked)]
         pieces = []
         for piece in pieces_of(parts):
             pieces.append(piece)
@@ -211,19 +186,16 @@ class StatusApp:
     def _unhealthy(self, asked: Ticker | None) -> str:
         """Why a series, or any of them, is unhealthy; "" when all is well."""
         reasons = []
-        for ticker, shown in self._shown.items():
-            if asked is None or ticker == asked:
-                snapshot = shown.look()
-                why = "starting" if snapshot is None else snapshot.unhealthy()
-                if why:
-                    reasons.append(f"{ticker}: {why}" if len(self._shown) > 1 else why)
+        for ticker, shown in self._asked(asked):
+            snapshot = shown.look()
+            why = "starting" if snapshot is None else snapshot.unhealthy()
+            if why:
+                reasons.append(f"{ticker}: {why}" if len(self._shown) > 1 else why)
         return "; ".join(reasons)
 
     def _beat(self, asked: Ticker | None) -> tuple[tuple[bytes, bytes], ...]:
         """The header with the last decision of a series, or of the one furthest behind."""
-        snapshots = [
-            shown.look() for ticker, shown in self._shown.items() if asked in (None, ticker)
-        ]
+        snapshots = [shown.look() for _, shown in self._asked(asked)]
         decided = [each.decided_ns for each in snapshots if each is not None]
         if not decided or len(decided) < len(snapshots):
             return ()
@@ -269,7 +241,7 @@ def _reason(body: bytes | None) -> str | None:
         reason = msgspec.json.decode(body or b"", type=_ControlBody).reason.strip()
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return plain(reason) if 1 <= len(reason) <= REASON_MAX else None
+    return plain(reason, None) if 1 <= len(reason) <= REASON_MAX else None
 
 
 def _same_origin(scope: Message) -> bool:

@@ -1,7 +1,7 @@
 """From runs to findings: points, frontiers, claims at equal risk, the cost of a budget.
 
-Settings are chosen on the tuning seeds; everything reported is of the report seeds. The first entry
-is the champion. See docs/strategies.md, "The protocol", and docs/pricing.md#section-3-protocol.
+Settings are chosen on the tuning seeds; everything reported is of the report seeds. See
+docs/strategies.md, "The protocol", and docs/pricing.md#section-3-protocol.
 """
 
 import math
@@ -22,8 +22,8 @@ from bot.lab.evaluate.statistics import Floats, Interval, Sample
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting in one world over the report seeds. Money in dollars. ratio: edge by sd. Of a
-    single run sd, seen_sd, edge_error and ratio are 0 and say nothing."""
+    """One setting in one world over the report seeds, in dollars. Of a single run sd, seen_sd,
+    edge_error and ratio are 0 and say nothing."""
 
     value: float | None
     params: dict[str, Any]
@@ -34,7 +34,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     seen_sd: float  # as it came out in these runs
     edge: float  # edge, edge_error: mean of spread less fees and its standard error
     edge_error: float
-    ratio: float
+    ratio: float  # edge by sd
     q05: float
     q01: float
     worst_99: float
@@ -56,20 +56,18 @@ class FrontierRow(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """The champion against another in a world. gain: dollars of edge a run at equal sd, on average
-    of `sds`, those of the champion's settings. wins, losses: seeds on which the champion's edge was
-    above or below the other's scaled to the same sd."""
+    """The champion against another in a world."""
 
     world: str
     rival: str
-    sds: list[float]
-    sd: float
-    gain: Interval
-    chosen_gain: Interval  # at `sd`, that of its chosen one
+    sds: list[float]  # of the champion's settings
+    sd: float  # of its chosen one
+    gain: Interval  # dollars of edge a run at equal sd, on average of `sds`
+    chosen_gain: Interval  # at `sd`
     profit_gain: Interval  # as `gain`, of profits, inventory and all
     ratio_gain: Interval  # of edge over sd, at the chosen settings
     p: float  # of the gain, corrected over every claim made
-    wins: int
+    wins: int  # wins, losses: seeds by the larger edge, scaled to the same sd
     losses: int
 
     @property
@@ -82,8 +80,6 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overall(msgspec.Struct, frozen=True, kw_only=True):
-    """The champion against another in all worlds."""
-
     rival: str
     gain: Interval  # as in `Claim`, on average of the worlds, the same seeds resampled in each
     above: int  # above, below: worlds in which the whole interval lies there
@@ -91,8 +87,7 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hard budget does to one setting in a world, in dollars. Edges are means, quantiles are
-    of profits."""
+    """A setting without and with a hard budget, dollars: mean edges, quantiles of profits."""
 
     entry: str
     world: str
@@ -177,7 +172,7 @@ def compare(
     tune: range | None,
     folder: Path,
 ) -> Comparison:
-    """Compare runs that were all made. The first entry is the champion. folder: as of `Task`."""
+    """Compare stored runs. The first entry is the champion. folder: as of `Task`."""
 
     def of(entry: Contender, params: dict[str, Any], world: Scenario, seed: int) -> RunMetrics:
         task = Task(entry, params, world, seed, folder)
@@ -312,10 +307,8 @@ def _budgets(cells: dict[tuple[str, str], _Cell], places: stats.Ints) -> list[Bu
         edges = [sample.edges[0] for sample in (after, before)]
         kept = float(_share(*(each.mean() for each in edges)))
         drawn = _share(*(each[places].mean(axis=1) for each in edges))
-        q01s, q05s = (
-            [float(np.quantile(sample.nets[0], q)) for sample in (before, after)]
-            for q in (0.01, 0.05)
-        )
+        q01_before, q05_before = np.quantile(before.nets[0], (0.01, 0.05)).tolist()
+        q01_after, q05_after = np.quantile(after.nets[0], (0.01, 0.05)).tolist()
         found.append(
             BudgetLine(
                 entry=free,
@@ -324,16 +317,15 @@ def _budgets(cells: dict[tuple[str, str], _Cell], places: stats.Ints) -> list[Bu
                 edge_before=float(edges[1].mean()),
                 edge_after=float(edges[0].mean()),
                 edge_kept=stats.interval(kept, drawn, len(edges[0])),
-                q01_before=q01s[0],
-                q01_after=q01s[1],
-                q05_before=q05s[0],
-                q05_after=q05s[1],
+                q01_before=q01_before,
+                q01_after=q01_after,
+                q05_before=q05_before,
+                q05_after=q05_after,
             )
         )
     return found
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    """Part by part what it is of the whole; 0 of nothing."""
     part, whole = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
     return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)

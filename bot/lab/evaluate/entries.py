@@ -17,8 +17,8 @@ Params = Mapping[str, Any]
 
 
 class Contender(msgspec.Struct, frozen=True):
-    """A line of the comparison. risk: the risk parameter, several names joined by + that are turned
-    together; it takes each of `values`, the others are `fixed`. No values is one setting."""
+    """A line of the comparison. risk: names, joined by +, of the parameters that together take each
+    of `values`; the others are `fixed`. No values is one setting."""
 
     name: str
     plugin: str  # as `find_strategy` takes it; empty for doing nothing
@@ -41,10 +41,9 @@ class Contender(msgspec.Struct, frozen=True):
             found = find_strategy(self.plugin, folder)
             checked = found.Params.model_validate(dict(params))
             made(found, checked)
-        except pydantic.ValidationError as fault:
-            raise StrategyFault(f"{self.name}: {refusal_text(fault)}") from fault
-        except StrategyFault as fault:
-            raise StrategyFault(f"{self.name}: {fault}") from fault
+        except (StrategyFault, pydantic.ValidationError) as fault:
+            text = fault if isinstance(fault, StrategyFault) else refusal_text(fault)
+            raise StrategyFault(f"{self.name}: {text}") from fault
         return partial(found, checked)
 
 
@@ -82,12 +81,7 @@ ENTRIES: Final = (
     _joint("no_skew", "lot_qty", _LOTS, skew_half_spread_cents=0.0, is_baseline=True),
     _joint("per_rung", alpha=0.0, is_baseline=True),
     Contender(
-        "queue_touch",
-        "queue_touch",
-        {"lot_qty": 10},
-        "grid",
-        (3, 10, 30, 100),
-        is_baseline=True,
+        "queue_touch", "queue_touch", {"lot_qty": 10}, "grid", (3, 10, 30, 100), is_baseline=True
     ),
     Contender("glft", "glft", {"lot_qty": 10}, "risk_aversion", (0.002, 0.01, 0.05, 0.2)),
     Contender(
@@ -156,12 +150,11 @@ def entries_named(text: str, *, baselines: bool = True) -> tuple[Contender, ...]
     """The entries that a comma-separated text names, in its order, then the baselines. A name is an
     entry, an ablation, `all`, `ablations`, NAME:VALUE, NAME@DOLLARS, or anything `find_strategy`
     takes. Raises StrategyFault for a name or value that is none."""
+    groups = {"all": ENTRIES, "ablations": ABLATIONS}
     found: dict[str, Contender] = {}
     for name in (part.strip() for part in text.split(",")):
-        if name == "all":
-            found.update({entry.name: entry for entry in ENTRIES})
-        elif name == "ablations":
-            found.update({entry.name: entry for entry in ABLATIONS})
+        if name in groups:
+            found |= {entry.name: entry for entry in groups[name]}
         elif (entry := _entry_named(name)) is not None:
             found[entry.name] = entry
         else:

@@ -61,8 +61,7 @@ _BULK: Final = Qty(100)
 
 
 class TrueValueMarket:
-    """One event of `world.rungs` rungs. exchange: where everybody's orders are. markets: the rungs
-    in strike order. changed: rungs whose book changed since it was last cleared;"""
+    """One event of `world.rungs` rungs, the lowest strike first."""
 
     def __init__(self, world: Scenario, strikes: Sequence[int], start_ns: int) -> None:
         self.markets = [market_id(0, rung) for rung in range(world.rungs)]
@@ -70,8 +69,9 @@ class TrueValueMarket:
         self.books = {market: LevelBook(start_ns) for market in self.markets}
         self.account = PaperAccount()  # the trader's
         self.resting: dict[OrderId, v.OrderState] = {}  # its orders in the book
+        # changed, prints: since the last frames
         self.changed: dict[MarketId, None] = {}
-        self.prints: list[v.TradePrinted] = []  # since then, in order
+        self.prints: list[v.TradePrinted] = []
         self._made = 0
         self._maker_rate = world.maker_rate
         crowd = (NOISE, INFORMED, SWEEP, ARBITRAGE, *MAKERS)
@@ -93,8 +93,6 @@ class TrueValueMarket:
         ]
         return [v.ListCompany(PROJECT, "Acme", "ACME"), event, *rungs]
 
-    # --- commands ---------------------------------------------------------------------------------
-
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
         for event in events:
             match event:
@@ -109,8 +107,6 @@ class TrueValueMarket:
                         self.resting[event.order.order_id] = event.order
                 case v.FillBooked() if event.user_id == MAKER:
                     self.account.on_fill(event)
-                case _:
-                    pass
 
     def execute_write(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
         return exchange.execute(command, now_ns)
@@ -130,7 +126,7 @@ class TrueValueMarket:
         qty: int,
         rests: bool = False,
     ) -> v.Answer:
-        """An order of the crowd: it buys YES up to a canonical price, or NO down to one."""
+        """Buy YES up to a canonical price, or NO down to one."""
         self._made += 1
         outcome = Outcome.YES if buys else Outcome.NO
         tif = TimeInForce.GTC if rests else TimeInForce.IOC
@@ -144,8 +140,6 @@ class TrueValueMarket:
             self.exchange.execute(v.ResolveMarket(market, winner), now_ns)
             self.account.on_payout(market, winner)
 
-    # --- the channel ------------------------------------------------------------------------------
-
     def frames(self, now_ns: int) -> list[m.Event]:
         events: list[m.Event] = [print_of(each) for each in self.prints]
         events += [self.exchange.book_update(market, now_ns) for market in self.changed]
@@ -156,14 +150,12 @@ class TrueValueMarket:
     def book_frames(self, now_ns: int) -> list[m.BookUpdate]:
         return [self.exchange.book_update(market, now_ns) for market in self.markets]
 
-    # --- books ------------------------------------------------------------------------------------
-
     def best(self, market: MarketId) -> tuple[Price | None, Price | None]:
         book = self.books[market]
         return max(book.bids, default=None), min(book.asks, default=None)
 
     def own_levels(self) -> dict[tuple[MarketId, BookSide], dict[Price, int]]:
-        """The trader's resting shares by canonical price, on each side where something rests."""
+        """The trader's resting shares by canonical price."""
         found: dict[tuple[MarketId, BookSide], dict[Price, int]] = {}
         for order in self.resting.values():
             side = book_side(order.outcome, order.side)
@@ -173,9 +165,7 @@ class TrueValueMarket:
         return found
 
     def worst_cents(self) -> int:
-        """The trader's exposure, by inventory and resting orders, in cents. Computed
-        outcome by outcome from the venue's own state; nothing of the trader's computation is used.
-        """
+        """The trader's exposure, outcome by outcome from the venue's state alone."""
         orders = [
             (order, fee_cents(self._maker_rate, order.remaining_qty, order.price))
             for order in self.resting.values()
@@ -224,7 +214,6 @@ class DrawnCrowd:
                 self._look(now_ns)
 
     def noise(self, act: Noise, now_ns: int) -> None:
-        """Somebody trades who knows nothing, if the book is within their reach."""
         market = self._venue.markets[act.rung]
         bid, ask = self._venue.best(market)
         if act.buys:
@@ -235,7 +224,7 @@ class DrawnCrowd:
             self._venue.trade(NOISE, market, now_ns, buys=act.buys, price=act.limit, qty=act.qty)
 
     def _informed(self, act: Informed, now_ns: int) -> None:
-        """An informed taker takes orders that are off by more than the fee."""
+        """Take orders that are off by more than the fee."""
         trade, market = self._venue.trade, self._venue.markets[act.rung]
         fair_mc = self._true_path.fairs(now_ns - self._start_ns)[act.rung]
         bid, ask = self._venue.best(market)
@@ -248,7 +237,6 @@ class DrawnCrowd:
             trade(user, market, now_ns, buys=False, price=dear[0], qty=act.qty)
 
     def _visit(self, act: Visit, now_ns: int) -> None:
-        """A background maker moves its two orders; it never crosses the book knowingly."""
         best_bid, best_ask = self._venue.best(self._venue.markets[act.rung])
         bid, ask = act.bid, act.ask
         if bid is not None and best_ask is not None:
@@ -259,7 +247,6 @@ class DrawnCrowd:
         self._move(act, False, ask, act.ask_qty, now_ns)
 
     def _move(self, act: Visit, buys: bool, price: int | None, qty: int, now_ns: int) -> None:
-        """One order of a maker's: amended, placed where it has traded away, or cancelled."""
         user, key = MAKERS[act.maker], (act.maker, act.rung, buys)
         apply, resting = self._venue.exchange.execute, self._orders.pop(key, None)
         order: v.OrderState | None = None
@@ -283,7 +270,7 @@ class DrawnCrowd:
             self._orders[key] = order.order_id
 
     def _look(self, now_ns: int) -> None:
-        """The arbitrageur takes a higher rung's bid against a lower rung's ask below it."""
+        """Take a higher rung's bid against a lower rung's ask below it."""
         venue = self._venue
         cheapest: tuple[Price, MarketId] | None = None
         for market in venue.markets:

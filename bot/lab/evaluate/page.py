@@ -1,4 +1,4 @@
-"""The findings of an evaluation: Markdown tables for docs/strategies.md, and a page with plots."""
+"""The findings of an evaluation: Markdown tables, and a page with plots."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -176,7 +176,7 @@ def page(found: Comparison) -> str:
     for world in found.worlds:
         figures.append(_frontier(found, world))
         if found.claims:
-            figures.append(_differences(found, world))
+            figures.append(_gains(found, world))
     drawn = panel("figures", "Figures", columns(figures, 2))
     return html_page(title, f"{drawn}{html_tables(markdown(found))}")
 
@@ -192,21 +192,20 @@ def _frontier(found: Comparison, world: str) -> str:
     )
     plot.marks_across(None, "sd over seeds, $")
     plot.marks_up("edge, $")
-    plot.names(_drawn(plot, line, hue_css(n, len(lines))) for n, line in enumerate(lines))
+    ends = []
+    for place, line in enumerate(lines):
+        css, points = hue_css(place, len(lines)), sorted(line.points, key=lambda point: point.sd)
+        plot.trace("ink hue", [(p.sd, p.edge) for p in points], css=css)
+        for p in points:
+            ring, radius = (" ring", 5.0) if p.chosen else ("", 2.5)
+            plot.dot(f"ink hue{ring}", p.sd, p.edge, radius, line.entry, css)
+        ends.append((line.entry, "ink hue", points[-1].edge, css))
+    plot.names(ends)
     title = f"Frontiers: {world}"
     return figure("frontier", title, plot.svg(title), "")
 
 
-def _drawn(plot: Plot, line: FrontierRow, css: str) -> tuple[str, str, float, str]:
-    points = sorted(line.points, key=lambda point: point.sd)
-    plot.trace("ink hue", [(p.sd, p.edge) for p in points], css=css)
-    for p in points:
-        ring, radius = (" ring", 5.0) if p.chosen else ("", 2.5)
-        plot.dot(f"ink hue{ring}", p.sd, p.edge, radius, line.entry, css)
-    return line.entry, "ink hue", points[-1].edge, css
-
-
-def _differences(found: Comparison, world: str) -> str:
+def _gains(found: Comparison, world: str) -> str:
     worst, rows = _worst_cells(found), []
     for claim in found.claims:
         if claim.world == world:
@@ -216,8 +215,8 @@ def _differences(found: Comparison, world: str) -> str:
 
 
 def gains(title: str, counted: str, rows: Sequence[tuple[str, str, Interval]]) -> str:
-    """A row for each gain as (name, text when it is pointed at, gain), with its interval. The ends
-    are infinite where there are few cases; the line then ends with the area."""
+    """rows: name, text under the pointer, gain. An infinite end of an interval is drawn to the edge
+    of the area."""
     across = span_of(end for _, _, gain in rows for end in (gain.low, gain.value, gain.high))
     plot = rows_plot(across, counted, [name for name, _, _ in rows])
     for place, (_, said, gain) in enumerate(rows):
@@ -229,7 +228,7 @@ def gains(title: str, counted: str, rows: Sequence[tuple[str, str, Interval]]) -
 
 
 def html_tables(text: str) -> str:
-    """Markdown tables, headings and lines as HTML: the same rows. One with (worst) is marked."""
+    """Markdown tables, headings and lines as HTML. A row with (worst) is marked."""
     above, *sections = f"\n{text}".split("\n### ")
     inner = [_blocks("Findings", above)]
     for place, section in enumerate(sections):

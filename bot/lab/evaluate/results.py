@@ -1,7 +1,6 @@
 """Runs tasks in several processes and keeps their results in a file, so that none runs twice.
 
-A result's key names strategy, parameters, world, seed and code: an interrupted evaluation resumes,
-and a changed line of code makes all of it new.
+A result's key names strategy, parameters, world, seed and code.
 """
 
 import ast
@@ -35,7 +34,7 @@ _INSTALLED: Final = {"site-packages", "dist-packages"}
 
 
 class NotKept(Exception):
-    """A result could not be written to its file; the text says which file, and why."""
+    """A result could not be written; the text names the file."""
 
 
 class _StoredRun(msgspec.Struct, frozen=True):
@@ -44,8 +43,8 @@ class _StoredRun(msgspec.Struct, frozen=True):
 
 
 class RunStore(Generic[T]):
-    """Results by key, in memory and, unless the path is None, as lines of JSON in a file that only
-    grows. A line that cannot be read counts for nothing."""
+    """Results by key, in memory and, unless the path is None, as lines of JSON in a file.
+    Unreadable lines are skipped."""
 
     def __init__(self, path: Path | None, kind: type[T]) -> None:
         """Raises ValueError for a file that holds something else."""
@@ -65,7 +64,7 @@ class RunStore(Generic[T]):
                 self.results[row.key] = msgspec.json.decode(row.result, type=kind)
 
     def put(self, key: str, result: T) -> None:
-        """Keep one more. Raises NotKept where the file takes no more."""
+        """Raises NotKept."""
         self.results[key] = result
         if self._path is not None:
             line = msgspec.json.encode({"key": key, "result": result})
@@ -87,8 +86,7 @@ def digest_of(*parts: Any) -> str:
 
 @lru_cache(maxsize=64)
 def code_digest(*plugins: str, folder: Path = _ROOT) -> str:
-    """Twelve hex digits of all code of this program and of `plugins` with every file they import.
-    Raises StrategyFault."""
+    """Of this program and of `plugins` with every file they import. Raises StrategyFault."""
     digest = hashlib.blake2b(_program(), digest_size=6)
     for plugin in filter(None, plugins):
         module = module_of(plugin, folder)
@@ -111,8 +109,8 @@ def _program() -> bytes:
 
 
 def _sources_of(module: str, package: str, file: Path) -> list[Path]:
-    """The files of a module and of all that it imports, found without running any. Of installed
-    packages only the module's own counts."""
+    """The files of a module and of all that it imports, found without running any, without
+    installed packages but the module's own."""
     own = module.partition(".")[0]
     found = {file.resolve(): package}
     for path in (left := [*found]):
@@ -125,7 +123,7 @@ def _sources_of(module: str, package: str, file: Path) -> list[Path]:
 
 
 def _imported(path: Path, package: str) -> Iterator[str]:
-    """Names that may be of modules; none where the file is no Python."""
+    """Names that may be of modules; none of a file that is no Python."""
     with suppress(SyntaxError, ValueError):
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Import):
@@ -137,8 +135,7 @@ def _imported(path: Path, package: str) -> Iterator[str]:
 
 
 def _files_of(name: str, own: str) -> Iterator[tuple[Path, str]]:
-    """The file of a module and those of the packages around it, each with its package. own: the
-    package that always counts."""
+    """The files of a module and of the packages around it, each with its package."""
     top, places, package = name.partition(".")[0], None, ""
     for part in () if top in _OURS else name.split("."):
         spec = PathFinder.find_spec(part, places)
@@ -181,7 +178,7 @@ def tasks_of(
     seeds: Iterable[int],
     folder: Path = _ROOT,
 ) -> dict[str, Task]:
-    """Every run of an evaluation by key, seed by seed, so that early results are balanced."""
+    """Runs by key, seed by seed, so that early results are balanced."""
     tasks = (
         Task(entry, params, world, seed, folder)
         for seed in seeds
@@ -199,8 +196,8 @@ def run_tasks(
     jobs: int,
     wanted: Callable[[], bool] = lambda: True,
 ) -> Iterator[Task]:
-    """Make these runs in `jobs` processes until no more is wanted; yields each task once its result
-    is stored. Raises as `run_of` does, NotKept, and BrokenProcessPool."""
+    """Yields each task once its result is stored, until no more is wanted. Raises as `run_of` does,
+    NotKept, and BrokenProcessPool."""
     for task, metrics in in_order(run_of, tasks, jobs, wanted):
         store.put(task.result_key, metrics)
         yield task
@@ -212,8 +209,7 @@ def random_inputs_of(world: Scenario, seed: int) -> RandomInputs:
 
 
 def run_of(task: Task) -> RunMetrics:
-    """Raises DoesNotClose, and StrategyFault for a strategy that does not exist or does not come
-    back."""
+    """Raises DoesNotClose, and StrategyFault for a strategy that is unknown or does not return."""
     entry, draws, began_s = task.entry, random_inputs_of(task.world, task.seed), time.process_time()
     try:
         came = run_strategy(

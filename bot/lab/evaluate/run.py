@@ -41,22 +41,12 @@ from bot.strategy.api import Strategy
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.model import Liquidity
-from venue.wire.money import (
-    PAYOUT_CENTS,
-    BookSide,
-    Cents,
-    Qty,
-    book_side,
-)
+from venue.wire.money import PAYOUT_CENTS, BookSide, Cents, Qty, book_side
 
 START_NS: Final = 1_800_000_000 * NS_PER_SECOND
-NO_BUDGET_CENTS: Final = Cents(90_000_000)
-"""A limit of loss that never binds: strategies are compared by what they do themselves."""
-
+NO_BUDGET_CENTS: Final = Cents(90_000_000)  # a limit of loss that never binds
 HORIZONS_S: Final = (1, 10, 60)
-ADVERSE_S: Final = 10
-"""A fill's adverse part is what its rung moves within so long; the rest of inventory is drift."""
-
+ADVERSE_S: Final = 10  # moves of a rung so soon after a fill are adverse; later ones are drift
 _EARLY_SHARE: Final = 0.1
 _NEAR_CENTS: Final = 2
 _PING_NS: Final = 5 * NS_PER_SECOND // 2
@@ -69,24 +59,23 @@ MONEY: Final = frozenset(
         *("drawdown", "worst_max", "waste"),
     )
 )
-"""The figures of a run in cents; they are reported in dollars."""
+"""Figures in cents, reported in dollars."""
 
 AVERAGED: Final = (
     *("spread", "inventory", "fees", "adverse", "drift", "early", "drawdown", "worst_max"),
     *("uptime", "touch_share", "fills", "filled_qty", "requests", "refused_for_pace", "waste"),
     *("errors", "cpu_s"),
 )
-"""The figures of a run that are reported as averages over seeds."""
+"""Figures that are reported as averages over seeds."""
 
 
 class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a run; the defaults are those of doing nothing. Money in cents.
+    """The result of a run, in cents; the defaults are those of doing nothing.
 
-    net = spread + inventory - fees, and inventory = adverse + drift. held_variance: cents^2, sum
-    over the path of the variance of what inventory would gain until the next point
-    (`TruePath.move_variances`). edge_by_gain: cents^2, each change of spread - fees times what
+    net = spread + inventory - fees, and inventory = adverse + drift. held_variance: cents^2, sum of
+    `TruePath.move_variances`. edge_by_gain: cents^2, each change of spread - fees times what
     inventory had gained by then, summed. No gain can be foreseen, so its mean is that of the whole
-    edge times the whole gain. drawdown: the deepest fall of the marked profit, outcome left out.
+    edge times the whole gain.
     """
 
     net: int = 0
@@ -99,7 +88,7 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
     edge_by_gain: float = 0.0
     gain_mean: float = 0.0  # what inventory had gained, on average of the points
     early: float = 0.0  # the profit marked to the true values after a tenth of the run
-    drawdown: float = 0.0
+    drawdown: float = 0.0  # the deepest fall of the marked profit, before the outcome
     worst_max: int = 0
     uptime: float = 0.0  # share of steps and rungs with both sides within 2c of others' mid
     touch_share: float = 0.0  # of the sides quoted those at the best price or better
@@ -120,9 +109,8 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settings_for(world: Scenario, budget_cents: int | None) -> TraderSettings:
-    """The trader's defaults in a world, with limits and breakers out of reach. budget_cents: what
-    an event may lose at worst; None for no limit. A run covers its whole event, so there is no
-    wind-down."""
+    """The trader's defaults in a world, with limits and breakers out of reach. budget_cents: limit
+    of an event's loss. A run covers its whole event, so there is no wind-down."""
     limit = NO_BUDGET_CENTS if budget_cents is None else Cents(budget_cents)
     return TraderSettings(
         series_ticker=SERIES,
@@ -168,7 +156,7 @@ class Profit(NamedTuple):
 def profit_of(
     points: Ints, rungs: Ints, bought: Ints, prices: Ints, fees: Ints, fairs_mc: Ints
 ) -> Profit:
-    """Split the profit of some fills. bought: YES shares, below zero for sold. prices, fees: cents.
+    """Split the profit of fills. bought: YES shares, below zero for sold. prices, fees: cents.
     fairs_mc: by point and rung, the outcome last."""
     last, count = len(fairs_mc) - 1, fairs_mc.shape[1]
     edges_mc, held = np.zeros(last, np.int64), np.zeros((last, count), np.int64)
@@ -181,8 +169,7 @@ def profit_of(
 
 
 class DrawnLink:
-    """The link of a world: latencies and chances as drawn for the k-th request. The trader ticks
-    twice a step."""
+    """Latencies and chances as drawn for the k-th request. The trader ticks twice a step."""
 
     period_ns: int | None = STEP_NS // 2
 
@@ -221,8 +208,6 @@ class DrawnLink:
 
 
 class _WorldRun:
-    """One trader in one world. Instants are the trader's own, from START_NS."""
-
     def __init__(
         self,
         world: Scenario,
@@ -280,10 +265,8 @@ class _WorldRun:
                 self._near += mid - bid <= _NEAR_CENTS and ask - mid <= _NEAR_CENTS
         self._driver.schedule_after(STEP_NS, self._sample)
 
-    # --- what came of it --------------------------------------------------------------------------
-
     def metrics(self) -> RunMetrics:
-        """Raises DoesNotClose where fills, true values and the venue's cash tell two profits."""
+        """Raises DoesNotClose where fills, true values and the venue's cash differ."""
         market, true_path, account = self._market, self._draws.true_path, self._market.account
         net_cents = market.exchange.cash_cents - CASH_CENTS
         account.prove(net_cents)
@@ -309,11 +292,10 @@ class _WorldRun:
         profit = profit_of(points, rungs, signs * sizes, prices, fees, fairs_mc)
         edges_mc, gained_mc, inventory_mc = profit.edges_mc, profit.gained_mc, profit.inventory_mc
         marks_mc = edges_mc.cumsum() + gained_mc
-        if int(edges_mc.sum()) + inventory_mc != net_cents * MILLICENTS:
-            whole_mc = int(edges_mc.sum()) + inventory_mc
-            raise DoesNotClose(
-                f"fills and true values: {whole_mc} mc, the venue: {net_cents} cents"
-            )
+        whole_mc = int(edges_mc.sum()) + inventory_mc
+        if whole_mc != net_cents * MILLICENTS:
+            text = f"fills and true values: {whole_mc} mc, the venue: {net_cents} cents"
+            raise DoesNotClose(text)
         by_step = marks_mc[GRID - 1 :: GRID]
         highest = np.maximum.accumulate(np.maximum(by_step, 0))
         early = true_path.point(int(self._world.life_ns * _EARLY_SHARE))
@@ -364,8 +346,7 @@ def run_strategy(
     budget_cents: int | None = None,
     settings: TraderSettings | None = None,
 ) -> RunMetrics:
-    """Run one strategy through one seed. settings: the trader's, instead of `settings_for`. Raises
-    DoesNotClose and Stalled."""
+    """settings: instead of `settings_for`. Raises DoesNotClose and Stalled."""
     run = _WorldRun(world, draws, make_strategy, settings or settings_for(world, budget_cents))
     with ended_when_stalled():
         run.play()

@@ -1,8 +1,7 @@
 """The worlds in which strategies are compared: seeds, true values, and the acts of the crowd.
 
-A step is the unit of pace. Fair values are whole millicents, so that accounts made of them are
-exact. Each stream of draws depends on the seed and its name alone, and worlds of one seed thin the
-same draws: nothing that one trader does shifts another's.
+Fair values are whole millicents, so that accounts made of them are exact. Each stream of draws
+depends on the seed and its name alone, and worlds of one seed thin the same draws.
 
 See docs/pricing.md#section-3-world, and #section-1b for the covariance of payouts; for that of the
 next move the tetrachoric series: Pearson, Phil. Trans. A 195 (1900).
@@ -48,12 +47,11 @@ class TakerMix(enum.StrEnum):
 
 
 class Nature(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers that all worlds share. Rates are a step and, but for the arbitrageur's, a rung;
-    variances are of the log value; `qty_mean` is of geometric sizes in shares."""
+    """Shared by all worlds. Rates are a step and, but for the arbitrageur's, a rung; variances are
+    of the log value; `qty_mean` is of geometric sizes in shares."""
 
     diffusion_variance: float = 0.04  # until the outcome
-    # The part of it that comes when nobody trades any more, so that a life does not end in the
-    # hours in which every cent is a coin toss.
+    # The part of it that comes after trading: at the very end every cent is a coin toss.
     resolved_later: float = 0.25
     jumps: int = 8  # scheduled
     jump_variance: float = 0.003  # of each
@@ -99,8 +97,6 @@ STEP_NS: Final = 10 * NS_PER_SECOND
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of the grid, and the size of a run in it."""
-
     theme: bool = False
     flow: TakerMix = TakerMix.BASE
     fees: int = 1  # fees, latency: times the reference's
@@ -128,8 +124,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def resolution_ns(self) -> int:
-        """From the start to the resolution, which comes once the variance left after trading has
-        passed."""
+        """From the start to the resolution: the variance left after trading has passed."""
         return int(self.life_ns / (1 - NATURE.resolved_later))
 
     @property
@@ -153,7 +148,7 @@ def grid() -> tuple[Scenario, ...]:
 
 
 def worlds_named(text: str) -> tuple[Scenario, ...]:
-    """The cells of a comma-separated text: names of cells, `base`, or `all`. Raises ValueError."""
+    """text: names of cells, `base` or `all`, by comma. Raises ValueError."""
     cells = {cell.name: cell for cell in grid()}
     groups = {name: [cell] for name, cell in cells.items()}
     groups |= {"all": list(grid()), "base": list(grid()[:2])}
@@ -187,7 +182,7 @@ class SeedFault(Exception):
 
 
 def seeds_named(text: str) -> range:
-    """The seeds of a text such as `1-999` or `7`. Raises SeedFault when it is none."""
+    """text: `1-999` or `7`. Raises SeedFault for anything else."""
     first, dash, last = text.strip().partition("-")
     ends = (first, last) if dash else (first, first)
     if not (all(map(is_whole, ends)) and 1 <= int(ends[0]) <= int(ends[1])):
@@ -196,7 +191,7 @@ def seeds_named(text: str) -> range:
 
 
 def is_held_out(seeds: range) -> bool:
-    """True where any of them is of the holdout."""
+    """True if any seed is."""
     return seeds.start < HOLDOUT.stop and seeds.stop > HOLDOUT.start
 
 
@@ -205,8 +200,8 @@ def span(seeds: range) -> str:
 
 
 def blocks_named(seeds: str, tune: str, *, holdout: bool) -> tuple[range, range | None]:
-    """The reported seeds and those that choose settings. Raises SeedFault for the holdout without
-    its flag, and where both share a seed."""
+    """The reported seeds and the tuning seeds. Raises SeedFault for the holdout without its flag,
+    and for a seed in both."""
     reported = seeds_named(seeds)
     tuned = seeds_named(tune) if tune else None
     for block in (reported, tuned):
@@ -226,7 +221,7 @@ def blocks_named(seeds: str, tune: str, *, holdout: bool) -> tuple[range, range 
 def log_opening(
     path: Path, date: str, seeds: range, strategies: str, worlds: str, code: str
 ) -> None:
-    """Add a line to the log of openings. Raises SeedFault where it cannot be written."""
+    """Raises SeedFault where the log cannot be written."""
     line = f"| {date} | {span(seeds)} | {strategies} | {worlds} | {code} |\n"
     try:
         head = "" if path.exists() else _HEAD
@@ -239,21 +234,17 @@ def log_opening(
         ) from None
 
 
-# --- what happens ---------------------------------------------------------------------------------
-
-
 POINT_NS: Final = STEP_NS // GRID
 
 
 def stream(seed: int, name: str) -> np.random.Generator:
-    """The draws of one stream of a seed, the same on every machine."""
     return np.random.Generator(np.random.PCG64([seed, _STREAMS.index(name)]))
 
 
 class TruePath:
     """The path of one seed. `fair_mc[point][rung]` in millicents; the last point, one beyond the
-    end of trading, is the outcome. strikes: dollars, rising. pays: True for each rung that resolves
-    YES. jump_points: at which point each scheduled jump falls."""
+    end of trading, is the outcome. strikes: dollars, rising. pays: True for rungs that resolve YES.
+    """
 
     def __init__(self, world: Scenario, seed: int) -> None:
         points = world.steps * GRID
@@ -301,10 +292,10 @@ class TruePath:
         """Cents^2, for each point before the outcome: the variance, as known at that point, of what
         the inventory gains until the next one. held: shares by point and rung, NO below zero.
 
-        Their sum over a path has the mean of what was gained, squared: gains before and after a
-        point are uncorrelated, whatever the inventory. The covariance of two rungs is a series;
-        term n is the correlation of value and outcome that the move brings to the n-th power by n!,
-        and of each rung the density and the Hermite polynomial of degree n - 1 at its distance.
+        Their sum over a path has the mean of the squared gain: gains before and after a point are
+        uncorrelated. The covariance of two rungs is a series; term n is the correlation of value
+        and outcome that the move brings to the n-th power by n!, and of each rung the density and
+        the Hermite polynomial of degree n - 1 at its distance.
         """
         shares = 1 - self._left[1:] / self._left[:-1]
         sds = np.sqrt(self._left[:-1])
@@ -323,9 +314,8 @@ class TruePath:
 
 
 def _payoff_variance(fairs_cents: Sequence[float], held: Sequence[int]) -> float:
-    """Cents^2: the variance of what `held` shares of each rung pay, strikes rising. The covariance
-    of two rungs is the fair value of the higher strike by what that of the lower one lacks of 100.
-    """
+    """Cents^2. The covariance of two rungs is the fair value of the higher strike by what that of
+    the lower one lacks of 100."""
     total, below = 0.0, 0.0
     for fair, qty in zip(fairs_cents, held, strict=True):
         lacks = PAYOUT_CENTS - fair
@@ -367,10 +357,8 @@ class Look(NamedTuple):
 
 
 class Published(NamedTuple):
-    """An implied value: dollars, and a confidence of 0..1."""
-
     value_dollars: float
-    confidence: float
+    confidence: float  # 0 to 1
 
 
 Act = Noise | Informed | Visit | Look | Published
@@ -378,12 +366,11 @@ Acts = Iterator[tuple[int, Act]]
 
 
 class RandomInputs(NamedTuple):
-    """One seed of one world. Instants are nanoseconds since the start; acts are sorted by them.
-    latency_ms, chances: how long the trader's k-th request takes, and what happens to it (0..1)."""
+    """One seed of one world. Instants are nanoseconds since the start."""
 
     true_path: TruePath
-    acts: list[tuple[int, Act]]
-    latency_ms: list[float]
+    acts: list[tuple[int, Act]]  # sorted
+    latency_ms: list[float]  # latency_ms, chances (0..1): of the trader's k-th request
     chances: list[float]
     stalls: list[tuple[int, int]]  # from and until when the channel delivers nothing
 
@@ -413,7 +400,7 @@ def draw(world: Scenario, seed: int) -> RandomInputs:
 
 
 def _times_ns(world: Scenario, rng: np.random.Generator, per_step: float) -> Any:
-    """Instants of a Poisson stream over the life, in order."""
+    """A Poisson stream over the life, in order."""
     count = rng.poisson(per_step * world.steps)
     return np.sort((rng.random(count) * world.life_ns).astype(np.int64))
 
@@ -422,16 +409,14 @@ def _lagged_cents(
     world: Scenario, true_path: TruePath, times_ns: Any, rung: int, lags: Any
 ) -> Floats:
     """What a rung was worth `lags` steps before each instant, cents."""
-    column: Floats = (
-        np.array([fairs[rung] for fairs in true_path.fair_mc], dtype=float) / MILLICENTS
-    )
+    column = np.array([fairs[rung] for fairs in true_path.fair_mc], dtype=float)
     points = times_ns * GRID // STEP_NS - lags * GRID
-    values: Floats = column[np.maximum(points, 0)]
+    values: Floats = column[np.maximum(points, 0)] / MILLICENTS
     return values
 
 
 def _mood(world: Scenario, seed: int) -> Floats:
-    """One sentiment by step: an Ornstein-Uhlenbeck path of unit variance."""
+    """By step: an Ornstein-Uhlenbeck path of unit variance."""
     keep = 0.5 ** (1 / NATURE.mood_half_life_steps)
     shocks = stream(seed, "mood").normal(0.0, 1.0, world.steps + 1)
     mood, path = float(shocks[0]), []

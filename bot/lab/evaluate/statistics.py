@@ -1,8 +1,7 @@
 """Paired bootstrap, frontiers at equal risk, Holm's correction, and the best of many trials.
 
-Strategies are compared on the same seeds, and every seeded resample draws seeds for both at once.
-Means and risks leave out the luck of inventory where its distribution is known: docs/strategies.md,
-"The account".
+Each resample draws the same seeds for both strategies. Means and risks leave out the luck of
+inventory where its distribution is known: docs/strategies.md, "The account".
 
 Glasserman, Monte Carlo Methods in Financial Engineering (2003), 4.1; Hesterberg, What teachers
 should know about the bootstrap (2015), of few cases; Abramowitz, Stegun, Handbook of Mathematical
@@ -25,55 +24,41 @@ Ints = npt.NDArray[np.int64]
 K = TypeVar("K")
 
 RESAMPLES: Final = 2_000
-
-CASES_MIN: Final = 5
-"""Of fewer cases there is no interval: drawing so few of them again says nothing of others."""
-
+CASES_MIN: Final = 5  # fewer give no interval: drawn again they say nothing of others
 _NORMAL: Final = NormalDist()
 _SEED: Final = 20_270_101
-
 BLOCKS_MAX: Final = 12
-BLOCKS_MIN: Final = 6
-"""Fewer give fewer than twenty ways to choose half of them: too coarse for a probability."""
-
+BLOCKS_MIN: Final = 6  # fewer can be halved in fewer than twenty ways: too coarse
 _EULER: Final = 0.5772156649015329
-_ROUNDING: Final = 1e-9
-"""Of the largest value: what varies by less is one number that was rounded in several ways."""
+_ROUNDING: Final = 1e-9  # of the largest value: rows that vary by less vary by rounding alone
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """An estimate with its 95 % interval, and how unlikely it is under no difference at all. least,
-    most: its ends, in JSON `low` and `high`; None where too few cases say nothing of one."""
+    """An estimate with its 95 % interval. least, most: its ends, in JSON `low` and `high`; None
+    with too few cases."""
 
     value: float
     least: float | None = msgspec.field(name="low")
     most: float | None = msgspec.field(name="high")
-    p: float
+    p: float  # under no difference at all
 
     @property
     def low(self) -> float:
-        """The lower end, minus infinity where there is none."""
         return -math.inf if self.least is None else self.least
 
     @property
     def high(self) -> float:
-        """The upper end, infinity where there is none."""
         return math.inf if self.most is None else self.most
 
 
 class Sample(NamedTuple):
-    """The runs of a frontier: a row by seed for each setting, seeds in one order everywhere.
-
-    held: the variance of what lies between the two, as it was known before it came; its mean is
-    that of the difference squared. edges_by_gains: each change of an edge by what inventory had
-    gained by then, summed over the run;
-    """
+    """The runs of a frontier: a row by seed for each setting, seeds in one order everywhere."""
 
     nets: Floats  # profits
     edges: Floats  # what means are taken of, of the same expectation
-    held: Floats
-    edges_by_gains: Floats
-    gains: Floats  # what they had gained, on average over the run
+    held: Floats  # variance of nets less edges, as known before; mean of the squared difference
+    edges_by_gains: Floats  # each change of an edge by what inventory had gained by then, summed
+    gains: Floats  # what inventory had gained, on average over the run
 
     @classmethod
     def of_profits(cls, nets: Floats) -> "Sample":
@@ -88,7 +73,7 @@ class Sample(NamedTuple):
         return found
 
     def sds(self) -> Floats:
-        """The standard deviation of profits by setting; 0 with fewer than two seeds."""
+        """Of profits, by setting; 0 with fewer than two seeds."""
         if self.nets.shape[-1] < 2:
             return np.zeros(self.nets.shape[:-1])
         known = self.held.mean(axis=-1)
@@ -100,9 +85,8 @@ class Sample(NamedTuple):
     def _shared(self) -> Floats:
         """The covariance of the edge and what inventory gains, by setting.
 
-        Of a part of the edge only the gains before it can share anything with it, and of those an
-        edge that came steadily, as large as that of the other seeds, takes the luck: both are zero
-        on average, and the rest varies by little more than half of a plain covariance.
+        A part of the edge can share something only with the gains before it. The edge of the other
+        seeds, as if it came steadily, is the control variate: it nearly halves the variance.
         """
         count = self.edges.shape[-1]
         of_others = (self.edges.sum(axis=-1, keepdims=True) - self.edges) / (count - 1)
@@ -110,7 +94,6 @@ class Sample(NamedTuple):
         return found
 
     def ratios(self) -> Floats:
-        """Mean by standard deviation, by setting; 0 where nothing varies."""
         means, sds = self.means(), self.sds()
         return np.divide(means, sds, out=np.zeros_like(means), where=sds > 0)
 
@@ -119,32 +102,31 @@ class Sample(NamedTuple):
 
 
 def sds(rows: Floats) -> Floats:
-    """The standard deviation of each row; 0 with fewer than two values, and of one value alone."""
+    """Of each row; 0 with fewer than two values, and of one value alone."""
     if rows.shape[-1] < 2:
         return np.zeros(rows.shape[:-1])
     return _beyond_rounding(rows.std(axis=-1, ddof=1), rows)
 
 
 def _beyond_rounding(deviations: Floats, rows: Floats) -> Floats:
-    """Deviations of rows, 0 where they are no more than the rounding of their values."""
+    """0 where deviations are no more than the rounding of the rows' values."""
     least = _ROUNDING * np.abs(rows).max(axis=-1)
     return np.where(deviations > least, deviations, 0.0)
 
 
-def resamples(count: int, times: int = RESAMPLES, seed: int = _SEED) -> Ints:
-    """`times` draws of `count` places with replacement; the same for the same arguments."""
-    rng = np.random.Generator(np.random.PCG64([seed, count]))
+def resamples(count: int, times: int = RESAMPLES) -> Ints:
+    """`times` draws of `count` places with replacement."""
+    rng = np.random.Generator(np.random.PCG64([_SEED, count]))
     return rng.integers(0, count, (times, count))
 
 
 def interval(value: float, drawn: Floats, cases: int) -> Interval:
     """The percentile interval of an estimate, and the two-sided share beyond zero.
 
-    cases: what was drawn from. Of fewer than CASES_MIN the interval has no ends and the share is 1.
-    Few cases that are drawn again lie too close together: each is moved away from the
-    estimate by as much as Student's interval of a mean is wider. The share is at least one of the
-    resamples plus one, for no bootstrap proves more, and at least the chance that without any
-    difference all cases lie on one side.
+    cases: what was drawn from; fewer than CASES_MIN give no ends and a share of 1. Resamples of few
+    cases lie too close together: each is moved away from the estimate by as much as Student's
+    interval of a mean is wider. The share is at least one of the resamples plus one, and the chance
+    that without any difference all cases lie on one side.
     """
     if cases < CASES_MIN:
         return Interval(value, None, None, 1.0)
@@ -156,8 +138,6 @@ def interval(value: float, drawn: Floats, cases: int) -> Interval:
 
 
 def _wider(cases: int) -> float:
-    """The ratio of Student's 95 % interval of a mean to the bootstrap's. The quantile of t is
-    expanded in the normal one."""
     z, free = _NORMAL.inv_cdf(0.975), cases - 1
     t = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
     t += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * free**3)
@@ -170,7 +150,6 @@ def mean_difference(first: Floats, second: Floats, places: Ints) -> Interval:
 
 
 def ratios(rows: Floats) -> Floats:
-    """Of each row mean by standard deviation; 0 where nothing varies."""
     return Sample.of_profits(rows).ratios()
 
 
@@ -184,11 +163,10 @@ def ratio_difference(first: Sample, second: Sample, places: Ints) -> Interval:
 
 
 def means_at(at: Floats, sds: Floats, means: Floats) -> Floats:
-    """The means that a frontier of these settings offers at some standard deviations.
+    """The means of a frontier at some standard deviations.
 
-    Between its points, and between its calmest one and doing nothing (0, 0), by straight lines:
-    trading less of the same gives those. Beyond its wildest point what that one gives: more risk
-    than it takes need not be taken. Of points of equal sd the best counts.
+    Straight lines join its points and doing nothing (0, 0): trading less of the same gives those.
+    Beyond its wildest point its mean stays. Of points of equal sd the best counts.
     """
     order = np.lexsort((means, sds))
     order = order[sds[order] > 0]
@@ -205,31 +183,26 @@ def difference_at_equal_sd(
 def drawn_difference(
     first: Sample, second: Sample, sds: Sequence[float], places: Ints
 ) -> tuple[float, Floats]:
-    """As `difference_at_equal_sd`: the estimate, and its value for each row of places. Frontiers
-    and sds are drawn again each time."""
+    """The estimate of `difference_at_equal_sd`, and its value for each row of places."""
     at = np.array(sds)
 
     def offered(sample: Sample) -> Floats:
-        rows = zip(sample.sds().T.reshape(-1, len(sample.nets)),
-                   sample.means().T.reshape(-1, len(sample.nets)), strict=True)  # fmt: skip
+        shape = -1, len(sample.nets)
+        rows = zip(sample.sds().T.reshape(shape), sample.means().T.reshape(shape), strict=True)
         return np.array([means_at(at, *row).mean() for row in rows])
 
     value = float((offered(first) - offered(second))[0])
     return value, offered(first.drawn(places)) - offered(second.drawn(places))
 
 
-# --- many claims ----------------------------------------------------------------------------------
-
-
 def holm(ps: Mapping[K, float]) -> dict[K, float]:
-    """Holm's corrected p of each claim: the smallest times their number, the next times one less,
-    and so on; monotone, at most 1."""
-    out: dict[K, float] = {}
+    """Holm's corrected p of each claim, at most 1."""
+    out = dict(ps)
     highest = 0.0
     for place, (claim, p) in enumerate(sorted(ps.items(), key=lambda item: item[1])):
         highest = max(highest, min(1.0, (len(ps) - place) * p))
         out[claim] = highest
-    return {claim: out[claim] for claim in ps}
+    return out
 
 
 def signs(first: Floats, second: Floats) -> tuple[int, int]:
@@ -250,18 +223,15 @@ class DeflatedRatio(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overfitting(msgspec.Struct, frozen=True, kw_only=True):
-    """probability: share of the ways to choose in which the chosen was not above the median of the
-    other half."""
-
-    probability: float
+    probability: float  # share of the splits in which the chosen was not above the other's median
     splits: int  # how many ways
     blocks: int  # of cases
     lost: float  # mean of what the chosen showed where it was chosen less what it showed elsewhere
 
 
 def best_by_chance(deviation: float, trials: int) -> float:
-    """The ratio that the best of so many trials shows on average where every true ratio is 0.
-    deviation: of the ratios over trials. 0 for a single one."""
+    """The ratio that the best of so many trials shows on average where every true ratio is 0; 0 for
+    one trial. deviation: of the ratios over trials."""
     if trials < 2:
         return 0.0
     first = _NORMAL.inv_cdf(1 - 1 / trials)
@@ -272,17 +242,16 @@ def best_by_chance(deviation: float, trials: int) -> float:
 def probability_above(
     shown: float, chance: float, cases: int, skewness: float, kurtosis: float
 ) -> float:
-    """The probability that a true ratio is above `chance` when `shown` was estimated from so many
-    cases of this skewness and kurtosis (3 for a normal distribution)."""
+    """The probability that a true ratio is above `chance` when `shown` was estimated. kurtosis: 3
+    for a normal distribution."""
     variance = 1 - skewness * shown + (kurtosis - 1) / 4 * shown**2
     # Never negative for moments of one sample; 0 where it takes two values alone.
     return _NORMAL.cdf((shown - chance) * math.sqrt((cases - 1) / max(variance, 1e-12)))
 
 
 def deflated(rows: Floats, best: int, trials: int) -> DeflatedRatio | None:
-    """The deflated ratio of the best row of results. rows: by case for each trial that has a
-    result. trials: how many were made in all. None where nothing varies, or of fewer than three
-    cases."""
+    """Of the best row of results. rows: by case for each trial that has a result. trials: how many
+    were made in all. None where nothing varies, or of fewer than three cases."""
     row = rows[best]
     if len(row) < 3 or not sds(row):
         return None
@@ -302,9 +271,9 @@ def deflated(rows: Floats, best: int, trials: int) -> DeflatedRatio | None:
 def overfitting(rows: Floats, score: Callable[[Floats], Floats]) -> Overfitting | None:
     """Combinatorially symmetric cross-validation.
 
-    rows: a row of results by case for each trial. score: of such rows, a number each, the higher
-    the better. The cases are cut into as many equal blocks as there can be, the first few left out
-    where they do not come out even. None for fewer than two trials or BLOCKS_MIN cases.
+    rows: results by case for each trial. score: a number for each row, the higher the better. Cases
+    are cut into equal blocks; the first few are left out where they do not come out even. None for
+    fewer than two trials or BLOCKS_MIN cases.
     """
     trials, cases = rows.shape
     blocks = min(BLOCKS_MAX, cases) // 2 * 2

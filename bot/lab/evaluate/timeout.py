@@ -1,7 +1,6 @@
 """A timeout for a strategy's answer, and a guard against a strategy that ends the program.
 
-A timer looks once a second at what runs. A call that eleven looks in a row see gets an exception
-that `except Exception` does not catch. So decisions cost nothing, and a paused host, which is one
+A timer looks once a second at what runs: decisions cost nothing, and a paused host, which is one
 look, has no effect. Signals reach the main thread alone, and a call inside C ends only when it
 returns.
 """
@@ -16,14 +15,9 @@ from typing import Final
 from bot.core.fault_text import place_of
 from bot.core.quoting.event_quoter import EventQuoter
 
-LOOK_S = 1.0
-"""Between two looks."""
-
-LOOKS = 10
-"""A call that was seen is ended when so many more looks have seen it."""
-
+LOOK_S = 1.0  # between two looks
+LOOKS = 10  # a call that was seen ends when so many more looks have seen it
 _CALL: Final = EventQuoter.ask_strategy.__code__
-"""The process that calls a strategy."""
 
 
 class Stalled(Exception):
@@ -31,14 +25,13 @@ class Stalled(Exception):
 
 
 class _Ended(BaseException):
-    """Raised inside a call of a strategy."""
+    """Raised inside a call of a strategy, where `except Exception` does not catch it."""
 
 
 @contextmanager
 def ended_when_stalled() -> Iterator[None]:
     """Raises Stalled when a strategy does not come back in LOOKS times LOOK_S seconds, or raises
-    SystemExit. Takes SIGALRM and its timer meanwhile and gives them back; outside the main thread
-    no timer looks."""
+    SystemExit. Takes SIGALRM meanwhile; outside the main thread no timer looks."""
     seen: FrameType | None = None
     again = 0
 

@@ -1,7 +1,8 @@
-"""The figures of a report: each drawn of one session, on axes that several sessions share."""
+"""The figures of a report, each of one session, on axes that several sessions share."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from bot.core.account.markouts import HORIZONS_S
@@ -35,13 +36,10 @@ _MINUTE_S: Final = 60
 _HOUR_S: Final = 3_600
 
 Span = tuple[float, float]
-Line = tuple[str, str, str, Sequence[float]]
-"""Of a line: its name at its end, empty for none, its style, its CSS, and its values."""
+Line = tuple[str, str, str, Sequence[float]]  # name (empty for none), style, CSS, values
 
 
 class TimeAxis:
-    """One axis of time for several sessions, each from its own beginning."""
-
     def __init__(self, sessions: Sequence[Session]) -> None:
         longest = max((each.seconds for each in sessions), default=1.0) or 1.0
         self._unit, self._unit_s = "s", 1
@@ -52,7 +50,6 @@ class TimeAxis:
         self.across = (0.0, longest / self._unit_s)
 
     def position(self, session: Session, at_ns: int) -> float:
-        """Where an instant of a session lies, never before its beginning."""
         return max(0.0, (at_ns - session.begun_ns) / NS_PER_SECOND / self._unit_s)
 
     def plot(self, up: Span, unit: str, height: int = 230, right: int = 92) -> Plot:
@@ -67,7 +64,7 @@ class TimeAxis:
     def lines(
         self, plot: Plot, session: Session, lines: Sequence[Line], *, steps: bool = False
     ) -> None:
-        """Draw a value for each moment of a session. steps: each holds until the next."""
+        """steps: each value holds until the next."""
         times = [self.position(session, each.at_ns) for each in session.moments]
         for _, style, css, values in lines:
             plot.trace(style, zip(times, values, strict=True), steps=steps, css=css)
@@ -75,12 +72,10 @@ class TimeAxis:
 
 
 class Figure(NamedTuple):
-    """One figure. ups: the values of a session that its upward axis has to hold."""
-
     key: str
     head: str
-    ups: Callable[[Session], Iterable[float]]
-    draw: Callable[[Session, TimeAxis, Span], str]  # it as HTML, or in words why there is none
+    ups: Callable[[Session], Iterable[float]]  # the values that the upward axis has to hold
+    draw: Callable[[Session, TimeAxis, Span], str]
 
 
 def drawn(each: Figure, sessions: Sequence[Session]) -> list[str]:
@@ -202,8 +197,8 @@ def _ladder(session: Session, _clock: TimeAxis, _up: Span) -> str:
 
 
 def _last_quoted(session: Session) -> tuple[SessionSample, list[MarketSample]] | None:
-    """The last moment in which an order of ours rests on the event with the most rungs, else one
-    with a fair value: at the end nothing rests."""
+    """The last moment with an order of ours on the event with the most rungs, else with a fair
+    value: at the end nothing rests."""
     known: tuple[SessionSample, list[MarketSample]] | None = None
     for moment in reversed(session.moments):
         events: dict[str, list[MarketSample]] = {}
@@ -309,8 +304,8 @@ def _markouts(session: Session, _clock: TimeAxis, up: Span) -> str:
         plot.trace(f"against {against}", [(x, each.mean_cents) for x, each in curve])
         for x, each in curve:
             if each.error_cents is not None:
-                plot.block(f"whisker {against}", x - 0.012, each.mean_cents - 2 * each.error_cents,
-                           x + 0.012, each.mean_cents + 2 * each.error_cents)  # fmt: skip
+                ends_at = [each.mean_cents + sign * 2 * each.error_cents for sign in (-1, 1)]
+                plot.block(f"whisker {against}", x - 0.012, ends_at[0], x + 0.012, ends_at[1])
             plot.dot(f"against {against}", x, each.mean_cents, 3.5, _said(each))
         if curve:
             ends.append((f"to {against}", str(against), curve[-1][1].mean_cents, ""))
@@ -344,19 +339,16 @@ def _fills(session: Session, clock: TimeAxis, _up: Span) -> str:
         return figure("fills", title, "", "No fill in this run.")
     names, count = rung_names(session.rungs), len(session.rungs)
     plot = clock.plot((0.0, float(PAYOUT_CENTS)), "YES cents", 330, room_for(names))
-    fairs: list[list[tuple[float, float]]] = [[] for _ in names]
+    fairs: dict[int, list[tuple[float, float]]] = {}
     for moment in session.moments:
         for level in moment.levels:
             if level.fair_cents is not None:
-                fairs[level.rung].append((clock.position(session, moment.at_ns), level.fair_cents))
-    for rung, line in enumerate(fairs):
-        if line:
-            plot.trace("rung faint", line, css=hue_css(rung, count))
-    plot.names(
-        (names[rung], "rung", line[-1][1], hue_css(rung, count))
-        for rung, line in enumerate(fairs)
-        if line
-    )
+                at = clock.position(session, moment.at_ns)
+                fairs.setdefault(level.rung, []).append((at, level.fair_cents))
+    lines = [(rung, line, hue_css(rung, count)) for rung, line in sorted(fairs.items())]
+    for _, line, css in lines:
+        plot.trace("rung faint", line, css=css)
+    plot.names((names[rung], "rung", line[-1][1], css) for rung, line, css in lines)
     every = -(-len(session.fills) // FILLS_DRAWN_MAX)
     shown = session.fills[::-every]
     for fill in shown:
@@ -364,8 +356,9 @@ def _fills(session: Session, clock: TimeAxis, _up: Span) -> str:
         label = f"{names[fill.rung]}: {fill.side} {fill.qty} at {fill.price}, {fill.reason}"
         plot.arrow(str(fill.side), clock.position(session, fill.at_ns), fill.price, size,
                    up=fill.side is BookSide.BID, said=label)  # fmt: skip
-    bought = sum(fill.qty for fill in session.fills if fill.side is BookSide.BID)
-    sold = sum(fill.qty for fill in session.fills if fill.side is BookSide.ASK)
+    bought, sold = (
+        sum(fill.qty for fill in session.fills if fill.side is side) for side in BookSide
+    )
     said = f"{title}: {len(session.fills)} fills, {bought} shares bought and {sold} sold"
     thinned = ""
     if len(shown) < len(session.fills):
@@ -425,8 +418,8 @@ def _uptime(session: Session, _clock: TimeAxis, _up: Span) -> str:
     if not any(any(parts) for _, parts in lines):
         return figure("uptime", title, "", "No time was sampled: the run never quoted.")
     count = len(lines)
-    plot = Plot((0.0, 100.0), (0.0, float(count)), height=TOP + BELOW + _ROW * count, right=20,
-                left=118)  # fmt: skip
+    height = TOP + BELOW + _ROW * count
+    plot = Plot((0.0, 100.0), (0.0, float(count)), height, right=20, left=118)
     plot.marks_across(
         [(v, f"{v} %") for v in range(0, 101, 25)], "share of the time in which orders were taken"
     )
@@ -455,10 +448,13 @@ def _uptime(session: Session, _clock: TimeAxis, _up: Span) -> str:
     return figure("uptime", title, plot.svg(said), "", below)
 
 
+def _requests_ups(session: Session) -> Iterable[float]:
+    return chain.from_iterable(moment.requests for moment in session.moments)
+
+
 def _requests(session: Session, clock: TimeAxis, up: Span) -> str:
     title = "Requests by kind"
-    kinds = [kind for kind in KINDS if kind in session.answers]
-    answers = [(kind, session.answers[kind]) for kind in kinds]
+    answers = [(kind, session.answers[kind]) for kind in KINDS if kind in session.answers]
     head = ("kind", "sent", "done", "refused", "unknown", "no answer")
     rows = [
         (kind, row.sent, row.done, row.refused, row.unknown, row.unanswered)
@@ -475,39 +471,22 @@ def _requests(session: Session, clock: TimeAxis, up: Span) -> str:
     if not session.moments or not rows:
         return figure("requests", title, "", "No samples over time: nothing was sent.", below)
     plot = clock.plot(up, "sent", 210)
-    clock.lines(
-        plot,
-        session,
-        [
-            (f"{kind}s", f"kind {kind}", "", [float(m.requests[place]) for m in session.moments])
-            for place, kind in enumerate(KINDS)
-        ],
-    )
+    lines = [
+        (f"{kind}s", f"kind {kind}", "", [float(m.requests[place]) for m in session.moments])
+        for place, kind in enumerate(KINDS)
+    ]
+    clock.lines(plot, session, lines)
     said = f"{title}: " + ", ".join(f"{row.sent} {kind}s" for kind, row in answers)
     return figure("requests", title, plot.svg(said), "", below)
 
 
-def _none(_session: Session) -> Iterable[float]:
-    return ()
-
-
 FIGURES: Final = (
     Figure("profit", "Profit", _profit_ups, _profit),
-    Figure("curve", "Fair curve", _none, _ladder),
-    Figure(
-        "inventory",
-        "Inventory",
-        lambda session: (float(net) for nets in _nets(session) for net in nets),
-        _inventory,
-    ),
+    Figure("curve", "Fair curve", lambda _: (), _ladder),
+    Figure("inventory", "Inventory", lambda each: chain.from_iterable(_nets(each)), _inventory),
     Figure("worst", "Worst case", _worst_ups, _worst),
     Figure("markouts", "Markouts", _markout_ups, _markouts),
-    Figure("fills", "Fills", _none, _fills),
-    Figure("uptime", "Uptime", _none, _uptime),
-    Figure(
-        "requests",
-        "Requests",
-        lambda session: (float(v) for moment in session.moments for v in moment.requests),
-        _requests,
-    ),
+    Figure("fills", "Fills", lambda _: (), _fills),
+    Figure("uptime", "Uptime", lambda _: (), _uptime),
+    Figure("requests", "Requests", _requests_ups, _requests),
 )

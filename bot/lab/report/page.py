@@ -11,6 +11,7 @@ from bot.core.account.markouts import MILLI
 from bot.lab.backtest.run import Result
 from bot.lab.evaluate.statistics import mean_difference, resamples
 from bot.lab.report.figures import FIGURES, drawn
+from bot.lab.report.sampler import KINDS
 from bot.lab.report.session import (
     Session,
     SessionSample,
@@ -26,17 +27,14 @@ from bot.lab.report.sources import ReportFault
 from bot.page.skeleton import columns, escaped, folded, html_page, panel, table
 from venue.wire.instant import NS_PER_SECOND
 
-EVENTS_DRAWN_MAX: Final = 3
-"""Events of a backtest that have figures of their own; all of them have their row."""
+EVENTS_DRAWN_MAX: Final = 3  # events of a backtest that have figures; all of them have a row
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Up to three sessions side by side."""
-
     title: str
-    labels: tuple[str, ...]  # the heading of each
+    labels: tuple[str, ...]
     sessions: tuple[Session, ...]
-    compared: bool = False  # True for two of which the second is shown as a difference to the first
+    compared: bool = False  # True for two, with their differences
 
 
 def report(sessions: Sequence[Session]) -> str:
@@ -58,7 +56,7 @@ def report(sessions: Sequence[Session]) -> str:
 
 
 def compared(first: Sequence[Session], second: Sequence[Session]) -> str:
-    """The page of two sources side by side. Raises ReportFault when nothing of theirs pairs."""
+    """Raises ReportFault when nothing pairs."""
     groups = [
         Group(name, (f"A: {one.name}", f"B: {other.name}"), (one, other), compared=True)
         for name, one, other in pairs(first, second)
@@ -70,21 +68,20 @@ def compared(first: Sequence[Session], second: Sequence[Session]) -> str:
 
 
 def _apart(sessions: Sequence[Session]) -> list[list[Session]]:
-    """Sessions of one event; those that came to the very same under several readings together."""
-    found: list[list[Session]] = []
+    """Sessions of one event; those that are equal under several queue models together."""
+    found: list[tuple[Session, list[Session]]] = []
     for each in sessions:
         plain = msgspec.structs.replace(each, bound="", result=None)
-        for same in found:
-            if plain == msgspec.structs.replace(same[0], bound="", result=None):
-                same.append(each)
-                break
+        same = next((those for one, those in found if one == plain), None)
+        if same is None:
+            found.append((plain, [each]))
         else:
-            found.append([each])
-    return found
+            same.append(each)
+    return [those for _, those in found]
 
 
 def page(title: str, groups: Sequence[Group], above: str = "") -> str:
-    """The whole file. above: more HTML before the groups."""
+    """above: HTML before the groups."""
     inner = "".join(_group(group, place, len(groups)) for place, group in enumerate(groups))
     return html_page(title, f"{above}{inner}")
 
@@ -154,7 +151,7 @@ def _limits(group: Group) -> str:
 
 
 def _events(results: Sequence[Result], shown: int) -> str:
-    """Every event and bound of a backtest in a row. shown: how many events have figures below."""
+    """shown: how many events have figures below."""
     rows = [
         _event(f"{each.tape} {each.event}", each.bound, [each], each.settled) for each in results
     ]
@@ -187,9 +184,8 @@ def _event(name: str, bound: str, results: Sequence[Result], settled: str) -> tu
 
 
 _BLOCKS_MIN, _BLOCKS_MAX = 8, 60
-_BLOCK_NS: Final = 10 * NS_PER_SECOND
-"""No block of a comparison is shorter: quotes live longer than that."""
-
+_BLOCK_NS: Final = 10 * NS_PER_SECOND  # the shortest block of a comparison
+_SOURCES: Final = ("profit", "spread", "adverse", "drift", "settlement", "fees")
 _SAME_SHARE: Final = 0.9
 _STRETCHES_MIN: Final = 3
 
@@ -207,8 +203,8 @@ class PairedDifference(msgspec.Struct, frozen=True):
 def pairs(
     first: Sequence[Session], second: Sequence[Session]
 ) -> list[tuple[str, Session, Session]]:
-    """Sessions to compare: backtests of one event and queue model, else the only two. Raises
-    ReportFault when there are none."""
+    """Backtests of one event and queue model, else the only two sessions. Raises ReportFault when
+    there are none."""
     if len(first) == len(second) == 1:
         return [("A and B", first[0], second[0])]
     others = {(each.name, each.bound): each for each in second}
@@ -223,8 +219,8 @@ def pairs(
 
 
 def same_market(first: Session, second: Session) -> str:
-    """Why two runs cannot be paired; empty if both met the same market: the same tape and queue
-    model, or equal prints in nine of ten stretches of ten seconds."""
+    """Why two runs cannot be paired, else empty: one tape and queue model, or equal prints in nine
+    of ten stretches of ten seconds."""
     one, other = first.result, second.result
     if one is not None and other is not None:
         if (one.tape, one.event, one.bound) != (other.tape, other.event, other.bound):
@@ -244,7 +240,7 @@ def same_market(first: Session, second: Session) -> str:
 
 
 def paired(first: Session, second: Session) -> PairedDifference | None:
-    """None where the two have no time in common, or no moments."""
+    """None without time in common, or without moments."""
     begun_ns = max(first.begun_ns, second.begun_ns)
     until_ns = min(first.until_ns, second.until_ns)
     if until_ns <= begun_ns or not first.moments or not second.moments:
@@ -263,28 +259,23 @@ def paired(first: Session, second: Session) -> PairedDifference | None:
 
 
 def _profit(moments: Sequence[SessionSample], at_ns: int) -> float:
-    """The profit at the newest moment that is not later, cents; 0 before the first."""
+    """Cents at the newest moment that is not later; 0 before the first."""
     place = bisect_right(moments, at_ns, key=lambda moment: moment.at_ns) - 1
     return moments[place].profit_millicents / MILLI if place >= 0 else 0.0
-
-
-# --- the comparison in words and figures ----------------------------------------------------------
 
 
 def differences(first: Session, second: Session) -> str:
     both = (first, second)
     rows = [
-        *(_row(name, [_source(each, name) for each in both], dollars)
-          for name in ("profit", "spread", "adverse", "drift", "settlement", "fees")),
+        *(_row(name, [_source(each, name) for each in both], dollars) for name in _SOURCES),
         _row("fills", [filled(each)[0] for each in both]),
         _row("shares", [filled(each)[1] for each in both]),
         _row("worst case at most", [each.worst_max_cents for each in both], dollars),
-        *(_row(f"requests: {kind}", [_sent(each, kind) for each in both])
-          for kind in ("create", "amend", "cancel", "read")),
+        *(_row(f"requests: {kind}", [_sent(each, kind) for each in both]) for kind in KINDS),
         _row("refused", [sum(each.refused.values()) for each in both]),
         _row("strategy errors", [each.strategy_errors for each in both]),
         _row("uptime on target, %", [_uptime(each) for each in both], "{:.1f}".format),
-    ]  # fmt: skip
+    ]
     head = ("figure", "A", "B", "B less A")
     return table("A, B and B less A", head, rows) + f"<p>{said(first, second)}</p>"
 
@@ -327,7 +318,7 @@ def plain_pair(first: Session, second: Session) -> dict[str, object]:
 def _row(
     name: str, values: Sequence[float | None], write: Callable[..., str] | None = None
 ) -> tuple[str, ...]:
-    """A figure of both and its difference. write: as text; None: they are counts."""
+    """A figure of both and its difference. write: None for counts."""
     one, other = values
     cells = ["-" if each is None else (write or "{:,}".format)(each) for each in values]
     if one is None or other is None:
@@ -347,7 +338,6 @@ def _sent(session: Session, kind: str) -> int:
 
 
 def _uptime(session: Session) -> float | None:
-    """The part of the time on target over all rungs and sides, in a hundred."""
     parts = [up.parts for pair in session.uptime for up in pair]
     whole = sum(map(sum, parts))
     return 100 * sum(on_target for on_target, _, _ in parts) / whole if whole else None

@@ -1,4 +1,4 @@
-"""Samples a trader's run for its report: a replayed journal or a backtest. It decides nothing."""
+"""Samples a trader's run for its report: a replayed journal or a backtest."""
 
 import zlib
 from collections import Counter
@@ -11,7 +11,7 @@ from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import kind_of
 from bot.core.planning.diff import sides_on_target
 from bot.core.quoting.event_quoter import MarketQuoter as TraderRung
-from bot.core.report import Phase, Report, RungReport
+from bot.core.report import Phase, ProfitRow, Report, RungReport
 from bot.core.trader import Trader
 from bot.lab.report.session import (
     Answers,
@@ -31,17 +31,16 @@ from venue.wire.names import MarketId
 MOMENTS_MAX: Final = 200
 KINDS: Final = ("create", "amend", "cancel", "read")
 STRETCH_NS: Final = 10 * NS_PER_SECOND  # prints are digested for so long together
+_NO_PROFIT: Final = ProfitRow("", 0, 0, 0, 0, 0, 0, 0, ())
 _LOOK_NS: Final = NS_PER_SECOND
 _PRINTS_KEPT: Final = 4_096
 
 
 class Sampler:
-    """Fills a session; see `bot.lab.report.session` for what its values say."""
-
     def __init__(
         self, trader: Trader, *, most: int | None = MOMENTS_MAX, every_s: float = 1.0
     ) -> None:
-        """most: moments, an even number, None for any; every_s: seconds between two at least."""
+        """most: moments, an even number, None for any number. every_s: seconds between them."""
         self._trader = trader
         self._most = most
         self.session = Session(every_ns=round(every_s * NS_PER_SECOND))
@@ -55,10 +54,8 @@ class Sampler:
         self._looked_ns: int | None = None
         self._due_ns = 0
 
-    # --- what happens -----------------------------------------------------------------------------
-
     def on_event(self, event: m.Event, effects: Iterable[m.Effect], at_ns: int) -> None:
-        """The trader has taken an event in and asked for these effects, notes among them."""
+        """effects: with the notes."""
         session = self.session
         session.events += 1
         session.begun_ns = session.begun_ns or at_ns
@@ -94,7 +91,6 @@ class Sampler:
                     self._shown[fill.fill_id] = fill
 
     def _print(self, seen: m.Trade) -> None:
-        """Prints by the venue's time; one that is shown twice counts once."""
         if seen.trade_id in self._printed:
             return
         self._printed[seen.trade_id] = None
@@ -103,8 +99,6 @@ class Sampler:
         text = f"{seen.market_id} {seen.ts_ns} {seen.price} {seen.size} {seen.taker_bought_yes}"
         prints, stretch = self.session.prints, seen.ts_ns // STRETCH_NS
         prints[stretch] = prints.get(stretch, 0) ^ zlib.crc32(text.encode())
-
-    # --- fills ------------------------------------------------------------------------------------
 
     def _noted(self, note: m.Noted) -> None:
         said = note.fields
@@ -140,15 +134,11 @@ class Sampler:
         self.session.fills.append(made)
 
     def _rung(self, market_id: MarketId, ticker: str) -> int:
-        """The place of a rung; it gets one when it is seen first."""
-        place = self._place_of.get(market_id)
-        if place is None:
-            place = self._place_of[market_id] = len(self.session.rungs)
+        if market_id not in self._place_of:
+            self._place_of[market_id] = len(self.session.rungs)
             self.session.rungs.append(SeenMarket(market_id, ticker))
             self.session.uptime.append((Uptime(), Uptime()))
-        return place
-
-    # --- once a second ----------------------------------------------------------------------------
+        return self._place_of[market_id]
 
     def _look(self, at_ns: int) -> None:
         trader = self._trader
@@ -165,7 +155,7 @@ class Sampler:
                     self._worth[market] = (worth, yes_qty - no_qty)
 
     def _look_for_payouts(self) -> None:
-        """A rung that has just paid: its last move, from its worth at most a second before, is
+        """The last move of a rung that has just paid, from its worth a second before at most, is
         settlement."""
         pnl = self._trader.quoting.pnl
         for market_id in [each for each in self._worth if pnl.is_settled(each)]:
@@ -175,7 +165,7 @@ class Sampler:
             self._settlement_millicents += net_qty * (paid - worth)
 
     def _up(self, rung: TraderRung, orders: Iterable[OwnOrder], passed_ns: int) -> None:
-        """The time since the last look counts as it is now; none in which no order was taken."""
+        """The time since the last look counts as it is now."""
         place = self._rung(rung.market_id, rung.market.ticker)
         if self._trader.phase is Phase.STARTING or not rung.is_active:
             return
@@ -188,8 +178,6 @@ class Sampler:
                 up.missing_ns += passed_ns
             else:
                 up.idle_ns += passed_ns
-
-    # --- moments ----------------------------------------------------------------------------------
 
     def _sample(self, report: Report) -> None:
         session, levels = self.session, []
@@ -206,19 +194,17 @@ class Sampler:
         self._due_ns = session.moments[-1].at_ns + session.every_ns
 
     def _moment(self, report: Report, levels: tuple[MarketSample, ...]) -> SessionSample:
-        total = None if report.profit is None else report.profit.total
+        total = _NO_PROFIT if report.profit is None else report.profit.total
         sent = report.counters.requests
         return SessionSample(
             at_ns=report.now_ns,
             phase=str(report.phase),
-            profit_millicents=0 if total is None else total.profit_millicents,
-            spread_millicents=0 if total is None else total.spread_millicents,
-            adverse_millicents=0 if total is None else total.adverse_millicents,
-            drift_millicents=0
-            if total is None
-            else total.drift_millicents - self._settlement_millicents,
+            profit_millicents=total.profit_millicents,
+            spread_millicents=total.spread_millicents,
+            adverse_millicents=total.adverse_millicents,
+            drift_millicents=total.drift_millicents - self._settlement_millicents,
             settlement_millicents=self._settlement_millicents,
-            fees_cents=0 if total is None else total.fees_cents,
+            fees_cents=total.fees_cents,
             worst_cents=report.worst_case_cents,
             limit_cents=report.worst_case_limit_cents,
             requests=(sent["create"], sent["amend"], sent["cancel"], sent["read"]),
@@ -226,7 +212,7 @@ class Sampler:
         )
 
     def close(self) -> Session:
-        """The session with its last moment and the account at the end; once."""
+        """With the last moment and the account at the end; call it once."""
         session = self.session
         self._look(session.until_ns)
         report = self._trader.report(session.until_ns)

@@ -1,4 +1,4 @@
-"""The data of a report about one run, sampled while the run goes on or is replayed.
+"""The data of a report about one run.
 
 Money in cents or, where named so, thousandths of one; times by the bot's clock (of a backtest the
 recorded one), nanoseconds; prices canonical YES cents; sizes shares.
@@ -18,8 +18,6 @@ from venue.wire.money import BookSide
 
 
 class SeenMarket(msgspec.Struct):
-    """A rung that the run saw."""
-
     market_id: str
     ticker: str
     event_ticker: str = ""
@@ -27,8 +25,8 @@ class SeenMarket(msgspec.Struct):
 
 
 class MarketSample(msgspec.Struct, frozen=True, array_like=True):
-    """One rung at one instant. want_bid, want_ask: the best that orders were steered to; None:
-    there is none, or it was not known."""
+    """One rung at one instant. want_bid, want_ask: the best targets; None if there was none, or it
+    was not known."""
 
     rung: int  # its place in `Session.rungs`
     fair_cents: float | None
@@ -47,8 +45,7 @@ class MarketSample(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SessionSample(msgspec.Struct, frozen=True, array_like=True):
-    """The account and the ladder at one instant. The four sources less the fees add up to the
-    profit."""
+    """The account and the ladder at one instant. The sources less the fees are the profit."""
 
     at_ns: int
     phase: str
@@ -65,8 +62,7 @@ class SessionSample(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):
-    """What a YES share was worth so long after a fill, against the fair value or the others' mid
-    (`bot.core.report.Against`)."""
+    """What a YES share was worth so long after a fill (`bot.core.report.Against`)."""
 
     against: str
     horizon_s: int
@@ -91,18 +87,17 @@ class SessionFill(msgspec.Struct, kw_only=True):
     values: list[Value] = []
 
     def markout_cents(self, value: Value) -> float:
-        """How far a value lies in favour of the fill, cents a share."""
+        """Cents a share in favour of the fill."""
         sign = 1 if self.side is BookSide.BID else -1
         return sign * (value.value_millicents / 1_000 - self.price)
 
 
 class Uptime(msgspec.Struct):
-    """How long a side of a rung was on target, had quotes wanted that did not all rest, and had
-    nothing wanted, while the run was looked at and the rung's market took orders; nanoseconds."""
+    """Of a side of a rung, while its market took orders."""
 
     on_target_ns: int = 0
-    missing_ns: int = 0
-    idle_ns: int = 0
+    missing_ns: int = 0  # something wanted did not rest
+    idle_ns: int = 0  # nothing was wanted
 
     @property
     def parts(self) -> tuple[int, int, int]:
@@ -123,8 +118,6 @@ class Answers(msgspec.Struct):
 class Session(msgspec.Struct, kw_only=True):
     """One run as it was sampled, with its account at the end as the trader has it.
 
-    prints: a digest of the prints of every ten seconds, by which two runs are known to have met the
-    same market. ledger_difference_cents: the venue's cash less ours, None unless both were read.
     unsettled_millicents: of a backtest, what the end brought beyond the trader's last belief:
     payouts or the last middle, and fills that had not reached it.
     """
@@ -144,10 +137,10 @@ class Session(msgspec.Struct, kw_only=True):
     uptime: list[tuple[Uptime, Uptime]] = []  # bid and ask, by rung
     answers: dict[str, Answers] = {}
     refused: dict[str, int] = {}
-    prints: dict[int, int] = {}
+    prints: dict[int, int] = {}  # digests by ten seconds: equal ones met the same market
     pnl_cents: int = 0  # cash of all fills less fees, and shares at fair
     fees_cents: int = 0
-    ledger_difference_cents: int | None = None
+    ledger_difference_cents: int | None = None  # the venue's cash less ours; None unless both known
     worst_max_cents: int = 0
     decisions: int = 0
     strategy_errors: int = 0
@@ -162,7 +155,6 @@ class Session(msgspec.Struct, kw_only=True):
 
     @property
     def is_backtest(self) -> bool:
-        """False for a live, paper or embedded run, whose journal was replayed."""
         return self.result is not None
 
     @property
@@ -185,7 +177,6 @@ PARTS: Final = {
     "settlement": "the last move, to what was paid out",
     "fees": "paid",
 }
-"""The sources of profit, each with its meaning."""
 
 _MINUTE_S: Final = 60
 _HOUR_S: Final = 3_600
@@ -196,8 +187,8 @@ def dollars(cents: int) -> str:
 
 
 def final_cents(session: Session) -> dict[str, int]:
-    """The profit and its sources in whole cents, fees below zero; they add up, with up to two cents
-    of rounding in the drift. Empty where no account was kept."""
+    """The profit and its sources in whole cents, fees below zero; they add up, as the drift takes
+    the rounding. Empty where no account was kept."""
     profit = session.profit
     if profit is None:
         return {}
@@ -218,7 +209,7 @@ def final_cents(session: Session) -> dict[str, int]:
 
 
 def filled(session: Session) -> tuple[int, int]:
-    """Fills and shares; a backtest's result also has those that its trader never heard of."""
+    """Fills and shares, in a backtest also those that never reached the trader."""
     result = session.result
     if result is not None:
         return result.fills, result.maker_qty + result.taker_qty
@@ -252,7 +243,7 @@ def when(at_ns: int) -> str:
 
 
 def rung_names(rungs: Sequence[SeenMarket]) -> list[str]:
-    """Short names: the tickers without what all of them begin with, up to a dash."""
+    """The tickers without the dash-separated words that all of them begin with."""
     words = [rung.ticker.split("-") for rung in rungs]
     most = min((len(each) for each in words), default=1) - 1
     same = 0
@@ -261,11 +252,8 @@ def rung_names(rungs: Sequence[SeenMarket]) -> list[str]:
     return ["-".join(each[same:]) for each in words]
 
 
-# --- for programs ---------------------------------------------------------------------------------
-
-
 def plain(session: Session) -> dict[str, object]:
-    """The totals of a session as plain values; `profit` as `bot pnl --json` has it."""
+    """The totals of a session; `profit` as `bot pnl --json` has it."""
     profit = session.profit
     return {
         "name": session.name,
@@ -301,15 +289,15 @@ def plain(session: Session) -> dict[str, object]:
 
 
 def findings(session: Session) -> list[str]:
-    """Warnings above the figures: a session cut short, latched, or at fault."""
-    errors, latched = session.strategy_errors, session.latched
+    errors = session.strategy_errors
     notes = [session.damage] if session.damage else []
     if not (session.ended or session.damage):
         notes.append(
             "the journal holds no end of the run: it goes on, or broke off, as in a crash or on a "
             f"full disk; shown is what there is up to {when(session.until_ns)}"
         )
-    notes += [f"latched: {latched}"] if latched else []
+    if session.latched:
+        notes.append(f"latched: {session.latched}")
     if errors:
         counted = "once" if errors == 1 else f"{errors:,} times"
         notes.append(f"the strategy was at fault {counted}: its event was pulled each time")

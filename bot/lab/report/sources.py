@@ -52,7 +52,7 @@ class ReportFault(Exception):
 
 
 class NoSource(ReportFault):
-    """Neither a state directory, nor a journal, nor a backtest's result; the text says which."""
+    """Neither a state directory, nor a journal, nor a backtest's result."""
 
 
 def sessions_of(
@@ -61,9 +61,9 @@ def sessions_of(
     progress: Callable[[int], None] = lambda _events: None,
     every_s: float | None = None,
 ) -> list[Session]:
-    """The sessions of a state directory, a journal or a backtest's result. progress: called with
-    the events read. every_s: seconds between moments of a journal; None: a bounded number of them.
-    Raises JournalFault for a journal that cannot be replayed, and NoSource for anything else."""
+    """The sessions of a state directory, a journal or a backtest's result. every_s: seconds between
+    moments of a journal; None: a bounded number of moments. Raises JournalFault for a journal that
+    cannot be replayed, and NoSource for anything else."""
     try:
         is_folder = source.is_dir()
     except OSError as fault:  # such as in the folder of another user
@@ -79,7 +79,6 @@ def sessions_of(
 def _replayed(
     path: Path, remake: Remake, progress: Callable[[int], None], every_s: float | None
 ) -> Session:
-    """A run that cannot be replayed to its end gives what came before, and why in `damage`."""
     (run,) = runs_meant(path, every=False)
     again = replayer_of(run, remake)
     trader = again.trader
@@ -97,7 +96,6 @@ def _replayed(
             raise
         damage = str(fault)
     session, configured = sampler.close(), run.started.configured
-    # That of the state directory, also where it is the folder that the command was given in.
     there = Path(os.path.abspath(path))  # noqa: PTH100 - a link keeps its own name
     session.name = there.name if path.is_dir() else there.parent.name
     session.series, session.run = trader.series_ticker, run.started.boot_nonce
@@ -109,9 +107,6 @@ def _replayed(
 
 def _strategy(choice: m.StrategyChoice) -> str:
     return f"{choice.name} {choice.params_json}"
-
-
-# --- files of backtests ---------------------------------------------------------------------------
 
 
 def _saved(path: Path) -> list[Session]:
@@ -136,7 +131,7 @@ def _saved(path: Path) -> list[Session]:
 
 
 def _renamed(session: Session) -> Session:
-    """The session with the queue model's name of now: version 0.1 had others."""
+    """With the current name of the queue model: version 0.1 had others."""
     result, bound = session.result, QueueModel(session.bound).value
     if result is not None:
         result = msgspec.structs.replace(result, bound=bound)
@@ -144,7 +139,6 @@ def _renamed(session: Session) -> Session:
 
 
 def broken_off(sessions: Sequence[Session]) -> list[Session]:
-    """The sessions of a backtest that was ended early: each says so."""
     return [msgspec.structs.replace(each, damage=each.damage or _BROKEN_OFF) for each in sessions]
 
 
@@ -152,15 +146,15 @@ def broken_off(sessions: Sequence[Session]) -> list[Session]:
 
 
 class BacktestRun(msgspec.Struct, frozen=True):
-    """A tape under a reading."""
+    """A tape under a queue model."""
 
     tape: Tape
     winners: Winners | None  # what its rungs paid, None where that is not known
     reading: QueueModel
-    same: tuple[QueueModel, ...]  # the readings that it answers for
+    same: tuple[QueueModel, ...]  # the queue models with the same result
     terms: Terms
     records_max: int | None  # of its records the first so many, None for all
-    reports: bool  # True if a report has all its data
+    reports: bool  # True to sample a session
 
     @property
     def records(self) -> int:
@@ -168,12 +162,11 @@ class BacktestRun(msgspec.Struct, frozen=True):
 
 
 class BacktestOutcome(msgspec.Struct, frozen=True):
-    """What came of a play, by the readings that it answers for. opened: the recorded files that
-    were opened meanwhile in a process of its own."""
+    """By queue model in `BacktestRun.same`."""
 
     results: tuple[Result, ...]
     sessions: tuple[Session, ...]  # empty where no report was wanted
-    opened: tuple[str, ...] = ()
+    opened: tuple[str, ...] = ()  # recorded files opened meanwhile, in a process of its own
 
 
 def backtest_runs(
@@ -184,7 +177,7 @@ def backtest_runs(
     *,
     reports: bool,
 ) -> list[BacktestRun]:
-    """Every tape under every reading that makes a difference to it."""
+    """Every tape under every queue model that makes a difference to it."""
     return [
         BacktestRun(tape, winners, reading, same, terms, records_max, reports)
         for tape, winners in tapes
@@ -193,7 +186,7 @@ def backtest_runs(
 
 
 def played(play: BacktestRun, config: BotConfig, progress: Progress) -> BacktestOutcome:
-    """Play it here. progress: as of `Backtest.run`. Raises Stalled, and DoesNotClose."""
+    """progress: as of `Backtest.run`. Raises Stalled and DoesNotClose."""
     samplers: list[Sampler] = []
 
     def observing(trader: Trader) -> Observer:
@@ -250,8 +243,8 @@ def run_backtests_apart(
     jobs: int,
     wanted: Callable[[], bool],
 ) -> Iterator[tuple[BacktestRun, BacktestOutcome]]:
-    """Run these in so many processes, in their order, until no more is wanted. data: where no file
-    may be opened meanwhile. Raises what `played` does, and BrokenProcessPool."""
+    """Run these in processes, in order, until no more is wanted. data: where no file may be opened
+    meanwhile. Raises what `played` does, and BrokenProcessPool."""
     work = partial(_played_alone, config=config, data=tuple(data))
     yield from in_order(work, plays, jobs, wanted)
 

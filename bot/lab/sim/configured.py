@@ -39,14 +39,11 @@ _OTHERS: Final = {"fixed_spread": "ladder_joint"}
 
 def settings_of(scenario: SimScenario) -> TraderSettings:
     rate, burst, reserve = scenario.budget
-    series_loss_cents = scenario.series_loss_cents or scenario.event_loss_cents * len(
-        scenario.rungs
-    )
     most_qty = max(scenario.rung_position_qty, scenario.order_qty)
     resting_orders, flat_ms = scenario.variant("resting_orders"), scenario.variant("flat_ms")
     risk = RiskSettings(
         event_loss_cents=Cents(scenario.event_loss_cents),
-        series_loss_cents=Cents(series_loss_cents),
+        series_loss_cents=Cents(scenario.loss_limit_cents),
         rung_position_qty=Qty(scenario.rung_position_qty),
         order_qty=Qty(scenario.order_qty),
         event_net_qty=Qty(most_qty if "net" in scenario.near else 0),
@@ -90,8 +87,8 @@ def _breakers(scenario: SimScenario, risk: RiskSettings) -> BreakerSettings:
 
 
 def make_strategy(scenario: SimScenario) -> Strategy:
-    """A fresh strategy with those drawn parameters that it has. Raises StrategyFault, and
-    pydantic's ValidationError when it needs more."""
+    """A fresh strategy with the drawn parameters that it has. Raises StrategyFault, and
+    ValidationError when it needs more."""
     return _made(scenario.strategy, _drawn(scenario))
 
 
@@ -112,7 +109,6 @@ def _made(name: str, drawn: dict[str, Any]) -> Strategy:
 
 
 def strategy_of(choice: m.StrategyChoice) -> Callable[[], Strategy]:
-    """What makes the strategies of a choice. Raises as `make_strategy` does."""
     drawn = msgspec.json.decode(choice.params_json)
     _made(choice.name, drawn)
     return lambda: _made(choice.name, drawn)
@@ -155,18 +151,16 @@ def _lowered(risk: RiskSettings, in_use: Mapping[str, int], rng: random.Random) 
         if there:
             of = min(limit or _FAR, in_use.get(name, limit)) if near else limit
             lower[name] = max(min(limit, 1), of * pct // 100)
-    return _in_order(msgspec.structs.replace(risk, **lower))
+    return _valid(risk, lower)
 
 
 def _raised(risk: RiskSettings, rng: random.Random) -> RiskSettings:
-    more: dict[str, int] = {}
-    for name in LIMITS.values():
-        if rng.random() < 0.5:
-            more[name] = 2 * getattr(risk, name)
-    return _in_order(msgspec.structs.replace(risk, **more))
+    names = [name for name in LIMITS.values() if rng.random() < 0.5]
+    return _valid(risk, {name: 2 * getattr(risk, name) for name in names})
 
 
-def _in_order(risk: RiskSettings) -> RiskSettings:
+def _valid(risk: RiskSettings, limits: Mapping[str, int]) -> RiskSettings:
+    risk = msgspec.structs.replace(risk, **limits)
     return msgspec.structs.replace(
         risk,
         order_qty=min(risk.order_qty, risk.rung_position_qty),
@@ -180,7 +174,7 @@ STRATEGY_FAULTS = ("tantrum", "fat_finger", "mad_strategy", "greed")
 
 
 class StrategyFaultSpan(NamedTuple):
-    """A mood and when it reigns, world time: from `begin_ns` until before `end_ns`."""
+    """World time: from `begin_ns` until before `end_ns`."""
 
     name: str
     begin_ns: int
@@ -188,7 +182,7 @@ class StrategyFaultSpan(NamedTuple):
 
 
 class FaultyStrategy(Strategy):
-    """Asks another strategy, except while a mood reigns. zero_ns: when the world began."""
+    """Asks another strategy, and spoils its answers in spans. zero_ns: when the world began."""
 
     name = "Moody"  # as effect logs have it
 
@@ -216,15 +210,13 @@ class FaultyStrategy(Strategy):
             nonsense: Quotes = _nonsense(view, now_ns // (10 * MS) % 5)
             return nonsense
         wanted = self._asked(view)
+        if not name:
+            return wanted
+        self._coverage.fault(f"{name.removesuffix('_strategy')}_quote")
         if name == "greed":
-            self._coverage.fault("greed_quote")
             return _greedy(view, wanted, now_ns // (10 * MS))
         if name == "mad_strategy":
-            self._coverage.fault("mad_quote")
             return _elsewhere(wanted, now_ns // (50 * MS) * 7_919 % 21 - 10)
-        if name != "fat_finger":
-            return wanted
-        self._coverage.fault("fat_finger_quote")
         return {
             market: tuple(
                 msgspec.structs.replace(each, qty=Qty(each.qty * _FAT)) for each in quotes
@@ -233,7 +225,7 @@ class FaultyStrategy(Strategy):
         }
 
     def _asked(self, view: EventView) -> Quotes:
-        """What the other wants; its own faults are counted apart. Raises as it does."""
+        """What the inner strategy wants; its own faults are counted. Raises as it does."""
         try:
             wanted = self._inner.quote(view)
         except _ANY_FAULT as fault:

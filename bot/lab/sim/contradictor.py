@@ -2,17 +2,14 @@
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec.structs import replace
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import GapReading
-from bot.lab.sim.coverage import EventCounts
-from bot.lab.sim.exposure_rules import Auditor
-from bot.lab.sim.process import Process
-from bot.lab.sim.scenario import SECOND, SimScenario
-from bot.lab.sim.venue import BuyingCrowd, SimulatedVenue
+from bot.lab.sim.scenario import SECOND
+from bot.lab.sim.transport import World
 from venue.engine.messages import OrderState
 from venue.wire import model
 from venue.wire.money import Cents, Outcome, Price, Qty
@@ -29,38 +26,7 @@ _APART_S: Final = (10, 40)
 _STEPPED: Final = "venue_clock_stepped"
 
 
-class Replies(Protocol):
-    foreign_replies: int
-    """So many more writes get a response about another order."""
-
-
-class World(Protocol):
-    """The parts of a simulated world that the contradictor and the network use."""
-
-    scenario: SimScenario
-    coverage: EventCounts
-    exchange: SimulatedVenue
-    auditor: Auditor
-    crowd: BuyingCrowd
-    process: Process
-    faulty: bool
-
-    @property
-    def now_ns(self) -> int: ...
-
-    @property
-    def replies(self) -> Replies: ...
-
-    def schedule_at(self, at_ns: int, act: Callable[[], None]) -> None: ...
-
-    def schedule_after(self, delay_ns: int, act: Callable[[], None]) -> None: ...
-
-    def deliver(self, process: Process, event: m.Event) -> None: ...
-
-
 class Contradictor(GapReading):
-    """Says what contradicts what was said before."""
-
     def __init__(self, world: World) -> None:
         self._world = world
         self._kind = world.scenario.contradiction
@@ -132,10 +98,7 @@ class Contradictor(GapReading):
         world.deliver(world.process, m.PauseRequested("drawn"))
         world.schedule_after(_PAUSED_NS, lambda: world.deliver(world.process, m.ResumeRequested()))
 
-    # --- occasions --------------------------------------------------------------------------------
-
-    def _is_believed(self) -> bool:
-        """True if every read shows the newest fill by now."""
+    def _reads_show_newest_fill(self) -> bool:
         believed_ns = self._world.now_ns - 3 * self._world.scenario.trust_lag_ns - 6 * SECOND
         return self._world.auditor.truth.fills[-1][0] <= believed_ns
 
@@ -145,7 +108,7 @@ class Contradictor(GapReading):
         if not fills or fills[-1][0] <= opened_ns:
             self._trade_with(None)
             return False
-        return self._is_believed()
+        return self._reads_show_newest_fill()
 
     def _has_occasion(self) -> bool:
         """True if the kind may set in now; else this brings its occasion about."""
@@ -167,7 +130,7 @@ class Contradictor(GapReading):
             case "filled_qty_fell":
                 world.crowd.rest()
                 if self._partly_filled():
-                    return self._is_believed()
+                    return self._reads_show_newest_fill()
                 self._trade_with(1)
                 return False
             case "cash_differs":
@@ -178,7 +141,8 @@ class Contradictor(GapReading):
                         self._trade_with(qty)
                 return len(truth.fills) > known
             case "foreign_response":
-                world.replies.foreign_replies = _REPLIES
+                world.network.foreign_replies = _REPLIES
+                world.network.on_foreign_reply = self.mark_first_sign
             case "stamps_run_backwards":
                 world.crowd.takes = False
                 self._step_back()
@@ -189,7 +153,6 @@ class Contradictor(GapReading):
         return [each for each in self._world.auditor.truth.ours() if each.filled_qty]
 
     def _second_step(self) -> None:
-        """Once more; and again until the bot has been shown a book of after it."""
         if self.first_ns is None:
             self._step_back()
             self._world.schedule_after(_PROVOKED_NS, self._second_step)
@@ -220,10 +183,8 @@ class Contradictor(GapReading):
         if any(isinstance(each, m.Noted) and each.name == _STEPPED for each in effects):
             self._shown.clear()
 
-    # --- responses ------------------------------------------------------------------------------
-
     def interpret_write(self, request: m.Write) -> m.Write | m.Answer:
-        """The write that the venue takes this one for: of an id given twice, the later order."""
+        """Of an id given twice, the later order, once the first has ended."""
         if isinstance(request, m.Create) or request.order_id != self._named or not self._alias:
             return request
         first = self._world.exchange.engine.order(request.order_id)
@@ -234,8 +195,9 @@ class Contradictor(GapReading):
         answer = self._honest.reword_answer(request, answer)
         body = answer.body if isinstance(answer, m.Ok) else None
         if isinstance(body, m.CancelBody) and body.reduced_by and not self._is_on:
-            is_open = model.OrderStatus.OPEN
-            self._closed = replace(body.order, status=is_open, remaining_qty=body.reduced_by)
+            self._closed = replace(
+                body.order, status=model.OrderStatus.OPEN, remaining_qty=body.reduced_by
+            )
         if body is None or not self._is_on:
             return answer
         if self._kind == "order_id_reused":
@@ -296,9 +258,8 @@ class Contradictor(GapReading):
         return replace(order, filled_qty=Qty(0))
 
     def _renamed(self, order: model.Order) -> model.Order:
-        if self._alias and self._named and order.order_id == self._alias:
-            return replace(order, order_id=self._named)
-        return order
+        is_alias = self._named is not None and order.order_id == self._alias
+        return replace(order, order_id=self._named) if is_alias else order
 
     def _position(self, row: model.Position) -> model.Position:
         if self._place is None:

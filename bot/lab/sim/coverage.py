@@ -9,12 +9,10 @@ from bot.core.fault_text import fault_text
 
 
 class EventCounts:
-    """Faults, episodes and observations by name. faults: how many of them were faults. own_faults:
-    answers of the strategy that raised or were nonsense of themselves;"""
-
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.faults = self.own_faults = 0
+        self.faults = 0  # how many of them were faults
+        self.own_faults = 0  # answers of the strategy that raised or were nonsense undrawn
         self.own_fault = ""  # the first
 
     def hit(self, name: str, times: int = 1) -> None:
@@ -133,11 +131,6 @@ def hits(row: CatalogueRow, counts: Mapping[str, int]) -> int:
 
 def by_row(counts: Mapping[str, int]) -> dict[int, int]:
     return {row.number: hits(row, counts) for row in ROWS}
-
-
-def missed(counts: Mapping[str, int], goal: int) -> dict[int, int]:
-    """The rows met less often than that, with how often they were."""
-    return {number: count for number, count in by_row(counts).items() if count < goal}
 
 
 def table(counts: Mapping[str, int]) -> str:

@@ -1,7 +1,7 @@
-"""B2: compares the resting orders with the trader's targets, once the faults have stopped.
+"""B2: compares the engine's resting orders with the trader's targets, once the faults have stopped.
 
-Resting orders are the engine's, targets the trader's. A side may miss quotes that a reject blocks
-(B12), whose price reaches too far through the best of others, or that a limit leaves no room for.
+A side may miss quotes that a reject blocks (B12), whose price reaches too far through the best of
+others, or that a limit leaves no room for.
 """
 
 from collections import Counter
@@ -59,8 +59,6 @@ def _place(market: MarketId, side: BookSide) -> BookPlace:
 
 
 def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
-    """Sides wanted smaller than the strategy answered although no limit is near. Unknown where not
-    all that is wanted may rest."""
     out: list[str] = []
     if _is_long_to_flat(world):
         return out
@@ -92,8 +90,8 @@ def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
 
 
 def cannot_be_known(world: "SimulatedWorld", rung: "MarketQuoter") -> bool:
-    """True if nothing can confirm a quiet book: none is pushed on request, and a read of a market
-    that never traded shows the zero instant (S28)."""
+    """True if nothing can confirm a quiet book: none is pushed on request, and the market never
+    traded, so that a read shows the zero instant (S28)."""
     return rung.market.last_price is None and not world.scenario.acks
 
 

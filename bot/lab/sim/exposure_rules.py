@@ -1,10 +1,11 @@
 """Audits one series by the engine's events and the traffic: limits, exposure, crossing orders.
 
-It shares no arithmetic with the trader. A limit (B3) is checked whenever something leaves: the use
-is within it, or no more than just before. So what exceeds a lowered limit may only shrink.
+It shares no arithmetic with the trader. Whenever something leaves, the use of each limit (B3) is
+within it, or no more than just before: what exceeds a lowered limit may only shrink.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import Final
 
@@ -41,15 +42,12 @@ LIMITS: Final = {
     "gross cents": "event_gross_cents",
     "resting": "resting_cents",
 }
-"""What the judge calls a limit, and the setting that it is."""
-
 _CENTS: Final = ("loss", "series", "gross cents", "resting")
-_STRANGE_CENTS: Final = DOLLAR + 2
-"""What a share may cost that somebody else has bought, with its fee at any rate that is drawn."""
+_STRANGE_CENTS: Final = DOLLAR + 2  # the most that a share costs, with its fee
 
 
 def is_looser(risk: RiskSettings, than: RiskSettings) -> bool:
-    """True if any limit is above what it was, or is none any more."""
+    """True if any limit was raised or removed."""
     both = [(getattr(risk, name), getattr(than, name)) for name in LIMITS.values()]
     return any(old and not 0 < new <= old for new, old in both)
 
@@ -59,45 +57,35 @@ Use = dict[tuple[str, str], int]
 
 
 class AuditedAccount:
-    """The series of one account, and its cash as the engine has it. available_cents: what no order
-    locks."""
-
     def __init__(self, loss_limit_cents: int) -> None:
-        self._limit_cents = loss_limit_cents
+        self.limit_cents = loss_limit_cents
         self.members: list[Exposure] = []
         self.available_cents = self.total_cents = 0
 
     def loses_cents(self) -> int:
-        """The exposure of all series together; 0 where nothing limits it."""
-        return sum(each.loses_cents() for each in self.members) if self._limit_cents else 0
-
-    @property
-    def room_cents(self) -> int | None:
-        return self._limit_cents - self.loses_cents() if self._limit_cents else None
+        """What all series may lose together; 0 without a limit."""
+        return sum(each.loses_cents() for each in self.members) if self.limit_cents else 0
 
     def orders(self) -> int:
         return sum(each.flight.count() for each in self.members)
 
     def leaves_alone(self, member: "Exposure", request: m.CancelResting | m.AmendResting) -> None:
-        """B6: a series writes about no order of another."""
         others = (each for each in self.members if each is not member)
         alone = not any(request.order_id in each.truth.names for each in others)
         check(alone, "B6", f"{request} is about an order of another series")
 
     def within_loss(self, before_cents: int) -> None:
-        """The exposure of all series together stays within the account's limit, whatever fills."""
+        """B3 of the account."""
         cents = self.loses_cents()
         known = cents - sum(
             _STRANGE_CENTS * len(each.truth.strange) + each.truth.unshown_cents
             for each in self.members
         )
-        text = f"all series may lose {cents} together, at most {self._limit_cents}"
-        check(known <= max(self._limit_cents, before_cents), "B3", text)
+        text = f"all series may lose {cents} together, at most {self.limit_cents}"
+        check(known <= max(self.limit_cents, before_cents), "B3", text)
 
 
 class Exposure:
-    """The use of each limit by one series."""
-
     def __init__(
         self,
         risk: RiskSettings,
@@ -114,7 +102,7 @@ class Exposure:
         self.account = account
         account.members.append(self)
         self._markets = markets
-        self._event_of = {market: event for event, its in markets.items() for market in its}
+        self.event_of = {market: event for event, its in markets.items() for market in its}
         self._gone: dict[Ticker, int] = {}  # net shares that turned into cash, perhaps unknown yet
         self._history: dict[Ticker, int] = {}
 
@@ -123,34 +111,23 @@ class Exposure:
         return value
 
     def cost_unknown(self) -> None:
-        """Inventory have cost nothing, as far as a bot without its journal knows."""
+        """As far as a bot without its journal knows, its inventory cost nothing."""
         self._history = dict(self.truth.cash)
 
-    def on_listed(self, event: Ticker, market: MarketId) -> None:
-        self._event_of[market] = event
-
-    def is_ours(self, market: MarketId) -> bool:
-        return market in self._event_of
-
-    def event_of(self, market: MarketId) -> Ticker:
-        return self._event_of[market]
-
     def ladder_of(self, market: MarketId) -> Sequence[MarketId]:
-        return self._markets[self._event_of[market]]
+        return self._markets[self.event_of[market]]
 
     def on_payout(self, market: MarketId) -> None:
-        event = self._event_of[market]
+        event = self.event_of[market]
         self._gone[event] = self._gone.get(event, 0) + abs(self.truth.net(market))
-
-    # --- limits in use ----------------------------------------------------------------------------
 
     def _live(self, market: MarketId, *, bare: bool) -> list[Possible]:
         return [] if bare else self.flight.possible(market)
 
     def used(self, event: Ticker, *, bare: bool = False) -> dict[str, int]:
-        """Of the limits of an event. bare: by inventory alone. Outcome b of a ladder: the b
-        lowest rungs pay YES, the others NO; a resolved rung rules some out. Net is 0 without an
-        order on that side. Gross is counted rung by rung, as if each could fail."""
+        """The use of an event's limits. bare: by inventory alone. In outcome b of a ladder the b
+        lowest rungs pay YES; a resolved rung rules some out. Net is 0 without an order on that
+        side. Gross is counted rung by rung, as if each could fail."""
         net = bids = asks = gross = 0
         cash = self.truth.cash.get(event, 0) - self._history.get(event, 0)
         apart = all_no = cash
@@ -187,7 +164,7 @@ class Exposure:
         }
 
     def loses_cents(self) -> int:
-        """The exposure of the series whatever fills, 0 or more; of events that still trade."""
+        """Of events that still trade, whatever fills; 0 or more."""
         return sum(max(0, self.used(event)["loss"]) for event in self._open_events())
 
     def _open_events(self) -> Iterator[Ticker]:
@@ -200,7 +177,7 @@ class Exposure:
         if len(self._markets) > 1:
             losses = (every[event]["loss"] for event in self._open_events())
             use["series", ""] = sum(max(0, each) for each in losses)
-        everything = (each for key in self._event_of for each in self._live(key, bare=bare))
+        everything = (each for key in self.event_of for each in self._live(key, bare=bare))
         use["resting", ""] = sum(each.loses(self.fees) for each in everything)
         for market in (key for event in events for key in self._markets[event]):
             net, live = self.truth.net(market), self._live(market, bare=bare)
@@ -223,16 +200,13 @@ class Exposure:
             if 0 < self.limit(name) < known:
                 yield name, place
 
-    # --- whether that may be ----------------------------------------------------------------------
-
     def before(self, market: MarketId) -> tuple[Use, int]:
         """The use where a write to this market may change it, for `within` once it left."""
-        return self._in_use((self._event_of[market],)), self.account.loses_cents()
+        return self._in_use((self.event_of[market],)), self.account.loses_cents()
 
     def within(self, market: MarketId, before: tuple[Use, int]) -> None:
-        """Something left for a market, and may be live. Raises `Broken` where that is too much."""
         earlier, lost_cents = before
-        use = self._in_use((self._event_of[market],))
+        use = self._in_use((self.event_of[market],))
         for key in self._beyond(use):
             text = f"{' of '.join(filter(None, key))}: {use[key]}, limit {self.limit(key[0])}"
             check(use[key] <= earlier[key], "B3", text)
@@ -249,13 +223,13 @@ class Exposure:
 
     def is_tight(self, market: MarketId, more: int) -> bool:
         """True if the limits may leave no room for so many more shares at the worst price. A trader
-        may count the fee of each share for itself, rounded up: a cent more a share. One that starts
-        after shares have paid knows their cost alone; all are forgiven as much."""
-        event = self._event_of[market]
-        live_qty = sum(each.qty for key in self._event_of for each in self.flight.possible(key))
+        may round up the fee of each share: a cent more a share. One that starts after shares have
+        paid knows their cost alone; all are forgiven as much."""
+        event = self.event_of[market]
+        live_qty = sum(each.qty for key in self.event_of for each in self.flight.possible(key))
         dear = DOLLAR * more + live_qty + more
-        room_cents = self.account.room_cents
-        if room_cents is not None and room_cents < dear:
+        limit_cents = self.account.limit_cents
+        if limit_cents and limit_cents - self.account.loses_cents() < dear:
             return True
         paid = self.truth.paid
         losses = {each: self.used(each)["loss"] + paid.get(each, 0) for each in self._markets}
@@ -275,8 +249,6 @@ that a plan moves there."""
 
 
 class Auditor:
-    """Watches the engine and the traffic of every life of the bot."""
-
     def __init__(
         self,
         scenario: SimScenario,
@@ -286,7 +258,7 @@ class Auditor:
         account: AuditedAccount,
     ) -> None:
         self.truth = Truth()
-        self._coverage = coverage
+        self.coverage = coverage
         self._dearer = exchange.readings.dearer
         markets = exchange.markets
         self.flight = Flight(self.truth, (each for its in markets.values() for each in its))
@@ -300,9 +272,9 @@ class Auditor:
     def on_command(
         self, command: v.Command, answer: v.Answer, events: list[v.Event], now_ns: int
     ) -> None:
-        ours, account = self.exposure.is_ours, self.exposure.account
+        ours, account = self.exposure.event_of, self.exposure.account
         if isinstance(command, v.PlaceOrder) and command.user_id == MAKER:
-            if not ours(command.order.market_id):
+            if command.order.market_id not in ours:
                 return
             if isinstance(answer, v.Placed):
                 self._placed(command.order.client_order_id, answer.order)
@@ -310,16 +282,16 @@ class Auditor:
             self._amended(command.order_id, answer.order.order_id)
         for event in events:
             match event:
-                case v.OrderChanged(order=it) if it.user_id == MAKER and ours(it.market_id):
+                case v.OrderChanged(order=it) if it.user_id == MAKER and it.market_id in ours:
                     self.truth.on_order(it)
-                case v.FillBooked(user_id=user) if user == MAKER and ours(event.market_id):
+                case v.FillBooked(user_id=user) if user == MAKER and event.market_id in ours:
                     self._book(event, now_ns)
-                case v.PositionChanged(user_id=user) if user == MAKER and ours(event.market_id):
+                case v.PositionChanged(user_id=user) if user == MAKER and event.market_id in ours:
                     self.truth.held[event.market_id, event.outcome] = event.qty
                 case v.BalanceChanged(user_id=user) if user == MAKER:
                     account.total_cents = event.available_cents + event.reserved_cents
                     account.available_cents = event.available_cents
-        if isinstance(command, v.ResolveMarket) and events and ours(command.market_id):
+        if isinstance(command, v.ResolveMarket) and events and command.market_id in ours:
             self.truth.resolved[command.market_id] = command.winner
             for outcome in Outcome:
                 self.truth.held.pop((command.market_id, outcome), None)
@@ -331,7 +303,7 @@ class Auditor:
         if name not in self.flight.bodies:
             self.truth.foreign[order_id] = None
         if int(order_id) > 2**53:
-            self._coverage.hit("order_id_beyond_2_53")
+            self.coverage.hit("order_id_beyond_2_53")
 
     def _amended(self, before: OrderId, order_id: OrderId) -> None:
         if order_id != before and before in self.truth.names:
@@ -340,22 +312,20 @@ class Auditor:
 
     def _book(self, fill: v.FillBooked, now_ns: int) -> None:
         self.truth.fills.append((now_ns, fill))
-        self.truth.moved(self.exposure.event_of(fill.market_id), self._cents(fill))
+        self.truth.moved(self.exposure.event_of[fill.market_id], self._cents(fill))
         self.truth.unshown_cents += fill.fill_id in self._dearer
         if fill.order_id in self.truth.foreign:
             self.truth.strange[fill.fill_id] = fill.order_id
-        self._coverage.hit("fill_with_fee" if fill.fee_cents else "fill")
+        self.coverage.hit("fill_with_fee" if fill.fee_cents else "fill")
         if fill.liquidity is Liquidity.MAKER:
-            self._coverage.hit("late_fill")
+            self.coverage.hit("late_fill")
 
     def _cents(self, fill: v.FillBooked) -> int:
-        """The cents that came by a fill; below zero where they went."""
         sign = -1 if fill.side is Side.BUY else 1
         fee_cents = fill.fee_cents + (fill.fill_id in self._dearer)
         return sign * fill.qty * fill.outcome_price - fee_cents
 
     def cents_since(self, world_ns: int) -> list[int]:
-        """The cents that came by each fill since then; below zero: went."""
         return [self._cents(fill) for at_ns, fill in self.truth.fills if at_ns >= world_ns]
 
     def own_levels(self, market: MarketId) -> list[int]:
@@ -363,21 +333,21 @@ class Auditor:
         return [level_of(order.outcome, order.price) for order in here.values()]
 
     def on_payout(self, market: MarketId, winner: Outcome) -> None:
-        """A market is about to resolve, and pays the shares of the winner."""
-        event, truth = self.exposure.event_of(market), self.truth
+        """A market is about to pay the shares of the winner."""
+        event, truth = self.exposure.event_of[market], self.truth
         cents = DOLLAR * truth.held.get((market, winner), 0)
         self.exposure.on_payout(market)
         truth.moved(event, cents)
         truth.paid[event] = truth.paid.get(event, 0) + cents
 
     def on_listed(self, event: Ticker, market: MarketId) -> None:
-        self.exposure.on_listed(event, market)
+        self.exposure.event_of[market] = event
         self.flight.on_listed(market)
 
     # --- the traffic ------------------------------------------------------------------------------
 
     def audit_send(self, request: m.Request) -> None:
-        """The trader has a request sent: B1, B3, B6, B11, B12 with it counted."""
+        """B1, B3, B6, B11, B12 with a request counted."""
         if isinstance(request, m.CancelResting | m.AmendResting):
             self.exposure.account.leaves_alone(self.exposure, request)
         if isinstance(request, m.Create):
@@ -398,9 +368,8 @@ class Auditor:
         check(order.qty <= self.exposure.limit("order"), "B12", order)
         self._crosses_nothing(order.market_id, order.outcome, order.side, order.price)
         self._fits_its_slot(order)
-        before = self.exposure.before(order.market_id)
-        self.flight.may_land(order)
-        self._counted(order.market_id, before)
+        with self._within_limits(order.market_id):
+            self.flight.may_land(order)
 
     def _amend_sent(self, request: m.AmendResting) -> None:
         amend, order = request.amend, self.truth.working.get(request.order_id)
@@ -411,9 +380,8 @@ class Auditor:
         check(amend.qty is None or amend.qty < order.qty, "B1", f"{amend} of {order}")
         if amend.price is not None:
             self._crosses_nothing(order.market_id, order.outcome, order.side, amend.price)
-        before = self.exposure.before(order.market_id)
-        self.flight.on_amend_sent(request)
-        self._counted(order.market_id, before)
+        with self._within_limits(order.market_id):
+            self.flight.on_amend_sent(request)
 
     def _is_sane(self, price: int | None, qty: int | None) -> None:
         check(price is None or (type(price) is int and 1 <= price <= 99), "B12", f"price {price}")
@@ -433,22 +401,24 @@ class Auditor:
         check(few, "B1", f"{count} orders in the slot of {order}")
 
     def _crosses_nothing(self, market: MarketId, outcome: Outcome, side: Side, price: int) -> None:
-        """B11: a price of ours meets nothing of ours that may be live."""
         level = level_of(outcome, price)
         is_bid = (outcome is Outcome.YES) == (side is Side.BUY)
         for each in self.flight.possible(market):
             if each.is_bid is is_bid:
                 continue
-            self._coverage.hit("cross_checked")
+            self.coverage.hit("cross_checked")
             meets = min(each.levels) <= level if is_bid else max(each.levels) >= level
             text = f"{side} {outcome} {price} on {market} meets our {each.levels}"
             check(not meets, "B11", text)
 
-    def _counted(self, market: MarketId, before: tuple[dict[tuple[str, str], int], int]) -> None:
-        """B3 with what has just been sent."""
-        self._coverage.hit("limit_checked")
+    @contextmanager
+    def _within_limits(self, market: MarketId) -> Iterator[None]:
+        """B3 before and after something is counted."""
+        before = self.exposure.before(market)
+        yield
+        self.coverage.hit("limit_checked")
         if self.flight.is_under_way(market):
-            self._coverage.hit("limit_with_flight")
+            self.coverage.hit("limit_with_flight")
         if len(self.exposure.ladder_of(market)) > 1:
-            self._coverage.hit("limit_on_ladder")
+            self.coverage.hit("limit_on_ladder")
         self.exposure.within(market, before)

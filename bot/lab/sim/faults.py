@@ -5,17 +5,16 @@ stream of its own, so that leaving one out shifts no other.
 """
 
 import random
-from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.configured import STRATEGY_FAULTS, StrategyFaultSpan
 from bot.lab.sim.process import Process
 from bot.lab.sim.scenario import MS, SECOND, TIMED_FAULTS
-from bot.lab.sim.transport import Channel, Network, NetworkWorld
+from bot.lab.sim.transport import World
 from venue.engine import messages as v
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Side, canonical
@@ -39,41 +38,13 @@ _LAG_NS: Final = 5 * SECOND
 _PULLED_NS: Final = 5 * SECOND
 _LISTED_MAX: Final = 6
 _EVENTS_MAX: Final = 4
+_OPEN: Final = v.SetVenueState(VenueState.OPEN)
 _LEARNED_NS: Final = 12 * SECOND
 """Until a rung that was listed is quoted as the others are: the series has been read again."""
 
 
-class FaultyWorld(NetworkWorld, Protocol):
-    """The parts of a simulated world that the episodes use."""
-
-    channel: Channel
-    network: Network
-    strategy_faults: list[StrategyFaultSpan]
-    trace: deque[tuple[int, str, object]]
-    latch: str
-    first_file: m.Configuration
-
-    @property
-    def worlds(self) -> "Sequence[FaultyWorld]":
-        """Those of all series of the account."""
-
-    def replace(
-        self, process: Process, down_ns: int, rng: random.Random | None, *, lost: bool = False
-    ) -> None:
-        """End the process of every series; the next begins after a while."""
-
-    def reload_one(self, rng: random.Random) -> None:
-        """Give the trader a configuration with one change."""
-
-    def reload(self, wanted: m.Configuration, kind: str) -> None:
-        """Give the trader this configuration."""
-
-    def pause(self, for_ns: int) -> None:
-        """Stop the clock of the process for a while."""
-
-
 class FaultSchedule:
-    def __init__(self, world: FaultyWorld) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
         self._rngs = {name: random.Random(f"{name} {world.scenario.seed}") for name in TIMED_FAULTS}
         self.going = 0  # how many of those begun are not over yet
@@ -106,10 +77,7 @@ class FaultSchedule:
     def _whole(self, name: str, for_ns: int, rng: random.Random) -> Steps:
         kind = getattr(self, f"_{name}", None)
         steps = None if kind is None else kind(for_ns, rng)
-        if steps is None:
-            yield for_ns
-        else:
-            yield from steps
+        yield from (for_ns,) if steps is None else steps
         yield SECOND
 
     def _go_on(self, steps: Steps) -> None:
@@ -154,9 +122,7 @@ class FaultSchedule:
         self._world.channel.late_ns = 0
 
     def _subscribe_refused(self, for_ns: int, _: random.Random) -> Steps:
-        self._world.channel.refusing = True
-        yield for_ns
-        self._world.channel.refusing = False
+        yield from _switched_on([self._world.channel], "refusing", for_ns)
         yield 5 * SECOND  # a refused set is retried after so long
 
     # --- the process ------------------------------------------------------------------------------
@@ -177,29 +143,28 @@ class FaultSchedule:
 
     def _lost_journal(self, for_ns: int, rng: random.Random) -> Steps:
         # Requests in flight arrive before the host is set up again.
-        down_ns = max(
-            for_ns, self._world.scenario.timeout_ns + self._world.scenario.late_ns + SECOND
-        )
+        scenario = self._world.scenario
+        down_ns = max(for_ns, scenario.timeout_ns + scenario.late_ns + SECOND)
         self._world.replace(self._world.process, down_ns, rng, lost=True)
         yield down_ns
 
     def _disk_fault(self, _: int, __: random.Random) -> Steps:
-        self._deliver(m.JournalFailed("drawn: no space left"))
-        yield 9 * SECOND
+        return self._delivered(m.JournalFailed("drawn: no space left"), 9 * SECOND)
 
     def _operator_pause(self, for_ns: int, _: random.Random) -> Steps:
-        self._deliver(m.PauseRequested("drawn"))
-        yield for_ns
-        self._deliver(m.ResumeRequested())
+        return self._delivered(m.PauseRequested("drawn"), for_ns, m.ResumeRequested())
 
     def _flatten(self, for_ns: int, _: random.Random) -> Steps:
-        self._deliver(m.FlattenRequested("drawn"))
-        yield 2 * for_ns
-        self._deliver(m.ResumeRequested())
+        return self._delivered(m.FlattenRequested("drawn"), 2 * for_ns, m.ResumeRequested())
 
     def _operator_restart(self, _: int, __: random.Random) -> Steps:
-        self._deliver(m.StopRequested("drawn"))
-        yield 9 * SECOND
+        return self._delivered(m.StopRequested("drawn"), 9 * SECOND)
+
+    def _delivered(self, begin: m.Event, for_ns: int, end: m.Event | None = None) -> Steps:
+        self._deliver(begin)
+        yield for_ns
+        if end is not None:
+            self._deliver(end)
 
     def _reload(self, for_ns: int, rng: random.Random) -> Steps:
         world = self._world
@@ -213,24 +178,22 @@ class FaultSchedule:
     # --- the venue --------------------------------------------------------------------------------
 
     def _venue_halted(self, for_ns: int, _: random.Random) -> Steps:
-        return self._venue(VenueState.HALTED, for_ns)
+        return self._applied(v.SetVenueState(VenueState.HALTED), for_ns, _OPEN)
 
     def _venue_cancel_only(self, for_ns: int, _: random.Random) -> Steps:
-        return self._venue(VenueState.CANCEL_ONLY, for_ns)
-
-    def _venue(self, state: VenueState, for_ns: int) -> Steps:
-        self._apply(v.SetVenueState(state))
-        yield for_ns
-        self._apply(v.SetVenueState(VenueState.OPEN))
+        return self._applied(v.SetVenueState(VenueState.CANCEL_ONLY), for_ns, _OPEN)
 
     def _market_halt(self, for_ns: int, rng: random.Random) -> Steps:
         market = self._any_market(rng)
-        self._apply(v.HaltMarket(market))
+        return self._applied(v.HaltMarket(market), for_ns, v.ResumeMarket(market))
+
+    def _applied(self, begin: v.Command, for_ns: int, end: v.Command) -> Steps:
+        self._apply(begin)
         yield for_ns
-        self._apply(v.ResumeMarket(market))
+        self._apply(end)
 
     def _market_resolve(self, _: int, rng: random.Random) -> None:
-        """One rung resolves for good; each event keeps a rung."""
+        """Each event keeps a rung."""
         going = [rungs for rungs in self._unresolved() if len(rungs) > 1]
         if going:
             market = rng.choice([market for rungs in going for market in rungs])
@@ -238,7 +201,6 @@ class FaultSchedule:
             self._resolve(market, rng)
 
     def _unresolved(self) -> list[list[MarketId]]:
-        """The rungs of each event that have not resolved."""
         markets = self._world.exchange.markets.values()
         return [[market for market in rungs if market not in self._resolved] for rungs in markets]
 
@@ -271,7 +233,7 @@ class FaultSchedule:
         if len(rungs) > _LISTED_MAX or any(each in self._resolved for each in rungs):
             return
         self._list_rung(event, exchange.rung_id(0, len(rungs)), place)
-        for each in exchange.markets[event]:
+        for each in rungs:
             self._ends.pop(each, None)
         yield _LEARNED_NS
 
@@ -296,7 +258,7 @@ class FaultSchedule:
     def _maintenance(self, _: int, rng: random.Random) -> Steps:
         for_ns = rng.randint(*_MAINTENANCE_NS)
         if rng.random() < 0.5:
-            yield from self._venue(VenueState.HALTED, for_ns)
+            yield from self._venue_halted(for_ns, rng)
         else:
             yield from self._outage(for_ns, rng)
         yield 5 * SECOND
@@ -305,11 +267,7 @@ class FaultSchedule:
         self._world.network.foreign_replies = 1
 
     def _on_every_network(self, flag: str, for_ns: int) -> Steps:
-        for each in self._world.worlds:
-            setattr(each.network, flag, True)
-        yield for_ns
-        for each in self._world.worlds:
-            setattr(each.network, flag, False)
+        return _switched_on([each.network for each in self._world.worlds], flag, for_ns)
 
     def _resend_barred(self, for_ns: int, _: random.Random) -> Steps:
         return self._on_every_network("stubborn", 3 * for_ns)
@@ -324,10 +282,8 @@ class FaultSchedule:
         yield 10 * SECOND  # retry of a refused key
 
     def _read_lag(self, for_ns: int, _: random.Random) -> Steps:
-        stale = self._world.exchange.front.stale
-        stale.lag_ns = max(
-            self._lag_ns, min(_LAG_NS, self._world.scenario.trust_lag_ns * 95 // 100)
-        )
+        stale, trust_ns = self._world.exchange.front.stale, self._world.scenario.trust_lag_ns
+        stale.lag_ns = max(self._lag_ns, min(_LAG_NS, trust_ns * 95 // 100))
         yield for_ns
         stale.lag_ns = self._lag_ns
 
@@ -380,7 +336,7 @@ class FaultSchedule:
         yield span_ns + 2 * lag_ns
 
     def _trade_beside(self, rng: random.Random, name: str) -> None:
-        """Buy a share for the bot's account, of others; nothing where nobody offers one."""
+        """Buy a share for the bot's account, if others offer one."""
         world, fills = self._world, self._world.auditor.truth.fills
         known = len(fills)
         touches = [
@@ -436,11 +392,9 @@ class FaultSchedule:
             yield 50 * MS
         world.crowd.unflick(market, world.now_ns)
 
-    # --- the end of it all ------------------------------------------------------------------------
-
     def heal(self) -> None:
         world = self._world
-        self._apply(v.SetVenueState(VenueState.OPEN))
+        self._apply(_OPEN)
         for market in world.exchange.all_markets():
             self._apply(v.ResumeMarket(market))
         # A halted venue may have refused the cancel that was to take it away.
@@ -451,3 +405,11 @@ class FaultSchedule:
             # A person who has looked restarts all counters.
             world.latch = ""
             world.deliver(world.process, m.LatchCleared())
+
+
+def _switched_on(objects: Sequence[object], flag: str, for_ns: int) -> Steps:
+    for each in objects:
+        setattr(each, flag, True)
+    yield for_ns
+    for each in objects:
+        setattr(each, flag, False)

@@ -23,34 +23,21 @@ if TYPE_CHECKING:
     from bot.lab.sim.contradictor import Contradictor
     from bot.lab.sim.world import SimulatedWorld
 
+# Each is longer than what it names takes.
 _OBSERVED_NS: Final = 25 * SECOND
 _CONVERGE_NS: Final = 3 * SECOND
-_LEARNS_NS: Final = 12 * SECOND
-"""Quotes that follow the fitted curve drift a little longer, while it learns what it was taught."""
-
+_LEARNS_NS: Final = 12 * SECOND  # while the fitted curve learns, quotes drift
 _UNPARK_NS: Final = 8 * SECOND
 _STILL_NS: Final = 6 * SECOND
-_ROUTES_NS: Final = 11 * SECOND
-"""Longer than a side stays on its route after a limit has cut it (`event_quoter`)."""
-
-_DRY_MAX_NS: Final = 10 * SECOND
-"""Longer than reads of what may have filled take every token of a small budget."""
-
-_PULLED_MAX_NS: Final = 65 * SECOND
-"""Longer than faults of a strategy, or one piece of news, keep the quotes of an event away."""
-
-_UNKNOWN_MAX_NS: Final = 20 * SECOND
-"""Longer than a write stays without an answer that a healthy venue was asked for."""
-
+_ROUTES_NS: Final = 11 * SECOND  # a side stays on its route after a limit has cut it
+_DRY_MAX_NS: Final = 10 * SECOND  # reads of what may have filled take all of a small budget
+_PULLED_MAX_NS: Final = 65 * SECOND  # a strategy's faults, or one jump, pull an event's quotes
+_UNKNOWN_MAX_NS: Final = 20 * SECOND  # a healthy venue has answered every write
 _SPEND_CLEARS_NS: Final = 40 * SECOND  # foreign spend is over half a minute after it was last seen
-_LATE_NS: Final = 9 * SECOND  # longer than prints that came late block in silence
-_BY_TURNS_NS: Final = 8 * SECOND
-"""Longer than orders that exclude each other under a limit take to move by turns."""
-
-_OTHERS_OPEN_NS: Final = 16 * SECOND
-"""Longer than a series waits for others of the account to open their books."""
-
-_EPISODES_MAX_NS: Final = 4_000 * SECOND  # longer than any episode takes
+_LATE_NS: Final = 9 * SECOND  # prints that came late block in silence
+_BY_TURNS_NS: Final = 8 * SECOND  # orders that exclude each other under a limit move by turns
+_OTHERS_OPEN_NS: Final = 16 * SECOND  # others of the account open their books
+_EPISODES_MAX_NS: Final = 4_000 * SECOND
 _LAST_READ_NS: Final = 10 * SECOND
 _STOP_NS: Final = 8 * SECOND
 _SIGN_MAX_NS: Final = 240 * SECOND
@@ -63,8 +50,8 @@ _TRADES_NS: Final = 4 * SECOND
 
 
 def run_phases(world: "SimulatedWorld") -> None:
-    """Rounds of safety, liveness and stillness, then the end. Raises `Broken`. One round, or as
-    many as it takes for `scenario.events` acts."""
+    """Rounds of safety, liveness and stillness until `scenario.events` acts, then the end. Raises
+    `Broken`."""
     scenario = world.scenario
     for each in world.worlds:
         each.crowd.place_floors(world.now_ns)
@@ -170,34 +157,29 @@ def _settle(world: "SimulatedWorld") -> None:
     if len(world.worlds) > 1:
         within_ns += _OTHERS_OPEN_NS
     for each in world.worlds:
-        quoting = world.wait(within_ns, partial(_is_quoting, each))
-        check(quoting, "B2", f"not quoting: {why_not(each)}")
-        # The present book may trip the jump guard; then quotes stay away, as after its faults.
-        _come_back(each)
-        # A write without an answer is retried, once there is a token for it.
-        world.wait(_UNKNOWN_MAX_NS, partial(_knows_all, each))
+        _settle_series(each, within_ns)
 
 
-def _is_quoting(world: "SimulatedWorld") -> bool:
-    return world.process.trader.phase is Phase.QUOTING
-
-
-def _knows_all(world: "SimulatedWorld") -> bool:
-    return not world.process.trader.desk.unknown
+def _settle_series(world: "SimulatedWorld", within_ns: int) -> None:
+    quoting = world.wait(within_ns, lambda: world.process.trader.phase is Phase.QUOTING)
+    check(quoting, "B2", f"not quoting: {why_not(world)}")
+    # The present book may trip the jump guard; then quotes stay away, as after its faults.
+    _come_back(world)
+    # A write without an answer is retried, once there is a token for it.
+    world.wait(_UNKNOWN_MAX_NS, lambda: not world.process.trader.desk.unknown)
 
 
 def _come_back(world: "SimulatedWorld") -> None:
+    def is_back() -> bool:
+        now_ns = world.process.clock.to_host_ns(world.now_ns)
+        return all(
+            now_ns >= max(ladder.health.pulled_until_ns, ladder.jump_guard.pulled_until_ns)
+            for ladder in world.process.trader.quoting.ladders
+        )
+
     world.wait(SECOND)
-    back = world.wait(_PULLED_MAX_NS, lambda: not _is_pulled(world))
+    back = world.wait(_PULLED_MAX_NS, is_back)
     check(back, "B2", f"quotes stay away: {why_not(world)}")
-
-
-def _is_pulled(world: "SimulatedWorld") -> bool:
-    now_ns = world.process.clock.to_host_ns(world.now_ns)
-    return any(
-        now_ns < max(ladder.health.pulled_until_ns, ladder.jump_guard.pulled_until_ns)
-        for ladder in world.process.trader.quoting.ladders
-    )
 
 
 _PROVOKED_BY: Final = {
@@ -207,7 +189,7 @@ _PROVOKED_BY: Final = {
     "order_missing": ("not_found:amend", "not_found:cancel", "not_found:read"),
     "status_unreadable": ("odd_status:read",),
 }
-"""Findings that outlive what they tell of, by what may have provoked them."""
+"""Findings that outlive their cause, by what may have been that."""
 
 
 def _was_provoked(finding: str, world: "SimulatedWorld") -> bool:
@@ -281,7 +263,7 @@ def _follows_curve(world: "SimulatedWorld") -> bool:
 
 
 def _reload(world: "SimulatedWorld") -> None:
-    """B2 once more: the operator changes something while everything is quiet."""
+    """B2: the operator changes something while everything is quiet."""
     world.reload_one(random.Random(f"quiet reload {world.scenario.seed} {world.driver.steps}"))
     _come_back(world)
     _converge(world)
@@ -289,17 +271,13 @@ def _reload(world: "SimulatedWorld") -> None:
 
 
 def _flatten(world: "SimulatedWorld") -> None:
-    """B4, B2: on a flatten order while all is quiet positions only shrink while the crowd trades.
-    Then it quotes again."""
+    """B4, B2: after a flatten order positions only shrink while the crowd trades."""
     truth = world.auditor.truth
     world.coverage.fault("quiet_flatten")
     world.deliver(world.process, m.FlattenRequested("all is quiet"))
     world.wait(SECOND + 2 * world.scenario.trust_lag_ns)
     before = {market: truth.net(market) for market in world.exchange.all_markets()}
-    # A breaker drawn low would trip during trades, and rightly.
-    if not world.process.settings.breakers.creates_per_minute:
-        until_ns = world.now_ns + _TRADES_NS
-        world.schedule_after(0, lambda: world.crowd_acts(until_ns))
+    _trade_unless_breaker(world, _TRADES_NS)
     world.wait(_TRADES_NS)
     for market, net in before.items():
         now = truth.net(market)
@@ -308,21 +286,19 @@ def _flatten(world: "SimulatedWorld") -> None:
     world.deliver(world.process, m.ResumeRequested())
     _settle(world)
     _converge(world)
-    # Levels that come back with inventory is put together in steps, ten seconds apart.
+    # Levels that come back with inventory are put together in steps, ten seconds apart.
     world.wait(_ROUTES_NS)
     _stay_still(world)
 
 
 def _restart(world: "SimulatedWorld") -> None:
-    """B2, B6: killed while all that it wants rests, sometimes during trades, without its journal,
-    or while an event ends."""
+    """B2, B6: killed in quiet, sometimes during trades, without its journal, or while an event
+    ends."""
     rng = random.Random(f"quiet restart {world.scenario.seed} {world.driver.steps}")
     down_ns = rng.choice((SECOND // 20, 2 * SECOND))
     lost = rng.random() < 0.3
-    # A breaker drawn low would trip during trades, and rightly.
-    if rng.random() < 0.5 and not world.process.settings.breakers.creates_per_minute:
-        until_ns = world.now_ns + 3 * SECOND
-        world.schedule_after(0, lambda: world.crowd_acts(until_ns))
+    if rng.random() < 0.5:
+        _trade_unless_breaker(world, 3 * SECOND)
     if lost:
         down_ns += world.scenario.timeout_ns + world.scenario.late_ns
     world.coverage.fault("quiet_restart")
@@ -339,6 +315,12 @@ def _restart(world: "SimulatedWorld") -> None:
         _stay_still(each)
 
 
+def _trade_unless_breaker(world: "SimulatedWorld", for_ns: int) -> None:
+    """A breaker drawn low would trip during trades, and rightly."""
+    if not world.process.settings.breakers.creates_per_minute:
+        world.schedule_after(0, partial(world.crowd_acts, world.now_ns + for_ns))
+
+
 def _parked(world: "SimulatedWorld") -> bool:
     ladders = world.process.trader.quoting.ladders
     return any(rung.blocked.startswith("refused") for each in ladders for rung in each.rungs)
@@ -350,9 +332,8 @@ def _writes(world: "SimulatedWorld") -> int:
 
 
 def _stay_still(world: "SimulatedWorld") -> None:
-    """B2: hardly any writes on a still book. Where only a write of ours can confirm a book, two
-    writes a second and rung are allowed. Orders may change their route ten seconds after a limit
-    cut their side, so of three looks the last has to be still."""
+    """B2: hardly any writes on a still book. Orders may change their route ten seconds after a
+    limit cut their side, so of three looks the last has to be still."""
     if _is_dry(world):
         # Throttled requests come when there is a token.
         world.wait(_DRY_MAX_NS, lambda: not _is_dry(world))
@@ -371,6 +352,7 @@ def _looked(world: "SimulatedWorld") -> tuple[int, int]:
     world.wait(_STILL_NS)
     trader = world.process.trader
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
+    # Where only a write of ours can confirm a book, two a second and rung are allowed.
     unknowable = any(cannot_be_known(world, rung) for rung in rungs)
     return _writes(world) - before, 12 * len(rungs) if unknowable else len(rungs) + 1
 
@@ -381,7 +363,7 @@ def _is_dry(world: "SimulatedWorld") -> bool:
 
 
 def _stop(world: "SimulatedWorld") -> None:
-    """B13, B9: nothing rests in time, nothing is unknown, and the books agree to the cent."""
+    """B13, B9."""
     together = world.worlds
     for each in together:
         each.stopping = True
@@ -390,14 +372,13 @@ def _stop(world: "SimulatedWorld") -> None:
     def resting() -> list[v.OrderState]:
         return [order for each in together for order in each.auditor.truth.resting()]
 
+    def unfinished() -> list["SimulatedWorld"]:
+        return [each for each in together if each.process.finished is None]
+
     world.wait(_STOP_NS, lambda: not resting())
     check(not resting(), "B13", f"still resting: {resting()}")
-    world.wait(
-        _STOP_NS + 5 * world.scenario.trust_lag_ns,
-        lambda: all(each.process.finished is not None for each in together),
-    )
-    for each in together:
-        check(each.process.finished is not None, "B13", f"not finished: {why_not(each)}")
+    world.wait(_STOP_NS + 5 * world.scenario.trust_lag_ns, lambda: not unfinished())
+    check(not unfinished(), "B13", f"not finished: {[*map(why_not, unfinished())]}")
     check(not resting(), "B13", f"finished while resting: {resting()}")
     for each in together:
         _books_agree(each)
@@ -449,5 +430,5 @@ def _books_agree(world: "SimulatedWorld") -> None:
 def _sums(amounts: list[int]) -> dict[int, None]:
     sums: dict[int, None] = {0: None}
     for amount in amounts:
-        sums.update({total + amount: None for total in list(sums)})
+        sums |= {total + amount: None for total in sums}
     return sums

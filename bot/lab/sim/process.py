@@ -2,22 +2,22 @@
 
 import hashlib
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder
+from bot.core.orders.outbox import kind_of
 from bot.core.orders.transitions import State
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 from bot.io.journal.recovery import RecoveredState, RunningState, recall
-from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.exposure_rules import Auditor, is_looser
 from bot.lab.sim.scenario import MS
 from bot.lab.sim.traffic_rules import PULLED_NS, Decided, FeedWatch, Inheritance, Traffic
-from bot.lab.sim.truth import BookPlace, Broken, check, level_of, side_of
+from bot.lab.sim.truth import Broken, check, level_of, side_of
 from venue.engine import messages as v
 from venue.wire.money import Price
 from venue.wire.names import MarketId
@@ -33,12 +33,9 @@ _PULL_NS = 400 * MS
 _IN_FORCE = ("config_applied", "config_rolled_back")
 """Notes after which another configuration holds."""
 
+_UNKNOWN = (State.NEW_UNKNOWN, State.REPLACE_UNKNOWN)
 _EVERY = 16
 """States of orders are compared after every so many events in which nothing should move them."""
-
-
-def _nothing() -> None:
-    pass
 
 
 Logged = tuple[m.Event, int, Sequence[m.Effect]]
@@ -54,9 +51,8 @@ class Disk:
         self.torn = False
 
     def plant(self, intent: m.UnconfirmedCreate) -> None:
-        head = Head(0, (*self._head.open_intents, intent))
-        self._head = head
-        self._segments = [OPENING + framed(head)]
+        self._head = Head(0, (*self._head.open_intents, intent))
+        self._segments = [OPENING + framed(self._head)]
 
     def recall_state(self, now_ns: int) -> RecoveredState:
         memory = recall(
@@ -91,10 +87,6 @@ class Disk:
         self._segments = []
 
 
-def entries_of(effects: Sequence[m.Effect]) -> int:
-    return 1 + len(effects)
-
-
 def _entries(log: Iterable[Logged]) -> Iterable[Entry]:
     for event, at_ns, effects in log:
         yield Entry(at_ns, event)
@@ -118,24 +110,21 @@ class HostClock:
 
 
 class Process:
-    """A trader with its log; it is dead after a crash, and over once finished. uncount: what to do
-    so that a replay counts nothing twice. first: the other series' of the same process, None where
-    there is none or this is it. turns: which of them took an event, in order."""
+    """A trader with its log; it is dead after a crash, and over once finished. first: the other
+    series' of the same process, None where there is none or this is it."""
 
     def __init__(
         self,
         configured: m.Configuration,
         remake: Remake,
         auditor: Auditor,
-        coverage: EventCounts,
         clock: HostClock,
         now_ns: int,
-        *,
-        keeps_effects: bool = False,
         first: "Process | None" = None,
     ) -> None:
         self.first = first
         self.other_series: list[Process] = []  # those that share this one's purse and account
+        # Which of them took an event, in order.
         self.turns: list[Process] = [] if first is None else first.turns
         if first is not None:
             first.other_series.append(self)
@@ -159,19 +148,18 @@ class Process:
         self.durable = 0  # entries of the log that are on the disk
         self.unsent: dict[m.RequestId, m.Request] = {}  # writes that wait for their record
         self.digest = hashlib.blake2b(digest_size=16)  # of every effect so far
-        self.uncount: Callable[[], None] = _nothing
-        self.keeps_effects = keeps_effects
-        self._effects: list[bytes] | None = [] if keeps_effects else None
         self._auditor = auditor
-        self._coverage = coverage
+        self._coverage = auditor.coverage
         bucket = None if first is None else first.traffic.bucket
         began_ns = clock.to_host_ns(now_ns)
-        self.traffic: Traffic = Traffic(self.settings, auditor.truth, coverage, began_ns, bucket)
+        self.traffic: Traffic = Traffic(
+            self.settings, auditor.truth, auditor.coverage, began_ns, bucket
+        )
         self.feed = FeedWatch()
         self.decided = Decided(auditor.truth, auditor.exposure)
         self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
         self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
-        self._before: dict[int, tuple[OwnOrder, State, int]] = {}
+        self._before: list[tuple[OwnOrder, State, int]] = []
         self._unknowns = False
         self._quiet = 0
         self._stopping = False
@@ -210,13 +198,9 @@ class Process:
             if self._costs_unknown:
                 self._auditor.exposure.cost_unknown()
         self.log.append((event, now_ns, effects))
-        if self.keeps_effects:
-            self.turns.append(self)
-        self.entries += entries_of(effects)
-        encoded = _ENCODER.encode(effects) if effects else b""
-        self.digest.update(encoded)
-        if self._effects is not None:
-            self._effects.append(encoded)
+        self.turns.append(self)
+        self.entries += 1 + len(effects)
+        self.digest.update(_encoded(effects))
         sent = False
         for effect in effects:
             if isinstance(effect, m.Send):
@@ -236,7 +220,9 @@ class Process:
             elif isinstance(effect, m.OrdersAdopted) and self._inheritance is not None:
                 self._inheritance.on_adopted(effect)
             elif isinstance(effect, m.Noted):
-                self._on_note(effect, event, now_ns)
+                self.decided.on_note(effect)
+                if effect.name in _IN_FORCE:
+                    self._configured_anew(effect, event, now_ns)
         if isinstance(event, m.Tick):
             self._cancels_what_must_go(now_ns)
         self._quiet += 1
@@ -264,11 +250,6 @@ class Process:
                 self._auditor.exposure.cost_unknown()
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
-    def _on_note(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
-        self.decided.on_note(note)
-        if note.name in _IN_FORCE:
-            self._configured_anew(note, event, now_ns)
-
     def _configured_anew(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
         """B3: what the file says is in force once noted, and a rollback loosens no limit."""
         self._coverage.hit(note.name)
@@ -288,50 +269,39 @@ class Process:
         if isinstance(request, m.ReadBook):
             self.feed.on_book_read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
-            answer = replied.answer
-            if isinstance(answer, m.Rejected):
+            if isinstance(replied.answer, m.Rejected):
                 self._auditor.flight.on_rejected(request.order)
-        elif isinstance(replied.answer, m.Unknown):
-            if isinstance(request, m.AmendResting):
-                self._coverage.hit("amend_unknown")
-            elif isinstance(request, m.CancelResting):
-                self._coverage.hit("cancel_unknown")
+        elif isinstance(replied.answer, m.Unknown) and isinstance(request, m.Write):
+            self._coverage.hit(f"{kind_of(request)}_unknown")
 
     def _on_sent(self, effect: m.Send, now_ns: int) -> None:
-        request = effect.request
+        request, truth = effect.request, self._auditor.truth
         self.traffic.audit_send(effect, now_ns)
         if self._inheritance is not None:
             self._inheritance.audit_send(request)
-        first = isinstance(request, m.Create) and not request.again
+        first = request if isinstance(request, m.Create) and not request.again else None
         if first or isinstance(request, m.AmendResting):
             check(not self._stopping, "B13", "new exposure after a stop")
             check(not self._standing, "B4", "new exposure while paused")
             check(not self.latched, "B13", "new exposure after a breaker tripped")
-            if isinstance(request, m.Create):
-                self._may_quote(request.order.market_id, now_ns)
-                if self.is_successor:
-                    self._coverage.hit("create_after_restart")
-            elif isinstance(request, m.AmendResting):
-                side = self._auditor.truth.side_of.get(request.order_id)
-                if side is not None:
-                    self._may_quote(side[0], now_ns)
+        if first:
+            self._may_quote(first.order.market_id, now_ns)
+            if self.is_successor:
+                self._coverage.hit("create_after_restart")
+        elif isinstance(request, m.AmendResting) and request.order_id in truth.side_of:
+            self._may_quote(truth.side_of[request.order_id][0], now_ns)
         self._auditor.audit_send(request)
         if first:
-            assert isinstance(request, m.Create)
-            self._reaches_no_further(side_of(request.order), request.order, request.order.price)
+            self._reaches_no_further(first.order, first.order.price)
             self._few_enough(now_ns)
-        elif isinstance(request, m.AmendResting):
-            order = self._auditor.truth.working.get(request.order_id)
-            if order is not None:
-                self._reaches_no_further(side_of(order), order, request.amend.price)
+        elif isinstance(request, m.AmendResting) and request.order_id in truth.working:
+            self._reaches_no_further(truth.working[request.order_id], request.amend.price)
 
-    def _reaches_no_further(
-        self, side: BookPlace, order: QtyOrder | v.OrderState, price: Price | None
-    ) -> None:
+    def _reaches_no_further(self, order: QtyOrder | v.OrderState, price: Price | None) -> None:
         """B3: a create, or a new price, reaches only so far through the best price of others."""
         if price is None:
             return
-        (market, is_bid), level = side, level_of(order.outcome, price)
+        (market, is_bid), level = side_of(order), level_of(order.outcome, price)
         ours = self._levels.setdefault(market, {})
         ticks = self.feed.reaches(market, is_bid, level, ours)
         ours[level] = None
@@ -343,16 +313,13 @@ class Process:
         risk, orders = self.settings.risk, self._auditor.flight.count()
         text = f"{orders} orders may be live, at most {risk.resting_orders}"
         check(orders <= risk.resting_orders, "B3", text)
-        all_of_them = self._auditor.exposure.account.orders()
-        self.traffic.bucket.can_be_flat(all_of_them, risk.flat_ns, now_ns)
+        of_account = self._auditor.exposure.account.orders()
+        self.traffic.bucket.can_be_flat(of_account, risk.flat_ns, now_ns)
 
     def _may_quote(self, market: MarketId, now_ns: int) -> None:
         """B4: new exposure leaves for a rung that may be quoted."""
         why = self.feed.stale(market, now_ns) or self.decided.decided_by(market)
         check(not why, "B4", f"new exposure on {market}: {why}")
-
-    def _long_stale(self, market: MarketId, now_ns: int) -> str:
-        return self.feed.stale(market, now_ns, PULLED_NS) or self.decided.decided_by(market)
 
     def _cancels_what_must_go(self, now_ns: int) -> None:
         """B13, B4: after a stop, pause or breaker, and on a stale book, each order's cancel leaves
@@ -368,7 +335,8 @@ class Process:
         for own in trader.desk.live_orders:
             if own.state is not State.OPEN or own.due_ns > now_ns:
                 continue
-            if reason := why or self._long_stale(own.market_id, now_ns):
+            stale = self.feed.stale(own.market_id, now_ns, PULLED_NS)
+            if reason := why or stale or self.decided.decided_by(own.market_id):
                 since_ns = waiting[id(own)] = left_ns.get(id(own), now_ns)
                 text = f"{own.order_id} rests and is not cancelled: {reason}"
                 check(now_ns - since_ns < _PULL_NS, "B13" if why else "B4", text)
@@ -376,42 +344,32 @@ class Process:
 
     def _orders_are_monotone(self, event: m.Event) -> None:
         """B7, B8: filled never falls, the ended stay ended, only an answer ends an unknown."""
-        unknowns = False
-        for own, state, filled in self._before.values():
+        for own, state, filled in self._before:
             check(own.filled >= filled, "B8", f"filled fell: {own.client_order_id}")
             check(
                 state is not State.CLOSED or own.state is State.CLOSED, "B8", "an ended one revived"
             )
-            if (
-                state is State.NEW_UNKNOWN or state is State.REPLACE_UNKNOWN
-            ) and own.state is not state:
+            if state in _UNKNOWN and own.state is not state:
                 asked = own.state is State.PENDING_CANCEL
                 check(asked or isinstance(event, m.Response), "B7", f"{state} -> {own.state}")
-        before: dict[int, tuple[OwnOrder, State, int]] = {}
-        for own in self.trader.desk.live_orders:
-            before[id(own)] = (own, own.state, own.filled)
-            unknowns = (
-                unknowns or own.state is State.NEW_UNKNOWN or own.state is State.REPLACE_UNKNOWN
-            )
-        self._before = before
-        self._unknowns = unknowns
+        orders = self.trader.desk.live_orders
+        self._before = [(own, own.state, own.filled) for own in orders]
+        self._unknowns = any(own.state in _UNKNOWN for own in orders)
 
     def replay(self) -> None:
         """B10: the same events into fresh traders, in the order in which all series of the process
         received them, give the same effects, to the byte. Of the first series of a process alone.
         """
-        for each in (self, *self.other_series):
-            each.uncount()
         fresh = {self: self._fresh(None)}
         for each in self.other_series:
             fresh[each] = each._fresh(fresh[self])
-        kept = {each: iter(zip(each.log, each._kept(), strict=True)) for each in fresh}
+        logs = {each: iter(each.log) for each in fresh}
         for each in self.turns:
-            (event, now_ns, _), expected = next(kept[each])
-            effects = fresh[each].receive(event, now_ns)
-            again = _ENCODER.encode(effects) if effects else b""
-            check(again == expected, "B10", f"other effects for {type(event).__name__} at {now_ns}")
+            event, now_ns, effects = next(logs[each])
+            again = _encoded(fresh[each].receive(event, now_ns))
+            text = f"other effects for {type(event).__name__} at {now_ns}"
+            check(again == _encoded(effects), "B10", text)
 
-    def _kept(self) -> list[bytes]:
-        assert self._effects is not None
-        return self._effects
+
+def _encoded(effects: Sequence[m.Effect]) -> bytes:
+    return _ENCODER.encode(effects) if effects else b""

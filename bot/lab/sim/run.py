@@ -4,6 +4,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from itertools import islice
 from statistics import median_low
 from typing import Any, Final, NamedTuple
@@ -28,15 +29,17 @@ def run(scenario: SimScenario | int, *, replays: bool | None = None) -> Simulate
     (B10); None: on some seeds. Raises `Broken` with seed, world time and world."""
     if isinstance(scenario, int):
         scenario = draw(scenario)
-    world = SimulatedWorld(
-        scenario, replays=scenario.seed % REPLAYED_EVERY == 0 if replays is None else replays
-    )
+    if replays is None:
+        replays = scenario.seed % REPLAYED_EVERY == 0
+    world = SimulatedWorld(scenario)
     try:
         with only(*(("B13", "B15") if scenario.contradiction else ())):
             run_phases(world)
-        for life in world.processes:
-            if life.keeps_effects and life.first is None:
-                world.coverage.hit("replayed")
+        if replays:
+            world.coverage.hit("replayed", len(world.processes))
+            # A replay makes new strategies, whose faults are not counted again.
+            world.coverage = deepcopy(world.coverage)
+            for life in world.processes:
                 life.replay()
     except Broken as fault:
         at_s = (world.now_ns - START_NS) / SECOND
@@ -46,42 +49,28 @@ def run(scenario: SimScenario | int, *, replays: bool | None = None) -> Simulate
     return world
 
 
-# --- many seeds -----------------------------------------------------------------------------------
-
-
 class Summary(msgspec.Struct):
-    """The result of one seed or of many.
-
-    broken: the seeds in which an invariant did not hold. first_broken: which did not in the first
-    of them, replay: the command that repeats it. own_faults: answers of the strategy that raised or
-    were nonsense of themselves, by no fault drawn; stopped_s: from the first sign of each
-    contradiction to the stop.
-    """
+    """The result of one seed or of many. own_faults: answers of the strategy that raised or were
+    nonsense by no fault drawn."""
 
     seeds: int = 0
     events: int = 0
     faults: int = 0
     cpu_s: float = 0.0
     counts: dict[str, int] = {}
-    broken: list[int] = msgspec.field(default_factory=list)
-    first_broken: str = ""
-    replay: str = ""
+    broken: list[int] = []  # the seeds in which an invariant did not hold
+    first_broken: str = ""  # the invariant, in the first of them
+    replay: str = ""  # the command that repeats that one
     own_faults: int = 0
     own_fault: str = ""  # the first, else empty
-    stopped_s: list[float] = msgspec.field(default_factory=list)
+    stopped_s: list[float] = []  # from the first sign of each contradiction to the stop
 
     def add_summary(self, other: "Summary") -> None:
-        self.seeds += other.seeds
-        self.events += other.events
-        self.faults += other.faults
-        self.cpu_s += other.cpu_s
+        for name in ("seeds", "events", "faults", "cpu_s", "broken", "own_faults", "stopped_s"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("first_broken", "replay", "own_fault"):
+            setattr(self, name, getattr(self, name) or getattr(other, name))
         self.counts = dict(Counter(self.counts) + Counter(other.counts))
-        self.broken += other.broken
-        self.first_broken = self.first_broken or other.first_broken
-        self.replay = self.replay or other.replay
-        self.own_faults += other.own_faults
-        self.own_fault = self.own_fault or other.own_fault
-        self.stopped_s += other.stopped_s
 
     def line(self) -> str:
         pace = self.events / self.cpu_s if self.cpu_s else 0.0
@@ -160,10 +149,8 @@ HEAD: Final = (
 
 
 class ProfileResult(NamedTuple):
-    """The result of the seeds of one profile."""
-
     profile: str
-    is_whole: bool  # all of them were lived through
+    is_whole: bool  # True if every seed ran
     summary: Summary
 
     def plain(self) -> dict[str, Any]:
@@ -181,13 +168,13 @@ class ProfileResult(NamedTuple):
         }
 
     def line(self) -> str:
-        row = self.plain()
-        stopped = f"{row['stopped']}/{row['seeds']}" if self.profile in CONTRADICTIONS else "-"
+        row, done = self.plain(), self.summary
+        stopped = f"{row['stopped']}/{done.seeds}" if self.profile in CONTRADICTIONS else "-"
         took = ["-" if s is None else f"{s:.1f}" for s in (row["median_s"], row["most_s"])]
-        broken = f"{len(row['broken'])}  first: {row['first_broken'][:90]}" if row["broken"] else 0
+        broken = f"{len(done.broken)}  first: {done.first_broken[:90]}" if done.broken else 0
         return (
-            f"  {_NAMES[self.profile]:24s} {row['seeds']:6d} {row['events']:10d} "
-            f"{row['faults']:8d} {stopped:>9s} {took[0]:>8s} {took[1]:>8s}  {broken}"
+            f"  {_NAMES[self.profile]:24s} {done.seeds:6d} {done.events:10d} "
+            f"{done.faults:8d} {stopped:>9s} {took[0]:>8s} {took[1]:>8s}  {broken}"
         )
 
 
@@ -207,9 +194,6 @@ def rows(
         for outcome in islice(outcomes, len(each)):
             summary.add_summary(outcome.summary)
         yield ProfileResult(profile, summary.seeds == len(each), summary)
-
-
-# --- a failure ------------------------------------------------------------------------------------
 
 
 def last_events(world: SimulatedWorld) -> str:
@@ -252,7 +236,7 @@ def shrink(
         return True
 
     # All at once first: a failure without any fault is the simplest of all.
-    for names in (tuple(scenario.faults()), *((name,) for name in scenario.faults())):
+    for names in (tuple(scenario.rates), *((name,) for name in scenario.rates)):
         if not set(names) <= set(scenario.without):
             takes(narrowed(scenario, without=names), f"without {', '.join(names)}")
     for part in (8, 4, 2):

@@ -1,7 +1,6 @@
 """What one seed draws: the shape of its world, and the rate of each fault.
 
-Swarm testing: each fault is absent in many seeds and frequent in others. Every fault has a stream
-of its own, so that leaving one out (`without`) shifts no other.
+Every fault has a stream of its own, so that leaving one out (`without`) shifts no other.
 """
 
 import random
@@ -102,8 +101,8 @@ RANGES: Final[dict[str, tuple[float, float]]] = {
     **dict.fromkeys(FRAME_FAULTS, (0.005, 0.1)),
     **dict.fromkeys(TIMED_FAULTS, (0.5, 2.5)),
 }
-"""The lowest and the highest rate of each fault in any seed: the chance for each request or frame,
-and the expected number of an episode in a safety phase."""
+"""The lowest and highest rate of each fault: the chance for a request or frame, or the expected
+number of an episode in a safety phase."""
 
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "maker_fee": ("0", "0.0007", "0.0175", "0.0700"),  # its rate, whatever the taker's is
@@ -121,14 +120,13 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "ended_amend": ("404", "409"),  # S43: the answer to an amend of a closed order
     "success_status": ("202", "206"),  # S1: the status of every success
 }
-"""Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
-from a stream of its own."""
+"""Shapes of a world that are no fault, with their values; each in a part of the seeds."""
 
 READINGS: Final = (
     *("amend_ids", "amend_qty", "fill_fees", "halted_cancels"),
     *("second_cancel", "ended_amend", "success_status"),
 )
-"""Variants in which the venue reads a gap of the interface in another way than ours."""
+"""Variants in which the venue reads a gap of the interface otherwise than ours."""
 
 _OTHERS_OF_ROWS: Final[dict[str, tuple[str, ...]]] = {
     "process": (),
@@ -144,7 +142,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     row: (*others, *(name for name, its in TIMED_FAULTS.items() if row in its.split()))
     for row, others in _OTHERS_OF_ROWS.items()
 }
-"""A profile for each row of A of docs/fault-model.md, in its order, and what its worlds have."""
+"""A profile for each row of A of docs/fault-model.md, in its order, with its faults."""
 
 CONTRADICTIONS: Final[dict[str, str]] = {
     "b1_fill_missing": "fill_missing",
@@ -157,11 +155,9 @@ CONTRADICTIONS: Final[dict[str, str]] = {
     "b3_foreign_response": "foreign_response",
     "b4_stamps": "stamps_run_backwards",
 }
-"""A profile for each kind of contradiction: calm until one sets in, which stays."""
+"""A profile for each kind of contradiction: calm until one begins, which stays."""
 
-LAG: Final = "lag"
-"""The profile in which reads lag up to 5 s and come from a stale replica: it stops nothing."""
-
+LAG: Final = "lag"  # reads lag up to 5 s and come from a stale replica
 NEAR: Final = ("net", "gross", "apart", "resting")
 """Limits that do not hang on the outcome: shares of all rungs, without their signs, cents lost if
 every rung went the worse way by itself, cents at risk in orders."""
@@ -175,9 +171,8 @@ _RARER: Final = {**dict.fromkeys(READINGS, 0.1), "second_series": 0.1}
 
 @dataclass(frozen=True)
 class SimScenario:
-    """Everything drawn for a seed. Times in ns. near: limits of `NEAR` that are as near as those of
-    one rung and one outcome; the others follow from these. first: where these are of the second
-    series of an account, the scenario of the first."""
+    """Everything drawn for a seed. near: limits of `NEAR` that are as near as those of one rung and
+    one outcome. first: in the scenario of an account's second series, that of the first."""
 
     seed: int
     strategy: str
@@ -241,8 +236,8 @@ class SimScenario:
 
     @property
     def second_series(self) -> int | None:
-        """None if the account trades one series; else the share in percent of both loss limits
-        together, 0 for all of it."""
+        """None if the account trades one series; else the account's loss limit in percent of both
+        series' together, 0 for none."""
         pct = self.variant("second_series")
         return int(pct) if pct else None
 
@@ -255,8 +250,10 @@ class SimScenario:
     def has(self, name: str) -> bool:
         return name in self.rates and name not in self.without
 
-    def faults(self) -> list[str]:
-        return list(self.rates)
+    @property
+    def loss_limit_cents(self) -> int:
+        """The limit of loss of the series."""
+        return self.series_loss_cents or self.event_loss_cents * len(self.rungs)
 
     def rates_of(self, names: Iterable[str], times: float = 1.0) -> dict[str, float]:
         """The rates of those of these faults that the seed has, so many times as high."""
@@ -264,12 +261,11 @@ class SimScenario:
 
 
 def draw(seed: int, profile: str = "swarm") -> SimScenario:
-    """The scenario of one seed under a profile, the same for ever. swarm: each fault absent in most
-    seeds. brutal: every fault, often. One of `ROWS`: the faults of that row, most of them, often.
-    Raises ValueError for another profile."""
+    """The scenario of one seed under a profile, always the same. Raises ValueError for an unknown
+    profile."""
     if profile not in PROFILES:
         raise ValueError(f"profile {profile!r}: one of {', '.join(PROFILES)}")
-    shape = replace(_shape(seed, profile), near=_near(seed))
+    shape = _shape(seed, profile)
     if profile in CONTRADICTIONS:
         calm = _calm_enough(shape)
         # Of orders of a single share none is ever filled in part.
@@ -349,7 +345,7 @@ def _rates(
 
 
 def _shape(seed: int, profile: str) -> SimScenario:
-    rng = random.Random(f"odds {seed}")
+    rng, near = random.Random(f"odds {seed}"), random.Random(f"near {seed}")
     trust_lag_ns = rng.choice((SECOND // 2, SECOND, SECOND, 5 * SECOND + 200 * MS))
     slow_lag_ns = int(trust_lag_ns * rng.choice((0.05, 0.5, 0.95)))
     event_loss_cents = rng.choice((600, 2_000, 20_000))
@@ -395,12 +391,8 @@ def _shape(seed: int, profile: str) -> SimScenario:
         dead_rung=dead_rung,
         resize_pct=rng.choice((5, 5, 50)),
         budget=rng.choice(((200, 400, 60), (200, 400, 60), (40, 60, 20), (20, 40, 30))),
+        near=tuple(name for name in NEAR if near.random() < 0.3),
     )
-
-
-def _near(seed: int) -> tuple[str, ...]:
-    rng = random.Random(f"near {seed}")
-    return tuple(name for name in NEAR if rng.random() < 0.3)
 
 
 def _variants(seed: int, names: Iterable[str], part: float | None = None) -> dict[str, str]:
@@ -455,8 +447,8 @@ def _known(names: tuple[str, ...]) -> None:
 # --- the second series ---------------------------------------------------------------------------
 
 SERIES: Final = (Ticker("ACME-VAL"), Ticker("BETA-VAL"))
-"""The first and the second series of an account. Both share the venue, the cash, the process with
-its host, and the request bucket; ladders, limits, and the faults of one series are its own."""
+"""The series of an account. They share the venue, the cash, the process with its host, and the
+request bucket; ladders, limits and other faults are a series' own."""
 
 _SEEDS: Final = 10**12  # streams of the second series are those of a seed so far away
 
@@ -466,8 +458,6 @@ _OF_THE_PROCESS: Final = (
     *("read_lag", "foreign_spend", "transfer", "maintenance"),
 )
 """What befalls both at once: drawn once, with the first."""
-
-_PCT: Final = 100
 
 
 def second_of(scenario: SimScenario) -> SimScenario | None:
@@ -505,9 +495,4 @@ def account_loss_cents(scenario: SimScenario) -> int:
     second = second_of(first)
     if second is None or not first.second_series:
         return 0
-    both = sum(_series_loss_cents(each) for each in (first, second))
-    return both * first.second_series // _PCT
-
-
-def _series_loss_cents(scenario: SimScenario) -> int:
-    return scenario.series_loss_cents or scenario.event_loss_cents * len(scenario.rungs)
+    return (first.loss_limit_cents + second.loss_limit_cents) * first.second_series // 100

@@ -1,8 +1,6 @@
-"""What one process may do: with orders at its start, decided rungs and stale books, and its
-manners.
+"""What one process may do with orders at its start, decided rungs, stale books and its rate limit.
 
-Manners: rate limits, waits, no rejected request again, one write an order in flight, nothing new on
-the side of an unknown order. Times are the bot's own, but the `ts` of books is the venue's.
+Times are the bot's own, but the `ts` of books is the venue's.
 """
 
 from collections import deque
@@ -42,7 +40,6 @@ class Inheritance:
         }
 
     def on_adopted(self, effect: m.OrdersAdopted) -> None:
-        """B6: the life says which orders are its own from here on."""
         strange = [each for each in effect.order_ids if each not in self._known]
         check(not strange, "B6", f"taken over, and in no journal: {strange}")
         kept = not effect.order_ids or self._keeps
@@ -100,8 +97,6 @@ _GAP_NS: Final = 250 * MS
 
 
 class _DeliveredBook:
-    """A rung's book as it reached the bot."""
-
     def __init__(self) -> None:
         self.book: tuple[Levels, Levels] = ((), ())
         self.ts_ns: int | None = None
@@ -124,8 +119,6 @@ class _DeliveredBook:
 
 
 class FeedWatch:
-    """Follows the events of one life. Times are the bot's own but for `ts`: the venue's."""
-
     def __init__(self) -> None:
         self._open = False
         self._closed_ns = 0
@@ -184,8 +177,7 @@ class FeedWatch:
             rung.doubt(now_ns)
 
     def reaches(self, market: MarketId, is_bid: bool, level: int, ours: Collection[int]) -> int:
-        """How many ticks a price is through the best one of others; far below zero where there is
-        none."""
+        """How many ticks a price is through the others' best; far below zero without one."""
         bids, asks = self._rungs[market].book if market in self._rungs else ((), ())
         far = [price for price, _ in (asks if is_bid else bids) if price not in ours]
         if not far:
@@ -193,8 +185,8 @@ class FeedWatch:
         return level - far[0] if is_bid else far[0] - level
 
     def stale(self, market: MarketId, now_ns: int, patience_ns: int = 0) -> str:
-        """Why a rung may not be quoted; empty if it may. patience_ns: how long orders may rest
-        after the channel closed or the book became doubtful."""
+        """Why a rung may not be quoted, else empty. patience_ns: how long orders may rest after the
+        channel closed or the book became doubtful."""
         rung = self._rungs.get(market)
         if not self._open and now_ns - self._closed_ns >= patience_ns:
             return "the channel is closed"
@@ -221,8 +213,6 @@ _TIMES: Final = 3  # so often as many orders as may rest may be placed in a minu
 
 
 class Tokens:
-    """A bucket that nobody fills but time."""
-
     def __init__(self, per_second: int, burst: int, now_ns: int) -> None:
         self._per_second, self._burst_e9 = per_second, burst * SECOND
         self._level_e9, self._at_ns = self._burst_e9, now_ns
@@ -239,8 +229,6 @@ class Tokens:
 
 
 class Bucket:
-    """The tokens of one process, and how long it has to wait by what was answered."""
-
     def __init__(self, budget: BudgetSettings, coverage: EventCounts, now_ns: int) -> None:
         self._coverage = coverage
         self._rate, self._reserve_e9 = budget.rate_per_second, budget.reserve * SECOND
@@ -248,7 +236,7 @@ class Bucket:
         self.closed_until_ns = 0
 
     def on_request(self, request: m.Request, now_ns: int) -> None:
-        """B5: a request leaves, with a token that is there, and after the wait that was asked."""
+        """B5."""
         check(now_ns >= self.closed_until_ns, "B5", "sent inside Retry-After")
         left_e9 = self._tokens.spend(now_ns)
         check(left_e9 >= 0, "B5", "more than burst + rate x t were sent")
@@ -270,15 +258,12 @@ class Bucket:
 
 
 class Rates:
-    """The write throttles of a market and the account, and the creates per minute before a breaker
-    trips."""
-
     def __init__(self, settings: TraderSettings, now_ns: int) -> None:
         self._creates: deque[int] = deque()
         self.on_settings(settings, now_ns)
 
     def on_settings(self, settings: TraderSettings, now_ns: int) -> None:
-        """Other settings: throttles start full again."""
+        """Throttles start full again."""
         self._settings = settings
         self._markets: dict[MarketId, Tokens] = {}
         self._all = Tokens(settings.pace.writes_per_second, settings.pace.writes_burst, now_ns)
@@ -287,7 +272,7 @@ class Rates:
         self._creates.clear()
 
     def on_write(self, market: MarketId, now_ns: int) -> None:
-        """A first create or an amend leaves."""
+        """B5, of a first create or an amend."""
         pace, mine = self._settings.pace, self._markets
         if market not in mine:
             rate = pace.market_writes_per_second, pace.market_writes_burst
@@ -299,7 +284,7 @@ class Rates:
         check(fits, "B5", "more writes than the pace of the account allows")
 
     def on_create(self, now_ns: int) -> None:
-        """B13: a first create leaves; a minute bears so many."""
+        """B13, of a first create."""
         minute = self._creates
         minute.append(now_ns)
         while now_ns - minute[0] >= _MINUTE_NS:
@@ -311,8 +296,7 @@ class Rates:
 
 
 class Traffic:
-    """Follows the requests and responses of one process. bucket: that of the process, which other
-    series may share; None for its own."""
+    """The requests and responses of one process. bucket: one that other series share, else None."""
 
     def __init__(
         self,
@@ -333,10 +317,7 @@ class Traffic:
         self.is_kept_away = False  # the venue takes no writes, as far as the bot knows
         self._kept_away_ns = 0
 
-    # --- out --------------------------------------------------------------------------------------
-
     def audit_send(self, effect: m.Send, now_ns: int) -> None:
-        """A request leaves. Raises `Broken` when it should not."""
         request, request_id = effect.request, effect.request_id
         check(request_id not in self._in_flight, "B12", "a request id used twice")
         self._in_flight[request_id] = effect, now_ns
@@ -366,8 +347,6 @@ class Traffic:
             check(where != side, "B1", f"{order} next to the unknown {name}")
         self.rates.on_write(order.market_id, now_ns)
         self.rates.on_create(now_ns)
-
-    # --- in ---------------------------------------------------------------------------------------
 
     def on_response(self, replied: m.Response, now_ns: int) -> m.Request | None:
         """The request that this answers; None when it is answered already."""
@@ -422,5 +401,5 @@ class Traffic:
         self._unknown.pop(name, None)
 
     def is_wrong(self, side: BookPlace, now_ns: int) -> bool:
-        """True while a request for this side was refused as wrong, so that nothing is asked."""
+        """True while nothing may be asked for this side: a request was refused as wrong."""
         return now_ns < self._wrong_until_ns.get(side, 0)

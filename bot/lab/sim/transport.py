@@ -1,17 +1,31 @@
 """Between bot and venue: the channel, requests and responses in flight, and their faults."""
 
 import random
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from bot.core import messages as m
+from bot.core.orders.outbox import kind_of
 from bot.io.client.answers import answer_of
 from bot.lab.exchange.assumptions import BEFALLING, FaultDraws, befall
 from bot.lab.exchange.exchange import Response, print_of, refusal
-from bot.lab.sim.contradictor import Contradictor, World
+from bot.lab.sim.configured import StrategyFaultSpan
+from bot.lab.sim.coverage import EventCounts
+from bot.lab.sim.exposure_rules import Auditor
 from bot.lab.sim.process import Process
-from bot.lab.sim.scenario import FRAME_FAULTS, MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
+from bot.lab.sim.scenario import (
+    FRAME_FAULTS,
+    MS,
+    READ_FAULTS,
+    REQUEST_FAULTS,
+    SECOND,
+    WRITE_FAULTS,
+    SimScenario,
+)
+from bot.lab.sim.venue import BuyingCrowd, SimulatedVenue
 from venue.engine import messages as v
 from venue.views.account import shown_order
 from venue.wire import model
@@ -25,17 +39,50 @@ _PONG_NS: Final = 5 * SECOND
 _RECONNECT_NS: Final = 250 * MS
 
 
-class NetworkWorld(World, Protocol):
-    """The parts of a simulated world that the network and the channel use."""
+class World(Protocol):
+    """The parts of a simulated world that its network, faults and contradictor use."""
 
-    contradictor: Contradictor | None
+    scenario: SimScenario
+    coverage: EventCounts
+    exchange: SimulatedVenue
+    auditor: Auditor
+    crowd: BuyingCrowd
+    process: Process
+    channel: "Channel"
+    network: "Network"
+    strategy_faults: list[StrategyFaultSpan]
+    trace: deque[tuple[int, str, object]]
+    first_file: m.Configuration
+    faulty: bool
+    latch: str
+
+    @property
+    def now_ns(self) -> int: ...
+
+    @property
+    def worlds(self) -> "Sequence[World]": ...
+
+    def schedule_at(self, at_ns: int, act: Callable[[], None]) -> None: ...
+
+    def schedule_after(self, delay_ns: int, act: Callable[[], None]) -> None: ...
+
+    def deliver(self, process: Process, event: m.Event) -> None: ...
+
+    def replace(
+        self, process: Process, down_ns: int, rng: random.Random | None, *, lost: bool = False
+    ) -> None: ...
+
+    def reload_one(self, rng: random.Random) -> None: ...
+
+    def reload(self, wanted: m.Configuration, kind: str) -> None: ...
+
+    def pause(self, for_ns: int) -> None: ...
 
 
 class Channel:
-    """One connection at a time; frames not delivered on it are lost. silent: rungs whose
-    frames do not come, and whether their prints do."""
+    """One connection at a time; frames not delivered on it are lost."""
 
-    def __init__(self, world: NetworkWorld, rng: random.Random) -> None:
+    def __init__(self, world: World, rng: random.Random) -> None:
         self._world = world
         self._rng = rng
         scenario = world.scenario
@@ -51,7 +98,7 @@ class Channel:
         self._last_ns = 0
         self._older: dict[MarketId, m.BookUpdate] = {}
         self._kept: dict[MarketId, int] = {}
-        self.silent: dict[MarketId, bool] = {}
+        self.silent: dict[MarketId, bool] = {}  # rungs without frames: True if prints come
         self.late_ns = 0  # latency of every frame
         self.refusing = False  # every subscribe is refused
 
@@ -211,11 +258,6 @@ class Channel:
         world.schedule_at(at_ns + extra_ns, arrive)
 
 
-_KINDS: Final[dict[type, str]] = {
-    m.Create: "create",
-    m.AmendResting: "amend",
-    m.CancelResting: "cancel",
-}
 _NOT_CONNECTED: Final = Response(m.Rejected(0, "", "connect"), None, None)
 
 
@@ -226,7 +268,7 @@ class RequestUnderWay:
         self.process = process
         self.send = send
         self.request = send.request
-        self.kind = _KINDS.get(type(send.request), "read")
+        self.kind = kind_of(send.request)
         self.is_again = isinstance(send.request, m.Create) and send.request.again
         self.sent_ns = sent_ns
         self.fault = ""
@@ -234,9 +276,7 @@ class RequestUnderWay:
 
 
 class Network:
-    """Between the processes and the venue."""
-
-    def __init__(self, world: NetworkWorld, rng: random.Random) -> None:
+    def __init__(self, world: World, rng: random.Random) -> None:
         self._world = world
         self._rng = rng
         scenario = world.scenario
@@ -260,6 +300,7 @@ class Network:
         self.revoked = False
         self.stubborn = False  # to every create that is retried
         self.foreign_replies = 0  # so many more writes get a response about another order
+        self.on_foreign_reply: Callable[[], None] | None = None
         self._foreign_to: object = None  # the life that had one
 
     def _one_way(self) -> int:
@@ -267,8 +308,6 @@ class Network:
 
     def _note(self, call: RequestUnderWay) -> None:
         self._world.coverage.fault(f"{call.fault}:{call.kind}")
-
-    # --- out --------------------------------------------------------------------------------------
 
     def send_request(self, process: Process, effect: m.Send) -> None:
         world = self._world
@@ -299,8 +338,6 @@ class Network:
         response = Response(m.Unknown("no answer in time"), None, None)
         self._world.schedule_after(max(0, left_ns), lambda: self._reply(call, response))
 
-    # --- at the venue -----------------------------------------------------------------------------
-
     def _arrive(self, call: RequestUnderWay) -> None:
         world = self._world
         response = self._response(call)
@@ -326,20 +363,17 @@ class Network:
             world.coverage.hit("bunched")
         self._last_arrival_ns = world.now_ns
         response = befall(fault, lambda: self._asked(call))
-        if fault in BEFALLING:
+        if fault in (*BEFALLING, "garbled_reply", "headers_odd"):
             self._note(call)
-            if response.away_ns is not None:
-                response = response._replace(away_ns=self._rng.choice((None, 0, 2 * SECOND)))
-        elif fault == "garbled_reply":
-            self._note(call)
-            response = response._replace(answer=garbled(call.request, self._rng))
-        elif fault == "headers_odd":
-            self._note(call)
-            response = response._replace(tokens=self._rng.choice((None, 10**9)))
+        if fault == "garbled_reply":
+            return response._replace(answer=garbled(call.request, self._rng))
+        if fault == "headers_odd":
+            return response._replace(tokens=self._rng.choice((None, 10**9)))
+        if fault in BEFALLING and response.away_ns is not None:
+            return response._replace(away_ns=self._rng.choice((None, 0, 2 * SECOND)))
         return response
 
     def _asked(self, call: RequestUnderWay) -> Response:
-        """The venue carries a request out, or rejects it for its own fault."""
         request, world = call.request, self._world
         instead = self._instead(call)
         if instead is not None:
@@ -371,8 +405,6 @@ class Network:
             return m.Rejected(422, "invalid_request", "")
         return None
 
-    # --- writes -----------------------------------------------------------------------------------
-
     def _written(
         self, call: RequestUnderWay, request: m.Write, answer: m.Answer, *, is_new: bool
     ) -> m.Answer:
@@ -384,7 +416,9 @@ class Network:
         if call.is_again and self._says_duplicate and self._world.faulty:
             coverage.fault("says_duplicate:create")
             return refusal(Code.DUPLICATE_ORDER_ID)
-        if call.fault == "duplicated" and _is_repeatable(request):
+        # A repeated amend of size after a fill would add to it (S13): no client could survive.
+        is_resize = isinstance(request, m.AmendResting) and request.amend.qty is not None
+        if call.fault == "duplicated" and not is_resize:
             self._note(call)
             self._second_copy(request)
         if call.is_again and is_new:
@@ -416,8 +450,8 @@ class Network:
         if order is None:
             return answer
         self.foreign_replies -= 1
-        if world.contradictor is not None:
-            world.contradictor.mark_first_sign()
+        if self.on_foreign_reply is not None:
+            self.on_foreign_reply()
         elif world.process is self._foreign_to:
             return answer  # a second one in a life is a contradiction
         self._foreign_to = world.process
@@ -427,8 +461,6 @@ class Network:
         if isinstance(body, m.CancelBody):
             return m.Ok(m.CancelBody(shown, order.remaining_qty))
         return m.Ok(m.OrderBody(shown))
-
-    # --- reads ------------------------------------------------------------------------------------
 
     def _on_read_answer(self, call: RequestUnderWay, request: m.Read, answer: m.Answer) -> m.Answer:
         coverage = self._world.coverage
@@ -445,8 +477,6 @@ class Network:
         self._note(call)
         return spoiled
 
-    # --- back -------------------------------------------------------------------------------------
-
     def _reply(self, call: RequestUnderWay, response: Response) -> None:
         if call.answered:
             return
@@ -454,12 +484,6 @@ class Network:
         answer, tokens, away_ns, _ = response
         replied = m.Response(call.send.request_id, answer, tokens, away_ns)
         self._world.deliver(call.process, replied)
-
-
-def _is_repeatable(request: m.Write) -> bool:
-    """True if a second copy changes nothing more. A repeated amend of size after a fill would add
-    to it (S13), which no client could survive."""
-    return not isinstance(request, m.AmendResting) or request.amend.qty is None
 
 
 _GARBLED: Final = (
@@ -495,9 +519,8 @@ def spoiled_read(
             return m.Ok(replace(body, orders=(_odd(first, rng), *others)))
         case "odd_status", m.OrderBody() if body.order.status in model.RESTING:
             return m.Ok(m.OrderBody(_odd(body.order, rng)))
-        case (
-            "cursor_repeated",
-            m.OrdersBody() | m.FillsBody() | m.PositionsBody() | m.SeriesBody(),
+        case "cursor_repeated", (
+            m.OrdersBody() | m.FillsBody() | m.PositionsBody() | m.SeriesBody()
         ) if cursor and body.cursor:
             return m.Ok(replace(body, cursor=cursor))
     return None

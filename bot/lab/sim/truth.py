@@ -19,7 +19,7 @@ DOLLAR = 100
 _RATE_UNITS = 10**8
 
 BookPlace = tuple[MarketId, bool]
-"""A side of a rung: its market, and whether it is that of the bids (canonical YES)."""
+"""A side of a market: True for the bids (canonical YES)."""
 
 _judged: list[tuple[str, ...]] = [()]
 
@@ -30,7 +30,7 @@ class Broken(AssertionError):
     def __init__(self, invariant: str, text: object) -> None:
         super().__init__(f"{invariant}: {text}")
         self.invariant = invariant
-        self.world: object = None  # the world it does not hold in, when it is known
+        self.world: object = None  # in which it does not hold, if known
 
 
 def check(holds: bool, invariant: str, text: object) -> None:
@@ -62,13 +62,8 @@ def may_rest(order: QtyOrder | v.OrderState) -> bool:
 
 @dataclass
 class Truth:
-    """The maker's account. paid: what of the cash of an event its resolved shares have paid. fills:
-    of the account, each with its instant by the world's time. strange: those of them that are of no
-    order of the bot's and that it may not know of yet. unshown_cents: what fills cost beyond the
-    interface's fee (S16): the cash shows it later."""
-
     cash: dict[Ticker, int] = field(default_factory=dict)
-    paid: dict[Ticker, int] = field(default_factory=dict)
+    paid: dict[Ticker, int] = field(default_factory=dict)  # the part of it that is payouts
     held: dict[tuple[MarketId, Outcome], int] = field(default_factory=dict)
     working: dict[OrderId, v.OrderState] = field(default_factory=dict)
     working_in: dict[MarketId, dict[OrderId, v.OrderState]] = field(default_factory=dict)
@@ -77,10 +72,10 @@ class Truth:
     resolved: dict[MarketId, Outcome] = field(default_factory=dict)
     filled: dict[OrderId, int] = field(default_factory=dict)
     names: dict[OrderId, ClientOrderId] = field(default_factory=dict)
-    fills: list[tuple[int, v.FillBooked]] = field(default_factory=list)
+    fills: list[tuple[int, v.FillBooked]] = field(default_factory=list)  # with the world's time
+    # Fills of no order of the bot's, which it may not know of yet.
     strange: dict[str, OrderId] = field(default_factory=dict)
-    flow_cents: int = 0
-    unshown_cents: int = 0
+    unshown_cents: int = 0  # what fills cost beyond the interface's fee (S16)
 
     def net(self, market: MarketId) -> int:
         held = self.held
@@ -88,7 +83,6 @@ class Truth:
 
     def moved(self, event: Ticker, cents: int) -> None:
         self.cash[event] = self.cash.get(event, 0) + cents
-        self.flow_cents += cents
 
     def on_order(self, order: v.OrderState) -> None:
         self.filled[order.order_id] = order.filled_qty
@@ -119,20 +113,15 @@ class Truth:
 
 
 class Fees:
-    """Fees at one rate."""
-
     def __init__(self, rate: str) -> None:
         self._rate_units = round(float(rate) * _RATE_UNITS)
 
     def fee_cents(self, price: int, qty: int) -> int:
-        """The fee of a whole fill in cents, rounded up."""
         exact = self._rate_units * qty * price * (DOLLAR - price)
         return -(-exact // (_RATE_UNITS * DOLLAR))
 
 
 class Possible:
-    """One order of the bot that may be live: its levels (canonical YES), and all that may fill."""
-
     __slots__ = ("is_bid", "is_buy", "levels", "outcome", "price", "qty", "rests")
 
     def __init__(self, order: QtyOrder | v.OrderState, qty: int) -> None:
@@ -141,8 +130,8 @@ class Possible:
         self.is_buy = order.side is Side.BUY
         self.is_bid = side_of(order)[1]
         self.price: int = order.price
-        self.levels: tuple[int, ...] = (level_of(order.outcome, order.price),)
-        self.qty = qty
+        self.levels: tuple[int, ...] = (level_of(order.outcome, order.price),)  # canonical YES
+        self.qty = qty  # all that may fill
 
     def may_become(self, amend: Amend) -> None:
         if amend.price is not None:
@@ -158,8 +147,6 @@ class Possible:
 
 
 class Flight:
-    """The writes of every life of the bot."""
-
     def __init__(self, truth: Truth, markets: Iterable[MarketId]) -> None:
         self._truth = truth
         self.bodies: dict[ClientOrderId, bytes] = {}  # what each create was sent as
@@ -190,12 +177,9 @@ class Flight:
         return out + [Possible(wanted, wanted.qty) for wanted in self._landing[market].values()]
 
     def count(self) -> int:
-        """How many orders may rest, or come to."""
         open_rungs = (key for key in self._landing if key not in self._truth.resolved)
         landing = sum(may_rest(each) for key in open_rungs for each in self._landing[key].values())
         return sum(1 for _ in self._truth.ours()) + landing
-
-    # --- in flight -------------------------------------------------------------------------------
 
     def on_create_sent(self, request: m.Create) -> None:
         """B1: one client_order_id has one body. B12: a create is retried as what it was."""
@@ -248,8 +232,8 @@ class Flight:
             self._landing[order.market_id].pop(name, None)
 
     def on_create_resolved(self, name: ClientOrderId, order_id: OrderId | None = None) -> None:
-        """The bot says that this create made no order, or names its order. B6: with none, none of
-        it rests; with one, that is it or its equal."""
+        """B6: a create resolved without an order does not rest; one with an order rests as that one
+        or its equal."""
         working, made = self._truth.working, self.order_of.get(name)
         if made in working and made != order_id:
             named = None if order_id is None else working.get(order_id)
@@ -261,8 +245,7 @@ class Flight:
                 self.on_rejected(landing[name])
 
     def remembered(self, names: Collection[ClientOrderId], *, lost: bool = False) -> None:
-        """A process begins that knows only these creates. B6: unless its journal is lost, it knows
-        every one that may land."""
+        """B6: unless its journal is lost, a new process knows every create that may land."""
         for landing in self._landing.values():
             for name, order in list(landing.items()):
                 if name not in names:

@@ -6,7 +6,7 @@ bursts: most acts move a level and few trade, so most frames are books.
 
 import random
 from collections import deque
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -33,6 +33,7 @@ from venue.wire import codec, model
 from venue.wire.errors import Code
 from venue.wire.model import TERMINAL, Liquidity, OrderStatus
 from venue.wire.money import (
+    PAYOUT_CENTS,
     PRICE_MIN,
     BookSide,
     Cents,
@@ -40,7 +41,7 @@ from venue.wire.money import (
     Outcome,
     Price,
     Qty,
-    Side,
+    book_side,
     canonical,
     complement,
     fee_cents,
@@ -100,9 +101,7 @@ def market_listing(
 
 
 class SimulatedVenue:
-    """The markets of one series; both series of an account share the exchange. front: the exchange.
-    frames: what becomes visible on the channel, each command's public events, in order,
-    `fast_lag_ns` late."""
+    """The markets of one series; both series of an account share the exchange, `front`."""
 
     def __init__(
         self, scenario: SimScenario, start_ns: int, first: "SimulatedVenue | None" = None
@@ -127,6 +126,7 @@ class SimulatedVenue:
         self.series, _ = series_of(scenario)
         self.markets: dict[Ticker, list[MarketId]] = {}
         self.tapes: dict[MarketId, LevelBook] = {}
+        # Public events by command, each with when the channel shows them.
         self.frames: deque[tuple[int, list[v.Event]]] = deque()
         self._strikes: dict[Ticker, list[int]] = {}
         self._lag_ns = scenario.fast_lag_ns
@@ -176,14 +176,11 @@ class SimulatedVenue:
         yield from self.tapes
 
     def execute(self, command: v.Command, now_ns: int) -> v.Answer:
-        """Carry out a command of anybody's, and charge what the venue's reading of it costs."""
         answer = self.front.execute(command, now_ns)
         while self.readings.due:
             self.readings.due.pop()
             self.front.execute(v.Withdraw(MAKER, Cents(1)), now_ns)
         return answer
-
-    # --- the market source ------------------------------------------------------------------------
 
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
         public: list[v.Event] = [
@@ -194,15 +191,12 @@ class SimulatedVenue:
                 series.frames.append((now_ns + series._lag_ns, public))
 
     def execute_write(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
-        """All others are in the engine already."""
         return self.execute(command, now_ns)
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
         tapes = (series.tapes for series in self._series)
         tape = next(each[market_id] for each in tapes if market_id in each)
         return ShownBook(*tape.levels(), tape.at_ns)
-
-    # --- the channel ------------------------------------------------------------------------------
 
     def newly_shown(self, now_ns: int) -> list[v.Event]:
         visible: list[v.Event] = []
@@ -221,9 +215,6 @@ _ENDED_AMEND: Final = {
 
 
 class OtherReadings(GapReading):
-    """The readings that a seed has drawn. dearer: fills, by their ids, that cost a cent more than
-    they show."""
-
     def __init__(self, scenario: SimScenario, exchange: Exchange) -> None:
         self._variant = scenario.variant
         self._rates = FeeRate.parse(scenario.fee_rate), FeeRate.parse(scenario.maker_fee_rate)
@@ -235,15 +226,12 @@ class OtherReadings(GapReading):
         self._engines: dict[OrderId, OrderId] = {}  # by the one that is shown now
         self._over: dict[OrderId, v.OrderState] = {}  # as they ended, by an id that an amend took
         self._last: dict[OrderId, v.OrderState] = {}
-        self.dearer: dict[str, None] = {}
+        self.dearer: dict[str, None] = {}  # fills that cost a cent more than they show
         self.due: list[str] = []  # those of them that are not paid for yet
         exchange.reading = self
         exchange.watchers.append(self._applied)
 
-    # --- writes -----------------------------------------------------------------------------------
-
     def interpret_write(self, request: m.Write) -> m.Write | m.Answer:
-        """The write that the venue takes this one for, or the answer where it acts on none."""
         if isinstance(request, m.Create) or (order := self.order_of(request.order_id)) is None:
             return request
         is_over = order.status in TERMINAL
@@ -312,7 +300,6 @@ class OtherReadings(GapReading):
     def apply_to_engine(
         self, engine: Engine, command: v.Command, now_ns: int
     ) -> tuple[v.Answer, list[v.Event]]:
-        """Have the engine carry out a command about an order by the id that is shown of it."""
         if not self._changes_ids:
             return engine.apply(command, now_ns)
         if isinstance(command, v.CancelOrder | v.AmendOrder):
@@ -348,7 +335,6 @@ class OtherReadings(GapReading):
         return event
 
     def order_of(self, order_id: OrderId) -> v.OrderState | None:
-        """An order by an id that it has or had."""
         if order_id in self._over:
             return self._over[order_id]
         order = self._exchange.engine.order(self._engines.get(order_id, order_id))
@@ -364,8 +350,7 @@ _PATIENT_MAX = 6  # small quotes that rest on one market at once
 
 
 class BuyingCrowd:
-    """Traders that only buy, YES or NO, so that no inventory needs to be kept. value: what a YES
-    share of each market is thought to be worth, cents."""
+    """Traders that only buy, YES or NO, so that no inventory needs to be kept."""
 
     def __init__(self, scenario: SimScenario, exchange: SimulatedVenue, rng: random.Random) -> None:
         self._exchange = exchange
@@ -376,9 +361,9 @@ class BuyingCrowd:
         self._floors: dict[MarketId, list[OrderId]] = {}
         self._patient: dict[MarketId, deque[OrderId]] = {}
         self._flickers: dict[MarketId, OrderId] = {}
-        self.value: dict[MarketId, float] = {}
+        self.value: dict[MarketId, float] = {}  # cents of a YES share
         self._left: dict[MarketId, None] = {}
-        self.takes = True  # True: values move, and some of the crowd take
+        self.takes = True  # False: values do not move, and nobody takes
         for markets in exchange.markets.values():
             top = rng.uniform(55.0, 90.0)
             for index, market in enumerate(markets):
@@ -396,8 +381,8 @@ class BuyingCrowd:
                 self._floor(market, now_ns)
 
     def comes_to(self, market: MarketId, ladder: list[MarketId], now_ns: int) -> None:
-        """A market is listed: the crowd trades there, at a value between those of its neighbours.
-        ladder: the rungs of its event, lowest strike first."""
+        """Trade on a new market, at a value between its neighbours'. ladder: the rungs of its
+        event, lowest strike first."""
         place = ladder.index(market)
         low = self.value[ladder[place + 1]] if place + 1 < len(ladder) else 6.0
         high = self.value[ladder[place - 1]] if place else 94.0
@@ -412,14 +397,14 @@ class BuyingCrowd:
                 self._floor(market, now_ns)
 
     def _floor(self, market: MarketId, now_ns: int) -> None:
-        for order_id in self._floors.pop(market, []):
-            self._exchange.execute(v.CancelOrder(FLOOR, order_id), now_ns)
+        self._cancel(FLOOR, self._floors.pop(market, []), now_ns)
         value, width = self.value[market], self._rng.choice((2, 4, 7))
         below, above = round(value - width), round(complement(Price(round(value))) - width)
-        for outcome, price in ((Outcome.YES, below), (Outcome.NO, above)):
-            placed = self.buy(FLOOR, market, outcome, price, _FLOOR_QTY, now_ns)
-            if placed is not None:
-                self._floors.setdefault(market, []).append(placed)
+        orders = (
+            self.buy(FLOOR, market, outcome, price, _FLOOR_QTY, now_ns)
+            for outcome, price in ((Outcome.YES, below), (Outcome.NO, above))
+        )
+        self._floors[market] = [placed for placed in orders if placed is not None]
 
     def trade_once(self, now_ns: int) -> None:
         rng = self._rng
@@ -431,12 +416,12 @@ class BuyingCrowd:
         if drawn < 0.80:
             # A small quote comes, or the oldest one goes, or changes its size.
             if len(patient) >= _PATIENT_MAX or (patient and drawn < 0.30):
-                self._exchange.execute(v.CancelOrder(TAKERS[0], patient.popleft()), now_ns)
+                self._cancel(TAKERS[0], [patient.popleft()], now_ns)
             elif patient and drawn < 0.55:
                 amend = Amend(qty=Qty(rng.randint(1, 12)))
                 self._exchange.execute(v.AmendOrder(TAKERS[0], patient[-1], amend), now_ns)
             else:
-                outcome, value = self._side(market)
+                outcome, value = self._side(market, yes=rng.random() < 0.5)
                 price = round(value - rng.uniform(1.0, 6.0))
                 order_id = self.buy(TAKERS[0], market, outcome, price, rng.randint(1, 12), now_ns)
                 if order_id is not None:
@@ -449,7 +434,7 @@ class BuyingCrowd:
         if drawn < 0.84:
             self._floor(market, now_ns)
             return
-        outcome, value = self._side(market)
+        outcome, value = self._side(market, yes=rng.random() < 0.5)
         price = round(value + rng.uniform(1.0, 8.0))
         user, qty = rng.choice(TAKERS[1:]), rng.randint(1, 12)
         self.buy(user, market, outcome, price, qty, now_ns, TimeInForce.IOC)
@@ -459,12 +444,13 @@ class BuyingCrowd:
             return
         self._left[market] = None
         self.unflick(market, now_ns)
-        for order_id in self._floors.pop(market, []):
-            self._exchange.execute(v.CancelOrder(FLOOR, order_id), now_ns)
-        while self._patient[market]:
-            self._exchange.execute(
-                v.CancelOrder(TAKERS[0], self._patient[market].popleft()), now_ns
-            )
+        self._cancel(FLOOR, self._floors.pop(market, []), now_ns)
+        self._cancel(TAKERS[0], self._patient[market], now_ns)
+        self._patient[market].clear()
+
+    def _cancel(self, user: UserId, order_ids: Iterable[OrderId], now_ns: int) -> None:
+        for order_id in order_ids:
+            self._exchange.execute(v.CancelOrder(user, order_id), now_ns)
 
     def rest(self) -> None:
         self._left.update(dict.fromkeys(self._markets))
@@ -477,35 +463,26 @@ class BuyingCrowd:
             return
         self.value[market] = min(94.0, max(6.0, self.value[market] + cents))
         self._floor(market, now_ns)
-        outcome, value = (
-            (Outcome.YES, self.value[market])
-            if cents > 0
-            else (Outcome.NO, complement(Price(0)) - self.value[market])
-        )
+        outcome, value = self._side(market, yes=cents > 0)
         self.buy(TAKERS[1], market, outcome, round(value), 12, now_ns, TimeInForce.IOC)
 
     def take_order(
         self, order: v.OrderState, rng: random.Random, now_ns: int, most: int | None = None
     ) -> None:
-        is_bid = (order.outcome is Outcome.YES) == (order.side is Side.BUY)
-        level = canonical(order.outcome, order.price)
+        side, level = book_side(order.outcome, order.side), canonical(order.outcome, order.price)
         qty = 0
-        for price, size in self._exchange.engine.depth(
-            order.market_id, BookSide.BID if is_bid else BookSide.ASK
-        ):
+        for price, size in self._exchange.engine.depth(order.market_id, side):
             if price == level:
                 qty += rng.randint(1, size) if most is None else min(most, size)
                 break
             qty += size
-        outcome = Outcome.NO if is_bid else Outcome.YES
+        outcome = Outcome.NO if side is BookSide.BID else Outcome.YES
         user, at = rng.choice(TAKERS[1:]), canonical(outcome, level)
         self.buy(user, order.market_id, outcome, at, max(1, qty), now_ns, TimeInForce.IOC)
 
-    def _side(self, market: MarketId) -> tuple[Outcome, float]:
+    def _side(self, market: MarketId, *, yes: bool) -> tuple[Outcome, float]:
         value = self.value[market]
-        if self._rng.random() < 0.5:
-            return Outcome.YES, value
-        return Outcome.NO, complement(Price(0)) - value
+        return (Outcome.YES, value) if yes else (Outcome.NO, PAYOUT_CENTS - value)
 
     def flick(self, market: MarketId, up: bool, now_ns: int) -> None:
         known = self._flickers.get(market)
@@ -522,9 +499,8 @@ class BuyingCrowd:
             self._flickers[market] = order_id
 
     def unflick(self, market: MarketId, now_ns: int) -> None:
-        order_id = self._flickers.pop(market, None)
-        if order_id is not None:
-            self._exchange.execute(v.CancelOrder(FLICKERER, order_id), now_ns)
+        if market in self._flickers:
+            self._cancel(FLICKERER, [self._flickers.pop(market)], now_ns)
 
     def buy(
         self,

@@ -45,15 +45,12 @@ Traced = tuple[int, str, object]
 
 
 class SimulatedWorld:
-    """One seed's world. steps: acts delivered so far. trace: the last of them. first: the world of
-    the first series of the account, which has the time and the venue."""
+    """One seed's world. first: that of the first series of the account, which has the time and the
+    venue; `worlds` has all of them."""
 
-    def __init__(
-        self, scenario: SimScenario, *, replays: bool = False, first: "SimulatedWorld | None" = None
-    ) -> None:
+    def __init__(self, scenario: SimScenario, *, first: "SimulatedWorld | None" = None) -> None:
         self.scenario = scenario
         self.first: SimulatedWorld = self if first is None else first
-        self.second: SimulatedWorld | None = None  # that of the other one, if there is one
         self.driver: Driver = Driver(START_NS) if first is None else first.driver
         self.trace: deque[Traced] = deque(maxlen=TRACE) if first is None else first.trace
         self.coverage: EventCounts = EventCounts() if first is None else first.coverage
@@ -69,7 +66,7 @@ class SimulatedWorld:
         self.auditor = Auditor(scenario, risk, self.exchange, self.coverage, self.account)
         if first is None:
             self.exchange.open_accounts(scenario, START_NS)
-        self.exchange.watchers.append(self._engine_moved)
+        self.exchange.watchers.append(self._on_command)
         self.crowd = BuyingCrowd(scenario, self.exchange, random.Random(f"crowd {scenario.seed}"))
         self.network = Network(self, random.Random(f"network {scenario.seed}"))
         self.channel = Channel(self, random.Random(f"channel {scenario.seed}"))
@@ -80,26 +77,14 @@ class SimulatedWorld:
         self.latch = ""
         self.contradictor = Contradictor(self) if scenario.contradiction else None
         self._reloads = 0
-        self._replays = replays
         self._publish_ns = 0
         self.processes: list[Process] = []
         self.process = self.new_process()
+        self.worlds: list[SimulatedWorld] = [] if first is None else first.worlds
+        self.worlds.append(self)
         second = second_of(scenario)
         if second is not None:
-            self.second = SimulatedWorld(second, replays=replays, first=self)
-        self._worlds: tuple[SimulatedWorld, ...] = (
-            (self,) if self.second is None else (self, self.second)
-        )
-
-    @property
-    def worlds(self) -> "tuple[SimulatedWorld, ...]":
-        return self.first._worlds
-
-    @property
-    def replies(self) -> Network:
-        return self.network
-
-    # --- time -------------------------------------------------------------------------------------
+            SimulatedWorld(second, first=self)
 
     @property
     def now_ns(self) -> int:
@@ -112,7 +97,6 @@ class SimulatedWorld:
         self.driver.schedule_after(delay_ns, act)
 
     def wait(self, for_ns: int, is_done: Callable[[], bool] | None = None) -> bool:
-        """Go on for so long, or until that is done; whether it is."""
         return self.driver.run_until(self.now_ns + for_ns, is_done)
 
     # --- the process ------------------------------------------------------------------------------
@@ -120,29 +104,15 @@ class SimulatedWorld:
     def new_process(self) -> Process:
         process_of_first = None if self.first is self else self.first.process
         clock = self._host_clock() if process_of_first is None else process_of_first.clock
-        skew_ns = clock.skew_ns
-        counting = [self.coverage]
+        skew_ns, coverage = clock.skew_ns, self.coverage
 
         def remake(choice: m.StrategyChoice) -> Callable[[], Strategy]:
             make = strategy_of(choice)
-            # A replay makes new strategies, whose faults are not counted again.
-            return lambda: FaultyStrategy(
-                make(), self.strategy_faults, START_NS, skew_ns, counting[0]
-            )
+            return lambda: FaultyStrategy(make(), self.strategy_faults, START_NS, skew_ns, coverage)
 
-        process = Process(
-            self.file,
-            remake,
-            self.auditor,
-            self.coverage,
-            clock,
-            self.now_ns,
-            keeps_effects=self._replays,
-            first=process_of_first,
-        )
+        process = Process(self.file, remake, self.auditor, clock, self.now_ns, process_of_first)
         self._ticks = TickTimer(self.driver, partial(self._tick, process), rank=0)
         process.is_successor = bool(self.processes)
-        process.uncount = lambda: counting.__setitem__(0, EventCounts())
         self.processes.append(process)
         return process
 
@@ -157,7 +127,7 @@ class SimulatedWorld:
         has_begun = process.log or process.inbox or isinstance(event, m.Started)
         if not (process.alive and has_begun):
             return
-        if process.finished is not None and self.first.second is not None and not self.stopping:
+        if process.finished is not None and len(self.worlds) > 1 and not self.stopping:
             return  # it waits for the other series to end, and its loop is over
         if self.now_ns < process.paused_until_ns:
             self._queue_event(process, event)
@@ -200,8 +170,8 @@ class SimulatedWorld:
     def _cut_short(self, process: Process, effects: list[m.Effect]) -> list[m.Effect]:
         assert process.effects_left is not None
         left = process.effects_left
-        process.effects_left -= len(effects)
-        if process.effects_left >= 0:
+        if len(effects) <= left:
+            process.effects_left -= len(effects)
             return effects
         for effect in effects[left:]:
             if isinstance(effect, m.Send):
@@ -212,8 +182,8 @@ class SimulatedWorld:
         return effects[:left]
 
     def _latched(self, reason: str) -> None:
-        """A person clears the kill switch after a while. B15: a contradiction latches only where
-        there is one."""
+        """B15: a contradiction latches only where there is one. A person clears the latch after a
+        while."""
         self.latch = reason
         if self.contradictor is not None:
             return
@@ -225,9 +195,8 @@ class SimulatedWorld:
             self.deliver(self.process, m.LatchCleared())
 
         # A person may take longer where counters restart with the end of the faults.
-        self.schedule_after(
-            _LONG_LATCH_NS if self.scenario.creates_per_minute else _LATCH_NS, cleared
-        )
+        is_long = self.scenario.creates_per_minute
+        self.schedule_after(_LONG_LATCH_NS if is_long else _LATCH_NS, cleared)
 
     def _leaves(self, process: Process, effect: m.Send) -> None:
         if not isinstance(effect.request, m.Create | m.AmendResting):
@@ -285,9 +254,10 @@ class SimulatedWorld:
             self.schedule_after(0, lambda: self.replace(process, _RESTART_NS, None))
 
     def _look_after(self, left: m.DrainComplete) -> None:
-        for order_id in left.left if self.scenario.strangers == "refuse" else ():
-            self.coverage.hit("stranger_refused")
-            self.exchange.execute(v.CancelOrder(MAKER, order_id), self.now_ns)
+        if self.scenario.strangers == "refuse":
+            for order_id in left.left:
+                self.coverage.hit("stranger_refused")
+                self.exchange.execute(v.CancelOrder(MAKER, order_id), self.now_ns)
 
     def replace(
         self, process: Process, down_ns: int, rng: random.Random | None, *, lost: bool = False
@@ -299,7 +269,12 @@ class SimulatedWorld:
         for each in self.worlds:
             each._end_process(rng, lost=lost)
         for each in self.worlds:
-            each._begin_next_process(down_ns)
+            successor = each.process = each.new_process()
+            self.schedule_after(down_ns, partial(each._start_if_current, successor))
+
+    def _start_if_current(self, process: Process) -> None:
+        if process is self.process:
+            self.start_process(process)
 
     def _end_process(self, rng: random.Random | None, *, lost: bool) -> None:
         process = self.process
@@ -316,15 +291,6 @@ class SimulatedWorld:
                 self.coverage.fault("torn_tail")
         if lost:
             self.disk.lose()
-
-    def _begin_next_process(self, down_ns: int) -> None:
-        self.process = successor = self.new_process()
-
-        def up() -> None:
-            if successor is self.process:
-                self.start_process(successor)
-
-        self.schedule_after(down_ns, up)
 
     def reload_one(self, rng: random.Random) -> None:
         kind = rng.choice(KINDS)
@@ -365,7 +331,7 @@ class SimulatedWorld:
 
     # --- the venue --------------------------------------------------------------------------------
 
-    def _engine_moved(self, _: v.Command, __: v.Answer, events: list[v.Event], now_ns: int) -> None:
+    def _on_command(self, _: v.Command, __: v.Answer, events: list[v.Event], now_ns: int) -> None:
         due_ns = now_ns + self.scenario.fast_lag_ns
         if events and due_ns > self._publish_ns:
             self._publish_ns = due_ns
@@ -379,8 +345,6 @@ class SimulatedWorld:
             self.schedule_after(place * 100_000, lambda: self.crowd.trade_once(self.now_ns))
         gap_s = rng.expovariate(scenario.crowd_per_second / scenario.burst)
         self.schedule_after(int(gap_s * SECOND), lambda: self.crowd_acts(until_ns))
-
-    # --- what came of it --------------------------------------------------------------------------
 
     def effect_log(self) -> str:
         whole = hashlib.blake2b(digest_size=16)

@@ -1,8 +1,4 @@
-"""Another configuration for a journalled run: keys to set, or a file, checked as YAML is.
-
-The journal's configuration is written as the YAML that it came from, and the set keys take their
-places in it.
-"""
+"""Another configuration for a journalled run: keys to set, or a file, checked as YAML is."""
 
 import json
 from collections.abc import Sequence
@@ -21,8 +17,6 @@ from bot.core import messages as m
 from venue.wire.instant import NS_PER_MS
 
 SECTIONS: Final = tuple(SETTINGS_OF)
-"""The parts of the configuration that the trader\'s settings hold."""
-
 _STRATEGY: Final = "strategy"
 _SETTABLE: Final = (_STRATEGY, *SECTIONS)
 _NO_PART: Final = "strategy.budget_ms"
@@ -36,12 +30,9 @@ class Wanted(Struct, frozen=True):
 
 
 class Trial:
-    """Sets of keys, and perhaps a file, to be tried on a run's configuration. Raises ConfigFault
-    for a key or value that cannot be."""
-
     def __init__(self, sets: Sequence[str], file: Path | None, folder: Path) -> None:
-        """sets: texts such as `throttle.dwell_ms=200`. file: replaces the run's configuration;
-        None: the sets change it. folder: where paths of strategy files start."""
+        """sets: texts such as `throttle.dwell_ms=200`. file: replaces the run's configuration.
+        folder: where paths of strategy files start. Raises ConfigFault."""
         self._sets = _parsed(sets)
         self.file = file
         self._folder = folder
@@ -51,7 +42,7 @@ class Trial:
         return not self._sets and self.file is None
 
     def on(self, then: m.Configuration) -> Wanted:
-        """It on a configuration. Raises ConfigFault with everything that is wrong."""
+        """Raises ConfigFault with everything that is wrong."""
         had = _finished(_source(then, self._folder))
         base = had.source if self.file is None else read_draft(self.file).source
         wanted = _finished(self._with_sets(base))
@@ -60,12 +51,8 @@ class Trial:
             parts = {field: getattr(settings, field) for field in SETTINGS_OF.values()}
             settings = structs.replace(then.settings, **parts)
         elif settings.series_ticker != then.settings.series_ticker:
-            raise ConfigFault(
-                [
-                    f"{self.file}: series: {settings.series_ticker}; the session traded "
-                    f"{then.settings.series_ticker}"
-                ]
-            )
+            other, own = settings.series_ticker, then.settings.series_ticker
+            raise ConfigFault([f"{self.file}: series: {other}; the session traded {own}"])
         # Keys of the account are the run's: its request buckets are.
         settings = structs.replace(settings, keys=then.settings.keys)
         before, rows = (
@@ -96,21 +83,16 @@ class Trial:
 
 
 def _finished(source: YamlText) -> BotConfig:
-    """The configuration; faults of keys that are set name those keys."""
+    """Raises ConfigFault; faults of keys that are set name those keys."""
     try:
         return finish(draft_of(source))
     except ConfigFault as fault:
         is_set = f"{source.path}:{_SET_LINE}: "
-        raise ConfigFault(
-            [
-                f"--set {text.removeprefix(is_set)}" if text.startswith(is_set) else text
-                for text in fault.faults
-            ]
-        ) from None
+        raise ConfigFault([text.replace(is_set, "--set ", 1) for text in fault.faults]) from None
 
 
 def _parsed(sets: Sequence[str]) -> dict[Place, Plain]:
-    """Places and plain values. Raises ConfigFault with every text that is none."""
+    """Raises ConfigFault with every text that is no place and value."""
     found: dict[Place, Plain] = {}
     faults: list[str] = []
     for text in sets:

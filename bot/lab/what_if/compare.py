@@ -1,8 +1,5 @@
-"""A journalled run with another configuration: what happened, the model's error, the difference.
-
-Three rows per queue model: what happened; the model with the run's own configuration, which shows
-its error; the model with the other one. A difference of the last two is worth as much as the model.
-"""
+"""A journalled run with another configuration: what happened, the model with the run's own
+configuration, which shows its error, and the model with the other one."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,11 +27,9 @@ Progress = Callable[[str, int, int], None]
 
 
 class ModelResult(Struct, frozen=True):
-    """The model's result of the run under one reading."""
-
-    reading: str
-    unchanged: RunFigures  # of the configuration that it had
-    changed: RunFigures | None  # of the other one, None where none was wanted
+    reading: str  # the queue model
+    unchanged: RunFigures
+    changed: RunFigures | None  # None where no change was wanted
 
 
 class ModelTerms(Struct, frozen=True):
@@ -46,9 +41,6 @@ class ModelTerms(Struct, frozen=True):
 
 
 class WhatIfResult(Struct, frozen=True, kw_only=True):
-    """All of it. short_qty: shares of ours that books should have shown and did not: 0 where the
-    market without us is known exactly."""
-
     nonce: str
     beside: tuple[Ticker, ...]  # the other series of its process then, which are missing
     segments: tuple[str, ...]
@@ -61,7 +53,7 @@ class WhatIfResult(Struct, frozen=True, kw_only=True):
     played: tuple[ModelResult, ...]
     records: int
     given_back: int  # prints that filled us then
-    short_qty: int
+    short_qty: int  # shares of ours that books should have shown and did not
     feed_ns: int
     write_ns: int
     terms: ModelTerms
@@ -79,9 +71,8 @@ def compare(
     until: Until,
     progress: Progress = lambda _what, _done, _of: None,
 ) -> WhatIfResult:
-    """Run it as configured and otherwise. again: the run, not replayed yet. had: its configuration.
-    Raises ConfigFault, JournalFault for a run that cannot be replayed or saw no market, and
-    Stalled."""
+    """again: the run, not replayed yet. had: its configuration. Raises ConfigFault, JournalFault
+    for a run that cannot be replayed or saw no market, and Stalled."""
     began_s = time.process_time()
     wanted = None if trial.is_empty else trial.on(had)
     market = read_market(placed_entries(run.paths), beside_of(run), until, ends_at_payout=True)
@@ -90,15 +81,15 @@ def compare(
             f"{run.paths[0]}: the run saw no book of any rung: no market to trade in"
         )
     happened = _happened(run, again, market, until, progress)
+
+    def reconfigured(event: m.Reconfigured) -> m.Reconfigured | None:
+        # A file replaces the whole configuration; sets apply on top of each of its changes.
+        if trial.file is not None:
+            return None
+        return structs.replace(event, configured=trial.on(event.configured).configured)
+
     setups = {"unchanged": Setup(had, remake)}
     if wanted is not None:
-
-        def reconfigured(event: m.Reconfigured) -> m.Reconfigured | None:
-            # A file replaces the whole configuration; sets apply on top of each of its changes.
-            if trial.file is not None:
-                return None
-            return structs.replace(event, configured=trial.on(event.configured).configured)
-
         setups["changed"] = Setup(wanted.configured, remake, reconfigured)
     played = []
     for reading in readings:
@@ -135,7 +126,6 @@ def compare(
 def _happened(
     run: Run, again: Replayer, market: JournalMarket, until: Until, progress: Progress
 ) -> RunFigures:
-    """Raises JournalFault when the run cannot be replayed."""
     upto = Until(min(market.ended_ns, until.at_ns), until.number, until.place)
     found = replay(again, upto, lambda done: progress("what happened", done, 0))
     if found.difference is not None:
@@ -272,29 +262,27 @@ def notes(result: WhatIfResult) -> list[str]:
     lines += _troubles("happened", result.happened)
     for played in result.played:
         lines += _troubles(f"{played.reading}, unchanged", played.unchanged)
-        lines += _troubles(f"{played.reading}, changed", played.changed)
+        if played.changed is not None:
+            lines += _troubles(f"{played.reading}, changed", played.changed)
         lines += _doubts(result.happened, played)
     return lines
 
 
-def _troubles(name: str, of: RunFigures | None) -> Iterator[str]:
-    if of is None:
-        return
+def _troubles(name: str, of: RunFigures) -> Iterator[str]:
     if of.latched:
         yield f"{name}: latched: {of.latched}"
     if of.strategy_errors:
         yield f"{name}: {of.strategy_errors} strategy errors, the first: {of.strategy_fault}"
 
 
-def _doubts(happened: RunFigures, played: ModelResult) -> Sequence[str]:
-    """True if the difference in profit is beyond the model's own error."""
+def _doubts(happened: RunFigures, played: ModelResult) -> Iterator[str]:
+    """A note where the difference in profit is within the model's error."""
     number = _profit("profit")
     then, same = number(happened), number(played.unchanged)
     other = None if played.changed is None else number(played.changed)
     error, difference = _less(same, then), _less(other, same)
-    if error is None or difference is None or abs(difference) > abs(error):
-        return ()
-    return (
-        f"{played.reading}: the profit differs by {difference:+.2f} $, the model is off by "
-        f"{error:+.2f} $ on the known result: that difference says nothing",
-    )
+    if error is not None and difference is not None and abs(difference) <= abs(error):
+        yield (
+            f"{played.reading}: the profit differs by {difference:+.2f} $, the model is off by "
+            f"{error:+.2f} $ on the known result: that difference says nothing"
+        )

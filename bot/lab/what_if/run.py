@@ -1,7 +1,6 @@
 """Runs the trader again in the market of a journalled run, in virtual time, and measures it.
 
-What no request of ours caused comes when it came: books and prints of others, feed openings and
-gaps, implied values, halts, operator commands. Every request is answered after a latency drawn
+What no request of ours caused comes when it came. Every request is answered after a latency drawn
 from those of the run; requests that failed then do not fail now.
 """
 
@@ -15,7 +14,7 @@ from msgspec import Struct, structs
 
 from bot.core import messages as m
 from bot.core.reconfigure import Remake
-from bot.core.report import Report
+from bot.core.report import ProfitRow
 from bot.core.trader import Trader
 from bot.lab.driver import Driver
 from bot.lab.evaluate.timeout import ended_when_stalled
@@ -38,8 +37,6 @@ _HOUR_NS: Final = 3600 * NS_PER_SECOND
 
 
 class Quoted(msgspec.Struct, frozen=True):
-    """One side of a rung over a run."""
-
     ticker: Ticker
     side: str
     present: float  # the part of the time in which anything of ours rested there, 0 to 1
@@ -49,8 +46,7 @@ class Quoted(msgspec.Struct, frozen=True):
 
 
 class Sources(msgspec.Struct, frozen=True):
-    """Where the profit came from, thousandths of a cent: spread + adverse + drift - fees, as
-    `bot.core.account.profit` splits it."""
+    """Thousandths of a cent: profit = spread + adverse + drift - fees."""
 
     profit: int
     spread: int
@@ -60,12 +56,11 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a run. Money in cents, profit in thousandths of one. strategy_errors: answers
-    that raised or could not be quoted, each of which pulled the event for seconds;"""
+    """Money in cents, profit in thousandths of one."""
 
     hours: float
     quotes: tuple[Quoted, ...]
-    present: float  # `Quoted.present` over all rungs and sides
+    present: float  # mean of `Quoted.present`
     fills: int
     maker_qty: int  # maker_qty, taker_qty: shares that came to us, and that we took
     taker_qty: int
@@ -90,8 +85,8 @@ def figures_of(
     events: int,
     clock_ahead_ns: int = 0,
 ) -> RunFigures:
-    """own: the trader's orders and fills. tickers: of every rung, in order. clock_ahead_ns: of the
-    bot's clock, by which the instants are, against the venue's."""
+    """tickers: of every rung, in order. span_ns: by the bot's clock. clock_ahead_ns: of that clock
+    against the venue's."""
     report = trader.report(span_ns[1])
     counters = report.counters
     begin_ns, end_ns = (at_ns - clock_ahead_ns for at_ns in span_ns)
@@ -106,7 +101,7 @@ def figures_of(
         maker_qty=sum(fill.qty for fill in fills if fill.maker),
         taker_qty=sum(fill.qty for fill in fills if not fill.maker),
         fees_cents=report.fees_cents,
-        profit=_sources(report),
+        profit=None if report.profit is None else _sources(report.profit.total),
         requests=dict(counters.requests),
         refused=dict(counters.refused),
         unknown=counters.unknown_answers,
@@ -119,10 +114,7 @@ def figures_of(
     )
 
 
-def _sources(report: Report) -> Sources | None:
-    if report.profit is None:
-        return None
-    row = report.profit.total
+def _sources(row: ProfitRow) -> Sources:
     return Sources(
         row.profit_millicents,
         row.spread_millicents,
@@ -175,8 +167,7 @@ _ENOUGH_CENTS: Final = Cents(200)  # for a share at an even price, with any fee
 
 
 class Setup(Struct, frozen=True):
-    """What a trader is made with. reconfigured: what a change of the run's configuration is now;
-    None: it does not come."""
+    """reconfigured: what a change of the run's configuration becomes; None: it does not come."""
 
     configured: m.Configuration
     remake: Remake  # makes the strategies
@@ -184,7 +175,7 @@ class Setup(Struct, frozen=True):
 
 
 class WhatIfRun:
-    """One run under one queue model; `run` once. trader, venue: as they stand."""
+    """One run under one queue model; call `run` once."""
 
     def __init__(
         self,
@@ -269,9 +260,8 @@ def _alone(configured: m.Configuration) -> m.Configuration:
 
 
 class WhatIfMarket(LiveMarket):
-    """The markets of a run under one queue model, with the inventory of its start. The rest of a
-    print that filled us goes to others at its price, whose shares are gone until their size
-    changes."""
+    """The markets of a run, with the inventory of its start. The rest of a print that filled us
+    goes to others at its price, whose shares are gone until their size changes."""
 
     def __init__(self, market: JournalMarket, terms: Terms, queue_model: QueueModel) -> None:
         begun_ns = market.begun_ns
@@ -301,7 +291,6 @@ class WhatIfMarket(LiveMarket):
     def _endow(
         self, place: int, market_id: MarketId, outcome: Outcome, qty: int, now_ns: int
     ) -> None:
-        """Inventory without a change of cash: it was bought before anything began."""
         self.exchange.execute(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
         name = ClientOrderId(f"held-{place}")
         bought = QtyOrder(market_id, outcome, Side.BUY, _EVEN, Qty(qty), TimeInForce.GTC, name)

@@ -1,7 +1,5 @@
-"""Arbitrage on a ladder: pairs of rungs whose prices pay in every outcome.
-
-If a rung pays, every lower one pays. So a higher rung's bid above a lower one's ask is free money.
-Without such a pair, a survival curve fits between all bids and asks.
+"""Arbitrage on a ladder: pairs of rungs whose prices pay in every outcome. If a rung pays, every
+lower one pays, so a higher rung's bid above a lower one's ask is free money.
 
 Formulas: docs/pricing.md#section-1h.
 """

@@ -1,8 +1,5 @@
-"""Avellaneda and Stoikov's two formulas, and hummingbot's two variants.
-
-A dealer with inventory q values a share at the mid less a charge for the risk of q until the end,
-and quotes a spread that pays for that risk and for the distance from which flow arrives. A mid and
-an inventory may be numbers or numpy arrays of one shape.
+"""Avellaneda and Stoikov's two formulas, and hummingbot's two variants. A mid and an inventory may
+be numbers or numpy arrays of one shape.
 
 Source: Avellaneda and Stoikov, High-frequency trading in a limit order book, Quantitative Finance
 8(3), 2008, equations 2.9, 2.10 and 3.18.

@@ -1,8 +1,5 @@
 """What a quote must earn besides its fee: for adverse selection, locked cash, staleness, and its
-use of the event's loss limit.
-
-All in cents per share. The slope of a rung d standard deviations in the money is 100 phi(d) cents
-per standard deviation (`bot.strategy.pricing.probit.slope`).
+use of the event's loss limit. All in cents per share.
 
 Formulas: docs/pricing.md#section-1c, #section-1f, #section-1g.
 """

@@ -1,9 +1,4 @@
-"""Hummingbot's cycle of orders: placed together, left alone, replaced together on a clock.
-
-One `Cycle` serves one market. It tracks the orders of the cycle, subtracts their fills, and decides
-when new ones may be placed; the strategy decides which. All other strategies state their quotes at
-each view instead.
-"""
+"""Hummingbot's cycle of orders: placed together, left alone, replaced together on a clock."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple

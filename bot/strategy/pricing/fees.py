@@ -1,8 +1,4 @@
-"""The fee that a quote must earn back: exact if charged by the order, else on average.
-
-The venue rounds up the sum of an order's fees (S16), so an order filled whole wastes less than a
-cent. If each fill were rounded up, an order filled by many small takers would waste nearly a cent
-with each: the careful reading, computed with the sizes in which our orders fill.
+"""The fee that a quote must earn back: exact if charged by the order (S16), else on average.
 
 Formulas: docs/pricing.md#section-1c. Reading: docs/assumptions.md#S16.
 """

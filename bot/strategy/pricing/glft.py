@@ -1,8 +1,5 @@
 """Gueant, Lehalle and Fernandez-Tapia's closed form: two constants, two lines in the inventory.
 
-Far from the end the best distances of bid and ask from fair are nearly linear in the inventory.
-Fills arrive with the intensity A exp(-k distance), fair moves by sigma.
-
 Source: Gueant, Lehalle, Fernandez-Tapia, Dealing with the inventory risk, 2013, section 4, and
 Gueant, Optimal market making, 2017, for orders of `delta`.
 """

@@ -1,14 +1,5 @@
 """The value of an order in a queue: the chance that it fills in time against being run over.
 
-At a touch, shares trade at a rate, each share ahead is cancelled at a rate, and the price leaves
-the touch or comes through it at rates. With Q shares ahead the order fills in time with the chance
-
-    a(Q) = product over j = 0..Q of (t + j c) / (t + j c + s),   s = away + through,
-
-and is run over with the chance (1 - a) * through / s. Its value is a * edge less the second chance
-times the loss beyond the edge. Both are the closed form of the step by step recursion; the product
-is a ratio of gamma functions.
-
 Formulas: docs/pricing.md#section-1e.
 """
 

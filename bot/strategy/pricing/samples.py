@@ -1,8 +1,5 @@
-"""Measurements of the published rules: moves per tick, and flow by distance.
-
-Each instance serves one market and holds a bounded number of samples. Distances are cents from the
-value before the trade.
-"""
+"""Measurements of the published rules: moves per tick, and flow by distance, in cents from the
+value before the trade. Each instance serves one market."""
 
 import math
 from collections import deque

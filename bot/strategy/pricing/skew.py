@@ -1,31 +1,15 @@
 """Reservation values over the curve: how far the whole inventory moves the worth of each rung.
 
-The payoffs of an event's rungs are tied: where a rung pays, every lower one pays. At the end a YES
-share of rung i pays 100 cents with chance S_i, and those of i <= j covary by C_ij = 10,000 S_j
-(1 - S_i) cents squared. Four rules turn that and the net inventory q (YES less NO shares) into a
-reservation value r, in cents of canonical YES:
+Four rules turn the payoff covariance C and the net inventory q (YES less NO shares) into a
+reservation value r, in cents of canonical YES. c scales each rule: cents of value per share held.
 
     local    r = F - c G R^(1/2) G q                        by moves of the value before the end
     ergodic  r = F - c (C / 10,000)^(1/2) q                 for a maker with an infinite horizon
     quad     r = F - c C q / 10,000                         quadratic utility, exact and linear
     cara     exponential utility of the outcomes, exact: an LMSR whose b is 100 / c shares
 
-R is the correlation of the payoffs, R_ij^2 = odds of j by odds of i, and G holds the slopes of the
-rungs relative to a 50c one. Inventory is mostly sold long before the outcome; until then its value
-moves by its slope, which far from 50c is much less than its payoff. The local rule solves the same
-equation as the ergodic one, M D M = V, for V = G R G and flows D that fall with the square of the
-slope.
-
-One number scales each rule: c, cents of value per share held (`c_by_meaning`), per unit of the
-rule's matrix; cara with few shares held equals quad. A pair of YES and NO carries no risk and is
-not in q.
-
-More YES held in any rung never raises a reservation value of any rung, under every rule: entries of
-C are at least 0; C is the inverse of a tridiagonal M-matrix, and so is R, so their roots and
-mixtures with the diagonal have no entry below 0 either; and the tilt of cara moves weight to
-outcomes in which fewer rungs pay.
-
-Formulas: docs/pricing.md#section-1b. The local rule is our own, measured in docs/strategies.md.
+More YES held in any rung never raises a reservation value of any rung. Formulas:
+docs/pricing.md#section-1b.
 """
 
 import enum

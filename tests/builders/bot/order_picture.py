@@ -12,24 +12,29 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "order-life.md"
 _HEAD = """# The life of an own order
 
 `python -m tests.builders.bot.order_picture` draws this page from `TRANSITIONS` in
-`bot/core/orders/transitions.py`; a test keeps it current. The picture shows the steps of a correct
-venue; the table decides every event in every state.
+`bot/core/orders/transitions.py`. The picture shows the steps of a correct venue; the table decides
+every event in every state.
 
 """
 
 _AFTER_PICTURE = """
 ## Every state and every event
 
-- `open`: the order goes to that state, or stays in it.
-- `open` ⚠1: the venue broke a promise. The order goes to that state and is suspect: an alert is
-  set, the order is read back and counted in full, and its side of the market gets no new order. A
-  late enough read that shows it as expected, or its end, clears the alert. The order is cancelled
-  too; one that is merely missing or unreadable is not, but after ten seconds missing it is.
-- ✕a: the act is not allowed.
+| cell | meaning |
+|---|---|
+| `open` | the order goes to that state |
+| empty | it stays in its state |
+| ✕ | we may not do this now |
+| ⚠1 | the venue broke a promise, as in the list below |
 
-These reads of an open order, without a write of ours, are no event yet: another market, a smaller
-size, fewer fills, or its end in a list of resting orders. The order counts as before until a read
-by its id, begun a lag later, shows the same.
+A broken promise makes the order suspect: the bot sets an alert, counts the order in full, reads it
+back, cancels it, and sends no new order on its side of the market. It cancels a missing order only
+after ten seconds, and does not cancel an unreadable one. A late enough read that shows the order as
+expected, or closed, clears the alert.
+
+`closed` is final. A read of an open order that shows another market, a smaller size, fewer fills,
+or its end only in a list of resting orders, is not yet an event: the bot waits until a read by its
+id, begun a read lag later, shows the same.
 
 """
 
@@ -37,26 +42,26 @@ _MEANING = {
     OrderEvent.RESEND: "we retry with the same bytes",
     OrderEvent.AMEND: "we amend",
     OrderEvent.CANCEL: "we cancel",
-    OrderEvent.ACK_OPEN: "2xx to a create or amend: it rests",
-    OrderEvent.ACK_CLOSED: "2xx to a write: it is over, all shares accounted for",
+    OrderEvent.ACK_OPEN: "2xx to a create or amend: the order rests",
+    OrderEvent.ACK_CLOSED: "2xx to a write: closed, all shares accounted for",
     OrderEvent.CANCEL_QTY_MISMATCH: "2xx to a cancel: some shares may have filled",
     OrderEvent.UNKNOWN_STATUS: "2xx to a write with an unreadable status",
     OrderEvent.NOT_SENT: "the write never reached the engine",
     OrderEvent.REJECTED: "the write was rejected",
-    OrderEvent.DUPLICATE_ID: "duplicate_order_id: the create landed, state unknown",
+    OrderEvent.DUPLICATE_ID: "duplicate_order_id: the create had landed",
     OrderEvent.MARKET_RESOLVED: "the market has resolved: nothing rests",
-    OrderEvent.TOO_LATE: "order_not_cancelable: over, how is unknown",
+    OrderEvent.TOO_LATE: "order_not_cancelable: closed, fills unknown",
     OrderEvent.NOT_FOUND: "404 to a write by the venue's id",
     OrderEvent.TIMEOUT: "the write may have been executed",
-    OrderEvent.CANCEL_INEFFECTIVE: "a cancel without known effect, an amend without answer",
-    OrderEvent.QUERY_OPEN: "a late enough read: it rests as we know it",
-    OrderEvent.QUERY_DIFFERS: "such a read: open at another price, or larger",
-    OrderEvent.QUERY_CLOSED: "a read: it is over",
-    OrderEvent.QUERY_MOVED: "a read: cancelled, not by us, while an amend has no answer",
+    OrderEvent.CANCEL_INEFFECTIVE: "a cancel without effect while an amend is unresolved",
+    OrderEvent.QUERY_OPEN: "a late enough read: open as we know it",
+    OrderEvent.QUERY_DIFFERS: "a late enough read: open at another price, or larger",
+    OrderEvent.QUERY_CLOSED: "a read: closed",
+    OrderEvent.QUERY_MOVED: "a read: cancelled, not by us, while an amend is unresolved",
     OrderEvent.QUERY_NOT_FOUND: "404 to a read by the venue's id",
     OrderEvent.QUERY_UNKNOWN_STATUS: "a read with an unreadable status",
     OrderEvent.LISTED: "a late enough list shows it",
-    OrderEvent.CONFIRMED_GONE: "lists a lag apart and a read by id lack it",
+    OrderEvent.CONFIRMED_GONE: "absent from lists a read lag apart and from a read by id",
 }
 
 
@@ -86,13 +91,13 @@ def _name(member: State | OrderEvent) -> str:
 
 def _table() -> list[str]:
     broken: dict[str, int] = {}
-    barred: dict[str, str] = {}
+    states = [state for state in State if state is not State.CLOSED]
     lines = [
-        "| event | " + " | ".join(map(_name, State)) + " | meaning |",
-        "|---" * (len(State) + 2) + "|",
+        "| event | " + " | ".join(map(_name, states)) + " | meaning |",
+        "|---" * (len(states) + 2) + "|",
     ]
     for event in OrderEvent:
-        cells = [_cell(TRANSITIONS[state][event], broken, barred) for state in State]
+        cells = [_cell(state, TRANSITIONS[state][event], broken) for state in states]
         lines.append(f"| **{_name(event)}** | {' | '.join(cells)} | {_MEANING[event]} |")
     lines += ["", "| ⚠ | broken promise | alert |", "|---|---|---|"]
     alerts = {
@@ -102,19 +107,18 @@ def _table() -> list[str]:
         if isinstance(cell, Anomaly)
     }
     lines += [f"| {number} | {why} | `{alerts[why]}` |" for why, number in broken.items()]
-    lines += ["", "| ✕ | why the act is not taken |", "|---|---|"]
-    lines += [f"| {letter} | {why} |" for why, letter in barred.items()]
     lines += ["", "The journal, the status page, metrics and alerts keep older names:", ""]
     named = (it for it in (*State, *OrderEvent) if _name(it) != it.value)
     return [*lines, ", ".join(f"{_name(it)} `{it.value}`" for it in named) + "."]
 
 
-def _cell(cell: Cell, broken: dict[str, int], barred: dict[str, str]) -> str:
+def _cell(state: State, cell: Cell, broken: dict[str, int]) -> str:
     if isinstance(cell, NotAllowed):
-        return "✕" + barred.setdefault(cell.why, chr(ord("a") + len(barred)))
+        return "✕"
+    parts = [] if cell.state is state else [_name(cell.state)]
     if isinstance(cell, Anomaly):
-        return f"{_name(cell.state)} ⚠{broken.setdefault(cell.why, len(broken) + 1)}"
-    return _name(cell.state)
+        parts.append(f"⚠{broken.setdefault(cell.why, len(broken) + 1)}")
+    return " ".join(parts)
 
 
 if __name__ == "__main__":

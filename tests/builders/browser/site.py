@@ -25,9 +25,9 @@ from bot.core.report import (
 from bot.io.logs import LogTail
 from bot.io.secret import Secret
 from bot.io.status.control import Control
-from bot.io.status.serving import Streams
+from bot.io.status.serving import Streams, address, listen, serve
 from bot.io.status.snapshot import Snapshot
-from bot.io.status.status import address, listen, make_app, serve
+from bot.io.status.status import StatusApp
 from tests.builders.io.pages import SECOND, TOKEN, Told, shown_by
 from tests.builders.io.samples import report
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
@@ -140,7 +140,7 @@ def site(*others: str) -> Iterator[Site]:
             for ticker in made.shown
         }
         door = Control(Secret(TOKEN), shown)
-        app = make_app(shown, (), control=door, tail=made.tail, streams=Streams(tick_s=0.1))
+        app = StatusApp(shown, (), control=door, tail=made.tail, streams=Streams(tick_s=0.1))
         listener = listen("127.0.0.1", 0)
         made.url = address(listener)
         serving = asyncio.ensure_future(serve(app, listener))

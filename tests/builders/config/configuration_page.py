@@ -7,26 +7,23 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bot.config.diff import written
-from bot.config.sections import File, applies_of, section_of
+from bot.config.sections import RESTART, File, LivePart, applies_of, section_of
 from bot.config.validation import accepted
 
 HEAD = """# The configuration file
 
-One YAML file per series. `python -m tests.builders.config.configuration_page` makes this page from
-`bot/config/sections.py`; a test keeps it current. `configs/schema.json` (`bot config schema`) is
-the JSON Schema for editors; a file names it in its first line:
+One YAML file per series; `make pages` makes this page from `bot/config/sections.py`. For editors a
+file names the JSON Schema `configs/schema.json` in its first line:
 `# yaml-language-server: $schema=schema.json`.
 
-- Values are plain text: `no` is a word, 12.50 is no number of cents.
-- An unknown key, a duplicate key and a value outside its bounds are refused. All faults come at
-  once, with file, line, key, value and the accepted values.
-- A range is of whole numbers. A zero switches a limit off, or derives it from others, only where
-  the table says so. A dash is no value.
+- Values are plain text: `no` is a word, 12.50 is not a number of cents. Ranges are of whole
+  numbers. A dash is no value.
+- Unknown keys, duplicate keys and values outside their bounds are refused, all at once, with file,
+  line, key, value and the accepted values. 0 switches a limit off only where the table says so.
 - Units are in the keys: `_cents`, `_qty` (shares), `_ms`, `_pct`, `_millicents` (thousandths of a
   cent).
 - Paths start from the file's own folder, the state directory from where the program starts.
-- A renamed key keeps its old name for one version, with a warning that gives file, line and both
-  names.
+- A renamed key keeps its old name for one version, with a warning.
 - Secrets are never in the file: it names files and environment variables.
 
 ```
@@ -38,60 +35,57 @@ kill -HUP PID                               # read the file now; the bot sees a 
 
 ## Changes while the bot runs
 
-The bot looks at its file once a second, and at once on SIGHUP. A content counts when two reads half
-a second apart agree and nobody has the file open for writing. The bot checks the whole file and
-loads the strategy while trading goes on. Then all of it applies between two decisions, as one
-journal event that holds the whole configuration: `bot pnl` and `bot explain` replay each instant
-with the configuration of that instant. Each series of a process has its own file.
+The bot looks at its file once a second, and at once on SIGHUP. It reads a content that has not
+changed for half a second and that nobody has open for writing. It checks the whole file while
+trading goes on, then applies it between two decisions, as one journal event: `bot pnl` and
+`bot explain` replay each instant with its own configuration.
 
 **The bot applies nothing of a file** that
 
 - has a fault;
 - changes a key that takes a restart, whatever live keys it changes too;
 - raises a limit of `risk` or `breakers` to more than ten times its value, or to 0, until
-  `bot config confirm CONFIG --yes` confirms that content (a lower limit applies at once).
+  `bot config confirm CONFIG --yes` (a lower limit applies at once).
 
-The old configuration stays in force until you correct or restore the file.
+The old configuration then stays in force.
 
 | log event | says |
 |---|---|
 | `config_refused` (error) | file, line, key, value and the accepted values |
-| `config_applied` | each changed key with old and new value, but for keys of secrets |
+| `config_applied` | each changed key with old and new value, except keys of secrets |
 | `config_rolled_back` (error) | the trial failed, see below |
 
 | change | effect |
 |---|---|
 | strategy or its parameters | a new instance an event; learned fair values, flow and fills stay |
-| any | the next decision moves orders, by an amend where possible: no quote is missing |
+| code of a strategy | takes a restart |
 | a lower limit of `risk` | orders beyond it are cancelled at once |
-| a breaker's limit lifted | a count already above the limit trips first |
-| code of a strategy | takes a restart: a .py file is loaded once |
+| a limit of a breaker | a count already above the old limit trips first |
 
-**The first minute of quoting is a trial.** The old configuration comes back if, within it,
+**The first minute of quoting is a trial.** The old configuration comes back if
 
-- the strategy of an event raises, gives an answer that cannot be quoted, is interrupted, or is too
-  slow three times in a row, and was not at fault at the change; or
+- the strategy of an event raises, gives an invalid answer, is interrupted, or is too slow three
+  times in a row, and was not at fault at the change; or
 - a breaker trips; or
 - the share of rungs with orders on both sides stays below half of its value at the change for ten
-  seconds. This counts rungs that could be quoted on both sides: active, not blocked, more
-  than `wind_down.reduce_ms` from the end, and not pulled by the jump guard (unless `jump_guard`
-  changed).
+  seconds (of rungs that could be quoted on both sides).
 
-Time paused, latched or flattening does not count. A second change restarts the minute, and the
-same configuration would come back. A rollback loosens no limit of `risk` or `breakers`: the
-tighter of old and new holds. A change that only tightens limits has no trial. The rejected file is
-retried on SIGHUP, when it changes, and at the next start.
+Time paused, latched or flattening does not count. A second change restarts the minute. A rollback
+keeps the tighter of old and new limits of `risk` and `breakers`; a change that only tightens limits
+has no trial. The bot retries a rejected file on SIGHUP, when it changes, and at the next start.
 
 """
 
 RANGE = re.compile(r"a whole number, at least (\d+), at most (\d+)")
-ROW = "| key | default | accepted | a change | meaning |\n|---|---|---|---|---|\n"
+ROW = "| key | default | accepted: meaning |\n|---|---|---|\n"
 
 
 def page() -> str:
     """The whole page: the keys at the top, then section by section."""
     top = [(name, field) for name, field in File.model_fields.items() if section_of(field) is None]
-    parts = ["## Keys at the top\n\n" + ROW + "".join(_row(File, "", *each) for each in top)]
+    parts = [
+        "## Keys at the top\n\nRestart.\n\n" + ROW + "".join(_row(File, "", *each) for each in top)
+    ]
     for name, field in File.model_fields.items():
         model = section_of(field)
         if model is not None:
@@ -99,7 +93,7 @@ def page() -> str:
             prefix = f"{name}{many}."
             rows = "".join(_row(model, prefix, *each) for each in model.model_fields.items())
             about = " ".join((model.__doc__ or "").split())
-            parts.append(f"## `{name}`\n\n{about}\n\n{ROW}{rows}")
+            parts.append(f"## `{name}`\n\n{about} {_applies(model)}\n\n{ROW}{rows}")
     return HEAD + "\n".join(parts)
 
 
@@ -107,11 +101,24 @@ def _range(found: re.Match[str]) -> str:
     return f"{found[1]} to {found[2]}"
 
 
+def _applies(model: type[BaseModel]) -> str:
+    """When a change of the section's keys takes effect, with the exceptions."""
+    others = [
+        f"`{name}`"
+        for name, field in model.model_fields.items()
+        if applies_of(model, field) != str(getattr(model, "applies", RESTART))
+    ]
+    if not issubclass(model, LivePart):
+        assert not others, model
+        return "Restart."
+    return f"Live, except {' and '.join(others)}." if others else "Live."
+
+
 def _row(model: type[BaseModel], prefix: str, name: str, field: FieldInfo) -> str:
     takes = RANGE.sub(_range, accepted(field))
     about = field.description or ""
-    meaning = "" if about == accepted(field) else about
-    cells = (f"`{prefix}{name}`", default(field), takes, applies_of(model, field), meaning)
+    meaning = takes if about == accepted(field) else f"{takes}: {about}"
+    cells = (f"`{prefix}{name}`", default(field), meaning)
     return "| " + " | ".join(each.replace("|", "or") for each in cells) + " |\n"
 
 
@@ -120,6 +127,8 @@ def default(field: FieldInfo) -> str:
     if field.is_required():
         return "must be given"
     value = field.get_default(call_default_factory=True)
+    if isinstance(value, tuple) and value and value == tuple(type(value[0])):
+        return "all"
     return "-" if value in (None, (), {}) else written(value)
 
 

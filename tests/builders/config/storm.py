@@ -28,7 +28,8 @@ from bot.io.client.rest import Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal
 from bot.io.run.config_watcher import FileWatch
-from bot.io.run.runner import Child, Runner, RunResult
+from bot.io.run.result import RunResult
+from bot.io.run.runner import Child, Runner
 from bot.io.run.watchdog import StrategyWatchdog
 from bot.io.secret import Secret
 from tests.builders.e2e.runs import Venue

@@ -1,5 +1,6 @@
 """The engine and the naive exchange side by side: the same commands, every answer compared."""
 
+from tests.builders.core.dump import dump_of
 from tests.builders.core.naive import NaiveExchange
 from venue.engine import messages as m
 from venue.engine.engine import Engine
@@ -39,7 +40,7 @@ class Twin:
 
     def compare_everything(self):
         """Cash of everybody, every book with its queues, open interest, fees."""
-        dump = self.engine.dump()
+        dump = dump_of(self.engine)
         for user in self.naive.cash:
             balance = (self.naive.available(user), self.naive.reserved(user))
             assert self.engine.balance(user) == balance

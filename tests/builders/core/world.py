@@ -1,5 +1,6 @@
 """A small exchange to try one thing on: users a to d with cash, and the market M."""
 
+from tests.builders.core.dump import dump_of
 from tests.builders.core.histories import event, listing, uuid
 from venue.engine import messages as m
 from venue.engine.engine import Engine
@@ -88,5 +89,5 @@ class World:
 
     def held(self, user, outcome):
         """[qty, locked, cost_basis, realized] of a user in M."""
-        shares = self.engine.dump()["shares"][M]
+        shares = dump_of(self.engine)["shares"][M]
         return shares[outcome.value].get(user, [0, 0, 0, 0])

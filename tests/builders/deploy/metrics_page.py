@@ -9,24 +9,16 @@ from venue import metrics as venue_metrics
 
 HEAD = """# Metrics
 
-`python -m tests.builders.deploy.metrics_page` makes this page from `bot/io/metrics/table.py`,
-`bot/io/metrics/metrics.py` and `venue/metrics.py`; a test keeps it current.
-
-The bot serves `/metrics` on its status page, the venue on its control listener. Both also serve the
-usual `process_` metrics.
+`make pages` makes this page from `bot/io/metrics/table.py`, `bot/io/metrics/metrics.py` and
+`venue/metrics.py`. The bot serves `/metrics` on its status page, the venue on its control listener,
+both with the usual `process_` metrics.
 
 - A name ends in its unit, a counter's in `_total`. Counters over closed sets start at 0.
-- Labels come from closed sets and from a series' rungs and events, never from an order: the number
-  of time series depends on the rungs alone.
-- Metrics of the bot have the label `series` as well, except
-  `laddermaker_process_start_time_seconds`.
-
-| folder | has |
-|---|---|
-| `deploy/prometheus` | scrape configuration, recording rules, alerts and their tests |
-| `deploy/alertmanager` | who gets which alert |
-| `deploy/grafana` | four dashboards |
-| [runbooks](runbooks/README.md) | a page per alert |
+- Labels are in braces. Metrics of the bot also have `series`, except
+  `laddermaker_process_start_time_seconds`. The number of time series depends on the rungs alone.
+- `deploy/prometheus` has scrape configuration, recording rules and alerts
+  ([runbooks](runbooks/README.md)); `deploy/alertmanager` their receivers; `deploy/grafana` four
+  dashboards.
 """
 PARTS = (
     ("State, findings, breakers", STATE),
@@ -39,12 +31,13 @@ PARTS = (
     ("Records, if kept", RECORDS),
     ("Notices, if sent", NOTICES),
 )
-TABLE = "\n| metric | labels | meaning |\n|---|---|---|\n"
+TABLE = "\n| metric | meaning |\n|---|---|\n"
 
 
 def row(name: str, labels: Iterable[str], text: str) -> str:
     """One line of a table."""
-    return f"| `{name}` | {', '.join(f'`{label}`' for label in labels) or '-'} | {text} |\n"
+    shown = ",".join(labels)
+    return f"| `{name}{'{' + shown + '}' if shown else ''}` | {text.removesuffix('.')} |\n"
 
 
 def name_of(family: Family) -> str:  # type: ignore[type-arg]

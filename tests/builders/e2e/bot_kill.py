@@ -140,7 +140,7 @@ def judge(state_path: Path) -> Verdict:
     """Replay a command log that nobody writes to any more."""
     verdict = Verdict()
     with StateDir.open(state_path) as state:
-        exchange = fresh(state.order_id_key)
+        exchange = fresh(state.keys.order_id_key)
         for entry in state.entries(0):
             answer, events = exchange.apply_command(entry.command, entry.at_ns)
             _take(verdict, entry.command, answer, events)

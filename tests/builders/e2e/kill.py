@@ -22,6 +22,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.builders.core.dump import dump_of
 from tests.builders.e2e.kill_client import Client
 from venue.engine.messages import Deposit
 from venue.storage.recovery import RecoveredVenue, recover
@@ -221,7 +222,7 @@ def _replayed(path: Path, tally: Tally) -> Replayed:
 
 
 def _open_interest(exchange: RecoveredVenue) -> dict[str, int]:
-    shares = exchange.engine.dump()["shares"]
+    shares = dump_of(exchange.engine)["shares"]
     assert isinstance(shares, dict)
     return {market_id: of["open_interest"] for market_id, of in shares.items()}
 

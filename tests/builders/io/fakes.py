@@ -10,7 +10,8 @@ from bot.io.client.feed import Feed, FeedTimes
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal
-from bot.io.run.runner import Runner, RunResult, Sidecar
+from bot.io.run.result import RunResult
+from bot.io.run.runner import Runner, Sidecar
 from bot.io.secret import Secret
 from tests.builders.io.samples import report
 

@@ -13,9 +13,9 @@ from bot.io.logs import LogTail
 from bot.io.metrics.metrics import Metrics
 from bot.io.secret import Secret
 from bot.io.status.control import Control
-from bot.io.status.serving import Streams
+from bot.io.status.serving import Streams, address, listen, serve
 from bot.io.status.snapshot import Snapshot, StatusSource
-from bot.io.status.status import StatusApp, address, listen, make_app, serve
+from bot.io.status.status import StatusApp
 from tests.builders.io.samples import report
 from venue.wire.names import Ticker
 
@@ -59,7 +59,7 @@ def app_of(
     """The page of one series, its controls open with TOKEN if wanted."""
     shown = {SERIES: shown_by(look, told, state)}
     door = Control(Secret(TOKEN), shown) if control else None
-    return make_app(shown, allowed, control=door, tail=tail, streams=streams)
+    return StatusApp(shown, allowed, control=door, tail=tail, streams=streams)
 
 
 def client_of(app: StatusApp) -> httpx.AsyncClient:

@@ -26,7 +26,8 @@ from bot.io.client.feed import Feed
 from bot.io.client.rest import TIMEOUTS, Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal, read_journal, segments
-from bot.io.run.runner import Child, Connection, Runner, RunResult
+from bot.io.run.result import RunResult
+from bot.io.run.runner import Child, Connection, Runner
 from bot.io.secret import Secret
 from bot.strategy.api import Strategy
 from strategies.fixed_spread import FixedSpread

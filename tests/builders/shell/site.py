@@ -18,7 +18,8 @@ from tests.builders.shell.net import Network
 from tests.builders.shell.truth import MAKER, Truth
 from venue.engine import messages as v
 from venue.listen import KEEP_ALIVE_TIMEOUT_S, MESSAGE_BYTES_MAX, HttpProtocol, StreamProtocol
-from venue.rest.app import EngineUnavailable, make_app
+from venue.rest.app import make_app
+from venue.rest.venue_port import EngineUnavailable
 from venue.server import VenueServer
 from venue.storage.recovery import OpenedState, fresh
 from venue.stream.socket import make_stream

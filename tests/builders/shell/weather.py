@@ -10,7 +10,7 @@ from venue.engine.messages import HaltMarket, ResumeMarket, SetVenueState
 from venue.rest import faults
 from venue.wire.model import VenueState
 
-COMMAND_FAULTS = tuple(faults.CommandFault)
+COMMAND_FAULTS = faults.COMMAND_FAULTS
 WIRE_FAULTS = ("cut_up", "cut_down", "silent", "drip")
 EPISODES = ("refusing", "stall", "tear_all", "halt_venue", "halt_market", "operator_pause")
 
@@ -42,7 +42,7 @@ class Weather:
         life.network.dressed = self._dress
         for kind in self._commands:
             share = faults.Share(rng.randint(10_000, 150_000), rng.randrange(2**32))
-            life.site.venue.faults.set(faults.CommandRule(kind, share))
+            life.site.venue.faults.set(faults.FaultRule(kind, share))
         until_s = loop.time() + life.plan.faulty_s
         for name in self._episodes:
             at_s = loop.time() + rng.uniform(0.1, 0.9) * (until_s - loop.time())

@@ -16,9 +16,8 @@ _HEAD = f"""# The simulator
 `python -m tests.builders.sim.simulation_page` makes this page from `bot/lab/sim/coverage.py` and
 `tests/mutants/hunt.py`; a test keeps it current.
 
-`bot simulate` runs the real trader, with the real journal format, against the real venue engine and
-its reads, in one thread of virtual time. A seed draws the world; the same seed gives the same world
-to the byte, in any process and under any hash seed.
+`bot simulate` runs the real trader against the real venue engine in one thread of virtual time. A
+seed draws the world; the same seed gives the same world to the byte.
 
 | part | what a seed may draw |
 |---|---|
@@ -28,17 +27,13 @@ to the byte, in any process and under any hash seed.
 | venue | halts, throttling, rungs listed late, other ids for amended orders, maker fees |
 | operator | configuration changes, flatten, a start that adopts or refuses resting orders |
 | account | a second series in the same process, a foreign trader |
-| strategy | raises and nonsense |
-| crowd | counterparties, who at times take every quote |
+| strategy | exceptions and invalid quotes |
+| crowd | counterparties that at times take every quote |
 
-An auditor checks every step with arithmetic of its own (B1-B14 of
-[failure-modes.md](failure-modes.md)); `tests/core` and `tests/laws` audit the venue's books. After
-a phase with faults come
-
-1. a calm phase: resting orders must reach the targets and stay there;
-2. an end: nothing may rest, and the books must agree to the cent.
-
-Each eighth seed is replayed from its log and must give the same effects (B10).
+An auditor checks every step with arithmetic of its own (invariants B1-B14 of
+[failure-modes.md](failure-modes.md)). After the faults a calm phase follows, in which resting
+orders must reach the targets and stay there. At the end no order may rest, and the books must agree
+to the cent. Each eighth seed is replayed from its log and must give the same effects (B10).
 
 ## Running it
 
@@ -53,73 +48,62 @@ Each eighth seed is replayed from its log and must give the same effects (B10).
 | profile | faults |
 |---|---|
 | `calm` | none |
-| `swarm` | each left out of most seeds and frequent in others, so that none hides behind another |
+| `swarm` | each is absent from most seeds and frequent in others, so that none hides another |
 | `brutal` | all |
-| {_PROFILES} | those of one row of model A in [fault-model.md](fault-model.md) alone, often |
-| `lag` | reads up to 5 s late; stops nothing |
-| {_KINDS} | one kind of model B: calm until the venue contradicts itself and goes on to |
+| {_PROFILES} | often, those of one row of model A in [fault-model.md](fault-model.md) |
+| `lag` | reads up to 5 s late, which must not stop the bot |
+| {_KINDS} | one kind of model B: calm until the venue contradicts itself repeatedly |
 
-In a profile of model B, nothing may rest a minute of virtual time after the first sign. The bot
-must be latched with the sentence of that kind (B15), and send nothing that adds exposure after the
-latch. In all other profiles such a latch breaks B15. `--fault-model` runs all of these and prints
-seeds, events, faults, how many stopped, the median and longest seconds from the first sign to the
-stop, and broken invariants.
+In a profile of model B the bot must latch with the sentence of that kind (B15), send nothing that
+adds exposure afterwards, and have no order left a minute after the first sign. In other profiles
+such a latch breaks B15. `--fault-model` runs all of these and prints seeds, events, faults, stops,
+the median and longest time from the first sign to the stop, and broken invariants.
 
 Exit code 0: every invariant held; 1: one broke. A failure prints its seed and draw, the last 200
-events and effects, the invariant, and a command that repeats it. Then it is made smaller: fewer
-faults, less time, fewer rungs. The last line counts errors of the strategy that no fault drew;
-they break no invariant if it quotes again before the end.
+events and effects, the invariant, and a command that repeats it. Then it is reduced: fewer faults,
+less time, fewer rungs. The last line counts strategy errors that no fault caused; they do not break
+an invariant if the strategy quotes again before the end.
 
-`--without` leaves out faults and these variants, which change nothing else of a world:
+`--without` leaves out faults and these variants, without another change of the world:
 {_VARIANTS}.
 
-Some worlds are checked further, when all is calm:
+Further checks after the faults:
 
-- **flatten** is asked once more, with trades: positions may only shrink.
-- **Configuration changes**: one more change. **A start that adopts or refuses orders, or an event
-  that ends**: a crash, half the time as another event ends. The targets must be reached again.
-- **A lowered limit**: exposure above it may not grow, and no order may rest beyond it for long.
-- **Trades during a start** may or may not be in the opening balances: the end must agree.
-- **Two series** have ladders, limits, an auditor and some faults each; crashes, outages and halts
-  hit both. Together they stay within the account's loss limit, drawn near, and one request bucket.
-  Neither writes about an order of the other. At the end each one's books hold the cash of both, to
-  the cent, and its own shares. Both are replayed together.
+| world with | check |
+|---|---|
+| flatten | asked once more, with trades: positions may only shrink |
+| configuration changes | one more change: the targets must be reached again |
+| adopted or refused orders, an ended event | a crash: the targets must be reached again |
+| a lowered limit | exposure above it may not grow; no order rests beyond it for long |
+| trades during a start | they may or may not be in the opening balances: the end must agree |
+| two series | they share the account's loss limit and request bucket; neither writes about an \
+order of the other; the books of each end with the cash of both and its own shares |
 
 ## What the coverage table means
 
-Each run ends with the rows of the failure catalogue, groups A to H, and how often each befell the
-bot or the venue. A row at 0 was not tried. The run of the tests meets every row at least 6 times,
-except those that begin before the trader's events:
+Each run ends with a count per row of the [failure modes](failure-modes.md), groups A to H; a row at
+0 was not tried. The project's tests meet every row at least 6 times. Excepted are rows that begin
+before the trader's events, which other tests cover:
 
-| rows | of | tests |
-|---|---|---|
-| 3 cancelled HTTP task; 11 a task dies | HTTP client; shell | `tests/slow/io`, `tests/slow/shell` |
-| 6 ambient proxy or CA | HTTP client | `tests/slow/io` |
-| 21 identity guessed by equal fields | orders | `tests/fast/bot` |
-| 50 nanoseconds cut; 51 ticker case and dots | parser | `tests/fast/wire` |
-| 56 cost_basis used | parser | `tests/slow/silences` |
-| 64 host dies | reaper | `tests/slow/io`, `tests/slow/e2e` |
-| 66 crash loop; 67 journal of another version | the shell's latch; journal | `tests/slow/io` |
-| 68 misspelt key; 69 YAML 1.1; 70 dollars for cents | configuration | `tests/slow/io` |
-| 72 wrong environment; 73 old code, reused flag | probe; metrics | `tests/slow/io` |
-| 80 skew sign | strategies | `tests/slow/strategies` |
+| rows | tests |
+|---|---|
+| 3, 6, 11, 64, 66-70, 72, 73 | `tests/slow/io`, `tests/slow/shell`, `tests/slow/e2e` |
+| 21 | `tests/fast/bot` |
+| 50, 51, 56 | `tests/fast/wire`, `tests/slow/silences` |
+| 80 | `tests/slow/strategies` |
 """
 
 _BUGS = """
 ## Planted bugs
 
 {count} classic mistakes show that the simulator is not blind. Each is a patch of a few lines in the
-process of a simulated world, and never ships. Each must be found within {events_max:,} simulated
-events, and the same world must hold without it. `python -m tests.mutants` hunts all and exits with
-0 only if it finds every one; a run of the tests hunts {rotating}, others after every change of the
-trader. `{canary}`, planted in every run, must be found at once: it proves the alarm.
+process of a simulated world. It must be found within {events_max:,} events, and the same world must
+hold without it. `python -m tests.mutants` hunts all and exits with 0 only if it finds every one;
+`make test` hunts {rotating} of them, which change with the trader, and always `{canary}`,
+which must be found at once.
 
-The world of a hunt has the faults that its mistake needs, even rare ones, as often as any seed.
-*Breaks* lists the invariants that may break first. `findings`: findings that outlive every fault;
-`raises`: an uncaught exception.
-
-| Bug | Rows | The mistake | Breaks |
-|---|---|---|---|
+| Bug | Rows | The mistake |
+|---|---|---|
 """
 
 
@@ -128,11 +112,7 @@ def page() -> str:
     text = _BUGS.format(
         count=len(BUGS), events_max=EVENTS_MAX, rotating=ROTATING, canary=CANARY.name
     )
-    bugs = [
-        f"| `{bug.name}` | {', '.join(map(str, bug.rows))} | {bug.mistake} "
-        f"| {', '.join(bug.breaks)} |\n"
-        for bug in BUGS
-    ]
+    bugs = [f"| `{bug.name}` | {', '.join(map(str, bug.rows))} | {bug.mistake} |\n" for bug in BUGS]
     return _HEAD + text + "".join(bugs)
 
 

@@ -178,22 +178,22 @@ UNPROVEN = (
 INTRODUCTION = """\
 # What the venue keeps of its interface, and what proves it
 
-Every statement of the interface, in our words, and its proof. A name without a path belongs to
-`venue check`, which judges any address in raw JSON, without our types:
+Every statement of the interface once, in our words. In brackets: its proof and the readings that it
+rests on. A name without a path is a check of `venue check`, which judges any address in raw JSON:
 
 ```
 venue check --url http://127.0.0.1:8080/v1 --control http://127.0.0.1:8091
 ```
 
 A reading (S-number, [assumptions.md](assumptions.md)) is our choice where the interface is open;
-`--no-readings` leaves them out. `make pages` makes this page.
+`--no-readings` leaves such checks out. `make pages` makes this page.
 
 ## For a client
 
 Send a key of `state/venue-keys.json` in the header `X-API-KEY`. `GET /v1/openapi.yaml` describes
-every path, query, body and response. The channel, at `/v1/stream`, needs no credential and speaks
-JSON. Below: the one frame that a client may send, then each kind that it receives (S9, S10). The
-complete books come first.
+every path, query, body and response. The channel `/v1/stream` needs no credential and speaks JSON:
+first the one frame that a client may send, then each kind that it receives (S9, S10), complete
+books first.
 
 ```json
 """
@@ -229,11 +229,9 @@ SERVER_FRAMES = (
 AFTERWARDS = """\
 ```
 
-A subscribe may name `eventMarketId` or `marketId` instead of `ticker` or `symbol`. Prices are whole
-cents, sizes whole shares, `ts` nanoseconds since 1970. `no` holds bids for NO, at prices of NO.
-
-The proxy in front of a venue limits connections, headers and the time a request takes to arrive
-([security.md](security.md#the-venue)). The venue refuses a body that takes longer than 10 s.
+A subscribe may name `eventMarketId` or `marketId` instead of `ticker` or `symbol`. Prices are
+cents, sizes shares, `ts` nanoseconds since 1970. `no` holds bids for NO, at prices of NO. Limits of
+connections, headers and bodies: [security.md](security.md#the-venue).
 
 ## Every statement
 """
@@ -265,9 +263,13 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 
 def anchors(heading: str, number: int) -> str:
-    """Targets of links to a row: `put-orders-order-id-3`; the first row also has its heading's."""
+    """Targets of links to a row: `put-orders-order-id-3`.
+
+    The first row also has its heading's, unless the heading itself makes that one.
+    """
     name = re.sub(r"[^a-z0-9]+", "-", heading.partition(" (")[0].lower()).strip("-")
-    names = (name, f"{name}-1") if number == 1 else (f"{name}-{number}",)
+    own = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    names = (name, f"{name}-1") if number == 1 and name != own else (f"{name}-{number}",)
     return "".join(f'<a id="{each}"></a>' for each in names)
 
 
@@ -275,16 +277,14 @@ def page() -> str:
     """The whole page."""
     table = rows()
     lines = [INTRODUCTION + "\n".join((*CLIENT_FRAMES, *SERVER_FRAMES)), AFTERWARDS]
-    lines.append(f"{len(table)} statements, {len(suite())} checks; a reading follows in brackets.")
+    lines.append(f"{len(table)} statements, {len(suite())} checks.")
     for heading, those in groupby(table, key=lambda row: row[1]):
-        lines += ["", f"### {heading}", "", "| statements | proved by |", "|---|---|"]
+        lines += ["", f"### {heading}", ""]
         proved: dict[str, list[str]] = {}
         for number, (words, _, proof, readings) in enumerate(those, 1):
-            by = f"{proof} ({readings})" if readings else proof
-            proved.setdefault(by, []).append(anchors(heading, number) + words)
-        for by, statements in proved.items():
-            cells = (each.replace("|", r"\|") for each in ("<br>".join(statements), by))
-            lines.append(f"| {' | '.join(cells)} |")
+            by = f"{proof}, {readings}" if readings else proof
+            proved.setdefault(by, []).append(anchors(heading, number) + words.replace("<", "&lt;"))
+        lines += [f"- {'<br>'.join(statements)} ({by})" for by, statements in proved.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders.venue.crowd_simulation import START_NS, Simulation
-from venue.crowd.run import TapePlan
+from venue.crowd.run import CrowdPlan
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import read_tape, tape_catalogue
 from venue.wire.instant import NS_PER_SECOND
@@ -77,7 +77,7 @@ def listed(tape):
 def follow(folder, event=None, **told):
     """A simulation in which the crowd follows the tape of a folder."""
     tape = read_tape(folder, event)
-    return Simulation(TapePlan(CrowdSettings(**told), tuple(listed(tape)), tape))
+    return Simulation(CrowdPlan(CrowdSettings(**told), tuple(listed(tape)), tape))
 
 
 def recorded(name):

@@ -33,7 +33,7 @@ def carried_out(
     state: StateDir, seed: int, count: int, after=lambda exchange: None
 ) -> RecoveredVenue:
     """A live exchange after so many commands of a history, all in the log of `state` first."""
-    exchange, log = fresh(state.order_id_key), state.log()
+    exchange, log = fresh(state.keys.order_id_key), state.log()
     history = History(seed, count)
     for number, command in enumerate(history):
         extra = access_commands(number // 10) if number % 10 == 9 else []
@@ -57,7 +57,7 @@ def full_hash(exchange: RecoveredVenue) -> str:
 
 def replayed_hashes(state: StateDir) -> list[str]:
     """What the log replays to, after every command."""
-    exchange, hashes = fresh(state.order_id_key), []
+    exchange, hashes = fresh(state.keys.order_id_key), []
     for entry in state.entries(0):
         _, events = exchange.apply_command(entry.command, entry.at_ns)
         for event in events:

@@ -61,7 +61,7 @@ def test_a_newcomer_knows_that_a_company_is_archived():
     world = World()
     world.do(m.ArchiveCompany(uuid(1)))
     late = joined(world.engine)
-    assert late.catalog.resolve_symbol("ACME", 10**12) is Unresolvable.ARCHIVED
+    assert late.catalog.directory.resolve_symbol("ACME", 10**12) is Unresolvable.ARCHIVED
 
 
 def test_a_newcomer_to_an_empty_exchange_is_told_its_state_only():

@@ -11,7 +11,8 @@ from tests.builders.abuse.good import read
 from tests.builders.venue.rest_bench import ScriptedDesk
 from tests.builders.venue.small_venue import ANNA, MARKET, OPENING
 from venue.engine.messages import Answer, CancelOrder, Command, PlaceOrder
-from venue.rest.app import EngineOverloaded, make_app
+from venue.rest.app import make_app
+from venue.rest.venue_port import EngineOverloaded
 from venue.server import QUEUE_MAX, VenueServer
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import RATE_BURST, TokenBucket

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.core.report import Phase, ProfitReport, ProfitRow, Report
-from bot.io.run.runner import Exit
+from bot.io.run.result import Exit
 from bot.io.secret import Secret
 from bot.records import follow
 from bot.records.daily_summary import DailySummary, StorePlace

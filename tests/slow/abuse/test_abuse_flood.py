@@ -115,5 +115,5 @@ def test_the_addresses_remembered_are_bounded_and_the_busy_ones_stay() -> None:
         failed.note(f"passing {number}", 0)
         if number % 100 == 0:
             assert failed.note("busy", 0)
-    assert failed.addresses == ADDRESSES_MAX
+    assert len(failed._buckets) == ADDRESSES_MAX
     assert not failed.note("passing 0", 0)

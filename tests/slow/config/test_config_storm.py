@@ -3,7 +3,7 @@
 import pytest
 
 from bot.config.strategies import Makers
-from bot.io.run.runner import Exit
+from bot.io.run.result import Exit
 from bot.lab.replay import replayer_of
 from bot.lab.session import newest_run
 from tests.builders.config.storm import Storm, share

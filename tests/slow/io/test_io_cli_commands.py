@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from bot.config.bot_config import ReaperSettings, read_draft
+from bot.config.secrets import KeyPlace
 from bot.io.state.locks import StateDirectory
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -159,7 +160,7 @@ def test_the_reapers_key_is_asked_for_only_where_there_is_one(tmp_path):
 
 def test_the_shipped_configuration_describes_a_reaper():
     assert read_draft(PAPER).reaper == ReaperSettings(
-        PAPER.parent / "../state/venue-keys.json", "reaper", None, 10_000_000_000
+        KeyPlace(PAPER.parent / "../state/venue-keys.json", "reaper", None), 10_000_000_000
     )
     assert read_draft(DEMO).reaper is None
 

@@ -9,8 +9,9 @@ import pytest
 
 from bot.config import sections
 from bot.config.bot_config import BotConfig, ConfigFault, ExternalSettings, finish, read_draft
+from bot.config.secrets import KeyPlace
 from bot.config.strict_yaml import read_yaml
-from bot.config.validation import RETIRED_KEYS, typed
+from bot.config.validation import typed
 from bot.core.settings import BudgetSettings, StalenessSettings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -87,9 +88,7 @@ def test_the_channels_address_follows_from_the_base_url(tmp_path):
     assert venue == ExternalSettings(
         "https://venue.example/v1",
         "wss://venue.example/v1/stream",
-        tmp_path / "maker.key",
-        None,
-        None,
+        KeyPlace(tmp_path / "maker.key", None, None),
     )
 
 
@@ -286,23 +285,6 @@ def test_a_trap_is_refused_and_said_in_plain_words(tmp_path, old, new, said):
     told = faults(tmp_path, GOOD.replace(old, new))
     assert any(said in fault for fault in told), told
     assert all(fault.startswith(str(tmp_path / "demo.yaml")) for fault in told)
-
-
-def test_a_retired_key_is_refused_with_the_reason_it_is_gone(tmp_path, monkeypatch):
-    monkeypatch.setitem(RETIRED_KEYS, "throttle.patience_ms", "a cancel is repeated by itself.")
-    told = faults(tmp_path, GOOD + "throttle:\n  patience_ms: 5\n")
-    place = f"{tmp_path}/demo.yaml:14: throttle.patience_ms: "
-    assert told == (place + "this key is gone: a cancel is repeated by itself. Remove it.",)
-
-
-def test_every_retired_key_is_gone_from_the_file_and_says_why():
-    for key, reason in RETIRED_KEYS.items():
-        place = sections.File
-        *above, last = key.split(".")
-        for step in above:
-            place = place.model_fields[step].annotation
-        assert last not in place.model_fields, key
-        assert reason.endswith("."), key
 
 
 def test_a_fault_names_file_line_key_value_and_what_is_accepted(tmp_path):

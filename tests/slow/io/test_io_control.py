@@ -12,7 +12,7 @@ from bot.core.report import Phase
 from bot.io.secret import Secret
 from bot.io.state.kill_switch_file import KillSwitchFile
 from bot.io.status.control import TOKEN_NAME, Action, Control, ControlFault, token_in
-from bot.io.status.status import make_app
+from bot.io.status.status import StatusApp
 from tests.builders.io.pages import TOKEN, Told, app_of, client_of, seen, served, shown_by
 from tests.builders.io.samples import report
 from venue.wire.names import Ticker
@@ -109,7 +109,7 @@ async def test_what_makes_no_sense_is_refused_with_the_reason(action, look, text
 async def test_without_a_series_every_one_is_asked_and_with_one_that_alone():
     told = {Ticker("A"): Told(), Ticker("B"): Told()}
     shown = {ticker: shown_by(seen, each) for ticker, each in told.items()}
-    app = make_app(shown, (), control=Control(Secret(TOKEN), shown))
+    app = StatusApp(shown, (), control=Control(Secret(TOKEN), shown))
     async with client_of(app) as client:
         await client.post("/control/pause", json=WHY, headers=BEARER)
         await client.post("/control/flatten?series=B", json=WHY, headers=BEARER)

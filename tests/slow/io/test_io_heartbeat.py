@@ -142,9 +142,9 @@ def test_a_beat_that_is_being_written_keeps_no_run_from_deciding(tmp_path, monke
     vigil = PersistentGuards(tmp_path, "ab" * 10)
     vigil.begin_run()
     disk = StandsStill(monkeypatch)
-    vigil.beat(T0)
-    vigil.beat(T0 + HANGS_NS + 1)
-    assert vigil.is_unheard
+    vigil.beats.beat(T0)
+    vigil.beats.beat(T0 + HANGS_NS + 1)
+    assert vigil.beats.is_failing
     disk.go()
     vigil.end_run(clean=True, flat=True)
 

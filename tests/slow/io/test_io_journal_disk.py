@@ -11,6 +11,7 @@ from bot.io.journal import journal as journal_module
 from bot.io.journal import recovery as intents_module
 from bot.io.journal.journal import Journal, read_journal, remember, segments
 from bot.io.journal.records import JournalFault
+from bot.io.state import atomic_file
 from tests.builders.io.samples import create, sent
 
 pytestmark = pytest.mark.anyio
@@ -50,6 +51,12 @@ class Faulty:
         raise OSError(self._number, os.strerror(self._number))
 
 
+def give(monkeypatch, system) -> None:
+    """Have the journal use this instead of the operating system."""
+    for module in (journal_module, atomic_file):
+        monkeypatch.setattr(module, "os", system)
+
+
 class Run:
     """A journal under way; counts the creates that it let leave before and after a failure."""
 
@@ -79,7 +86,7 @@ NAMES = [f"a-{number}" for number in range(CREATES)]
 async def calls_of(name: str, folder, monkeypatch) -> int:
     """How often a whole run calls it."""
     counting = Faulty(name, 10**9, errno.EIO)
-    monkeypatch.setattr(journal_module, "os", counting)
+    give(monkeypatch, counting)
     folder.mkdir()
     run = Run(folder)
     await run.creates(NAMES)
@@ -107,14 +114,14 @@ async def test_a_fault_at_any_call_of_the_disk_lets_no_later_create_leave(
     for at in range(total):
         folder = tmp_path / str(at)
         folder.mkdir()
-        monkeypatch.setattr(journal_module, "os", Faulty(name, at, fault))
+        give(monkeypatch, Faulty(name, at, fault))
         try:
             run = Run(folder)
         except JournalFault:
             continue  # the start is refused: nothing leaves at all
         await run.creates(NAMES)
         await run.stop()
-        monkeypatch.setattr(journal_module, "os", os)
+        give(monkeypatch, os)
         assert run.left_after == 0
         assert len(run.failures) <= 1
         assert bool(run.failures) == (run.left != NAMES)
@@ -128,7 +135,7 @@ async def test_starts_that_the_disk_refuses_leave_no_segments(tmp_path, monkeypa
     await run.creates(NAMES[:1])
     await run.stop()
     before = segments(tmp_path)
-    monkeypatch.setattr(journal_module, "os", Faulty(name, 0, errno.ENOSPC))
+    give(monkeypatch, Faulty(name, 0, errno.ENOSPC))
     for _ in range(3):
         with pytest.raises(JournalFault, match="No space left on device"):
             Run(tmp_path)
@@ -136,7 +143,7 @@ async def test_starts_that_the_disk_refuses_leave_no_segments(tmp_path, monkeypa
 
 
 async def test_a_disk_that_takes_only_half_each_time_loses_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal_module, "os", Faulty("write", 0, None))
+    give(monkeypatch, Faulty("write", 0, None))
     run = Run(tmp_path)
     await run.creates(NAMES)
     await run.stop()

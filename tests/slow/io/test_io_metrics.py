@@ -21,7 +21,7 @@ from bot.io.run.inbox import ConflatingQueue
 from bot.io.run.watchdog import StrategyWatchdog
 from bot.io.state.heartbeat import REAPER, Heartbeat
 from bot.io.status.snapshot import StatusSource
-from bot.io.status.status import REAPER_HEADER, make_app
+from bot.io.status.status import REAPER_HEADER, StatusApp
 from bot.strategy.api import EventView, Quotes, Strategy
 from tests.builders.house.tree import python_files
 from tests.builders.io.samples import ORDER_ID, RUNG, create, report, sent
@@ -412,7 +412,7 @@ async def test_the_page_shows_every_series_and_the_one_that_is_asked_for_alone(a
         )
         for ticker in ("X", "Y")
     }
-    transport = httpx.ASGITransport(make_app(shown, ()))
+    transport = httpx.ASGITransport(StatusApp(shown, ()))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         both = (await client.get("/metrics")).text
         one = (await client.get("/metrics?series=Y")).text

@@ -29,8 +29,8 @@ from bot.io.secret import Secret
 from bot.io.state import heartbeat as heartbeat_module
 from bot.io.state.heartbeat import REAPER, Heartbeat, read_pulse
 from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault, LatchRecord
+from bot.io.status.serving import listen, serve
 from bot.io.status.snapshot import Snapshot
-from bot.io.status.status import listen, serve
 from tests.builders.io.hostile import drip, hostile, says
 from tests.builders.io.pages import app_of
 from tests.builders.io.samples import ORDER_JSON, report

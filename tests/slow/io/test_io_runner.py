@@ -10,8 +10,8 @@ import pytest
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal, segments
 from bot.io.run import runner as runner_module
-from bot.io.run.result import summary_of
-from bot.io.run.runner import Child, Exit
+from bot.io.run.result import Exit, summary_of
+from bot.io.run.runner import Child
 from tests.builders.io.fakes import FakeTrader, run, runner_of
 from tests.builders.io.hostile import hostile, says, silence
 from tests.builders.io.samples import ORDER_ID, ORDER_JSON, create, sent

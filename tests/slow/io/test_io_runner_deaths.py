@@ -12,7 +12,8 @@ from bot.io.client.feed import Feed
 from bot.io.journal.journal import Journal
 from bot.io.metrics.metrics import Metrics
 from bot.io.run.inbox import ConflatingQueue
-from bot.io.run.runner import Child, Exit, Runner, RunResult
+from bot.io.run.result import Exit, RunResult
+from bot.io.run.runner import Child, Runner
 from tests.builders.io.fakes import FakeTrader, run, runner_of
 from tests.builders.io.hostile import hostile, says
 from tests.builders.io.samples import ORDER_ID, create, sent

@@ -14,7 +14,7 @@ from bot.core import messages as m
 from bot.core.report import Report
 from bot.io.journal.journal import read_journal, segments
 from bot.io.run import runner
-from bot.io.run.runner import Exit
+from bot.io.run.result import Exit
 from bot.io.state import atomic_file as whole
 from bot.io.state import kill_switch_file as crashes
 from bot.io.state import persistent_guards as vigil

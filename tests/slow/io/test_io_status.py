@@ -16,8 +16,8 @@ from bot.core.report import Phase
 from bot.io.logs import SecretRedactor, configure_logs, log_note
 from bot.io.run.terminal import dollars, picture, show_lines
 from bot.io.secret import MASK, Secret
+from bot.io.status.serving import StatusFault, listen
 from bot.io.status.snapshot import Snapshot
-from bot.io.status.status import StatusFault, listen
 from tests.builders.house.tree import ROOT
 from tests.builders.io import pages
 from tests.builders.io.samples import ORDER_ID, report

@@ -319,7 +319,7 @@ async def test_what_the_watch_tells_is_journalled_and_reaches_the_trader(tmp_pat
     trader = FakeTrader()
     runner = runner_of(trader, tmp_path)
     runner._watch = of
-    of.add_overrun(overran(1))
+    of.overruns.append(overran(1))
     async with asyncio.timeout(10):
         await runner.run("ab" * 10, (), 50 * MS)
     assert trader.of(m.StrategyOverran) == [overran(1)]

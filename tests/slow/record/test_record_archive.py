@@ -159,7 +159,7 @@ def test_a_crash_at_any_byte_and_any_step_of_archiving_leaves_one_whole_form(tmp
     (path,) = journal(tmp_path / "s", entries)
     data = path.read_bytes()
     small = archived(data, "s")
-    part = path.with_name("journal-00000001.arc.7.part")
+    part = path.with_name("journal-00000001.arc.7-0.new")
     for written in range(len(small) + 1):
         part.write_bytes(small[:written])
         stands_as_before(path.parent, entries)
@@ -177,7 +177,7 @@ def test_a_crash_in_any_call_leaves_it_whole_and_the_next_one_finishes(step, tmp
     with mock.patch(step, side_effect=Crash), pytest.raises(Crash):
         archive(path)
     stands_as_before(path.parent, entries)
-    for part in path.parent.glob("*.part"):
+    for part in path.parent.glob("*.new"):
         part.unlink()
     archive(path)
     stands_as_before(path.parent, entries)

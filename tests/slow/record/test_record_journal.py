@@ -131,7 +131,7 @@ async def stood_by(archivist: Archivist, true) -> None:
 async def test_the_archivist_archives_what_is_closed_and_takes_away_what_was_half_done(tmp_path):
     state = tmp_path / "s"
     paths = journal(state, steady(3), steady(4), steady(5))
-    (state / "journal-00000001.arc.4711.part").write_bytes(b"half")
+    (state / "journal-00000001.arc.4711-0.new").write_bytes(b"half")
     before = [list(read_journal(path)) for path in paths]
     await stood_by(Archivist(state, 0.02), lambda: not closed(state))
     assert sorted(path.name for path in state.iterdir()) == [

@@ -18,7 +18,8 @@ from bot.io.journal import journal
 from bot.io.journal.journal import Journal
 from bot.io.metrics.metrics import Metrics
 from bot.io.run.inbox import ConflatingQueue
-from bot.io.run.runner import DRAIN_NS, Child, Exit
+from bot.io.run.result import Exit
+from bot.io.run.runner import DRAIN_NS, Child
 from tests.builders.shell.life import Life, Plan, assert_answered_once, live
 from venue.wire.instant import NS_PER_SECOND
 
@@ -62,7 +63,7 @@ class Bomb:
 # What is called in each task, the exception it may meet, and the calls before which it does.
 SEAMS = {
     "channel": (feed, "event_of", ZeroDivisionError, (3, 40)),
-    "journal": (journal, "_write_all", ZeroDivisionError, (3, 18)),
+    "journal": (journal, "write_all", ZeroDivisionError, (3, 18)),
     "disk": (os, "fdatasync", OSError, (3, 18)),
     "trader": (Trader, "receive", ZeroDivisionError, (5, 120)),
     "inbox": (ConflatingQueue, "take_events", ZeroDivisionError, (5, 120)),

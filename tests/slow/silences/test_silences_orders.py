@@ -15,7 +15,7 @@ from tests.builders.shell.truth import MAKER
 from tests.builders.silences.bends import Instead, NewIds, QtyIsTotal, Replies, orders_in, refused
 from tests.builders.silences.restless import restless, shrinking
 from venue.engine.messages import HaltMarket, ResolveMarket, ResumeMarket, SetVenueState
-from venue.rest.faults import CommandFault, CommandRule, Share, Verb
+from venue.rest.faults import FaultKind, FaultRule, Share, Verb
 from venue.wire.model import VenueState
 from venue.wire.money import Outcome
 from venue.wire.requests import TimeInForce
@@ -33,11 +33,11 @@ def assert_exact_but(life: Life, *found: str) -> None:
     assert life.ended.report.ledger_difference_cents == 0
 
 
-def losing(kind: CommandFault, *verbs: Verb, share: int = 400_000):
+def losing(kind: FaultKind, *verbs: Verb, share: int = 400_000):
     """An act: this share of the answers to these verbs is lost while the crowd trades."""
 
     async def act(life: Life) -> None:
-        life.site.venue.faults.set(CommandRule(kind, Share(share, 5), verbs))
+        life.site.venue.faults.set(FaultRule(kind, Share(share, 5), verbs))
         life.loop.call_later(life.plan.faulty_s, life.site.venue.faults.clear)
 
     return act
@@ -100,7 +100,7 @@ def test_s14_an_identical_resend_may_be_refused_as_a_duplicate():
             return status, headers, data
 
     bend = Duplicates()
-    act = losing(CommandFault.RESULT_UNKNOWN_AFTER, Verb.CREATE)
+    act = losing(FaultKind.RESULT_UNKNOWN_AFTER, Verb.CREATE)
     life = lived(bend, act=act, calm_s=10.0)
     assert bend.refusals >= 2
     assert_exact(life)
@@ -254,7 +254,7 @@ def test_s29_a_resend_may_be_refused_for_what_came_before_it_was_looked_up(statu
             return await ask(method, path, query, body)
 
     bend = LooksLast()
-    act = losing(CommandFault.RESULT_UNKNOWN_AFTER, Verb.CREATE, share=300_000)
+    act = losing(FaultKind.RESULT_UNKNOWN_AFTER, Verb.CREATE, share=300_000)
     life = lived(bend, act=act, faulty_s=2.5, calm_s=16.0)
     assert bend.refusals >= 1
     assert_safe(life)
@@ -279,7 +279,7 @@ def test_s31_a_second_cancel_may_remove_nothing_or_be_refused(second):
             return status, headers, json.dumps(shown).encode()
 
     bend = Seconds()
-    act = losing(CommandFault.RESULT_UNKNOWN_AFTER, Verb.CANCEL, share=600_000)
+    act = losing(FaultKind.RESULT_UNKNOWN_AFTER, Verb.CANCEL, share=600_000)
     life = lived(bend, act=act, strategy=restless, crowd_per_s=8.0)
     assert bend.seconds >= 2
     assert_exact_but(life)
@@ -314,7 +314,7 @@ def test_s50_a_venue_that_takes_cancels_only_may_take_amends_that_shrink(shrinki
         amends = 0
 
         async def rest(self, method, path, query, body, ask):
-            closed = self.site.venue.venue_state is VenueState.CANCEL_ONLY
+            closed = self.site.venue.figures()["venue_state"] is VenueState.CANCEL_ONLY
             shrinks = method == "PUT" and "price" not in json.loads(body)
             if not (closed and shrinks and shrinking_is_taken):
                 return await ask(method, path, query, body)

@@ -19,22 +19,17 @@ def test_a_mark_counts_by_name_by_its_beginning_and_by_a_piece_in_its_middle():
     assert coverage.hits(coverage.CatalogueRow(1, "", ("pag",)), counts) == 0
 
 
-def test_a_row_met_too_seldom_is_missed():
-    assert coverage.missed({}, 1).keys() == coverage.by_row({}).keys()
-    assert 38 not in coverage.missed({"flick": 100}, 100)
-
-
 def test_the_seeds_draw_every_fault_there_is_and_some_draw_none():
     drawn = [draw(seed) for seed in range(150)]
     for name in RANGES:
-        assert any(name in odds.faults() for odds in drawn)
-        assert any(name not in odds.faults() for odds in drawn)
+        assert any(name in odds.rates for odds in drawn)
+        assert any(name not in odds.rates for odds in drawn)
     assert any(not odds.has_faults() for odds in drawn)
 
 
 def test_the_calm_profile_has_no_fault_and_the_brutal_one_every_fault():
     assert not draw(3, "calm").has_faults()
-    assert sorted(draw(3, "brutal").faults()) == sorted(RANGES)
+    assert sorted(draw(3, "brutal").rates) == sorted(RANGES)
 
 
 def test_the_seeds_draw_every_value_of_every_variant_and_some_draw_none():

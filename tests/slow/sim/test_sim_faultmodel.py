@@ -17,7 +17,7 @@ SEEDS = range(60)
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_of_the_fault_model_draws_every_fault_of_its_own_and_no_other(row):
     drawn = [draw(seed, row) for seed in SEEDS]
-    faults = {name for odds in drawn for name in (*odds.faults(), *odds.variants)}
+    faults = {name for odds in drawn for name in (*odds.rates, *odds.variants)}
     every = {name for other in ROWS.values() for name in other}
     assert faults & every == set(ROWS[row])
     assert faults - every <= set(VARIANTS)

@@ -21,7 +21,7 @@ def test_both_series_trade_on_one_account_in_one_process(world):
     first, second = world.worlds
     assert all(each.auditor.truth.fills for each in (first, second))
     assert first.process.trader.out.purse is second.process.trader.out.purse
-    moved = sum(each.auditor.truth.flow_cents for each in (first, second))
+    moved = sum(sum(each.auditor.truth.cash.values()) for each in (first, second))
     assert first.account.available_cents == BOTH.cash_cents + moved
     assert world.coverage.counts["replayed"] == len(first.processes) == len(second.processes)
 

@@ -46,6 +46,6 @@ def bench(site: Site) -> Iterator[Bench]:
     operator = Operator(site.control, site.token_file.read_text(encoding="utf-8").strip())
     made = Bench(site.base_url, site.stream_url, operator, [])
     # Made first, so that the directory has them when the patient checks come.
-    made.open_handles()
+    _ = made.handles
     yield made
     made.close()

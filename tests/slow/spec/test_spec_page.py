@@ -23,10 +23,6 @@ from venue.wire import codec, frames
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-
-
 def _table() -> list[list[str]]:
     """Each statement of the page: its words, heading and proof."""
     text = (ROOT / "docs/venue.md").read_text(encoding="utf-8")
@@ -35,9 +31,9 @@ def _table() -> list[list[str]]:
     for line in text.splitlines():
         if line.startswith("### "):
             heading = line.removeprefix("### ")
-        elif line.startswith("| ") and line != "| statements | proved by |":
-            statements, *proof = _cells(line)
-            made += [[each, heading, *proof] for each in statements.split("<br>")]
+        elif line.startswith("- "):
+            statements, _, proof = line.removeprefix("- ").removesuffix(")").rpartition(" (")
+            made += [[each, heading, proof] for each in statements.split("<br>")]
     return made
 
 

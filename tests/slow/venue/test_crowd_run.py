@@ -9,13 +9,13 @@ import pytest
 
 from tests.builders.venue.crowd_simulation import ladder
 from tests.builders.venue.crowd_tapes import book, listed, rung, write
-from venue.crowd.run import SeededPlan, TapePlan, opening_commands, run_crowd
+from venue.crowd.run import CrowdPlan, opening_commands, run_crowd
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import read_tape
 from venue.engine.engine import Engine
 
 pytestmark = pytest.mark.anyio
-PLAN = SeededPlan(CrowdSettings(), tuple(ladder()))
+PLAN = CrowdPlan(CrowdSettings(), tuple(ladder()))
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ async def test_a_fault_that_was_not_named_ends_the_crowd():
 async def test_the_crowd_ends_with_its_tape(tmp_path):
     records = [book(0, "A", [[40, 5]], []), book(1, "A", [[41, 5]], [])]
     tape = read_tape(write(tmp_path, {"KX-1": [rung("A", "10")]}, records))
-    plan = TapePlan(CrowdSettings(tape_speed=10), tuple(listed(tape)), tape)
+    plan = CrowdPlan(CrowdSettings(tape_speed=10), tuple(listed(tape)), tape)
     desk = Desk(plan)
     assert not await run_for(2, plan, desk)
     assert desk.answers["Placed"] == 2

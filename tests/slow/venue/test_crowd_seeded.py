@@ -22,7 +22,7 @@ from venue.crowd.crowd import VALUE_STEPS_MAX
 from venue.crowd.latent import GRID_NS, LatentValue
 from venue.crowd.market_view import CrowdView
 from venue.crowd.people import accounts
-from venue.crowd.run import SeededPlan, make_actor, opening_commands
+from venue.crowd.run import CrowdPlan, make_actor, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.traders import CrowdMarket, Publisher
 from venue.engine import messages as m
@@ -38,7 +38,7 @@ QUIET = {"noise_takes_per_rung_per_minute": 0}
 
 
 def simulation(catalogue=None, **told):
-    return Simulation(SeededPlan(CrowdSettings(**told), tuple(catalogue or ladder())))
+    return Simulation(CrowdPlan(CrowdSettings(**told), tuple(catalogue or ladder())))
 
 
 def orders(commands, of=""):
@@ -422,7 +422,7 @@ def walks_to_open(companies):
             replace(listed, project_id=project, event_ticker=event),
             replace(rung, event_ticker=event, market_id=market_id(place)),
         ]
-    actor = make_actor(SeededPlan(CrowdSettings(**QUIET), tuple(catalogue)))
+    actor = make_actor(CrowdPlan(CrowdSettings(**QUIET), tuple(catalogue)))
     actor._view.spots = Counted(actor._view.spots)
     actor.step(START_NS)
     assert len(actor._world.latents) == companies
@@ -448,7 +448,7 @@ def test_makers_stand_on_their_own_side_of_each_other():
 
 
 def test_every_account_of_the_crowd_is_opened_with_its_cash():
-    plan = SeededPlan(CrowdSettings(makers=3, takers=2, informed=1), tuple(ladder()))
+    plan = CrowdPlan(CrowdSettings(makers=3, takers=2, informed=1), tuple(ladder()))
     opening = opening_commands(plan)
     users = [command.user_id for command in opening if isinstance(command, m.AddUser)]
     assert users == accounts(plan.settings)

@@ -51,7 +51,7 @@ class FakeBooks:
 
 
 def make_channel() -> Channel:
-    return Channel(FakeDirectory(), FakeBooks(), 0)
+    return Channel(FakeDirectory(), FakeBooks().book_frame, 0)
 
 
 def subscribe(*targets: tuple[str, str, str]) -> bytes:

@@ -13,14 +13,10 @@ import pytest
 from tests.builders.venue.control_bench import KEY, TICKER, Served, done, served
 from venue.rest import app as http_app
 from venue.rest.faults import (
-    KINDS,
-    CommandFault,
-    CommandRule,
-    DelayRule,
+    COMMAND_FAULTS,
+    FaultKind,
+    FaultRule,
     Faults,
-    Outage,
-    OutageRule,
-    PaceFault,
     Replies,
     Share,
     Times,
@@ -89,21 +85,21 @@ def write(rest: httpx.Client, asked: tuple[str, str, Any]) -> httpx.Response | N
 
 
 ANSWERS = {
-    CommandFault.ENGINE_UNAVAILABLE: (503, "engine_unavailable"),
-    CommandFault.ENGINE_OVERLOADED: (429, "engine_overloaded"),
-    CommandFault.RESULT_UNKNOWN_BEFORE: (503, "result_unknown"),
-    CommandFault.RESULT_UNKNOWN_AFTER: (503, "result_unknown"),
-    CommandFault.INTERNAL_ERROR_BEFORE: (500, "internal_error"),
-    CommandFault.INTERNAL_ERROR_AFTER: (500, "internal_error"),
-    CommandFault.DROP_BEFORE: None,
-    CommandFault.DROP_AFTER: None,
+    FaultKind.ENGINE_UNAVAILABLE: (503, "engine_unavailable"),
+    FaultKind.ENGINE_OVERLOADED: (429, "engine_overloaded"),
+    FaultKind.RESULT_UNKNOWN_BEFORE: (503, "result_unknown"),
+    FaultKind.RESULT_UNKNOWN_AFTER: (503, "result_unknown"),
+    FaultKind.INTERNAL_ERROR_BEFORE: (500, "internal_error"),
+    FaultKind.INTERNAL_ERROR_AFTER: (500, "internal_error"),
+    FaultKind.DROP_BEFORE: None,
+    FaultKind.DROP_AFTER: None,
 }
 
 
 @pytest.mark.parametrize("verb", Verb)
-@pytest.mark.parametrize("kind", CommandFault)
+@pytest.mark.parametrize("kind", COMMAND_FAULTS)
 def test_a_write_fails_as_asked_and_the_engine_has_it_or_not(
-    control: httpx.Client, rest: httpx.Client, kind: CommandFault, verb: Verb
+    control: httpx.Client, rest: httpx.Client, kind: FaultKind, verb: Verb
 ) -> None:
     asked = prepared(rest, verb)
     before = done(control, "GET", "state-hash")
@@ -116,7 +112,7 @@ def test_a_write_fails_as_asked_and_the_engine_has_it_or_not(
         assert (reply.status_code, reply.json()["code"]) == ANSWERS[kind]
         assert set(reply.json()) == {"code", "error"}
         assert {"x-ratelimit-limit", "x-ratelimit-remaining"} <= set(reply.headers)
-        is_429 = kind is CommandFault.ENGINE_OVERLOADED
+        is_429 = kind is FaultKind.ENGINE_OVERLOADED
         assert ("retry-after" in reply.headers, "x-ratelimit-reset" in reply.headers) == (
             is_429,
             is_429,
@@ -135,9 +131,9 @@ def test_a_write_fails_as_asked_and_the_engine_has_it_or_not(
         assert again.json()["reduced_by"] == (0 if kind.is_after else 2)
 
 
-@pytest.mark.parametrize("kind", [CommandFault.RESULT_UNKNOWN_AFTER, CommandFault.DROP_AFTER])
+@pytest.mark.parametrize("kind", [FaultKind.RESULT_UNKNOWN_AFTER, FaultKind.DROP_AFTER])
 def test_a_refusal_of_the_engine_gets_lost_as_well(
-    control: httpx.Client, rest: httpx.Client, kind: CommandFault
+    control: httpx.Client, rest: httpx.Client, kind: FaultKind
 ) -> None:
     done(control, "POST", "faults", {"kind": kind, "count": 1})
     reply = write(rest, ("DELETE", "/orders/1", None))
@@ -163,7 +159,7 @@ def test_a_fault_takes_one_token_like_any_answer(
     monkeypatch.setattr(house.venue, "now_ns", lambda: stands_ns)
     with house.rest(made["key"]) as rest:
         left = []
-        for kind in (*CommandFault, None):
+        for kind in (*COMMAND_FAULTS, None):
             if kind is not None and ANSWERS[kind] is not None:
                 done(control, "POST", "faults", {"kind": kind, "count": 1})
             if kind is None or ANSWERS[kind] is not None:
@@ -202,7 +198,7 @@ def test_a_share_strikes_the_same_requests_for_the_same_seed(
 
 
 def test_the_operator_is_never_struck(control: httpx.Client, house: Served) -> None:
-    for kind in (*CommandFault, "market_data_down", "accounts_down"):
+    for kind in (*COMMAND_FAULTS, "market_data_down", "accounts_down"):
         share = {} if kind.endswith("_down") else {"share": "1"}
         done(control, "POST", "faults", {"kind": kind, **share})
     done(control, "POST", "users/anna/deposits", {"amount_cents": 1})
@@ -213,9 +209,9 @@ def test_the_operator_is_never_struck(control: httpx.Client, house: Served) -> N
 # --- drops, seen by a bare socket ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [CommandFault.DROP_BEFORE, CommandFault.DROP_AFTER])
+@pytest.mark.parametrize("kind", [FaultKind.DROP_BEFORE, FaultKind.DROP_AFTER])
 def test_a_drop_sends_not_one_byte_and_ends_the_connection(
-    house: Served, control: httpx.Client, rest: httpx.Client, kind: CommandFault
+    house: Served, control: httpx.Client, rest: httpx.Client, kind: FaultKind
 ) -> None:
     order_id = resting(rest)
     done(control, "POST", "faults", {"kind": kind, "count": 1})
@@ -367,16 +363,12 @@ def test_without_accounts_every_read_of_one_s_own_fails_and_the_rest_stays(
 # --- the rules themselves ------------------------------------------------------------------------
 
 
-def test_the_names_of_the_kinds_are_all_different() -> None:
-    assert len(KINDS) == len(CommandFault) + 1 + len(Outage) + len(PaceFault)
-
-
 def test_of_two_rules_the_one_before_the_command_comes_first() -> None:
     faults = Faults()
-    faults.set(CommandRule(CommandFault.DROP_AFTER, Times(1)))
-    faults.set(CommandRule(CommandFault.ENGINE_UNAVAILABLE, Times(1)))
+    faults.set(FaultRule(FaultKind.DROP_AFTER, Times(1)))
+    faults.set(FaultRule(FaultKind.ENGINE_UNAVAILABLE, Times(1)))
     struck = [faults.strike(Verb.CREATE) for _ in range(3)]
-    assert struck == [CommandFault.ENGINE_UNAVAILABLE, CommandFault.DROP_AFTER, None]
+    assert struck == [FaultKind.ENGINE_UNAVAILABLE, FaultKind.DROP_AFTER, None]
 
 
 @pytest.mark.parametrize(
@@ -385,7 +377,7 @@ def test_of_two_rules_the_one_before_the_command_comes_first() -> None:
 )
 def test_a_share_is_about_that_share(millionths: int, least: int, most: int) -> None:
     faults = Faults()
-    faults.set(CommandRule(CommandFault.DROP_BEFORE, Share(millionths, 1)))
+    faults.set(FaultRule(FaultKind.DROP_BEFORE, Share(millionths, 1)))
     struck = sum(faults.strike(Verb.CANCEL) is not None for _ in range(10_000))
     assert least <= struck <= most
     assert [standing.struck for standing in faults.in_force()] == [struck]
@@ -393,8 +385,8 @@ def test_a_share_is_about_that_share(millionths: int, least: int, most: int) -> 
 
 def test_a_rule_of_the_same_kind_replaces_the_former_one() -> None:
     faults = Faults()
-    faults.set(DelayRule(5, Replies.READS))
-    faults.set(DelayRule(7, Replies.WRITES))
+    faults.set(FaultRule(FaultKind.REPLY_DELAY, delay_ms=5, on=Replies.READS))
+    faults.set(FaultRule(FaultKind.REPLY_DELAY, delay_ms=7, on=Replies.WRITES))
     assert (faults.reply_delay_ms(False), faults.reply_delay_ms(True)) == (0, 7)
 
 
@@ -424,11 +416,11 @@ def test_a_lowered_limit_is_shown_and_holds_until_it_is_cleared(
 
 def test_an_outage_lasts_until_it_is_cleared() -> None:
     faults = Faults()
-    faults.set(OutageRule(Outage.ACCOUNTS_DOWN))
-    assert faults.is_down(Outage.ACCOUNTS_DOWN)
-    assert not faults.is_down(Outage.MARKET_DATA_DOWN)
-    faults.clear(Outage.ACCOUNTS_DOWN)
-    assert not faults.is_down(Outage.ACCOUNTS_DOWN)
+    faults.set(FaultRule(FaultKind.ACCOUNTS_DOWN))
+    assert faults.is_down(FaultKind.ACCOUNTS_DOWN)
+    assert not faults.is_down(FaultKind.MARKET_DATA_DOWN)
+    faults.clear(FaultKind.ACCOUNTS_DOWN)
+    assert not faults.is_down(FaultKind.ACCOUNTS_DOWN)
 
 
 def test_without_rules_nothing_is_struck() -> None:

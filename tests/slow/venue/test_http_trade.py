@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders.venue.rest_bench import HIGH, LOW, TICKERS, Client, ScriptedDesk, order, uid
 from venue.engine import messages as m
-from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
+from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.wire.errors import CODES, Code
 from venue.wire.instant import from_ns
 from venue.wire.model import OrderStatus

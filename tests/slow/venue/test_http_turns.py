@@ -355,7 +355,7 @@ async def test_places_go_to_whoever_waits_longest_and_none_is_lost() -> None:
     assert got == [0, 1, 4, 5]
     for _ in range(2):
         places.release_slot(anna)
-    assert places.users == 0
+    assert len(places._taken) == 0
     await places.acquire_slot(anna)
     assert not places.is_full(anna)
     await asyncio.gather(*asking, return_exceptions=True)
@@ -423,7 +423,7 @@ async def test_nothing_is_kept_of_users_who_do_not_read() -> None:
     turns, made = FairTurns(), list[str]()
     asking = [asyncio.create_task(read(turns, name, made)) for name in "abc"]
     await turns_of_the_loop(1)
-    assert turns.users == 1
+    assert len(turns._waiting) == 1
     await asyncio.gather(*asking)
     await turns_of_the_loop(2)
-    assert turns.users == 0
+    assert len(turns._waiting) == 0

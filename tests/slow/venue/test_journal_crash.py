@@ -72,12 +72,12 @@ def test_keys_that_have_been_used_survive_a_crash_at_any_call(disk, tmp_path):
 
     def act(path):
         with StateDir.open(path) as state:
-            used[path] = state.order_id_key, state.cursor_key
+            used[path] = state.keys.order_id_key, state.keys.cursor_key
             state.write_snapshot(1, b"after their first use")
 
     def check(path):
         with StateDir.open(path) as state:
-            keys = state.order_id_key, state.cursor_key
+            keys = state.keys.order_id_key, state.keys.cursor_key
         assert used.get(path, keys) == keys
         assert not (path / ".keys.new").exists()
 

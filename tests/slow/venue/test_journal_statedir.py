@@ -147,17 +147,17 @@ def test_a_refused_directory_leaves_no_descriptor_open(tmp_path):
 
 def test_keys_are_made_once_and_differ_between_directories(tmp_path):
     with StateDir.open(tmp_path / "one") as one:
-        keys = (one.order_id_key, one.cursor_key)
+        keys = (one.keys.order_id_key, one.keys.cursor_key)
     with StateDir.open(tmp_path / "one") as one, StateDir.open(tmp_path / "two") as two:
-        assert (one.order_id_key, one.cursor_key) == keys
-        assert len({*keys, two.order_id_key, two.cursor_key}) == 4
+        assert (one.keys.order_id_key, one.keys.cursor_key) == keys
+        assert len({*keys, two.keys.order_id_key, two.keys.cursor_key}) == 4
     assert {len(key) for key in keys} == {32}
 
 
 def test_keys_never_show(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
-        shown = f"{state!r} {state} {state._keys!r} {state._keys}"
-        for key in (state.order_id_key, state.cursor_key):
+        shown = f"{state!r} {state} {state.keys!r} {state.keys}"
+        for key in (state.keys.order_id_key, state.keys.cursor_key):
             assert repr(key) not in shown
             assert key.hex() not in shown
 

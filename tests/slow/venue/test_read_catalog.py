@@ -197,56 +197,56 @@ LATER = T0 + DIRECTORY_REFRESH_NS
 @pytest.mark.parametrize("to", [MarketState.ACTIVE, MarketState.RESOLVED])
 def test_an_open_or_resolved_market_resolves_by_ticker(catalog, to):
     catalog.apply(state(LOW, to))
-    assert catalog.resolve_ticker(TICKERS[LOW], NOW) == LOW
+    assert catalog.directory.resolve_ticker(TICKERS[LOW], NOW) == LOW
 
 
 def test_a_halted_market_does_not_resolve_by_ticker_until_it_is_resumed(catalog):
     catalog.apply(state(LOW, MarketState.HALTED))
-    assert catalog.resolve_ticker(TICKERS[LOW], NOW) is Unresolvable.HALTED
+    assert catalog.directory.resolve_ticker(TICKERS[LOW], NOW) is Unresolvable.HALTED
     catalog.apply(state(LOW, MarketState.ACTIVE))
-    assert catalog.resolve_ticker(TICKERS[LOW], NOW) == LOW
+    assert catalog.directory.resolve_ticker(TICKERS[LOW], NOW) == LOW
 
 
 def test_an_archived_company_resolves_by_no_handle(catalog):
-    assert catalog.resolve_symbol("ACME", NOW) == ACME
+    assert catalog.directory.resolve_symbol("ACME", NOW) == ACME
     catalog.apply(m.CompanyArchived(NOW, ACME))
-    assert catalog.resolve_symbol("ACME", NOW) is Unresolvable.ARCHIVED
-    assert catalog.resolve_ticker(TICKERS[LOW], NOW) is Unresolvable.ARCHIVED
-    assert catalog.resolve_ticker(TICKERS[BINARY], NOW) == BINARY
+    assert catalog.directory.resolve_symbol("ACME", NOW) is Unresolvable.ARCHIVED
+    assert catalog.directory.resolve_ticker(TICKERS[LOW], NOW) is Unresolvable.ARCHIVED
+    assert catalog.directory.resolve_ticker(TICKERS[BINARY], NOW) == BINARY
 
 
 @pytest.mark.parametrize("handle", ["ACME-VAL", "ACME-VAL-26Q4"])
 def test_a_series_or_event_ticker_is_told_from_an_unknown_one(catalog, handle):
-    assert catalog.resolve_ticker(handle, NOW) is Unresolvable.NOT_A_MARKET
-    assert catalog.resolve_ticker(handle + "X", NOW) is Unresolvable.UNKNOWN
+    assert catalog.directory.resolve_ticker(handle, NOW) is Unresolvable.NOT_A_MARKET
+    assert catalog.directory.resolve_ticker(handle + "X", NOW) is Unresolvable.UNKNOWN
 
 
 def test_a_market_listed_later_resolves_by_ticker_only_after_the_refresh(catalog):
     catalog.apply(m.MarketListed(NOW, rung(uid(70), "ACME-VAL-26Q4-70B", "ACME-VAL-26Q4", "70")))
     assert catalog.find_market("ACME-VAL-26Q4-70B") == uid(70)
-    assert catalog.resolve_ticker("ACME-VAL-26Q4-70B", LATER - 1) is Unresolvable.UNKNOWN
-    assert catalog.resolve_ticker("ACME-VAL-26Q4-70B", LATER) == uid(70)
+    assert catalog.directory.resolve_ticker("ACME-VAL-26Q4-70B", LATER - 1) is Unresolvable.UNKNOWN
+    assert catalog.directory.resolve_ticker("ACME-VAL-26Q4-70B", LATER) == uid(70)
 
 
 def test_a_new_company_resolves_by_symbol_only_after_the_refresh(catalog):
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(uid(71), "Cog", "cog")))
-    assert catalog.resolve_symbol("COG", LATER - 1) is Unresolvable.UNKNOWN
-    assert catalog.resolve_symbol("COG", LATER) == uid(71)
+    assert catalog.directory.resolve_symbol("COG", LATER - 1) is Unresolvable.UNKNOWN
+    assert catalog.directory.resolve_symbol("COG", LATER) == uid(71)
 
 
 def test_a_renamed_company_keeps_its_old_symbol_until_the_refresh(catalog):
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(ACME, "Acme Robotics", "ACM")))
-    assert catalog.resolve_symbol("ACME", LATER - 1) == ACME
-    assert catalog.resolve_symbol("ACM", LATER - 1) is Unresolvable.UNKNOWN
-    assert catalog.resolve_symbol("ACME", LATER) is Unresolvable.UNKNOWN
-    assert catalog.resolve_symbol("ACM", LATER) == ACME
+    assert catalog.directory.resolve_symbol("ACME", LATER - 1) == ACME
+    assert catalog.directory.resolve_symbol("ACM", LATER - 1) is Unresolvable.UNKNOWN
+    assert catalog.directory.resolve_symbol("ACME", LATER) is Unresolvable.UNKNOWN
+    assert catalog.directory.resolve_symbol("ACM", LATER) == ACME
     assert catalog.company(ACME).symbol == "ACM"
 
 
 def test_a_symbol_that_was_given_up_may_go_to_another_company(catalog):
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(ACME, "Acme Robotics", "ACM")))
     catalog.apply(m.CompanyListed(NOW + 1, m.ListCompany(BOLT, "Bolt", "ACME")))
-    assert catalog.resolve_symbol("ACME", LATER) == BOLT
+    assert catalog.directory.resolve_symbol("ACME", LATER) == BOLT
 
 
 def test_a_symbol_is_found_as_fast_however_many_companies_there_are(catalog):
@@ -254,11 +254,11 @@ def test_a_symbol_is_found_as_fast_however_many_companies_there_are(catalog):
         catalog.apply(m.CompanyListed(NOW, m.ListCompany(uid(number), "name", f"C{number}")))
     begun = time.process_time()
     for number in range(1_000, 6_000):
-        assert catalog.resolve_symbol(f"C{number}", LATER) == uid(number)
+        assert catalog.directory.resolve_symbol(f"C{number}", LATER) == uid(number)
     assert time.process_time() - begun < 1
 
 
 def test_the_symbol_of_an_archived_company_may_go_to_one_listed_before_it(catalog):
     catalog.apply(m.CompanyArchived(NOW, BOLT))
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(ACME, "Acme Robotics", "BOLT")))
-    assert catalog.resolve_symbol("BOLT", LATER) == ACME
+    assert catalog.directory.resolve_symbol("BOLT", LATER) == ACME

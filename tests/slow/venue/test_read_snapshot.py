@@ -67,15 +67,18 @@ def public_reads(views: Views, end_ns: int):
     yield catalog.company("00000000-0000-4000-8000-000000000001")
     for market_id in ids:
         ticker, _ = catalog.market_tickers(market_id)
-        yield catalog.find_market(ticker.lower()), catalog.resolve_ticker(ticker, end_ns)
-        yield catalog.resolve_ticker(ticker, T0)
+        yield catalog.find_market(ticker.lower()), catalog.directory.resolve_ticker(ticker, end_ns)
+        yield catalog.directory.resolve_ticker(ticker, T0)
         yield market.ladders(market_id), market.orderbook(market_id), market.stats(market_id)
         yield market.last_trade(market_id)
         for interval in CandleInterval:
             yield market.candles(market_id, interval, T0, end_ns)
         for span in ((None, None), (T0 + 500 * STEP_NS, T0 + 900 * STEP_NS)):
             yield list(walk(lambda b, n, s=span, i=market_id: market.trades(i, s, b, n)))
-    yield catalog.resolve_symbol("ACME", end_ns), catalog.resolve_symbol("ACME", T0)
+    yield (
+        catalog.directory.resolve_symbol("ACME", end_ns),
+        catalog.directory.resolve_symbol("ACME", T0),
+    )
 
 
 def private_reads(views: Views, user: str):
@@ -156,12 +159,14 @@ def test_handles_resolve_alike_after_a_rename_an_archiving_and_a_halt():
     restored = Views.restored(over_the_wire(views.snapshot()))
     for now_ns in (T0 + 9, T0 + DIRECTORY_REFRESH_NS):
         for symbol in ("ACME", "ACM", "BOLT"):
-            resolved = restored.catalog.resolve_symbol(symbol, now_ns)
-            assert resolved == views.catalog.resolve_symbol(symbol, now_ns)
+            resolved = restored.catalog.directory.resolve_symbol(symbol, now_ns)
+            assert resolved == views.catalog.directory.resolve_symbol(symbol, now_ns)
         for ticker in (*TICKERS.values(), "ACME-VAL", "ACME-VAL-26Q4"):
-            resolved = restored.catalog.resolve_ticker(ticker, now_ns)
-            assert resolved == views.catalog.resolve_ticker(ticker, now_ns)
-    assert restored.catalog.resolve_ticker(TICKERS[BINARY], T0 + 9) is Unresolvable.ARCHIVED
+            resolved = restored.catalog.directory.resolve_ticker(ticker, now_ns)
+            assert resolved == views.catalog.directory.resolve_ticker(ticker, now_ns)
+    assert (
+        restored.catalog.directory.resolve_ticker(TICKERS[BINARY], T0 + 9) is Unresolvable.ARCHIVED
+    )
 
 
 @pytest.mark.parametrize("kind", ["orders", "fills", "prints"])

@@ -89,7 +89,7 @@ def test_a_log_cut_after_any_append_recovers_to_what_was_live_then(tmp_path):
 
 def test_nothing_on_disk_recovers_to_the_state_before_any_command(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
-        assert full_hash(recover(state)) == full_hash(fresh(state.order_id_key))
+        assert full_hash(recover(state)) == full_hash(fresh(state.keys.order_id_key))
 
 
 def test_ids_are_the_same_after_a_restart(tmp_path):
@@ -109,7 +109,7 @@ def test_ids_are_the_same_after_a_restart(tmp_path):
 
 def test_every_print_has_an_instant_of_its_own_and_its_fills_have_the_same(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
-        exchange, prints, fills, batches = fresh(state.order_id_key), [], [], 0
+        exchange, prints, fills, batches = fresh(state.keys.order_id_key), [], [], 0
         for number, command in enumerate(History(4, 400)):
             # As in a batch: several commands at one instant.
             _, events = exchange.apply_command(command, T0 + number // 4)
@@ -126,7 +126,7 @@ def test_every_print_has_an_instant_of_its_own_and_its_fills_have_the_same(tmp_p
 
 def test_a_book_is_never_older_than_the_print_that_changed_it(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
-        exchange, seen = fresh(state.order_id_key), 0
+        exchange, seen = fresh(state.keys.order_id_key), 0
         for number, command in enumerate(History(4, 400)):
             _, events = exchange.apply_command(command, T0 + number // 4)
             for event in events:
@@ -141,7 +141,7 @@ def test_a_book_is_never_older_than_the_print_that_changed_it(tmp_path):
 
 def test_a_market_is_never_updated_before_its_last_trade(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
-        exchange, seen = fresh(state.order_id_key), 0
+        exchange, seen = fresh(state.keys.order_id_key), 0
         for number, command in enumerate(History(4, 400)):
             _, events = exchange.apply_command(command, T0 + number // 4)
             for event in events:
@@ -210,7 +210,7 @@ def test_compacting_tells_what_it_came_to_and_the_second_time_that_there_is_noth
     done = compact(path)
     assert done.replayed == done.sequence > 300
     with StateDir.open(path) as state:
-        exchange = fresh(state.order_id_key)
+        exchange = fresh(state.keys.order_id_key)
         replay(exchange, (e for e in state.entries(0) if e.sequence <= done.sequence))
     assert done.state_hash == exchange.engine.state_hash()
     assert compact(path) == type(done)(done.sequence, 0, 0, None, ())

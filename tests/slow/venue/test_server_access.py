@@ -5,8 +5,16 @@ import time
 
 import pytest
 
-from venue.engine.access import Access, AccessKey, AccessToken
-from venue.engine.messages import Accepted, AddKey, AddToken, Refused, RevokeKey
+from venue.engine.access import Access
+from venue.engine.messages import (
+    Accepted,
+    AddKey,
+    AddToken,
+    KnownKey,
+    KnownToken,
+    Refused,
+    RevokeKey,
+)
 from venue.wire.errors import Code
 from venue.wire.names import UserId
 from venue.wire.routes import KeyScope, TokenScope
@@ -32,7 +40,8 @@ def test_an_added_key_is_found_by_its_hash_with_its_scopes() -> None:
         access.apply_command(add_key("one", ANNA, KeyScope.READ, KeyScope.TRADE), 0) == Accepted()
     )
     key = access.key(sha("one"))
-    assert key == AccessKey(ANNA, (KeyScope.READ, KeyScope.TRADE), False, f"key:{sha('one')}")
+    assert key == KnownKey(sha("one"), key.prefix, ANNA, (KeyScope.READ, KeyScope.TRADE), False)
+    assert key.bucket_id == f"key:{sha('one')}"
     assert access.key(sha("two")) is None
     assert access.token(sha("one"), 0) is None
 
@@ -99,7 +108,7 @@ def test_one_credential_is_added_once() -> None:
 def test_a_token_ends_at_its_instant() -> None:
     access = Access()
     access.apply_command(add_token("one", "app", "anna", expires_ns=10), 0)
-    assert isinstance(access.token(sha("one"), 9), AccessToken)
+    assert isinstance(access.token(sha("one"), 9), KnownToken)
     assert access.token(sha("one"), 10) is None
 
 

@@ -30,7 +30,7 @@ from venue.engine.messages import (
     UserAdded,
 )
 from venue.engine.snapshot import EngineSnapshot, digest
-from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
+from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, VenueServer
 from venue.storage.log import CommandLog, LogBroken, LogFull
 from venue.storage.recovery import OpenedState, fresh
@@ -66,7 +66,10 @@ def test_an_opening_is_visible_at_once_whatever_the_lag() -> None:
     async def claim() -> None:
         async with running(lag_ms=60_000) as venue:
             assert venue.views.catalog.find_market("LINDEN-26Q4-1B") == MARKET
-            assert venue.views.catalog.resolve_ticker("LINDEN-26Q4-1B", venue.now_ns()) == MARKET
+            assert (
+                venue.views.catalog.directory.resolve_ticker("LINDEN-26Q4-1B", venue.now_ns())
+                == MARKET
+            )
 
     in_loop(claim)
 

@@ -1,6 +1,6 @@
 """Checks of the books that the channel pushes: whole ladders, and every change of one."""
 
-from venue.conformance.api import buy, by_id
+from venue.conformance.api import buy
 from venue.conformance.bench import Bench
 from venue.conformance.judge import same
 from venue.conformance.registry import check
@@ -9,9 +9,7 @@ from venue.conformance.registry import check
 @check(readings="S8 S10")
 def check_ladders_are_whole_and_best_first(bench: Bench) -> None:
     """Target types | A book frame has both ladders complete, best first."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
     for price in (20, 35, 28):
         bench.anna.placed(**buy(market, "yes", price, price))
     book = listener.next_book(lambda book: len(book["yes"]) == 3)
@@ -22,9 +20,7 @@ def check_ladders_are_whole_and_best_first(bench: Bench) -> None:
 @check(readings="S8 S10")
 def check_a_level_that_grows_or_shrinks_is_told_anew(bench: Bench) -> None:
     """Target types | A book is pushed at every change, of size alone too."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
 
     def expect_size(size: int) -> None:
         listener.next_book(lambda book: [level["size"] for level in book["yes"]] == [size])

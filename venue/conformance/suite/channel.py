@@ -3,17 +3,13 @@
 import json
 from typing import Any, Final
 
-from venue.conformance.api import Caller, Listener, buy, by_id, by_ticker
+from venue.conformance.api import Listener, buy, by_id, by_ticker
 from venue.conformance.bench import Bench
 from venue.conformance.judge import Json, holds, instant_ns, same
 from venue.conformance.registry import Needs, check
 
 NOBODY: Final = "00000000-0000-4000-8000-000000000000"
 BOOK: Final = "prediction-orderbook"
-
-
-def _rest(caller: Caller, market: Json, outcome: str, price: int, qty: int) -> Json:
-    return caller.placed(**buy(market, outcome, price, qty))
 
 
 def _unheld(count: int) -> list[tuple[str, str, str]]:
@@ -24,21 +20,17 @@ def _unheld(count: int) -> list[tuple[str, str, str]]:
 
 @check(needs=Needs.KEY, readings="S8")
 def check_the_channel_needs_no_credential(bench: Bench) -> None:
-    """Events | Market data is pushed over a subscription channel.
-    Authentication | Market-data subscriptions need no credential.
-    """
+    """Authentication | Market-data subscriptions need no credential."""
     same(bench.listener().accepted(), 0)
 
 
 @check(readings="S8 S9 S10")
 def check_a_subscribe_is_acknowledged_and_followed_by_the_book(bench: Bench) -> None:
     """Client frame: subscribe | A subscribe is acknowledged, then the books come.
-    Target types | prediction-orderbook carries full YES and NO bid ladders.
     Handle rules | Units: integer cents, whole shares, ts in Unix nanoseconds.
     """
-    market = bench.market()
-    order = _rest(bench.anna, market, "yes", 30, 7)
-    _rest(bench.anna, market, "no", 60, 5)
+    market, order = bench.resting("yes", 30, 7)
+    bench.anna.placed(**buy(market, "no", 60, 5))
     bench.anna.order_read(order["order_id"], status="open")
     bench.wait(bench.settle_s)
     listener = bench.listener()
@@ -60,12 +52,10 @@ def check_every_match_is_a_trade_and_a_ticker_frame(bench: Bench) -> None:
     """Target types | prediction-trade carries every match: price, size, maker, taker.
     Target types | prediction-ticker carries the last matched price and the trade's quantity.
     """
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
-    _rest(bench.anna, market, "yes", 40, 3)
-    _rest(bench.anna, market, "yes", 39, 2)
-    _rest(bench.bruno, market, "no", 61, 5)
+    market, listener = bench.followed_market()
+    bench.anna.placed(**buy(market, "yes", 40, 3))
+    bench.anna.placed(**buy(market, "yes", 39, 2))
+    bench.bruno.placed(**buy(market, "no", 61, 5))
     seen: list[Json] = []
     while len(seen) < 4:
         data = listener.frame()["data"]
@@ -86,12 +76,10 @@ def check_prints_of_the_channel_and_of_the_tape_are_the_same(bench: Bench) -> No
     """MarketTrade (one print on the public tape) | trade_id is an equality key across page and
     channel.
     """
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
     for price in (40, 41):
-        _rest(bench.anna, market, "yes", price, 1)
-        _rest(bench.bruno, market, "no", 60, 1)
+        bench.anna.placed(**buy(market, "yes", price, 1))
+        bench.bruno.placed(**buy(market, "no", 60, 1))
     updates = listener.updates("prediction-trade")
     ids = {next(updates)["tradeId"] for _ in range(2)}
     rows = bench.anna.get(f"/markets/{market['ticker']}/trades")["trades"]
@@ -101,13 +89,11 @@ def check_prints_of_the_channel_and_of_the_tape_are_the_same(bench: Bench) -> No
 @check(readings="S8 S10")
 def check_the_last_book_frame_is_the_book(bench: Bench) -> None:
     """Target types | However frames are joined, the last is the book."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
     # Downwards, so that no book on the way looks like the last one.
     for price in range(39, 9, -1):
-        _rest(bench.anna, market, "yes", price, 1)
-    _rest(bench.bruno, market, "no", 65, 4)
+        bench.anna.placed(**buy(market, "yes", price, 1))
+    bench.bruno.placed(**buy(market, "no", 65, 4))
     books = [listener.next_book()]
     while [level["price"] for level in books[-1]["yes"]] != list(range(35, 9, -1)):
         books.append(listener.next_book())
@@ -120,11 +106,9 @@ def check_the_last_book_frame_is_the_book(bench: Bench) -> None:
 @check(readings="S8 S10")
 def check_trades_carry_nothing_of_identity(bench: Bench) -> None:
     """Target types | maker and taker: outcome and side, never who or which order."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
-    mine = _rest(bench.anna, market, "yes", 50, 2)
-    hers = _rest(bench.bruno, market, "no", 50, 2)
+    market, listener = bench.followed_market()
+    mine = bench.anna.placed(**buy(market, "yes", 50, 2))
+    hers = bench.bruno.placed(**buy(market, "no", 50, 2))
     trade = next(listener.updates("prediction-trade"))
     fields = {"type", "ticker", "eventMarketId", "ts", "tradeId", "price", "size"}
     same(trade.keys(), fields | {"maker", "taker"})
@@ -140,7 +124,7 @@ def check_order_events_are_not_pushed(bench: Bench) -> None:
     listener = bench.listener()
     listener.accepted(by_id(other))
     listener.frame()
-    order = _rest(bench.anna, market, "yes", 50, 2)
+    order = bench.anna.placed(**buy(market, "yes", 50, 2))
     bench.anna.cancelled(order["order_id"])
     listener.quiet()
 
@@ -155,9 +139,9 @@ def check_a_subscribe_replaces_the_whole_set(bench: Bench) -> None:
     same(listener.accepted(by_id(first), by_id(second)), 2)
     same(listener.accepted(by_id(third)), 1)
     same(listener.frame()["data"]["eventMarketId"], third["market_id"])
-    _rest(bench.anna, first, "yes", 10, 1)
+    bench.anna.placed(**buy(first, "yes", 10, 1))
     listener.quiet()
-    _rest(bench.anna, third, "yes", 10, 1)
+    bench.anna.placed(**buy(third, "yes", 10, 1))
     same(listener.frame()["data"]["eventMarketId"], third["market_id"])
 
 
@@ -175,11 +159,9 @@ def check_every_accepted_subscribe_is_followed_by_the_books(bench: Bench) -> Non
 @check(readings="S47")
 def check_an_empty_set_subscribes_to_nothing(bench: Bench) -> None:
     """Client frame: subscribe | An empty target set subscribes to nothing."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
     same(listener.accepted(), 0)
-    _rest(bench.anna, market, "yes", 10, 1)
+    bench.anna.placed(**buy(market, "yes", 10, 1))
     listener.quiet()
 
 
@@ -196,10 +178,7 @@ def check_a_market_named_twice_is_delivered_once(bench: Bench) -> None:
 
 @check(needs=Needs.KEY, readings="S8 S9")
 def check_200_targets_are_accepted_and_201_refused(bench: Bench) -> None:
-    """Client frame: subscribe | At most 200 targets a message; more is too_many_targets.
-    Limits | Subscription targets: 200 per subscribe message.
-    Server error frame | code too_many_targets.
-    """
+    """Client frame: subscribe | At most 200 targets a message; more is too_many_targets."""
     listener = bench.listener()
     same(listener.accepted(*_unheld(200)), 200)
     same(listener.refused(*_unheld(201))["code"], "too_many_targets")
@@ -208,12 +187,10 @@ def check_200_targets_are_accepted_and_201_refused(bench: Bench) -> None:
 @check(readings="S8 S9")
 def check_too_many_targets_leave_the_old_set(bench: Bench) -> None:
     """Client frame: subscribe | A refused frame leaves existing subscriptions untouched."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
     listener.frame()
     listener.refused(*_unheld(201))
-    _rest(bench.anna, market, "yes", 10, 1)
+    bench.anna.placed(**buy(market, "yes", 10, 1))
     same(listener.frame()["data"]["eventMarketId"], market["market_id"])
 
 
@@ -228,9 +205,9 @@ def check_one_unknown_target_refuses_the_frame_and_leaves_the_old_set(bench: Ben
     listener.frame()
     nobody = ("event-market", "ticker", "NOBODY-26Q4-1B")
     same(listener.refused(by_id(second), nobody)["code"], "unknown_target")
-    _rest(bench.anna, second, "yes", 10, 1)
+    bench.anna.placed(**buy(second, "yes", 10, 1))
     listener.quiet()
-    _rest(bench.anna, first, "yes", 10, 1)
+    bench.anna.placed(**buy(first, "yes", 10, 1))
     same(listener.frame()["data"]["eventMarketId"], first["market_id"])
 
 
@@ -269,10 +246,10 @@ def check_companies_and_rungs_are_separate_id_spaces(bench: Bench) -> None:
     market = bench.market()
     company = bench.scratch_company["project_id"]
     listener = bench.listener()
-    swapped = [("event-market", "eventMarketId", company), ("market", "marketId", NOBODY)]
-    swapped[1] = ("market", "marketId", market["market_id"])
+    rung = market["market_id"]
+    swapped = [("event-market", "eventMarketId", company), ("market", "marketId", rung)]
     same(listener.accepted(*swapped), 2)
-    _rest(bench.anna, market, "yes", 10, 1)
+    bench.anna.placed(**buy(market, "yes", 10, 1))
     listener.quiet()
 
 
@@ -293,10 +270,7 @@ def check_an_implied_value_reaches_who_subscribed_to_the_company(bench: Bench) -
 
 @check(readings="S8 S9")
 def check_a_new_market_and_a_halted_one_resolve_by_uuid_at_once(bench: Bench) -> None:
-    """Handle rules | A UUID resolves immediately.
-    Handle rules | halted market: resolves by eventMarketId.
-    Versioning | UUID keys in subscriptions are supported in v1.
-    """
+    """Handle rules | A UUID resolves immediately."""
     event = bench.event(bench.scratch_company)
     market = bench.rung(event, "1B")
     listener = bench.listener()
@@ -323,8 +297,8 @@ BAD_TARGETS: Final[tuple[Any, ...]] = (
 
 @check(needs=Needs.KEY, readings="S48")
 def check_a_target_without_exactly_one_key_of_its_own_does_not_parse(bench: Bench) -> None:
-    """Client frame: subscribe | Exactly one key per target; both or neither fails to parse.
-    Target types | event-market has ticker or eventMarketId, market has symbol or marketId.
+    """Client frame: subscribe | One key per target, else it fails to parse: ticker or
+    eventMarketId; symbol or marketId.
     """
     listener = bench.listener()
     for bad in BAD_TARGETS:
@@ -336,14 +310,12 @@ def check_a_target_without_exactly_one_key_of_its_own_does_not_parse(bench: Benc
 @check(readings="S48")
 def check_a_frame_that_does_not_parse_leaves_the_old_set(bench: Bench) -> None:
     """Client frame: subscribe | A frame that fails to parse leaves subscriptions untouched."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
+    market, listener = bench.followed_market()
     listener.frame()
     bad = {"target": "event-market", "data": {}}
     listener.send_raw(json.dumps({"type": "subscribe", "data": {"targets": [bad]}}))
     same(listener.error()["code"], "invalid_frame")
-    _rest(bench.anna, market, "yes", 10, 1)
+    bench.anna.placed(**buy(market, "yes", 10, 1))
     same(listener.frame()["data"]["ticker"], market["ticker"])
 
 
@@ -373,9 +345,7 @@ def check_an_oversize_message_closes_only_its_own_connection(bench: Bench) -> No
 
 @check(readings="S8")
 def check_a_new_market_is_unknown_by_ticker_until_the_refresh(bench: Bench) -> None:
-    """Handle rules | New markets and companies resolve by handle after the periodic refresh.
-    Handle rules | Handles are checked against a directory.
-    """
+    """Handle rules | Handles are checked against a directory."""
     # The refresh may fall right between the making and the asking, but not five times.
     for _ in range(5):
         market, company = bench.market(), bench.company()
@@ -391,10 +361,9 @@ def check_a_new_market_is_unknown_by_ticker_until_the_refresh(bench: Bench) -> N
 
 @check(patient=True, readings="S8 S9")
 def check_handles_resolve_after_the_refresh_trimmed_and_in_any_case(bench: Bench) -> None:
-    """Handle rules | Within about a minute a new market resolves by its ticker.
+    """Handle rules | A new market or company resolves by its handle within about a minute.
     Handle rules | Handles are trimmed and case-folded, then matched literally.
-    Handle rules | Open market: resolves by handle and by UUID.
-    Handle rules | Resolved market: resolves by handle and by UUID.
+    Handle rules | Open and resolved markets: by handle and by UUID.
     """
     made = bench.listed_handles()
     listener = bench.listener()

@@ -4,7 +4,7 @@ from typing import Final
 
 from venue.conformance.api import buy, fresh_id, refusal_of
 from venue.conformance.bench import Bench
-from venue.conformance.judge import DECIMAL, INSTANT, UUID, holds, same
+from venue.conformance.judge import CODES, DECIMAL, INSTANT, UUID, holds, same
 from venue.conformance.registry import Needs, check
 from venue.conformance.shapes import EVENT_STATUSES, INTERVALS
 
@@ -14,12 +14,8 @@ NOBODY: Final = "00000000-0000-4000-8000-000000000000"
 
 @check(needs=Needs.KEY)
 def check_every_read_answers_200_in_the_shape_of_its_resource(bench: Bench) -> None:
-    """Endpoints | Reads and the snapshot succeed with 200.
-    Global conventions | Amounts are integer cents, prices whole cents of 1 to 99.
-    Balance | available_cents, reserved_cents and total_cents are integers.
-    GET /portfolio/positions and GET /portfolio/fills | Both exist.
-    """
-    path = f"/markets/{bench.some_market()['ticker']}"
+    """Endpoints | Reads and the snapshot succeed with 200."""
+    path = f"/markets/{bench.some_market['ticker']}"
     for name in ("", "/snapshot", "/orderbook", "/candles"):
         bench.anna.get(path + name if name else "/markets", limit=5)
     for name in ("/events", "/orders", *_PORTFOLIO):
@@ -37,8 +33,7 @@ def check_every_resource_keeps_the_conventions_after_a_trade(bench: Bench) -> No
     Global conventions | Timestamps are RFC3339 in UTC, suffixed Z.
     """
     market = bench.market()
-    bench.anna.placed(**buy(market, "yes", 40, 3))
-    taken = bench.bruno.placed(**buy(market, "no", 60, 2))
+    _, taken = bench.trade(market, 40, 2, of=3)
     bench.bruno.order_read(taken["order_id"], status="filled")
     bench.bruno.balance()
     path = f"/markets/{market['ticker']}"
@@ -54,9 +49,7 @@ def check_every_resource_keeps_the_conventions_after_a_trade(bench: Bench) -> No
 
 @check()
 def check_prices_of_1_and_99_are_accepted(bench: Bench) -> None:
-    """Global conventions | Prices are whole cents, 1 to 99.
-    Limits | Price: 1 to 99 cents.
-    """
+    """Global conventions | Prices are whole cents, 1 to 99."""
     market = bench.market()
     for price in (1, 99):
         order = bench.anna.placed(**buy(market, price=price, qty=1))
@@ -67,8 +60,7 @@ def check_prices_of_1_and_99_are_accepted(bench: Bench) -> None:
 @check()
 def check_an_order_id_is_a_text_of_decimal_digits(bench: Bench) -> None:
     """Global conventions | order_id is a string of 1 to 20 decimal digits."""
-    market = bench.market()
-    order = bench.anna.placed(**buy(market, price=1, qty=1))
+    _, order = bench.resting(price=1, qty=1)
     read = bench.anna.order_read(order["order_id"], status="open")
     same(read["order_id"], order["order_id"])
 
@@ -95,7 +87,7 @@ def check_request_enums_are_taken_in_any_case_and_answered_in_lower_case(bench: 
 @check(needs=Needs.KEY)
 def check_query_enums_are_taken_in_any_case(bench: Bench) -> None:
     """Global conventions | Query enums are case-insensitive too."""
-    path = f"/markets/{bench.some_market()['ticker']}/candles"
+    path = f"/markets/{bench.some_market['ticker']}/candles"
     for interval in INTERVALS:
         same(bench.anna.get(path, interval=interval.upper())["interval"], interval)
     bench.anna.get("/orders", status="Resting,FILLED")
@@ -105,13 +97,12 @@ def check_query_enums_are_taken_in_any_case(bench: Bench) -> None:
 def check_a_refused_enum_of_a_create_lists_what_is_accepted(bench: Bench) -> None:
     """Global conventions | A rejected value: 400 invalid_enum_value, whose message lists the
     accepted ones.
-    Errors | 400 invalid_enum_value.
     """
-    market = bench.some_market()
+    market = bench.some_market
     sets = {"outcome": ("yes", "no"), "side": ("buy", "sell"), "time_in_force": TIMES}
     for field, accepted in sets.items():
         reply = bench.anna.place(**{**buy(market, price=1, qty=1), field: "maybe"})
-        same(refusal_of(reply), (400, "invalid_enum_value"), field)
+        same(refusal_of(reply), "invalid_enum_value", field)
         missing = [word for word in accepted if word not in reply.json()["error"]]
         same(missing, [], f"accepted values of {field} that the message leaves out")
 
@@ -122,19 +113,16 @@ TIMES: Final = ("gtc", "ioc", "fok")
 @check(needs=Needs.KEY)
 def check_unknown_is_no_value_to_send(bench: Bench) -> None:
     """Order | unknown appears only for a stored value; a request cannot send it."""
-    market = bench.some_market()
+    market = bench.some_market
     for field in ("outcome", "side", "time_in_force"):
         body = {**buy(market, price=1, qty=1), field: "unknown"}
-        same(bench.anna.refused(**body), (400, "invalid_enum_value"), field)
+        same(bench.anna.refused(**body), "invalid_enum_value", field)
 
 
 @check(needs=Needs.KEY)
 def check_a_refused_query_enum_lists_what_is_accepted(bench: Bench) -> None:
-    """Global conventions | A rejected query enum names its set.
-    GET /markets/{market_id}/candles | Any other interval is 400 naming the set.
-    GET /orders | An unknown status is refused, naming groups and statuses.
-    """
-    candles = f"/markets/{bench.some_market()['ticker']}/candles"
+    """Global conventions | A rejected query enum names its set."""
+    candles = f"/markets/{bench.some_market['ticker']}/candles"
     groups = ("resting", "filled", "canceled", "all", "open", "partially_filled", "expired")
     for path, field, value, accepted in (
         ("/orders", "status", "working", groups),
@@ -142,7 +130,7 @@ def check_a_refused_query_enum_lists_what_is_accepted(bench: Bench) -> None:
         (candles, "interval", "2h", INTERVALS),
     ):
         reply = bench.anna.ask("GET", path, params={field: value})
-        same(refusal_of(reply), (400, "invalid_enum_value"), f"{field}={value}")
+        same(refusal_of(reply), "invalid_enum_value", f"{field}={value}")
         missing = [word for word in accepted if word not in reply.json()["error"]]
         same(missing, [], f"accepted values of {field} that the message leaves out")
 
@@ -151,7 +139,7 @@ def check_a_refused_query_enum_lists_what_is_accepted(bench: Bench) -> None:
 def check_a_refused_event_status_lists_what_is_accepted(bench: Bench) -> None:
     """GET /events | An unknown lifecycle state is 400 naming the set."""
     reply = bench.anna.ask("GET", "/events", params={"status": "running"})
-    same(refusal_of(reply), (400, "invalid_enum_value"))
+    same(refusal_of(reply), "invalid_enum_value")
     holds(all(word in reply.json()["error"] for word in EVENT_STATUSES), reply.text)
 
 
@@ -159,8 +147,7 @@ def check_a_refused_event_status_lists_what_is_accepted(bench: Bench) -> None:
 def check_instants_have_nanoseconds(bench: Bench) -> None:
     """Global conventions | Timestamps have nanosecond precision."""
     market = bench.market()
-    order = bench.anna.placed(**buy(market, "yes", 40, 3))
-    taken = bench.bruno.placed(**buy(market, "no", 60, 2))
+    order, taken = bench.trade(market, 40, 2, of=3)
     bench.bruno.order_read(taken["order_id"], status="filled")
     bench.bruno.balance()
     path = f"/markets/{market['ticker']}"
@@ -177,9 +164,7 @@ def check_instants_have_nanoseconds(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_a_limit_outside_its_range_is_clamped(bench: Bench) -> None:
-    """Global conventions | limit outside 1 to 1000 is clamped, never rejected.
-    Limits | Page size: 1 to 1000, out of range clamped.
-    """
+    """Global conventions | limit outside 1 to 1000 is clamped, never rejected."""
     for path, name in (("/markets", "markets"), ("/events", "events")):
         for limit in ("0", "-5", "1"):
             same(len(bench.anna.get(path, limit=limit)[name]), 1, f"{path} limit {limit}")
@@ -191,7 +176,7 @@ def check_a_limit_outside_its_range_is_clamped(bench: Bench) -> None:
 def check_the_default_page_size_is_100_and_a_walk_lists_every_market_once(bench: Bench) -> None:
     """Global conventions | The default limit is 100.
     Global conventions | The cursor is opaque, and empty on the last page.
-    GET /markets | With no filter: the full active catalog, cursor-paged.
+    GET /markets | Without a filter: the full active catalog, cursor-paged.
     """
     bench.markets(101)
     page = bench.anna.get("/markets")
@@ -207,11 +192,10 @@ def check_the_default_page_size_is_100_and_a_walk_lists_every_market_once(bench:
 def check_a_cursor_the_service_did_not_issue_is_refused(bench: Bench) -> None:
     """Global conventions | A cursor not issued by the service: 400 invalid_cursor.
     Global conventions | A bad cursor never restarts from page one.
-    Errors | 400 invalid_cursor.
     """
     for path in (*LISTS, "/portfolio/positions", "/portfolio/fills"):
         for cursor in ("bogus", "0", "AAAA", "%00", "é", "a" * 500):
-            same(bench.anna.refusal(path, cursor=cursor), (400, "invalid_cursor"), path + cursor)
+            same(bench.anna.refusal(path, cursor=cursor), "invalid_cursor", path + cursor)
 
 
 @check()
@@ -225,7 +209,7 @@ def check_a_cursor_with_any_character_changed_is_refused(bench: Bench) -> None:
         changed = cursor[:place] + other + cursor[place + 1 :]
         same(
             bench.anna.refusal("/markets", limit=1, cursor=changed),
-            (400, "invalid_cursor"),
+            "invalid_cursor",
             f"character {place} changed",
         )
 
@@ -237,30 +221,24 @@ def check_a_cursor_is_bound_to_its_list_its_filters_and_its_user(bench: Bench) -
     ids = [bench.anna.placed(**buy(market, price=1, qty=1))["order_id"] for _ in range(3)]
     bench.anna.order_read(ids[-1], status="open")
     cursor = bench.anna.get("/orders", limit=1)["cursor"]
-    same(bench.bruno.refusal("/orders", cursor=cursor), (400, "invalid_cursor"), "another user")
+    same(bench.bruno.refusal("/orders", cursor=cursor), "invalid_cursor", "another user")
     for path in ("/markets", "/events", "/portfolio/fills"):
-        same(bench.anna.refusal(path, cursor=cursor), (400, "invalid_cursor"), path)
+        same(bench.anna.refusal(path, cursor=cursor), "invalid_cursor", path)
     filtered = bench.anna.refusal("/orders", cursor=cursor, status="open")
-    same(filtered, (400, "invalid_cursor"), "another filter")
+    same(filtered, "invalid_cursor", "another filter")
 
 
 @check(needs=Needs.KEY, readings="S36")
 def check_a_limit_that_is_no_integer_is_invalid(bench: Bench) -> None:
-    """Global conventions | limit: a non-integer is invalid_parameter, a huge one is clamped.
-    Errors | 400 invalid_parameter.
-    """
+    """Global conventions | limit: a non-integer is invalid_parameter, a huge one is clamped."""
     for limit in ("ten", "1.5", "", "１０", "0x10"):
-        same(bench.anna.refusal("/markets", limit=limit), (400, "invalid_parameter"), limit)
+        same(bench.anna.refusal("/markets", limit=limit), "invalid_parameter", limit)
     bench.anna.get("/markets", limit="9" * 40)
 
 
 @check()
 def check_collections_without_rows_are_empty_arrays(bench: Bench) -> None:
-    """Global conventions | Empty collections are always [] and never null.
-    GET /markets/{market_id}/orderbook | Never traded: 200 with empty sides.
-    Candle and candle series | [] when nothing traded.
-    Snapshot | positions and resting_orders are [] if none.
-    """
+    """Global conventions | Empty collections are always [] and never null."""
     ticker = bench.market()["ticker"]
     anna = bench.anna
     same(anna.get("/orders"), {"orders": [], "cursor": ""})
@@ -303,23 +281,22 @@ def check_an_absent_optional_field_is_left_out(bench: Bench) -> None:
 def check_an_unknown_path_or_method_is_answered_in_the_error_shape(bench: Bench) -> None:
     """Error body | An unknown path or method has the Error shape too."""
     for method, path in (("GET", "/nothing"), ("PATCH", "/orders"), ("DELETE", "/markets")):
-        same(refusal_of(bench.anna.ask(method, path)), (404, "market_not_found"), path)
+        same(refusal_of(bench.anna.ask(method, path)), "market_not_found", path)
 
 
 @check(needs=Needs.KEY, readings="S36")
 def check_a_query_parameter_sent_twice_is_refused(bench: Bench) -> None:
     """Errors | 400 invalid_parameter: a malformed query, such as one parameter twice."""
     reply = bench.anna.ask("GET", "/markets", params=[("limit", "1"), ("limit", "2")])
-    same(refusal_of(reply), (400, "invalid_parameter"))
+    same(refusal_of(reply), "invalid_parameter")
 
 
 @check(needs=Needs.KEY)
 def check_every_failure_has_the_error_shape(bench: Bench) -> None:
     """Error body | Always: code of the closed set, and a free text.
-    Errors | Every failure body has the Error shape.
     Error body | details is a string, usually absent.
     """
-    market = bench.some_market()
+    market = bench.some_market
     replies = [
         bench.anna.ask("GET", "/markets", params={"q": "x"}),
         bench.anna.ask("GET", "/orders/abc"),
@@ -335,18 +312,16 @@ def check_every_failure_has_the_error_shape(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_client_order_ids_have_1_to_64_printable_characters(bench: Bench) -> None:
-    """POST /orders | client_order_id: 1 to 64 printable ASCII characters.
-    Limits | client_order_id: 1 to 64 printable ASCII characters.
-    """
-    market = bench.some_market()
+    """POST /orders | client_order_id: 1 to 64 printable ASCII characters."""
+    market = bench.some_market
     stem = f"{bench.run_id}{fresh_id()}!~"
     longest = stem.ljust(64, "x")
     order = bench.anna.placed(**buy(market, price=1, qty=1), client_order_id=longest)
     bench.anna.cancelled(order["order_id"])
     same(order["client_order_id"], longest)
     for bad in ("", longest + "x", "tab\t", "naïve", "\x7f"):
-        status, _ = bench.anna.refused(**buy(market, price=1, qty=1), client_order_id=bad)
-        same(status, 400, f"client_order_id {bad!r}")
+        code = bench.anna.refused(**buy(market, price=1, qty=1), client_order_id=bad)
+        holds(code in CODES[400], f"client_order_id {bad!r}: {code}")
 
 
 @check(readings="S45")
@@ -363,9 +338,7 @@ def check_client_order_ids_may_have_spaces_and_case_matters(bench: Bench) -> Non
 
 @check(needs=Needs.KEY)
 def check_ids_of_markets_events_and_companies_are_uuids(bench: Bench) -> None:
-    """Market | market_id and project_market_id are UUIDs.
-    Event | project_id and project_market_id are UUIDs.
-    """
+    """Market | market_id, project_market_id and project_id are UUIDs."""
     events = bench.anna.get("/events", limit=5)["events"]
     holds(events, "no event is listed")
     for event in events:

@@ -33,7 +33,6 @@ def _description(bench: Bench, **headers: str) -> httpx.Response:
 @check(needs=Needs.KEY)
 def check_the_description_needs_no_credential(bench: Bench) -> None:
     """GET /openapi.yaml | No credential; an OpenAPI 3.1 description.
-    Authentication | GET /openapi.yaml needs no credential.
     Versioning | OpenAPI 3.1 with interface version 1.0.0.
     """
     reply = _description(bench)

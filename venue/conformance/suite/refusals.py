@@ -5,37 +5,33 @@ from typing import Any, Final
 
 from venue.conformance.api import buy, fresh_id, refusal_of
 from venue.conformance.bench import Bench
-from venue.conformance.judge import Json, same
+from venue.conformance.judge import CODES, Json, holds, same
 from venue.conformance.registry import Needs, check
 
 WITHOUT: Final = object()
 
 
-def _create(bench: Bench, change: dict[str, Any]) -> tuple[int, str]:
+def _create(bench: Bench, change: dict[str, Any]) -> str:
     """The refusal of a create that is good but for one change."""
-    body: Json = {**buy(bench.some_market(), price=1, qty=1), "client_order_id": fresh_id()}
+    body: Json = {**buy(bench.some_market, price=1, qty=1), "client_order_id": fresh_id()}
     body = {name: value for name, value in {**body, **change}.items() if value is not WITHOUT}
     return refusal_of(bench.anna.ask("POST", "/orders", body))
 
 
 def _each_refused(bench: Bench, changes: list[dict[str, Any]], code: str) -> None:
     for change in changes:
-        same(_create(bench, change), (400, code), f"a create with {change}")
+        same(_create(bench, change), code, f"a create with {change}")
 
 
 @check(needs=Needs.KEY)
 def check_a_create_without_its_idempotency_key_is_refused(bench: Bench) -> None:
-    """POST /orders | client_order_id missing is 400 missing_idempotency_key.
-    Errors | 400 missing_idempotency_key: a write lacks client_order_id.
-    """
+    """POST /orders | client_order_id missing is 400 missing_idempotency_key."""
     _each_refused(bench, [{"client_order_id": WITHOUT}], "missing_idempotency_key")
 
 
 @check(needs=Needs.KEY)
 def check_a_field_of_the_wrong_type_is_a_bad_body(bench: Bench) -> None:
-    """Errors | 400 invalid_request_body: a field has the wrong type.
-    POST /orders | price, qty, outcome, side and client_order_id have their JSON types.
-    """
+    """POST /orders | A field of another JSON type: 400 invalid_request_body."""
     wrong: list[dict[str, Any]]
     wrong = [{"price": "40"}, {"qty": "1"}, {"outcome": 1}, {"side": []}, {"ticker": 7}]
     wrong += [{"client_order_id": 7}, {"time_in_force": {}}, {"market_id": 7, "ticker": WITHOUT}]
@@ -53,24 +49,20 @@ def check_a_required_field_left_out_is_refused(bench: Bench) -> None:
     """POST /orders | Required: outcome, side, price, and qty or budget_cents."""
     # With which code is left open: a missing field has no wrong type.
     for name in ("outcome", "side", "price", "qty"):
-        same(_create(bench, {name: WITHOUT})[0], 400, f"a create without {name}")
+        code = _create(bench, {name: WITHOUT})
+        holds(code in CODES[400], f"a create without {name}: {code}")
 
 
 @check(needs=Needs.KEY)
 def check_a_price_outside_1_to_99_is_refused(bench: Bench) -> None:
-    """POST /orders | 400 invalid_price.
-    Errors | 400 invalid_price: not a whole number of cents from 1 to 99.
-    """
+    """Errors | 400 invalid_price: not a whole number of cents from 1 to 99."""
     wrong = (0, 100, -1, 40.5, 10**30, 10**999)
     _each_refused(bench, [{"price": price} for price in wrong], "invalid_price")
 
 
 @check(needs=Needs.KEY)
 def check_a_qty_below_one_share_is_refused(bench: Bench) -> None:
-    """POST /orders | 400 invalid_qty.
-    Errors | 400 invalid_qty: not a whole number above zero.
-    Limits | Quantity: whole shares >= 1.
-    """
+    """Errors | 400 invalid_qty: not a whole number above zero."""
     _each_refused(bench, [{"qty": 0}, {"qty": -3}], "invalid_qty")
 
 
@@ -86,11 +78,7 @@ def check_a_qty_above_the_ceiling_is_refused(bench: Bench) -> None:
 
 @check(needs=Needs.KEY)
 def check_budgets_out_of_place_are_refused(bench: Bench) -> None:
-    """POST /orders | Both qty and budget_cents are 400 invalid_budget.
-    POST /orders | A budget with gtc or not a buy: 400 invalid_budget.
-    Errors | 400 invalid_budget: with qty, non-buy, gtc, or non-positive.
-    Limits | Budget: budget_cents >= 1.
-    """
+    """Errors | 400 invalid_budget: with qty, non-buy, gtc, or non-positive."""
     budget = {"qty": WITHOUT, "budget_cents": 100, "time_in_force": "ioc"}
     _each_refused(
         bench,
@@ -108,11 +96,11 @@ def check_budgets_out_of_place_are_refused(bench: Bench) -> None:
 
 def _bodies(bench: Bench, raws: list[bytes]) -> None:
     # An order that is there: of one that is not, 404 might come first (S29).
-    order_id = bench.anna.placed(**buy(bench.some_market(), price=1, qty=1))["order_id"]
+    order_id = bench.anna.placed(**buy(bench.some_market, price=1, qty=1))["order_id"]
     for raw in raws:
         for method, path in (("POST", "/orders"), ("PUT", f"/orders/{order_id}")):
             found = refusal_of(bench.anna.ask(method, path, raw=raw))
-            same(found, (400, "invalid_request_body"), f"{method} of {raw[:40]!r}")
+            same(found, "invalid_request_body", f"{method} of {raw[:40]!r}")
     bench.anna.cancelled(order_id)
 
 
@@ -133,7 +121,7 @@ def check_a_hostile_body_is_refused(bench: Bench) -> None:
 @check(needs=Needs.KEY)
 def check_integers_beyond_every_bound_are_answered_not_stumbled_over(bench: Bench) -> None:
     """Errors | 400 for a number of thousands of digits, never 500."""
-    body = {**buy(bench.some_market(), price=40, qty=1), "client_order_id": fresh_id()}
+    body = {**buy(bench.some_market, price=40, qty=1), "client_order_id": fresh_id()}
     raw = json.dumps(body).replace("40", "9" * 5000).encode()
     same(bench.anna.ask("POST", "/orders", raw=raw).status_code, 400)
 
@@ -143,8 +131,7 @@ def check_unknown_fields_are_ignored_and_null_counts_as_absent(bench: Bench) -> 
     """POST /orders | Unknown fields are ignored; null means absent."""
     more: Json = {"budget_cents": None, "market_id": None, "time_in_force": None, "colour": "green"}
     same(bench.anna.placed(**buy(bench.market(), **more))["status"], "open")
-    missing = bench.anna.refused(**buy(bench.market()), client_order_id=None)
-    same(missing, (400, "missing_idempotency_key"))
+    same(bench.anna.refused(**buy(bench.market()), client_order_id=None), "missing_idempotency_key")
 
 
 @check()
@@ -156,8 +143,8 @@ def check_a_malformed_amend_is_refused(bench: Bench) -> None:
     # With which code an amend of nothing is refused is left open.
     nothing: list[Json] = [{}, {"side": "buy"}]
     for amend in nothing:
-        reply = bench.anna.amend(order["order_id"], **amend)
-        same(refusal_of(reply)[0], 400, f"an amend with {amend}")
+        code = refusal_of(bench.anna.amend(order["order_id"], **amend))
+        holds(code in CODES[400], f"an amend with {amend}: {code}")
     for body, code in (
         ({"price": 0}, "invalid_price"),
         ({"price": 100}, "invalid_price"),
@@ -165,8 +152,7 @@ def check_a_malformed_amend_is_refused(bench: Bench) -> None:
         ({"price": 5.5}, "invalid_price"),
         ({"qty": "1"}, "invalid_request_body"),
     ):
-        found = refusal_of(bench.anna.amend(order["order_id"], **body))
-        same(found, (400, code), f"an amend with {body}")
+        same(refusal_of(bench.anna.amend(order["order_id"], **body)), code, f"an amend with {body}")
 
 
 @check(readings="S13 S25")
@@ -175,24 +161,25 @@ def check_an_amend_to_no_shares_or_too_many_is_refused(bench: Bench) -> None:
     order = bench.anna.placed(**buy(bench.market(), price=1, qty=1))
     for qty in (0, -1, 1_000_001):
         found = refusal_of(bench.anna.amend(order["order_id"], qty=qty))
-        same(found, (400, "invalid_qty"), f"an amend to {qty}")
+        same(found, "invalid_qty", f"an amend to {qty}")
 
 
 @check(readings="S29")
 def check_refusals_come_in_their_order(bench: Bench) -> None:
-    """Errors | Of several faults: credential, scope, path, body, values, venue, market, funds."""
+    """Errors | Of several faults the first: credential, scope, path, body, values, venue, market,
+    funds.
+    """
     market = bench.market()
     bench.set_market(market, "halt")
     poor = bench.trader(cents=0)
     reader = bench.with_key(bench.key(poor.user_id, ["read"])["key"])
-    same(refusal_of(reader.ask("POST", "/orders", raw=b"{")), (403, "forbidden_scope"))
-    same(refusal_of(reader.ask("PUT", "/orders/abc", raw=b"{")), (403, "forbidden_scope"))
-    path_first = refusal_of(poor.ask("PUT", "/orders/abc", raw=b"{"))
-    same(path_first, (400, "invalid_order_id"))
+    same(refusal_of(reader.ask("POST", "/orders", raw=b"{")), "forbidden_scope")
+    same(refusal_of(reader.ask("PUT", "/orders/abc", raw=b"{")), "forbidden_scope")
+    same(refusal_of(poor.ask("PUT", "/orders/abc", raw=b"{")), "invalid_order_id")
     body_first = poor.refused(**{**buy(market, price=0), "outcome": "maybe", "qty": "1"})
-    same(body_first, (400, "invalid_request_body"))
-    same(poor.refused(**buy(market, price=0)), (400, "invalid_price"))
-    same(poor.refused(**buy(market, price=50)), (422, "market_halted"))
+    same(body_first, "invalid_request_body")
+    same(poor.refused(**buy(market, price=0)), "invalid_price")
+    same(poor.refused(**buy(market, price=50)), "market_halted")
     with bench.venue_state("cancel_only"):
-        same(poor.refused(**buy(market, price=50)), (409, "venue_cancel_only"))
-        same(poor.refused(**buy(market, price=0)), (400, "invalid_price"))
+        same(poor.refused(**buy(market, price=50)), "venue_cancel_only")
+        same(poor.refused(**buy(market, price=0)), "invalid_price")

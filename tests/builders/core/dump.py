@@ -1,19 +1,28 @@
-"""The engine's state as plain values, named and sorted: for people and for comparisons.
+"""An engine's state as plain values, named and sorted, for comparisons."""
 
-What the exchange has come to is in here, in words; `snapshot` has what it goes on from,
-orders of arrival included. Exact fees are written as text, for a long life of amends takes them
-beyond 64 bits.
-"""
+from collections.abc import Iterator
 
+from venue.engine.engine import Engine
 from venue.engine.ledger import Holding, Ledger
 from venue.engine.listings import Listings
-from venue.engine.order import ListedMarket
+from venue.engine.order import ListedMarket, Order
 from venue.engine.orders import Orders
 from venue.wire.money import Outcome
+from venue.wire.names import OrderId
+
+
+def dump_of(engine: Engine) -> dict[str, object]:
+    """The whole state in canonical order. Exact fees are text: they may be beyond 64 bits."""
+    return {
+        "venue_state": engine.venue_state,
+        "matches": engine._matcher.matches,
+        **dump_ledger(engine._ledger),
+        **dump_listings(engine._listings),
+        "orders": dump_orders(engine._orders),
+    }
 
 
 def dump_ledger(ledger: Ledger) -> dict[str, object]:
-    """Totals; [available, reserved] per user; open interest per market."""
     return {
         "fees_cents": ledger.fees_cents,
         "deposited_cents": ledger.deposited_cents,
@@ -39,7 +48,6 @@ def dump_ledger(ledger: Ledger) -> dict[str, object]:
 
 
 def dump_listings(listings: Listings) -> dict[str, object]:
-    """Companies, events and markets as listed and as they stand; books as queues of order ids."""
     return {
         "companies": {
             project_id: [company.listing, company.archived]
@@ -56,7 +64,6 @@ def dump_listings(listings: Listings) -> dict[str, object]:
 
 
 def dump_orders(orders: Orders) -> dict[str, object]:
-    """Every order there ever was, with what its state does not show."""
     return {
         order.order_id: [
             order.state(),
@@ -66,8 +73,16 @@ def dump_orders(orders: Orders) -> dict[str, object]:
             order.spent,
             order.ended_by_cancel,
         ]
-        for order in orders.everything()
+        for order in everything(orders)
     }
+
+
+def everything(orders: Orders) -> Iterator[Order]:
+    """Every order by the text of its id."""
+    for order_id in sorted([*orders.resting, *map(OrderId, map(str, orders.ended))]):
+        order = orders.get(order_id)
+        assert order is not None
+        yield order
 
 
 def _holding(holding: Holding) -> list[int]:
