@@ -63,7 +63,7 @@ test: $(STAMP) ## style, types, layers and every test
 
 # No process of the bot or of the venue is started: the wire, the engine, the trader's core.
 quick: $(STAMP) ## the wire, the engine and the trader's core: under a minute on two cores
-	@$(BIN)/pytest -n 2 -m 'not slow' tests/fast
+	@$(BIN)/pytest -n 2 tests/fast
 
 soak: TIME ?= 8h
 soak: JOBS ?= 2

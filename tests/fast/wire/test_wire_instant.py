@@ -10,10 +10,9 @@ FIRST_NS = instant.to_ns("0001-01-01T00:00:00Z")
 LAST_NS = instant.to_ns("9999-12-31T23:59:59.999999999Z")
 
 
-@pytest.mark.slow
-def test_a_hundred_thousand_instants_survive_the_round_trip_to_the_nanosecond():
+def test_ten_thousand_instants_survive_the_round_trip_to_the_nanosecond():
     source = random.Random(20260101)
-    for _ in range(100_000):
+    for _ in range(10_000):
         ns = source.randint(FIRST_NS, LAST_NS)
         assert instant.to_ns(instant.from_ns(ns)) == ns
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.builders.house import tree
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("new_line")]
+pytestmark = pytest.mark.xdist_group("new_line")
 
 COMPARED = (
     "tests/slow/config/test_config_pages.py",

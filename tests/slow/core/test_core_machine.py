@@ -1,6 +1,5 @@
 """Claim: no run of commands, however chosen, parts the engine from the naive exchange."""
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -101,7 +100,7 @@ class ExchangeMachine(RuleBasedStateMachine):
         self.auditor.audit()
 
 
-TestExchange = pytest.mark.slow(ExchangeMachine.TestCase)
+TestExchange = ExchangeMachine.TestCase
 TestExchange.settings = settings(
     max_examples=100, stateful_step_count=50, deadline=None, derandomize=True
 )

@@ -6,12 +6,11 @@ from tests.builders.core.histories import History
 from tests.builders.core.twin import Twin
 from tests.builders.laws.auditor import Auditor
 
-SEEDS = [pytest.param(seed, marks=[pytest.mark.slow] if seed >= 4 else []) for seed in range(40)]
 COMMANDS_PER_SEED = 2_000
 EVERYTHING_EVERY = 500
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(40))
 def test_the_engine_answers_a_history_as_the_naive_exchange_and_keeps_every_law(seed):
     twin, auditor, history = Twin(), Auditor(), History(seed, COMMANDS_PER_SEED)
     for count, command in enumerate(history):
