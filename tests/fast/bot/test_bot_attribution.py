@@ -65,7 +65,9 @@ class Both:
         qty: int,
         late_ns: int = 0,
         tag: Tag | None = None,
+        is_known: bool = True,
     ) -> None:
+        """is_known: the account of profit learns of it, too."""
         self.count += 1
         booked = self.book.book_fill(
             model.Fill(
@@ -85,7 +87,8 @@ class Both:
             )
         )
         tag = tag or Tag(self.count % 3, "mine", "quote bid")
-        self.pnl.on_fill(booked, tag, 0, self.now_ns)
+        if is_known:
+            self.pnl.on_fill(booked, tag, 0, self.now_ns)
         self.pnl.on_ledger_change(RUNGS[index])
 
     def settle(self, index: int, winner: Outcome) -> None:
@@ -330,10 +333,20 @@ def test_a_shortfall_of_the_ledger_raises_an_alert():
     assert both.difference() == -MILLI * 100
     both.tick()  # shares that were not held at the opening after all
     assert both.difference() == 0
-    both.book.pay(RUNGS[0], Cents(0))
-    both.pnl.on_ledger_change(RUNGS[0])
+    both.fill(0, Outcome.YES, Side.BUY, 48, 1, is_known=False)
     both.tick()
     assert "profit_unexplained" in both.out.findings
+
+
+def test_shares_taken_by_a_payment_without_a_winner_are_worth_what_was_paid():
+    both = Both()
+    both.believe(0, 50.0)
+    both.fill(0, Outcome.YES, Side.BUY, 48, 10)
+    both.book.pay(RUNGS[0], Cents(30))
+    both.pnl.on_ledger_change(RUNGS[0])
+    both.tick()
+    assert both.difference() == 0
+    assert both.report().settled_millicents == 10 * (3 - 48) * MILLI
 
 
 def test_values_of_a_dimension_beyond_the_bound_are_summed_as_other():

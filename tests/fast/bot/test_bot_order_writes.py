@@ -354,7 +354,7 @@ def test_an_impossible_response_is_an_alert_until_a_read_settles_it():
     of, out, own = with_order(State.OPEN)
     respond_to_create(of, own, m.Unknown(""))
     assert out.findings == {
-        "impossible_fact": "order 1001: no_answer: an answer, and nothing was asked"
+        "impossible_fact": "order 1001: no_answer: a response to a write that we did not send"
     }
     assert (own.cancel_requested, own.is_unknown, len(of.unknown)) == (True, True, 1)
     assert of.next_due_ns() <= T0 + LAG_NS

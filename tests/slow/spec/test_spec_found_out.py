@@ -181,7 +181,7 @@ def test_the_judge_detects_an_unavailable_engine_that_executed_despite_lagging_r
     bent = Bench.fault
     monkeypatch.setattr(Caller, "ask", renamed)
     monkeypatch.setattr(Bench, "fault", fault)
-    monkeypatch.setattr(Bench, "settle_s", 0.3)
+    monkeypatch.setitem(vars(bench), "settle_s", 0.3)
     with bench.projection(100):
         assert_failed(bench, "an_unavailable_engine_sequenced_nothing", "canceled")
 
