@@ -128,7 +128,7 @@ def timeless(told):
     return [timeless(each) for each in told] if isinstance(told, list) else told
 
 
-def test_all_readings_of_the_queue_stand_side_by_side_as_json(tmp_path, folder):
+def test_the_json_has_a_result_for_each_queue_model(tmp_path, folder):
     done = ran(folder, configured(tmp_path, "fixed_spread"), "--json")
     assert done.exit_code == 0
     told = json.loads(done.stdout)
@@ -137,7 +137,7 @@ def test_all_readings_of_the_queue_stand_side_by_side_as_json(tmp_path, folder):
     assert all(row["settled"] == "outcome" for row in told["results"])
 
 
-def test_in_several_processes_every_figure_is_the_same_but_the_time_it_took(tmp_path, folder):
+def test_several_processes_give_the_same_figures_as_one(tmp_path, folder):
     config = configured(tmp_path, "fixed_spread")
     found = []
     for jobs in ("1", "2"):
@@ -156,7 +156,7 @@ def test_in_several_processes_every_figure_is_the_same_but_the_time_it_took(tmp_
     assert found[0] == found[1]
 
 
-def test_the_table_has_a_row_for_each_reading_and_says_what_the_tape_cannot_show(tmp_path, folder):
+def test_the_table_has_a_row_for_each_queue_model_and_warns_about_market_impact(tmp_path, folder):
     done = ran(folder, configured(tmp_path, "fixed_spread"))
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
@@ -165,7 +165,7 @@ def test_the_table_has_a_row_for_each_reading_and_says_what_the_tape_cannot_show
     assert "tape: replayed history does not react to us: no result about size" in lines
 
 
-def test_ctrl_c_ends_early_with_what_there_is_so_far(tmp_path, folder):
+def test_ctrl_c_exits_with_4_and_the_partial_result(tmp_path, folder):
     write_interrupting(tmp_path, "getpid")
     done = ran(folder, configured(tmp_path, "./stops.py"), "--json")
     assert done.exit_code == 4
@@ -187,7 +187,7 @@ def broken_off(tmp_path, folder):
     return done, save, page
 
 
-def test_a_backtest_of_which_plays_were_not_begun_does_not_look_whole(broken_off):
+def test_an_interrupted_backtest_is_marked_incomplete_everywhere(broken_off):
     done, save, page = broken_off
     assert re.search(r"^ended early: [12] of 3 runs had begun$", done.stdout, re.MULTILINE)
     why = "the backtest was ended early: plays that it had not begun are missing"
@@ -199,7 +199,7 @@ def test_a_backtest_of_which_plays_were_not_begun_does_not_look_whole(broken_off
     assert {each["damage"] for each in json.loads(told.stdout)["sessions"]} == {why}
 
 
-def test_what_a_strategy_prints_goes_to_stderr_and_not_into_the_answer(tmp_path, folder):
+def test_the_prints_of_a_strategy_go_to_stderr(tmp_path, folder):
     (tmp_path / "speaks.py").write_text(SPEAKS)
     done = ran(folder, configured(tmp_path, "./speaks.py"), "--json")
     assert done.exit_code == 0, done.stderr
@@ -208,14 +208,14 @@ def test_what_a_strategy_prints_goes_to_stderr_and_not_into_the_answer(tmp_path,
 
 
 @pytest.mark.parametrize("guard", [(), ("--guard",)], ids=["plain", "guard"])
-def test_configuration_and_strategy_may_stand_in_the_folder_of_the_data(folder, guard):
+def test_configuration_and_strategy_can_be_in_the_data_folder(folder, guard):
     (folder / "speaks.py").write_text(SPEAKS)
     done = ran(folder, configured(folder, "./speaks.py"), "--json", *guard)
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["whole"] is True
 
 
-def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
+def test_a_strategy_that_opens_the_data_gets_no_result(tmp_path, folder):
     path = folder / "tape.jsonl.gz"
     (tmp_path / "lookahead_signs.py").write_text(PEEKS.format(path=str(path)))
     done = ran(folder, configured(tmp_path, "./lookahead_signs.py"), "--json")
@@ -234,7 +234,7 @@ def test_a_strategy_that_opens_the_data_in_another_process_has_no_result(tmp_pat
 
 
 @pytest.mark.parametrize("options", [("--jobs", "2"), ("--guard",)], ids=["jobs", "guard"])
-def test_a_strategy_that_ends_another_process_has_no_result(tmp_path, folder, options):
+def test_a_strategy_that_kills_its_worker_process_gets_no_result(tmp_path, folder, options):
     (tmp_path / "dies.py").write_text(DIES)
     done = ran(folder, configured(tmp_path, "./dies.py"), *options, "--json")
     assert done.exit_code == 4
@@ -263,13 +263,13 @@ def test_a_strategy_that_ends_another_process_has_no_result(tmp_path, folder, op
         (("--html", "x" * 300), "x: no file can be written here: File name too long"),
     ],
 )
-def test_an_option_that_cannot_be_ends_with_2(tmp_path, folder, options, said):
+def test_backtest_rejects_invalid_options_with_exit_code_2(tmp_path, folder, options, said):
     done = ran(folder, configured(tmp_path, "fixed_spread"), *options)
     assert done.exit_code == 2
     assert said in done.stderr
 
 
-def test_one_file_named_for_two_things_ends_with_2_before_anything_is_played(tmp_path, folder):
+def test_backtest_rejects_one_file_for_two_outputs_before_it_runs(tmp_path, folder):
     config = configured(tmp_path, "fixed_spread")
     both = str(tmp_path / "x")
     done = ran(folder, config, "--html", both, "--save", both)
@@ -280,7 +280,7 @@ def test_one_file_named_for_two_things_ends_with_2_before_anything_is_played(tmp
     assert (done.exit_code, done.stdout, config.read_bytes()) == (2, "", before)
 
 
-def test_where_the_disk_is_full_the_file_of_before_stands(tmp_path, folder, monkeypatch):
+def test_a_full_disk_leaves_the_previous_results_file_intact(tmp_path, folder, monkeypatch):
     def full(_handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -294,19 +294,19 @@ def test_where_the_disk_is_full_the_file_of_before_stands(tmp_path, folder, monk
     assert [path for path in tmp_path.iterdir() if path.suffix == ".new"] == []
 
 
-def test_a_folder_that_cannot_be_looked_at_ends_with_2(tmp_path):
+def test_backtest_rejects_an_unreadable_data_folder(tmp_path):
     done = ran(tmp_path / ("x" * 300), configured(tmp_path, "fixed_spread"))
     assert done.exit_code == 2
     assert "x: File name too long" in done.stderr
 
 
-def test_a_folder_without_tapes_ends_with_2(tmp_path):
+def test_backtest_rejects_a_folder_without_tapes(tmp_path):
     done = ran(tmp_path, configured(tmp_path, "fixed_spread"))
     assert done.exit_code == 2
     assert "no tape here" in done.stderr
 
 
-def test_the_first_records_alone_are_marked_at_the_last_middle(tmp_path, folder):
+def test_a_backtest_of_the_first_records_is_marked_at_the_last_mid(tmp_path, folder):
     done = ran(folder, configured(tmp_path, "fixed_spread"), "--records", "10", "--json")
     rows = json.loads(done.stdout)["results"]
     assert [(row["records"], row["settled"]) for row in rows] == [(10, "mid")] * 3
@@ -327,7 +327,7 @@ STRATEGY = Raises
 """
 
 
-def test_the_fees_that_were_taken_are_told(tmp_path, folder):
+def test_the_output_names_the_fee_rates_used(tmp_path, folder):
     config = configured(tmp_path, "fixed_spread")
     done = ran(folder, config, "--maker-fee", "0.01", "--queue-model", "pessimistic")
     assert "fees as given, not as recorded: maker 0.0100, taker 0.0700" in done.stdout
@@ -336,16 +336,14 @@ def test_the_fees_that_were_taken_are_told(tmp_path, folder):
     assert (row["maker_rate"], row["taker_rate"]) == ("0.0000", "0.0700")
 
 
-def test_the_records_that_were_asked_for_are_no_early_end(tmp_path, folder):
+def test_a_requested_number_of_records_is_not_reported_as_an_early_end(tmp_path, folder):
     done = ran(folder, configured(tmp_path, "fixed_spread"), "--records", "10")
     assert done.exit_code == 0
     assert "tape: the first 10 records of each event, as asked for" in done.stdout
     assert "ended early" not in done.stdout
 
 
-def test_a_strategy_that_does_not_come_back_ends_with_2_and_says_where(
-    tmp_path, folder, monkeypatch
-):
+def test_a_hanging_strategy_exits_with_2_and_its_line(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(patience, "LOOK_S", 0.05)
     (tmp_path / "raises.py").write_text(
         RAISES.replace("return {}", "while True: {}").replace("self.params.no_such", "0")
@@ -355,13 +353,13 @@ def test_a_strategy_that_does_not_come_back_ends_with_2_and_says_where(
     assert done.stderr == "no result: the strategy was not back after 0.5 s, at raises.py:9\n"
 
 
-def test_what_a_strategy_raised_first_is_told_with_file_and_line(tmp_path, folder):
+def test_the_first_exception_of_a_strategy_is_reported_with_file_and_line(tmp_path, folder):
     (tmp_path / "raises.py").write_text(RAISES)
     done = ran(folder, configured(tmp_path, "./raises.py"), "--queue-model", "pessimistic")
     assert " strategy errors, the first: raises.py:9: AttributeError" in done.stdout
 
 
-def test_a_sigterm_leaves_nothing_of_what_was_made_to_be_read_behind(tmp_path, folder):
+def test_sigterm_removes_the_temporary_files(tmp_path, folder):
     (tmp_path / "terminates.py").write_text(TERMINATES)
     config = configured(tmp_path, str(tmp_path / "terminates.py"))
     scratch = tmp_path / "scratch"
@@ -395,6 +393,6 @@ except OSError:
 """
 
 
-def test_a_sigterm_ends_the_command_though_what_was_made_cannot_be_taken_away():
+def test_sigterm_ends_the_command_even_if_the_cleanup_fails():
     ended = subprocess.run([sys.executable, "-c", REFUSED], capture_output=True, timeout=60)
     assert (ended.returncode, ended.stdout) == (128 + signal.SIGTERM, b"")

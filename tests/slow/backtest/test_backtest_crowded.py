@@ -29,7 +29,7 @@ def session():
     return Session(CROWDS["ten makers a rung"], 5, 360)
 
 
-def test_a_crowd_is_recorded_the_same_each_time_and_tells_prints_and_books():
+def test_a_recorded_crowd_is_deterministic_and_has_prints_and_books():
     ticking = clock(3, 30)
     tape = recorded(ticking, BUSY, TERMS)
     assert tape.lines == recorded(ticking, BUSY, TERMS).lines
@@ -37,7 +37,7 @@ def test_a_crowd_is_recorded_the_same_each_time_and_tells_prints_and_books():
     assert kinds == {"BookRecord", "TradeRecord"}
 
 
-def test_an_order_of_ours_that_nobody_meets_leaves_the_flow_and_the_recording_as_they_are():
+def test_our_unfilled_order_does_not_change_the_flow_or_the_recording():
     ticking = clock(3, 30)
     venue = CrowdedMarket(ticking, BUSY, TERMS)
     recorder = Recorder(venue, ticking)
@@ -61,14 +61,14 @@ def test_an_order_of_ours_that_nobody_meets_leaves_the_flow_and_the_recording_as
     assert recorder.tape.lines == recorded(ticking, BUSY, TERMS).lines
 
 
-def test_every_change_of_a_recording_has_an_instant_of_its_own():
+def test_every_recorded_book_change_has_its_own_timestamp():
     tape = recorded(clock(3, 30), BUSY, TERMS)
     books = [decode_record(line) for line in tape.lines]
     times = [(book.ts, book.ticker) for book in books if isinstance(book, BookRecord)]
     assert len(times) == len(set(times))
 
 
-def test_a_book_on_the_channel_is_not_older_than_the_prints_that_it_has_in_it():
+def test_a_book_frame_is_not_older_than_the_prints_it_contains():
     ticking = clock(3, 30)
     venue = CrowdedMarket(ticking, BUSY, TERMS)
     prints = 0
@@ -84,7 +84,7 @@ def test_a_book_on_the_channel_is_not_older_than_the_prints_that_it_has_in_it():
     assert prints > 10
 
 
-def test_the_truth_lies_between_the_bounds_for_orders_on_the_feed_that_they_stood_in(session):
+def test_true_fills_lie_between_the_pessimistic_and_optimistic_fills(session):
     averse, kind = (
         played(session.tape, session.probes, reading)
         for reading in (QueueModel.PESSIMISTIC, QueueModel.OPTIMISTIC)
@@ -94,7 +94,7 @@ def test_the_truth_lies_between_the_bounds_for_orders_on_the_feed_that_they_stoo
     assert all(bracketed(*row) for row in rows)
 
 
-def test_the_likely_reading_lies_between_the_bounds_too(session):
+def test_expected_fills_lie_between_the_pessimistic_and_optimistic_fills(session):
     averse, likely, kind = (played(session.tape, session.probes, reading) for reading in QueueModel)
     assert all(bracketed(*row) for row in zip(likely, averse, kind, strict=True))
 
@@ -110,11 +110,11 @@ def test_the_likely_reading_lies_between_the_bounds_too(session):
         (Fate(5, 31), False),
     ],
 )
-def test_bracketed_means_shares_and_the_first_fill(true, within):
+def test_bracketed_compares_shares_and_the_time_of_the_first_fill(true, within):
     assert bracketed(true, pessimistic=Fate(2, 30), optimistic=Fate(8, 10)) is within
 
 
-def test_the_whole_trader_plays_against_a_crowd_and_both_accounts_meet(tmp_path):
+def test_a_backtest_against_a_crowd_reconciles_with_the_venue(tmp_path):
     ticking = clock(3, 30)
     config = finish(read_draft(configured(tmp_path, "fixed_spread")))
     venue = CrowdedMarket(ticking, BUSY, TERMS)

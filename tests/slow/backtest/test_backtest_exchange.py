@@ -36,7 +36,9 @@ CANCELS = [
         (QueueModel.OPTIMISTIC, 12, 12),
     ],
 )
-def test_a_print_fills_us_once_those_before_us_are_used_up(tmp_path, bound, after_one, after_both):
+def test_prints_fill_us_after_the_queue_ahead_under_each_queue_model(
+    tmp_path, bound, after_one, after_both
+):
     counter = Counter(written(tmp_path / "t", CANCELS), bound)
     counter.play(0)
     counter.buys(40, 12, at=1)
@@ -49,9 +51,7 @@ def test_a_print_fills_us_once_those_before_us_are_used_up(tmp_path, bound, afte
 @pytest.mark.parametrize(
     ("bound", "filled"), [(QueueModel.PESSIMISTIC, 0), (QueueModel.OPTIMISTIC, 4)]
 )
-def test_a_print_behind_a_book_of_its_instant_is_in_it_for_the_averse_and_not_for_the_kind(
-    tmp_path, bound, filled
-):
+def test_a_print_after_a_book_of_its_time_fills_us_only_optimistically(tmp_path, bound, filled):
     # The four before us have gone: they are those who traded, or they cancelled and we did.
     records = [book(0, [[40, 4]], ASKS), book(2, [], ASKS), trade(2, 40, 4, "no")]
     counter = Counter(written(tmp_path / "t", records), bound)
@@ -61,7 +61,7 @@ def test_a_print_behind_a_book_of_its_instant_is_in_it_for_the_averse_and_not_fo
     assert sum(qty for _, qty, _ in counter.fills) == filled
 
 
-def test_a_higher_exponent_lets_more_cancels_fall_on_the_longer_part(tmp_path):
+def test_a_higher_exponent_assigns_more_cancels_to_the_longer_part_of_the_queue(tmp_path):
     # 10 before us and 20 behind when 15 cancel: n = 1 takes 15 * 10 / 30 = 5 of those before us,
     # and 5 stay; n = 3 takes 15 / 9, and 8.33 stay. Of 9 that trade then 4 or none are ours.
     records = [
@@ -81,7 +81,7 @@ def test_a_higher_exponent_lets_more_cancels_fall_on_the_longer_part(tmp_path):
     assert filled == [4, 0]
 
 
-def test_traded_shares_are_not_taken_for_cancelled_ones_as_well(tmp_path):
+def test_traded_shares_are_not_counted_as_cancels(tmp_path):
     records = [
         book(0, [[40, 30]], ASKS),
         trade(2, 40, 10, "no"),
@@ -95,7 +95,7 @@ def test_traded_shares_are_not_taken_for_cancelled_ones_as_well(tmp_path):
     assert counter.fills == [(40, 1, 0)]
 
 
-def test_a_print_through_our_price_fills_us_at_our_price_and_no_more_than_its_size(tmp_path):
+def test_a_print_through_our_price_fills_us_at_our_price_up_to_its_size(tmp_path):
     records = [book(0, [[40, 30]], ASKS), trade(2, 39, 7, "no")]
     counter = Counter(written(tmp_path / "t", records))
     counter.play(0)
@@ -104,7 +104,7 @@ def test_a_print_through_our_price_fills_us_at_our_price_and_no_more_than_its_si
     assert counter.fills == [(40, 7, 0)]
 
 
-def test_one_print_is_shared_by_our_orders_from_the_touch_outward(tmp_path):
+def test_one_print_fills_our_orders_from_the_touch_outward(tmp_path):
     records = [book(0, [[30, 1]], ASKS), trade(2, 38, 9, "no")]
     counter = Counter(written(tmp_path / "t", records))
     counter.play(0)
@@ -115,7 +115,7 @@ def test_one_print_is_shared_by_our_orders_from_the_touch_outward(tmp_path):
     assert counter.fills == [(41, 3, 0), (39, 5, 0)]
 
 
-def test_a_taker_of_yes_fills_those_who_bought_no(tmp_path):
+def test_a_taker_of_yes_fills_our_bid_for_no(tmp_path):
     records = [book(0, [[40, 5]], [[60, 5]]), trade(2, 60, 8, "yes")]
     counter = Counter(written(tmp_path / "t", records))
     counter.play(0)
@@ -124,7 +124,7 @@ def test_a_taker_of_yes_fills_those_who_bought_no(tmp_path):
     assert counter.fills == [(40, 3, 0)]
 
 
-def test_others_that_come_to_rest_through_our_price_fill_us_once_until_their_size_changes(tmp_path):
+def test_a_book_through_our_price_fills_us_once_until_its_size_changes(tmp_path):
     records = [
         book(0, [[40, 30]], ASKS),
         book(2, [[30, 1]], [[39, 4]]),
@@ -140,7 +140,7 @@ def test_others_that_come_to_rest_through_our_price_fill_us_once_until_their_siz
     assert counter.fills == [(40, 4, 0), (40, 5, 0)]
 
 
-def test_a_tape_of_books_that_begins_with_many_prints_is_none_of_prints_alone(tmp_path):
+def test_a_tape_that_begins_with_prints_still_counts_as_a_tape_of_books(tmp_path):
     prints = [trade(second / 100, 50, 1, "yes") for second in range(150)]
     books = [book(2, [[40, 30]], [[60, 50]]), book(4, [[40, 30]], [[45, 8]])]
     counter = Counter(written(tmp_path / "t", [*prints, *books]))
@@ -150,7 +150,7 @@ def test_a_tape_of_books_that_begins_with_many_prints_is_none_of_prints_alone(tm
     assert counter.fills == [(50, 8, 0)]
 
 
-def test_what_we_take_is_gone_until_it_is_shown_anew_and_costs_the_takers_fee(tmp_path):
+def test_shares_we_took_are_gone_until_the_book_changes_and_cost_the_taker_fee(tmp_path):
     records = [
         book(0, [[40, 30]], [[45, 5], [46, 10]]),
         book(3, [[40, 31]], [[45, 5], [46, 10]]),
@@ -169,7 +169,7 @@ def test_what_we_take_is_gone_until_it_is_shown_anew_and_costs_the_takers_fee(tm
 
 
 @pytest.mark.parametrize("bound", QueueModel)
-def test_what_we_took_does_not_stand_before_who_comes_to_its_price(tmp_path, bound):
+def test_shares_we_took_do_not_queue_ahead_of_our_later_order(tmp_path, bound):
     records = [
         book(0, [[40, 30]], [[60, 50]]),
         trade(3, 60, 5, "yes"),
@@ -193,7 +193,7 @@ def test_a_fill_or_kill_that_depth_cannot_fill_takes_nothing(tmp_path):
     assert counter.shown[1] == [(45, 5)]
 
 
-def test_an_order_that_takes_rests_with_what_is_left_of_it(tmp_path):
+def test_the_remainder_of_a_taking_order_rests(tmp_path):
     counter = Counter(written(tmp_path / "t", [book(0, [[40, 30]], [[45, 5], [47, 9]])]))
     counter.play(0)
     counter.buys(46, 8, at=1)
@@ -202,7 +202,7 @@ def test_an_order_that_takes_rests_with_what_is_left_of_it(tmp_path):
 
 
 @pytest.mark.parametrize(("qty", "filled"), [(5, 5), (11, 0)])
-def test_an_amend_keeps_its_place_only_when_it_does_not_grow(tmp_path, qty, filled):
+def test_an_amend_keeps_its_queue_position_unless_it_grows(tmp_path, qty, filled):
     # Ten before us at first; thirty by the time of the amend. Fifteen trade.
     records = [
         book(0, [[40, 10]], ASKS),
@@ -218,7 +218,7 @@ def test_an_amend_keeps_its_place_only_when_it_does_not_grow(tmp_path, qty, fill
     assert sum(qty for _, qty, _ in counter.fills) == filled
 
 
-def test_an_amend_to_a_price_of_others_takes(tmp_path):
+def test_an_amend_to_a_crossing_price_takes(tmp_path):
     counter = Counter(written(tmp_path / "t", [book(0, [[40, 30]], [[45, 5]])]))
     counter.play(0)
     order = counter.buys(41, 5, at=1)
@@ -230,7 +230,7 @@ def test_an_amend_to_a_price_of_others_takes(tmp_path):
     ("bound", "filled"),
     [(QueueModel.PESSIMISTIC, 0), (QueueModel.EXPECTED, 5), (QueueModel.OPTIMISTIC, 5)],
 )
-def test_where_only_trades_were_recorded_the_averse_bound_fills_through_our_price_alone(
+def test_on_a_tape_of_prints_only_prints_through_our_price_fill_pessimistically(
     tmp_path, bound, filled
 ):
     records = [
@@ -251,9 +251,7 @@ def test_where_only_trades_were_recorded_the_averse_bound_fills_through_our_pric
     ("bound", "filled"),
     [(QueueModel.PESSIMISTIC, 0), (QueueModel.EXPECTED, 0), (QueueModel.OPTIMISTIC, 5)],
 )
-def test_where_only_trades_were_recorded_the_kind_reading_has_nobody_before_us(
-    tmp_path, bound, filled
-):
+def test_on_a_tape_of_prints_the_optimistic_model_has_no_queue_ahead(tmp_path, bound, filled):
     # Sold at 50, so the middle is 51; 300 are made up at 50.
     records = [trade(0, 50, 1, "no"), trade(2, 50, 5, "no")]
     counter = Counter(written(tmp_path / "t", records), bound)
@@ -263,7 +261,7 @@ def test_where_only_trades_were_recorded_the_kind_reading_has_nobody_before_us(
     assert sum(qty for _, qty, _ in counter.fills) == filled
 
 
-def test_rungs_between_brackets_show_nothing_until_every_bracket_has_shown_its_prices(tmp_path):
+def test_rungs_derived_from_brackets_are_shown_once_every_bracket_has_prices(tmp_path):
     ends = {"10": "no", "20": "no", "30": "yes", "40": "no"}
     records = [top(second, strike, 20, 30) for second, strike in enumerate(ends)]
     counter = Counter(written(tmp_path / "t", records, rungs=ends))
@@ -274,7 +272,7 @@ def test_rungs_between_brackets_show_nothing_until_every_bracket_has_shown_its_p
     assert counter.shown == [[(72, 300), (70, 600)], [(78, 300), (80, 600)]]
 
 
-def test_depth_that_is_made_up_never_comes_to_us(tmp_path):
+def test_synthetic_depth_never_fills_us(tmp_path):
     # Bought at 40, so the middle is 39 and asks are made up at 40: below our bid.
     records = [trade(0, 50, 1, "no"), trade(2, 40, 1, "yes")]
     counter = Counter(written(tmp_path / "t", records))
@@ -294,7 +292,7 @@ def test_the_channel_shows_our_orders_in_the_recorded_book(tmp_path):
     assert frame == m.BookUpdate(counter.market, ns(1), ((40, 40),), ((60, 50),))
 
 
-def test_a_print_that_fills_us_is_told_once(tmp_path):
+def test_a_print_that_fills_us_is_shown_once(tmp_path):
     records = [book(0, [[40, 1]], ASKS), trade(2, 40, 4, "no")]
     counter = Counter(written(tmp_path / "t", records))
     counter.play(0)
@@ -318,7 +316,7 @@ def test_reads_show_a_fill_only_after_the_read_lag(tmp_path):
     assert (len(early.body.fills), len(late.body.fills)) == (0, 1)
 
 
-def test_the_burst_of_a_key_is_refused_past_its_bucket_and_another_key_has_its_own(tmp_path):
+def test_each_api_key_has_its_own_rate_limit_bucket(tmp_path):
     counter = Counter(written(tmp_path / "t", [book(0, [[40, 30]], ASKS)]))
     for _ in range(RATE_BURST):
         assert isinstance(counter.ask(m.ReadBalance(), 1)[0], m.Ok)
@@ -327,7 +325,7 @@ def test_the_burst_of_a_key_is_refused_past_its_bucket_and_another_key_has_its_o
     assert isinstance(counter.ask(m.ReadBalance(), 1, m.Key.READ)[0], m.Ok)
 
 
-def test_fills_and_payouts_are_what_the_ledger_of_the_venue_gained(tmp_path):
+def test_fills_and_payouts_reconcile_with_the_venue_ledger(tmp_path):
     records = [book(0, [[40, 30]], [[45, 5]]), trade(3, 39, 7, "no")]
     counter = Counter(written(tmp_path / "t", records), terms=PROMPT)
     counter.play(0)

@@ -39,7 +39,7 @@ def ran(tmp_path, faults):
     return run.result(winners(tape, folder))
 
 
-def test_every_kind_of_fault_befalls_requests_and_both_accounts_still_meet(tmp_path):
+def test_a_backtest_with_every_kind_of_fault_still_reconciles(tmp_path):
     came = ran(tmp_path, faults=0.3)
     assert set(came.faults) == set(OF_BACKTESTS)
     share = sum(came.faults.values()) / sum(came.requests.values())
@@ -47,7 +47,7 @@ def test_every_kind_of_fault_befalls_requests_and_both_accounts_still_meet(tmp_p
     assert came.maker_qty > 0
 
 
-def test_without_a_rate_nothing_befalls_anything(tmp_path):
+def test_a_fault_rate_of_zero_injects_no_fault(tmp_path):
     assert ran(tmp_path, faults=0.0).faults == {}
 
 
@@ -61,7 +61,7 @@ class Fixed(Faults):
 
 
 @pytest.mark.parametrize("name", OF_BACKTESTS)
-def test_a_fault_says_whether_it_is_known_and_acts_only_where_its_name_says(tmp_path, name):
+def test_each_fault_answers_and_acts_as_its_name_says(tmp_path, name):
     counter = Counter(written(tmp_path / "t", RECORDS))
     counter.play(0)
     order = QtyOrder(

@@ -129,7 +129,7 @@ def planted(tmp_path, text):
     return configured(tmp_path, "./planted.py")
 
 
-def test_an_honest_strategy_wants_the_same_without_the_future(tmp_path, folder, monkeypatch):
+def test_the_guard_passes_a_strategy_without_lookahead(tmp_path, folder, monkeypatch):
     if not cases(1, quick=0):
         # A fresh interpreter for each run costs seconds; the one below has them every time.
         monkeypatch.setattr(guard, "_alone", record_answers)
@@ -140,9 +140,7 @@ def test_an_honest_strategy_wants_the_same_without_the_future(tmp_path, folder, 
     assert same[0] > 10
 
 
-def test_a_tape_that_begins_with_executions_alone_is_played_alike_without_its_books(
-    tmp_path, monkeypatch
-):
+def test_the_guard_passes_a_tape_that_begins_with_prints_only(tmp_path, monkeypatch):
     # Of executions alone books would be made up, and the strategy would answer them.
     prints = [trade(second / 4, 50, 5, "yes") for second in range(2, 80)]
     folder = written(tmp_path / "tape", [*prints, *(book(20, [[40, 30]], [[60, 50]]),) * 9])
@@ -151,7 +149,7 @@ def test_a_tape_that_begins_with_executions_alone_is_played_alike_without_its_bo
     assert all(isinstance(each, int) for each in found)
 
 
-def test_of_some_records_alone_as_much_is_played_as_of_a_tape_that_ends_there(folder, monkeypatch):
+def test_the_guard_of_some_records_runs_like_a_tape_that_ends_there(folder, monkeypatch):
     tape = read_tape(folder)
     played: list[int] = []
     plays: list[int] = []
@@ -168,7 +166,9 @@ def test_of_some_records_alone_as_much_is_played_as_of_a_tape_that_ends_there(fo
 
 
 @pytest.mark.parametrize("way", [UP_THE_STACK, *[IN_MEMORY] * cases(1, quick=0)])
-def test_a_strategy_that_finds_the_tape_in_memory_is_caught(tmp_path, folder, monkeypatch, way):
+def test_the_guard_catches_a_strategy_that_reads_the_tape_in_memory(
+    tmp_path, folder, monkeypatch, way
+):
     if way is UP_THE_STACK:
         monkeypatch.setattr(guard, "_alone", record_answers)
     (found,) = lookahead_signs(read_tape(folder), folder, planted(tmp_path, way), PROMPT)
@@ -176,7 +176,7 @@ def test_a_strategy_that_finds_the_tape_in_memory_is_caught(tmp_path, folder, mo
     assert found.found == "answer 1 wants something else without the future"
 
 
-def test_a_strategy_that_looks_a_single_record_ahead_is_caught(tmp_path, folder, monkeypatch):
+def test_the_guard_catches_a_strategy_that_reads_one_record_ahead(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(guard, "_alone", record_answers)
     tape = read_tape(folder)
     (found,) = lookahead_signs(tape, folder, planted(tmp_path, ONE_RECORD_AHEAD), PROMPT)
@@ -185,13 +185,13 @@ def test_a_strategy_that_looks_a_single_record_ahead_is_caught(tmp_path, folder,
     assert cut < found.at_ns <= guard.quiet_through(tape, cut) == cut + NS_PER_SECOND // 2 - 1
 
 
-def test_a_cut_lies_where_the_longest_quiet_near_its_place_follows(tmp_path):
+def test_a_cut_is_placed_before_the_longest_nearby_pause(tmp_path):
     seconds = [each + (0.9 if each == 22 else 0) for each in range(80)]
     tape = read_tape(written(tmp_path / "t", [book(at, [[40, 30]], [[60, 50]]) for at in seconds]))
     assert cuts(tape) == [ns(21), ns(39), ns(59)]
 
 
-def test_a_strategy_that_reads_ahead_in_a_file_is_caught(tmp_path, folder):
+def test_the_guard_catches_a_strategy_that_reads_the_tape_file(tmp_path, folder):
     tape = read_tape(folder)
     config = planted(tmp_path, FROM_FILE.format(path=str(folder / "tape.jsonl.gz")))
     asked = CutRun(tape, folder, config, PROMPT, closes_ns(tape), tape.end_ts)
@@ -200,14 +200,16 @@ def test_a_strategy_that_reads_ahead_in_a_file_is_caught(tmp_path, folder):
     assert heard.answers  # it is the file that gives it away: it answered all along
 
 
-def test_a_sign_of_an_opened_file_ends_the_guard_with_its_name(tmp_path, folder, monkeypatch):
+def test_the_guard_names_the_file_that_a_strategy_opened(tmp_path, folder, monkeypatch):
     opened = guard.GuardedAnswers((), ("a/tape.jsonl.gz",))
     monkeypatch.setattr(guard, "_alone", lambda *_: opened)
     (found,) = lookahead_signs(read_tape(folder), folder, configured(tmp_path, HONEST), PROMPT)
     assert found == LookaheadSign("KX-1", 0, "opened a/tape.jsonl.gz")
 
 
-def test_a_run_that_answers_less_often_without_the_future_is_caught(tmp_path, folder, monkeypatch):
+def test_the_guard_catches_a_strategy_with_fewer_answers_without_the_future(
+    tmp_path, folder, monkeypatch
+):
     cut = cuts(read_tape(folder))[0]
     after = guard.quiet_through(read_tape(folder), cut) + 1
     heard = iter([guard.GuardedAnswers(((1, b"a"), (cut, b"b"), (after, b"c")), ()),
@@ -217,7 +219,7 @@ def test_a_run_that_answers_less_often_without_the_future_is_caught(tmp_path, fo
     assert found == LookaheadSign("KX-1", cut, "2 answers with the future, 1 without")
 
 
-def test_a_tape_as_it_was_known_at_an_instant_has_nothing_newer(folder):
+def test_a_tape_cut_at_a_time_has_no_newer_records(folder):
     rows = [{"ts": ns(second), "symbol": "NEAR", "price": "49"} for second in (5, 10, 15)]
     with gzip.open(folder / "underlying.jsonl.gz", "wt") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
@@ -228,7 +230,7 @@ def test_a_tape_as_it_was_known_at_an_instant_has_nothing_newer(folder):
     assert known.values == tape.values[:2]
 
 
-def test_only_what_is_opened_in_the_watched_folder_meanwhile_is_told(tmp_path, folder):
+def test_the_file_watch_reports_only_files_opened_in_its_folder(tmp_path, folder):
     path = folder / "catalog.json"
     (tmp_path / "link").symlink_to(path)
     path.read_text()
@@ -256,13 +258,13 @@ def by_its_place(folder, elsewhere):
 
 
 @pytest.mark.parametrize("way", [by_its_folder, by_a_second_name, by_its_place])
-def test_a_watched_file_that_is_opened_without_its_own_path_is_told(tmp_path, folder, way):
+def test_the_file_watch_reports_a_file_opened_by_another_path(tmp_path, folder, way):
     with watched([folder]) as opened:
         way(folder, tmp_path)
     assert opened == [str(folder if way is by_its_folder else folder / "catalog.json")]
 
 
-def test_what_an_overheard_strategy_raises_is_raised_and_written_down():
+def test_an_exception_of_a_recorded_strategy_is_recorded_and_raised():
     class Fails(Strategy):
         def quote(self, view):
             raise ValueError("no idea")
@@ -273,7 +275,7 @@ def test_what_an_overheard_strategy_raises_is_raised_and_written_down():
     assert heard == [guard.RAISED]
 
 
-def test_a_configuration_that_is_wrong_is_told_as_it_is_without_the_guard(tmp_path, folder):
+def test_the_guard_reports_configuration_faults_unchanged(tmp_path, folder):
     config = configured(tmp_path, HONEST)
     config.write_text(config.read_text() + "colour: red\nrisky: 1\n")
     with pytest.raises(ConfigFault) as alone:

@@ -33,7 +33,7 @@ def folder(tmp_path):
     return shown
 
 
-def test_the_tape_that_is_shown_is_read_with_its_outcomes_and_its_index(folder):
+def test_the_documented_tape_is_read_with_its_outcomes_and_index(folder):
     tape = read_tape(folder)
     assert (tape.name, tape.series, tape.strike_unit) == ("mine-2026-11", "SPX", "index points")
     assert [rung.strike for rung in tape.rungs] == ["6000", "6050"]
@@ -42,7 +42,7 @@ def test_the_tape_that_is_shown_is_read_with_its_outcomes_and_its_index(folder):
     assert list((winners(tape, folder) or {}).values()) == [Outcome.YES, Outcome.NO]
 
 
-def test_the_tape_that_is_shown_is_played(folder, tmp_path):
+def test_the_documented_tape_can_be_backtested(folder, tmp_path):
     config = configured(tmp_path, "fixed_spread")
     asked = (
         "--data",
@@ -68,7 +68,7 @@ def top(strike, bid, ask):
 
 
 @pytest.mark.parametrize("count", [3, 4])
-def test_best_prices_are_of_brackets_of_which_there_are_four(tmp_path, count):
+def test_a_tape_of_best_prices_needs_four_brackets(tmp_path, count):
     strikes = [10 * place for place in range(1, count + 1)]
     rungs = [{"ticker": f"W-1-{each}", "strike": str(each)} for each in strikes]
     told = {"tape": "w", "strike_unit": "F", "events": [{"event_ticker": "W-1", "rungs": rungs}]}

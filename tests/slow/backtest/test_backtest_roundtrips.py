@@ -15,20 +15,20 @@ def named(path):
     return Latency.parse(f"empirical:{path}")
 
 
-def test_each_line_of_a_text_is_a_round_trip_in_milliseconds(tmp_path):
+def test_each_line_of_a_latency_file_is_a_round_trip_in_milliseconds(tmp_path):
     path = tmp_path / "measured.txt"
     path.write_text("# of a day\n30\n12.5\n\n100\n")
     assert named(path).measured_ns == (12_500_000, 30_000_000, 100_000_000)
 
 
-def test_one_of_them_is_drawn_for_a_request_and_halved_for_each_way():
+def test_a_measured_round_trip_is_drawn_and_halved_for_each_way():
     measured = Latency(0, measured_ns=(10, 30, 100))
     drawn = {measured.ways_ns(random.Random(seed)) for seed in range(50)}
     assert drawn == {(5, 5), (15, 15), (50, 50)}
 
 
 @pytest.mark.parametrize("line", ["30ms", "-1", "nan", "60001", "1e3"])
-def test_a_line_that_is_no_time_is_refused_with_its_place(tmp_path, line):
+def test_an_invalid_line_of_a_latency_file_is_rejected_with_its_number(tmp_path, line):
     path = tmp_path / "measured.txt"
     path.write_text(f"30\n{line}\n")
     with pytest.raises(ValueError, match=rf"measured\.txt:2: {line}: want milliseconds"):
@@ -36,19 +36,19 @@ def test_a_line_that_is_no_time_is_refused_with_its_place(tmp_path, line):
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n"])
-def test_a_file_without_round_trips_is_refused(tmp_path, text):
+def test_a_latency_file_without_round_trips_is_rejected(tmp_path, text):
     path = tmp_path / "measured.txt"
     path.write_text(text)
     with pytest.raises(ValueError, match="no round trip in it"):
         named(path)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path):
+def test_a_missing_latency_file_is_rejected(tmp_path):
     with pytest.raises(ValueError, match="cannot be read"):
         named(tmp_path / "none.txt")
 
 
-def test_of_very_many_round_trips_as_many_quantiles_are_kept(tmp_path):
+def test_many_round_trips_are_reduced_to_quantiles(tmp_path):
     path = tmp_path / "measured.txt"
     path.write_text("".join(f"{number}\n" for number in range(10_000)))
     kept = named(path).measured_ns
@@ -57,7 +57,7 @@ def test_of_very_many_round_trips_as_many_quantiles_are_kept(tmp_path):
     assert kept[-1] > 9_989 * NS_PER_MS
 
 
-def test_a_journals_answered_requests_are_round_trips_and_unanswered_ones_are_not(tmp_path):
+def test_answered_requests_of_a_journal_are_round_trips(tmp_path):
     balance = m.ReadBalance()
     rows = [
         (100, m.Send(m.RequestId(1), balance, "audit", m.Key.READ)),
@@ -73,5 +73,5 @@ def test_a_journals_answered_requests_are_round_trips_and_unanswered_ones_are_no
     assert named(tmp_path / "journal-00000001.log").measured_ns == (30,)
 
 
-def test_whatever_is_not_measured_is_read_as_before():
+def test_a_latency_distribution_is_parsed():
     assert Latency.parse("lognormal:30ms:0.5") == Latency(30 * NS_PER_MS, 0.5)

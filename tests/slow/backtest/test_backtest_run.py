@@ -70,7 +70,7 @@ def played(folder, settings, bound=QueueModel.PESSIMISTIC, terms=PROMPT, **told)
     [(QueueModel.PESSIMISTIC, 10), (QueueModel.EXPECTED, 12), (QueueModel.OPTIMISTIC, 12)],
 )
 @pytest.mark.parametrize(("outcome", "pays"), [("yes", 100), ("no", 0)])
-def test_the_whole_trader_earns_what_is_reckoned_by_hand(
+def test_the_profit_of_a_backtest_matches_a_hand_calculation(
     tmp_path, settings, bound, qty, outcome, pays
 ):
     came = played(written(tmp_path / "t", FLOW, outcome), settings, bound)
@@ -79,13 +79,13 @@ def test_the_whole_trader_earns_what_is_reckoned_by_hand(
     assert (came.settled, came.whole, came.printed_qty) == ("outcome", True, 40)
 
 
-def test_an_outcome_that_is_neither_yes_nor_no_is_named_with_its_file(tmp_path):
+def test_an_invalid_outcome_is_rejected_with_its_file(tmp_path):
     folder = written(tmp_path / "tape", FLOW, outcome="YES")
     with pytest.raises(TapeFault, match=r"catalog\.json: .*'YES'"):
         winners(read_tape(folder), folder)
 
 
-def test_an_outcome_that_is_no_text_is_named_with_its_file(tmp_path):
+def test_an_undecodable_outcome_is_rejected_with_its_file(tmp_path):
     folder = written(tmp_path / "tape", FLOW)
     path = folder / "catalog.json"
     path.write_bytes(path.read_bytes().replace(b'"yes"', b'"\xff"'))
@@ -93,13 +93,13 @@ def test_an_outcome_that_is_no_text_is_named_with_its_file(tmp_path):
         winners(read_tape(folder), folder)
 
 
-def test_without_a_known_outcome_holdings_count_at_the_last_middle(tmp_path, settings):
+def test_without_an_outcome_inventory_is_marked_at_the_last_mid(tmp_path, settings):
     came = played(written(tmp_path / "t", FLOW, None), settings)
     assert came.settled == "mid"
     assert came.net_millicents == 10 * 10_000  # 10 bought at 40, the middle is 50
 
 
-def test_an_outcome_that_is_left_out_is_not_known(tmp_path):
+def test_a_missing_outcome_is_unknown(tmp_path):
     folder = written(tmp_path / "t", FLOW)
     catalog = json.loads((folder / "catalog.json").read_text())
     del catalog["events"][0]["rungs"][0]["outcome"]
@@ -107,9 +107,7 @@ def test_an_outcome_that_is_left_out_is_not_known(tmp_path):
     assert winners(read_tape(folder), folder) is None
 
 
-def test_a_rung_with_a_known_outcome_pays_it_beside_one_that_counts_at_the_last_middle(
-    tmp_path, settings
-):
+def test_a_known_outcome_is_paid_while_an_unknown_one_is_marked_at_the_mid(tmp_path, settings):
     ended = {"40": "yes", "50": None}
     flow = [row | {"ticker": f"KX-1-{strike}"} for row in FLOW for strike in ended]
     came = played(written(tmp_path / "t", flow, rungs=ended), settings)
@@ -117,7 +115,7 @@ def test_a_rung_with_a_known_outcome_pays_it_beside_one_that_counts_at_the_last_
     assert came.net_millicents == 10 * 60_000 + 10 * 10_000  # bought at 40; the middle is 50
 
 
-def test_the_traders_own_ledger_agrees_with_the_venues(tmp_path, settings):
+def test_the_ledger_of_the_trader_agrees_with_the_venue(tmp_path, settings):
     later = [book(25 + second / 2, [[40, 10]], ASKS) for second in range(40)]
     came = played(written(tmp_path / "t", FLOW + later), settings)
     assert came.ledger_difference_cents == 0
@@ -134,7 +132,7 @@ def test_an_order_fills_only_once_its_request_has_arrived(tmp_path, settings, la
     assert came.maker_qty == filled
 
 
-def test_a_book_reaches_the_strategy_no_sooner_than_the_channel_takes(tmp_path, settings):
+def test_a_book_reaches_the_strategy_after_the_feed_latency(tmp_path, settings):
     later = [book(20 + second, [[41, 30]], ASKS) for second in range(5)]
     records = [*QUIET, *later]
     folder = written(tmp_path / "t", records)
@@ -152,7 +150,7 @@ def test_a_book_reaches_the_strategy_no_sooner_than_the_channel_takes(tmp_path, 
         assert first_s >= 21 + feed_ms / 1000
 
 
-def test_the_same_seed_gives_the_same_result_and_another_one_other_latencies(tmp_path, settings):
+def test_a_seed_determines_the_result_and_the_latencies(tmp_path, settings):
     folder = written(tmp_path / "t", FLOW)
     tape = read_tape(folder)
 
@@ -167,20 +165,20 @@ def test_the_same_seed_gives_the_same_result_and_another_one_other_latencies(tmp
     assert answers(1)[2] != answers(2)[2]
 
 
-def test_an_early_end_gives_what_there_is_so_far(tmp_path, settings):
+def test_a_stopped_backtest_gives_a_partial_result(tmp_path, settings):
     folder = written(tmp_path / "t", FLOW)
     came = played(folder, settings, progress=lambda records: records < 43)
     assert (came.whole, came.records, came.settled) == (False, 43, "mid")
 
 
-def test_an_account_that_does_not_meet_the_venues_is_told():
+def test_an_account_that_differs_from_the_venue_raises():
     account = PaperAccount()
     account.cash_cents = 7
     with pytest.raises(DoesNotClose, match="7 cents, the venue: 8 cents"):
         account.prove(8)
 
 
-def test_a_rung_between_brackets_pays_when_one_above_it_did(tmp_path):
+def test_a_rung_derived_from_brackets_pays_when_a_higher_bracket_wins(tmp_path):
     ended = {"1": "no", "2": "no", "3": "yes", "4": "no"}
     tops = [top(second, strike, 24, 26) for second, strike in enumerate(ended)]
     folder = written(tmp_path / "t", tops, rungs=ended)
@@ -189,7 +187,7 @@ def test_a_rung_between_brackets_pays_when_one_above_it_did(tmp_path):
     assert [paid[rung.market_id] for rung in tape.rungs] == [Outcome.YES, Outcome.YES, Outcome.NO]
 
 
-def test_of_brackets_whose_ends_are_half_known_a_rung_pays_where_those_above_it_tell(tmp_path):
+def test_a_derived_rung_is_settled_where_the_known_brackets_decide_it(tmp_path):
     ended = {"1": None, "2": "yes", "3": None, "4": "no"}
     tops = [top(second, strike, 24, 26) for second, strike in enumerate(ended)]
     folder = written(tmp_path / "t", tops, rungs=ended)
@@ -198,7 +196,7 @@ def test_of_brackets_whose_ends_are_half_known_a_rung_pays_where_those_above_it_
     assert winners(tape, folder) == {first: Outcome.YES, last: Outcome.NO}
 
 
-def test_best_prices_are_played_once_for_all_readings_and_come_to_the_same(tmp_path, settings):
+def test_best_prices_are_backtested_once_for_all_queue_models(tmp_path, settings):
     rows = [
         top(4 * second + place, strike, 24 + second % 3, 26 + second % 3)
         for second in range(8)
@@ -211,13 +209,13 @@ def test_best_prices_are_played_once_for_all_readings_and_come_to_the_same(tmp_p
     assert len({(row.net_millicents, row.fills, row.events) for row in came}) == 1
 
 
-def test_every_reading_of_books_is_played(tmp_path):
+def test_books_are_backtested_under_every_queue_model(tmp_path):
     tape = read_tape(written(tmp_path / "t", FLOW))
     wanted = (QueueModel.PESSIMISTIC, QueueModel.OPTIMISTIC)
     assert distinct(tape, wanted) == {reading: (reading,) for reading in wanted}
 
 
-def test_a_folder_of_tapes_gives_each_of_them_and_one_without_is_refused(tmp_path):
+def test_a_folder_of_tapes_lists_each_tape_and_an_empty_one_is_rejected(tmp_path):
     for name in ("b", "a"):
         written(tmp_path / "all" / name, FLOW)
     assert [folder.name for folder in tape_folders(tmp_path / "all")] == ["a", "b"]
@@ -227,7 +225,7 @@ def test_a_folder_of_tapes_gives_each_of_them_and_one_without_is_refused(tmp_pat
 
 
 @pytest.mark.parametrize("text", ["30", "lognormal:30ms", "uniform:30ms:0.5", "lognormal:1s:0.5"])
-def test_a_latency_that_is_none_is_refused(text):
+def test_an_invalid_latency_is_rejected(text):
     with pytest.raises(ValueError, match="want"):
         Latency.parse(text)
 
@@ -238,9 +236,7 @@ def test_latencies_are_read_from_text():
 
 
 @pytest.mark.parametrize("bound", QueueModel)
-def test_a_rung_whose_book_is_not_recorded_yet_is_not_quoted_as_an_empty_one(
-    tmp_path, settings, bound
-):
+def test_a_rung_without_a_recorded_book_yet_is_not_quoted(tmp_path, settings, bound):
     early = [row | {"ticker": "KX-1-40"} for row in QUIET]
     first = [book(15, [[40, 500]], [[44, 50]]), trade(15.1, 40, 100, "no")]
     late = [row | {"ticker": "KX-1-50"} for row in first]

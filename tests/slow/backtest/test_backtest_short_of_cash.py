@@ -60,7 +60,7 @@ def lived(cash_cents: int, seconds: int = 60):
 
 
 @pytest.mark.parametrize("pct", [5, 20, 50])
-def test_with_a_part_of_the_cash_that_is_wanted_no_order_is_refused_and_all_sides_are_quoted(pct):
+def test_with_scarce_cash_all_sides_are_quoted_without_a_rejection(pct):
     run, parts = lived(WHOLE_CENTS * pct // 100)
     assert "insufficient_balance" not in run.venue.exchange.refused
     assert run.trader.report(run.recorded_ns).counters.held_back["cash"] > 0
@@ -68,6 +68,6 @@ def test_with_a_part_of_the_cash_that_is_wanted_no_order_is_refused_and_all_side
     assert min(parts) > 0.7
 
 
-def test_with_cash_for_all_nothing_is_held_back_for_it():
+def test_with_enough_cash_no_order_is_held_back():
     run, _ = lived(10 * WHOLE_CENTS, 20)
     assert "cash" not in run.trader.report(run.recorded_ns).counters.held_back

@@ -39,7 +39,7 @@ def ending(folder, into, seconds):
 
 
 @pytest.mark.parametrize("name", TAPES)
-def test_a_recorded_tape_plays_to_its_outcome_and_both_accounts_meet(tmp_path, name):
+def test_each_recorded_tape_settles_and_reconciles_with_the_venue(tmp_path, name):
     folder = ending(recorded(name), tmp_path / name, cases(3600, quick=120))
     config = finish(read_draft(configured(tmp_path, "fixed_spread")))
     for tape in read_tapes(folder):

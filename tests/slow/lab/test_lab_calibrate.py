@@ -61,14 +61,14 @@ def test_a_brier_score_is_the_mean_squared_error_of_the_chance():
 
 
 @pytest.mark.parametrize(("events", "is_told"), [(1, False), (4, False), (5, True)])
-def test_one_event_is_one_draw_and_of_fewer_than_five_no_interval_is_told(events, is_told):
+def test_a_score_has_an_interval_only_from_five_events_on(events, is_told):
     every = [forecast(event, 0.8, 0.5 + event / 50, 0.5, True) for event in range(events)]
     _, last, _ = scores(every * 10)
     assert (last.low is not None, last.high is not None) == (is_told, is_told)
     assert not is_told or last.low < last.worse_by < last.high
 
 
-def test_a_reliability_table_counts_each_forecast_in_its_tenth_the_last_one_closed():
+def test_a_reliability_table_counts_each_forecast_in_its_tenth():
     rows = reliability([0.0, 0.05, 0.95, 1.0], [0.0, 1.0, 1.0, 1.0])
     assert [(row.low, row.count, row.came) for row in rows] == [(0.0, 2, 0.5), (0.9, 2, 1.0)]
     assert rows[0].mean == pytest.approx(0.025)
@@ -77,7 +77,7 @@ def test_a_reliability_table_counts_each_forecast_in_its_tenth_the_last_one_clos
 # --- a tape ---------------------------------------------------------------------------------------
 
 
-def test_only_what_was_recorded_before_an_instant_is_known_then(tmp_path):
+def test_a_forecast_uses_only_records_before_its_time(tmp_path):
     lines = [
         trade(0, 100, 70),
         trade(1, 110, 40),
@@ -96,7 +96,7 @@ def test_only_what_was_recorded_before_an_instant_is_known_then(tmp_path):
     assert (row.count, row.rms_cents) == (1, pytest.approx(31.0))
 
 
-def test_a_long_tape_tells_how_far_it_is_every_thousand_records(tmp_path):
+def test_calibration_reports_progress_every_thousand_records(tmp_path):
     lines = [trade(second, 100 + second % 2 * 10, 50) for second in range(2_500)]
     lines += [trade(2_500 + second, 100 + second % 2 * 10, 49, "no") for second in range(4)]
     told: list[int] = []
@@ -104,7 +104,7 @@ def test_a_long_tape_tells_how_far_it_is_every_thousand_records(tmp_path):
     assert told == [1_000, 2_000]
 
 
-def test_an_event_of_which_nothing_was_forecast_counts_as_none(tmp_path):
+def test_an_event_without_forecasts_is_not_counted(tmp_path):
     lines = [
         trade(30 * at, strike, price + at % 2, ("yes", "no")[at % 2])
         for at in range(16)
@@ -127,13 +127,13 @@ def test_an_event_of_which_nothing_was_forecast_counts_as_none(tmp_path):
     assert [score.low for score in found.scores] == [None, None, None]
 
 
-def test_a_rung_that_has_traded_on_one_side_only_has_no_middle_and_is_left_out(tmp_path):
+def test_a_rung_traded_on_one_side_only_is_not_forecast(tmp_path):
     lines = [trade(0, 100, 70), trade(500, 100, 70)]
     with pytest.raises(ValueError, match="nothing could be forecast"):
         calibrate(written(tmp_path, lines, {"100": "yes", "110": "no"}))
 
 
-def test_of_best_prices_without_a_trade_nothing_is_said_of_the_last_trade(tmp_path):
+def test_a_tape_of_best_prices_has_no_last_trade_score(tmp_path):
     lines = [
         {"ts": START_NS + second * NS_PER_SECOND, "ticker": f"E-{floor}", "type": "top",
          "yes_bid": bid, "yes_ask": bid + 2, "yes_bid_size": None, "yes_ask_size": None}
@@ -143,20 +143,20 @@ def test_of_best_prices_without_a_trade_nothing_is_said_of_the_last_trade(tmp_pa
     assert [score.way for score in calibrate(folder).scores] == ["fair curve", "raw mid"]
 
 
-def test_the_command_says_what_is_wrong_with_a_folder_that_is_no_tape(tmp_path):
+def test_calibrate_rejects_a_folder_without_a_tape(tmp_path):
     done = CliRunner().invoke(app, ["calibrate", str(tmp_path)])
     assert done.exit_code == 2
     assert "catalog.json" in done.output
 
 
 @pytest.mark.parametrize("seconds", ["inf", "nan", "0"])
-def test_a_time_between_forecasts_that_none_can_be_is_refused(tmp_path, seconds):
+def test_calibrate_rejects_an_impossible_forecast_interval(tmp_path, seconds):
     done = CliRunner().invoke(app, ["calibrate", str(tmp_path), "--every", seconds])
     assert done.exit_code == 2
     assert "--every" in done.output
 
 
-def test_a_curve_is_judged_with_the_time_left_until_its_event_was_to_resolve(tmp_path):
+def test_the_fair_curve_depends_on_the_time_to_resolution(tmp_path):
     # Nothing has moved yet, so how fast values move is told by the time left: an old price at 60
     # counts for more against a fresh one at 20 where a year is left than where an hour is.
     lines = [trade(0, 100, 60), trade(1, 100, 58, "no"), trade(2, 110, 60), trade(3, 110, 58, "no")]
@@ -176,7 +176,7 @@ def test_a_curve_is_judged_with_the_time_left_until_its_event_was_to_resolve(tmp
 
 
 @pytest.mark.skipif(not SURVIVAL.exists(), reason="the recorded survival ladders are not here")
-def test_on_recorded_ladders_the_curve_is_reliable_and_no_worse_than_last_trade_and_middle():
+def test_on_recorded_ladders_the_fair_curve_is_no_worse_than_last_trade_and_mid():
     events = cases(20, quick=3)
     found = calibrate(SURVIVAL, cases(60, quick=600), events_max=events)
     assert found.events == events
@@ -187,7 +187,7 @@ def test_on_recorded_ladders_the_curve_is_reliable_and_no_worse_than_last_trade_
             assert row.came == pytest.approx(row.mean, abs=0.12)
 
 
-def test_a_tape_of_whole_books_is_no_ladder(tmp_path):
+def test_calibrate_rejects_a_tape_of_full_books(tmp_path):
     lines = [book(second, [[40, 30]], [[60, 30]]) for second in range(4)]
     done = CliRunner().invoke(app, ["calibrate", str(written_of(tmp_path / "tape", lines))])
     assert done.exit_code == 2

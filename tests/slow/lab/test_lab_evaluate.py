@@ -52,23 +52,21 @@ def lives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
     return results, path
 
 
-def test_lives_that_were_kept_are_not_lived_again(lives: tuple[Store, Path]) -> None:
+def test_saved_runs_are_not_repeated(lives: tuple[Store, Path]) -> None:
     _, path = lives
     again = RunStore(path, RunMetrics)
     assert missing(again, tasks_of(PAIR, (SMALL,), range(1, 5))) == []
     assert len(missing(again, tasks_of(PAIR, (SMALL,), range(1, 6)))) == 5
 
 
-def test_a_torn_last_line_is_one_life_to_be_lived_again(
-    lives: tuple[Store, Path], tmp_path: Path
-) -> None:
+def test_a_truncated_last_line_repeats_one_run(lives: tuple[Store, Path], tmp_path: Path) -> None:
     torn = tmp_path / "torn.jsonl"
     torn.write_bytes(lives[1].read_bytes()[:-40])
     results = RunStore(torn, RunMetrics)
     assert len(missing(results, tasks_of(PAIR, (SMALL,), range(1, 5)))) == 1
 
 
-def test_a_file_that_holds_something_else_is_not_added_to_and_ends_with_two(tmp_path: Path) -> None:
+def test_evaluate_refuses_to_append_to_a_file_without_results(tmp_path: Path) -> None:
     other = tmp_path / "page.html"
     other.write_text("<!doctype html>\n", encoding="utf-8")
     came = evaluated(tmp_path, "return {}", "--results", str(other))
@@ -77,7 +75,7 @@ def test_a_file_that_holds_something_else_is_not_added_to_and_ends_with_two(tmp_
     assert other.read_text(encoding="utf-8") == "<!doctype html>\n"
 
 
-def test_what_is_reported_is_of_the_report_seeds(lives: tuple[Store, Path]) -> None:
+def test_a_comparison_uses_only_the_report_seeds(lives: tuple[Store, Path]) -> None:
     found = compare(lives[0], PAIR, (SMALL,), range(3, 5), range(1, 3), ROOT)
     assert (found.seeds, found.tuned_on) == ("3-4", "1-2")
     assert all(point.seeds == 2 for line in found.lines for point in line.points)
@@ -85,7 +83,7 @@ def test_what_is_reported_is_of_the_report_seeds(lives: tuple[Store, Path]) -> N
     assert found.variants == 6
 
 
-def test_tables_and_page_show_every_entry_and_the_document_keeps_the_rest(
+def test_tables_and_page_show_every_entry_and_replace_only_their_section(
     lives: tuple[Store, Path], tmp_path: Path
 ) -> None:
     found = compare(lives[0], PAIR, (SMALL,), range(1, 5), None, ROOT)
@@ -118,7 +116,7 @@ def lived_widely(lives: tuple[Store, Path]) -> Store:
     return results
 
 
-def test_over_all_worlds_the_gain_is_the_mean_of_theirs(lived_widely: Store) -> None:
+def test_the_overall_gain_is_the_mean_over_the_worlds(lived_widely: Store) -> None:
     found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT)
     assert [each.rival for each in found.overall] == ["wide", "do_nothing"]
     for each in found.overall:
@@ -130,7 +128,7 @@ def test_over_all_worlds_the_gain_is_the_mean_of_theirs(lived_widely: Store) -> 
         assert each.below == sum(gain.high < 0 for gain in gains)
 
 
-def test_four_seeds_prove_nothing_and_the_page_and_the_json_say_so(
+def test_four_seeds_leave_every_comparison_open(
     lived_widely: Store,
 ) -> None:
     found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT)
@@ -142,7 +140,7 @@ def test_four_seeds_prove_nothing_and_the_page_and_the_json_say_so(
     assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
 
 
-def test_a_gain_without_an_interval_is_drawn_where_it_is(
+def test_a_gain_without_an_interval_is_drawn_at_its_value(
     lived_widely: Store,
 ) -> None:
     found = compare(lived_widely, PAIR, (SMALL,), range(1, 5), None, ROOT)
@@ -159,7 +157,7 @@ def test_a_gain_without_an_interval_is_drawn_where_it_is(
     assert (high - float(zero)) / (float(zero) - low) == pytest.approx(2, abs=0.05)
 
 
-def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Store) -> None:
+def test_identical_worlds_do_not_narrow_the_interval(lived_widely: Store) -> None:
     found = compare(lived_widely, PAIR, (SMALL,) * 3, range(1, 5), None, ROOT)
     for each in found.overall:
         alone = next(claim.gain for claim in found.claims if claim.rival == each.rival)
@@ -168,7 +166,7 @@ def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Store) -> N
         )
 
 
-def test_many_worlds_are_told_of_at_a_glance_and_two_are_not(
+def test_a_summary_table_is_shown_from_three_worlds_on(
     lived_widely: Store,
 ) -> None:
     text = page.markdown(compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT))
@@ -179,7 +177,7 @@ def test_many_worlds_are_told_of_at_a_glance_and_two_are_not(
     assert "mean of the worlds" not in page.markdown(few)
 
 
-def test_the_holdout_is_refused_without_its_flag() -> None:
+def test_holdout_seeds_need_the_holdout_flag() -> None:
     for text in ("9001-9002", "9500", "1-99999"):
         with pytest.raises(SeedFault, match="--holdout"):
             blocks_named(text, "", holdout=False)
@@ -188,17 +186,17 @@ def test_the_holdout_is_refused_without_its_flag() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5-1", "0-3", "a-b", "1-2-3", "-4", "9" * 5_000])
-def test_seeds_that_are_none_are_told(text: str) -> None:
+def test_an_invalid_seed_range_is_rejected(text: str) -> None:
     with pytest.raises(SeedFault):
         seeds_named(text)
 
 
-def test_seeds_before_the_first_are_told_where_they_begin() -> None:
+def test_seed_zero_is_rejected() -> None:
     with pytest.raises(SeedFault, match="from 1 on"):
         seeds_named("0-3")
 
 
-def test_each_opening_of_the_holdout_is_a_line(tmp_path: Path) -> None:
+def test_each_use_of_the_holdout_is_logged(tmp_path: Path) -> None:
     log = tmp_path / "holdout.md"
     for day in ("2027-01-01", "2027-02-01"):
         log_opening(log, day, range(9001, 9010), "ladder_joint", "base", "abc")
@@ -208,25 +206,25 @@ def test_each_opening_of_the_holdout_is_a_line(tmp_path: Path) -> None:
     assert sum(line.startswith("| 2027") for line in lines) == 2
 
 
-def test_every_entry_and_ablation_has_parameters_of_its_schema() -> None:
+def test_every_entry_and_ablation_has_valid_parameters() -> None:
     for entry in (*ENTRIES, *ABLATIONS):
         for params in entry.settings() if entry.plugin else ():
             assert entry.maker(params, ROOT)() is not None
 
 
-def test_baselines_are_shown_unless_they_are_not_wanted() -> None:
+def test_baselines_are_included_unless_excluded() -> None:
     names = [entry.name for entry in entries_named("ladder_joint,ladder_joint@30")]
     assert names[:2] == ["ladder_joint", "ladder_joint_budget30"]
     assert {"do_nothing", "pure_mm", "no_skew", "per_rung", "queue_touch"} <= set(names)
     assert len(entries_named("glft", baselines=False)) == 1
 
 
-def test_a_budget_of_nothing_is_no_entry() -> None:
+def test_an_entry_with_a_budget_of_zero_is_rejected() -> None:
     with pytest.raises(StrategyFault, match="no strategy 'glft@0'"):
         entries_named("glft@0", baselines=False)
 
 
-def test_an_entry_may_be_named_at_one_value_of_its_risk_parameter() -> None:
+def test_an_entry_can_be_named_at_one_value_of_its_risk_parameter() -> None:
     (plain, under) = entries_named("lot_30:0.6,lot_30:0.6@30", baselines=False)
     assert (plain.name, plain.values, plain.budget_cents) == ("lot_30_0.6", (0.6,), None)
     assert (under.name, under.values) == ("lot_30_0.6_budget30", (0.6,))
@@ -236,7 +234,7 @@ def test_an_entry_may_be_named_at_one_value_of_its_risk_parameter() -> None:
             entries_named(name)
 
 
-def test_the_code_of_a_strategy_is_part_of_what_names_a_life() -> None:
+def test_the_key_of_a_run_contains_the_code_of_its_strategy() -> None:
     assert code_digest("fixed_spread", folder=ROOT) != code_digest("ladder_joint", folder=ROOT)
     assert code_digest("fixed_spread", folder=ROOT) == code_digest("fixed_spread", folder=ROOT)
 
@@ -247,7 +245,7 @@ def changed_code(folder: Path) -> str:
     return code_digest("./mine.py", folder=folder)
 
 
-def test_the_code_that_a_strategy_imports_is_part_of_what_names_a_life(
+def test_the_key_of_a_run_contains_the_code_that_its_strategy_imports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
@@ -274,7 +272,7 @@ def test_the_code_that_a_strategy_imports_is_part_of_what_names_a_life(
     assert changed_code(tmp_path) in names
 
 
-def test_naming_a_life_runs_nothing_that_its_strategy_does_not(
+def test_computing_the_key_of_a_run_executes_no_code_that_the_strategy_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
@@ -303,7 +301,7 @@ def test_naming_a_life_runs_nothing_that_its_strategy_does_not(
     assert len(names) == 4
 
 
-def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
+def test_two_strategy_files_of_the_same_name_have_different_keys(tmp_path: Path) -> None:
     for cents in ("1", "2"):
         (tmp_path / cents).mkdir()
         (tmp_path / cents / "alike.py").write_text(
@@ -317,7 +315,7 @@ def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
     assert len({code_digest(name, folder=tmp_path) for name in names}) == 2
 
 
-def test_a_budget_of_an_entry_that_earns_nothing_keeps_nothing_of_it(tmp_path: Path) -> None:
+def test_a_budget_of_an_entry_without_edge_keeps_zero_edge(tmp_path: Path) -> None:
     idle = Contender("idle", "fixed_spread", {"half_spread_cents": 49}, "max_position_qty", (1,))
     pair = (idle, msgspec.structs.replace(idle, name="idle_budget5", budget_cents=500))
     kept = RunStore(tmp_path / "idle.jsonl", RunMetrics)
@@ -328,7 +326,7 @@ def test_a_budget_of_an_entry_that_earns_nothing_keeps_nothing_of_it(tmp_path: P
     assert (line.edge_before, kept_share.value, kept_share.low, kept_share.high) == (0, 0, 0, 0)
 
 
-def test_the_command_evaluates_and_tells_it_as_json(tmp_path: Path) -> None:
+def test_evaluate_prints_and_saves_the_comparison_as_json(tmp_path: Path) -> None:
     arguments = [
         *("evaluate", "--strategies", "fixed_spread,do_nothing", "--worlds", "theme-thin"),
         *("--seeds", "1-3", "--steps", "40", "--no-baselines", "--jobs", "1", "--json"),
@@ -352,7 +350,9 @@ def test_the_command_evaluates_and_tells_it_as_json(tmp_path: Path) -> None:
         ("--tune", "90-120", "--tune 90-120 shares seeds with --seeds 1-100"),
     ],
 )
-def test_what_cannot_be_evaluated_ends_with_two(option: str, value: str, said: str) -> None:
+def test_evaluate_rejects_invalid_options_with_exit_code_2(
+    option: str, value: str, said: str
+) -> None:
     came = CliRunner().invoke(app, ["evaluate", option, value])
     assert came.exit_code == 2
     assert said in came.output
@@ -374,13 +374,13 @@ STRATEGY = Mine
 """
 
 
-def test_the_holdout_is_not_opened_where_its_log_cannot_be_written(tmp_path: Path) -> None:
+def test_the_holdout_is_not_used_when_its_log_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(SeedFault, match="cannot be written from here"):
         log_opening(tmp_path / "docs" / "log.md", "d", range(9001, 9002), "a", "base", "x")
 
 
 @pytest.mark.parametrize("option", ["--save", "--html", "--markdown", "--results"])
-def test_a_file_that_cannot_be_written_ends_with_two_before_anything_is_lived(
+def test_evaluate_rejects_an_unwritable_output_file_before_any_run(
     tmp_path: Path, option: str
 ) -> None:
     path = str(tmp_path / "nope" / "x")
@@ -391,15 +391,13 @@ def test_a_file_that_cannot_be_written_ends_with_two_before_anything_is_lived(
 
 
 @pytest.mark.parametrize("option", ["--save", "--html"])
-def test_a_disk_that_is_full_in_the_end_is_told_with_the_file_and_ends_with_two(
-    tmp_path: Path, option: str
-) -> None:
+def test_evaluate_names_the_file_when_the_disk_is_full(tmp_path: Path, option: str) -> None:
     came = evaluated(tmp_path, "return {}", option, "/dev/full")
     assert came.exit_code == 2
     assert came.stderr.endswith("/dev/full: No space left on device\n")
 
 
-def test_a_life_that_cannot_be_kept_ends_with_two_and_names_the_file(
+def test_evaluate_names_the_results_file_when_a_run_cannot_be_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = RunStore(tmp_path / "gone" / "lives.jsonl", RunMetrics)
@@ -415,7 +413,7 @@ def test_a_life_that_cannot_be_kept_ends_with_two_and_names_the_file(
     assert came.stderr.endswith("lives.jsonl: No space left on device\n")
 
 
-def test_a_document_without_the_markers_ends_with_two_before_anything_is_lived(
+def test_evaluate_rejects_a_document_without_markers_before_any_run(
     tmp_path: Path,
 ) -> None:
     document = tmp_path / "text.md"
@@ -426,7 +424,7 @@ def test_a_document_without_the_markers_ends_with_two_before_anything_is_lived(
     assert " lives" not in came.stderr
 
 
-def test_ctrl_c_keeps_what_was_lived_and_ends_with_four(tmp_path: Path) -> None:
+def test_ctrl_c_saves_the_finished_runs_and_exits_with_4(tmp_path: Path) -> None:
     interrupts = "import os, signal; ASKED or os.kill(os.getpid(), signal.SIGINT); "
     does = f"{interrupts}ASKED.append(1); return {{}}"
     kept = tmp_path / "results.jsonl"
@@ -452,7 +450,7 @@ def evaluated(folder: Path, does: str, *options: str) -> Result:
         ("return [view]", "wanted a mapping of market_id to quotes, got list"),
     ],
 )
-def test_a_strategy_at_fault_is_told_above_the_tables_and_ends_with_two(
+def test_a_strategy_fault_is_reported_above_the_tables_with_exit_code_2(
     tmp_path: Path, does: str, said: str
 ) -> None:
     came = evaluated(tmp_path, does)

@@ -15,13 +15,13 @@ def put(path: Path, *keys: str) -> bytes:
     return path.read_bytes()
 
 
-def test_what_was_kept_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_saved_results_are_read_back(tmp_path: Path) -> None:
     path = tmp_path / "lives.jsonl"
     put(path, "a", "b")
     assert RunStore(path, RunMetrics).results == {"a": NOTHING, "b": NOTHING}
 
 
-def test_a_line_that_was_torn_off_or_cannot_be_read_counts_for_nothing(tmp_path: Path) -> None:
+def test_truncated_or_unreadable_result_lines_are_ignored(tmp_path: Path) -> None:
     path = tmp_path / "lives.jsonl"
     path.write_bytes(put(path, "a", "b", "c").replace(b'{"key":"b"', b'{"key":"\xff"')[:-5])
     assert list(RunStore(path, RunMetrics).results) == ["a"]

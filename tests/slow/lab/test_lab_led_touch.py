@@ -70,7 +70,7 @@ class Leader(DrawnCrowd):
             self.led = None
 
 
-def test_whoever_leads_the_touch_with_one_share_earns_nothing_of_the_bot(monkeypatch):
+def test_leading_the_touch_with_one_share_does_not_extract_profit_from_the_bot(monkeypatch):
     world = msgspec.structs.replace(sized(worlds_named("base")[0], STEPS), rungs=1)
     acts = [(STEP_NS * (step + 1) + 1_000, Noise(0, True, 50, 1)) for step in range(STEPS)]
     draws = draw(world, 1)._replace(acts=acts[:-2], stalls=())

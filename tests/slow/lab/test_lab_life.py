@@ -35,14 +35,14 @@ def _lived(world: Scenario = WORLD, seed: int = 2, budget_cents: int | None = No
     )
 
 
-def test_spread_and_inventory_less_fees_are_the_profit_to_the_cent() -> None:
+def test_spread_plus_inventory_minus_fees_is_the_profit_to_the_cent() -> None:
     came = _lived()
     assert came.fills > 20
     assert round(1000 * (came.spread + came.inventory - came.fees)) == 1000 * came.net
     assert came.adverse + came.drift == pytest.approx(came.inventory)
 
 
-def test_whoever_has_not_traded_by_a_tenth_of_the_life_has_made_nothing_there() -> None:
+def test_a_strategy_without_early_fills_has_no_early_profit() -> None:
     class Late(FixedSpread):
         asked = 0
 
@@ -55,7 +55,7 @@ def test_whoever_has_not_traded_by_a_tenth_of_the_life_has_made_nothing_there() 
     assert came.early == 0
 
 
-def test_the_profit_of_one_trade_by_hand() -> None:
+def test_the_profit_of_two_fills_matches_a_hand_calculation() -> None:
     fairs = np.array([[50_000], [47_500], [100_000]])
     fills = [(0, 0, 10, 48, 5), (1, 0, -4, 49, 0)]
     profit = profit_of(*np.array(fills).T, fairs)
@@ -67,7 +67,7 @@ def test_the_profit_of_one_trade_by_hand() -> None:
     assert profit.edges_mc.sum() + profit.inventory_mc == 1_000 * cash_cents
 
 
-def test_a_budget_is_never_exceeded_by_the_outcome() -> None:
+def test_the_loss_never_exceeds_the_budget() -> None:
     def lived(budget_cents: int | None) -> RunMetrics:
         return run_strategy(WORLD, draw(WORLD, 6), lambda: Eager(Eager.Params()), budget_cents)
 
@@ -77,7 +77,7 @@ def test_a_budget_is_never_exceeded_by_the_outcome() -> None:
     assert bound.net >= -3_000
 
 
-def test_the_worst_case_of_what_rests_and_is_held_by_hand() -> None:
+def test_the_worst_case_of_orders_and_inventory_matches_a_hand_calculation() -> None:
     venue = TrueValueMarket(Scenario(rungs=2), [1, 2], 0)
     low, high = venue.markets
 
@@ -98,11 +98,11 @@ def test_the_worst_case_of_what_rests_and_is_held_by_hand() -> None:
     assert venue.worst_cents() == 5 + 17 + 700 + 4
 
 
-def test_a_life_is_the_same_each_time() -> None:
+def test_an_evaluation_run_is_deterministic() -> None:
     assert _lived() == _lived()
 
 
-def test_slower_requests_are_fewer_or_later_but_the_account_still_closes() -> None:
+def test_with_slow_requests_the_profit_still_adds_up_to_the_cent() -> None:
     slow = Scenario(steps=80, rungs=4, latency=10, fees=4)
     came = _lived(slow)
     assert round(1000 * (came.spread + came.inventory - came.fees)) == 1000 * came.net

@@ -99,7 +99,7 @@ class Fed:
         ]
 
 
-def test_a_print_fills_us_beyond_the_shares_before_us_and_only_once():
+def test_a_print_fills_us_after_the_queue_ahead_and_only_once():
     fed = Fed()
     fed.book(1, [(45, 10)], [(55, 10)])
     fed.buy(2, 45, 20)
@@ -108,7 +108,7 @@ def test_a_print_fills_us_beyond_the_shares_before_us_and_only_once():
     assert fed.fills == [(45, 5, Liquidity.MAKER)]
 
 
-def test_our_channel_shows_our_orders_and_fills_by_our_own_clock():
+def test_the_paper_channel_shows_our_orders_and_fills_by_our_own_clock():
     fed = Fed()
     fed.book(1, [(45, 10)], [(55, 10)])
     fed.buy(2, 45, 20)
@@ -120,7 +120,7 @@ def test_our_channel_shows_our_orders_and_fills_by_our_own_clock():
     assert fed.market.frames(now_ns) == []
 
 
-def test_a_clock_of_the_venue_that_is_set_back_does_not_end_the_market():
+def test_a_venue_clock_set_back_does_not_stop_book_updates():
     fed = Fed()
     fed.book(1, [(45, 10)], [(55, 10)])
     fed.book(2, [(45, 99)], [(55, 10)], stamp=0.5)
@@ -129,7 +129,7 @@ def test_a_clock_of_the_venue_that_is_set_back_does_not_end_the_market():
     assert fed.market.book_frames(fed.at(3))[0].bids == ((44, 7),)
 
 
-def test_reads_of_the_series_list_halt_resume_and_end_markets():
+def test_series_reads_list_halt_resume_and_resolve_markets():
     fed = Fed()
     two = shown(2)
     market = two.markets[0].market_id
@@ -152,7 +152,7 @@ def test_reads_of_the_series_list_halt_resume_and_end_markets():
 
 
 @pytest.mark.parametrize("unknown", [MarketId("00000000-0000-4000-8000-000000000099")])
-def test_frames_of_a_market_that_is_not_listed_are_passed_over(unknown: MarketId):
+def test_frames_of_an_unlisted_market_are_ignored(unknown: MarketId):
     fed = Fed()
     fed.market.on_frame(m.BookUpdate(unknown, START_NS, (), ()), START_NS)
     assert fed.market.frames(START_NS) == []

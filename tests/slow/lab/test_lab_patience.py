@@ -61,7 +61,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kind", [Endless, Stubborn])
-def test_a_life_whose_strategy_does_not_come_back_ends_and_says_where_it_was(
+def test_a_hanging_strategy_ends_its_run_with_file_and_line(
     kind: type[Idle],
 ) -> None:
     with pytest.raises(Stalled, match=r"not back after 0\.15 s, at test_lab_patience\.py:\d+$"):
@@ -73,7 +73,7 @@ class Leaving(Idle):
         raise SystemExit(3)
 
 
-def test_a_strategy_that_would_end_the_program_ends_its_life_and_that_is_told() -> None:
+def test_a_strategy_that_calls_exit_ends_only_its_run() -> None:
     came: list[str] = []
 
     def lives() -> None:
@@ -90,21 +90,23 @@ def test_a_strategy_that_would_end_the_program_ends_its_life_and_that_is_told() 
     assert len(came) == 2
 
 
-def test_a_life_is_not_ended_for_calls_that_all_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_watchdog_does_not_end_a_run_whose_calls_all_return(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(patience, "LOOK_S", 0.001)
     monkeypatch.setattr(patience, "LOOKS", 1_000_000)
     looked = run_strategy(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params()))
     assert looked == run_strategy(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params()))
 
 
-def test_what_is_no_call_of_a_strategy_is_never_ended() -> None:
+def test_the_watchdog_ends_only_calls_of_the_strategy() -> None:
     until_s = time.monotonic() + 0.4
     with ended_when_stalled():
         while time.monotonic() < until_s:
             pass
 
 
-def test_the_signal_and_its_timer_are_given_back() -> None:
+def test_the_watchdog_restores_the_signal_handler_and_its_timer() -> None:
     heard: list[int] = []
     before = signal.signal(signal.SIGALRM, lambda number, _: heard.append(number))
     try:
@@ -118,7 +120,7 @@ def test_the_signal_and_its_timer_are_given_back() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
-def test_outside_the_main_thread_a_life_is_lived_without_a_timer() -> None:
+def test_a_run_outside_the_main_thread_uses_no_timer() -> None:
     came: list[object] = []
     thread = threading.Thread(
         target=lambda: came.append(run_strategy(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params())))
@@ -128,7 +130,7 @@ def test_outside_the_main_thread_a_life_is_lived_without_a_timer() -> None:
     assert len(came) == 1
 
 
-def test_an_evaluation_names_entry_world_and_seed_of_such_a_life(tmp_path: Path) -> None:
+def test_evaluate_names_entry_and_seed_of_a_hanging_run(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
         "from bot.strategy.api import Strategy\n\n\nclass STRATEGY(Strategy):\n"

@@ -11,7 +11,7 @@ from tests.builders.house.tree import ROOT
 IDLE = Contender("idle", "fixed_spread", {"half_spread_cents": 49})
 
 
-def test_requests_that_brought_no_fill_are_none_a_fill() -> None:
+def test_requests_per_fill_are_undefined_without_fills() -> None:
     lives, seeds = RunStore(None, RunMetrics), range(1, 3)
     for key in tasks_of((IDLE,), (Scenario(),), seeds):
         lives.put(key, RunMetrics(requests=40))
@@ -20,7 +20,7 @@ def test_requests_that_brought_no_fill_are_none_a_fill() -> None:
     assert "| 0 |  | 0.0 | 0.0% |" in markdown(found)
 
 
-def test_of_one_life_no_deviation_and_no_error_is_told() -> None:
+def test_one_run_has_no_deviation_and_no_error() -> None:
     lives = RunStore(None, RunMetrics)
     for key, net in zip(tasks_of((IDLE,), (Scenario(),), range(1, 3)), (100, 300), strict=True):
         lives.put(key, RunMetrics(net=net, spread=float(net)))
@@ -29,7 +29,7 @@ def test_of_one_life_no_deviation_and_no_error_is_told() -> None:
     assert "| idle |  | 2.00 | 1.41 | 1.41 | 2.00 ± 1.00 | 1.41 | 1.1 |" in markdown(two)
 
 
-def test_where_each_entry_has_one_setting_none_is_said_to_have_been_chosen() -> None:
+def test_entries_with_one_setting_each_are_not_reported_as_chosen() -> None:
     lives, seeds = RunStore(None, RunMetrics), range(1, 3)
     pair = (IDLE, Contender("near", "fixed_spread", {"half_spread_cents": 1}, "lot_qty", (5, 10)))
     for key in tasks_of(pair, (Scenario(),), seeds):
@@ -40,7 +40,7 @@ def test_where_each_entry_has_one_setting_none_is_said_to_have_been_chosen() -> 
     assert "chosen on the very seeds reported" in markdown(both)
 
 
-def test_an_entry_without_a_rival_has_no_table_of_claims() -> None:
+def test_an_entry_without_a_rival_has_no_comparison_table() -> None:
     lives, seeds = RunStore(None, RunMetrics), range(1, 3)
     worlds = tuple(Scenario(theme=True, fees=fees) for fees in (1, 2, 3))
     for key in tasks_of((IDLE,), worlds, seeds):
@@ -51,7 +51,7 @@ def test_an_entry_without_a_rival_has_no_table_of_claims() -> None:
     assert "Gains:" not in page(found)
 
 
-def test_markouts_are_weighted_by_shares_and_of_no_fill_there_are_none() -> None:
+def test_markouts_are_weighted_by_shares_and_absent_without_fills() -> None:
     lives = RunStore(None, RunMetrics)
     marked = ((4, {"fair_10s": -1.5}), (12, {"fair_10s": 0.5}), (0, {}))
     tasks = tasks_of((IDLE,), (Scenario(),), range(1, 4))

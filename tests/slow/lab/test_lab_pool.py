@@ -28,12 +28,12 @@ def where(_number: int) -> int:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_results_come_in_the_order_of_what_was_asked(jobs: int) -> None:
+def test_results_come_in_the_order_of_the_items(jobs: int) -> None:
     assert list(in_order(halved, [2, 4, 6, 8], jobs)) == [(2, 1), (4, 2), (6, 3), (8, 4)]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_what_has_begun_comes_and_nothing_more_is_begun_once_no_more_is_wanted(jobs: int) -> None:
+def test_after_a_stop_only_items_already_started_are_finished(jobs: int) -> None:
     asked: list[int] = []
     taken: list[int] = []
 
@@ -50,7 +50,7 @@ def test_what_has_begun_comes_and_nothing_more_is_begun_once_no_more_is_wanted(j
     assert len(came) < 99
 
 
-def test_a_fault_is_raised_once_what_else_was_begun_has_come() -> None:
+def test_an_exception_is_raised_after_the_other_started_items() -> None:
     came = []
     with pytest.raises(ValueError, match="3 is odd"):
         for item, _ in in_order(halved, [3, 2, *range(4, 400, 2)], 2):
@@ -68,7 +68,7 @@ def dying(number: int) -> int:
     return number
 
 
-def test_what_was_done_before_a_process_died_comes_before_that_is_told() -> None:
+def test_finished_results_come_before_the_death_of_a_process_is_raised() -> None:
     came = []
     with pytest.raises(BrokenProcessPool):
         for item, _ in in_order(dying, [1, 2, 3, *range(4, 400)], 2):
@@ -76,7 +76,7 @@ def test_what_was_done_before_a_process_died_comes_before_that_is_told() -> None
     assert came == [2]
 
 
-def test_one_job_is_done_in_this_process_and_more_are_not() -> None:
+def test_one_job_runs_in_this_process_and_several_do_not() -> None:
     assert {pid for _, pid in in_order(where, [1, 2], 1)} == {os.getpid()}
     assert os.getpid() not in {pid for _, pid in in_order(where, [1, 2], 2)}
 
@@ -105,7 +105,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("how", ["terminate", "kill"])
-def test_no_process_of_a_pool_outlives_its_parent_nor_speaks_in_its_place(tmp_path, how) -> None:
+def test_worker_processes_end_silently_with_their_parent(tmp_path, how) -> None:
     (tmp_path / "parent.py").write_text(_PARENT)
     root = Path(__file__).resolve().parents[3]
     parent = subprocess.Popen(

@@ -17,7 +17,7 @@ BOTH = pytest.mark.parametrize("bound", CAUTIOUS_MODELS)
 
 
 @BOTH
-def test_a_print_eats_the_shares_before_us_and_only_then_reaches_us(bound):
+def test_a_print_consumes_the_queue_ahead_before_it_fills_us(bound):
     place = QueuePosition(10, 1, bound)
     assert place.on_print(6, 2) == 0
     assert place.ahead == 4
@@ -26,7 +26,7 @@ def test_a_print_eats_the_shares_before_us_and_only_then_reaches_us(bound):
 
 
 @BOTH
-def test_a_traded_share_is_not_taken_for_a_cancelled_one_as_well(bound):
+def test_a_traded_share_is_not_counted_as_a_cancel(bound):
     place = QueuePosition(10, 1, bound)
     place.on_book(20, 2)
     place.on_print(4, 3)
@@ -35,7 +35,7 @@ def test_a_traded_share_is_not_taken_for_a_cancelled_one_as_well(bound):
 
 
 @BOTH
-def test_a_print_that_comes_after_the_book_that_shows_it_is_no_cancel(bound):
+def test_a_print_that_arrives_after_its_book_is_not_counted_as_a_cancel(bound):
     place = QueuePosition(10, 1, bound)
     place.on_book(20, 2)
     place.on_book(16, 3)
@@ -44,7 +44,7 @@ def test_a_print_that_comes_after_the_book_that_shows_it_is_no_cancel(bound):
 
 
 @BOTH
-def test_a_late_print_that_took_the_whole_level_has_not_reached_us(bound):
+def test_a_late_print_of_the_whole_level_does_not_fill_us(bound):
     place = QueuePosition(10, 1, bound)
     place.on_book(0, 3)
     assert place.on_print(10, 2) == 0
@@ -52,13 +52,13 @@ def test_a_late_print_that_took_the_whole_level_has_not_reached_us(bound):
 
 
 @BOTH
-def test_a_print_that_the_first_book_knew_of_says_nothing(bound):
+def test_a_print_older_than_the_first_book_is_ignored(bound):
     place = QueuePosition(10, 5, bound)
     assert place.on_print(50, 5) == 0
     assert place.ahead == 10
 
 
-def test_a_print_behind_two_books_of_its_instant_has_not_reached_us_for_the_averse():
+def test_pessimistically_a_print_after_two_books_of_its_time_does_not_fill_us():
     place = QueuePosition(16, 10, QueueModel.PESSIMISTIC)
     place.on_book(5, 11)  # eleven of the sixteen have traded
     place.on_book(24, 11)
@@ -66,7 +66,7 @@ def test_a_print_behind_two_books_of_its_instant_has_not_reached_us_for_the_aver
     assert place.ahead == 5
 
 
-def test_cancels_are_behind_us_for_the_averse_and_partly_before_us_for_the_likely():
+def test_cancels_are_behind_us_pessimistically_and_partly_ahead_by_expectation():
     averse, likely = (QueuePosition(10, 1, bound) for bound in CAUTIOUS_MODELS)
     for place in (averse, likely):
         place.on_book(20, 2)
@@ -76,14 +76,14 @@ def test_cancels_are_behind_us_for_the_averse_and_partly_before_us_for_the_likel
 
 
 @BOTH
-def test_no_more_are_before_us_than_the_book_shows(bound):
+def test_the_queue_ahead_is_at_most_the_book(bound):
     place = QueuePosition(10, 1, bound)
     place.on_book(3, 2)
     assert place.ahead == 3
 
 
 @BOTH
-def test_whoever_comes_later_stands_behind_us(bound):
+def test_later_orders_queue_behind_us(bound):
     place = QueuePosition(10, 1, bound)
     place.on_book(50, 2)
     assert place.ahead == 10
@@ -123,7 +123,7 @@ class Queue:
     ),
     st.integers(0, 99),
 )
-def test_the_averse_place_is_never_nearer_to_the_front_than_the_true_one(before, steps, seed):
+def test_the_pessimistic_queue_position_is_never_ahead_of_the_true_one(before, steps, seed):
     """Nor has more reached it, whichever of print and book comes first."""
     queue, place, reached = Queue(before, seed), QueuePosition(before, 0, QueueModel.PESSIMISTIC), 0
     for ts_ns, (what, size, print_first) in enumerate(steps, 1):
@@ -147,7 +147,7 @@ def test_the_averse_place_is_never_nearer_to_the_front_than_the_true_one(before,
     st.integers(0, 30),
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=30),
 )
-def test_the_likely_place_is_never_behind_the_averse_one(before, steps):
+def test_the_expected_queue_position_is_never_behind_the_pessimistic_one(before, steps):
     averse, likely = (QueuePosition(before, 0, bound) for bound in CAUTIOUS_MODELS)
     for ts_ns, (others, size) in enumerate(steps, 1):
         for place in (averse, likely):
@@ -158,7 +158,7 @@ def test_the_likely_place_is_never_behind_the_averse_one(before, steps):
         assert math.isfinite(likely.ahead)
 
 
-def test_the_names_of_version_0_1_are_still_read():
+def test_queue_model_names_of_version_0_1_are_accepted():
     assert QueueModel("averse") is QueueModel.PESSIMISTIC
     assert QueueModel("kind") is QueueModel.OPTIMISTIC
     assert QueueModel("likely") is QueueModel.EXPECTED

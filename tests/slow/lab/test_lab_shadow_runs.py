@@ -117,7 +117,7 @@ def bought(venue: Shadowed) -> list[int]:
     return [score.profit.total.qty for score in venue.scores()]
 
 
-def test_a_candidate_with_the_live_parameters_does_much_the_same():
+def test_a_shadow_with_the_live_parameters_decides_mostly_the_same():
     venue = Shadowed(live, make_live=live)
     venue.move(20)
     for score in venue.scores():
@@ -127,7 +127,7 @@ def test_a_candidate_with_the_live_parameters_does_much_the_same():
 
 
 @pytest.mark.parametrize("make", [live, bids((45, 10)), Raises, Nonsense, broken])
-def test_a_candidate_changes_nothing_of_what_the_live_one_sends(make):
+def test_a_shadow_does_not_change_the_requests_of_the_live_strategy(make):
     alone, beside = Shadowed(make_live=live), Shadowed(make, make_live=live)
     for venue in (alone, beside):
         venue.move()
@@ -142,7 +142,7 @@ def test_a_candidate_changes_nothing_of_what_the_live_one_sends(make):
         (broken, "RuntimeError: no model"),
     ],
 )
-def test_a_candidate_that_fails_is_stopped_and_explained_and_the_others_go_on(make, why):
+def test_a_failing_shadow_is_stopped_with_its_reason_and_others_continue(make, why):
     venue = Shadowed(make, live)
     venue.move()
     scores = venue.scores()
@@ -153,7 +153,7 @@ def test_a_candidate_that_fails_is_stopped_and_explained_and_the_others_go_on(ma
     assert all(not score.stopped and score.decisions > 10 for score in others)
 
 
-def test_a_print_fills_a_candidate_once_however_often_it_is_shown():
+def test_a_repeated_print_fills_a_shadow_once():
     venue = Shadowed(bids((69, 10)))
     for _ in range(2):
         venue.print(69, 4)
@@ -161,20 +161,20 @@ def test_a_print_fills_a_candidate_once_however_often_it_is_shown():
     assert [score.resting for score in venue.scores()] == [6, 6]
 
 
-def test_what_others_show_at_its_price_is_before_a_candidate():
+def test_a_shadow_order_queues_behind_the_book():
     venue = Shadowed(bids((68, 10)))
     venue.print(68, 104)
     assert bought(venue) == [2, 2]
 
 
-def test_our_own_orders_are_not_before_a_candidate():
+def test_a_shadow_order_does_not_queue_behind_our_live_orders():
     ours = Shadowed(bids((69, 10)), make_live=bids((69, 30)))
     assert ours.book(0).bids[0] == (69, 30)
     ours.print(69, 4)
     assert bought(ours) == [4, 4]
 
 
-def test_a_print_before_the_latency_is_over_meets_nothing():
+def test_a_print_within_the_latency_does_not_fill_a_shadow():
     venue = Shadowed(bids((66, 10)))
     venue.mids[0] -= 2
     venue.show(0)
@@ -183,7 +183,7 @@ def test_a_print_before_the_latency_is_over_meets_nothing():
     assert bought(venue) == [4, 4]
 
 
-def test_candidates_are_held_to_the_limits_of_the_live_one():
+def test_shadows_respect_the_risk_limits_of_the_live_strategy():
     venue = Shadowed(bids((60, 900)), event_loss_cents=30_000)
     for score in venue.scores():
         assert score.left_out > 0
@@ -191,14 +191,14 @@ def test_candidates_are_held_to_the_limits_of_the_live_one():
         assert 0 < score.worst_case_max_cents <= 30_000
 
 
-def test_nothing_of_a_candidate_rests_while_the_bot_is_paused():
+def test_shadow_orders_are_cancelled_while_the_bot_is_paused():
     venue = Shadowed(bids((45, 10)))
     assert [score.resting for score in venue.scores()] == [10, 10]
     venue.give(m.PauseRequested("x"))
     assert [score.resting for score in venue.scores()] == [0, 0]
 
 
-def test_the_account_of_a_candidate_agrees_with_its_holdings_and_cash():
+def test_the_profit_of_a_shadow_agrees_with_its_inventory_and_cash():
     venue = Shadowed(bids((69, 10), (67, 10)))
     for number in range(6):
         venue.print(66, 3, f"t{number}")
@@ -209,7 +209,7 @@ def test_the_account_of_a_candidate_agrees_with_its_holdings_and_cash():
 
 
 @pytest.mark.parametrize(("winner", "cents"), [("yes", 400 - 4 * 69), ("no", -4 * 69)])
-def test_a_market_pays_a_candidate_once_the_run_knows_its_winner(winner, cents):
+def test_a_shadow_is_paid_when_the_winner_is_known(winner, cents):
     venue = Shadowed(bids((69, 4)))
     venue.print(69, 4)
     assert bought(venue) == [4, 4]

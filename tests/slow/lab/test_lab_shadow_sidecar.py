@@ -56,7 +56,7 @@ def bytes_of(entries: list[Entry]) -> bytes:
     return b"".join(framed(entry) for entry in entries)
 
 
-def test_a_tail_reads_what_is_written_segment_after_segment(run, tmp_path):
+def test_a_journal_tail_follows_the_segments_as_they_are_written(run, tmp_path):
     segment(tmp_path, 1).write_bytes(HEAD + bytes_of(run[:5]))
     tail = JournalTail(tmp_path, after=1)
     assert list(tail.entries()) == []
@@ -80,7 +80,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_process_reports_while_the_run_goes_on_and_its_end_stops_the_candidates(
+async def test_the_sidecar_reports_during_the_run_and_stops_shadows_at_a_missing_segment(
     run, tmp_path
 ):
     config = tmp_path / "bot.yaml"

@@ -9,17 +9,17 @@ import pytest
 from bot.lab.evaluate import statistics as stats
 
 
-def test_holm_multiplies_the_smallest_by_all_and_never_falls() -> None:
+def test_holm_corrects_p_values_monotonically() -> None:
     corrected = stats.holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
     assert corrected == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02})
 
 
-def test_holm_leaves_a_single_claim_and_stops_at_one() -> None:
+def test_holm_keeps_a_single_p_value_and_caps_at_one() -> None:
     assert stats.holm({"a": 0.2}) == {"a": 0.2}
     assert stats.holm({"a": 0.9, "b": 0.8}) == {"a": 1.0, "b": 1.0}
 
 
-def test_resamples_are_the_same_each_time_and_cover_every_place() -> None:
+def test_resamples_are_deterministic_and_cover_every_index() -> None:
     places = stats.resamples(10, 500)
     assert places.shape == (500, 10)
     assert (places == stats.resamples(10, 500)).all()
@@ -33,13 +33,13 @@ def test_the_interval_of_a_constant_difference_is_a_point() -> None:
     assert found.p == 1 / 16
 
 
-def test_no_interval_of_a_constant_difference_proves_more_than_the_bootstrap_can() -> None:
+def test_the_p_value_of_a_constant_difference_is_limited_by_the_bootstrap() -> None:
     found = stats.mean_difference(np.full(40, 2.0), np.zeros(40), stats.resamples(40))
     assert found.p == pytest.approx(2 / 2001)
 
 
 @pytest.mark.parametrize("cases", [5, 8, 20])
-def test_intervals_of_few_cases_hold_the_truth_as_often_as_they_say(cases: int) -> None:
+def test_intervals_of_few_cases_have_their_stated_coverage(cases: int) -> None:
     rng, places = np.random.default_rng(cases), stats.resamples(cases)
     zeros = np.zeros(cases)
     found = [stats.mean_difference(rng.normal(size=cases), zeros, places) for _ in range(2_000)]
@@ -48,7 +48,7 @@ def test_intervals_of_few_cases_hold_the_truth_as_often_as_they_say(cases: int) 
     assert sum(each.p <= 0.01 for each in found) / 2_000 <= 0.025
 
 
-def test_of_fewer_than_five_cases_no_interval_is_told_and_nothing_is_unlikely() -> None:
+def test_fewer_than_five_cases_give_an_infinite_interval_and_a_p_of_one() -> None:
     first, second = np.array([3.0, 5.0, 9.0, 1.0]), np.zeros(4)
     found = stats.mean_difference(first, second, stats.resamples(4))
     assert (found.value, found.low, found.high, found.p) == (4.5, -math.inf, math.inf, 1.0)
@@ -57,7 +57,7 @@ def test_of_fewer_than_five_cases_no_interval_is_told_and_nothing_is_unlikely() 
     assert msgspec.json.decode(as_json, type=stats.Interval) == found
 
 
-def test_the_interval_of_a_mean_is_that_of_the_normal_law() -> None:
+def test_the_interval_of_a_large_sample_is_the_normal_one() -> None:
     rng = np.random.default_rng(1)
     first = rng.normal(0.3, 1.0, 400)
     found = stats.mean_difference(first, np.zeros(400), stats.resamples(400))
@@ -66,7 +66,7 @@ def test_the_interval_of_a_mean_is_that_of_the_normal_law() -> None:
     assert found.high == pytest.approx(first.mean() + half, abs=0.02)
 
 
-def test_no_difference_has_an_interval_around_zero_and_no_small_p() -> None:
+def test_equal_means_give_an_interval_around_zero_and_a_large_p() -> None:
     values = np.array([-1.0, 1.0] * 50)
     found = stats.mean_difference(values, np.zeros(100), stats.resamples(100))
     assert found.low < 0 < found.high
@@ -77,18 +77,18 @@ def _mean_at(sd: float, sds: list[float], means: list[float]) -> float:
     return float(stats.means_at(np.array([sd]), np.array(sds), np.array(means))[0])
 
 
-def test_a_frontier_is_read_between_its_points_by_straight_lines() -> None:
+def test_a_frontier_is_interpolated_linearly() -> None:
     sds, means = [20.0, 10.0, 40.0], [16.0, 10.0, 18.0]
     assert _mean_at(15.0, sds, means) == 13.0
     assert _mean_at(30.0, sds, means) == 17.0
 
 
-def test_less_risk_than_the_calmest_point_is_less_of_it() -> None:
+def test_below_its_least_risky_point_a_frontier_scales_with_risk() -> None:
     assert _mean_at(5.0, [10.0, 20.0], [8.0, 9.0]) == 4.0
     assert _mean_at(5.0, [10.0], [-8.0]) == -4.0
 
 
-def test_more_risk_than_the_wildest_point_gains_no_more() -> None:
+def test_beyond_its_riskiest_point_a_frontier_is_flat() -> None:
     assert _mean_at(50.0, [10.0, 20.0], [8.0, 9.0]) == 9.0
 
 
@@ -96,14 +96,14 @@ def test_doing_nothing_is_a_frontier_of_zero() -> None:
     assert _mean_at(10.0, [0.0], [0.0]) == 0.0
 
 
-def test_the_gain_at_equal_sd_of_a_frontier_over_itself_is_nothing() -> None:
+def test_a_frontier_gains_nothing_over_itself() -> None:
     rows = np.random.default_rng(2).normal([[1.0], [2.0]], [[3.0], [6.0]], (2, 60))
     same = stats.Sample.of_profits(rows)
     found = stats.difference_at_equal_sd(same, same, [4.0], stats.resamples(60, 200))
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
 
 
-def test_the_same_trades_with_more_gain_are_better_at_equal_sd() -> None:
+def test_a_constant_extra_gain_shows_at_equal_sd() -> None:
     rng = np.random.default_rng(3)
     base = rng.normal(5.0, 10.0, 80)
     first, second = np.stack([base + 3.0, 2 * base + 6.0]), np.stack([base, 2 * base])
@@ -157,7 +157,7 @@ def _of_two(edges: list[float], gains: list[float], held: list[float]) -> stats.
     return stats.Sample(edge + gain, edge, np.array([held]), edge * gain, gain)
 
 
-def test_the_gain_at_several_sds_is_the_mean_of_those_at_each() -> None:
+def test_the_gain_at_several_sds_is_the_mean_of_the_gains() -> None:
     rng = np.random.default_rng(7)
     first, second = (
         stats.Sample.of_profits(rng.normal([[mean], [2 * mean]], [[3.0], [6.0]], (2, 50)))
@@ -170,7 +170,7 @@ def test_the_gain_at_several_sds_is_the_mean_of_those_at_each() -> None:
     assert both.high - both.low <= max(one.high - one.low for one in each)
 
 
-def test_what_holdings_gain_by_chance_widens_no_interval_of_a_gain() -> None:
+def test_the_luck_of_inventory_does_not_widen_the_interval_of_a_gain() -> None:
     keen = _of_luck(np.random.default_rng(4), [2.0, 1.0], [10.0, 10.0], 100)
     plain = [stats.Sample.of_profits(each.nets) for each in keen]
     places = stats.resamples(100, 400)
@@ -180,7 +180,7 @@ def test_what_holdings_gain_by_chance_widens_no_interval_of_a_gain() -> None:
     assert 0.5 < tight.low < tight.value < tight.high < 1.5
 
 
-def test_two_equal_edges_at_unequal_risk_are_told_apart_by_what_was_known_to_vary() -> None:
+def test_known_variance_distinguishes_equal_edges_at_unequal_risk() -> None:
     calm, wild = _of_luck(np.random.default_rng(5), [2.0, 2.0], [10.0, 13.0], 100)
     places = stats.resamples(100, 400)
     known = stats.ratio_difference(calm, wild, places)
@@ -191,7 +191,7 @@ def test_two_equal_edges_at_unequal_risk_are_told_apart_by_what_was_known_to_var
     assert known.value == pytest.approx(2 / 10 - 2 / 13, abs=0.015)
 
 
-def test_the_sd_is_that_of_profits_whatever_came_of_the_holdings() -> None:
+def test_the_sd_uses_the_known_variance_of_inventory() -> None:
     rng = np.random.default_rng(6)
     sds = [_of_luck(rng, [2.0], [10.0], 50)[0] for _ in range(200)]
     known = np.array([float(each.sds()[0]) for each in sds])
@@ -201,16 +201,14 @@ def test_the_sd_is_that_of_profits_whatever_came_of_the_holdings() -> None:
     assert seen.std() > 2 * known.std()
 
 
-def test_the_sd_of_holdings_is_added_to_that_of_the_edge_and_what_they_share() -> None:
+def test_the_variance_of_profit_sums_edge_inventory_and_covariance() -> None:
     # Edges vary by 2, what is held gains -3 and 3 beside them and was known to vary by 25.
     sample = _of_two([9.0, 11.0], [-3.0, 3.0], [20.0, 30.0])
     assert sample.sds().tolist() == pytest.approx([(2 + 2 * 6 + 25) ** 0.5])
     assert sample.ratios().tolist() == pytest.approx([10 / 39**0.5])
 
 
-def test_what_an_edge_shares_with_the_gains_before_it_is_told_by_less_luck_than_a_covariance() -> (
-    None
-):
+def test_the_covariance_of_edge_and_gains_is_estimated_with_less_noise() -> None:
     rng, seeds, worlds, leaning = np.random.default_rng(8), 40, 400, 0.03
     known, seen = [], []
     for _ in range(worlds):
@@ -226,13 +224,13 @@ def test_what_an_edge_shares_with_the_gains_before_it_is_told_by_less_luck_than_
     assert np.std(seen) > 1.5 * np.std(known)
 
 
-def test_what_edge_and_holdings_share_is_never_more_than_two_things_can_share() -> None:
+def test_the_covariance_of_edge_and_inventory_is_bounded_by_their_sds() -> None:
     # Two seeds: edges -9 and 9, holdings 20 and -20 beside them, that were known to vary by 100.
     sample = _of_two([-9.0, 9.0], [20.0, -20.0], [100.0, 100.0])
     assert sample.sds().tolist() == pytest.approx([162**0.5 - 10])
 
 
-def test_risk_is_that_of_the_whole_profit_whatever_means_are_taken_of() -> None:
+def test_risk_is_the_sd_of_the_whole_profit() -> None:
     some = _of_two([9.0, 11.0], [-9.0, 9.0], [162.0, 162.0])
     nothing = stats.Sample.of_profits(np.zeros((1, 2)))
     sd = 200**0.5
@@ -243,22 +241,22 @@ def test_risk_is_that_of_the_whole_profit_whatever_means_are_taken_of() -> None:
     )
 
 
-def test_one_setting_is_taken_with_all_of_its_rows() -> None:
+def test_one_setting_keeps_all_of_its_rows() -> None:
     values = (1.0, 3.0, 5.0, 7.0, 9.0)
     sample = stats.Sample(*(np.array([[value], [value + 1]]) for value in values))
     assert [rows.tolist() for rows in sample.at_setting(1)] == [[[value + 1]] for value in values]
 
 
-def test_the_ratio_of_what_never_varies_is_zero() -> None:
+def test_the_ratio_of_constant_profits_is_zero() -> None:
     assert stats.ratios(np.array([[2.0, 2.0]]))[0] == 0.0
     assert stats.ratios(np.array([[1.0, 3.0]]))[0] == pytest.approx(2 / 2**0.5)
 
 
-def test_signs_count_seeds_and_leave_ties_out() -> None:
+def test_signs_count_seeds_without_ties() -> None:
     assert stats.signs(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 4.0])) == (1, 1)
 
 
-def test_one_value_in_every_case_has_no_deviation_however_its_mean_is_rounded() -> None:
+def test_equal_values_have_zero_sd_despite_rounding() -> None:
     values = np.full(7, 0.1)
     assert values.std(ddof=1) > 0
     assert (stats.ratios(values[None])[0], float(stats.sds(values))) == (0.0, 0.0)

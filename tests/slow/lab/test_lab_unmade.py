@@ -38,7 +38,7 @@ def unmade(tmp_path: Path) -> Path:
         ("simulate", "--seed", "1", "--strategy"),
     ],
 )
-def test_a_strategy_that_cannot_be_made_ends_with_two_and_its_line(
+def test_a_strategy_whose_constructor_raises_exits_with_2_and_its_line(
     unmade: Path, words: tuple[str, ...]
 ) -> None:
     done = CliRunner().invoke(app, [*words, str(unmade)])
@@ -47,7 +47,7 @@ def test_a_strategy_that_cannot_be_made_ends_with_two_and_its_line(
 
 
 @pytest.mark.parametrize("command", ["check", "run", "backtest"])
-def test_a_configuration_with_such_a_strategy_is_refused_by_line(
+def test_a_configuration_whose_strategy_constructor_raises_is_rejected_with_its_line(
     unmade: Path, command: str, tmp_path: Path
 ) -> None:
     config = str(configured(tmp_path, "./unmade.py"))

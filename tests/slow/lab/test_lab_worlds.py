@@ -61,14 +61,14 @@ def _counted(world: Scenario, kind: type[Act]) -> int:
     return sum(type(act) is kind for _, act in draw(world, 1).acts)
 
 
-def test_the_grid_has_every_cell_once_and_the_base_worlds_first() -> None:
+def test_the_grid_has_every_world_once_and_the_base_worlds_first() -> None:
     names = [world.name for world in grid()]
     assert len(set(names)) == len(names) == 2 * 3 * 2 * 2
     assert names[:2] == ["independent-base", "theme-base"]
     assert "theme-toxic-fees4x-latency10x" in names
 
 
-def test_worlds_are_found_by_name_and_a_wrong_name_is_told() -> None:
+def test_worlds_are_found_by_name_and_unknown_names_rejected() -> None:
     found = worlds_named("base,theme-thin")
     assert [world.name for world in found] == ["independent-base", "theme-base", "theme-thin"]
     with pytest.raises(ValueError, match="no world 'mars'"):
@@ -89,13 +89,13 @@ def test_a_world_is_the_same_under_every_hash_seed() -> None:
     assert len(digests) == 1
 
 
-def test_streams_hang_on_seed_and_name_alone() -> None:
+def test_random_streams_depend_only_on_seed_and_name() -> None:
     assert stream(7, "noise").random() == stream(7, "noise").random()
     assert stream(7, "noise").random() != stream(7, "mood").random()
     assert stream(7, "noise").random() != stream(8, "noise").random()
 
 
-def test_two_strategies_meet_the_same_value_and_the_same_takers() -> None:
+def test_every_strategy_meets_the_same_values_and_takers() -> None:
     before = hashlib.blake2b(repr(draw(SMALL, 3)[1:]).encode()).hexdigest()
     draws = draw(SMALL, 3)
     quoting = run_strategy(SMALL, draws, lambda: FixedSpread(FixedSpread.Params()))
@@ -105,7 +105,7 @@ def test_two_strategies_meet_the_same_value_and_the_same_takers() -> None:
     assert idle.fills == idle.net == 0
 
 
-def test_the_theme_moves_no_draw_but_the_side_of_takers() -> None:
+def test_a_theme_changes_only_the_side_of_takers() -> None:
     plain, themed = draw(SMALL, 4), draw(Scenario(steps=60, rungs=4, theme=True), 4)
     assert plain.true_path.fair_mc == themed.true_path.fair_mc
     assert [at for at, _ in plain.acts] == [at for at, _ in themed.acts]
@@ -117,13 +117,13 @@ def test_the_theme_moves_no_draw_but_the_side_of_takers() -> None:
     assert any(one != other for one, other in sides)
 
 
-def test_a_thin_world_has_under_a_third_of_the_noise_and_a_toxic_one_more_who_know() -> None:
+def test_a_thin_world_has_less_noise_and_a_toxic_one_more_informed_takers() -> None:
     base, thin = Scenario(), Scenario(flow=TakerMix.THIN)
     assert 0.2 < _counted(thin, Noise) / _counted(base, Noise) < 0.4
     assert _counted(Scenario(flow=TakerMix.TOXIC), Informed) > 3 * _counted(base, Informed)
 
 
-def test_fair_values_fall_with_the_strike_and_end_at_what_is_paid() -> None:
+def test_fair_values_fall_with_the_strike_and_end_at_the_payout() -> None:
     true_path = TruePath(SMALL, 9)
     for fairs in true_path.fair_mc:
         assert list(fairs) == sorted(fairs, reverse=True)
@@ -139,7 +139,7 @@ def short_lives() -> list[tuple[TruePath, npt.NDArray[np.float64]]]:
 
 
 @pytest.mark.xdist_group("short lives")
-def test_a_fair_value_is_what_is_paid_on_average() -> None:
+def test_a_fair_value_is_the_mean_payout() -> None:
     lives = [fairs for _, fairs in short_lives()]
     for rung in range(SHORT.rungs):
         for point in (0, 80, 150):
@@ -148,7 +148,7 @@ def test_a_fair_value_is_what_is_paid_on_average() -> None:
             assert abs(np.mean(gains)) < 4 * error
 
 
-def test_the_variance_of_the_next_move_is_that_of_the_fair_values_it_leads_to() -> None:
+def test_the_variance_of_the_next_move_matches_numeric_integration() -> None:
     world = sized(SMALL, 60)
     true_path = TruePath(world, 3)
     points = world.steps * GRID
@@ -172,7 +172,7 @@ def test_the_variance_of_the_next_move_is_that_of_the_fair_values_it_leads_to() 
         assert known[point] == pytest.approx(exact, rel=2e-4)
 
 
-def test_before_the_outcome_the_variance_is_that_of_the_payoffs() -> None:
+def test_before_resolution_the_variance_is_that_of_the_payouts() -> None:
     true_path = TruePath(SMALL, 3)
     fairs = [fair / 1000 for fair in true_path.fair_mc[-2]]
     held = (3, -2, 0, 5)
@@ -185,7 +185,7 @@ def test_before_the_outcome_the_variance_is_that_of_the_payoffs() -> None:
 
 
 @pytest.mark.xdist_group("short lives")
-def test_what_holdings_were_known_to_vary_by_is_what_they_gained_squared_on_average() -> None:
+def test_the_known_variance_of_inventory_is_its_mean_squared_gain() -> None:
     differences, beforehand = [], []
     for true_path, fairs in short_lives():
         moves = np.diff(fairs, axis=0)
@@ -199,7 +199,7 @@ def test_what_holdings_were_known_to_vary_by_is_what_they_gained_squared_on_aver
 
 
 @pytest.mark.xdist_group("short lives")
-def test_holdings_gain_nothing_on_average_whatever_the_past_made_of_them() -> None:
+def test_inventory_has_no_expected_gain_for_any_past() -> None:
     lives = [fairs for _, fairs in short_lives()]
     holders = {
         "what rose": lambda before, now: now - before,

@@ -29,21 +29,21 @@ from tests.builders.scale import cases
 
 @given(ENTRIES)
 @settings(max_examples=cases(2_000, quick=60), deadline=None)
-def test_any_segment_comes_out_of_its_archive_byte_for_byte(entries):
+def test_an_archived_segment_is_restored_byte_for_byte(entries):
     data = segment(entries)
     assert restored(archived(data, "s"), "s") == (data, True)
 
 
 @given(ENTRIES, st.integers(1, 400))
 @settings(max_examples=cases(1_000, quick=30), deadline=None)
-def test_so_it_does_in_blocks_of_any_size(entries, block):
+def test_an_archive_of_any_block_size_is_restored_byte_for_byte(entries, block):
     data = segment(entries)
     with mock.patch.multiple(module, FIRST_BLOCK_BYTES=block, BLOCK_BYTES=block):
         assert restored(archived(data, "s"), "s") == (data, True)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_every_version_that_is_read_plain_is_read_archived(version, tmp_path):
+def test_every_journal_version_can_be_archived(version, tmp_path):
     opening = MAGIC + bytes([version])
     path = tmp_path / "journal-00000001.log"
     path.write_bytes(segment(steady(4), opening))
@@ -55,7 +55,7 @@ def test_every_version_that_is_read_plain_is_read_archived(version, tmp_path):
 
 
 @pytest.mark.parametrize("tape", DEPTH)
-def test_a_frame_of_a_recorded_tape_costs_no_more_than_was_aimed_at(tape):
+def test_an_archived_frame_stays_within_its_size_target(tape):
     if not (TAPES / tape).is_dir():
         pytest.skip(f"no recorded tapes at {TAPES}")
     entries = frames(TAPES / tape, cases(10**9, quick=2_000))
@@ -72,7 +72,7 @@ def small_blocks(data: bytes) -> bytes:
         return archived(data, "s")
 
 
-def test_what_is_no_whole_segment_is_not_archived(tmp_path):
+def test_a_damaged_segment_is_not_archived(tmp_path):
     data = segment(steady(3))
     for wrong in (data[:-1], data[:-20] + b"x" + data[-19:], OPENING, b"", b"other" * 9):
         path = tmp_path / "journal-00000001.log"
@@ -83,7 +83,7 @@ def test_what_is_no_whole_segment_is_not_archived(tmp_path):
         assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
-def test_of_a_damaged_archive_all_other_blocks_are_still_there_and_the_damage_is_told(tmp_path):
+def test_a_damaged_archive_block_is_reported_and_the_others_are_read(tmp_path):
     entries = steady(40)
     small = bytearray(small_blocks(segment(entries)))
     small[len(small) // 2] ^= 0xFF
@@ -100,7 +100,7 @@ def test_of_a_damaged_archive_all_other_blocks_are_still_there_and_the_damage_is
         list(read_journal(path))
 
 
-def test_an_archive_cut_anywhere_gives_a_beginning_and_says_that_it_is_damaged(tmp_path):
+def test_a_truncated_archive_gives_its_first_entries_and_reports_the_damage(tmp_path):
     entries = steady(4)
     small = small_blocks(segment(entries))
     path = tmp_path / "journal-00000001.arc"
@@ -117,7 +117,7 @@ def test_an_archive_cut_anywhere_gives_a_beginning_and_says_that_it_is_damaged(t
 
 @given(st.data())
 @settings(max_examples=cases(3_000, quick=60), deadline=None)
-def test_no_damage_of_an_archive_makes_it_tell_what_was_not_written(data):
+def test_a_damaged_archive_never_returns_invented_entries(data):
     entries = steady(6)
     small = bytearray(small_blocks(segment(entries)))
     at = data.draw(st.integers(0, len(small) - 1))
@@ -132,7 +132,7 @@ def test_no_damage_of_an_archive_makes_it_tell_what_was_not_written(data):
     assert all(mine in (theirs, 0) for mine, theirs in zip(found.data, plain, strict=True))
 
 
-def test_an_archive_of_another_version_is_refused_with_a_word(tmp_path):
+def test_an_archive_of_another_version_is_rejected(tmp_path):
     small = bytearray(archived(segment(steady(2)), "s"))
     small[4] = 9
     path = tmp_path / "journal-00000001.arc"
@@ -154,7 +154,7 @@ def stands_as_before(folder: Path, entries: list[Entry]) -> None:
     assert remember([path]).open_intents[0].order == create().order
 
 
-def test_a_crash_at_any_byte_and_any_step_of_archiving_leaves_one_whole_form(tmp_path):
+def test_a_crash_at_any_byte_of_archiving_leaves_one_complete_form(tmp_path):
     entries = [Entry(5, sent(create())), *steady(1)]
     (path,) = journal(tmp_path / "s", entries)
     data = path.read_bytes()
@@ -171,7 +171,7 @@ def test_a_crash_at_any_byte_and_any_step_of_archiving_leaves_one_whole_form(tmp
 
 
 @pytest.mark.parametrize("step", ["os.fsync", "pathlib.Path.replace", "pathlib.Path.unlink"])
-def test_a_crash_in_any_call_leaves_it_whole_and_the_next_one_finishes(step, tmp_path):
+def test_a_crash_in_any_archiving_call_is_completed_by_the_next_run(step, tmp_path):
     entries = [Entry(5, sent(create())), *steady(3)]
     (path,) = journal(tmp_path / "s", entries)
     with mock.patch(step, side_effect=Crash), pytest.raises(Crash):
@@ -184,7 +184,7 @@ def test_a_crash_in_any_call_leaves_it_whole_and_the_next_one_finishes(step, tmp
     assert [each.name for each in path.parent.iterdir()] == ["journal-00000001.arc"]
 
 
-def test_a_disk_that_is_full_leaves_the_plain_segment_and_nothing_half_written(tmp_path):
+def test_a_full_disk_leaves_the_plain_segment_and_no_partial_archive(tmp_path):
     (path,) = journal(tmp_path / "s", steady(3))
     with mock.patch("os.fsync", side_effect=OSError(28, "full")), pytest.raises(OSError):
         archive(path)
@@ -194,7 +194,7 @@ def test_a_disk_that_is_full_leaves_the_plain_segment_and_nothing_half_written(t
 # --- reading either form --------------------------------------------------------------------------
 
 
-def test_a_segment_that_is_archived_between_being_listed_and_being_read_is_found(tmp_path):
+def test_a_segment_archived_between_listing_and_reading_is_found(tmp_path):
     entries = steady(5)
     (path,) = journal(tmp_path / "s", entries)
     size = path.stat().st_size
@@ -204,14 +204,14 @@ def test_a_segment_that_is_archived_between_being_listed_and_being_read_is_found
     assert cut_torn_tail(path) == 0
 
 
-def test_who_looks_where_runs_begin_unpacks_the_first_block_alone(tmp_path):
+def test_finding_the_start_of_runs_unpacks_only_the_first_block(tmp_path):
     path = tmp_path / "journal-00000001.arc"
     small = small_blocks(segment(steady(40)))
     path.write_bytes(small[:-1] + b"x")
     assert list(first_entries(path, 3)) == steady(1)
 
 
-def test_books_that_no_venue_shows_are_kept_as_they_came():
+def test_malformed_books_are_archived_unchanged():
     odd = [
         book(1, 2, [(50, 1), (50, 2)], [(52, 0)]),
         book(2**40, 3, [(1, 1), (99, 1)], [(200, 5)]),
@@ -221,7 +221,7 @@ def test_books_that_no_venue_shows_are_kept_as_they_came():
     assert restored(archived(data, "s"), "s") == (data, True)
 
 
-def test_a_head_with_everything_an_earlier_run_left_is_archived_too():
+def test_a_segment_head_with_leftovers_of_an_earlier_run_is_archived():
     known = Head(9, (m.UnconfirmedCreate(create().order, create().body),), (), (sent(create()),))
     data = OPENING + framed(known)
     assert restored(archived(data, "s"), "s") == (data, True)

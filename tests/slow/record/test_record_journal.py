@@ -35,7 +35,7 @@ def replayed(state):
     return done.exit_code, [(row["events"], row["effects"], row["difference"]) for row in rows]
 
 
-def test_a_run_is_lived_again_from_archives_as_from_what_was_written(tmp_path):
+def test_archived_segments_replay_like_plain_ones(tmp_path):
     state = tmp_path / "state"
     recorded(brutal(16, NS_PER_SECOND), state)
     plain = replayed(state)
@@ -50,7 +50,7 @@ def test_a_run_is_lived_again_from_archives_as_from_what_was_written(tmp_path):
     assert again.batches == followed.batches
 
 
-def test_a_run_is_found_by_the_name_of_either_form_of_its_segment(tmp_path):
+def test_a_run_is_found_by_its_plain_or_archived_segment_name(tmp_path):
     state = tmp_path / "state"
     recorded(brutal(16, NS_PER_SECOND // 10), state)
     first = segments(state)[0]
@@ -61,7 +61,7 @@ def test_a_run_is_found_by_the_name_of_either_form_of_its_segment(tmp_path):
     assert [run.begun_ns for run in runs(state)] == begun
 
 
-def test_a_new_run_settles_what_archives_say_may_be_live(tmp_path):
+def test_a_new_run_recovers_open_orders_from_archives(tmp_path):
     paths = journal(tmp_path / "s", [Entry(5, sent(create()))])
     archive(paths[0])
     assert left_in(tmp_path / "s").open_intents[0].order == create().order
@@ -75,7 +75,7 @@ def test_a_new_run_settles_what_archives_say_may_be_live(tmp_path):
 
 
 @pytest.mark.anyio
-async def test_of_segments_too_old_to_be_kept_both_forms_go(tmp_path):
+async def test_expired_segments_are_deleted_in_both_forms(tmp_path):
     paths = journal(tmp_path / "s", *[steady(1)] * 4)
     archive(paths[0])
     both = paths[1].read_bytes()
@@ -89,7 +89,7 @@ async def test_of_segments_too_old_to_be_kept_both_forms_go(tmp_path):
 
 
 @pytest.mark.anyio
-async def test_of_the_journal_so_much_is_kept_as_the_segments_weigh_that_are_to_be_kept(tmp_path):
+async def test_retention_counts_the_bytes_of_the_segments_to_keep(tmp_path):
     paths = journal(tmp_path / "s", *[steady(200)] * 6)
     full = paths[0].stat().st_size
     small = sum(archive(path)[1] for path in paths[:5])
@@ -104,7 +104,7 @@ async def test_of_the_journal_so_much_is_kept_as_the_segments_weigh_that_are_to_
     ]
 
 
-def test_the_segment_that_is_being_written_is_not_closed(tmp_path):
+def test_the_segment_being_written_is_not_closed(tmp_path):
     paths = journal(tmp_path / "s", steady(1), steady(1), steady(1))
     assert closed(tmp_path / "s") == paths[:2]
     archive(paths[0])
@@ -128,7 +128,7 @@ async def stood_by(archivist: Archivist, true) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_archivist_archives_what_is_closed_and_takes_away_what_was_half_done(tmp_path):
+async def test_the_archivist_archives_closed_segments_and_removes_partial_files(tmp_path):
     state = tmp_path / "s"
     paths = journal(state, steady(3), steady(4), steady(5))
     (state / "journal-00000001.arc.4711-0.new").write_bytes(b"half")
@@ -143,7 +143,7 @@ async def test_the_archivist_archives_what_is_closed_and_takes_away_what_was_hal
 
 
 @pytest.mark.anyio
-async def test_a_segment_that_cannot_be_archived_stays_and_is_told_once(tmp_path):
+async def test_a_segment_that_cannot_be_archived_stays_and_is_logged_once(tmp_path):
     state = tmp_path / "s"
     paths = journal(state, steady(3), steady(1))
     damaged = bytearray(paths[0].read_bytes())
@@ -158,7 +158,7 @@ async def test_a_segment_that_cannot_be_archived_stays_and_is_told_once(tmp_path
 
 
 @pytest.mark.anyio
-async def test_an_archivist_that_is_ended_in_the_middle_leaves_the_segment_as_it_was(tmp_path):
+async def test_an_interrupted_archivist_leaves_the_segment_unchanged(tmp_path):
     state = tmp_path / "s"
     paths = journal(state, steady(3), steady(1))
     data = paths[0].read_bytes()
@@ -169,7 +169,7 @@ async def test_an_archivist_that_is_ended_in_the_middle_leaves_the_segment_as_it
     assert [path.name for path in segments(state)] == [path.name for path in paths]
 
 
-def test_the_last_segment_of_a_run_that_a_crash_cut_is_archived_by_the_next_one(tmp_path):
+def test_a_segment_truncated_by_a_crash_is_archived_by_the_next_run(tmp_path):
     state = tmp_path / "s"
     (path,) = journal(state, steady(3))
     path.write_bytes(path.read_bytes()[:-3])

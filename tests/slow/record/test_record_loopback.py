@@ -116,17 +116,17 @@ def recorded(tmp_path_factory) -> Recorded:
     return Recorded(tmp_path_factory.mktemp("record"))
 
 
-def test_not_one_request_that_is_no_read_reaches_the_venue(recorded):
+def test_a_recording_sends_only_get_requests(recorded):
     assert len(recorded.requests) >= 6
     assert {method for method, _ in recorded.requests} == {"GET"}
 
 
-def test_orders_that_rested_before_rest_afterwards_as_they_did(recorded):
+def test_a_recording_leaves_resting_orders_unchanged(recorded):
     assert sorted(order["order_id"] for order in recorded.before) == sorted(recorded.placed)
     assert recorded.after == recorded.before
 
 
-def test_it_ends_by_a_signal_with_0_and_says_what_it_has(recorded):
+def test_a_recording_stopped_by_a_signal_exits_with_0_and_a_summary(recorded):
     books = [entry for entry in recorded.entries if isinstance(entry, m.BookUpdate)]
     assert recorded.code == 0
     assert recorded.summary["books"] == len(books) > 0
@@ -135,7 +135,7 @@ def test_it_ends_by_a_signal_with_0_and_says_what_it_has(recorded):
     assert recorded.summary["died"] == []
 
 
-def test_after_a_cut_it_is_subscribed_to_every_book_again(recorded):
+def test_a_recording_resubscribes_to_every_book_after_a_disconnect(recorded):
     closed = next(
         place for place, entry in enumerate(recorded.entries) if isinstance(entry, m.FeedClosed)
     )
@@ -146,7 +146,7 @@ def test_after_a_cut_it_is_subscribed_to_every_book_again(recorded):
     assert set(first) == set(listed)
 
 
-def test_the_account_is_in_it_and_the_key_is_not(recorded):
+def test_a_recording_contains_the_account_but_not_the_api_key(recorded):
     bodies = [
         entry.answer.body
         for entry in recorded.entries
@@ -160,7 +160,7 @@ def test_the_account_is_in_it_and_the_key_is_not(recorded):
     assert recorded.key.encode() not in written
 
 
-def test_it_is_lived_again_without_a_difference(recorded):
+def test_a_recording_replays_without_differences(recorded):
     done = CliRunner().invoke(app, ["replay", str(recorded.state), "--quiet", "--json"])
     told = json.loads(done.stdout)
     assert (done.exit_code, told["difference"]) == (0, None)
@@ -168,14 +168,14 @@ def test_it_is_lived_again_without_a_difference(recorded):
     assert told["events"] > recorded.summary["books"]
 
 
-def test_whoever_asks_for_its_profit_is_told_that_nothing_was_traded(recorded, tmp_path):
+def test_pnl_of_a_recording_says_that_nothing_was_traded(recorded, tmp_path):
     config = next(recorded.state.parent.glob("bot.yaml"))
     done = CliRunner().invoke(app, ["pnl", str(config), "--state-dir", str(recorded.state)])
     assert done.exit_code == 3
     assert "a recording: nothing was traded in it" in done.stderr
 
 
-def test_it_is_exported_and_played(recorded, tmp_path):
+def test_a_recording_can_be_exported_and_backtested(recorded, tmp_path):
     tables = tmp_path / "tables"
     done = CliRunner().invoke(app, ["export", str(recorded.state), "--csv", str(tables), "--json"])
     assert json.loads(done.stdout)["books"] >= recorded.summary["books"]
@@ -194,7 +194,7 @@ def test_it_is_exported_and_played(recorded, tmp_path):
     assert all(0 < row["records"] <= 40 for row in told["results"])
 
 
-def test_where_a_bot_has_orders_to_settle_no_recording_is_made(tmp_path):
+def test_recording_is_refused_where_a_bot_left_open_orders(tmp_path):
     (path,) = journal(tmp_path / "s", [Entry(5, sent(create()))])
     before = path.read_bytes()
     configured = m.Configuration(SETTINGS, m.StrategyChoice("x", "{}"), "0")
@@ -206,7 +206,7 @@ def test_where_a_bot_has_orders_to_settle_no_recording_is_made(tmp_path):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("request_", [create(), m.CancelResting(ORDER_ID)])
-async def test_a_request_that_is_no_read_would_not_leave(request_, tmp_path):
+async def test_a_recording_raises_instead_of_sending_a_write(request_, tmp_path):
     asked = []
 
     class Rest:
@@ -228,7 +228,7 @@ async def test_a_request_that_is_no_read_would_not_leave(request_, tmp_path):
     ("private", "died", "said"),
     [(True, (), "private: yes\ndied: none\n"), (False, ("a", "b"), "private: no\ndied: a, b\n")],
 )
-def test_its_last_words_are_those_of_a_person(monkeypatch, private, died, said):
+def test_record_prints_a_readable_summary(monkeypatch, private, died, said):
     found = Summary(Ticker("ACME-VAL"), "there", "n", 1.5, 2, 3, 0, private, died)
     monkeypatch.setattr(record, "record_series", lambda *_: found)
     done = CliRunner().invoke(app, ["record", "any.yaml"])

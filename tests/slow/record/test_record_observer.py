@@ -100,7 +100,7 @@ _events = st.one_of(
 
 @given(st.lists(st.tuples(_events, st.integers(0, 20 * NS_PER_SECOND)), max_size=40))
 @settings(max_examples=cases(5_000, quick=100), deadline=None)
-def test_whatever_happens_it_asks_for_nothing_but_reads_and_one_at_a_time(rows):
+def test_the_recorder_sends_only_reads_and_one_at_a_time(rows):
     watched = Watched()
     for each, after_ns in rows:
         effects = watched.tell(each, after_ns=after_ns)
@@ -110,7 +110,7 @@ def test_whatever_happens_it_asks_for_nothing_but_reads_and_one_at_a_time(rows):
     assert [send.request_id for send in watched.sends] == [*range(1, len(watched.sends) + 1)]
 
 
-def test_it_reads_the_series_page_by_page_and_then_the_account():
+def test_the_recorder_reads_the_series_page_by_page_and_then_the_account():
     watched = Watched()
     assert watched.answer(m.SeriesBody((event(market(1)),), "next")) == m.ReadSeries(
         Ticker("ACME-VAL"), ""
@@ -124,14 +124,14 @@ def test_it_reads_the_series_page_by_page_and_then_the_account():
     assert len(watched.sends) == 6
 
 
-def test_it_subscribes_to_every_rung_that_is_not_resolved_and_to_the_company():
+def test_the_recorder_subscribes_to_every_unresolved_rung():
     watched = Watched()
     watched.tell(m.FeedOpened())
     watched.listed(market(1), market(2, "resolved"), market(3, "halted"))
     assert watched.subscribed == [m.SubscribeTo((market_id(1), market_id(3)), ("c",))]
 
 
-def test_after_a_reconnect_it_subscribes_again():
+def test_the_recorder_subscribes_again_after_a_reconnect():
     watched = Watched()
     watched.tell(m.FeedOpened())
     watched.listed(market(1))
@@ -140,7 +140,7 @@ def test_after_a_reconnect_it_subscribes_again():
     assert watched.observer.gaps == 1
 
 
-def test_a_book_that_is_not_confirmed_for_too_long_is_asked_for_anew_and_no_other_time():
+def test_the_recorder_resubscribes_only_for_a_stale_book():
     watched = Watched()
     recheck_ns = SETTINGS.staleness.recheck_ns
     watched.tell(m.FeedOpened())
@@ -155,7 +155,7 @@ def test_a_book_that_is_not_confirmed_for_too_long_is_asked_for_anew_and_no_othe
     assert len(watched.subscribed) == 2
 
 
-def test_it_reads_on_at_its_own_pace_and_again_soon_where_nothing_was_answered():
+def test_the_recorder_repeats_reads_at_their_interval_and_retries_timeouts_sooner():
     watched = Watched()
     watched.listed(market(1))
     watched.until(T0 + SERIES_NS)
@@ -165,7 +165,7 @@ def test_it_reads_on_at_its_own_pace_and_again_soon_where_nothing_was_answered()
     assert rows.count(m.ReadBalance) == 1 + tries
 
 
-def test_a_key_that_may_not_read_the_account_is_asked_no_more_for_that():
+def test_the_recorder_stops_account_reads_after_a_forbidden_response():
     watched = Watched()
     watched.answer(m.SeriesBody((event(market(1)),), ""))
     watched.answer(m.Rejected(403, "forbidden_scope", ""))
@@ -190,7 +190,7 @@ def cursors_of(pages: list[m.Body | m.Answer]) -> list[str]:
     return [send.request.cursor for send in watched.sends if isinstance(send.request, m.ReadFills)]
 
 
-def test_fills_are_read_back_to_the_first_that_is_known():
+def test_the_recorder_reads_fills_back_to_the_first_known_one():
     cursors = cursors_of(
         [
             m.FillsBody((fill(4, T0), fill(3, T0)), "2"),
@@ -202,7 +202,7 @@ def test_fills_are_read_back_to_the_first_that_is_known():
     assert cursors[:5] == ["", "2", "", "2", ""]
 
 
-def test_fills_on_a_page_that_did_not_come_are_read_with_the_next_ones():
+def test_fills_of_a_page_that_timed_out_are_read_with_the_next_ones():
     cursors = cursors_of(
         [
             m.FillsBody((fill(2, T0), fill(1, T0)), ""),
@@ -216,13 +216,13 @@ def test_fills_on_a_page_that_did_not_come_are_read_with_the_next_ones():
     assert cursors[:7] == ["", "", "5", "", "5", "3", ""]
 
 
-def test_reads_go_on_the_key_for_reads_where_there_is_one():
+def test_the_recorder_uses_the_read_key_when_there_is_one():
     assert Watched().sends[0].key is m.Key.TRADE
     keys = TraderSettings(series_ticker=Ticker("A"), risk=RISK, keys=KeySettings(read=True))
     assert Watched(keys).sends[0].key is m.Key.READ
 
 
-def test_asked_to_stop_it_is_over_at_once_and_asks_for_nothing_more():
+def test_the_recorder_stops_at_once_on_request():
     watched = Watched()
     effects = watched.tell(m.StopRequested("enough"))
     assert effects[-1] == m.DrainComplete((), ())

@@ -48,7 +48,7 @@ def as_text(key, value):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_table_says_the_same_in_both_kinds_of_file(both, name):
+def test_csv_and_parquet_tables_have_the_same_content(both, name):
     folder, told = both
     with (folder / "csv" / f"{name}.csv").open(newline="") as file:
         texts = list(csv.DictReader(file))
@@ -61,7 +61,7 @@ def test_a_table_says_the_same_in_both_kinds_of_file(both, name):
         }
 
 
-def test_every_column_has_the_type_that_it_was_promised(both):
+def test_every_parquet_column_has_its_documented_type(both):
     folder, _ = both
     for name in COLUMNS:
         for field in parquet.read_schema(folder / "parquet" / f"{name}.parquet"):
@@ -75,7 +75,7 @@ def test_every_column_has_the_type_that_it_was_promised(both):
                 assert arrow.types.is_dictionary(field.type)
 
 
-def test_a_text_that_is_a_formula_to_a_spreadsheet_is_none_in_a_file_of_text(tmp_path):
+def test_spreadsheet_formulas_are_escaped_in_csv(tmp_path):
     wicked = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "plain", "a=b"]
     with opened({"csv": tmp_path, "parquet": tmp_path}) as sheets:
         for text in wicked:
@@ -90,7 +90,7 @@ def test_a_text_that_is_a_formula_to_a_spreadsheet_is_none_in_a_file_of_text(tmp
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_what_breaks_off_leaves_the_files_of_before_as_they_were(kind, tmp_path):
+def test_an_interrupted_export_leaves_the_previous_files_intact(kind, tmp_path):
     with opened({kind: tmp_path}) as sheets:
         sheets.add_row("fills", {"fill_id": "old"})
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -100,7 +100,7 @@ def test_what_breaks_off_leaves_the_files_of_before_as_they_were(kind, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_rows_of_several_groups_are_all_there(tmp_path):
+def test_rows_of_several_parquet_row_groups_are_all_written(tmp_path):
     with (
         mock.patch("bot.lab.export.ROWS_AT_ONCE", 3),
         opened({"parquet": tmp_path}) as sheets,
@@ -112,7 +112,7 @@ def test_rows_of_several_groups_are_all_there(tmp_path):
     assert [row["ticker"] for row in rows] == ["T0", "T1"] * 4
 
 
-def test_without_the_library_it_says_what_to_install(both, tmp_path):
+def test_a_parquet_export_without_pyarrow_names_the_package(both, tmp_path):
     with mock.patch.dict(sys.modules, {"pyarrow": None}):
         done = export(both[0] / "state", "--parquet", tmp_path / "t")
     assert done.exit_code == 2
@@ -120,7 +120,7 @@ def test_without_the_library_it_says_what_to_install(both, tmp_path):
     assert list(tmp_path.rglob("*.*")) == []
 
 
-def test_without_a_folder_for_either_it_says_so(both):
+def test_an_export_without_an_output_folder_exits_with_2(both):
     done = export(both[0] / "state")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "--csv or --parquet" in done.stderr

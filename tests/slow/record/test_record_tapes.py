@@ -86,7 +86,7 @@ def of(bids, asks) -> Book:
     return book | {(BookSide.ASK, price): size for price, size in asks}
 
 
-def test_every_book_without_us_is_what_the_others_had_resting_then(lived):
+def test_books_without_our_orders_match_the_resting_orders_of_others(lived):
     _, world = lived
     mine = OwnOrders()
     for each, _, _ in world.log:
@@ -105,7 +105,7 @@ def lines(folder) -> bytes:
     return gzip.decompress((folder / "tape.jsonl.gz").read_bytes())
 
 
-def test_a_journal_and_its_archive_are_one_tape(lived, tmp_path):
+def test_a_journal_and_its_archive_give_the_same_tape(lived, tmp_path):
     state, world = lived
     (tmp_path / "packed").mkdir()
     for path in segments(state):
@@ -121,7 +121,7 @@ def test_a_journal_and_its_archive_are_one_tape(lived, tmp_path):
     assert [len(tape.rungs) for tape in tapes] == rungs[: len(tapes)]
 
 
-def test_what_is_played_of_it_is_what_others_had(lived):
+def test_the_tape_of_a_journal_shows_the_books_of_others(lived):
     state, world = lived
     (folder,) = tape_folders(state)
     tickers = {}
@@ -190,7 +190,7 @@ def printed(number: int, at_s: float) -> m.Trade:
     return m.Trade(market_id(1), at_ns, f"t{number}", Price(40), Qty(3), True)
 
 
-def test_frames_are_played_in_the_order_of_the_venues_time_and_each_print_once(tmp_path):
+def test_frames_are_ordered_by_venue_time_and_prints_deduplicated(tmp_path):
     state = by_hand(
         tmp_path / "s", frame(0, 4), frame(3, 5), frame(1, 6, rung=2), printed(5, 2), printed(5, 2),
         frame(2, 7),
@@ -200,7 +200,7 @@ def test_frames_are_played_in_the_order_of_the_venues_time_and_each_print_once(t
     assert times == [each * NS_PER_SECOND for each in (0, 1, 2, 2, 3)]
 
 
-def test_books_that_stood_when_the_recording_began_all_stand_from_then_on(tmp_path):
+def test_books_older_than_the_recording_begin_with_it(tmp_path):
     state = by_hand(tmp_path / "s", frame(0, 4), frame(-86_400, 6, rung=2), frame(1, 5))
     (tape,) = read_tapes(tape_folders(state)[0])
     told = [(record.ticker, record.ts - T0) for record in map(decode_record, tape.lines)]
@@ -208,7 +208,7 @@ def test_books_that_stood_when_the_recording_began_all_stand_from_then_on(tmp_pa
     assert sorted(told) == [(one, 0), (one, NS_PER_SECOND), (two, 0)]
 
 
-def test_where_the_clocks_differ_the_recording_begins_by_the_venues(tmp_path):
+def test_a_tape_begins_by_the_venue_clock(tmp_path):
     state = by_hand(tmp_path / "s", frame(0, 4), frame(-9, 6, rung=2), frame(1, 5))
     ahead_ns = 3_600 * NS_PER_SECOND
     (path,) = segments(state)
@@ -221,7 +221,7 @@ def test_where_the_clocks_differ_the_recording_begins_by_the_venues(tmp_path):
     assert lines(made[0]) == lines(made[1])
 
 
-def test_a_recording_amid_which_the_venues_clock_jumps_ahead_keeps_what_was_before(tmp_path):
+def test_a_jump_of_the_venue_clock_keeps_earlier_records(tmp_path):
     jump_s = 3_600
     state = by_hand(tmp_path / "s", *(frame(at_s, 4 + at_s) for at_s in (0, 1, 2, 900 + jump_s)))
     (path,) = segments(state)
@@ -235,7 +235,7 @@ def test_a_recording_amid_which_the_venues_clock_jumps_ahead_keeps_what_was_befo
     assert times == [[0, 1, 2], [0, 1, 2, 900 + jump_s]]
 
 
-def test_a_print_that_we_made_as_taker_is_left_out_and_one_that_came_to_us_stays(tmp_path):
+def test_a_tape_omits_prints_of_our_takes_and_keeps_prints_that_filled_us(tmp_path):
     made = fill(1, T0)
     made = msgspec.structs.replace(made, liquidity=model.Liquidity.TAKER)
     came = fill(2, T0)
@@ -251,7 +251,7 @@ def test_a_print_that_we_made_as_taker_is_left_out_and_one_that_came_to_us_stays
     assert "1 prints came to orders of ours" in told
 
 
-def test_a_crossed_book_that_a_venue_showed_is_left_out_and_told(tmp_path):
+def test_a_tape_omits_crossed_books_with_a_warning(tmp_path):
     crossed = m.BookUpdate(
         market_id(1), T0 + NS_PER_SECOND, ((Price(60), Qty(5)),), ((Price(59), Qty(5)),)
     )
@@ -261,7 +261,7 @@ def test_a_crossed_book_that_a_venue_showed_is_left_out_and_told(tmp_path):
     assert any("1 crossed books were left out" in text for text in warnings(folder))
 
 
-def test_the_newest_run_alone_is_played(tmp_path):
+def test_a_tape_contains_only_the_newest_run(tmp_path):
     state = by_hand(tmp_path / "s", frame(1, 5))
     (first,) = segments(state)
     by_hand(tmp_path / "t", frame(5, 6), nonce="b" * 20)
@@ -272,7 +272,7 @@ def test_the_newest_run_alone_is_played(tmp_path):
     assert first.exists()
 
 
-def test_it_knows_when_the_event_was_to_resolve_and_how_it_ended_where_the_run_saw_it(tmp_path):
+def test_a_tape_contains_the_resolution_time_and_the_known_winners(tmp_path):
     ended = [
         m.Noted("info", "rung_settled", {"market_id": market_id(number), "winner": winner})
         for number, winner in ((1, "yes"), (2, "no"))
@@ -292,7 +292,7 @@ def test_it_knows_when_the_event_was_to_resolve_and_how_it_ended_where_the_run_s
     assert winners(next(iter(read_tapes(folder))), folder) is None
 
 
-def test_where_nothing_was_recorded_it_says_so(tmp_path):
+def test_a_journal_without_frames_gives_no_tape(tmp_path):
     with pytest.raises(TapeFault, match="no frame of a listed rung"):
         tape_folders(by_hand(tmp_path / "s"))
     (tmp_path / "empty").mkdir()
@@ -300,7 +300,7 @@ def test_where_nothing_was_recorded_it_says_so(tmp_path):
         tape_folders(tmp_path / "empty")
 
 
-def test_the_catalogue_of_a_tape_is_plain_json_with_a_rung_for_each_market(tmp_path):
+def test_the_catalogue_of_a_tape_lists_a_rung_for_each_market(tmp_path):
     (folder,) = tape_folders(by_hand(tmp_path / "s", frame(1, 5)))
     told = json.loads((folder / "catalog.json").read_bytes())
     assert [rung["ticker"] for rung in told["events"][0]["rungs"]] == [
@@ -309,7 +309,7 @@ def test_the_catalogue_of_a_tape_is_plain_json_with_a_rung_for_each_market(tmp_p
     ]
 
 
-def test_strikes_written_in_several_units_are_in_one_on_a_tape(tmp_path):
+def test_strikes_of_several_units_are_converted_to_one(tmp_path):
     strikes = [("1.5", "USD billions"), ("500", "USD millions")]
     (folder,) = tape_folders(by_hand(tmp_path / "s", frame(1, 5), strikes=strikes))
     (tape,) = read_tapes(folder)

@@ -84,7 +84,7 @@ def lone(path: Path, entries: list[Entry]) -> Replayed:
 # --- nothing differs ------------------------------------------------------------------------------
 
 
-def test_a_run_with_faults_replays_without_a_difference_under_three_hash_seeds(state):
+def test_a_run_with_faults_replays_identically_under_three_hash_seeds(state):
     running = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.builders.replay.compared", str(state)],
@@ -104,13 +104,13 @@ def test_a_run_with_faults_replays_without_a_difference_under_three_hash_seeds(s
     assert sum(events for events, _, _ in rows) > 300
 
 
-def test_all_runs_are_replayed_by_the_command_and_it_ends_with_0(state):
+def test_replay_all_replays_every_run(state):
     done = invoke(str(state), "--all", "--quiet", "--until", "2s")
     assert done.exit_code == 0
     assert done.stdout.count("no difference") == len(list(state.glob("journal-*.log")))
 
 
-def test_a_strategy_that_tries_to_end_the_program_raises_as_it_did_then():
+def test_a_strategy_that_calls_exit_raises_in_a_replay():
     class Ends(Strategy):
         def quote(self, view: EventView) -> Quotes:
             raise SystemExit
@@ -120,7 +120,7 @@ def test_a_strategy_that_tries_to_end_the_program_raises_as_it_did_then():
         Retold(lambda: Ends(Ends.Params()), {}).quote(nothing)
 
 
-def test_what_is_read_is_all_that_was_written(entries, tmp_path):
+def test_a_replay_reads_every_event_and_effect(entries, tmp_path):
     found = lone(tmp_path / "run.log", entries)
     events = [entry for entry in entries if isinstance(entry.message, m.Event)]
     wakes = [entry for entry in entries if isinstance(entry.message, m.WakeAt)]
@@ -130,7 +130,7 @@ def test_what_is_read_is_all_that_was_written(entries, tmp_path):
     assert found.difference is None
 
 
-def test_a_torn_tail_is_no_difference_wherever_it_was_torn(entries, tmp_path):
+def test_a_truncated_journal_tail_is_not_a_difference(entries, tmp_path):
     path = journal(tmp_path / "journal-00000001.log", entries)
     whole = path.read_bytes()
     for cut in (1, 200, 4_321):
@@ -140,13 +140,13 @@ def test_a_torn_tail_is_no_difference_wherever_it_was_torn(entries, tmp_path):
         assert found.damage == ""
 
 
-def test_answers_after_the_end_are_not_given_to_the_trader(entries, tmp_path):
+def test_responses_after_the_end_of_a_run_are_ignored(entries, tmp_path):
     late = Entry(entries[-1].at_ns, m.Response(m.RequestId(999_999), m.Unknown("late")))
     found = lone(tmp_path / "run.log", [*entries, late])
     assert found.difference is None
 
 
-def test_a_drain_that_the_loop_gave_up_is_no_difference(entries, tmp_path):
+def test_an_abandoned_drain_is_not_a_difference(entries, tmp_path):
     finished = next(
         at for at, entry in enumerate(entries) if isinstance(entry.message, m.StopRequested)
     )
@@ -168,7 +168,7 @@ def test_a_drain_that_the_loop_gave_up_is_no_difference(entries, tmp_path):
     assert found.difference is not None
 
 
-def test_notes_of_candidates_in_the_shadow_are_no_difference(entries, tmp_path):
+def test_notes_of_shadow_strategies_are_not_a_difference(entries, tmp_path):
     beats = [at for at, entry in enumerate(entries) if isinstance(entry.message, m.Tick)]
     note = Entry(entries[beats[3]].at_ns, m.Noted("debug", "shadow_quotes", {"shadow": "x"}))
     found = lone(tmp_path / "run.log", [*entries[: beats[3] + 1], note, *entries[beats[3] + 1 :]])
@@ -221,7 +221,7 @@ CHANCE = Patch(
 @pytest.mark.parametrize(
     "plant", [CLOCK, ORDER, CHANCE], ids=["a clock read", "the order of a set", "a random draw"]
 )
-def test_planted_nondeterminism_is_caught(plant, tmp_path):
+def test_replay_detects_nondeterminism(plant, tmp_path):
     """The program that replays has the very bug of the one that recorded."""
     Named.seed = 1
     recorded(brutal(28, NS_PER_SECOND // 2), tmp_path / "state", (plant,))
@@ -230,7 +230,7 @@ def test_planted_nondeterminism_is_caught(plant, tmp_path):
         assert any(found.difference is not None for found in again(tmp_path / "state"))
 
 
-def test_a_planted_bug_that_is_mended_is_caught_in_what_it_left_behind(tmp_path):
+def test_replay_shows_the_effects_of_a_bug_fixed_since(tmp_path):
     recorded(brutal(7, NS_PER_SECOND // 2), tmp_path / "state", (CLOCK,))
     found = again(tmp_path / "state")[0].difference
     assert found is not None
@@ -249,7 +249,7 @@ def sent(entries: list[Entry]) -> int:
     return creates[len(creates) // 2]
 
 
-def test_the_first_difference_is_shown_with_both_sides_and_the_frame_before_it(entries, tmp_path):
+def test_the_first_difference_shows_both_sides_and_the_previous_frame(entries, tmp_path):
     at = sent(entries)
     entry = entries[at]
     other = msgspec.structs.replace(entry.message, why="another reason")
@@ -270,7 +270,7 @@ def test_the_first_difference_is_shown_with_both_sides_and_the_frame_before_it(e
         assert found.frame.entry.message == frames[-1]
 
 
-def test_an_effect_that_is_missing_now_or_was_missing_then_is_a_difference(entries, tmp_path):
+def test_a_missing_or_additional_effect_is_a_difference(entries, tmp_path):
     at = sent(entries)
     gone = lone(tmp_path / "gone.log", [*entries[:at], *entries[at + 1 :]]).difference
     assert gone.now == entries[at].message
@@ -280,7 +280,7 @@ def test_an_effect_that_is_missing_now_or_was_missing_then_is_a_difference(entri
     assert (added.then, added.now) == (m.Latched("planted"), None)
 
 
-def test_a_trader_that_raises_now_is_told_with_what_it_raised(entries, tmp_path):
+def test_an_exception_during_a_replay_is_reported(entries, tmp_path):
     def raises(self, event):
         raise ZeroDivisionError("planted")
 
@@ -289,7 +289,7 @@ def test_a_trader_that_raises_now_is_told_with_what_it_raised(entries, tmp_path)
     assert found.raised == "ZeroDivisionError: planted"
 
 
-def test_notes_can_be_left_out(entries, tmp_path):
+def test_a_replay_can_ignore_notes(entries, tmp_path):
     at = next(n for n, entry in enumerate(entries) if isinstance(entry.message, m.Noted))
     note = m.Noted("info", "worded_otherwise", {})
     changed = [*entries[:at], Entry(entries[at].at_ns, note), *entries[at + 1 :]]
@@ -303,7 +303,7 @@ def test_notes_can_be_left_out(entries, tmp_path):
 # --- where it stops, and what is refused ----------------------------------------------------------
 
 
-def test_it_stops_after_the_event_that_is_asked_for(entries, tmp_path):
+def test_a_replay_stops_after_the_requested_event(entries, tmp_path):
     journal(tmp_path / "journal-00000001.log", entries)
     events = [n for n, each in enumerate(entries, 1) if isinstance(each.message, m.Event)]
     middle = events[len(events) // 2]
@@ -322,7 +322,7 @@ def test_it_stops_after_the_event_that_is_asked_for(entries, tmp_path):
 @pytest.mark.parametrize(
     ("until", "code"), [("7", 0), ("1s", 0), ("soon", 2), ("0s", 2), ("9" * 5_000, 2)]
 )
-def test_until_takes_a_number_or_a_time_and_nothing_else(entries, tmp_path, until, code):
+def test_until_accepts_only_a_number_or_a_time(entries, tmp_path, until, code):
     path = journal(tmp_path / "journal-00000001.log", entries)
     assert invoke(str(path), "--until", until).exit_code == code
 
@@ -331,14 +331,14 @@ def test_until_takes_a_number_or_a_time_and_nothing_else(entries, tmp_path, unti
     ("until", "code"),
     [("journal-00000001.log:3", 0), ("journal-00000001.arc:3", 0), ("journal-00000009.log:1", 2)],
 )
-def test_until_takes_an_entry_of_a_segment_that_is_there(entries, tmp_path, until, code):
+def test_until_accepts_an_entry_of_an_existing_segment(entries, tmp_path, until, code):
     path = journal(tmp_path / "journal-00000001.log", entries)
     done = invoke(str(path), "--until", until)
     assert done.exit_code == code
     assert (code == 0) is ("no such segment" not in done.stderr)
 
 
-def test_a_file_that_is_no_journal_says_what_is_wanted(tmp_path):
+def test_replay_rejects_a_file_that_is_not_a_journal(tmp_path):
     path = tmp_path / "bot.yaml"
     path.write_text("series: AURELIA\n")
     done = invoke(str(path))
@@ -346,7 +346,7 @@ def test_a_file_that_is_no_journal_says_what_is_wanted(tmp_path):
     assert "not a journal; wanted is the state directory of a run, or a segment" in done.stderr
 
 
-def test_a_difference_ends_with_4_and_shows_both_sides(entries, tmp_path):
+def test_a_difference_exits_with_4_and_shows_both_sides(entries, tmp_path):
     at = sent(entries)
     path = journal(tmp_path / "journal-00000001.log", [*entries[:at], *entries[at + 1 :]])
     done = invoke(str(path))
@@ -358,16 +358,14 @@ def test_a_difference_ends_with_4_and_shows_both_sides(entries, tmp_path):
     assert line["events_per_second"] > 0
 
 
-def test_a_journal_of_a_later_version_is_refused(entries, tmp_path):
+def test_a_journal_of_a_later_version_is_rejected(entries, tmp_path):
     path = journal(tmp_path / "journal-00000001.log", entries, OPENING[:-1] + b"\x09")
     done = invoke(str(path))
     assert done.exit_code == 3
     assert "journal version 9, this program reads versions 1 to 7" in done.stderr
 
 
-def test_a_segment_that_is_named_is_replayed_though_a_later_program_wrote_one_behind_it(
-    entries, tmp_path
-):
+def test_a_named_segment_is_replayed_although_a_later_one_is_unreadable(entries, tmp_path):
     path = journal(tmp_path / "journal-00000001.log", entries)
     journal(tmp_path / "journal-00000002.log", entries, OPENING[:-1] + b"\x09")
     assert invoke(str(path)).exit_code == 0
@@ -375,7 +373,7 @@ def test_a_segment_that_is_named_is_replayed_though_a_later_program_wrote_one_be
     assert (done.exit_code, "journal version 9" in done.stderr) == (3, True)
 
 
-def test_a_run_that_shared_its_bucket_with_another_series_is_refused(entries, tmp_path):
+def test_a_run_that_shared_its_rate_limit_with_another_series_is_rejected(entries, tmp_path):
     (first,) = [each for each in entries if isinstance(each.message, m.Started)]
     configured = first.message.configured
     settings = msgspec.structs.replace(configured.settings, other_series=("OTHER-VAL",))
@@ -387,7 +385,7 @@ def test_a_run_that_shared_its_bucket_with_another_series_is_refused(entries, tm
     assert "shared its request bucket with OTHER-VAL" in done.stderr
 
 
-def test_damage_ends_with_3_after_what_stands_before_it_was_compared(entries, tmp_path):
+def test_a_damaged_journal_is_compared_up_to_the_damage_and_exits_with_3(entries, tmp_path):
     path = journal(tmp_path / "journal-00000001.log", entries)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
@@ -400,7 +398,7 @@ def test_damage_ends_with_3_after_what_stands_before_it_was_compared(entries, tm
     assert line["difference"] is None
 
 
-def test_where_there_is_no_journal_it_ends_with_3(tmp_path):
+def test_a_missing_journal_exits_with_3(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("nothing")
     for name in ("empty", "none", "notes.txt", "journal-00000001.log"):
@@ -408,7 +406,7 @@ def test_where_there_is_no_journal_it_ends_with_3(tmp_path):
 
 
 @pytest.mark.parametrize("options", [(), ("--all",)])
-def test_where_no_run_begins_it_says_so_and_ends_with_3(entries, tmp_path, options):
+def test_a_journal_without_the_start_of_a_run_exits_with_3(entries, tmp_path, options):
     journal(tmp_path / "journal-00000007.log", entries[1:])
     done = invoke(str(tmp_path), *options)
     assert done.exit_code == 3
@@ -418,7 +416,7 @@ def test_where_no_run_begins_it_says_so_and_ends_with_3(entries, tmp_path, optio
 @pytest.mark.parametrize(
     ("name", "is_told"), [("../mine.py:Mine", True), ("/srv/mine.py", False), ("mine", False)]
 )
-def test_of_a_strategy_with_a_relative_path_it_says_where_that_starts(
+def test_a_missing_strategy_with_a_relative_path_names_its_base_folder(
     entries, tmp_path, name, is_told
 ):
     def remake(choice):

@@ -63,7 +63,7 @@ def exported(tmp_path_factory) -> Exported:
     return Exported(tmp_path_factory.mktemp("export"))
 
 
-def test_it_tells_how_many_rows_each_table_got(exported):
+def test_export_reports_the_rows_of_each_table(exported):
     assert exported.done.exit_code == 0, exported.done.output
     told = json.loads(exported.done.stdout)
     assert {name: told[name] for name in TABLES} == {
@@ -73,7 +73,7 @@ def test_it_tells_how_many_rows_each_table_got(exported):
     assert told["damage"] == []
 
 
-def test_every_frame_of_a_book_is_a_row_and_every_read_of_one(exported):
+def test_every_book_frame_and_book_read_is_a_row(exported):
     rows = exported.tables["books"]
     frames = [row for row in rows if row["source"] == "channel"]
     seen = exported.of("BookUpdate")
@@ -95,7 +95,7 @@ def test_every_print_is_a_row(exported):
         assert row["taker_bought_yes"] == str(int(said["taker_bought_yes"]))
 
 
-def test_every_request_is_one_row_with_what_became_of_it(exported):
+def test_every_request_is_one_row_with_its_response(exported):
     rows = exported.tables["requests"]
     runs = {row.segment: row.said["boot_nonce"] for row in exported.of("Started")}
     sends = {(runs[row.segment], str(row.said["request_id"])): row for row in exported.of("Send")}
@@ -122,13 +122,13 @@ def test_every_request_is_one_row_with_what_became_of_it(exported):
             assert (row["qty"], row["market_id"]) == (str(order["qty"]), order["market_id"])
 
 
-def test_a_cancel_is_told_with_the_market_of_its_order(exported):
+def test_a_cancel_row_contains_the_market_of_its_order(exported):
     cancels = [row for row in exported.tables["requests"] if row["request"] == "CancelResting"]
     assert cancels
     assert all(row["market_id"] and row["ticker"] and row["side"] for row in cancels)
 
 
-def test_a_fill_is_one_row_however_often_it_was_shown(exported):
+def test_a_repeatedly_read_fill_is_one_row(exported):
     first: dict[str, tuple[int, dict]] = {}
     for at_ns, body in exported.shown("FillsBody"):
         for fill in body["fills"]:
@@ -144,7 +144,7 @@ def test_a_fill_is_one_row_however_often_it_was_shown(exported):
         assert row["qty"] == str(fill["qty"])
 
 
-def test_what_has_no_time_that_can_be_read_is_told_without_it(tmp_path):
+def test_unreadable_times_are_exported_as_empty(tmp_path):
     journal = Journalled(tmp_path / "state")
     journal.started(NOON_NS)
     never = Instant("soon")
@@ -164,7 +164,7 @@ def test_what_has_no_time_that_can_be_read_is_told_without_it(tmp_path):
     assert rungs == [(market(1).ticker, "")]
 
 
-def test_a_date_that_cannot_be_read_does_not_end_an_export(tmp_path):
+def test_an_unreadable_resolution_date_does_not_stop_an_export(tmp_path):
     journal = Journalled(tmp_path / "state")
     journal.started(NOON_NS)
     rung = market(1)
@@ -177,7 +177,7 @@ def test_a_date_that_cannot_be_read_does_not_end_an_export(tmp_path):
     assert (row["ticker"], row["resolution_ns"]) == (rung.ticker, "")
 
 
-def test_how_far_it_is_is_told_over_both_readings_of_every_entry(exported):
+def test_export_reports_progress_over_both_passes(exported):
     told: list[int] = []
     tell(segments_meant(exported.state), lambda _name, _row: None, told.append)
     entries = len(exported.rows)
@@ -185,7 +185,9 @@ def test_how_far_it_is_is_told_over_both_readings_of_every_entry(exported):
     assert told[-1] > entries
 
 
-def test_damage_ends_with_3_and_the_tables_have_what_stands_before_it(exported, tmp_path):
+def test_a_damaged_journal_exits_with_3_and_exports_the_entries_before_the_damage(
+    exported, tmp_path
+):
     newest = max(exported.state.glob("journal-*.log"), key=lambda path: path.stat().st_size)
     data = bytearray(newest.read_bytes())
     data[len(data) // 2] ^= 0xFF
@@ -196,9 +198,7 @@ def test_damage_ends_with_3_and_the_tables_have_what_stands_before_it(exported, 
     assert 0 < len(table(tmp_path / "tables", "books")) < len(exported.tables["books"])
 
 
-def test_where_nothing_can_be_exported_it_says_so_and_leaves_nothing_half_written(
-    exported, tmp_path
-):
+def test_a_failed_export_leaves_no_partial_file(exported, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
     assert invoke(str(tmp_path / "empty"), "--csv", str(tmp_path / "out")).exit_code == 3
@@ -208,7 +208,7 @@ def test_where_nothing_can_be_exported_it_says_so_and_leaves_nothing_half_writte
     assert list(tmp_path.rglob("*.part")) == []
 
 
-def test_on_a_full_disk_it_says_which_folder_could_not_be_written(monkeypatch, tmp_path):
+def test_export_names_the_folder_when_the_disk_is_full(monkeypatch, tmp_path):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -221,7 +221,7 @@ def test_on_a_full_disk_it_says_which_folder_could_not_be_written(monkeypatch, t
 
 
 @pytest.mark.parametrize("content", [b"", b"series: ACME-VAL\n"])
-def test_a_file_that_is_no_journal_ends_with_3_and_says_what_is_wanted(tmp_path, content):
+def test_a_file_that_is_not_a_journal_exits_with_3(tmp_path, content):
     path = tmp_path / "mine.txt"
     path.write_bytes(content)
     done = invoke(str(path), "--csv", str(tmp_path / "tables"))

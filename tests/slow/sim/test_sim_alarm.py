@@ -37,11 +37,11 @@ def break_of(patch: Patch) -> Broken:
 
 
 @pytest.mark.parametrize(("patch", "invariant"), [(NO_LIMIT, "B3"), (NO_PATIENCE, "B5")])
-def test_the_alarm_sounds_when_a_rule_is_taken_out(patch, invariant):
+def test_the_simulator_detects_a_removed_rule(patch, invariant):
     assert break_of(patch).invariant == invariant
 
 
-def test_a_planted_bug_is_gone_after_its_world():
+def test_a_planted_bug_is_removed_after_its_run():
     before = RequestBudget.told_to_wait
     with planted((NO_PATIENCE,)):
         assert RequestBudget.told_to_wait is NO_PATIENCE.value
@@ -55,7 +55,7 @@ def test_a_failure_shows_its_last_two_hundred_events():
     assert any("Send(" in line for line in lines)
 
 
-def test_a_failure_is_made_smaller_and_stays_the_same_failure():
+def test_shrinking_a_failure_keeps_the_broken_invariant():
     fault = break_of(NO_LIMIT)
     odds = fault.world.scenario
     steps = []
@@ -66,13 +66,13 @@ def test_a_failure_is_made_smaller_and_stays_the_same_failure():
     assert steps
 
 
-def test_the_replay_command_names_everything_that_was_narrowed():
+def test_the_replay_command_contains_every_narrowed_option():
     odds = narrowed(draw(5, "brutal"), without=("crash",), until_ns=3_200_000_000, rungs=(1,))
     words = "--seed 5 --profile brutal --without crash --until 3.2s --rungs 1"
     assert replay_command(odds) == f"bot simulate {words}"
     assert replay_command(draw(5)) == "bot simulate --seed 5"
 
 
-def test_an_unknown_fault_cannot_be_left_out():
+def test_excluding_an_unknown_fault_is_rejected():
     with pytest.raises(ValueError, match="no fault"):
         narrowed(draw(0), without=("rain",))

@@ -17,21 +17,21 @@ BUGS_MIN = 35
 
 
 @pytest.mark.parametrize("bug", bugs.rotating(), ids=lambda bug: bug.name)
-def test_a_planted_bug_is_found(bug):
+def test_the_simulator_finds_each_planted_bug(bug):
     found = bugs.hunt(bug)
     assert found.is_found
     assert found.invariant in bug.breaks, found.text
     assert found.events <= EVENTS_MAX
 
 
-def test_the_canary_is_found_at_once_in_the_seed_that_is_told():
+def test_the_canary_bug_is_found_again_in_its_seed():
     found = bugs.hunt(CANARY)
     again, _ = bugs.hunt_in(CANARY, found.seed)
     assert again.is_found
     assert again.text == found.text
 
 
-def test_the_table_of_a_hunt_ends_with_how_many_were_found():
+def test_the_summary_of_a_hunt_counts_the_bugs_found():
     found = bugs.hunt(bugs.named("retry-after-ignored"))
     assert bugs.summary([found]).startswith("1 of 1 planted bugs found; median ")
     missed = Found("x", (1,), EVENTS_MAX)
@@ -42,13 +42,13 @@ def test_the_table_of_a_hunt_ends_with_how_many_were_found():
 # --- the table ------------------------------------------------------------------------------------
 
 
-def test_there_are_bugs_enough_and_no_name_twice():
+def test_planted_bugs_are_numerous_and_uniquely_named():
     assert len(BUGS) >= BUGS_MIN
     assert len({bug.name for bug in BUGS}) == len(BUGS)
 
 
 @pytest.mark.parametrize("bug", (*BUGS, CANARY), ids=lambda bug: bug.name)
-def test_a_bug_says_what_it_is_and_changes_what_is_there(bug):
+def test_each_planted_bug_is_described_and_patches_existing_code(bug):
     assert set(bug.rows) <= set(range(1, 81))
     assert bug.mistake.endswith(".")
     assert bug.breaks
@@ -69,7 +69,7 @@ def called_as(member: object) -> inspect.Signature | None:
 
 
 @pytest.mark.parametrize("bug", (*BUGS, CANARY), ids=lambda bug: bug.name)
-def test_a_bug_can_be_called_as_what_it_replaces(bug):
+def test_each_planted_bug_keeps_the_signature_it_replaces(bug):
     for patch in bug.patches:
         there, instead = called_as(vars(patch.home)[patch.name]), called_as(patch.value)
         if there is None or instead is None:
@@ -80,7 +80,7 @@ def test_a_bug_can_be_called_as_what_it_replaces(bug):
             instead.bind(*[None] * (len(some) - len(named)), **named)
 
 
-def test_another_core_has_another_ten_rotating(tmp_path, monkeypatch):
+def test_changed_core_code_selects_other_rotating_bugs(tmp_path, monkeypatch):
     """Wherever in it a line is another one."""
     first = bugs.rotating()
     assert len(first) == bugs.ROTATING
@@ -95,5 +95,5 @@ def test_another_core_has_another_ten_rotating(tmp_path, monkeypatch):
     assert bugs.rotating() != first
 
 
-def test_the_page_of_the_simulator_is_current():
+def test_the_simulation_page_is_current():
     assert simulation_page.PAGE.read_text(encoding="utf-8") == simulation_page.page()

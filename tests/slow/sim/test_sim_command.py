@@ -34,12 +34,12 @@ def logged(done: subprocess.CompletedProcess[str]) -> str:
     return re.search(r"effect log ([0-9a-f]{32})", done.stdout)[1]
 
 
-def test_the_effect_log_is_the_same_twice_and_under_three_hash_seeds():
+def test_the_effect_log_is_the_same_under_three_hash_seeds():
     logs = {logged(simulate(*SHORT, hash_seed=seed)) for seed in ("0", "0", "1", "2")}
     assert len(logs) == 1
 
 
-def test_a_seed_draws_the_same_world_twice():
+def test_a_seed_gives_the_same_simulation_twice():
     odds = draw(7)
     first, second = run(odds), run(odds)
     assert first.driver.steps == second.driver.steps
@@ -47,7 +47,7 @@ def test_a_seed_draws_the_same_world_twice():
     assert first.auditor.truth == second.auditor.truth
 
 
-def test_it_prints_the_seed_and_its_draw_first_and_the_rows_met_last():
+def test_simulate_prints_the_scenario_first_and_the_catalogue_rows_last():
     done = simulate(*SHORT)
     lines = done.stdout.splitlines()
     assert lines[0] == "seed 11"
@@ -56,7 +56,7 @@ def test_it_prints_the_seed_and_its_draw_first_and_the_rows_met_last():
     assert "1 seeds, " in lines[-1]
 
 
-def test_json_is_one_line_on_stdout_and_the_draw_goes_to_stderr():
+def test_simulate_prints_json_on_stdout_and_the_scenario_on_stderr():
     done = simulate(*SHORT, "--json")
     told = json.loads(done.stdout)
     assert told["seeds"] == 1
@@ -106,7 +106,7 @@ STRATEGY = Small
 """
 
 
-def test_a_strategy_that_is_at_fault_now_and_then_is_told_though_all_invariants_hold(tmp_path):
+def test_strategy_faults_are_reported_even_if_all_invariants_hold(tmp_path):
     path = tmp_path / "now_and_then.py"
     path.write_text(NOW_AND_THEN)
     asked = ("--seed", "8", "--profile", "calm", "--strategy", str(path), "--quiet")
@@ -121,7 +121,7 @@ def test_a_strategy_that_is_at_fault_now_and_then_is_told_though_all_invariants_
     assert "no idea" in plain["strategy_fault"]
 
 
-def test_a_strategy_whose_range_a_drawn_size_is_beyond_keeps_its_default(tmp_path):
+def test_a_drawn_size_outside_a_parameter_range_leaves_the_default(tmp_path):
     path = tmp_path / "small.py"
     path.write_text(SMALL)
     done = simulate(*SHORT, "--strategy", str(path), "--quiet")
@@ -156,7 +156,7 @@ STRATEGY = Mine
         (NEEDS_MORE.replace(": int = 0", ": int"), "half: Field required"),
     ],
 )
-def test_a_strategy_whose_defaults_cannot_be_is_refused_in_one_line(tmp_path, text, said):
+def test_a_strategy_with_invalid_defaults_is_rejected_in_one_line(tmp_path, text, said):
     path = tmp_path / "mine.py"
     path.write_text(text)
     done = simulate(*SHORT, "--strategy", str(path))
@@ -166,20 +166,20 @@ def test_a_strategy_whose_defaults_cannot_be_is_refused_in_one_line(tmp_path, te
     assert (done.exit_code, done.stderr) == (2, f"{path}: {said}\n")
 
 
-def test_a_mood_that_is_drawn_is_no_fault_of_the_strategys_own():
+def test_injected_strategy_faults_are_not_counted_as_its_own():
     drawn = draw(11, "brutal")
     assert "tantrum" in drawn.rates
     assert run(drawn).coverage.own_faults == 0
 
 
-def test_two_processes_give_what_one_gives():
+def test_two_processes_give_the_same_results_as_one():
     one = json.loads(simulate("--seeds", "1-3", "--until", "2s", "--json").stdout)
     two = json.loads(simulate("--seeds", "1-3", "--until", "2s", "--json", "--jobs", "2").stdout)
     del one["events_per_second"], two["events_per_second"]
     assert one == two
 
 
-def test_a_world_goes_on_until_it_has_seen_the_events_asked_for():
+def test_a_simulation_runs_until_the_requested_events():
     done = simulate("--seed", "11", "--until", "2s", "--events", "12_000", "--json")
     assert json.loads(done.stdout)["events"] >= 12_000
 
@@ -198,7 +198,7 @@ def test_a_world_goes_on_until_it_has_seen_the_events_asked_for():
         (("--rungs", "3,0"), "rungs of an event: accepted: 1 to 100"),
     ],
 )
-def test_a_wrong_option_ends_with_2_and_says_what_is_right(words, said):
+def test_simulate_rejects_invalid_options_with_exit_code_2(words, said):
     done = simulate(*words)
     assert done.returncode == 2
     assert said in done.stderr
@@ -221,7 +221,7 @@ STRATEGY = Dies
 """
 
 
-def test_a_process_that_died_is_no_broken_invariant(tmp_path):
+def test_a_dead_worker_process_is_not_a_broken_invariant(tmp_path):
     (tmp_path / "dies.py").write_text(DIES)
     strategy = f"{tmp_path}/dies.py:Dies"
     done = simulate("--seeds", "0-1", "--jobs", "2", "--strategy", strategy, "--json")

@@ -6,12 +6,12 @@ from bot.lab.sim import coverage
 from bot.lab.sim.scenario import RANGES, VARIANTS, draw, narrowed
 
 
-def test_every_row_is_there_once_in_order():
+def test_the_coverage_rows_are_unique_and_in_order():
     numbers = [row.number for row in coverage.ROWS]
     assert numbers == sorted(set(numbers))
 
 
-def test_a_mark_counts_by_name_by_its_beginning_and_by_a_piece_in_its_middle():
+def test_a_coverage_pattern_matches_names_with_wildcards():
     counts = {"page": 2, "market_halted:create": 3, "market_x": 5, "result_unknown_after:amend": 7}
     assert coverage.hits(coverage.CatalogueRow(1, "", ("page",)), counts) == 2
     assert coverage.hits(coverage.CatalogueRow(1, "", ("market_*:*",)), counts) == 3
@@ -19,7 +19,7 @@ def test_a_mark_counts_by_name_by_its_beginning_and_by_a_piece_in_its_middle():
     assert coverage.hits(coverage.CatalogueRow(1, "", ("pag",)), counts) == 0
 
 
-def test_the_seeds_draw_every_fault_there_is_and_some_draw_none():
+def test_seeds_draw_every_fault_and_some_draw_none():
     drawn = [draw(seed) for seed in range(150)]
     for name in RANGES:
         assert any(name in odds.rates for odds in drawn)
@@ -27,19 +27,19 @@ def test_the_seeds_draw_every_fault_there_is_and_some_draw_none():
     assert any(not odds.has_faults() for odds in drawn)
 
 
-def test_the_calm_profile_has_no_fault_and_the_brutal_one_every_fault():
+def test_the_calm_profile_has_no_fault_and_the_brutal_profile_every_fault():
     assert not draw(3, "calm").has_faults()
     assert sorted(draw(3, "brutal").rates) == sorted(RANGES)
 
 
-def test_the_seeds_draw_every_value_of_every_variant_and_some_draw_none():
+def test_seeds_draw_every_value_of_every_variant_and_some_draw_none():
     drawn = [draw(seed) for seed in range(300)]
     for name, values in VARIANTS.items():
         assert {odds.variants[name] for odds in drawn if name in odds.variants} == set(values)
     assert any(not odds.variants for odds in drawn)
 
 
-def test_a_variant_that_is_left_out_leaves_what_is_usual():
+def test_an_excluded_variant_leaves_the_default():
     # No seed before the many thousandth has every one of them.
     odds = replace(draw(0), variants={name: values[0] for name, values in VARIANTS.items()})
     usual = narrowed(odds, without=tuple(VARIANTS))

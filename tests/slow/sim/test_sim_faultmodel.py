@@ -15,7 +15,7 @@ SEEDS = range(60)
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_a_row_of_the_fault_model_draws_every_fault_of_its_own_and_no_other(row):
+def test_each_fault_model_row_draws_exactly_its_own_faults(row):
     drawn = [draw(seed, row) for seed in SEEDS]
     faults = {name for odds in drawn for name in (*odds.rates, *odds.variants)}
     every = {name for other in ROWS.values() for name in other}
@@ -23,7 +23,7 @@ def test_a_row_of_the_fault_model_draws_every_fault_of_its_own_and_no_other(row)
     assert faults - every <= set(VARIANTS)
 
 
-def test_every_kind_of_contradiction_has_a_profile_in_which_nothing_else_goes_wrong():
+def test_every_inconsistency_has_a_profile_without_other_faults():
     assert sorted(CONTRADICTIONS.values()) == sorted(Inconsistency)
     for profile in CONTRADICTIONS:
         assert not draw(1, profile).has_faults()
@@ -31,7 +31,7 @@ def test_every_kind_of_contradiction_has_a_profile_in_which_nothing_else_goes_wr
 
 
 @pytest.mark.parametrize("profile", CONTRADICTIONS)
-def test_a_venue_that_contradicts_itself_gives_a_sign(profile):
+def test_each_contradiction_profile_injects_its_contradiction(profile):
     try:
         world = run(draw(1, profile))
     except Broken as fault:
@@ -39,7 +39,7 @@ def test_a_venue_that_contradicts_itself_gives_a_sign(profile):
     assert world.contradictor.first_ns is not None
 
 
-def test_the_command_shows_every_row_of_the_fault_model():
+def test_simulate_reports_every_fault_model_row():
     words = ("simulate", "--fault-model", "--seeds", "1-1", "--b-seeds", "1", "--json")
     command = (sys.executable, "-m", "bot", *words)
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -21,7 +21,7 @@ def order(market, name, outcome=Outcome.YES, price=40, qty=10):
     return QtyOrder(*body, ClientOrderId(name))
 
 
-def test_an_amended_order_has_another_id_and_its_earlier_one_is_over():
+def test_an_amend_gives_a_new_order_id_and_ends_the_old_one():
     exchange = SimulatedVenue(replace(draw(0, "calm"), variants={"amend_ids": "change"}), START_NS)
     exchange.open_accounts(draw(0, "calm"), START_NS)
     market = next(exchange.all_markets())
@@ -51,7 +51,7 @@ def test_an_amended_order_has_another_id_and_its_earlier_one_is_over():
     assert resent.order.order_id == amended.order.order_id
 
 
-def test_a_second_cancel_shows_an_order_by_the_id_that_it_names():
+def test_a_second_cancel_shows_the_order_under_the_requested_id():
     """Fills made after an amend belong to the new id: shown under both they would count twice."""
     odds = replace(draw(0, "calm"), variants={"amend_ids": "change", "second_cancel": "accepted"})
     exchange = SimulatedVenue(odds, START_NS)
@@ -72,7 +72,7 @@ def test_a_second_cancel_shows_an_order_by_the_id_that_it_names():
     ]
 
 
-def test_where_no_such_venue_is_drawn_every_id_stays():
+def test_without_that_variant_an_amend_keeps_the_order_id():
     odds = replace(draw(0, "calm"), variants={})
     exchange = SimulatedVenue(odds, START_NS)
     exchange.open_accounts(odds, START_NS)

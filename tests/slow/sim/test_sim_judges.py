@@ -68,14 +68,14 @@ class Case:
 # --- limits ---------------------------------------------------------------------------------------
 
 
-def test_a_limit_is_reached_and_not_passed():
+def test_a_position_may_reach_its_limit_but_not_exceed_it():
     case = Case()
     case.makes(10)
     with pytest.raises(Broken, match=r"B3: position of .* long: 11, limit 10"):
         case.makes(1)
 
 
-def test_what_stands_above_a_lowered_limit_never_grows_and_may_shrink():
+def test_exposure_above_a_lowered_limit_may_shrink_but_not_grow():
     case = Case(held=7)
     case.makes(2)
     case.exposure.risk = LOWER
@@ -84,7 +84,7 @@ def test_what_stands_above_a_lowered_limit_never_grows_and_may_shrink():
         case.makes(1)
 
 
-def test_shares_that_somebody_else_bought_pass_no_limit_until_the_bot_has_booked_them():
+def test_foreign_fills_count_against_limits_only_once_booked():
     case = Case(held=4)
     case.truth.strange["fill"] = OrderId("1")
     case.truth.filled[OrderId("1")] = 1
@@ -94,7 +94,7 @@ def test_shares_that_somebody_else_bought_pass_no_limit_until_the_bot_has_booked
         case.makes(1)
 
 
-def test_a_create_on_its_way_counts_until_its_rung_has_resolved():
+def test_a_create_in_flight_counts_as_exposure_until_its_rung_resolves():
     case = Case()
     case.makes(1)
     assert (case.flight.count(), len(case.flight.possible(RUNG))) == (1, 1)
@@ -102,7 +102,7 @@ def test_a_create_on_its_way_counts_until_its_rung_has_resolved():
     assert (case.flight.count(), len(case.flight.possible(RUNG))) == (0, 0)
 
 
-def test_all_series_together_lose_no_more_than_the_account_may():
+def test_all_series_together_stay_within_the_account_loss_limit():
     account = AuditedAccount(600)
     one, other = Case(account=account), Case(account=account)
     one.makes(8)
@@ -111,7 +111,7 @@ def test_all_series_together_lose_no_more_than_the_account_may():
         other.makes(1)
 
 
-def test_a_series_writes_about_no_order_of_another():
+def test_a_series_must_not_cancel_orders_of_another_series():
     account = AuditedAccount(0)
     one, other = Case(account=account), Case(account=account)
     other.truth.names[OrderId("2")] = ClientOrderId("theirs")
@@ -123,7 +123,7 @@ def test_a_series_writes_about_no_order_of_another():
 # --- manners --------------------------------------------------------------------------------------
 
 
-def test_all_orders_of_an_account_are_cancelled_from_one_bucket():
+def test_cancels_of_all_orders_share_one_rate_limit_bucket():
     bucket = Bucket(BudgetSettings(rate_per_second=10, burst=20, reserve=5), EventCounts(), 0)
     bucket.can_be_flat(22, 200 * MS, 0)
     with pytest.raises(Broken, match="B3"):
@@ -134,7 +134,7 @@ def test_all_orders_of_an_account_are_cancelled_from_one_bucket():
         bucket.on_request(m.ReadBalance(), SECOND)
 
 
-def test_markets_share_the_pace_of_the_account():
+def test_markets_share_the_write_throttle_of_the_account():
     held = Rates(settings(pace=PaceSettings(writes_per_second=1, writes_burst=2)), 0)
     held.on_write(RUNGS[0], 0)
     held.on_write(RUNGS[1], 0)
@@ -142,7 +142,7 @@ def test_markets_share_the_pace_of_the_account():
         held.on_write(RUNGS[2], SECOND // 2)
 
 
-def test_a_limit_that_is_not_given_follows_from_the_others():
+def test_an_unset_create_limit_follows_from_the_other_limits():
     held = Rates(settings(risk=msgspec.structs.replace(RISK, resting_orders=1)), 0)
     for _ in range(60):
         held.on_create(0)
@@ -162,7 +162,7 @@ def watch() -> FeedWatch:
     return held
 
 
-def test_how_far_a_price_reaches_is_measured_against_the_best_one_that_was_never_ours():
+def test_crossing_depth_is_measured_against_the_best_price_of_others():
     held = watch()
     assert held.reaches(MarketId("unheard of"), BID, 70, ()) < 0
     assert held.reaches(RUNG, BID, 63, ()) == 3
@@ -171,7 +171,7 @@ def test_how_far_a_price_reaches_is_measured_against_the_best_one_that_was_never
     assert held.reaches(RUNG, ASK, 38, ()) == 2
 
 
-def test_a_book_is_stale_unconfirmed_in_doubt_or_after_its_channel_and_quotes_get_two_seconds():
+def test_a_book_is_stale_after_silence_a_malformed_frame_or_a_closed_feed():
     held = watch()
     assert not held.stale(RUNG, ENDS_NS + SECOND // 5)
     assert held.stale(RUNG, ENDS_NS + 6 * SECOND) == "the channel is silent"
@@ -188,9 +188,7 @@ def test_a_book_is_stale_unconfirmed_in_doubt_or_after_its_channel_and_quotes_ge
 @pytest.mark.parametrize(
     ("place", "winner", "decided"), [(2, YES, [0, 1]), (1, NO, [2, 3]), (0, YES, []), (3, NO, [])]
 )
-def test_a_winner_that_was_told_decides_the_rungs_on_its_side_of_its_own_ladder(
-    place, winner, decided
-):
+def test_a_winner_decides_the_implied_rungs_of_its_ladder(place, winner, decided):
     case = Case()
     case.truth.resolved[RUNGS[place]] = winner
     judged = Decided(case.truth, case.exposure)
@@ -201,7 +199,7 @@ def test_a_winner_that_was_told_decides_the_rungs_on_its_side_of_its_own_ladder(
     assert not any(map(judged.decided_by, OTHERS))
 
 
-def test_a_winner_that_is_told_and_has_not_won_is_found():
+def test_a_false_winner_is_detected():
     case = Case()
     with pytest.raises(Broken, match="B9"):
         Decided(case.truth, case.exposure).on_start(((RUNG, YES),))

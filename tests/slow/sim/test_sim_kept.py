@@ -97,11 +97,11 @@ def lived_again(world: SimulatedWorld) -> int:
 
 
 @pytest.mark.parametrize("seed", range(5_400_000, 5_400_008))
-def test_what_is_kept_is_what_would_be_computed_anew(seed):
+def test_cached_state_gives_the_same_effects_as_recomputation(seed):
     assert lived_again(run(draw(seed), replays=True))
 
 
-def test_a_plan_that_nobody_told_of_other_orders_is_found():
+def test_a_missed_invalidation_of_a_plan_is_detected():
     """The alarm works: what is kept where it should be forgotten makes another life."""
 
     def orders_changed(rung: MarketQuoter) -> None:

@@ -17,7 +17,7 @@ def world():
     return run(BOTH, replays=True)
 
 
-def test_both_series_trade_on_one_account_in_one_process(world):
+def test_two_series_trade_on_one_account_in_one_process(world):
     first, second = world.worlds
     assert all(each.auditor.truth.fills for each in (first, second))
     assert first.process.trader.out.purse is second.process.trader.out.purse
@@ -26,14 +26,14 @@ def test_both_series_trade_on_one_account_in_one_process(world):
     assert world.coverage.counts["replayed"] == len(first.processes) == len(second.processes)
 
 
-def test_one_ends_with_the_other_and_a_crash_is_that_of_both(world):
+def test_both_series_stop_and_crash_together(world):
     for of_one, of_other in zip(*(each.processes for each in world.worlds), strict=True):
         assert of_one.clock is of_other.clock
         ended = (of_one.finished is None, of_other.finished is None)
         assert len(set(ended)) == 1 or not of_one.alive
 
 
-def test_the_second_series_has_streams_of_its_own_and_shares_what_the_process_has():
+def test_the_second_series_has_its_own_random_streams_and_shares_the_budget():
     second = second_of(BOTH)
     assert second is not None
     assert (series_of(BOTH), series_of(second)) == (
@@ -45,7 +45,7 @@ def test_the_second_series_has_streams_of_its_own_and_shares_what_the_process_ha
     assert second_of(second) is None
 
 
-def test_the_account_may_lose_a_part_of_what_its_series_may():
+def test_the_account_loss_limit_is_a_share_of_the_series_loss_limits():
     second = second_of(BOTH)
     assert second is not None
     both = BOTH.series_loss_cents + second.series_loss_cents
@@ -58,6 +58,6 @@ def test_the_account_may_lose_a_part_of_what_its_series_may():
     "name",
     ["account-limit-of-each-series", "tokens-of-each-series"],
 )
-def test_what_is_counted_for_each_series_apart_is_found(name):
+def test_limits_counted_per_series_instead_of_per_account_are_detected(name):
     bug = bugs.named(name)
     assert bugs.hunt(bug).invariant in bug.breaks

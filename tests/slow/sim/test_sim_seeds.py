@@ -25,7 +25,7 @@ def test_every_invariant_holds_in_every_step_of_every_seed(number, shared):
     assert done.broken == [], f"{done.first_broken}\nreplay: {done.replay}"
 
 
-def test_the_seeds_are_many_and_meet_every_row_of_the_catalogue_that_can_occur(shared):
+def test_the_seeds_cover_every_row_of_the_failure_catalogue(shared):
     whole = Summary()
     for number in range(BLOCKS):
         whole.add_summary(block(number, shared))

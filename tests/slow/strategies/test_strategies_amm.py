@@ -24,20 +24,22 @@ def test_the_file_names_its_strategy() -> None:
     assert STRATEGY is Amm
 
 
-def test_ten_levels_of_either_side_by_default() -> None:
+def test_the_default_is_ten_levels_on_each_side() -> None:
     quotes = make().quote(view(rung(0, 50.0)))
     assert prices(quotes, 0, BID) == list(range(49, 39, -1))
     assert prices(quotes, 0, ASK) == list(range(51, 61))
 
 
-def test_a_value_between_cents_is_rounded_away_from_on_both_sides() -> None:
+def test_levels_around_a_fractional_value_are_rounded_outward() -> None:
     bids, asks = make(depth_cents=3).levels(50.5, 0, 0, 20_000)
     assert [price for price, _ in bids] == [49, 48]
     assert [price for price, _ in asks] == [52, 53]
 
 
 @given(st.floats(1, 99), st.integers(0, 2_000), st.integers(0, 2_000), st.integers(0, 100_000))
-def test_no_side_offers_more_than_there_is(value: float, yes: int, no: int, cash: int) -> None:
+def test_the_levels_never_cost_more_than_the_cash(
+    value: float, yes: int, no: int, cash: int
+) -> None:
     bids, asks = make().levels(value, yes, no, float(cash))
     # Shares held are sold first, by the boldest levels; what is bought is paid in cash.
     spent, left = 0, no
@@ -52,7 +54,7 @@ def test_no_side_offers_more_than_there_is(value: float, yes: int, no: int, cash
 
 
 @given(st.floats(1, 99), st.integers(0, 500), st.integers(0, 500))
-def test_yes_and_no_are_mirrored(value: float, yes: int, no: int) -> None:
+def test_the_levels_of_yes_and_no_mirror_each_other(value: float, yes: int, no: int) -> None:
     bids, asks = make().levels(value, yes, no, 20_000)
     mirrored_bids, mirrored_asks = make().levels(100 - value, no, yes, 20_000)
     near = {100 - price: size for price, size in mirrored_asks}
@@ -63,14 +65,14 @@ def test_yes_and_no_are_mirrored(value: float, yes: int, no: int) -> None:
     )
 
 
-def test_shares_held_make_the_side_that_sells_them_deeper_and_draw_cash_to_the_other() -> None:
+def test_inventory_deepens_both_sides_of_the_pool_alike() -> None:
     flat, long = make().levels(50.0, 0, 0, 20_000), make().levels(50.0, 100, 0, 20_000)
     assert long[1][0][1] > flat[1][0][1]
     assert long[0][0][1] > flat[0][0][1]
     assert long[0][0][1] == pytest.approx(long[1][0][1], abs=1)
 
 
-def test_a_level_of_a_share_is_laid_out_and_none_of_less() -> None:
+def test_levels_smaller_than_one_share_are_left_out() -> None:
     bids, _ = make().levels(50.0, 0, 0, 900.0)
     liquidity = 450 / (50**0.5 - 40**0.5)
     sizes = {price: liquidity * (price**-0.5 - (price + 1) ** -0.5) for price in range(49, 39, -1)}
@@ -79,7 +81,7 @@ def test_a_level_of_a_share_is_laid_out_and_none_of_less() -> None:
 
 
 @pytest.mark.parametrize(("value", "bids", "asks"), [(3.0, False, True), (97.0, True, False)])
-def test_out_of_its_range_a_pool_only_works_back_into_it(
+def test_outside_its_price_range_a_pool_quotes_only_toward_the_range(
     value: float, bids: bool, asks: bool
 ) -> None:
     levels = make(p_min_cents=5, p_max_cents=95).levels(value, 100, 100, 20_000)
@@ -87,14 +89,14 @@ def test_out_of_its_range_a_pool_only_works_back_into_it(
 
 
 @pytest.mark.parametrize("value", [0.5, 1.0, 3.0, 4.5, 5.0, 50.0, 94.5, 95.0, 97.0, 99.5])
-def test_no_level_of_either_outcome_lies_out_of_the_range(value: float) -> None:
+def test_every_level_lies_within_the_price_range(value: float) -> None:
     levels = make(p_min_cents=5, p_max_cents=95).levels(value, 100, 100, 20_000)
     at = [price for side in levels for price, _ in side]
     assert at
     assert 5 <= min(at) <= max(at) <= 95
 
 
-def test_little_cash_is_shared_by_the_rungs() -> None:
+def test_scarce_cash_is_shared_equally_among_the_rungs() -> None:
     alone = make().quote(changed(view(rung(0, 50.0)), cash_cents=10_000))
     shared = make().quote(changed(view(rung(0, 50.0), rung(1, 50.0)), cash_cents=10_000))
     assert shared["m0"] == shared["m1"]
@@ -102,13 +104,13 @@ def test_little_cash_is_shared_by_the_rungs() -> None:
         assert one.qty == pytest.approx(other.qty / 2, abs=1)
 
 
-def test_a_rung_that_has_resolved_has_no_share_of_little_cash() -> None:
+def test_a_resolved_rung_gets_no_share_of_scarce_cash() -> None:
     alone = make().quote(changed(view(rung(0, 50.0)), cash_cents=10_000))
     beside = make().quote(changed(view(rung(0, 50.0), rung(1, None)), cash_cents=10_000))
     assert beside == alone
 
 
-def test_what_our_orders_have_reserved_is_still_laid_out() -> None:
+def test_cash_reserved_by_resting_orders_still_counts_as_capital() -> None:
     strategy = make()
     first = strategy.quote(changed(view(rung(0, 50.0)), cash_cents=10_000))
     resting = tuple(own(quote.side, quote.price, quote.qty) for quote in first["m0"])
@@ -116,7 +118,7 @@ def test_what_our_orders_have_reserved_is_still_laid_out() -> None:
     assert strategy.quote(later)["m0"] is first["m0"]
 
 
-def test_what_was_laid_out_since_the_cash_was_shown_is_not_there_twice() -> None:
+def test_cash_of_orders_placed_after_the_balance_read_is_not_counted_twice() -> None:
     strategy = make()
     laid = strategy.quote(changed(view(rung(0, 50.0)), cash_cents=10_000))
     resting = tuple(own(each.side, each.price, each.qty) for each in laid["m0"])
@@ -124,7 +126,7 @@ def test_what_was_laid_out_since_the_cash_was_shown_is_not_there_twice() -> None
     assert strategy.quote(later) == laid
 
 
-def test_what_a_fill_has_spent_is_not_there_any_more_though_the_free_cash_is_the_same() -> None:
+def test_cash_spent_by_a_fill_no_longer_counts_as_capital() -> None:
     strategy = make()
     laid = strategy.quote(changed(view(rung(0, 50.0)), cash_cents=10_000))
     resting = tuple(own(each.side, each.price, each.qty) for each in laid["m0"])
@@ -136,12 +138,12 @@ def test_what_a_fill_has_spent_is_not_there_any_more_though_the_free_cash_is_the
     assert strategy.quote(later) == make().quote(later)
 
 
-def test_levels_that_would_touch_the_book_of_others_are_left_out() -> None:
+def test_levels_that_would_cross_the_book_are_left_out() -> None:
     quotes = make().quote(view(rung(0, 50.0, bid=30, ask=46)))
     assert prices(quotes, 0, BID)[0] == 45
 
 
-def test_nothing_is_wanted_without_a_value() -> None:
+def test_a_rung_without_a_fair_value_is_not_quoted() -> None:
     assert make().quote(view(rung(0, None))) == {}
 
 

@@ -66,7 +66,7 @@ def test_the_file_names_its_strategy() -> None:
 # --- what is one ----------------------------------------------------------------------------------
 
 
-def test_a_contradiction_is_found_exactly_where_some_pair_crosses() -> None:
+def test_an_arbitrage_exists_exactly_when_a_higher_strike_is_bid_above_a_lower_ask() -> None:
     for seed in range(cases(20_000, quick=1_000)):
         random = Random(seed)
         rungs = [rung_of(random, index, None) for index in range(random.randint(1, 6))]
@@ -85,7 +85,7 @@ def test_a_contradiction_is_found_exactly_where_some_pair_crosses() -> None:
     st.integers(0, 90),
     st.data(),
 )
-def test_the_profit_is_left_in_every_outcome_at_least(
+def test_the_stated_profit_is_the_worst_case_over_all_outcomes(
     ask: int, low_qty: int, high_qty: int, held_no: int, held_yes: int, data: st.DataObject
 ) -> None:
     bid = data.draw(st.integers(ask + 1, 99))
@@ -100,7 +100,7 @@ def test_the_profit_is_left_in_every_outcome_at_least(
     assert pair.profit_cents == min(left)
 
 
-def test_the_size_is_that_of_both_touches_the_cap_and_the_cash() -> None:
+def test_the_size_is_limited_by_both_touches_the_cap_and_the_cash() -> None:
     low, high = shown(0, None, (40, 20)), shown(1, (50, 30), None)
     sizes = [
         pair_of(low, high, cap, cash) for cap, cash in ((50, None), (7, None), (50, 188), (50, 93))
@@ -117,7 +117,7 @@ def test_the_size_is_that_of_both_touches_the_cap_and_the_cash() -> None:
         (20, 30, "0.09", 43 + 54),  # 2.16 and 2.25 of fee: the dearer rate is locked
     ],
 )
-def test_the_cash_suffices_for_what_the_venue_locks_for_the_second_leg_with_its_slack(
+def test_the_cash_covers_what_the_venue_locks_for_both_legs_with_slippage(
     low_qty: int, high_qty: int, maker: str, shares_cents: int
 ) -> None:
     rate = FeeRate.parse(maker)
@@ -131,20 +131,20 @@ def test_the_cash_suffices_for_what_the_venue_locks_for_the_second_leg_with_its_
 @pytest.mark.parametrize(
     ("gap", "taken"), [(3, False), (4, False), (5, True)], ids=["fees", "leg risk", "enough"]
 )
-def test_a_pair_is_traded_when_more_is_left_than_fees_and_the_risk_of_a_leg(
+def test_a_pair_is_traded_only_when_its_profit_exceeds_fees_and_leg_risk(
     gap: int, taken: bool
 ) -> None:
     # Fees of 20 shares: ceil(33.6) at 40 and ceil(34.5) at 44: 3.45 a share; 0.5 more for the leg.
     assert bool(make(leg_risk=0.6).quote(crossed(gap=gap))) == taken
 
 
-def test_a_pair_that_ties_up_cash_for_long_must_pay_for_it() -> None:
+def test_locked_cash_is_charged_for_the_time_to_resolution() -> None:
     far = crossed(gap=6, seconds_to_resolution=4_000 * 86_400.0)
     assert not make(kappa_cents=0.002).quote(far)
     assert make(kappa_cents=0.0).quote(far)
 
 
-def test_shares_held_tie_up_nothing() -> None:
+def test_a_pair_that_reduces_inventory_locks_no_cash() -> None:
     arb = make()
     pair = pair_of(shown(0, None, (40, 20)), shown(1, (46, 20), None), 50, None)
     assert pair is not None
@@ -161,7 +161,7 @@ def test_shares_held_tie_up_nothing() -> None:
     assert (arb.pays(pair, long_s), arb.pays(held, long_s)) == (False, True)
 
 
-def test_the_pair_that_leaves_most_is_traded() -> None:
+def test_the_most_profitable_pair_is_traded() -> None:
     event = view(
         shown(0, None, (40, 20)),
         shown(1, (46, 20), (30, 20)),
@@ -174,13 +174,13 @@ def test_the_pair_that_leaves_most_is_traded() -> None:
 @pytest.mark.parametrize(
     "fields", [{"quotable": False}, {"book_age_s": 3.0}, {"asks": ()}], ids=str
 )
-def test_a_rung_that_cannot_be_traded_or_believed_is_left_out(fields: dict[str, Any]) -> None:
+def test_a_rung_that_is_halted_stale_or_empty_is_not_traded(fields: dict[str, Any]) -> None:
     event = crossed()
     spoilt = changed(event, rungs=(changed(event.rungs[0], **fields), event.rungs[1]))
     assert make().quote(spoilt) == {}
 
 
-def test_a_market_that_is_no_ladder_is_left_alone() -> None:
+def test_an_event_that_is_not_a_ladder_is_not_traded() -> None:
     assert make().quote(crossed(is_ladder=False)) == {}
 
 
@@ -194,7 +194,7 @@ def test_a_market_that_is_no_ladder_is_left_alone() -> None:
         (30, 20, ("m1", ASK, 50, 20, True), ("m0", BID, 41, 20, False)),
     ],
 )
-def test_the_thinner_leg_goes_first_and_whole_then_the_other_with_a_tick_of_slack(
+def test_the_thinner_leg_is_taken_first_and_the_other_with_a_tick_of_slippage(
     low_qty: int, high_qty: int, first: Any, second: Any
 ) -> None:
     arb = make()
@@ -206,7 +206,7 @@ def test_the_thinner_leg_goes_first_and_whole_then_the_other_with_a_tick_of_slac
     assert takes(arb.quote(later(event, 0.3))) == []
 
 
-def test_the_second_leg_is_for_what_the_first_has_filled_and_for_the_rest_as_it_fills() -> None:
+def test_the_second_leg_follows_the_fills_of_the_first() -> None:
     arb = make()
     event = crossed()
     arb.quote(event)
@@ -218,7 +218,7 @@ def test_the_second_leg_is_for_what_the_first_has_filled_and_for_the_rest_as_it_
     ]
 
 
-def test_the_second_leg_waits_until_its_rung_can_be_traded() -> None:
+def test_the_second_leg_waits_until_its_rung_is_quotable() -> None:
     arb = make()
     event = crossed()
     arb.quote(event)
@@ -228,14 +228,14 @@ def test_the_second_leg_waits_until_its_rung_can_be_traded() -> None:
     assert takes(arb.quote(later(event, 0.5))) == [("m1", ASK, 49, 20, False)]
 
 
-def test_fills_of_the_other_side_of_a_rung_are_none_of_the_pair() -> None:
+def test_fills_on_the_opposite_side_do_not_trigger_the_second_leg() -> None:
     arb = make()
     event = crossed()
     arb.quote(event)
     assert arb.quote(later(event, 0.1, m0=(fill(ASK, 60, 12),))) == {}
 
 
-def test_one_pair_at_a_time_and_the_next_one_after_a_pause() -> None:
+def test_the_next_pair_is_traded_only_after_the_pause() -> None:
     arb = make(pause_s=1.0)
     event = crossed()
     first = takes(arb.quote(event))
@@ -245,7 +245,7 @@ def test_one_pair_at_a_time_and_the_next_one_after_a_pause() -> None:
     assert takes(arb.quote(later(event, 1.3))) == first
 
 
-def test_cash_that_a_pair_took_is_not_spent_again_until_it_is_shown_anew() -> None:
+def test_cash_used_by_a_pair_is_not_spent_again_before_a_new_balance() -> None:
     arb = make(pause_s=0.1)
     event = crossed(cash_cents=3 * (42 + 53))
     assert [wish[3] for wish in takes(arb.quote(event))] == [3]
@@ -258,7 +258,7 @@ def test_cash_that_a_pair_took_is_not_spent_again_until_it_is_shown_anew() -> No
     assert [wish[3] for wish in takes(arb.quote(later(read, 12.1)))] == [2]
 
 
-def test_a_first_leg_that_misses_is_forgotten_after_the_wait() -> None:
+def test_an_unfilled_first_leg_is_retried_after_the_wait() -> None:
     arb = make(wait_s=10.0)
     event = crossed()
     first = takes(arb.quote(event))
@@ -267,7 +267,7 @@ def test_a_first_leg_that_misses_is_forgotten_after_the_wait() -> None:
     assert takes(arb.quote(later(event, 10.1))) == first
 
 
-def test_a_second_leg_that_misses_is_not_chased() -> None:
+def test_an_unfilled_second_leg_is_not_repriced() -> None:
     arb = make(wait_s=10.0)
     event = crossed()
     arb.quote(event)
@@ -279,7 +279,7 @@ def test_a_second_leg_that_misses_is_not_chased() -> None:
 
 @settings(deadline=None)
 @given(runs)
-def test_whatever_it_meets_its_takes_are_sane_and_at_most_one_at_a_time(
+def test_takes_are_valid_and_one_at_a_time_for_any_views(
     run: list[EventView],
 ) -> None:
     arb = make(min_profit_cents=0, book_age_s=60)
@@ -289,7 +289,7 @@ def test_whatever_it_meets_its_takes_are_sane_and_at_most_one_at_a_time(
         assert sum(len(wishes) for wishes in quotes.values()) <= 1
 
 
-def test_nothing_is_taken_where_nothing_contradicts() -> None:
+def test_nothing_is_taken_without_an_arbitrage() -> None:
     for seed in range(300):
         for event in run_of(seed):
             if not contradicts(event.rungs):

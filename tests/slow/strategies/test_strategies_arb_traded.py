@@ -96,7 +96,7 @@ def lived(venue: Crossed) -> list[tuple[str, Side, Outcome, Price, Qty, TimeInFo
     ]
 
 
-def test_a_contradiction_is_bought_low_whole_and_then_sold_high_with_a_tick_of_slack() -> None:
+def test_the_trader_buys_the_cheap_rung_fok_then_sells_the_dear_one_ioc_with_slippage() -> None:
     # Both touches hold more than the cap of 50, and as much: then the purchase goes first.
     # YES of the higher strike is sold at 68 by buying NO at 32; 33 with the slack.
     assert lived(Crossed()) == [
@@ -105,18 +105,18 @@ def test_a_contradiction_is_bought_low_whole_and_then_sold_high_with_a_tick_of_s
     ]
 
 
-def test_in_the_last_day_both_legs_are_halved_once() -> None:
+def test_both_legs_are_halved_once_in_the_last_day() -> None:
     venue = Crossed()
     venue.ends_ns = venue.now_ns + 12 * 3_600 * NS_PER_SECOND
     assert [(market, qty) for market, _, _, _, qty, _ in lived(venue)] == [("0", 25), ("1", 25)]
 
 
-def test_a_second_leg_that_finds_nothing_is_not_sent_again() -> None:
+def test_an_unfilled_second_leg_is_not_retried() -> None:
     orders = lived(Crossed(open_at=(0,)))
     assert [(market, qty) for market, _, _, _, qty, _ in orders] == [("0", 50), ("1", 50)]
 
 
-def test_a_first_leg_that_finds_nothing_is_tried_again_only_after_the_wait() -> None:
+def test_an_unfilled_first_leg_is_retried_only_after_the_wait() -> None:
     orders = lived(Crossed(open_at=()))
     assert {market for market, *_ in orders} == {"0"}
     assert 2 <= len(orders) <= 4
@@ -153,7 +153,7 @@ class Printing(Crossed):
 
 
 @pytest.mark.parametrize("is_print_first", [True, False])
-def test_the_print_of_its_own_first_leg_does_not_keep_the_second_one_waiting(
+def test_the_print_of_our_first_leg_does_not_delay_the_second(
     is_print_first: bool,
 ) -> None:
     venue = Printing(is_print_first=is_print_first)

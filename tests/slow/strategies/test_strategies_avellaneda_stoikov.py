@@ -36,7 +36,7 @@ def test_the_file_names_its_strategy() -> None:
 # --- by the paper ---------------------------------------------------------------------------------
 
 
-def test_the_quotes_stand_half_the_optimal_spread_from_the_reservation_price() -> None:
+def test_quotes_are_half_the_optimal_spread_from_the_reservation_price() -> None:
     one = paper(50.0, risk_aversion=0.2, volatility_cents=0.05, decay_per_cent=0.6, horizon_s=3_600)
     middle = avellaneda.reservation_price(50.0, 3.0, 0.2, 0.05, 3_600.0)
     half = avellaneda.optimal_spread(0.2, 0.05, 3_600.0, 0.6) / 2
@@ -47,13 +47,13 @@ def test_the_quotes_stand_half_the_optimal_spread_from_the_reservation_price() -
     assert middle == pytest.approx(50 - 3 * 0.2 * 9)
 
 
-def test_volatility_and_decay_left_at_zero_are_the_learned_ones() -> None:
+def test_volatility_and_decay_of_zero_use_the_learned_values() -> None:
     given_both = paper(volatility_cents=0.05, decay_per_cent=0.3).at(0, net=10)
     learned = paper().at(0, net=10, volatility=0.05, intensity=Intensity(0.1, 0.3, 50))
     assert learned == given_both
 
 
-def test_before_anything_is_learned_a_prior_serves() -> None:
+def test_without_learned_values_the_prior_decay_is_used() -> None:
     assert paper().at(0) == paper(decay_per_cent=0.6).at(0) == [(BID, 48, 10), (ASK, 52, 10)]
 
 
@@ -65,7 +65,7 @@ def test_the_horizon_ends_with_the_event() -> None:
     assert over == [(BID, 48, 10), (ASK, 52, 10)]
 
 
-def test_an_answer_that_has_not_changed_is_the_same_object() -> None:
+def test_unchanged_quotes_are_the_same_tuple() -> None:
     one = paper()
     one.at(0)
     before = one.answer["m0"]
@@ -76,16 +76,16 @@ def test_an_answer_that_has_not_changed_is_the_same_object() -> None:
     assert one.answer["m0"] != before
 
 
-def test_a_rung_without_any_value_is_left_out() -> None:
+def test_a_rung_without_fair_value_and_mid_is_not_quoted() -> None:
     assert paper(None).at(0, bid=40) == []
 
 
-def test_a_price_beyond_the_range_is_not_quoted() -> None:
+def test_a_price_outside_1_to_99_cents_is_not_quoted() -> None:
     one = paper(50.0, volatility_cents=1.0)
     assert [side for side, _, _ in one.at(0, net=100)] == [ASK]
 
 
-def test_a_quote_waits_a_tick_off_the_touch_of_others() -> None:
+def test_a_crossing_quote_moves_a_tick_behind_the_touch_and_two_behind_a_stale_one() -> None:
     assert paper(50.0).at(0, bid=30, ask=45)[0] == (BID, 44, 10)
     assert paper(50.0).at(0, bid=30, ask=45, book_age_s=10.0)[0] == (BID, 43, 10)
 
@@ -104,7 +104,7 @@ def moved(one: Scene, ticks: int = 4, **seen: Any) -> None:
 NEVER_AGAIN: dict[str, Any] = {"order_refresh_time_s": 0.5}
 
 
-def test_the_quotes_are_those_of_its_two_formulas() -> None:
+def test_hummingbot_mode_quotes_the_reservation_price_and_optimal_spread_formulas() -> None:
     one = hummingbot(order_optimization=False, inventory_target_base_pct=0, **NEVER_AGAIN)
     # 60 shares of 100 owned in all: 60 at 50 cents and 2,000 cents.
     moved(one, 4, net=60, cash=2_000)
@@ -115,7 +115,7 @@ def test_the_quotes_are_those_of_its_two_formulas() -> None:
     assert wanted == [(BID, math.floor(middle - half), 10), (ASK, math.ceil(middle + half), 10)]
 
 
-def test_a_larger_risk_factor_moves_and_widens_them() -> None:
+def test_a_larger_risk_factor_skews_and_widens_the_quotes() -> None:
     def quoted(risk_factor: float) -> tuple[int, int]:
         one = hummingbot(
             order_optimization=False,
@@ -132,19 +132,19 @@ def test_a_larger_risk_factor_moves_and_widens_them() -> None:
     assert timid[1] - timid[0] > bold[1] - bold[0]
 
 
-def test_at_the_target_the_price_is_not_moved() -> None:
+def test_at_the_inventory_target_the_quotes_are_symmetric() -> None:
     one = hummingbot(order_optimization=False, **NEVER_AGAIN)
     moved(one, 4, net=40, cash=2_000)
     (_, bid, _), (_, ask, _) = one.at(4, net=40, cash=2_000)
     assert bid + ask == 100
 
 
-def test_the_minimum_spread_holds_both_sides_off_the_value() -> None:
+def test_the_minimum_spread_is_kept_on_both_sides() -> None:
     one = hummingbot(min_spread_pct=20, order_optimization=False)
     assert one.at(0, bid=49, ask=51) == [(BID, 45, 10), (ASK, 55, 10)]
 
 
-def test_before_the_value_has_moved_half_the_spread_of_the_market_serves() -> None:
+def test_until_the_fair_value_moves_volatility_is_half_the_market_spread() -> None:
     wide = hummingbot(order_optimization=False, inventory_target_base_pct=0).at(0, bid=40, ask=60)
     # gamma vol + 2/gamma ln(1 + gamma/kappa) = 10 + 1.96: half of it is 5.98.
     assert wide == [(BID, 44, 10), (ASK, 56, 10)]
@@ -155,14 +155,14 @@ def test_without_any_volatility_there_is_no_quote() -> None:
     assert len(hummingbot().at(0, volatility=0.02)) == 2
 
 
-def test_where_its_bid_would_be_below_nothing_it_has_no_rule_for_either_side() -> None:
+def test_neither_side_is_quoted_when_the_bid_would_be_negative() -> None:
     # Half of gamma vol + 1.96, with half the spread of the market, 4 cents, as the volatility.
     one = hummingbot(2.0, around="fair", inventory_target_base_pct=0)
     assert one.at(0, bid=1, ask=9) == []
     assert len(hummingbot(5.0, inventory_target_base_pct=0).at(0, bid=1, ask=9)) == 2
 
 
-def test_a_session_that_nears_its_end_takes_risk_out_of_the_price() -> None:
+def test_the_inventory_skew_fades_toward_the_end_of_the_session() -> None:
     def quoted(left_s: float) -> list[tuple[Any, int, int]]:
         one = hummingbot(
             order_optimization=False,
@@ -191,14 +191,14 @@ def test_the_decay_is_fitted_to_the_traded_amounts() -> None:
     ]
 
 
-def test_the_learned_decay_serves_until_then() -> None:
+def test_the_learned_decay_is_used_until_the_fit() -> None:
     learned = Intensity(0.1, 0.2, 80)
     half = (1.0 + 2 * math.log(1 + 1 / 0.2)) / 2
     one = hummingbot(order_optimization=False, inventory_target_base_pct=0)
     assert one.at(0, bid=49, ask=51, intensity=learned)[0] == (BID, math.floor(50 - half), 10)
 
 
-def test_it_can_wait_for_full_buffers() -> None:
+def test_quotes_can_wait_for_full_buffers() -> None:
     one = hummingbot(wait_for_buffers=True, volatility_buffer_ticks=3, intensity_buffer_ticks=1)
     assert one.at(0, bid=49, ask=51) == []
     assert one.at(1, bid=49, ask=51, prints=[trade(52)]) == []
@@ -208,7 +208,7 @@ def test_it_can_wait_for_full_buffers() -> None:
 # --- hummingbot: sizes and levels -----------------------------------------------------------------
 
 
-def test_eta_shrinks_the_side_that_adds_to_the_excess() -> None:
+def test_eta_shrinks_the_side_that_adds_excess_inventory() -> None:
     def sizes(net: int) -> dict[Any, int]:
         one = hummingbot(order_amount_shape=2.0, order_amount_qty=100)
         return {side: qty for side, _, qty in one.at(0, bid=49, ask=51, net=net, cash=2_000)}
@@ -218,7 +218,7 @@ def test_eta_shrinks_the_side_that_adds_to_the_excess() -> None:
     assert sizes(0) == {BID: 100, ASK: math.floor(100 * math.exp(-1))}
 
 
-def test_levels_stand_a_part_of_the_half_spread_apart() -> None:
+def test_levels_are_a_percentage_of_the_half_spread_apart() -> None:
     one = hummingbot(
         order_levels=2,
         level_distances_pct=50,
@@ -235,7 +235,7 @@ def test_levels_without_distance_are_one_quote() -> None:
     assert one.at(0, bid=40, ask=60) == [(BID, 44, 30), (ASK, 56, 30)]
 
 
-def test_optimized_orders_are_at_most_a_tick_better_than_others() -> None:
+def test_optimized_orders_improve_the_touch_by_at_most_a_tick() -> None:
     one = hummingbot(inventory_target_base_pct=0)
     one.fair = 50.0
     # The book is far off the value: around 35 alone it would have bid lower.
@@ -245,7 +245,7 @@ def test_optimized_orders_are_at_most_a_tick_better_than_others() -> None:
 # --- hummingbot: the clock ------------------------------------------------------------------------
 
 
-def test_orders_are_left_alone_until_their_time_is_up() -> None:
+def test_orders_are_replaced_only_after_the_refresh_time() -> None:
     one = hummingbot(order_refresh_time_s=30)
     first = one.at(0, bid=49, ask=51)
     one.fair = 60.0
@@ -253,7 +253,7 @@ def test_orders_are_left_alone_until_their_time_is_up() -> None:
     assert one.at(30, bid=59, ask=61) != first
 
 
-def test_orders_within_the_tolerance_are_left_for_another_turn() -> None:
+def test_orders_within_the_refresh_tolerance_are_kept_for_another_refresh_time() -> None:
     one = hummingbot(order_refresh_tolerance_pct=10, order_refresh_time_s=30)
     first = one.at(0, bid=49, ask=51)
     one.fair = 51.0
@@ -261,7 +261,7 @@ def test_orders_within_the_tolerance_are_left_for_another_turn() -> None:
     assert one.at(59, bid=50, ask=52) == first
 
 
-def test_after_a_whole_fill_the_other_side_stands_until_the_delay_is_over() -> None:
+def test_after_a_full_fill_only_the_opposite_order_rests_until_the_delay_ends() -> None:
     one = hummingbot(filled_order_delay_s=60, order_refresh_time_s=30)
     (_, bid, _), ask = one.at(0, bid=49, ask=51)
     assert one.at(1, fill(BID, bid, 10), bid=49, ask=51) == [ask]
@@ -269,7 +269,7 @@ def test_after_a_whole_fill_the_other_side_stands_until_the_delay_is_over() -> N
     assert len(one.at(61, bid=49, ask=51)) == 2
 
 
-def test_an_order_at_its_maximum_age_is_cancelled_and_placed_anew_when_due() -> None:
+def test_an_order_at_its_maximum_age_is_cancelled_and_replaced_at_the_refresh_time() -> None:
     one = hummingbot(max_order_age_s=100, order_refresh_time_s=150)
     first = one.at(0, bid=49, ask=51)
     assert one.at(99, bid=49, ask=51) == first
@@ -277,7 +277,7 @@ def test_an_order_at_its_maximum_age_is_cancelled_and_placed_anew_when_due() -> 
     assert len(one.at(150, bid=49, ask=51)) == 2
 
 
-def test_while_the_value_or_the_cash_is_unknown_nothing_stands() -> None:
+def test_without_a_fair_value_or_a_cash_balance_nothing_is_quoted() -> None:
     one = hummingbot()
     first = one.at(0, bid=49, ask=51)
     assert one.at(1, bid=49, ask=51, cash=None) == []
@@ -286,7 +286,7 @@ def test_while_the_value_or_the_cash_is_unknown_nothing_stands() -> None:
     assert one.at(3, bid=49) == []
 
 
-def test_owning_nothing_it_has_no_rule() -> None:
+def test_without_cash_and_inventory_nothing_is_quoted() -> None:
     assert hummingbot().at(0, bid=49, ask=51, cash=0) == []
 
 
@@ -322,7 +322,7 @@ def test_every_run_of_views_gives_sane_quotes_that_touch_no_book(
 
 @settings(deadline=None)
 @given(st.integers(-300, 300), st.integers(1, 300), st.floats(5, 95), st.floats(0, 0.2))
-def test_more_held_never_raises_a_quote_of_the_paper(
+def test_more_inventory_never_raises_a_quote_of_the_paper(
     net: int, more: int, fair: float, volatility: float
 ) -> None:
     before, after = (

@@ -34,25 +34,25 @@ def test_the_file_names_its_strategy() -> None:
     assert STRATEGY is Bands
 
 
-def test_by_default_three_bands_a_cent_apart_hold_twenty_shares_each() -> None:
+def test_the_default_is_three_bands_of_twenty_shares_a_cent_apart() -> None:
     quotes = make().quote(seen())
     assert levels(quotes, BID) == {49: 20, 48: 20, 47: 20}
     assert levels(quotes, ASK) == {51: 20, 52: 20, 53: 20}
 
 
-def test_a_target_between_cents_is_rounded_away_from_on_both_sides() -> None:
+def test_quotes_around_a_fractional_target_are_rounded_outward() -> None:
     quotes = make().quote(seen(50.4))
     assert levels(quotes, BID) == {49: 20, 48: 20, 47: 20}
     assert levels(quotes, ASK) == {52: 20, 53: 20, 54: 20}
 
 
 @pytest.mark.parametrize("qty", [10, 23, 30])
-def test_an_amount_between_the_least_and_the_most_stays_as_it_is(qty: int) -> None:
+def test_a_band_within_its_minimum_and_maximum_is_left_as_it_is(qty: int) -> None:
     quotes = make(min_order_qty=1).quote(seen(own=(own(BID, 49, qty),)))
     assert levels(quotes, BID)[49] == qty
 
 
-def test_a_band_with_too_little_gets_the_rest_up_to_its_average_beside_what_is_there() -> None:
+def test_a_band_below_its_minimum_is_topped_up_to_its_average() -> None:
     wide = Band(
         min_margin_cents=1,
         avg_margin_cents=2,
@@ -65,7 +65,7 @@ def test_a_band_with_too_little_gets_the_rest_up_to_its_average_beside_what_is_t
     assert levels(quotes, BID) == {49: 4, 48: 21}
 
 
-def test_a_band_with_too_much_gives_whole_orders_up() -> None:
+def test_a_band_above_its_maximum_cancels_whole_orders() -> None:
     wide = Band(
         min_margin_cents=1,
         avg_margin_cents=2,
@@ -78,7 +78,7 @@ def test_a_band_with_too_much_gives_whole_orders_up() -> None:
     assert levels(quotes, BID) == {47: 20}
 
 
-def test_no_order_smaller_than_the_smallest_is_placed() -> None:
+def test_a_top_up_below_the_minimum_order_size_is_not_placed() -> None:
     quotes = make(min_order_qty=15).quote(seen(own=(own(BID, 49, 9),)))
     assert levels(quotes, BID)[49] == 9
 
@@ -95,25 +95,25 @@ def test_shares_of_the_complement_held_fill_the_nearest_bands_first() -> None:
     assert levels(quotes, ASK) == {51: 20}
 
 
-def test_nothing_is_wanted_without_a_target() -> None:
+def test_bands_are_cancelled_when_the_target_is_unknown() -> None:
     strategy = make()
     assert strategy.quote(seen())["m0"]
     assert strategy.quote(seen(None, now_s=1.0)) == {}
 
 
-def test_the_target_may_be_the_middle_of_the_book() -> None:
+def test_bands_can_follow_the_microprice() -> None:
     quotes = make(target="microprice").quote(seen(None, bid=30, ask=34, micro=32.0))
     assert max(levels(quotes, BID)) == 31
 
 
-def test_between_two_looks_nothing_moves_with_the_target() -> None:
+def test_bands_follow_the_target_only_at_each_sync() -> None:
     strategy = make(sync_s=30)
     first = strategy.quote(seen(50.0, now_s=0.0))
     assert strategy.quote(seen(56.0, now_s=29.0))["m0"] is first["m0"]
     assert max(levels(strategy.quote(seen(56.0, now_s=30.0)), BID)) == 55
 
 
-def test_what_fills_is_not_placed_again_before_the_next_look() -> None:
+def test_filled_quantity_is_replaced_only_at_the_next_sync() -> None:
     strategy = make(sync_s=30)
     strategy.quote(seen())
     after = strategy.quote(seen(now_s=1.0, fills=(fill(BID, 49, 15), fill(ASK, 51, 20))))
@@ -124,7 +124,7 @@ def test_what_fills_is_not_placed_again_before_the_next_look() -> None:
     assert levels(later, BID) == {49: 20, 48: 20, 47: 20}
 
 
-def test_where_sizes_are_halved_what_rests_counts_as_the_half_of_what_was_wanted() -> None:
+def test_bands_count_resting_orders_double_while_sizes_are_halved() -> None:
     bands = make()
     first = seen(size_part=2)
     wanted = bands.quote(first)
@@ -134,7 +134,7 @@ def test_where_sizes_are_halved_what_rests_counts_as_the_half_of_what_was_wanted
     assert levels(filled, BID) == {48: 20, 47: 20}
 
 
-def test_a_band_that_would_touch_the_book_of_others_is_left_out() -> None:
+def test_a_band_that_would_cross_the_book_is_not_quoted() -> None:
     quotes = make().quote(seen(bid=20, ask=49))
     assert levels(quotes, BID) == {48: 20, 47: 20}
 
@@ -142,7 +142,7 @@ def test_a_band_that_would_touch_the_book_of_others_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("fair", "bids", "asks"), [(2.5, [1], [4, 5, 6]), (98.0, [97, 96, 95], [99])]
 )
-def test_at_the_edges_only_bands_with_a_price_are_used(
+def test_near_1_and_99_cents_only_bands_with_a_legal_price_are_quoted(
     fair: float, bids: list[int], asks: list[int]
 ) -> None:
     quotes = make().quote(seen(fair))
@@ -186,6 +186,6 @@ GOOD = {
     ],
     ids=["avg beyond", "on the target", "avg over", "unknown", "overlapping", "none"],
 )
-def test_bands_that_make_no_sense_are_refused(bands: list[dict[str, int]]) -> None:
+def test_inconsistent_bands_are_rejected(bands: list[dict[str, int]]) -> None:
     with pytest.raises(pydantic.ValidationError):
         make(bands=bands)

@@ -25,7 +25,7 @@ def test_the_file_names_its_strategy() -> None:
     assert STRATEGY is FixedSpread
 
 
-def test_quotes_stand_the_half_spread_around_the_microprice() -> None:
+def test_quotes_are_the_half_spread_from_the_microprice() -> None:
     quotes = make(half_spread_cents=3).quote(view(rung(0, 70.0, bid=40, ask=44, micro=42.0)))
     assert (prices(quotes, 0, BID), prices(quotes, 0, ASK)) == ([39], [45])
 
@@ -35,17 +35,17 @@ def test_a_price_between_cents_is_rounded_away_from_the_value() -> None:
     assert (prices(quotes, 0, BID), prices(quotes, 0, ASK)) == ([40], [45])
 
 
-def test_without_a_microprice_the_fair_value_serves() -> None:
+def test_without_a_microprice_quotes_are_around_the_fair_value() -> None:
     quotes = make().quote(view(rung(0, 60.0)))
     assert (prices(quotes, 0, BID), prices(quotes, 0, ASK)) == ([58], [62])
 
 
-def test_a_rung_without_any_price_has_nothing_wanted() -> None:
+def test_a_rung_without_microprice_and_fair_value_is_not_quoted() -> None:
     quotes = make().quote(view(rung(0, None, bid=40)))
     assert quotes["m0"] == ()
 
 
-def test_a_side_without_a_legal_price_is_left_out() -> None:
+def test_a_side_without_a_legal_price_is_not_quoted() -> None:
     quotes = make().quote(view(rung(0, 98.0), rung(1, 2.0)))
     assert (prices(quotes, 0, BID), prices(quotes, 0, ASK)) == ([96], [])
     assert (prices(quotes, 1, BID), prices(quotes, 1, ASK)) == ([], [4])
@@ -55,7 +55,7 @@ def test_a_side_without_a_legal_price_is_left_out() -> None:
     ("net", "bid", "ask"),
     [(0, 10, 10), (95, 5, 10), (100, None, 10), (300, None, 10), (-97, 10, 3)],
 )
-def test_the_side_that_adds_to_a_position_stops_at_its_maximum(
+def test_the_side_that_adds_inventory_shrinks_and_stops_at_the_maximum_position(
     net: int, bid: int | None, ask: int | None
 ) -> None:
     got = sizes(make(lot_qty=10, max_position_qty=100), net)

@@ -28,12 +28,12 @@ def test_the_file_names_its_strategy() -> None:
     assert STRATEGY is Glft
 
 
-def test_without_risk_both_quotes_stand_one_over_k_away() -> None:
+def test_without_inventory_risk_each_quote_is_one_over_k_from_the_fair_value() -> None:
     # Nothing moves: no inventory risk, and 1/0.4 = 2.5 cents either side.
     assert scene(prior_decay_per_cent=0.4).at(0) == [(BID, 47, 10), (ASK, 53, 10)]
 
 
-def test_the_quotes_are_those_of_the_closed_form_rounded_outward() -> None:
+def test_glft_quotes_the_closed_form_distances_rounded_outward() -> None:
     one = scene(50.0, risk_aversion=0.5)
     terms = glft.coefficients(0.5, 0.02, 0.6, 10, 0.0)
     bid = 50 - glft.bid_distance(terms, 0.05, 10, 30)
@@ -45,7 +45,7 @@ def test_the_quotes_are_those_of_the_closed_form_rounded_outward() -> None:
     assert ask < 50 - 1  # the skew is more than the half spread: it wants to be rid of it
 
 
-def test_the_exact_utility_quotes_other_distances_than_its_limit() -> None:
+def test_execution_risk_quotes_the_exact_utility_distance() -> None:
     def half(execution_risk: float) -> int:
         return 50 - scene(risk_aversion=0.05, execution_risk=execution_risk).at(0)[0][1]
 
@@ -54,7 +54,7 @@ def test_the_exact_utility_quotes_other_distances_than_its_limit() -> None:
     assert half(0.05) == math.ceil(terms.c1)
 
 
-def test_more_held_lowers_both_quotes() -> None:
+def test_a_larger_inventory_lowers_both_quotes() -> None:
     asked = [scene().at(0, volatility=0.05, net=net) for net in (-100, -50, 0, 50, 100)]
     for side in (BID, ASK):
         prices = [price for wanted in asked for s, price, _ in wanted if s is side]
@@ -62,7 +62,7 @@ def test_more_held_lowers_both_quotes() -> None:
         assert prices[0] > prices[-1]
 
 
-def test_the_side_that_adds_stops_at_the_maximum_position() -> None:
+def test_the_side_that_adds_inventory_shrinks_and_stops_at_the_maximum_position() -> None:
     sizes = {side: qty for side, _, qty in scene(max_position_lots=2).at(0, net=15)}
     assert sizes == {BID: 5, ASK: 10}
     assert [side for side, _, _ in scene(max_position_lots=2).at(0, net=20)] == [ASK]
@@ -70,7 +70,7 @@ def test_the_side_that_adds_stops_at_the_maximum_position() -> None:
 
 
 @pytest.mark.parametrize("window_s", [60, 600])
-def test_a_move_of_the_first_seconds_gives_no_shares_away(window_s: float) -> None:
+def test_volatility_is_not_measured_before_a_minute_of_data(window_s: float) -> None:
     one = scene(50.0, fit_window_s=window_s)
     one.at(0, bid=40, ask=60, volatility=0.025, net=20)
     one.fair = 50.3
@@ -82,7 +82,7 @@ def test_a_move_of_the_first_seconds_gives_no_shares_away(window_s: float) -> No
     assert one.at(60.0, bid=40, ask=60, volatility=0.025, net=20)[-1][1] < 48
 
 
-def test_an_answer_that_has_not_changed_is_the_same_object() -> None:
+def test_unchanged_quotes_are_the_same_tuple() -> None:
     one = scene()
     one.at(0)
     before = one.answer["m0"]
@@ -93,27 +93,27 @@ def test_an_answer_that_has_not_changed_is_the_same_object() -> None:
     assert one.answer["m0"] != before
 
 
-def test_a_rung_without_any_value_is_left_out() -> None:
+def test_a_rung_without_fair_value_and_mid_is_not_quoted() -> None:
     one = scene(None)
     assert one.at(0, bid=40) == []
     assert "m0" not in one.answer
 
 
-def test_without_a_fair_value_the_mid_serves() -> None:
+def test_a_rung_without_a_fair_value_is_quoted_around_the_mid() -> None:
     assert scene(None).at(0, bid=40, ask=60) == [(BID, 48, 10), (ASK, 52, 10)]
 
 
-def test_near_the_ends_only_the_side_with_a_price_is_quoted() -> None:
+def test_near_1_and_99_cents_only_the_side_with_a_legal_price_is_quoted() -> None:
     assert [side for side, _, _ in scene(1.0).at(0)] == [ASK]
     assert [side for side, _, _ in scene(99.0).at(0)] == [BID]
 
 
-def test_a_quote_waits_off_a_touch_it_would_cross_and_further_off_an_old_one() -> None:
+def test_a_crossing_quote_moves_a_tick_behind_the_touch_and_two_behind_a_stale_one() -> None:
     assert scene(50.0).at(0, bid=30, ask=45)[0] == (BID, 44, 10)
     assert scene(50.0).at(0, bid=30, ask=45, book_age_s=10.0)[0] == (BID, 43, 10)
 
 
-def test_the_learned_intensity_serves_before_the_prior() -> None:
+def test_a_learned_intensity_replaces_the_prior_unless_it_has_no_prints() -> None:
     learned = Intensity(0.1, 0.25, 40)
     assert scene(50.0).at(0, intensity=learned)[0] == (BID, 46, 10)
     # An intensity learned from nothing is a prior of somebody else's.
@@ -131,7 +131,7 @@ def busy(one: Scene, seconds: int) -> None:
     one.at(max(now, seconds))
 
 
-def test_its_own_trades_serve_once_there_are_enough() -> None:
+def test_a_fit_to_the_rungs_own_prints_replaces_the_prior() -> None:
     one = scene(50.0, refit_s=1)
     busy(one, 300)
     # 40 exp(-0.3 d) trades at d = 1..8, summed from the far end: the line falls by 0.4 a cent.
@@ -139,7 +139,7 @@ def test_its_own_trades_serve_once_there_are_enough() -> None:
     assert scene(50.0).at(301) == [(BID, 48, 10), (ASK, 52, 10)]
 
 
-def test_it_is_fitted_again_only_when_that_is_due() -> None:
+def test_the_intensity_is_refitted_only_at_the_refit_interval() -> None:
     one = scene(50.0, refit_s=3_600)
     busy(one, 300)
     assert one.at(301) == [(BID, 48, 10), (ASK, 52, 10)]
@@ -147,13 +147,13 @@ def test_it_is_fitted_again_only_when_that_is_due() -> None:
     assert one.at(3_600) == [(BID, 48, 10), (ASK, 52, 10)]
 
 
-def test_a_fit_is_kept_while_a_new_one_cannot_be_made() -> None:
+def test_a_fit_is_kept_while_there_are_too_few_prints_for_another() -> None:
     one = scene(50.0, refit_s=1)
     busy(one, 300)
     assert one.at(5_000) == [(BID, 47, 10), (ASK, 53, 10)]
 
 
-def test_what_the_value_did_in_the_window_makes_it_careful() -> None:
+def test_a_volatile_fair_value_widens_the_spread() -> None:
     def width(moves: float) -> int:
         one = scene(50.0, risk_aversion=1.0)
         for now in range(200):
@@ -186,7 +186,7 @@ def test_every_run_of_views_gives_sane_quotes_that_touch_no_book(
         assert touches(seen, checked(strategy.quote(seen), seen)) == []
 
 
-def test_rungs_that_go_are_forgotten() -> None:
+def test_a_rung_that_comes_back_is_quoted_like_a_new_one() -> None:
     strategy = make()
     strategy.quote(view(rung(0, 50.0), rung(1, 20.0)))
     strategy.quote(view(rung(1, 20.0)))

@@ -26,7 +26,9 @@ def hummingbot(qty: int) -> Strategy:
 
 @pytest.mark.parametrize("make", [pure_mm, hummingbot])
 @pytest.mark.parametrize("qty", [10, 11])
-def test_the_half_of_an_order_is_all_of_it(make: Callable[[int], Strategy], qty: int) -> None:
+def test_fills_of_a_halved_order_are_counted_twice_against_the_quoted_size(
+    make: Callable[[int], Strategy], qty: int
+) -> None:
     one = Scene(make(qty), 50.0)
     at = [price for _, price, _ in one.at(0, volatility=0.01, size_part=2)]
     assert at[0] < 50 < at[1]

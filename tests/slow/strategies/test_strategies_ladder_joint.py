@@ -59,7 +59,7 @@ def test_a_lone_even_rung_is_quoted_as_worked_out_by_hand() -> None:
 
 
 @pytest.mark.parametrize("rate", ["0.0005", "0.0001", "0.00000001"])
-def test_a_fee_that_hardly_costs_anything_makes_no_lot_that_drives_the_quotes_away(
+def test_a_tiny_fee_does_not_enlarge_lots_or_widen_quotes(
     rate: str,
 ) -> None:
     quotes = plain().quote(view(rung(0, 50.0, rate=FeeRate.parse(rate))))["m0"]
@@ -67,7 +67,7 @@ def test_a_fee_that_hardly_costs_anything_makes_no_lot_that_drives_the_quotes_aw
     assert all(q.qty <= 100 * 1.5**2 for q in quotes)
 
 
-def test_a_level_whose_price_is_taken_stands_a_tick_behind() -> None:
+def test_a_level_whose_price_is_taken_moves_a_tick_behind() -> None:
     # c = 2 / (0.8 * 10 * 7) = 0.0357. Worth to the bid of 10: 49.82, to that of 15: 49.375, which
     # would rather stand at 48 as well. The third stands behind both.
     quotes = plain(q_half_lots=7).quote(view(rung(0, 50.0)))
@@ -75,7 +75,7 @@ def test_a_level_whose_price_is_taken_stands_a_tick_behind() -> None:
     assert prices(quotes, 0, ASK) == [52, 53, 54]
 
 
-def test_fees_stand_between_the_quote_and_the_value() -> None:
+def test_the_maker_fee_widens_the_quotes() -> None:
     # 0.07 at 48 cents: 10 shares pay ceil(17.47) = 18 cents, 1.8 a share: the best price moves
     # from 47.83 to 46.03, and 46 gains more than 47.
     quotes = plain().quote(view(rung(0, 50.0, rate=FeeRate.parse("0.07"))))
@@ -95,7 +95,7 @@ def test_each_cost_widens_the_quotes() -> None:
 
 
 @pytest.mark.parametrize(("sd", "size"), [(0.0, 10), (1.5, 5), (4.5, 1), (50.0, 1)])
-def test_a_doubtful_value_is_quoted_in_smaller_size(sd: float, size: int) -> None:
+def test_an_uncertain_fair_value_is_quoted_in_smaller_size(sd: float, size: int) -> None:
     quotes = make(levels=1).quote(view(rung(0, 50.0, sd=sd)))
     assert {quote.qty for quote in quotes["m0"]} == {size}
 
@@ -103,7 +103,7 @@ def test_a_doubtful_value_is_quoted_in_smaller_size(sd: float, size: int) -> Non
 # --- skew -----------------------------------------------------------------------------------------
 
 
-def test_q_half_lots_of_a_mid_rung_move_it_by_about_the_half_spread() -> None:
+def test_q_half_lots_of_inventory_skew_a_rung_by_about_the_half_spread() -> None:
     values = [80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0]
 
     def middle(net: int) -> float:
@@ -137,7 +137,7 @@ def replaced(of: RungView, **changes: object) -> RungView:
 
 
 @pytest.mark.parametrize("rule", Rule)
-def test_more_yes_on_any_rung_raises_no_bid_and_no_ask_of_any_rung(rule: Rule) -> None:
+def test_more_yes_inventory_on_any_rung_raises_no_price_of_any_rung(rule: Rule) -> None:
     """What holds exactly: level by level, no price rises; no bid appears, and no ask is left out.
     A far quote counts as no quote: it stands at the last price wherever nothing better does."""
     rng = random.Random(f"more yes {rule}")
@@ -163,7 +163,7 @@ def test_more_yes_on_any_rung_raises_no_bid_and_no_ask_of_any_rung(rule: Rule) -
 
 
 @pytest.mark.parametrize("rule", Rule)
-def test_a_strategy_that_has_seen_many_views_quotes_as_a_fresh_one_where_the_curve_has_moved(
+def test_past_views_do_not_change_the_quotes_of_a_moved_curve(
     rule: Rule,
 ) -> None:
     rng = random.Random(f"fresh {rule}")
@@ -173,7 +173,7 @@ def test_a_strategy_that_has_seen_many_views_quotes_as_a_fresh_one_where_the_cur
         assert strategy.quote(seen) == make(rule=rule).quote(seen)
 
 
-def test_holding_one_rung_lowers_its_neighbours_too() -> None:
+def test_inventory_on_one_rung_lowers_the_quotes_of_its_neighbours() -> None:
     values = [70.0, 60.0, 50.0, 40.0, 30.0]
 
     def quoted(net: int) -> list[int]:
@@ -194,7 +194,7 @@ def test_pairs_of_yes_and_no_do_not_skew() -> None:
     assert plain().quote(view(paired)) == plain().quote(view(both))
 
 
-def test_the_second_level_stands_where_the_first_one_filled_would_put_it() -> None:
+def test_the_second_level_is_priced_as_if_the_first_had_filled() -> None:
     steep = plain(skew_half_spread_cents=20, q_half_lots=1)
     both = steep.quote(view(rung(0, 50.0)))
     # A lot of 15 halves c's meaning per share, so its half spread is scaled to keep c the same.
@@ -208,7 +208,7 @@ def test_the_second_level_stands_where_the_first_one_filled_would_put_it() -> No
 # --- under a limit of loss ------------------------------------------------------------------------
 
 
-def test_under_a_tight_limit_a_share_must_earn_by_what_it_could_lose() -> None:
+def test_under_a_tight_loss_limit_quotes_widen_by_what_a_share_could_lose() -> None:
     # A bid could lose nine times what an ask does: 2.7 cents are asked of it, 0.3 of the ask.
     free = plain(levels=1).quote(view(rung(0, 90.0)))
     tight = plain(levels=1, hurdle_cents_per_dollar=3).quote(view(rung(0, 90.0), limit=1_000))
@@ -216,7 +216,7 @@ def test_under_a_tight_limit_a_share_must_earn_by_what_it_could_lose() -> None:
     assert prices(tight, 0, ASK) == prices(free, 0, ASK)
 
 
-def test_what_takes_from_the_worst_case_is_quoted_keener_under_a_tight_limit() -> None:
+def test_under_a_tight_loss_limit_the_side_that_reduces_the_worst_case_is_narrower() -> None:
     # An ask of what is held frees 60 cents a share: 1.8 cents are given to it.
     held = rung(0, 60.0, net=10)
     free = plain(levels=1).quote(view(held))
@@ -225,7 +225,7 @@ def test_what_takes_from_the_worst_case_is_quoted_keener_under_a_tight_limit() -
     assert prices(tight, 0, BID)[0] < prices(free, 0, BID)[0]
 
 
-def test_an_ample_limit_and_no_hurdle_change_nothing() -> None:
+def test_an_ample_loss_limit_or_no_hurdle_does_not_change_the_quotes() -> None:
     held = [rung(i, v, net=n) for i, v, n in ((0, 95.0, 30), (1, 60.0, -5), (2, 20.0, 8))]
     free = make().quote(view(*held))
     assert make().quote(view(*held, limit=1_000_000)) == free
@@ -233,7 +233,7 @@ def test_an_ample_limit_and_no_hurdle_change_nothing() -> None:
     assert make().quote(view(*held, limit=1_000)) != free
 
 
-def test_a_limit_that_becomes_tight_is_heeded_at_once() -> None:
+def test_a_loss_limit_that_becomes_tight_changes_the_quotes_at_once() -> None:
     held = [rung(i, v, net=n) for i, v, n in ((0, 95.0, 30), (1, 60.0, -5))]
     strategy = make()
     strategy.quote(view(*held))
@@ -267,7 +267,7 @@ def test_no_level_of_a_side_rises_with_the_strike(
 
 @settings(deadline=None)
 @given(views())
-def test_both_sides_stand_on_every_rung_where_a_legal_price_is_left(seen: EventView) -> None:
+def test_every_rung_is_quoted_on_each_side_with_a_legal_price(seen: EventView) -> None:
     quotes = make().quote(seen)
     asks_left = [each for each in seen.rungs if each.fair_cents is not None]
     for index, each in enumerate(seen.rungs):
@@ -277,7 +277,7 @@ def test_both_sides_stand_on_every_rung_where_a_legal_price_is_left(seen: EventV
     assert len(quotes) == len(asks_left)
 
 
-def test_a_far_small_quote_stands_where_no_price_has_an_edge() -> None:
+def test_a_side_without_edge_gets_a_small_quote_at_the_last_price() -> None:
     quotes = make(far_qty=2).quote(view(rung(0, 99.4), rung(1, 0.6)))
     assert [(q.price, q.qty) for q in quotes["m0"] if q.side is ASK] == [(99, 2)]
     assert [(q.price, q.qty) for q in quotes["m1"] if q.side is BID] == [(1, 2)]
@@ -285,12 +285,12 @@ def test_a_far_small_quote_stands_where_no_price_has_an_edge() -> None:
     assert (prices(bare, 0, ASK), prices(bare, 1, BID)) == ([], [])
 
 
-def test_a_quote_waits_a_tick_behind_a_touch_it_would_cross() -> None:
+def test_a_crossing_quote_moves_a_tick_behind_the_touch() -> None:
     quotes = plain(levels=1).quote(view(rung(0, 50.0, bid=30, ask=45)))
     assert prices(quotes, 0, BID) == [44]
 
 
-def test_after_a_move_of_the_curve_nothing_of_the_old_one_is_left() -> None:
+def test_a_moved_curve_is_quoted_as_by_a_fresh_strategy() -> None:
     fresh, used = make(), make()
     first = view(*(rung(i, v, sd=0.8) for i, v in enumerate([70.0, 50.0, 30.0])))
     moved = view(*(rung(i, v, sd=0.8) for i, v in enumerate([74.0, 53.0, 31.0])))
@@ -299,21 +299,21 @@ def test_after_a_move_of_the_curve_nothing_of_the_old_one_is_left() -> None:
     assert used.quote(first) == make().quote(first)
 
 
-def test_a_rung_is_priced_anew_when_only_its_neighbour_has_moved() -> None:
+def test_a_rung_is_repriced_when_only_its_neighbour_moved() -> None:
     fresh, used = (plain(skew_half_spread_cents=20, q_half_lots=1) for _ in range(2))
     used.quote(view(rung(0, 50.0), rung(1, 50.0)))
     moved = view(rung(0, 50.0), rung(1, 1.0))
     assert used.quote(moved) == fresh.quote(moved)
 
 
-def test_a_rung_that_another_had_held_down_is_priced_anew_once_it_is_free() -> None:
+def test_a_rung_capped_by_a_lower_strike_is_repriced_once_that_strike_rises() -> None:
     held_down, above = rung(1, 50.8), rung(0, 50.9)
     strategy = plain()
     strategy.quote(view(rung(0, 50.0), held_down))
     assert strategy.quote(view(above, held_down)) == plain().quote(view(above, held_down))
 
 
-def test_a_rung_whose_book_moved_is_priced_anew() -> None:
+def test_a_rung_whose_book_moved_is_repriced() -> None:
     strategy = plain(levels=1)
     strategy.quote(view(rung(0, 50.0, bid=30, ask=60)))
     assert prices(strategy.quote(view(rung(0, 50.0, bid=30, ask=45))), 0, BID) == [44]
@@ -358,7 +358,7 @@ def seen_with(of: EventView, intensity: Intensity | None, cash: int | None = Non
     )  # fmt: skip
 
 
-def test_where_fills_fall_off_more_slowly_the_quotes_stand_wider() -> None:
+def test_a_slower_decay_of_fills_widens_the_quotes() -> None:
     seen = view(rung(0, 50.0))
     slow, fast = (Intensity(0.01, decay, 100) for decay in (0.3, 1.5))
     assert spread(make(q_half_lots=7).quote(seen_with(seen, slow))) > spread(
@@ -371,12 +371,12 @@ def test_where_fills_fall_off_more_slowly_the_quotes_stand_wider() -> None:
     assert deaf.quote(seen_with(seen, slow)) == make(q_half_lots=7).quote(seen)
 
 
-def test_an_intensity_of_no_prints_says_nothing() -> None:
+def test_an_intensity_without_prints_is_ignored() -> None:
     seen = view(rung(0, 50.0))
     assert make().quote(seen_with(seen, Intensity(0.01, 0.3, 0))) == make().quote(seen)
 
 
-def test_with_a_risk_aversion_the_ergodic_skew_hangs_on_how_often_fills_come() -> None:
+def test_with_risk_aversion_rarer_fills_skew_the_quotes_more() -> None:
     seen = view(rung(0, 50.0, net=60), seconds=86_400.0)
 
     def middle(amplitude: float) -> float:
@@ -387,7 +387,7 @@ def test_with_a_risk_aversion_the_ergodic_skew_hangs_on_how_often_fills_come() -
     assert middle(1e-4) < middle(1e-1) <= 50
 
 
-def test_what_was_learned_of_fills_replaces_what_was_assumed() -> None:
+def test_learned_adverse_selection_replaces_the_assumed_cost() -> None:
     def quoted(of: RungView) -> Quotes:
         return make(q_half_lots=7).quote(view(of))
 
@@ -400,7 +400,7 @@ def test_what_was_learned_of_fills_replaces_what_was_assumed() -> None:
     assert prices(quoted(harmless), 0, BID)[0] >= 100 - ask
 
 
-def test_what_is_learned_never_costs_more_than_takers_of_whom_some_know_the_outcome() -> None:
+def test_learned_adverse_selection_is_capped_by_the_informed_share() -> None:
     mad = replaced(rung(0, 50.0), adverse_ask_cents=40.0)
     capped = make(informed_max=0.1)  # 200 * 0.1 / 4 = 5 cents at 50
     free = make(informed_max=0.0)
@@ -409,7 +409,7 @@ def test_what_is_learned_never_costs_more_than_takers_of_whom_some_know_the_outc
     )
 
 
-def test_an_old_book_is_left_one_more_tick_and_what_stands_may_stay() -> None:
+def test_a_stale_book_is_quoted_a_tick_further_and_resting_orders_may_stay() -> None:
     fresh = rung(0, 50.0, bid=30, ask=45)
     old = replaced(fresh, book_age_s=3.0)
     (first, *_) = plain(levels=1).quote(view(fresh))["m0"]
@@ -417,7 +417,7 @@ def test_an_old_book_is_left_one_more_tick_and_what_stands_may_stay() -> None:
     assert (first.price, second.price, second.limit) == (44, 43, 44)
 
 
-def test_near_the_edges_only_what_reduces_a_position_is_quoted_in_size() -> None:
+def test_near_1_and_99_cents_only_the_reducing_side_is_quoted_in_size() -> None:
     seen = view(rung(0, 98.5, net=-7), rung(1, 50.0), rung(2, 1.5, net=25))
     quotes = make(far_qty=0, edge_cents=3).quote(seen)
     assert [(q.side, q.qty) for q in quotes["m0"]] == [(BID, 7)]
@@ -426,7 +426,7 @@ def test_near_the_edges_only_what_reduces_a_position_is_quoted_in_size() -> None
     assert {q.side for q in quotes["m2"]} == {ASK}
 
 
-def test_scarce_cash_bounds_the_sizes_and_moves_no_price() -> None:
+def test_scarce_cash_limits_the_sizes_but_not_the_prices() -> None:
     seen = view(rung(0, 50.0))
     rich = make(far_qty=0).quote(seen)
     poor = make(far_qty=0).quote(seen_with(seen, None, cash=600))
@@ -436,13 +436,13 @@ def test_scarce_cash_bounds_the_sizes_and_moves_no_price() -> None:
     assert make(far_qty=0).quote(seen_with(seen, None, cash=0)) == {"m0": ()}
 
 
-def test_a_lot_whose_fee_would_mostly_be_rounding_is_made_larger() -> None:
+def test_a_lot_whose_fee_is_mostly_rounding_is_enlarged() -> None:
     rate = FeeRate.parse("0.0175")
     quotes = make(lot_qty=2, level_growth=1).quote(view(rung(0, 50.0, rate=rate)))
     assert {quote.qty for quote in quotes["m0"]} == {9}
 
 
-def test_fees_by_the_fill_widen_the_quotes_until_large_fills_are_seen() -> None:
+def test_fees_rounded_per_fill_widen_the_quotes_until_large_fills_are_seen() -> None:
     bare = rung(0, 50.0, rate=FeeRate.parse("0.07"))
     careful = make(fee_basis="fill")
     before = spread(careful.quote(view(bare)))
@@ -452,7 +452,7 @@ def test_fees_by_the_fill_widen_the_quotes_until_large_fills_are_seen() -> None:
     assert spread(careful.quote(view(bare))) <= before
 
 
-def test_the_skew_of_less_time_left_is_stronger_where_that_is_wanted() -> None:
+def test_the_skew_grows_toward_resolution_when_configured() -> None:
     def bid(days: float, seconds: float) -> int:
         seen = view(rung(0, 50.0, net=100), seconds=seconds)
         return prices(plain(full_skew_days=days).quote(seen), 0, BID)[0]
@@ -463,13 +463,13 @@ def test_the_skew_of_less_time_left_is_stronger_where_that_is_wanted() -> None:
 # --- only what changed ----------------------------------------------------------------------------
 
 
-def test_the_same_view_is_answered_by_the_same_object() -> None:
+def test_the_same_view_returns_the_same_quotes_object() -> None:
     seen = view(*(rung(i, v, sd=0.8) for i, v in enumerate([70.0, 50.0, 30.0])))
     strategy = make()
     assert strategy.quote(seen) is strategy.quote(seen)
 
 
-def test_rungs_that_did_not_move_keep_the_very_tuple() -> None:
+def test_an_unmoved_rung_keeps_its_tuple_of_quotes() -> None:
     rungs = [rung(i, v, sd=0.8, bid=5, ask=95) for i, v in enumerate([80.0, 50.0, 20.0])]
     strategy = make()
     before = strategy.quote(view(*rungs))
@@ -478,7 +478,7 @@ def test_rungs_that_did_not_move_keep_the_very_tuple() -> None:
     assert [after[key] is before[key] for key in ("m0", "m1", "m2")] == [True, True, False]
 
 
-def test_a_value_that_comes_and_goes_leaves_nothing_behind() -> None:
+def test_a_fair_value_that_was_missing_once_does_not_change_later_quotes() -> None:
     known = [rung(i, v, sd=0.8) for i, v in enumerate([70.0, 50.0, 30.0])]
     strategy = make()
     first = strategy.quote(view(*known))
@@ -486,14 +486,14 @@ def test_a_value_that_comes_and_goes_leaves_nothing_behind() -> None:
     assert strategy.quote(view(*known)) == first
 
 
-def test_other_rungs_than_before_are_quoted_as_by_a_fresh_strategy() -> None:
+def test_a_changed_list_of_rungs_is_quoted_as_by_a_fresh_strategy() -> None:
     strategy = make()
     strategy.quote(view(rung(0, 70.0), rung(1, 50.0)))
     seen = view(rung(0, 90.0), rung(1, 70.0), rung(2, 50.0))
     assert strategy.quote(seen) == make().quote(seen)
 
 
-def test_a_lot_grows_where_rounding_its_fee_would_waste_a_tenth_as_its_meaning_says() -> None:
+def test_a_lot_grows_when_rounding_its_fee_would_waste_a_tenth() -> None:
     asked = LadderJoint(LadderJoint.Params(lot_qty=10, levels=1))
     quotes = asked.quote(view(rung(0, 3.0, rate=FeeRate.parse("0.01"))))[MarketId("m0")]
     assert {quote.qty for quote in quotes} == {32}

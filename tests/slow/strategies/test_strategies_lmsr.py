@@ -41,7 +41,7 @@ def test_a_lone_even_rung_is_quoted_as_worked_out_by_hand() -> None:
     ]
 
 
-def test_shares_held_move_the_prices_as_trades_of_them_did() -> None:
+def test_inventory_moves_the_prices_along_the_scoring_rule() -> None:
     strategy = make(levels=1, extra_spread_cents=0)
     strategy.quote(view(rung(0, 50.0)))
     for net in (40, -40):
@@ -52,14 +52,14 @@ def test_shares_held_move_the_prices_as_trades_of_them_did() -> None:
         assert high - low <= 6
 
 
-def test_a_pair_of_yes_and_no_moves_nothing() -> None:
+def test_pairs_of_yes_and_no_do_not_move_the_prices() -> None:
     strategy = make()
     flat = strategy.quote(view(rung(0, 50.0), rung(1, 30.0)))
     paired = changed(rung(0, 50.0), yes_qty=70, no_qty=70)
     assert strategy.quote(view(paired, rung(1, 30.0))) == flat
 
 
-def test_the_first_whole_curve_is_the_prior_and_stays_it() -> None:
+def test_the_first_complete_curve_is_the_prior_unless_it_is_followed() -> None:
     strategy = make()
     assert strategy.quote(view(rung(0, 50.0), rung(1, None))) == {}
     first = strategy.quote(view(rung(0, 50.0), rung(1, 30.0)))
@@ -72,7 +72,7 @@ def test_the_first_whole_curve_is_the_prior_and_stays_it() -> None:
 
 @pytest.mark.parametrize("prior", ["first", "follow"])
 @pytest.mark.parametrize(("over", "left"), [(0, (1, 2)), (1, (0, 2)), (2, (0, 1))])
-def test_the_rungs_that_are_left_are_quoted_where_one_is_over(
+def test_remaining_rungs_are_quoted_after_one_resolves(
     prior: str, over: int, left: tuple[int, ...]
 ) -> None:
     rungs = [rung(0, 70.0), rung(1, 50.0), rung(2, 20.0)]
@@ -95,7 +95,7 @@ def test_a_fee_above_the_extra_spread_widens_the_quotes() -> None:
 
 @pytest.mark.parametrize("cents", [0.2, 30.0, 50.25, 99.7])
 @pytest.mark.parametrize("rate", ["0", "0.0175", "0.07", "1"])
-def test_a_whole_price_keeps_the_extra_cents_and_the_fee_of_single_shares(
+def test_a_rounded_price_covers_the_extra_spread_and_the_fee_of_one_share(
     cents: float, rate: str
 ) -> None:
     fees = FeeRate.parse(rate)
@@ -107,7 +107,7 @@ def test_a_whole_price_keeps_the_extra_cents_and_the_fee_of_single_shares(
             assert sign * (cents - price) >= fee - 1e-9
 
 
-def test_the_liquidity_sensitive_rule_grows_deeper_with_what_is_traded() -> None:
+def test_the_liquidity_sensitive_rule_narrows_as_volume_grows() -> None:
     def width(pairs: int) -> int:
         strategy = make(ls_alpha=0.05, extra_spread_cents=0, levels=1, lot_qty=20)
         strategy.quote(view(rung(0, 50.0)))
@@ -186,7 +186,7 @@ def assert_bounded(account: Account, liquidity: float) -> None:
 
 @settings(deadline=None, max_examples=cases(2_000, quick=40))
 @given(curves, st.data(), st.sampled_from(["0", "0.0175", "0.07"]))
-def test_after_any_fills_one_at_a_time_no_outcome_loses_more_than_its_bound(
+def test_no_outcome_loses_more_than_the_bound_after_single_fills(
     values: list[float], data: st.DataObject, rate: str
 ) -> None:
     account = Account(values, FeeRate.parse(rate))
@@ -210,7 +210,7 @@ def test_after_any_fills_one_at_a_time_no_outcome_loses_more_than_its_bound(
 
 @settings(deadline=None, max_examples=cases(2_000, quick=40))
 @given(curves, st.data(), st.sampled_from(["0", "0.0175"]))
-def test_priced_for_all_at_once_the_bound_holds_however_many_fill_between_two_looks(
+def test_all_at_once_pricing_holds_the_loss_bound_for_simultaneous_fills(
     values: list[float], data: st.DataObject, rate: str
 ) -> None:
     account = Account(values, FeeRate.parse(rate))
@@ -229,7 +229,7 @@ def test_priced_for_all_at_once_the_bound_holds_however_many_fill_between_two_lo
 
 @settings(deadline=None, max_examples=cases(1_000, quick=30))
 @given(curves, st.data())
-def test_the_liquidity_sensitive_rule_loses_no_more_than_it_was_owed_at_the_start(
+def test_the_liquidity_sensitive_rule_loses_at_most_its_initial_cost(
     values: list[float], data: st.DataObject
 ) -> None:
     account = Account(values, FREE)
@@ -248,7 +248,7 @@ def test_the_liquidity_sensitive_rule_loses_no_more_than_it_was_owed_at_the_star
             assert account.loss_cents(bucket) <= 100 * (cost(start, 10, 0.05) - owed) + 1e-6
 
 
-def test_priced_one_by_one_many_fills_at_once_may_go_beyond_what_the_rule_was_paid() -> None:
+def test_simultaneous_fills_can_exceed_the_bound_of_one_by_one_pricing() -> None:
     account = Account([50.0] * 8, FREE)
     quotes = make(b_dollars=10, extra_spread_cents=0).quote(account.view())
     for at in range(8):

@@ -39,7 +39,7 @@ def wanted(quotes: Quotes) -> set[tuple[BookSide, Price, int, Price | None]]:
 @pytest.mark.parametrize("fair", [0.5, 1.5, 12.125, 33.375, 47.5, 49.875, 50.0, 99.5])
 @pytest.mark.parametrize("bid", [None, 40, 96])
 @pytest.mark.parametrize("net", [-5, 0, 7])
-def test_a_rung_and_its_mirror_are_quoted_alike_to_the_cent(
+def test_a_rung_and_its_mirror_image_get_mirrored_quotes(
     fair: float, bid: int | None, net: int
 ) -> None:
     seen = rung(0, fair, sd=0.5, bid=bid, net=net, rate=RATE)
@@ -51,7 +51,7 @@ def test_a_rung_and_its_mirror_are_quoted_alike_to_the_cent(
     }
 
 
-def test_values_as_near_to_nothing_as_to_certain_have_the_same_slope() -> None:
+def test_the_slope_is_the_same_for_a_price_and_its_complement() -> None:
     for eighths in range(8 * PAYOUT_CENTS + 1):
         cents = eighths / 8
         assert slope_of(cents) == pytest.approx(slope_of(PAYOUT_CENTS - cents))

@@ -38,7 +38,7 @@ def test_the_file_names_its_strategy() -> None:
 # --- prices and levels ----------------------------------------------------------------------------
 
 
-def test_quotes_stand_their_percentage_of_the_value_away() -> None:
+def test_quotes_are_their_spread_percentage_from_the_fair_value() -> None:
     assert scene(50.0, ask_spread_pct=10).at(0) == [(BID, 48, 10), (ASK, 55, 10)]
 
 
@@ -46,7 +46,7 @@ def test_a_price_between_cents_is_rounded_away_from_the_value() -> None:
     assert scene(20.0).at(0) == [(BID, 19, 10), (ASK, 21, 10)]  # 19.2 and 20.8
 
 
-def test_levels_step_outward_and_grow() -> None:
+def test_further_levels_are_wider_and_larger() -> None:
     wanted = scene(50.0, order_levels=3, order_level_spread_pct=4, order_level_amount_qty=5).at(0)
     assert [each for each in wanted if each[0] is BID] == [
         (BID, 48, 10),
@@ -60,17 +60,17 @@ def test_levels_step_outward_and_grow() -> None:
     ]
 
 
-def test_levels_that_fall_on_one_cent_are_one_quote() -> None:
+def test_levels_at_the_same_cent_become_one_quote() -> None:
     wanted = scene(5.0, order_levels=2, order_level_spread_pct=1).at(0)
     assert wanted == [(BID, 4, 20), (ASK, 6, 20)]
 
 
-def test_a_side_without_a_price_in_range_is_left_out() -> None:
+def test_a_side_without_a_legal_price_is_not_quoted() -> None:
     assert scene(98.0).at(0) == [(BID, 94, 10)]
     assert scene(1.0).at(0) == [(ASK, 2, 10)]
 
 
-def test_a_quote_that_would_cross_waits_a_tick_off_the_touch() -> None:
+def test_a_crossing_quote_moves_a_tick_behind_the_touch() -> None:
     assert scene(50.0).at(0, bid=30, ask=45) == [(BID, 44, 10), (ASK, 52, 10)]
 
 
@@ -82,7 +82,7 @@ def test_without_a_fair_value_it_quotes_around_the_mid() -> None:
     assert scene(None).at(0, bid=40, ask=60) == [(BID, 48, 10), (ASK, 52, 10)]
 
 
-def test_while_no_value_is_known_nothing_stands_and_afterwards_all_is_placed_anew() -> None:
+def test_quotes_are_cancelled_without_a_fair_value_and_placed_again_with_one() -> None:
     one = scene(50.0)
     one.at(0)
     one.fair = None
@@ -99,7 +99,7 @@ def test_the_price_to_quote_around_can_be_chosen() -> None:
 # --- the clock ------------------------------------------------------------------------------------
 
 
-def test_orders_are_left_alone_until_their_time_is_up() -> None:
+def test_orders_are_replaced_only_after_the_refresh_time() -> None:
     one = scene(50.0)
     first = one.at(0)
     one.fair = 60.0
@@ -107,7 +107,7 @@ def test_orders_are_left_alone_until_their_time_is_up() -> None:
     assert one.at(30) == [(BID, 57, 10), (ASK, 63, 10)]
 
 
-def test_an_answer_that_has_not_changed_is_the_same_object() -> None:
+def test_unchanged_quotes_are_the_same_tuple() -> None:
     one = scene(50.0)
     one.at(0)
     before = one.answer["m0"]
@@ -115,7 +115,7 @@ def test_an_answer_that_has_not_changed_is_the_same_object() -> None:
     assert one.answer["m0"] is before
 
 
-def test_orders_within_the_tolerance_are_left_for_another_turn() -> None:
+def test_orders_within_the_refresh_tolerance_are_kept_for_another_refresh_time() -> None:
     one = scene(50.0, order_refresh_tolerance_pct=5)
     first = one.at(0)
     one.fair = 51.0  # 48 and 54: 48 and 52 are within 5 %
@@ -125,14 +125,14 @@ def test_orders_within_the_tolerance_are_left_for_another_turn() -> None:
     assert one.at(60) == [(BID, 57, 10), (ASK, 63, 10)]
 
 
-def test_without_tolerance_one_price_that_moved_replaces_both() -> None:
+def test_without_tolerance_one_moved_price_replaces_both_orders() -> None:
     one = scene(50.0)
     one.at(0)
     one.fair = 50.5
     assert one.at(30) == [(BID, 48, 10), (ASK, 53, 10)]
 
 
-def test_a_tolerance_below_zero_replaces_a_part_filled_order_at_the_same_price() -> None:
+def test_a_negative_tolerance_replaces_a_partly_filled_order_at_its_price() -> None:
     kept, replaced = scene(50.0), scene(50.0, order_refresh_tolerance_pct=-1)
     for one in (kept, replaced):
         one.at(0)
@@ -159,14 +159,14 @@ def test_an_order_nearer_than_the_minimum_spread_is_cancelled() -> None:
     assert one.at(1) == [(ASK, 52, 10)]
 
 
-def test_by_default_no_order_is_too_near() -> None:
+def test_by_default_an_order_at_any_distance_is_kept() -> None:
     one = scene(50.0)
     one.at(0)
     one.fair = 40.0
     assert one.at(1) == [(BID, 48, 10), (ASK, 52, 10)]
 
 
-def test_a_standing_order_that_others_have_come_through_waits_until_they_are_gone() -> None:
+def test_an_order_that_would_cross_the_book_is_withheld_until_it_would_not() -> None:
     one = scene(50.0)
     one.at(0)
     assert one.at(1, ask=47) == [(ASK, 52, 10)]
@@ -176,13 +176,13 @@ def test_a_standing_order_that_others_have_come_through_waits_until_they_are_gon
 # --- fills ----------------------------------------------------------------------------------------
 
 
-def test_what_has_filled_is_not_wanted_again() -> None:
+def test_a_filled_quantity_is_not_quoted_again() -> None:
     one = scene(50.0)
     one.at(0)
     assert one.at(1, fill(BID, 48, 3)) == [(BID, 48, 7), (ASK, 52, 10)]
 
 
-def test_after_a_whole_fill_nothing_new_is_placed_for_the_delay() -> None:
+def test_after_a_full_fill_no_order_is_placed_until_the_filled_order_delay() -> None:
     one = scene(50.0, filled_order_delay_s=60)
     one.at(0)
     assert one.at(10, fill(BID, 48, 10)) == [(ASK, 52, 10)]
@@ -192,7 +192,7 @@ def test_after_a_whole_fill_nothing_new_is_placed_for_the_delay() -> None:
     assert one.at(70) == [(BID, 48, 10), (ASK, 52, 10)]
 
 
-def test_a_delay_shorter_than_the_refresh_time_replaces_the_rest_early() -> None:
+def test_a_filled_order_delay_shorter_than_the_refresh_time_replaces_orders_early() -> None:
     one = scene(50.0, filled_order_delay_s=5)
     one.at(0)
     one.at(10, fill(BID, 48, 10))
@@ -201,21 +201,21 @@ def test_a_delay_shorter_than_the_refresh_time_replaces_the_rest_early() -> None
     assert one.at(15) == [(BID, 43, 10), (ASK, 47, 10)]
 
 
-def test_a_fill_is_taken_off_the_level_of_its_price() -> None:
+def test_a_fill_reduces_the_level_at_its_price() -> None:
     one = scene(50.0, order_levels=2, order_level_spread_pct=4)
     one.at(0)
     bids = [each for each in one.at(1, fill(BID, 46, 4)) if each[0] is BID]
     assert bids == [(BID, 48, 10), (BID, 46, 6)]
 
 
-def test_a_fill_at_a_price_of_no_level_is_taken_off_the_boldest() -> None:
+def test_a_fill_at_an_unquoted_price_reduces_the_best_level() -> None:
     for side, price, left in ((BID, 45, (BID, 48, 6)), (ASK, 55, (ASK, 52, 6))):
         one = scene(50.0, order_levels=2, order_level_spread_pct=4)
         one.at(0)
         assert next(each for each in one.at(1, fill(side, price, 4)) if each[0] is side) == left
 
 
-def test_a_fill_larger_than_what_stands_is_no_fault() -> None:
+def test_a_fill_larger_than_the_quotes_leaves_no_quote() -> None:
     one = scene(50.0)
     one.at(0)
     assert one.at(1, fill(BID, 48, 500), fill(ASK, 99, 500)) == []
@@ -240,7 +240,7 @@ def test_ping_pong_leaves_out_as_many_levels_as_have_filled() -> None:
     assert bids == [(BID, 46, 10)]
 
 
-def test_at_a_fill_the_other_side_is_left_hanging_beside_new_orders() -> None:
+def test_after_a_fill_the_opposite_order_hangs_while_new_orders_are_placed() -> None:
     one = scene(50.0, hanging_orders=True, filled_order_delay_s=5)
     one.at(0)
     one.at(1, fill(BID, 48, 10))
@@ -270,7 +270,7 @@ def test_a_hanging_order_that_fills_starts_no_delay() -> None:
     assert one.at(36) == [(BID, 57, 10), (ASK, 63, 10)]
 
 
-def test_a_new_order_never_meets_a_hanging_one() -> None:
+def test_a_new_order_never_crosses_a_hanging_order() -> None:
     hanging: dict[str, Any] = {
         "hanging_orders": True,
         "hanging_orders_cancel_pct": 50,
@@ -291,21 +291,21 @@ def test_a_new_order_never_meets_a_hanging_one() -> None:
 # --- bands, optimization, takes -------------------------------------------------------------------
 
 
-def test_at_the_ceiling_it_stops_buying_and_at_the_floor_it_stops_selling() -> None:
+def test_bids_stop_at_the_price_ceiling_and_asks_at_the_price_floor() -> None:
     assert scene(60.0, price_ceiling_cents=60).at(0) == [(ASK, 63, 10)]
     assert scene(59.0, price_ceiling_cents=60).at(0)[0][0] is BID
     assert scene(40.0, price_floor_cents=40).at(0) == [(BID, 38, 10)]
     assert scene(41.0, price_floor_cents=40).at(0)[1][0] is ASK
 
 
-def test_optimized_orders_are_at_most_a_tick_better_than_others() -> None:
+def test_optimized_orders_improve_the_touch_by_at_most_a_tick() -> None:
     assert scene(50.0, order_optimization=True).at(0, bid=40, ask=70) == [
         (BID, 41, 10),
         (ASK, 69, 10),
     ]
 
 
-def test_optimization_never_makes_an_order_bolder() -> None:
+def test_optimization_never_narrows_the_spread() -> None:
     assert scene(50.0, order_optimization=True).at(0, bid=49, ask=51) == [
         (BID, 48, 10),
         (ASK, 52, 10),
@@ -317,21 +317,21 @@ def test_optimization_on_an_empty_book_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(("depth", "bid"), [(0, 46), (9, 46), (10, 41), (24, 41), (500, 31)])
-def test_small_orders_of_others_are_passed_over_up_to_the_depth(depth: int, bid: int) -> None:
+def test_optimization_ignores_the_book_up_to_the_configured_depth(depth: int, bid: int) -> None:
     strategy = make(order_optimization=True, order_optimization_depth_qty=depth)
     bids = tuple((Price(p), Qty(q)) for p, q in [(45, 10), (40, 15), (30, 5)])
     seen = msgspec.structs.replace(rung(0, 50.0), bids=bids)
     assert [q.price for q in strategy.quote(view(seen))["m0"] if q.side is BID] == [bid]
 
 
-def test_further_levels_are_spread_from_the_optimized_one() -> None:
+def test_further_levels_are_spaced_from_the_optimized_first_level() -> None:
     wanted = scene(50.0, order_optimization=True, order_levels=2, order_level_spread_pct=10).at(
         0, bid=39, ask=60
     )
     assert [each for each in wanted if each[0] is BID] == [(BID, 40, 10), (BID, 36, 10)]
 
 
-def test_with_takes_on_a_crossing_order_trades_once_and_its_rest_waits() -> None:
+def test_with_takes_on_a_crossing_order_takes_once_and_withholds_its_remainder() -> None:
     one = scene(50.0, take_if_crossed=True)
     assert one.at(0, bid=30, ask=45) == [(ASK, 52, 10)]
     assert one.takes() == [(BID, 48, 10)]
@@ -350,13 +350,13 @@ def test_crossing_levels_trade_one_after_the_other() -> None:
     assert one.takes() == []
 
 
-def test_with_takes_on_the_last_cent_of_a_side_is_still_left_to_the_other() -> None:
+def test_with_takes_on_quotes_leave_room_for_the_opposite_side_at_1_and_99_cents() -> None:
     near = {"take_if_crossed": True, "bid_spread_pct": 0.01, "ask_spread_pct": 0.01}
     assert scene(99.5, **near).at(0) == [(BID, 98, 10)]
     assert scene(0.5, **near).at(0) == [(ASK, 2, 10)]
 
 
-def test_a_take_that_came_to_nothing_is_tried_again_next_turn() -> None:
+def test_an_unfilled_take_is_retried_at_the_next_refresh() -> None:
     one = scene(50.0, take_if_crossed=True)
     one.at(0, ask=45)
     one.at(29, ask=45)
@@ -367,7 +367,7 @@ def test_a_take_that_came_to_nothing_is_tried_again_next_turn() -> None:
     assert one.takes() == []
 
 
-def test_with_takes_off_nothing_is_ever_taken() -> None:
+def test_with_takes_off_a_crossing_order_takes_nothing() -> None:
     one = scene(50.0)
     one.at(0, ask=45)
     assert one.takes() == []
@@ -390,22 +390,22 @@ def test_skewed_sizes_lean_toward_the_target() -> None:
     assert sizes(scene(50.0, **params), net=0, cash=2_000) == (20, 0)
 
 
-def test_a_wider_range_leans_less() -> None:
+def test_a_wider_inventory_range_skews_sizes_less() -> None:
     one = scene(50.0, inventory_skew=True, inventory_range_multiplier=2)
     assert sizes(one, net=50, cash=2_000) == (8, 11)
 
 
-def test_the_target_can_be_moved() -> None:
+def test_sizes_follow_the_inventory_target() -> None:
     one = scene(50.0, inventory_skew=True, inventory_target_base_pct=10)
     assert sizes(one, net=40, cash=2_000) == (0, 20)
 
 
-def test_cash_that_own_bids_hold_back_counts_as_owned() -> None:
+def test_cash_reserved_by_own_bids_counts_toward_inventory_skew() -> None:
     one = scene(50.0, inventory_skew=True)
     assert sizes(one, net=40, cash=1_520, own=[resting(BID, 48, 10)]) == (10, 10)
 
 
-def test_cash_that_own_asks_hold_back_counts_only_where_they_buy_no() -> None:
+def test_cash_reserved_by_own_asks_counts_only_when_they_buy_no() -> None:
     covered = scene(50.0, inventory_skew=True)
     assert sizes(covered, net=40, cash=2_000, own=[resting(ASK, 52, 10)]) == (10, 10)
     short = scene(50.0, inventory_skew=True, inventory_target_base_pct=0)
@@ -413,7 +413,7 @@ def test_cash_that_own_asks_hold_back_counts_only_where_they_buy_no() -> None:
     assert sizes(short, net=-10, cash=0, own=[resting(ASK, 52, 10)]) == (20, 0)
 
 
-def test_below_a_small_target_the_range_ends_where_nothing_is_held() -> None:
+def test_the_inventory_range_below_a_small_target_ends_at_zero() -> None:
     # 10 shares of 100 are wanted, 5 are held: half way to none, whatever the range.
     params: dict[str, Any] = {"inventory_skew": True, "inventory_target_base_pct": 10}
     assert sizes(scene(50.0, **params), net=5, cash=95 * 50) == (15, 5)
@@ -457,7 +457,7 @@ def test_every_run_of_views_gives_sane_quotes_that_touch_no_book(
         assert touches(seen, checked(strategy.quote(seen), seen)) == []
 
 
-def test_rungs_are_quoted_each_by_itself_and_forgotten_when_they_go() -> None:
+def test_each_rung_has_its_own_refresh_clock_which_ends_with_the_rung() -> None:
     strategy = make()
     both = strategy.quote(view(rung(0, 50.0), rung(1, 20.0)))
     assert len(both["m0"]) == len(both["m1"]) == 2
@@ -487,7 +487,7 @@ def test_parameters_out_of_range_and_unknown_ones_are_refused(bad: dict[str, Any
 
 
 @pytest.mark.parametrize("name", sorted(BASIC))
-def test_the_four_parameters_that_only_the_operator_can_know_are_required(name: str) -> None:
+def test_spreads_refresh_time_and_order_amount_are_required(name: str) -> None:
     with pytest.raises(pydantic.ValidationError):
         PureMM.Params.model_validate({key: value for key, value in BASIC.items() if key != name})
 

@@ -41,7 +41,7 @@ def test_a_tight_book_is_joined_on_both_sides() -> None:
 
 
 @pytest.mark.parametrize(("bid_size", "bids", "asks"), [(90, [49], [51]), (10, [48], [50])])
-def test_the_side_that_the_microprice_leans_on_is_left_a_tick_behind(
+def test_the_side_that_the_microprice_presses_is_quoted_a_tick_behind_the_touch(
     bid_size: int, bids: list[int], asks: list[int]
 ) -> None:
     leaning = with_book(
@@ -55,14 +55,14 @@ def test_a_wide_book_is_joined_and_never_improved() -> None:
     assert both(make(**SLOW).quote(view(tight(40, 60)))) == ([40], [60])
 
 
-def test_an_order_of_ours_inside_a_wide_book_may_stay_where_it_is() -> None:
+def test_a_resting_order_inside_a_wide_spread_may_stay() -> None:
     quote = make(**SLOW).quote(view(tight(40, 60)))["m0"][0]
     assert isinstance(quote, Quote)
     assert (quote.price, quote.limit) == (40, 49)
 
 
 @pytest.mark.parametrize(("ahead", "stays"), [(0.0, True), (20.0, False)])
-def test_an_order_inside_a_wide_book_is_judged_by_its_own_edge_and_place(
+def test_a_resting_order_inside_a_wide_spread_is_valued_by_its_own_queue_position(
     ahead: float, stays: bool
 ) -> None:
     # Of two of ours the boldest is the one that is judged: half a cent from the middle of 49.5.
@@ -72,7 +72,7 @@ def test_an_order_inside_a_wide_book_is_judged_by_its_own_edge_and_place(
     assert both(quotes) == (([39], [60]) if stays else ([], []))
 
 
-def test_every_lot_held_skews_by_a_tenth_of_the_half_spread() -> None:
+def test_each_lot_of_inventory_skews_the_quotes_by_a_tenth_of_the_half_spread() -> None:
     def bid(net_lots: int) -> list[int]:
         held = tight(yes_qty=max(0, 10 * net_lots), no_qty=max(0, -10 * net_lots))
         return both(make(**SLOW).quote(view(held)))[0]
@@ -81,34 +81,32 @@ def test_every_lot_held_skews_by_a_tenth_of_the_half_spread() -> None:
     assert [bid(net) for net in (-9, 0, 1, 9)] == [[49], [49], [48], [48]]
 
 
-def test_a_side_stops_at_ten_lots_and_the_other_goes_on() -> None:
+def test_the_side_that_adds_inventory_stops_at_ten_lots() -> None:
     assert both(make(**SLOW).quote(view(tight(yes_qty=100)))) == ([], [50])
     assert both(make(**SLOW).quote(view(tight(no_qty=100)))) == ([49], [])
 
 
 @pytest.mark.parametrize(("size", "joined"), [(5, True), (20, False), (80, False)])
-def test_a_queue_is_joined_only_while_its_back_is_worth_more_than_nothing(
+def test_a_queue_is_joined_only_when_its_last_place_has_positive_value(
     size: int, joined: bool
 ) -> None:
     assert both(make().quote(view(tight(size=size)))) == (([49], [50]) if joined else ([], []))
 
 
 @pytest.mark.parametrize(("ahead", "stays"), [(5.0, True), (20.0, False)])
-def test_an_order_stays_for_its_own_place_however_long_the_queue_behind_it(
-    ahead: float, stays: bool
-) -> None:
+def test_a_resting_order_is_valued_by_the_queue_ahead_of_it(ahead: float, stays: bool) -> None:
     mine = (own(BID, 49, 10, ahead), own(ASK, 50, 10, ahead))
     quotes = make().quote(view(tight(size=500, own=mine)))
     assert both(quotes) == (([49], [50]) if stays else ([], []))
 
 
-def test_the_fee_comes_off_what_a_place_is_worth() -> None:
+def test_the_maker_fee_is_deducted_from_the_value_of_a_queue_position() -> None:
     dear = tight(size=2, maker_fee_rate=FeeRate.parse("0.0175"))
     assert both(make().quote(view(dear))) == ([], [])
     assert both(make(counts_fees=False).quote(view(dear))) == ([49], [50])
 
 
-def test_a_touch_that_proves_quick_is_joined_behind_a_longer_queue() -> None:
+def test_a_longer_queue_is_joined_where_much_trades() -> None:
     def joined(traded: int) -> bool:
         strategy = make(prior_s=1.0)
         prints = tuple(Print(Price(49), Qty(traded), side, 0.0) for side in (BID, ASK) if traded)
@@ -125,11 +123,11 @@ def test_a_book_without_two_sides_is_not_joined(fields: dict[str, Any]) -> None:
     assert both(make(**SLOW).quote(view(tight(**fields)))) == ([], [])
 
 
-def test_more_levels_stand_a_tick_apart_behind_the_first() -> None:
+def test_further_levels_are_quoted_a_tick_apart_behind_the_first() -> None:
     assert both(make(levels=3, **SLOW).quote(view(tight()))) == ([49, 48, 47], [50, 51, 52])
 
 
-def test_the_same_answer_comes_back_as_the_same_object() -> None:
+def test_unchanged_quotes_are_the_same_tuple() -> None:
     strategy = make(**SLOW)
     first = strategy.quote(view(tight()))["m0"]
     assert strategy.quote(view(tight()))["m0"] is first

@@ -78,11 +78,11 @@ def bot(*words: str, cwd: pathlib.Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_has_at_most_forty_lines():
+def test_the_tutorial_strategy_has_at_most_forty_lines():
     assert len(blocks()[0].splitlines()) <= LINES_MAX
 
 
-def test_it_quotes_as_it_says():
+def test_the_tutorial_strategy_quotes_as_the_guide_says():
     strategy = shown()
     seen = view(rung(0, 60.0), rung(1, None), rung(2, 20.4, bid=24))
     quotes = checked(strategy(strategy.Params()).quote(seen), seen)
@@ -91,7 +91,7 @@ def test_it_quotes_as_it_says():
     assert (prices(quotes, 2, BookSide.BID), prices(quotes, 2, BookSide.ASK)) == ([17], [])
 
 
-def test_it_takes_what_is_far_from_its_value():
+def test_the_tutorial_strategy_takes_mispriced_orders():
     strategy = shown()
     seen = view(rung(0, 60.0, ask=52), rung(1, 40.0, ask=33))
     takes = split(strategy(strategy.Params()).quote(seen), seen).takes
@@ -99,19 +99,19 @@ def test_it_takes_what_is_far_from_its_value():
 
 
 @pytest.mark.parametrize(("fair", "net"), [(1.0, 300), (99.0, -300)])
-def test_it_answers_sanely_however_far_what_is_held_moves_it(fair, net):
+def test_the_tutorial_strategy_quotes_validly_under_any_inventory_skew(fair, net):
     strategy = shown()
     seen = view(rung(0, fair, net=net))
     assert checked(strategy(strategy.Params()).quote(seen), seen)[seen.rungs[0].market_id]
 
 
-def test_the_test_that_it_shows_passes():
+def test_the_test_in_the_guide_passes():
     names: dict[str, Any] = {}
     for text in blocks():
         exec(compile(text, str(README), "exec"), names)
 
 
-def test_the_strategies_it_names_are_there():
+def test_the_guide_lists_exactly_the_shipped_strategies():
     shipped = {path.stem for path in README.parent.glob("*.py")} - {"__init__"}
     named = set(re.findall(r"`(\w+)`", README.read_text().split("Shipped:")[1]))
     assert named == shipped
@@ -120,7 +120,7 @@ def test_the_strategies_it_names_are_there():
 # --- outside the repository -----------------------------------------------------------------------
 
 
-def test_outside_the_repository_it_says_what_it_can_be_told(elsewhere):
+def test_a_strategy_outside_the_repository_lists_its_parameters(elsewhere):
     done = bot("strategies", "mine/around_fair.py", "--json", cwd=elsewhere.parents[2])
     assert done.returncode == 0, done.stderr
     told = {each["name"]: each for each in json.loads(done.stdout)["params"]}
@@ -133,7 +133,7 @@ def test_outside_the_repository_it_says_what_it_can_be_told(elsewhere):
     }
 
 
-def test_outside_the_repository_it_trades_on_the_embedded_venue(elsewhere, tmp_path):
+def test_a_strategy_outside_the_repository_trades_on_the_embedded_venue(elsewhere, tmp_path):
     config = tmp_path / "mine.yaml"
     config.write_text(
         CONFIG.format(venue=ROOT / "configs/venue.yaml", strategy="mine/around_fair.py")
@@ -155,7 +155,7 @@ def test_outside_the_repository_it_trades_on_the_embedded_venue(elsewhere, tmp_p
     assert not [text for text in summary["findings"] if "strategy" in text]
 
 
-def test_outside_the_repository_it_lives_through_five_seeds_of_the_simulator(elsewhere):
+def test_a_strategy_outside_the_repository_survives_five_simulator_seeds(elsewhere):
     done = bot(
         "simulate",
         "--strategy",
@@ -175,6 +175,6 @@ def test_outside_the_repository_it_lives_through_five_seeds_of_the_simulator(els
 @pytest.mark.parametrize(
     "seen", [EventView, RungView, ImpliedView, Intensity, Print, OwnFill, OwnQuote]
 )
-def test_the_guide_names_everything_that_a_strategy_can_see(seen: type[msgspec.Struct]):
+def test_the_guide_names_every_field_that_a_strategy_sees(seen: type[msgspec.Struct]):
     missing = [name for name in seen.__struct_fields__ if f"`{name}`" not in README.read_text()]
     assert missing == []

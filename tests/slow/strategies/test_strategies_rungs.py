@@ -52,7 +52,9 @@ def lives(draw: st.DrawFn) -> list[EventView]:
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=cases(2_000, quick=50), deadline=None)
 @given(views=lives())
-def test_no_strategy_fails_where_rungs_come_and_go(name: str, views: list[EventView]) -> None:
+def test_every_strategy_survives_rungs_that_appear_resolve_or_lose_their_value(
+    name: str, views: list[EventView]
+) -> None:
     kind = find_strategy(name, Path())
     strategy = kind(kind.Params(**GIVEN.get(name, {})))
     for seen in views:
@@ -60,7 +62,7 @@ def test_no_strategy_fails_where_rungs_come_and_go(name: str, views: list[EventV
 
 
 @pytest.mark.parametrize("rule", Rule)
-def test_a_rung_that_is_listed_later_is_quoted_as_one_that_was_there(rule: Rule) -> None:
+def test_a_rung_listed_later_gets_the_quotes_of_a_fresh_strategy(rule: Rule) -> None:
     def made() -> LadderJoint:
         return LadderJoint(LadderJoint.Params(rule=rule, hurdle_cents_per_dollar=0))
 
@@ -72,7 +74,7 @@ def test_a_rung_that_is_listed_later_is_quoted_as_one_that_was_there(rule: Rule)
     assert strategy.quote(later) == made().quote(later)
 
 
-def test_a_dearer_taker_fee_leaves_less_to_quote_where_cash_is_short() -> None:
+def test_a_higher_taker_fee_reduces_sizes_when_cash_is_scarce() -> None:
     def sized(strategy: LadderJoint, rate: str) -> list[int]:
         even = msgspec.structs.replace(rung(0, 50.0), taker_fee_rate=FeeRate.parse(rate))
         short = msgspec.structs.replace(view(even), cash_cents=960)
@@ -84,7 +86,7 @@ def test_a_dearer_taker_fee_leaves_less_to_quote_where_cash_is_short() -> None:
 
 
 @pytest.mark.parametrize("cash_cents", [10_000, 19_000, 39_000])
-def test_cash_bounds_lots_that_have_grown_for_their_fees_from_the_first_answer_on(cash_cents):
+def test_lots_enlarged_for_fees_stay_within_the_cash(cash_cents):
     def cost(cash_cents: int | None, side: BookSide) -> int:
         shown = msgspec.structs.replace(view(seen), cash_cents=cash_cents)
         strategy = LadderJoint(LadderJoint.Params(far_qty=0))

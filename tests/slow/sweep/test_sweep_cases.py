@@ -19,7 +19,7 @@ def name_of(folder):
     return case.key
 
 
-def test_a_damaged_tape_ends_with_2_and_says_where(tmp_path):
+def test_sweep_rejects_a_damaged_tape_with_its_file_and_line(tmp_path):
     tape = written(tmp_path / "tape", BOOKS)
     path = tape / "tape.jsonl.gz"
     whole = path.read_bytes()
@@ -33,7 +33,7 @@ def test_a_damaged_tape_ends_with_2_and_says_where(tmp_path):
         assert f": {why}: " in result.stderr
 
 
-def test_a_case_is_named_by_what_is_played_and_by_no_other_file_beside_it(tmp_path):
+def test_a_tape_case_is_keyed_by_its_records_only(tmp_path):
     tape = written(tmp_path / "tape", BOOKS)
     before = name_of(tape)
     (tape / "older.gz").write_bytes(b"no gzip at all")
@@ -43,7 +43,7 @@ def test_a_case_is_named_by_what_is_played_and_by_no_other_file_beside_it(tmp_pa
     assert name_of(tape) != before
 
 
-def test_a_life_on_another_tape_than_its_name_says_is_a_fault_that_is_not_kept(tmp_path):
+def test_a_tape_changed_during_a_sweep_is_a_fault_that_is_not_saved(tmp_path):
     tape = written(tmp_path / "tape", BOOKS)
     setup = TrialConfig(configured(tmp_path, "fixed_spread"), None).base
     (case,) = recorded(tape, QueueModel.PESSIMISTIC, Terms(), events=1)
@@ -53,7 +53,7 @@ def test_a_life_on_another_tape_than_its_name_says_is_a_fault_that_is_not_kept(t
     assert not came.lasting
 
 
-def test_a_piece_without_a_book_is_one_of_a_tape_of_books_all_the_same(tmp_path):
+def test_a_piece_of_prints_from_a_tape_of_books_counts_as_books(tmp_path):
     # Else books would be made up in it that were not there.
     prints = [trade(second, 50, 5, "yes") for second in range(1, 9)]
     whole = read_tape(written(tmp_path / "tape", [*prints, book(20, [[40, 9]], [[60, 9]])]))

@@ -28,7 +28,7 @@ def keys(*texts):
     return [part for text in texts for part in ("--over", text)]
 
 
-def test_a_grid_is_told_as_one_line_of_json():
+def test_sweep_prints_a_grid_as_one_line_of_json():
     over = keys("strategy.params.levels=1,2")
     result = swept(*SCORED, *over, "--seeds", "1-2", "--json")
     assert result.exit_code == 0, result.output
@@ -38,7 +38,7 @@ def test_a_grid_is_told_as_one_line_of_json():
     assert found["where"].startswith("independent-base/7x200")
 
 
-def test_recorded_events_are_cut_into_pieces_in_order_of_time(tmp_path):
+def test_a_recorded_event_is_cut_into_pieces_in_time_order(tmp_path):
     records = [book(second, [[40, 50]], [[60, 50]]) for second in range(1, 21)]
     records += [trade(second + 0.5, 60, 3, "yes") for second in range(1, 21)]
     records.sort(key=lambda row: row["ts"])
@@ -58,7 +58,7 @@ def test_recorded_events_are_cut_into_pieces_in_order_of_time(tmp_path):
     assert kept.read_bytes() == again
 
 
-def test_a_strategy_that_reads_the_tape_as_it_is_loaded_has_no_result(tmp_path):
+def test_a_strategy_that_reads_the_tape_at_import_gets_no_result(tmp_path):
     tape = written(tmp_path / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
     (tmp_path / "mine.py").write_text(
         "from pathlib import Path\n"
@@ -75,7 +75,7 @@ def test_a_strategy_that_reads_the_tape_as_it_is_loaded_has_no_result(tmp_path):
     assert "tape.jsonl.gz was opened while the strategy was loaded" in result.stderr
 
 
-def test_a_book_that_stood_when_a_piece_begins_stands_in_it(tmp_path):
+def test_a_piece_begins_with_the_books_of_its_start(tmp_path):
     still = book(0.5, [[20, 50]], [[30, 40]]) | {"ticker": "KX-1-60"}
     moving = [
         book(second, [[50 - second % 2, 50]], [[60, 50]]) | {"ticker": "KX-1-50"}
@@ -95,7 +95,7 @@ def test_a_book_that_stood_when_a_piece_begins_stands_in_it(tmp_path):
     assert part.lines[2:] == whole.lines[11:14]
 
 
-def test_a_strategy_that_raises_fails_its_trial_and_another_is_told(tmp_path):
+def test_a_raising_strategy_fails_only_its_trial(tmp_path):
     tape = written(tmp_path / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
     (tmp_path / "mine.py").write_text(
         "from pydantic import Field\n"
@@ -116,7 +116,7 @@ def test_a_strategy_that_raises_fails_its_trial_and_another_is_told(tmp_path):
     assert re.search(rf"\| 2 \| bad 1 \| {why} \|", result.stdout)
 
 
-def test_the_page_needs_nothing_else_and_shows_every_key(tmp_path):
+def test_the_html_page_is_self_contained_and_shows_every_key(tmp_path):
     page = tmp_path / "page.html"
     over = (*keys(f"{LOT}=1:20", "strategy.params.adverse_probit=0.01:0.9:log"),)
     over += (*keys("strategy.params.rule=cara,quad"),)
@@ -150,7 +150,7 @@ def test_the_page_needs_nothing_else_and_shows_every_key(tmp_path):
         ([*keys(LOT + "=1,2"), "--results", "/proc/x.jsonl"], "no file can be written here"),
     ],
 )
-def test_what_cannot_be_used_ends_with_2_and_says_what_can(arguments, told):
+def test_sweep_rejects_invalid_options_with_exit_code_2(arguments, told):
     result = swept(*WORLD, *arguments)
     assert result.exit_code == 2
     assert told in result.stderr
@@ -160,16 +160,14 @@ def test_what_cannot_be_used_ends_with_2_and_says_what_can(arguments, told):
     ("library", "arguments"),
     [("optuna", ["--how", "bayes"]), ("distributed", ["--cluster", "tcp://127.0.0.1:1"])],
 )
-def test_without_its_library_a_way_ends_with_2_and_says_what_to_install(
-    monkeypatch, library, arguments
-):
+def test_sweep_names_the_missing_library_with_exit_code_2(monkeypatch, library, arguments):
     monkeypatch.setitem(sys.modules, library, None)
     result = swept(*SCORED, *keys(LOT + "=1,2"), *arguments)
     assert result.exit_code == 2
     assert "pip install laddermaker[lab]" in result.stderr
 
 
-def test_a_full_disk_is_told_with_the_file_and_ends_with_2(monkeypatch):
+def test_sweep_names_the_file_when_the_disk_is_full(monkeypatch):
     over = keys("strategy.params.levels=1,2")
     page = swept(*SCORED, *over, "--seeds", "1-2", "--html", "/dev/full")
     assert (page.exit_code, page.stderr) == (2, "/dev/full: No space left on device\n")
@@ -182,7 +180,7 @@ def test_a_full_disk_is_told_with_the_file_and_ends_with_2(monkeypatch):
     assert (kept.exit_code, kept.stderr) == (2, "lives.jsonl: No space left on device\n")
 
 
-def test_results_that_are_a_file_of_something_else_end_with_2_and_the_file_stays_as_it_is(tmp_path):
+def test_sweep_refuses_to_append_to_a_file_without_results(tmp_path):
     mine = tmp_path / "mine.yaml"
     mine.write_text("series: ACME-VAL\n", encoding="utf-8")
     result = swept(*SCORED, *keys(LOT + "=1,2"), "--seeds", "1-2", "--results", mine)
@@ -191,7 +189,7 @@ def test_results_that_are_a_file_of_something_else_end_with_2_and_the_file_stays
     assert mine.read_text(encoding="utf-8") == "series: ACME-VAL\n"
 
 
-def test_ctrl_c_ends_with_4_and_the_trials_so_far_and_the_file_goes_on(tmp_path):
+def test_ctrl_c_exits_with_4_and_a_second_sweep_resumes(tmp_path):
     kept = tmp_path / "kept.jsonl"
     asked = (*keys(*OVER), "--seeds", "1-4", "--how", "random", "--results", kept, "--trials", 3)
     arguments = (*WORLD, "--objective", "tests.builders.sweep.planted:interrupted", *asked)
@@ -205,7 +203,7 @@ def test_ctrl_c_ends_with_4_and_the_trials_so_far_and_the_file_goes_on(tmp_path)
     assert len(kept.read_bytes().splitlines()) == 4 + 3 * 4
 
 
-def test_ctrl_c_before_anything_can_be_compared_ends_with_4_and_says_so(tmp_path):
+def test_ctrl_c_before_the_base_configuration_ran_exits_with_4(tmp_path):
     function = tmp_path / "mine.py"
     function.write_text(
         "import signal\n\n\ndef f(job):\n    signal.raise_signal(signal.SIGINT)\n    return 1\n"
@@ -216,7 +214,7 @@ def test_ctrl_c_before_anything_can_be_compared_ends_with_4_and_says_so(tmp_path
     assert "before the configuration itself had run" in result.stderr
 
 
-def test_a_configuration_that_fails_as_it_stands_ends_with_2(tmp_path):
+def test_sweep_rejects_a_failing_base_configuration(tmp_path):
     function = tmp_path / "mine.py"
     function.write_text("def f(job):\n    return 'good'\n")
     arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-2")
@@ -225,7 +223,7 @@ def test_a_configuration_that_fails_as_it_stands_ends_with_2(tmp_path):
     assert "the base configuration: 1: ValueError" in result.stderr
 
 
-def test_a_function_that_would_end_the_program_is_at_fault(tmp_path):
+def test_an_objective_that_calls_exit_is_a_fault(tmp_path):
     function = tmp_path / "mine.py"
     function.write_text("import sys\n\n\ndef f(job):\n    sys.exit(3)\n")
     arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-2")
@@ -234,7 +232,7 @@ def test_a_function_that_would_end_the_program_is_at_fault(tmp_path):
     assert "would end the program: SystemExit: 3" in result.stderr
 
 
-def test_a_module_of_a_function_that_would_end_the_program_is_refused(tmp_path):
+def test_an_objective_module_that_calls_exit_is_rejected(tmp_path):
     function = tmp_path / "mine.py"
     function.write_text("import sys\n\nsys.exit(3)\n")
     result = swept(*WORLD, "--objective", f"{function}:f", *keys(LOT + "=1,2"))
@@ -243,14 +241,14 @@ def test_a_module_of_a_function_that_would_end_the_program_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("risk", ["inf", "nan", "1e308"])
-def test_a_weight_of_the_deviation_without_bounds_is_refused(risk):
+def test_sweep_rejects_an_infinite_risk_weight(risk):
     over = keys("strategy.params.levels=1,2")
     result = swept(*SCORED, *over, "--seeds", "1-2", "--lambda", risk)
     assert result.exit_code == 2
     assert "--lambda" in result.output
 
 
-def test_a_reading_that_there_is_not_is_told_with_its_option(tmp_path):
+def test_sweep_rejects_an_unknown_queue_model(tmp_path):
     over = keys("strategy.params.levels=1,2")
     result = swept("--config", CONFIG, "--data", tmp_path, *over, "--queue-model", "avers")
     assert result.exit_code == 2

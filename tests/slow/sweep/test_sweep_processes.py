@@ -29,21 +29,21 @@ def alone():
     return sweep
 
 
-def test_the_planted_best_is_found_in_fewer_trials_than_by_chance(alone):
+def test_a_search_finds_the_planted_best_faster_than_chance(alone):
     other = planted(seeds="1-4")
     run(other, most=60, seed=2)
     assert found_at(alone) <= MOST
     assert found_at(other) <= 60  # chance takes 200 of the 400 points on average
 
 
-def test_two_processes_come_to_the_same_as_one(alone):
+def test_a_sweep_in_two_processes_equals_one_in_one_process(alone):
     sweep = planted(seeds="1-4")
     assert run(sweep, processes(2), most=MOST)
     assert told(sweep) == told(alone)
     assert found_at(sweep) <= MOST
 
 
-def test_what_was_lived_before_a_process_died_is_given_before_that_is_told():
+def test_finished_trials_come_before_the_death_of_a_process_is_raised():
     setup, function = TrialConfig(CONFIG, SMALL).base, "tests.builders.sweep.planted:dying"
     code = code_of(setup, function)
     jobs = [Job(setup, {}, case, function, code) for case in seeded(SMALL, range(1, 30))]
@@ -54,7 +54,7 @@ def test_what_was_lived_before_a_process_died_is_given_before_that_is_told():
     assert came == [2]
 
 
-def test_a_cluster_of_two_workers_comes_to_the_same_as_one_process(alone):
+def test_a_sweep_on_a_cluster_equals_one_in_one_process(alone):
     from distributed import LocalCluster
 
     sweep = planted(seeds="1-4")
@@ -67,12 +67,12 @@ def test_a_cluster_of_two_workers_comes_to_the_same_as_one_process(alone):
 
 
 @pytest.mark.parametrize("address", ["nonsense", "nonsense://x", "tcp://127.0.0.1", "tcp://[::1:x"])
-def test_an_address_that_is_none_of_a_scheduler_is_told(address):
+def test_an_invalid_scheduler_address_is_rejected(address):
     with pytest.raises(ClusterFault, match="no Dask scheduler"), cluster(address):
         pass
 
 
-def test_an_address_at_which_nobody_listens_is_told_within_seconds():
+def test_an_unreachable_scheduler_is_rejected_within_seconds():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         begun_s = time.monotonic()

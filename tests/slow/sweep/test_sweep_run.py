@@ -69,15 +69,13 @@ def done():
     return sweep
 
 
-def test_every_trial_sees_the_same_cases_as_the_configuration_as_it_stands(done):
+def test_every_trial_runs_the_cases_of_the_base_configuration(done):
     assert [case.name for case in done.cases] == [str(seed) for seed in range(1, 9)]
     assert {len(trial.values) for trial in done.trials} == {8}
     assert (done.trials[0].number, done.trials[0].settings) == (0, {})
 
 
-def test_a_sweep_that_was_broken_off_goes_on_to_the_same_trials_and_lives_nothing_twice(
-    done, tmp_path
-):
+def test_an_interrupted_sweep_resumes_without_repeating_runs(done, tmp_path):
     path = tmp_path / "results.jsonl"
     first = planted(results=path)
     half = Counting(most=100)
@@ -91,7 +89,7 @@ def test_a_sweep_that_was_broken_off_goes_on_to_the_same_trials_and_lives_nothin
     assert all("key" in json.loads(line) for line in path.read_bytes().splitlines()[-50:])
 
 
-def test_trials_of_all_sweeps_into_a_file_are_counted(tmp_path):
+def test_trials_of_all_sweeps_in_a_results_file_are_counted(tmp_path):
     path = tmp_path / "results.jsonl"
     first = planted(results=path, seeds="1-4")
     run(first, how="random", most=10)
@@ -102,7 +100,7 @@ def test_trials_of_all_sweeps_into_a_file_are_counted(tmp_path):
     assert report_of(second).deflated.trials == second.trials_ever
 
 
-def test_what_was_kept_is_not_taken_for_other_code_or_another_configuration(tmp_path):
+def test_saved_results_are_not_reused_for_other_code(tmp_path):
     path = tmp_path / "results.jsonl"
     run(planted(results=path, seeds="1-2"), most=2)
     text = path.read_text()
@@ -119,7 +117,7 @@ def test_what_was_kept_is_not_taken_for_other_code_or_another_configuration(tmp_
         ("mine.py", "import part\n@part.kept\ndef score(job):\n    return 1\n"),
     ],
 )
-def test_the_file_that_names_a_function_and_what_it_imports_name_its_code(
+def test_the_code_key_of_an_objective_covers_its_file_and_imports(
     monkeypatch, tmp_path, named, made
 ):
     setup, codes = TrialConfig(CONFIG, SMALL).base, []
@@ -139,13 +137,13 @@ def test_the_file_that_names_a_function_and_what_it_imports_name_its_code(
     assert codes[0] == codes[1] != codes[2]
 
 
-def test_the_program_that_lives_a_job_must_be_the_one_that_made_it():
+def test_a_worker_with_other_code_is_rejected():
     setup, (case,) = TrialConfig(CONFIG, SMALL).base, seeded(SMALL, range(1, 2))
     with pytest.raises(ClusterFault):
         run_job(Job(setup, {}, case, "", "another"))
 
 
-def test_a_life_in_a_world_is_measured_and_the_same_again_and_hangs_on_the_settings():
+def test_a_run_in_a_world_is_deterministic_and_depends_on_the_settings():
     configured = TrialConfig(CONFIG, SMALL)
     (case,) = seeded(SMALL, range(3, 4))
     setups = [configured.base, configured.base, configured.with_settings({LOT: "40"})]
@@ -159,7 +157,7 @@ def test_a_life_in_a_world_is_measured_and_the_same_again_and_hangs_on_the_setti
     assert first.values == again.values != other.values
 
 
-def test_a_trial_that_fails_is_told_with_its_settings_and_ends_nothing():
+def test_a_failed_trial_is_reported_with_its_settings_and_the_sweep_continues():
     sweep = planted(seeds="1-2", function="tests.builders.sweep.planted:sometimes")
     assert run(sweep, how="grid", over=(f"{LOT}=2,3,4,5,0",))
     report = report_of(sweep)
@@ -174,7 +172,7 @@ def test_a_trial_that_fails_is_told_with_its_settings_and_ends_nothing():
         assert reason in each.fault
 
 
-def test_a_fault_whose_text_no_file_or_table_takes_is_told_in_one_row(tmp_path):
+def test_an_unprintable_fault_is_reported_in_one_row(tmp_path):
     results = tmp_path / "sweep.jsonl"
     sweep = planted(seeds="1-2", function=f"{PLANTED}:unsayable", results=results)
     assert run(sweep, how="grid", over=(f"{LOT}=2,3,5",))
@@ -188,7 +186,7 @@ def test_a_fault_whose_text_no_file_or_table_takes_is_told_in_one_row(tmp_path):
     assert len(RunStore(results, CaseResult).results) == 2 * 4
 
 
-def test_a_number_too_large_to_reckon_with_is_the_trials_fault():
+def test_a_score_too_large_to_compute_with_fails_the_trial():
     sweep = planted(seeds="1-2", function=f"{PLANTED}:beyond")
     assert run(sweep, how="grid", over=(f"{LOT}=2,5",))
     faults = [trial.fault for trial in sweep.trials]
@@ -196,7 +194,7 @@ def test_a_number_too_large_to_reckon_with_is_the_trials_fault():
     assert all("1e+200 is no number up to 1e+100" in fault for fault in faults[1:])
 
 
-def test_what_the_host_could_not_give_is_no_fault_that_is_kept(monkeypatch, tmp_path):
+def test_a_fault_of_the_host_is_retried_by_the_next_sweep(monkeypatch, tmp_path):
     kept = {"seeds": "1-2", "results": tmp_path / "kept.jsonl", "function": f"{PLANTED}:exhausted"}
     sweep = planted(**kept)
     assert run(sweep, how="grid", over=(f"{LOT}=2,5",))
@@ -207,7 +205,7 @@ def test_what_the_host_could_not_give_is_no_fault_that_is_kept(monkeypatch, tmp_
     assert [trial.fault for trial in again.trials] == ["", "", ""]
 
 
-def test_no_search_learns_anything_of_what_follows():
+def test_a_search_learns_only_scores_of_past_cases():
     told_of = []
 
     class Listening:
@@ -230,7 +228,7 @@ def test_no_search_learns_anything_of_what_follows():
     assert told_of == [("1", 1.0), ("2", 0.0)]
 
 
-def test_what_is_reported_of_a_choice_is_of_cases_that_it_was_not_made_by():
+def test_a_choice_is_reported_on_cases_it_was_not_made_by():
     sweep = planted(splits=2, function="tests.builders.sweep.planted:fooled")
     run(sweep, how="grid", over=(f"{LOT}=1,2",))
     report = report_of(sweep)
@@ -253,11 +251,11 @@ def test_what_is_reported_of_a_choice_is_of_cases_that_it_was_not_made_by():
         (9, 0, []),
     ],
 )
-def test_the_first_half_is_past_to_all_and_the_rest_follows_in_blocks(cases, wanted, expected):
+def test_walk_forward_splits_follow_the_first_half_in_blocks(cases, wanted, expected):
     assert splits_of(cases, wanted) == tuple(Split(*each) for each in expected)
 
 
-def test_the_findings_know_the_best_the_keys_that_matter_and_what_to_believe(done):
+def test_the_findings_contain_the_best_settings_marginals_and_overfitting(done):
     report = report_of(done, DIMENSIONS)
     assert report.best.settings == BEST
     assert report.best.gain.low > 0
@@ -268,7 +266,7 @@ def test_the_findings_know_the_best_the_keys_that_matter_and_what_to_believe(don
     assert found_at(done) <= MOST
 
 
-def test_the_findings_are_the_same_again_from_json():
+def test_the_findings_survive_a_json_round_trip():
     sweep = planted("1-10")
     assert run(sweep, most=4)
     report = report_of(sweep)
@@ -276,7 +274,7 @@ def test_the_findings_are_the_same_again_from_json():
 
 
 @pytest.mark.parametrize(("seeds", "is_told"), [("1-4", False), ("1-5", True)])
-def test_of_too_few_cases_no_interval_is_told(seeds, is_told):
+def test_a_gain_has_an_interval_only_from_five_cases_on(seeds, is_told):
     sweep = planted(seeds)
     assert run(sweep, most=2)
     told_of = report_of(sweep)
@@ -285,7 +283,7 @@ def test_of_too_few_cases_no_interval_is_told(seeds, is_told):
 
 
 @pytest.mark.parametrize(("seeds", "is_told"), [("1-1", False), ("1-2", True)])
-def test_of_one_case_no_deviation_is_told(seeds, is_told):
+def test_a_deviation_is_shown_only_from_two_cases_on(seeds, is_told):
     sweep = planted(seeds)
     assert run(sweep, most=2)
     table = markdown(report_of(sweep)).partition("### Trials\n\n")[2].splitlines()
@@ -294,7 +292,7 @@ def test_of_one_case_no_deviation_is_told(seeds, is_told):
 
 
 @pytest.mark.parametrize(("seeds", "is_told"), [("1-8", False), ("1-10", True)])
-def test_nor_of_what_followed_where_too_few_cases_did(seeds, is_told):
+def test_a_followed_gain_has_an_interval_only_from_five_cases_on(seeds, is_told):
     sweep = planted(seeds)
     assert run(sweep, most=2)
     gain = report_of(sweep).followed_gain

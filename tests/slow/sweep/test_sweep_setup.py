@@ -15,14 +15,14 @@ def demo():
     return TrialConfig(CONFIG, SMALL)
 
 
-def test_a_key_that_is_set_is_in_what_is_lived(demo):
+def test_a_swept_key_changes_the_configuration_of_the_trial(demo):
     setup = demo.with_settings({"risk.order_qty": "42", "strategy.params.levels": "3"})
     assert setup.trader.risk.order_qty == 42
     assert '"levels":3' in setup.choice.params_json
     assert setup.trader.risk.rung_position_qty == demo.base.trader.risk.rung_position_qty
 
 
-def test_what_is_set_to_what_stands_there_is_the_same_setup(demo):
+def test_setting_a_key_to_its_present_value_keeps_the_digest(demo):
     assert demo.with_settings({"risk.order_qty": "100"}).digest == demo.base.digest
     assert demo.with_settings({"risk.order_qty": "99"}).digest != demo.base.digest
 
@@ -40,14 +40,14 @@ def test_what_is_set_to_what_stands_there_is_the_same_setup(demo):
         ({"strategy.params.rule": "no"}, "'no'"),
     ],
 )
-def test_what_the_file_would_be_refused_for_a_trial_is_refused_for(demo, settings, told):
+def test_a_trial_is_validated_like_a_configuration_file(demo, settings, told):
     with pytest.raises(TrialFault) as fault:
         demo.with_settings(settings)
     assert told in str(fault.value)
     assert "yaml:" not in str(fault.value)
 
 
-def test_a_list_that_stands_in_the_file_is_said_to_be_none_that_is_swept_over(tmp_path):
+def test_a_list_of_the_configuration_cannot_be_swept(tmp_path):
     path = tmp_path / "listed.yaml"
     path.write_text(f"{CONFIG.read_text()}\nnotices: [{{url_env: A, events: [stop]}}]\n")
     listed = TrialConfig(path, SMALL)
@@ -55,7 +55,7 @@ def test_a_list_that_stands_in_the_file_is_said_to_be_none_that_is_swept_over(tm
         listed.with_settings({"notices": "1"})
 
 
-def test_a_file_that_fails_as_it_stands_is_told_as_ever(tmp_path):
+def test_an_invalid_base_configuration_is_rejected(tmp_path):
     path = tmp_path / "bad.yaml"
     path.write_text("series: X\n")
     with pytest.raises(ConfigFault):
@@ -66,33 +66,33 @@ def test_a_file_that_fails_as_it_stands_is_told_as_ever(tmp_path):
     "text",
     ["status.port=1,2", "staleness.lag_ms=100,200", "throttle.decide_ms=50,100", "state.dir=a,b"],
 )
-def test_a_key_on_which_nothing_that_is_lived_hangs_is_refused(demo, text):
+def test_a_key_without_effect_in_worlds_is_rejected(demo, text):
     with pytest.raises(SpaceFault, match="nothing that is lived in worlds hangs on it"):
         demo.probe(space([text]), has_runs=True)
     demo.probe(space([text]), has_runs=False)
 
 
-def test_on_tapes_the_trader_trusts_as_it_is_configured():
+def test_staleness_can_be_swept_on_tapes():
     TrialConfig(CONFIG, None).probe(space(["staleness.lag_ms=100,200"]), has_runs=True)
 
 
-def test_a_key_with_no_value_that_is_accepted_is_refused_and_one_with_some_is_not(demo):
+def test_a_key_is_rejected_only_if_none_of_its_values_is_valid(demo):
     with pytest.raises(SpaceFault, match="no value is accepted"):
         demo.probe(space(["risk.order_qty=0,-1"]), has_runs=True)
     demo.probe(space(["risk.order_qty=0,10"]), has_runs=True)
 
 
-def test_a_value_as_it_stands_beside_one_that_is_refused_is_not_taken_for_a_key_of_no_effect(demo):
+def test_the_present_value_and_an_invalid_one_do_not_count_as_without_effect(demo):
     stands = demo.with_settings({}).trader.risk.order_qty
     demo.probe(space([f"risk.order_qty=0,{stands}"]), has_runs=True)
 
 
-def test_parameters_of_a_strategy_that_is_itself_swept_are_tried_with_it(demo):
+def test_parameters_are_validated_with_the_swept_strategy(demo):
     texts = ["strategy.name=ladder_joint,glft", "strategy.params.risk_aversion=0.01,0.1"]
     demo.probe(space(texts), has_runs=True)
 
 
-def test_a_world_gives_the_trader_its_clock_and_the_configuration_its_limits():
+def test_a_world_sets_the_latencies_and_the_configuration_the_limits():
     slow = TrialConfig(ROOT / "configs/demo.yaml", Scenario(latency=10))
     assert (
         slow.base.trader.staleness.lag_ns

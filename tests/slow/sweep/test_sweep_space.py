@@ -30,7 +30,7 @@ from bot.lab.sweep.space import (
         ("a=./mine.py:Mine,glft", ("./mine.py:Mine", "glft")),
     ],
 )
-def test_values_are_the_texts_that_the_file_would_hold(text, values):
+def test_sweep_values_are_written_as_in_a_configuration_file(text, values):
     assert dimension(text).values == values
 
 
@@ -38,7 +38,7 @@ def test_values_are_the_texts_that_the_file_would_hold(text, values):
     ("text", "log", "whole"),
     [("a=0.5:3.0", False, False), ("a=0.01:10:log", True, False), ("a=1:100000:log", True, True)],
 )
-def test_a_range_without_a_step_takes_any_number_in_it(text, log, whole):
+def test_a_range_without_a_step_is_continuous(text, log, whole):
     found = dimension(text)
     assert found.values == ()
     assert (found.log, found.whole) == (log, whole)
@@ -51,18 +51,18 @@ def test_a_range_without_a_step_takes_any_number_in_it(text, log, whole):
         *("a=1:3:log:1", "a=1:3:log:4:5", "a=0:1000000:1", "a=1:1"),
     ],
 )
-def test_anything_else_is_refused_with_its_key(text):
+def test_an_invalid_sweep_key_or_range_is_rejected(text):
     with pytest.raises(SpaceFault, match="--over"):
         dimension(text)
 
 
 @pytest.mark.parametrize("texts", [[], ["a=1,2", "a=3,4"], ["strategy=1,2", "strategy.name=x,y"]])
-def test_a_key_is_given_once_and_not_inside_of_another(texts):
+def test_duplicate_or_nested_sweep_keys_are_rejected(texts):
     with pytest.raises(SpaceFault):
         space(texts)
 
 
-def test_a_grid_has_every_combination_and_the_last_key_turns_fastest():
+def test_a_grid_has_every_combination_with_the_last_key_fastest():
     found = points(space(["a=1,2", "b=x,y"]))
     assert [tuple(each.values()) for each in found] == [
         ("1", "x"),
@@ -73,14 +73,14 @@ def test_a_grid_has_every_combination_and_the_last_key_turns_fastest():
 
 
 @pytest.mark.parametrize("texts", [["a=0.5:3.0"], ["a=1:500", "b=1:500"]])
-def test_what_has_no_grid_is_refused(texts):
+def test_a_continuous_or_huge_space_has_no_grid(texts):
     with pytest.raises(SpaceFault, match="grid"):
         Search("grid", space(texts), 1)
 
 
 @settings(max_examples=40)
 @given(st.floats(2.0, 7000.0), st.booleans())
-def test_a_number_that_is_drawn_lies_within_its_ends_and_is_written_plainly(value, whole):
+def test_a_drawn_number_is_in_its_range_and_written_without_exponent(value, whole):
     text = Dimension("a", low=2.0, high=7000.0, whole=whole).write(value)
     assert 2.0 <= float(text) <= 7000.0
     assert "e" not in text
@@ -88,12 +88,12 @@ def test_a_number_that_is_drawn_lies_within_its_ends_and_is_written_plainly(valu
 
 
 @pytest.mark.parametrize("end", [1234561.5, 1234567.5])
-def test_an_end_of_more_digits_than_are_written_is_not_passed(end):
+def test_rounding_a_drawn_number_keeps_it_in_its_range(end):
     text = Dimension("a", low=1234561.5, high=1234567.5).write(end)
     assert 1234561.5 <= float(text) <= 1234567.5
 
 
-def test_on_a_log_range_half_of_the_draws_are_below_the_middle_ratio():
+def test_draws_from_a_log_range_are_uniform_in_the_logarithm():
     drawn = Search("random", space(["a=0.01:100:log"]), 3).propose(400)
     below = sum(math.log10(float(each["a"])) < 0 for each in drawn)
     assert 160 < below < 240
@@ -101,7 +101,7 @@ def test_on_a_log_range_half_of_the_draws_are_below_the_middle_ratio():
 
 @pytest.mark.parametrize("how", ["grid", "random", "bayes"])
 @pytest.mark.parametrize("texts", [["a=1,2,3", "b=x,y"], ["a=1:3", "b=0.1:0.2:0.1"]])
-def test_nothing_is_proposed_twice_and_a_finite_space_comes_to_its_end(how, texts):
+def test_a_search_proposes_each_point_of_a_finite_space_once(how, texts):
     dimensions = space(texts)
     search, out = Search(how, dimensions, 1), []
     while fresh := search.propose(4):
@@ -111,7 +111,7 @@ def test_nothing_is_proposed_twice_and_a_finite_space_comes_to_its_end(how, text
     assert len(out) == len(set(out)) == size_of(dimensions) == 6
 
 
-def test_a_bayesian_search_takes_every_kind_of_key_and_failures():
+def test_a_bayesian_search_handles_every_kind_of_key_and_failed_trials():
     texts = ["a=1,2,3", "b=x,y", "c=0.1:2.0", "d=0.01:10:log", "e=1:100000:log"]
     search = Search("bayes", space(texts), 1)
     for turn in range(6):

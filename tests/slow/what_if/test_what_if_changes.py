@@ -50,12 +50,12 @@ def faults(then: m.Configuration, *sets: str) -> tuple[str, ...]:
     return raised.value.faults
 
 
-def test_a_key_that_is_set_stands_on_no_line_of_a_file(file):
+def test_a_key_set_by_option_has_no_line(file):
     (change,) = tried(had(file), "throttle.dwell_ms=200").changed
     assert (change.key, change.line) == ("throttle.dwell_ms", None)
 
 
-def test_a_key_of_a_file_is_told_with_its_line(file, tmp_path):
+def test_a_key_changed_by_a_file_has_its_line(file, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(CONFIG.replace("levels: 2", "levels: 3"))
     (change,) = tried(had(file), file=other).changed
@@ -63,7 +63,7 @@ def test_a_key_of_a_file_is_told_with_its_line(file, tmp_path):
     assert (change.key, change.line) == ("strategy.params.levels", line)
 
 
-def test_what_is_set_changes_and_all_else_stays(file):
+def test_only_the_set_keys_change(file):
     then = had(file)
     wanted = tried(then, "strategy.params.levels=3", "throttle.dwell_ms=200", "risk.order_qty=50")
     params = json.loads(wanted.configured.strategy.params_json)
@@ -97,24 +97,24 @@ def test_what_is_set_changes_and_all_else_stays(file):
         ("throttle.dwell_ms=[1", "throttle.dwell_ms: not YAML"),
     ],
 )
-def test_a_key_or_value_that_cannot_be_is_told_as_of_a_file(file, text, said):
+def test_an_invalid_key_or_value_is_reported_as_for_a_file(file, text, said):
     (fault,) = faults(had(file), text)
     assert fault.startswith("--set ")
     assert said in fault
 
 
-def test_every_fault_is_told_at_once(file):
+def test_all_invalid_keys_are_reported_at_once(file):
     assert len(faults(had(file), "throttle.dwell_ms=0", "strategy.params.levels=0")) == 2
     assert len(faults(had(file), "throttle.dwell_ms=1", "throttle.dwell_ms=2")) == 1
 
 
-def test_another_strategy_begins_with_its_own_parameters(file):
+def test_another_strategy_starts_from_its_own_default_parameters(file):
     wanted = tried(had(file), "strategy.name=glft")
     assert wanted.configured.strategy.name == "glft"
     assert "alpha" not in json.loads(wanted.configured.strategy.params_json)
 
 
-def test_a_file_stands_for_all_that_the_session_had(file, tmp_path):
+def test_a_file_replaces_the_whole_configuration_of_the_session(file, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(CONFIG.replace("levels: 2", "levels: 4"))
     wanted = tried(had(file), "throttle.dwell_ms=200", file=other)
@@ -124,14 +124,14 @@ def test_a_file_stands_for_all_that_the_session_had(file, tmp_path):
     ]
 
 
-def test_a_file_of_another_series_is_refused(file, tmp_path):
+def test_a_file_of_another_series_is_rejected(file, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(CONFIG.replace("ACME-VAL", "OTHER-VAL"))
     with pytest.raises(ConfigFault, match="the session traded ACME-VAL"):
         tried(had(file), file=other)
 
 
-def test_a_fault_of_the_file_is_told_with_its_line(file, tmp_path):
+def test_a_fault_of_the_file_is_reported_with_its_line(file, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(CONFIG.replace("levels: 2", "levls: 2"))
     with pytest.raises(ConfigFault, match=r"other\.yaml:8: strategy\.params\.levls: no such key"):

@@ -50,7 +50,7 @@ def journal(path: Path, entries: list[Entry], opening: bytes = OPENING) -> Path:
     return path
 
 
-def test_both_bounds_stand_beside_what_happened_and_the_models_error(state):
+def test_what_if_prints_both_bounds_the_real_session_and_the_model_error(state):
     done = invoke(state, "--set", "throttle.dwell_ms=100")
     assert done.exit_code == 0, done.output
     for word in (
@@ -68,7 +68,7 @@ def test_both_bounds_stand_beside_what_happened_and_the_models_error(state):
         assert word in done.stdout
 
 
-def test_as_json_every_side_has_the_same_figures(state):
+def test_the_json_has_the_same_figures_for_every_side(state):
     told = json.loads(
         invoke(state, "--set", "risk.order_qty=5", "--queue-model", "expected", "--json").stdout
     )
@@ -82,7 +82,7 @@ def test_as_json_every_side_has_the_same_figures(state):
     assert told["changed"][0]["key"] == "risk.order_qty"
 
 
-def test_what_happened_is_what_the_journal_holds(state, entries):
+def test_the_real_figures_match_the_journal(state, entries):
     told = json.loads(invoke(state, "--queue-model", "expected", "--json").stdout)
     sent = [each.message.request for each in entries if isinstance(each.message, m.Send)]
     assert told["happened"]["requests"]["create"] == sum(isinstance(s, m.Create) for s in sent)
@@ -107,7 +107,7 @@ STRATEGY = Faulty
 """
 
 
-def test_a_strategy_that_is_at_fault_is_told_with_what_it_did_first(state, tmp_path):
+def test_a_strategy_fault_is_reported_with_its_first_exception(state, tmp_path):
     path = tmp_path / "faulty.py"
     path.write_text(FAULTY)
     asked = (state, "--set", f"strategy.name={path}", "--queue-model", "pessimistic")
@@ -121,11 +121,11 @@ def test_a_strategy_that_is_at_fault_is_told_with_what_it_did_first(state, tmp_p
     assert played["unchanged"]["strategy_errors"] == 0
 
 
-def test_without_a_fault_of_a_strategy_none_is_told(state):
+def test_no_strategy_fault_is_reported_without_one(state):
     assert "strategy errors" not in invoke(state, "--queue-model", "pessimistic").stdout
 
 
-def test_a_part_of_a_session_is_told_up_to_there(state):
+def test_until_compares_only_the_first_part_of_a_session(state):
     told = json.loads(
         invoke(state, "--until", "2s", "--queue-model", "pessimistic", "--json").stdout
     )
@@ -144,11 +144,11 @@ def test_a_part_of_a_session_is_told_up_to_there(state):
         ("--config", "nowhere.yaml"),
     ],
 )
-def test_what_cannot_be_wanted_ends_with_2(state, options):
+def test_what_if_rejects_invalid_options_with_exit_code_2(state, options):
     assert invoke(state, *options).exit_code == 2
 
 
-def test_another_file_may_be_tried(state, tmp_path):
+def test_what_if_accepts_another_configuration_file(state, tmp_path):
     (tmp_path / "other.yaml").write_text(CONFIG)
     done = invoke(
         state, "--config", tmp_path / "other.yaml", "--queue-model", "pessimistic", "--json"
@@ -160,20 +160,20 @@ def test_another_file_may_be_tried(state, tmp_path):
 # --- where there is nothing to compare ------------------------------------------------------------
 
 
-def test_where_there_is_no_journal_it_ends_with_3(tmp_path):
+def test_a_missing_journal_exits_with_3(tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("empty", "none", "journal-00000001.log"):
         assert invoke(tmp_path / name).exit_code == 3
 
 
-def test_a_run_whose_beginning_is_gone_ends_with_3(entries, tmp_path):
+def test_a_run_without_its_first_segment_exits_with_3(entries, tmp_path):
     journal(tmp_path / "journal-00000002.log", entries[200:])
     done = invoke(tmp_path)
     assert done.exit_code == 3
     assert "no longer kept" in done.stderr
 
 
-def test_a_damaged_journal_ends_with_3(entries, tmp_path):
+def test_a_damaged_journal_exits_with_3(entries, tmp_path):
     path = journal(tmp_path / "journal-00000001.log", entries)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
@@ -183,7 +183,7 @@ def test_a_damaged_journal_ends_with_3(entries, tmp_path):
     assert "journal damaged at byte" in done.stderr
 
 
-def test_a_journal_of_another_program_ends_with_3(entries, tmp_path):
+def test_a_journal_of_another_program_version_exits_with_3(entries, tmp_path):
     at = next(
         n
         for n, each in enumerate(entries)
@@ -202,7 +202,7 @@ def changed(entries: list[Entry], **fields: object) -> list[Entry]:
     return [Entry(entries[at].at_ns, started), *entries[at + 1 :]]
 
 
-def test_a_run_beside_other_series_ends_with_3(entries, tmp_path):
+def test_a_run_that_shared_its_rate_limit_with_another_series_exits_with_3(entries, tmp_path):
     (started,) = [each.message for each in entries if isinstance(each.message, m.Started)]
     configured = started.configured
     settings = msgspec.structs.replace(configured.settings, other_series=("OTHER-VAL",))
@@ -213,7 +213,7 @@ def test_a_run_beside_other_series_ends_with_3(entries, tmp_path):
     assert "shared its request bucket with OTHER-VAL" in done.stderr
 
 
-def test_of_several_runs_the_newest_is_taken_or_the_one_that_is_named(entries, tmp_path):
+def test_the_newest_run_is_used_unless_another_is_named(entries, tmp_path):
     journal(tmp_path / "journal-00000001.log", entries)
     journal(tmp_path / "journal-00000002.log", entries)
     newest = json.loads(
@@ -227,14 +227,14 @@ def test_of_several_runs_the_newest_is_taken_or_the_one_that_is_named(entries, t
     assert first["segments"] == ["journal-00000001.log"]
 
 
-def test_the_json_tells_what_the_model_was_told_and_no_fee_or_latency_that_nothing_had(state):
+def test_the_json_lists_only_the_assumptions_that_were_used(state):
     done = invoke(
         state, "--queue-model", "pessimistic", "--read-lag", "5ms", "--seed", 3, "--json", "--quiet"
     )
     assert json.loads(done.stdout)["terms"] == {"read_lag_ns": 5_000_000, "power": 3.0, "seed": 3}
 
 
-def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
+def test_a_rejection_without_a_code_is_named_as_in_the_summary(tmp_path):
     odds = narrowed(draw(62, "calm"), without=STRATEGY_FAULTS, until_ns=2 * NS_PER_SECOND)
     world = recorded(often(odds, ("not_connected",)), tmp_path / "state")
     summed = world.processes[-1].trader.out.counters.refused

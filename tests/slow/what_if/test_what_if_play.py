@@ -60,11 +60,11 @@ def same(state):
     return played(state)[1]
 
 
-def test_the_same_session_comes_to_the_same(state, same):
+def test_a_what_if_run_is_deterministic(state, same):
     assert played(state)[1] == same
 
 
-def test_it_asks_for_about_as_much_as_was_asked_for_when_nothing_is_other(state, same):
+def test_an_unchanged_session_sends_about_as_many_creates_as_the_real_one(state, same):
     entries = list(read_journal(run_of(state).paths[0]))
     sent = [each.message.request for each in entries if isinstance(each.message, m.Send)]
     creates = sum(isinstance(request, m.Create) for request in sent)
@@ -75,7 +75,7 @@ def test_it_asks_for_about_as_much_as_was_asked_for_when_nothing_is_other(state,
 ONE_LEVEL = "strategy.params.levels=1"
 
 
-def test_what_is_set_shows_in_what_rests(state, same):
+def test_a_changed_setting_changes_the_resting_orders(state, same):
     _, other = played(state, ONE_LEVEL)
     for before, after in zip(same.quotes, other.quotes, strict=True):
         assert (after.ticker, after.side) == (before.ticker, before.side)
@@ -84,7 +84,7 @@ def test_what_is_set_shows_in_what_rests(state, same):
     assert other.worst_case_max_cents < same.worst_case_max_cents
 
 
-def test_the_venues_ledger_and_the_fills_tell_the_same(state):
+def test_the_fills_of_a_what_if_run_reconcile_with_the_venue_ledger(state):
     play, _ = played(state, reading=QueueModel.EXPECTED)
     play.venue.account.prove(play.venue.gain_cents)
 
@@ -103,7 +103,7 @@ def with_event(path: Path, at: float, event: m.Event, into: Path) -> Path:
     return into
 
 
-def test_what_an_operator_asked_is_asked_again(state, same, tmp_path):
+def test_operator_requests_of_the_session_are_repeated(state, same, tmp_path):
     path = with_event(state, 0.3, m.PauseRequested("a person"), tmp_path / "run.log")
     _, paused = played(path)
     assert paused.present < same.present * 0.8
@@ -112,7 +112,7 @@ def test_what_an_operator_asked_is_asked_again(state, same, tmp_path):
     assert play.trader.phase is Phase.STOPPED
 
 
-def test_a_change_of_the_configuration_comes_again_as_it_is_now(state, same, tmp_path):
+def test_a_reconfiguration_of_the_session_is_repeated(state, same, tmp_path):
     had = run_of(state).started.configured
     smaller = Trial([ONE_LEVEL], None, Path()).on(had).configured
     told = m.Reconfigured(1, smaller, ("strategy.params.levels: 2 -> 1",))
@@ -139,7 +139,7 @@ def elsewhere(session, reading=QueueModel.PESSIMISTIC):
     return venue
 
 
-def test_what_filled_us_then_meets_others_at_its_price_if_nobody_of_ours_is_there_now(tmp_path):
+def test_a_print_that_filled_us_fills_others_when_we_have_no_order_there(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
@@ -155,7 +155,7 @@ def test_what_filled_us_then_meets_others_at_its_price_if_nobody_of_ours_is_ther
     assert frame.bids == ((40, 2), (39, 9))
 
 
-def test_an_order_that_would_take_in_a_halted_market_is_refused_and_takes_nothing(tmp_path):
+def test_a_crossing_order_in_a_halted_market_is_rejected(tmp_path):
     session = by_hand(tmp_path / "run.log", [late(book(0.5, [(40, 16)], [(60, 5)]))])
     venue = elsewhere(session)
     venue.exchange.execute(v.HaltMarket(MARKET), ns(1))
@@ -170,7 +170,7 @@ def test_an_order_that_would_take_in_a_halted_market_is_refused_and_takes_nothin
 
 
 @pytest.mark.parametrize("held", [30, 1_000_000, 1_000_001, 2_500_000])
-def test_what_was_held_and_the_cash_are_what_they_were(tmp_path, held):
+def test_a_what_if_run_starts_with_the_inventory_and_cash_of_the_session(tmp_path, held):
     position = model.Position(
         ticker="ACME-VAL-27Q1-100B",
         market_id=MARKET,

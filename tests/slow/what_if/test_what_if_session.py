@@ -49,7 +49,7 @@ def prints(session):
     ]
 
 
-def test_our_own_shares_are_taken_out_of_the_books(tmp_path):
+def test_our_own_shares_are_removed_from_the_books(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
@@ -68,7 +68,7 @@ def test_our_own_shares_are_taken_out_of_the_books(tmp_path):
     assert session.short_qty == 0
 
 
-def test_shares_of_ours_that_a_book_does_not_show_are_told(tmp_path):
+def test_shares_of_ours_missing_from_a_book_are_counted(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
@@ -81,7 +81,7 @@ def test_shares_of_ours_that_a_book_does_not_show_are_told(tmp_path):
 
 
 @pytest.mark.parametrize(("shown", "short"), [([(40, 2), (39, 9)], 3), ([(39, 9)], 5), ([], 5)])
-def test_so_are_those_of_a_price_that_it_does_not_show_at_all(tmp_path, shown, short):
+def test_shares_of_ours_at_a_price_missing_from_a_book_are_counted(tmp_path, shown, short):
     session = by_hand(
         tmp_path / "run.log",
         [
@@ -92,7 +92,7 @@ def test_so_are_those_of_a_price_that_it_does_not_show_at_all(tmp_path, shown, s
     assert session.short_qty == short
 
 
-def test_a_print_that_filled_us_stays_and_is_marked(tmp_path):
+def test_a_print_that_filled_us_is_kept_and_marked(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
@@ -106,7 +106,7 @@ def test_a_print_that_filled_us_stays_and_is_marked(tmp_path):
     assert prints(session) == [(40, 4, True), (40, 3, False)]
 
 
-def test_a_fill_whose_print_did_not_come_is_put_in(tmp_path):
+def test_a_fill_without_a_print_is_added_as_a_print(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
@@ -118,7 +118,7 @@ def test_a_fill_whose_print_did_not_come_is_put_in(tmp_path):
     assert prints(session) == [(40, 4, True)]
 
 
-def test_fills_of_earlier_runs_are_none_of_the_session_and_no_prints(tmp_path):
+def test_fills_of_earlier_runs_are_not_part_of_the_session(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
@@ -151,13 +151,13 @@ def asks(session):
     return [each.seen.asks for each in session.history if isinstance(each.seen, m.BookUpdate)]
 
 
-def test_what_we_took_is_given_back_and_its_print_is_gone(tmp_path):
+def test_shares_we_took_are_restored_and_their_print_removed(tmp_path):
     session = taken(tmp_path / "run.log", book(1, [(40, 10)], [(60, 1)]))
     assert prints(session) == []
     assert asks(session) == [((60, 5),), ((60, 5),)]
 
 
-def test_it_stands_no_longer_than_the_size_that_we_left(tmp_path):
+def test_restored_shares_disappear_when_the_level_changes(tmp_path):
     session = taken(
         tmp_path / "run.log",
         book(1, [(40, 10)], [(60, 1)]),
@@ -168,20 +168,20 @@ def test_it_stands_no_longer_than_the_size_that_we_left(tmp_path):
     assert asks(session) == [((60, 5),), ((60, 5),), ((60, 5),), ((60, 3),), ((60, 1),)]
 
 
-def test_it_stands_neither_for_ever_nor_through_the_other_side(tmp_path):
+def test_restored_shares_expire_and_never_cross_the_book(tmp_path):
     late = 1 + GIVEN_BACK_NS / NS_PER_SECOND
     for number, after in enumerate((book(late + 1, [(40, 10)], []), book(2, [(60, 10)], [])), 1):
         session = taken(tmp_path / f"{number}.log", book(1, [(40, 10)], []), after)
         assert asks(session)[-2:] == [((60, 4),), ()]
 
 
-def test_a_book_that_is_shown_again_happens_once(tmp_path):
+def test_a_repeated_book_frame_is_played_once(tmp_path):
     frame = book(0.5, [(40, 10)], [(60, 5)])
     session = by_hand(tmp_path / "run.log", [seen(frame), (4, frame)])
     assert len(session.history) == 1
 
 
-def test_a_halt_comes_when_a_read_showed_it(tmp_path):
+def test_a_halt_takes_effect_at_the_read_that_showed_it(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
@@ -196,7 +196,7 @@ def test_a_halt_comes_when_a_read_showed_it(tmp_path):
     ]
 
 
-def test_a_session_is_told_up_to_where_a_rung_resolves(tmp_path):
+def test_a_session_ends_where_a_rung_resolves(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
@@ -210,7 +210,7 @@ def test_a_session_is_told_up_to_where_a_rung_resolves(tmp_path):
     assert len(session.history) == 1
 
 
-def test_a_venue_whose_clock_is_off_is_told_by_the_bots(tmp_path):
+def test_a_wrong_venue_clock_is_corrected_by_the_clock_of_the_bot(tmp_path):
     off = 3_600
     session = by_hand(
         tmp_path / "run.log",
@@ -221,7 +221,7 @@ def test_a_venue_whose_clock_is_off_is_told_by_the_bots(tmp_path):
     assert 0 < session.history[0].arrived_ns - first < NS_PER_SECOND // 100
 
 
-def test_a_whole_run_is_a_market_without_us(tmp_path):
+def test_a_full_run_becomes_a_market_without_our_orders(tmp_path):
     run = run_of(calm(tmp_path / "state", seconds=3))
     session = read_market(placed_entries(run.paths))
     assert session.short_qty == 0
@@ -232,7 +232,7 @@ def test_a_whole_run_is_a_market_without_us(tmp_path):
 
 
 @pytest.mark.parametrize("spoiled", ["resolution_date", "maker_fee_rate", "taker_fee_rate"])
-def test_a_page_of_the_series_that_cannot_be_read_is_passed_over(tmp_path, spoiled):
+def test_an_unreadable_page_of_the_series_is_ignored(tmp_path, spoiled):
     (event,) = listed().events
     if spoiled == "resolution_date":
         other = structs.replace(event, resolution_date="in autumn")
