@@ -83,3 +83,23 @@ def views(draw: st.DrawFn) -> EventView:
         seconds=draw(st.sampled_from([0.0, 60.0, 86_400.0, QUARTER_S])),
         limit=draw(st.sampled_from([None, 0, 3_000, 20_000])),
     )
+
+
+def ladder(rungs: int, values: list[float], known: list[int]) -> EventView:
+    """An event of so many rungs, of which the fair values of some are known."""
+    fairs: list[float | None] = [None] * rungs
+    for at, value in zip(known, values, strict=True):
+        fairs[at] = value
+    return view(*(rung(at, fair) for at, fair in enumerate(fairs)))
+
+
+@st.composite
+def ladder_lives(draw: st.DrawFn) -> list[EventView]:
+    """Views of one event over time. Few different values, so that they often repeat while the
+    rungs change."""
+    lives = []
+    for _ in range(draw(st.integers(2, 8))):
+        rungs = draw(st.integers(1, 5))
+        known = sorted(draw(st.sets(st.integers(0, rungs - 1))))
+        lives.append(ladder(rungs, [60.0, 40.0, 30.0, 20.0, 10.0][: len(known)], known))
+    return lives

@@ -17,6 +17,7 @@ from bot.io.state import atomic_file as whole
 from bot.lab.evaluate import timeout as patience
 from tests.builders.backtest.made import book, configured, trade, written
 from tests.builders.speaks import SPEAKS
+from tests.builders.strategies.strategy_file import strategy_file
 
 RECORDS = [
     *[book(second / 2, [[40, 30]], [[60, 50]]) for second in range(40)],
@@ -24,89 +25,19 @@ RECORDS = [
     book(22, [[40, 30]], [[60, 50]]),
 ]
 
-# The second answer of all is somebody's Ctrl-C, in this process or in the one that began it.
-INTERRUPTS = """
-import contextlib
-import os
-import signal
-
-from bot.strategy.api import Strategy
-
-CALLS = []
-
-
-class Stops(Strategy):
-    name = "stops"
-
-    def quote(self, view):
-        CALLS.append(view)
-        if len(CALLS) == 2:
-            with contextlib.suppress(FileExistsError):
+INTERRUPTS = """self.calls += 1
+        if self.calls == 2:
+            with suppress(FileExistsError):
                 os.mkdir({once!r})
                 os.kill(os.{whose}(), signal.SIGINT)
-        return {{}}
-
-
-STRATEGY = Stops
-"""
+        return {{}}"""
+"""Its second call sends Ctrl-C, once, to this process or to the one that started it."""
 
 
 def write_interrupting(folder: Path, whose: str) -> None:
-    """Write `stops.py`. whose: `getpid`, or `getppid` where the play has a process of its own."""
-    once = str(folder / "once")
-    (folder / "stops.py").write_text(INTERRUPTS.format(once=once, whose=whose))
-
-
-# The process that began this one is told to end, as a supervisor does.
-TERMINATES = """
-import os
-import signal
-
-from bot.strategy.api import Strategy
-
-
-class Terminates(Strategy):
-    name = "terminates"
-
-    def quote(self, view):
-        os.kill(os.getppid(), signal.SIGTERM)
-        return {}
-
-
-STRATEGY = Terminates
-"""
-
-# It is gone at once, as a process is that is out of memory.
-DIES = """
-import os
-
-from bot.strategy.api import Strategy
-
-
-class Dies(Strategy):
-    name = "dies"
-
-    def quote(self, view):
-        os._exit(1)
-
-
-STRATEGY = Dies
-"""
-
-PEEKS = """
-from bot.strategy.api import Strategy
-
-
-class Peeks(Strategy):
-    name = "lookahead_signs"
-
-    def quote(self, view):
-        open({path!r}).close()
-        return {{}}
-
-
-STRATEGY = Peeks
-"""
+    """Write `stops.py`. whose: `getpid`, or `getppid` where the run has a process of its own."""
+    quote = INTERRUPTS.format(once=str(folder / "once"), whose=whose)
+    strategy_file(folder / "stops.py", quote)
 
 
 @pytest.fixture
@@ -215,30 +146,20 @@ def test_configuration_and_strategy_can_be_in_the_data_folder(folder, guard):
     assert json.loads(done.stdout)["whole"] is True
 
 
-def test_a_strategy_that_opens_the_data_gets_no_result(tmp_path, folder):
+@pytest.mark.parametrize("options", [(), ("--jobs", "2")], ids=["one process", "two"])
+def test_a_strategy_that_opens_the_data_gets_no_result(tmp_path, folder, options):
     path = folder / "tape.jsonl.gz"
-    (tmp_path / "lookahead_signs.py").write_text(PEEKS.format(path=str(path)))
-    done = ran(folder, configured(tmp_path, "./lookahead_signs.py"), "--json")
-    assert done.exit_code == 4
-    assert done.stdout == ""
-    assert f"no result: {path} was opened while the strategy ran" in done.stderr
-
-
-def test_a_strategy_that_opens_the_data_in_another_process_has_no_result(tmp_path, folder):
-    path = folder / "tape.jsonl.gz"
-    (tmp_path / "lookahead_signs.py").write_text(PEEKS.format(path=str(path)))
-    done = ran(folder, configured(tmp_path, "./lookahead_signs.py"), "--jobs", "2", "--json")
-    assert done.exit_code == 4
-    assert done.stdout == ""
+    strategy_file(tmp_path / "peeks.py", f"open({str(path)!r}).close(); return {{}}")
+    done = ran(folder, configured(tmp_path, "./peeks.py"), *options, "--json")
+    assert (done.exit_code, done.stdout) == (4, "")
     assert f"no result: {path} was opened while the strategy ran" in done.stderr
 
 
 @pytest.mark.parametrize("options", [("--jobs", "2"), ("--guard",)], ids=["jobs", "guard"])
 def test_a_strategy_that_kills_its_worker_process_gets_no_result(tmp_path, folder, options):
-    (tmp_path / "dies.py").write_text(DIES)
+    strategy_file(tmp_path / "dies.py", "os._exit(1)")
     done = ran(folder, configured(tmp_path, "./dies.py"), *options, "--json")
-    assert done.exit_code == 4
-    assert done.stdout == ""
+    assert (done.exit_code, done.stdout) == (4, "")
     assert "no result: a process died; is there enough memory for so many?" in done.stderr
 
 
@@ -294,37 +215,19 @@ def test_a_full_disk_leaves_the_previous_results_file_intact(tmp_path, folder, m
     assert [path for path in tmp_path.iterdir() if path.suffix == ".new"] == []
 
 
-def test_backtest_rejects_an_unreadable_data_folder(tmp_path):
-    done = ran(tmp_path / ("x" * 300), configured(tmp_path, "fixed_spread"))
+@pytest.mark.parametrize(
+    ("name", "reason"), [("x" * 300, "x: File name too long"), ("", "no tape here")]
+)
+def test_backtest_rejects_a_folder_that_is_unreadable_or_without_tapes(tmp_path, name, reason):
+    done = ran(tmp_path / name, configured(tmp_path, "fixed_spread"))
     assert done.exit_code == 2
-    assert "x: File name too long" in done.stderr
-
-
-def test_backtest_rejects_a_folder_without_tapes(tmp_path):
-    done = ran(tmp_path, configured(tmp_path, "fixed_spread"))
-    assert done.exit_code == 2
-    assert "no tape here" in done.stderr
+    assert reason in done.stderr
 
 
 def test_a_backtest_of_the_first_records_is_marked_at_the_last_mid(tmp_path, folder):
     done = ran(folder, configured(tmp_path, "fixed_spread"), "--records", "10", "--json")
     rows = json.loads(done.stdout)["results"]
     assert [(row["records"], row["settled"]) for row in rows] == [(10, "mid")] * 3
-
-
-RAISES = """
-from bot.strategy.api import Strategy
-
-
-class Raises(Strategy):
-    name = "raises"
-
-    def quote(self, view):
-        return {} if view.rungs[0].market_id is None else self.params.no_such
-
-
-STRATEGY = Raises
-"""
 
 
 def test_the_output_names_the_fee_rates_used(tmp_path, folder):
@@ -345,22 +248,20 @@ def test_a_requested_number_of_records_is_not_reported_as_an_early_end(tmp_path,
 
 def test_a_hanging_strategy_exits_with_2_and_its_line(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(patience, "LOOK_S", 0.05)
-    (tmp_path / "raises.py").write_text(
-        RAISES.replace("return {}", "while True: {}").replace("self.params.no_such", "0")
-    )
-    done = ran(folder, configured(tmp_path, "./raises.py"))
+    strategy_file(tmp_path / "hangs.py", "while True: pass")
+    done = ran(folder, configured(tmp_path, "./hangs.py"))
     assert done.exit_code == 2
-    assert done.stderr == "no result: the strategy was not back after 0.5 s, at raises.py:9\n"
+    assert done.stderr == "no result: the strategy was not back after 0.5 s, at hangs.py:9\n"
 
 
 def test_the_first_exception_of_a_strategy_is_reported_with_file_and_line(tmp_path, folder):
-    (tmp_path / "raises.py").write_text(RAISES)
+    strategy_file(tmp_path / "raises.py", "return self.params.missing")
     done = ran(folder, configured(tmp_path, "./raises.py"), "--queue-model", "pessimistic")
     assert " strategy errors, the first: raises.py:9: AttributeError" in done.stdout
 
 
 def test_sigterm_removes_the_temporary_files(tmp_path, folder):
-    (tmp_path / "terminates.py").write_text(TERMINATES)
+    strategy_file(tmp_path / "terminates.py", "os.kill(os.getppid(), signal.SIGTERM); return {}")
     config = configured(tmp_path, str(tmp_path / "terminates.py"))
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -26,6 +26,7 @@ from tests.builders.backtest.made import PROMPT, book, configured, ns, trade, wr
 from tests.builders.ctrl_c import started
 from tests.builders.house.tree import ROOT
 from tests.builders.scale import cases
+from tests.builders.strategies.strategy_file import strategy_file
 from venue.crowd.tape import closes_ns, decode_record, read_tape
 from venue.wire.instant import NS_PER_SECOND
 
@@ -94,26 +95,6 @@ class Peeker(Strategy):
 
 
 STRATEGY = Peeker
-"""
-
-# Its first answer takes as long as one may.
-ENDLESS = """
-import time
-from pathlib import Path
-
-from bot.strategy.api import Strategy
-
-
-class Endless(Strategy):
-    name = "endless"
-
-    def quote(self, view):
-        Path({asked!r}).touch()
-        time.sleep(9)
-        return {{}}
-
-
-STRATEGY = Endless
 """
 
 
@@ -287,11 +268,13 @@ def test_the_guard_reports_configuration_faults_unchanged(tmp_path, folder):
 
 
 def test_ctrl_c_ends_the_guard_at_once(tmp_path, folder):
-    config = planted(tmp_path, ENDLESS.format(asked=str(tmp_path / "asked")))
+    asked = tmp_path / "asked"
+    strategy_file(tmp_path / "planted.py", f"os.mkdir({str(asked)!r}); time.sleep(9); return {{}}")
+    config = configured(tmp_path, "./planted.py")
     guarded = ("backtest", "--data", str(folder), "--config", str(config), "--guard")
     process = started([sys.executable, "-m", "bot", *guarded], ROOT)
     deadline_s = time.monotonic() + 60
-    while not (tmp_path / "asked").exists() and time.monotonic() < deadline_s:
+    while not asked.exists() and time.monotonic() < deadline_s:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=5)

@@ -73,27 +73,21 @@ def test_equal_means_give_an_interval_around_zero_and_a_large_p() -> None:
     assert found.p > 0.5
 
 
-def _mean_at(sd: float, sds: list[float], means: list[float]) -> float:
-    return float(stats.means_at(np.array([sd]), np.array(sds), np.array(means))[0])
-
-
-def test_a_frontier_is_interpolated_linearly() -> None:
-    sds, means = [20.0, 10.0, 40.0], [16.0, 10.0, 18.0]
-    assert _mean_at(15.0, sds, means) == 13.0
-    assert _mean_at(30.0, sds, means) == 17.0
-
-
-def test_below_its_least_risky_point_a_frontier_scales_with_risk() -> None:
-    assert _mean_at(5.0, [10.0, 20.0], [8.0, 9.0]) == 4.0
-    assert _mean_at(5.0, [10.0], [-8.0]) == -4.0
-
-
-def test_beyond_its_riskiest_point_a_frontier_is_flat() -> None:
-    assert _mean_at(50.0, [10.0, 20.0], [8.0, 9.0]) == 9.0
-
-
-def test_doing_nothing_is_a_frontier_of_zero() -> None:
-    assert _mean_at(10.0, [0.0], [0.0]) == 0.0
+@pytest.mark.parametrize(
+    ("sd", "sds", "means", "mean"),
+    [
+        (15.0, [20.0, 10.0, 40.0], [16.0, 10.0, 18.0], 13.0),
+        (30.0, [20.0, 10.0, 40.0], [16.0, 10.0, 18.0], 17.0),
+        (5.0, [10.0, 20.0], [8.0, 9.0], 4.0),  # half the risk of the first point, half its gain
+        (5.0, [10.0], [-8.0], -4.0),
+        (50.0, [10.0, 20.0], [8.0, 9.0], 9.0),
+        (10.0, [0.0], [0.0], 0.0),
+    ],
+)
+def test_a_frontier_is_linear_from_zero_through_its_points_and_then_flat(
+    sd: float, sds: list[float], means: list[float], mean: float
+) -> None:
+    assert stats.means_at(np.array([sd]), np.array(sds), np.array(means))[0] == mean
 
 
 def test_a_frontier_gains_nothing_over_itself() -> None:

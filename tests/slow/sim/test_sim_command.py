@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from bot.cli.main import app
 from bot.lab.sim.run import run
 from bot.lab.sim.scenario import draw
+from tests.builders.strategies.strategy_file import strategy_file
 
 SHORT = ("--seed", "11", "--until", "3s")
 
@@ -65,27 +66,11 @@ def test_simulate_prints_json_on_stdout_and_the_scenario_on_stderr():
     assert "seed 11" in done.stderr
 
 
-NOW_AND_THEN = """
-from bot.strategy.api import Quote, Strategy
-from venue.wire.money import BookSide, Price, Qty
-
-
-class NowAndThen(Strategy):
-    calls = 0
-
-    def quote(self, view):
-        self.calls += 1
+OCCASIONAL_FAULTS = """self.calls += 1
         if self.calls == 3:
             raise ValueError("no idea")
-        bid = Quote(BookSide.BID, Price(50), Qty(1))
-        ask = Quote(BookSide.ASK, Price(49), Qty(1))
-        return {view.rungs[0].market_id: (bid, ask)} if self.calls == 6 else {}
-
-
-STRATEGY = NowAndThen
-"""
-
-
+        bid, ask = (Quote(side, Price(50), Qty(1)) for side in BookSide)
+        return {view.rungs[0].market_id: (bid, ask)} if self.calls == 6 else {}"""
 SMALL = """\
 from pydantic import Field
 
@@ -107,8 +92,7 @@ STRATEGY = Small
 
 
 def test_strategy_faults_are_reported_even_if_all_invariants_hold(tmp_path):
-    path = tmp_path / "now_and_then.py"
-    path.write_text(NOW_AND_THEN)
+    path = strategy_file(tmp_path / "occasional.py", OCCASIONAL_FAULTS)
     asked = ("--seed", "8", "--profile", "calm", "--strategy", str(path), "--quiet")
     done = simulate(*asked)
     assert done.returncode == 0, done.stdout
@@ -204,27 +188,9 @@ def test_simulate_rejects_invalid_options_with_exit_code_2(words, said):
     assert said in done.stderr
 
 
-DIES = """
-import os
-
-from bot.strategy.api import Strategy
-
-
-class Dies(Strategy):
-    name = "dies"
-
-    def quote(self, view):
-        os._exit(1)
-
-
-STRATEGY = Dies
-"""
-
-
 def test_a_dead_worker_process_is_not_a_broken_invariant(tmp_path):
-    (tmp_path / "dies.py").write_text(DIES)
-    strategy = f"{tmp_path}/dies.py:Dies"
-    done = simulate("--seeds", "0-1", "--jobs", "2", "--strategy", strategy, "--json")
+    path = strategy_file(tmp_path / "dies.py", "os._exit(1)")
+    done = simulate("--seeds", "0-1", "--jobs", "2", "--strategy", str(path), "--json")
     assert done.returncode == 4
     assert "ended early: a process died" in done.stderr
     assert json.loads(done.stdout)["seeds"] == 0

@@ -1,15 +1,11 @@
 """Claims about the pool strategy."""
 
-from typing import Any
-
-import pydantic
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.strategy.api import EventView, checked
-from strategies.amm import STRATEGY, Amm
-from tests.builders.strategies.scenes import changed, own, runs
+from strategies.amm import Amm
+from tests.builders.strategies.scenes import changed, own
 from tests.builders.strategies.views import prices, rung, view
 from venue.wire.money import BookSide
 
@@ -18,10 +14,6 @@ BID, ASK = BookSide.BID, BookSide.ASK
 
 def make(**params: int) -> Amm:
     return Amm(Amm.Params.model_validate(params))
-
-
-def test_the_file_names_its_strategy() -> None:
-    assert STRATEGY is Amm
 
 
 def test_the_default_is_ten_levels_on_each_side() -> None:
@@ -145,31 +137,3 @@ def test_levels_that_would_cross_the_book_are_left_out() -> None:
 
 def test_a_rung_without_a_fair_value_is_not_quoted() -> None:
     assert make().quote(view(rung(0, None))) == {}
-
-
-@settings(deadline=None)
-@given(runs)
-def test_whatever_it_meets_its_quotes_are_sane_and_touch_no_book(run: list[EventView]) -> None:
-    strategy = make()
-    for event in run:
-        quotes = checked(strategy.quote(event), event)
-        for index, each in enumerate(event.rungs):
-            bids, asks = prices(quotes, index, BID), prices(quotes, index, ASK)
-            assert all(each.best_ask is None or price < each.best_ask for price in bids)
-            assert all(each.best_bid is None or price > each.best_bid for price in asks)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"spread_cents": 10},
-        {"p_min_cents": 95},
-        {"delta_cents": 0},
-        {"max_collateral_cents": 0},
-        {"delta": 1},
-    ],
-    ids=str,
-)
-def test_parameters_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(pydantic.ValidationError):
-        make(**bad)

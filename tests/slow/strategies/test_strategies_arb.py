@@ -4,13 +4,12 @@ import itertools
 from random import Random
 from typing import Any
 
-import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.strategy.api import EventView, Quotes, RungView, Take, checked
-from strategies.arb import STRATEGY, Arb, Pair, contradicts, pair_of
+from strategies.arb import Arb, Pair, contradicts, pair_of
 from tests.builders.scale import cases
 from tests.builders.strategies.scenes import changed, fill, run_of, rung_of, runs
 from tests.builders.strategies.views import rung, view
@@ -57,10 +56,6 @@ def takes(quotes: Quotes) -> list[tuple[str, BookSide, int, int, bool]]:
         for take in wishes
         if isinstance(take, Take)
     ]
-
-
-def test_the_file_names_its_strategy() -> None:
-    assert STRATEGY is Arb
 
 
 # --- what is one ----------------------------------------------------------------------------------
@@ -294,11 +289,3 @@ def test_nothing_is_taken_without_an_arbitrage() -> None:
         for event in run_of(seed):
             if not contradicts(event.rungs):
                 assert make().quote(event) == {}
-
-
-@pytest.mark.parametrize(
-    "bad", [{"leg_risk": 2}, {"max_legs": 3}, {"size_cap_qty": 0}, {"legs": 2}]
-)
-def test_parameters_out_of_range_and_unknown_ones_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(pydantic.ValidationError):
-        make(**bad)

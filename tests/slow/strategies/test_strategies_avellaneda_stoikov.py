@@ -3,16 +3,14 @@
 import math
 from typing import Any
 
-import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.strategy.api import EventView, Intensity, checked
+from bot.strategy.api import Intensity
 from bot.strategy.pricing import avellaneda
-from strategies.avellaneda_stoikov import STRATEGY, AvellanedaStoikov
-from tests.builders.scale import cases
-from tests.builders.strategies.through_time import ASK, BID, Scene, fill, runs, touches, trade
+from strategies.avellaneda_stoikov import AvellanedaStoikov
+from tests.builders.strategies.through_time import ASK, BID, Scene, fill, trade
 
 HUMMINGBOT: dict[str, Any] = {"mode": "hummingbot"}
 
@@ -27,10 +25,6 @@ def paper(fair: float | None = 50.0, **params: Any) -> Scene:
 
 def hummingbot(fair: float | None = 50.0, **params: Any) -> Scene:
     return Scene(make(**HUMMINGBOT | params), fair)
-
-
-def test_the_file_names_its_strategy() -> None:
-    assert STRATEGY is AvellanedaStoikov
 
 
 # --- by the paper ---------------------------------------------------------------------------------
@@ -63,17 +57,6 @@ def test_the_horizon_ends_with_the_event() -> None:
     assert near[1][1] - near[0][1] < far[1][1] - far[0][1]
     over = paper(volatility_cents=0.1).at(0, left_s=0.0, net=500)
     assert over == [(BID, 48, 10), (ASK, 52, 10)]
-
-
-def test_unchanged_quotes_are_the_same_tuple() -> None:
-    one = paper()
-    one.at(0)
-    before = one.answer["m0"]
-    one.at(1)
-    assert one.answer["m0"] is before
-    one.fair = 60.0
-    one.at(2)
-    assert one.answer["m0"] != before
 
 
 def test_a_rung_without_fair_value_and_mid_is_not_quoted() -> None:
@@ -292,33 +275,6 @@ def test_without_cash_and_inventory_nothing_is_quoted() -> None:
 
 # --- sanity ---------------------------------------------------------------------------------------
 
-anything = st.fixed_dictionaries(
-    {
-        "mode": st.sampled_from(["paper", "hummingbot"]),
-        "around": st.sampled_from(["fair", "mid", "micro", "last"]),
-        "risk_aversion": st.sampled_from([1e-3, 0.1, 100]),
-        "risk_factor": st.sampled_from([1e-3, 1, 1_000]),
-        "order_amount_shape": st.sampled_from([0, 5]),
-        "min_spread_pct": st.sampled_from([0, 50]),
-        "session_s": st.sampled_from([0, 86_400]),
-        "order_refresh_time_s": st.sampled_from([0.5, 30]),
-        "max_order_age_s": st.sampled_from([10, 1_800]),
-        "order_levels": st.sampled_from([1, 4]),
-        "level_distances_pct": st.sampled_from([0, 40]),
-        "order_optimization": st.booleans(),
-    }
-)
-
-
-@settings(deadline=None, max_examples=cases(20_000, quick=300))
-@given(anything, runs())
-def test_every_run_of_views_gives_sane_quotes_that_touch_no_book(
-    params: dict[str, Any], run: list[EventView]
-) -> None:
-    strategy = make(**params)
-    for seen in run:
-        assert touches(seen, checked(strategy.quote(seen), seen)) == []
-
 
 @settings(deadline=None)
 @given(st.integers(-300, 300), st.integers(1, 300), st.floats(5, 95), st.floats(0, 0.2))
@@ -330,17 +286,3 @@ def test_more_inventory_never_raises_a_quote_of_the_paper(
         for held in (net, net + more)
     )
     assert all(after[side] <= before[side] for side in after if side in before)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [{"mode": "other"}, {"risk_aversion": 0}, {"order_levels": 0}, {"gama": 1}],
-    ids=str,
-)
-def test_parameters_out_of_range_and_unknown_ones_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(pydantic.ValidationError):
-        make(**bad)
-
-
-def test_every_parameter_says_what_it_is() -> None:
-    assert all(field.description for field in AvellanedaStoikov.Params.model_fields.values())

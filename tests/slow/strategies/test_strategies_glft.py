@@ -3,17 +3,12 @@
 import math
 from typing import Any
 
-import pydantic
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from bot.strategy.api import EventView, Intensity, checked
+from bot.strategy.api import Intensity
 from bot.strategy.pricing import glft
-from strategies.glft import STRATEGY, Glft
-from tests.builders.scale import cases
-from tests.builders.strategies.through_time import ASK, BID, Scene, runs, touches, trade
-from tests.builders.strategies.views import rung, view
+from strategies.glft import Glft
+from tests.builders.strategies.through_time import ASK, BID, Scene, trade
 
 
 def make(**params: Any) -> Glft:
@@ -24,13 +19,36 @@ def scene(fair: float | None = 50.0, **params: Any) -> Scene:
     return Scene(make(**params), fair)
 
 
-def test_the_file_names_its_strategy() -> None:
-    assert STRATEGY is Glft
-
-
 def test_without_inventory_risk_each_quote_is_one_over_k_from_the_fair_value() -> None:
     # Nothing moves: no inventory risk, and 1/0.4 = 2.5 cents either side.
     assert scene(prior_decay_per_cent=0.4).at(0) == [(BID, 47, 10), (ASK, 53, 10)]
+
+
+TWO_LOTS = {"max_position_lots": 2}
+LEARNED, UNSEEN = Intensity(0.1, 0.25, 40), Intensity(0.1, 0.25, 0)
+QUOTED: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[int, int] | None]] = {
+    "a part of the last lot": (TWO_LOTS, {"net": 15}, (48, 5)),
+    "the maximum position": (TWO_LOTS, {"net": 20}, None),
+    "around the mid": ({"fair": None}, {"bid": 40, "ask": 60}, (48, 10)),
+    "no legal bid": ({"fair": 1.0}, {}, None),
+    "behind a touch it would cross": ({}, {"bid": 30, "ask": 45}, (44, 10)),
+    "behind a stale touch": ({}, {"bid": 30, "ask": 45, "book_age_s": 10.0}, (43, 10)),
+    "a learned intensity": ({}, {"intensity": LEARNED}, (46, 10)),
+    "an intensity without prints": ({}, {"intensity": UNSEEN}, (48, 10)),
+}
+
+
+@pytest.mark.parametrize(("params", "shown", "bid"), QUOTED.values(), ids=QUOTED)
+def test_the_bid_follows_position_touch_and_learned_intensity(
+    params: dict[str, Any], shown: dict[str, Any], bid: tuple[int, int] | None
+) -> None:
+    bids = [(price, qty) for side, price, qty in scene(**params).at(0, **shown) if side is BID]
+    assert bids == ([] if bid is None else [bid])
+
+
+@pytest.mark.parametrize(("fair", "net"), [(99.0, 0), (50.0, -25)])
+def test_the_ask_ends_at_the_maximum_short_position_and_at_99_cents(fair: float, net: int) -> None:
+    assert [side for side, _, _ in scene(fair, max_position_lots=2).at(0, net=net)] == [BID]
 
 
 def test_glft_quotes_the_closed_form_distances_rounded_outward() -> None:
@@ -62,13 +80,6 @@ def test_a_larger_inventory_lowers_both_quotes() -> None:
         assert prices[0] > prices[-1]
 
 
-def test_the_side_that_adds_inventory_shrinks_and_stops_at_the_maximum_position() -> None:
-    sizes = {side: qty for side, _, qty in scene(max_position_lots=2).at(0, net=15)}
-    assert sizes == {BID: 5, ASK: 10}
-    assert [side for side, _, _ in scene(max_position_lots=2).at(0, net=20)] == [ASK]
-    assert [side for side, _, _ in scene(max_position_lots=2).at(0, net=-25)] == [BID]
-
-
 @pytest.mark.parametrize("window_s", [60, 600])
 def test_volatility_is_not_measured_before_a_minute_of_data(window_s: float) -> None:
     one = scene(50.0, fit_window_s=window_s)
@@ -82,42 +93,10 @@ def test_volatility_is_not_measured_before_a_minute_of_data(window_s: float) -> 
     assert one.at(60.0, bid=40, ask=60, volatility=0.025, net=20)[-1][1] < 48
 
 
-def test_unchanged_quotes_are_the_same_tuple() -> None:
-    one = scene()
-    one.at(0)
-    before = one.answer["m0"]
-    one.at(1)
-    assert one.answer["m0"] is before
-    one.fair = 60.0
-    one.at(2)
-    assert one.answer["m0"] != before
-
-
 def test_a_rung_without_fair_value_and_mid_is_not_quoted() -> None:
     one = scene(None)
     assert one.at(0, bid=40) == []
     assert "m0" not in one.answer
-
-
-def test_a_rung_without_a_fair_value_is_quoted_around_the_mid() -> None:
-    assert scene(None).at(0, bid=40, ask=60) == [(BID, 48, 10), (ASK, 52, 10)]
-
-
-def test_near_1_and_99_cents_only_the_side_with_a_legal_price_is_quoted() -> None:
-    assert [side for side, _, _ in scene(1.0).at(0)] == [ASK]
-    assert [side for side, _, _ in scene(99.0).at(0)] == [BID]
-
-
-def test_a_crossing_quote_moves_a_tick_behind_the_touch_and_two_behind_a_stale_one() -> None:
-    assert scene(50.0).at(0, bid=30, ask=45)[0] == (BID, 44, 10)
-    assert scene(50.0).at(0, bid=30, ask=45, book_age_s=10.0)[0] == (BID, 43, 10)
-
-
-def test_a_learned_intensity_replaces_the_prior_unless_it_has_no_prints() -> None:
-    learned = Intensity(0.1, 0.25, 40)
-    assert scene(50.0).at(0, intensity=learned)[0] == (BID, 46, 10)
-    # An intensity learned from nothing is a prior of somebody else's.
-    assert scene(50.0).at(0, intensity=Intensity(0.1, 0.25, 0))[0] == (BID, 48, 10)
 
 
 def busy(one: Scene, seconds: int) -> None:
@@ -162,46 +141,3 @@ def test_a_volatile_fair_value_widens_the_spread() -> None:
         return wanted[1][1] - wanted[0][1]
 
     assert width(1.0) > width(0.0)
-
-
-@settings(deadline=None, max_examples=cases(20_000, quick=300))
-@given(
-    runs(),
-    st.fixed_dictionaries(
-        {
-            "risk_aversion": st.sampled_from([0.0, 0.05, 10.0]),
-            "execution_risk": st.sampled_from([0.0, 1e-9, 0.05, 10.0]),
-            "lot_qty": st.sampled_from([1, 10, 100_000]),
-            "fit_arrivals_min": st.just(3),
-            "refit_s": st.just(0.01),
-            "around": st.sampled_from(["fair", "mid", "micro", "last"]),
-        }
-    ),
-)
-def test_every_run_of_views_gives_sane_quotes_that_touch_no_book(
-    run: list[EventView], params: dict[str, Any]
-) -> None:
-    strategy = make(**params)
-    for seen in run:
-        assert touches(seen, checked(strategy.quote(seen), seen)) == []
-
-
-def test_a_rung_that_comes_back_is_quoted_like_a_new_one() -> None:
-    strategy = make()
-    strategy.quote(view(rung(0, 50.0), rung(1, 20.0)))
-    strategy.quote(view(rung(1, 20.0)))
-    assert set(strategy._rungs) == {"m1"}
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [{"lot_qty": 0}, {"prior_decay_per_cent": 5}, {"risk_aversion": -1}, {"gama": 1}],
-    ids=str,
-)
-def test_parameters_out_of_range_and_unknown_ones_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(pydantic.ValidationError):
-        make(**bad)
-
-
-def test_every_parameter_says_what_it_is() -> None:
-    assert all(field.description for field in Glft.Params.model_fields.values())

@@ -3,15 +3,14 @@
 import math
 from typing import Any
 
-import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.strategy.api import EventView, Quote, checked
-from strategies.lmsr import STRATEGY, Lmsr, cost, owed_by, prior_masses, start_of, whole
+from bot.strategy.api import EventView, Quote
+from strategies.lmsr import Lmsr, cost, owed_by, prior_masses, start_of, whole
 from tests.builders.scale import cases
-from tests.builders.strategies.scenes import changed, runs
+from tests.builders.strategies.scenes import changed
 from tests.builders.strategies.views import FREE, prices, rung, view
 from venue.wire.money import BookSide, FeeRate, FeeUnits, Price, Qty, fill_fee
 
@@ -20,10 +19,6 @@ BID, ASK = BookSide.BID, BookSide.ASK
 
 def make(**params: Any) -> Lmsr:
     return Lmsr(Lmsr.Params.model_validate(params))
-
-
-def test_the_file_names_its_strategy() -> None:
-    assert STRATEGY is Lmsr
 
 
 # --- prices ---------------------------------------------------------------------------------------
@@ -262,32 +257,3 @@ def test_simultaneous_fills_can_exceed_the_bound_of_one_by_one_pricing() -> None
 
 
 # --- sanity ---------------------------------------------------------------------------------------
-
-
-@settings(deadline=None, max_examples=50)
-@given(
-    runs,
-    st.sampled_from(
-        [{}, {"ls_alpha": 0.05}, {"all_at_once": True}, {"prior": "follow", "b_dollars": 1}]
-    ),
-)
-def test_whatever_it_meets_its_quotes_are_sane_and_touch_no_book(
-    run: list[EventView], params: dict[str, Any]
-) -> None:
-    strategy = make(**params)
-    for event in run:
-        quotes = checked(strategy.quote(event), event)
-        for index, each in enumerate(event.rungs):
-            bids, asks = prices(quotes, index, BID), prices(quotes, index, ASK)
-            assert all(each.best_ask is None or price < each.best_ask for price in bids)
-            assert all(each.best_bid is None or price > each.best_bid for price in asks)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [{"b_dollars": 0}, {"ls_alpha": -1}, {"least_mass": 0}, {"prior": "none"}, {"b": 5}],
-    ids=str,
-)
-def test_parameters_out_of_range_and_unknown_ones_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(pydantic.ValidationError):
-        make(**bad)

@@ -5,13 +5,9 @@ from typing import Any
 import msgspec
 import pydantic
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from bot.strategy.api import EventView, checked
-from strategies.pure_mm import STRATEGY, PureMM
-from tests.builders.scale import cases
-from tests.builders.strategies.through_time import ASK, BID, Scene, fill, resting, runs, touches
+from strategies.pure_mm import PureMM
+from tests.builders.strategies.through_time import ASK, BID, Scene, fill, resting
 from tests.builders.strategies.views import rung, view
 from venue.wire.money import Price, Qty
 
@@ -31,19 +27,43 @@ def scene(fair: float | None = 50.0, **params: Any) -> Scene:
     return Scene(make(**params), fair)
 
 
-def test_the_file_names_its_strategy() -> None:
-    assert STRATEGY is PureMM
-
-
 # --- prices and levels ----------------------------------------------------------------------------
 
 
-def test_quotes_are_their_spread_percentage_from_the_fair_value() -> None:
-    assert scene(50.0, ask_spread_pct=10).at(0) == [(BID, 48, 10), (ASK, 55, 10)]
+SAME_CENT = {"order_levels": 2, "order_level_spread_pct": 1}
+OPTIMIZED = {"order_optimization": True}
+TAKING = {"take_if_crossed": True, "bid_spread_pct": 0.01, "ask_spread_pct": 0.01}
+WIDE, USUAL = {"bid": 40, "ask": 60}, [(BID, 48, 10), (ASK, 52, 10)]
+QUOTED: dict[
+    str, tuple[float | None, dict[str, Any], dict[str, int], list[tuple[Any, int, int]]]
+] = {
+    "a spread for each side": (50.0, {"ask_spread_pct": 10}, {}, [(BID, 48, 10), (ASK, 55, 10)]),
+    "rounded outward": (20.0, {}, {}, [(BID, 19, 10), (ASK, 21, 10)]),  # 19.2 and 20.8
+    "levels at one cent are one quote": (5.0, SAME_CENT, {}, [(BID, 4, 20), (ASK, 6, 20)]),
+    "no legal ask": (98.0, {}, {}, [(BID, 94, 10)]),
+    "no legal bid": (1.0, {}, {}, [(ASK, 2, 10)]),
+    "a tick behind the touch": (50.0, {}, {"bid": 30, "ask": 45}, [(BID, 44, 10), (ASK, 52, 10)]),
+    "a one-sided book": (50.0, {"around": "mid"}, {"bid": 40}, USUAL),
+    "no fair value": (None, {}, WIDE, USUAL),
+    "around the mid": (70.0, {"around": "mid"}, WIDE, USUAL),
+    "around the fair value": (70.0, {"around": "fair"}, WIDE, [(BID, 59, 10), (ASK, 73, 10)]),
+    "at the ceiling": (60.0, {"price_ceiling_cents": 60}, {}, [(ASK, 63, 10)]),
+    "below the ceiling": (59.0, {"price_ceiling_cents": 60}, {}, [(BID, 56, 10), (ASK, 62, 10)]),
+    "at the floor": (40.0, {"price_floor_cents": 40}, {}, [(BID, 38, 10)]),
+    "above the floor": (41.0, {"price_floor_cents": 40}, {}, [(BID, 39, 10), (ASK, 43, 10)]),
+    "a tick inside": (50.0, OPTIMIZED, {"bid": 40, "ask": 70}, [(BID, 41, 10), (ASK, 69, 10)]),
+    "optimization never narrows": (50.0, OPTIMIZED, {"bid": 49, "ask": 51}, USUAL),
+    "optimization of an empty book": (50.0, OPTIMIZED, {}, USUAL),
+    "taking leaves 99 cents to the ask": (99.5, TAKING, {}, [(BID, 98, 10)]),
+    "taking leaves 1 cent to the bid": (0.5, TAKING, {}, [(ASK, 2, 10)]),
+}
 
 
-def test_a_price_between_cents_is_rounded_away_from_the_value() -> None:
-    assert scene(20.0).at(0) == [(BID, 19, 10), (ASK, 21, 10)]  # 19.2 and 20.8
+@pytest.mark.parametrize(("fair", "params", "book", "quotes"), QUOTED.values(), ids=QUOTED)
+def test_quotes_are_their_spread_percentage_from_the_chosen_price(
+    fair: float | None, params: dict[str, Any], book: dict[str, int], quotes: list[Any]
+) -> None:
+    assert scene(fair, **params).at(0, **book) == quotes
 
 
 def test_further_levels_are_wider_and_larger() -> None:
@@ -60,28 +80,6 @@ def test_further_levels_are_wider_and_larger() -> None:
     ]
 
 
-def test_levels_at_the_same_cent_become_one_quote() -> None:
-    wanted = scene(5.0, order_levels=2, order_level_spread_pct=1).at(0)
-    assert wanted == [(BID, 4, 20), (ASK, 6, 20)]
-
-
-def test_a_side_without_a_legal_price_is_not_quoted() -> None:
-    assert scene(98.0).at(0) == [(BID, 94, 10)]
-    assert scene(1.0).at(0) == [(ASK, 2, 10)]
-
-
-def test_a_crossing_quote_moves_a_tick_behind_the_touch() -> None:
-    assert scene(50.0).at(0, bid=30, ask=45) == [(BID, 44, 10), (ASK, 52, 10)]
-
-
-def test_on_a_one_sided_book_it_quotes_around_the_fair_value() -> None:
-    assert scene(50.0, around="mid").at(0, bid=40) == [(BID, 48, 10), (ASK, 52, 10)]
-
-
-def test_without_a_fair_value_it_quotes_around_the_mid() -> None:
-    assert scene(None).at(0, bid=40, ask=60) == [(BID, 48, 10), (ASK, 52, 10)]
-
-
 def test_quotes_are_cancelled_without_a_fair_value_and_placed_again_with_one() -> None:
     one = scene(50.0)
     one.at(0)
@@ -89,11 +87,6 @@ def test_quotes_are_cancelled_without_a_fair_value_and_placed_again_with_one() -
     assert one.at(1) == []
     one.fair = 60.0
     assert one.at(2) == [(BID, 57, 10), (ASK, 63, 10)]
-
-
-def test_the_price_to_quote_around_can_be_chosen() -> None:
-    assert scene(70.0, around="mid").at(0, bid=40, ask=60)[0] == (BID, 48, 10)
-    assert scene(70.0, around="fair").at(0, bid=40, ask=60)[0] == (BID, 59, 10)
 
 
 # --- the clock ------------------------------------------------------------------------------------
@@ -105,14 +98,6 @@ def test_orders_are_replaced_only_after_the_refresh_time() -> None:
     one.fair = 60.0
     assert one.at(29.9) == first
     assert one.at(30) == [(BID, 57, 10), (ASK, 63, 10)]
-
-
-def test_unchanged_quotes_are_the_same_tuple() -> None:
-    one = scene(50.0)
-    one.at(0)
-    before = one.answer["m0"]
-    one.at(1)
-    assert one.answer["m0"] is before
 
 
 def test_orders_within_the_refresh_tolerance_are_kept_for_another_refresh_time() -> None:
@@ -291,31 +276,6 @@ def test_a_new_order_never_crosses_a_hanging_order() -> None:
 # --- bands, optimization, takes -------------------------------------------------------------------
 
 
-def test_bids_stop_at_the_price_ceiling_and_asks_at_the_price_floor() -> None:
-    assert scene(60.0, price_ceiling_cents=60).at(0) == [(ASK, 63, 10)]
-    assert scene(59.0, price_ceiling_cents=60).at(0)[0][0] is BID
-    assert scene(40.0, price_floor_cents=40).at(0) == [(BID, 38, 10)]
-    assert scene(41.0, price_floor_cents=40).at(0)[1][0] is ASK
-
-
-def test_optimized_orders_improve_the_touch_by_at_most_a_tick() -> None:
-    assert scene(50.0, order_optimization=True).at(0, bid=40, ask=70) == [
-        (BID, 41, 10),
-        (ASK, 69, 10),
-    ]
-
-
-def test_optimization_never_narrows_the_spread() -> None:
-    assert scene(50.0, order_optimization=True).at(0, bid=49, ask=51) == [
-        (BID, 48, 10),
-        (ASK, 52, 10),
-    ]
-
-
-def test_optimization_on_an_empty_book_changes_nothing() -> None:
-    assert scene(50.0, order_optimization=True).at(0) == [(BID, 48, 10), (ASK, 52, 10)]
-
-
 @pytest.mark.parametrize(("depth", "bid"), [(0, 46), (9, 46), (10, 41), (24, 41), (500, 31)])
 def test_optimization_ignores_the_book_up_to_the_configured_depth(depth: int, bid: int) -> None:
     strategy = make(order_optimization=True, order_optimization_depth_qty=depth)
@@ -348,12 +308,6 @@ def test_crossing_levels_trade_one_after_the_other() -> None:
     assert one.takes() == [(BID, 46, 10)]
     one.at(2, ask=45)
     assert one.takes() == []
-
-
-def test_with_takes_on_quotes_leave_room_for_the_opposite_side_at_1_and_99_cents() -> None:
-    near = {"take_if_crossed": True, "bid_spread_pct": 0.01, "ask_spread_pct": 0.01}
-    assert scene(99.5, **near).at(0) == [(BID, 98, 10)]
-    assert scene(0.5, **near).at(0) == [(ASK, 2, 10)]
 
 
 def test_an_unfilled_take_is_retried_at_the_next_refresh() -> None:
@@ -425,37 +379,6 @@ def test_skew_without_known_cash_quotes_nothing() -> None:
 
 # --- sanity ---------------------------------------------------------------------------------------
 
-anything = st.fixed_dictionaries(
-    {
-        "bid_spread_pct": st.sampled_from([0.01, 2, 30, 100]),
-        "ask_spread_pct": st.sampled_from([0.01, 2, 30, 100]),
-        "order_refresh_time_s": st.sampled_from([0.5, 30]),
-        "order_amount_qty": st.sampled_from([1, 10]),
-        "order_refresh_tolerance_pct": st.sampled_from([-1, 0, 20]),
-        "minimum_spread_pct": st.sampled_from([-100, 1]),
-        "max_order_age_s": st.sampled_from([10, 1_800]),
-        "order_levels": st.sampled_from([1, 4]),
-        "order_level_amount_qty": st.sampled_from([0, 3]),
-        "filled_order_delay_s": st.sampled_from([0, 60]),
-        "around": st.sampled_from(["fair", "mid", "micro", "last"]),
-        "inventory_skew": st.booleans(),
-        "ping_pong": st.booleans(),
-        "hanging_orders": st.booleans(),
-        "order_optimization": st.booleans(),
-        "take_if_crossed": st.booleans(),
-    }
-)
-
-
-@settings(deadline=None, max_examples=cases(20_000, quick=300))
-@given(anything, runs())
-def test_every_run_of_views_gives_sane_quotes_that_touch_no_book(
-    params: dict[str, Any], run: list[EventView]
-) -> None:
-    strategy = make(**params)
-    for seen in run:
-        assert touches(seen, checked(strategy.quote(seen), seen)) == []
-
 
 def test_each_rung_has_its_own_refresh_clock_which_ends_with_the_rung() -> None:
     strategy = make()
@@ -467,30 +390,15 @@ def test_each_rung_has_its_own_refresh_clock_which_ends_with_the_rung() -> None:
     assert [quote.price for quote in moved["m1"]] == [19, 21]
 
 
-def test_hanging_orders_never_grow_beyond_one_a_price() -> None:
+def test_hanging_orders_at_one_price_are_one_quote() -> None:
     one = scene(50.0, hanging_orders=True, hanging_orders_cancel_pct=100, filled_order_delay_s=0)
     for now in range(50):
         one.at(now)
         one.at(now + 0.5, fill(BID, 48, 10))
-    standing = one.strategy._cycles["m0"].orders  # type: ignore[attr-defined]
-    assert [each for each in standing if each[3]] == [(ASK, 52, 500, True)]
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [{"bid_spread_pct": 0}, {"order_levels": 0}, {"order_amount_qty": 0}, {"bid_spred": 1}],
-    ids=str,
-)
-def test_parameters_out_of_range_and_unknown_ones_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(pydantic.ValidationError):
-        make(**bad)
+    assert one.at(50) == [(BID, 48, 10), (ASK, 52, 510)]
 
 
 @pytest.mark.parametrize("name", sorted(BASIC))
 def test_spreads_refresh_time_and_order_amount_are_required(name: str) -> None:
     with pytest.raises(pydantic.ValidationError):
         PureMM.Params.model_validate({key: value for key, value in BASIC.items() if key != name})
-
-
-def test_every_parameter_says_what_it_is() -> None:
-    assert all(field.description for field in PureMM.Params.model_fields.values())

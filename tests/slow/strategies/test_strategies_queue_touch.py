@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pydantic
 import pytest
 from hypothesis import given, settings
 
 from bot.strategy.api import EventView, Print, Quote, RungView, checked
-from strategies.queue_touch import STRATEGY, QueueTouch
+from strategies.queue_touch import QueueTouch
 from tests.builders.strategies.scenes import changed, own, runs, with_book
 from tests.builders.strategies.views import prices, rung, view
 from venue.wire.money import BookSide, FeeRate, Price, Qty
@@ -28,16 +27,33 @@ def tight(bid: int = 49, ask: int = 50, size: int = 10, **fields: Any) -> RungVi
     return changed_book
 
 
-def both(quotes: Any) -> tuple[list[int], list[int]]:
-    return prices(quotes, 0, BID), prices(quotes, 0, ASK)
+def both(quotes: Any, index: int = 0) -> tuple[list[int], list[int]]:
+    return prices(quotes, index, BID), prices(quotes, index, ASK)
 
 
-def test_the_file_names_its_strategy() -> None:
-    assert STRATEGY is QueueTouch
+DEAR = tight(size=2, maker_fee_rate=FeeRate.parse("0.0175"))
+JOINED: dict[str, tuple[dict[str, Any], RungView, list[int], list[int]]] = {
+    "a tight book": (SLOW, tight(), [49], [50]),
+    "a wide book": (SLOW, tight(40, 60), [40], [60]),
+    "three levels": (SLOW | {"levels": 3}, tight(), [49, 48, 47], [50, 51, 52]),
+    "ten lots of YES": (SLOW, tight(yes_qty=100), [], [50]),
+    "ten lots of NO": (SLOW, tight(no_qty=100), [49], []),
+    "a short queue": ({}, tight(size=5), [49], [50]),
+    "a queue without value": ({}, tight(size=20), [], []),
+    "a long queue": ({}, tight(size=80), [], []),
+    "a fee above the value": ({}, DEAR, [], []),
+    "a fee that is not counted": ({"counts_fees": False}, DEAR, [49], [50]),
+    "no bids": (SLOW, tight(bids=()), [], []),
+    "no asks": (SLOW, tight(asks=()), [], []),
+    "no microprice": (SLOW, tight(microprice_cents=None), [], []),
+}
 
 
-def test_a_tight_book_is_joined_on_both_sides() -> None:
-    assert both(make(**SLOW).quote(view(tight()))) == ([49], [50])
+@pytest.mark.parametrize(("params", "of", "bids", "asks"), JOINED.values(), ids=JOINED)
+def test_the_touch_is_joined_where_the_last_place_of_its_queue_has_value(
+    params: dict[str, Any], of: RungView, bids: list[int], asks: list[int]
+) -> None:
+    assert both(make(**params).quote(view(of))) == (bids, asks)
 
 
 @pytest.mark.parametrize(("bid_size", "bids", "asks"), [(90, [49], [51]), (10, [48], [50])])
@@ -49,10 +65,6 @@ def test_the_side_that_the_microprice_presses_is_quoted_a_tick_behind_the_touch(
     )
     quotes = make(**SLOW).quote(view(leaning))
     assert both(quotes) == (bids, asks)
-
-
-def test_a_wide_book_is_joined_and_never_improved() -> None:
-    assert both(make(**SLOW).quote(view(tight(40, 60)))) == ([40], [60])
 
 
 def test_a_resting_order_inside_a_wide_spread_may_stay() -> None:
@@ -81,29 +93,11 @@ def test_each_lot_of_inventory_skews_the_quotes_by_a_tenth_of_the_half_spread() 
     assert [bid(net) for net in (-9, 0, 1, 9)] == [[49], [49], [48], [48]]
 
 
-def test_the_side_that_adds_inventory_stops_at_ten_lots() -> None:
-    assert both(make(**SLOW).quote(view(tight(yes_qty=100)))) == ([], [50])
-    assert both(make(**SLOW).quote(view(tight(no_qty=100)))) == ([49], [])
-
-
-@pytest.mark.parametrize(("size", "joined"), [(5, True), (20, False), (80, False)])
-def test_a_queue_is_joined_only_when_its_last_place_has_positive_value(
-    size: int, joined: bool
-) -> None:
-    assert both(make().quote(view(tight(size=size)))) == (([49], [50]) if joined else ([], []))
-
-
 @pytest.mark.parametrize(("ahead", "stays"), [(5.0, True), (20.0, False)])
 def test_a_resting_order_is_valued_by_the_queue_ahead_of_it(ahead: float, stays: bool) -> None:
     mine = (own(BID, 49, 10, ahead), own(ASK, 50, 10, ahead))
     quotes = make().quote(view(tight(size=500, own=mine)))
     assert both(quotes) == (([49], [50]) if stays else ([], []))
-
-
-def test_the_maker_fee_is_deducted_from_the_value_of_a_queue_position() -> None:
-    dear = tight(size=2, maker_fee_rate=FeeRate.parse("0.0175"))
-    assert both(make().quote(view(dear))) == ([], [])
-    assert both(make(counts_fees=False).quote(view(dear))) == ([49], [50])
 
 
 def test_a_longer_queue_is_joined_where_much_trades() -> None:
@@ -118,15 +112,6 @@ def test_a_longer_queue_is_joined_where_much_trades() -> None:
     assert not joined(0)
 
 
-@pytest.mark.parametrize("fields", [{"bids": ()}, {"asks": ()}, {"microprice_cents": None}])
-def test_a_book_without_two_sides_is_not_joined(fields: dict[str, Any]) -> None:
-    assert both(make(**SLOW).quote(view(tight(**fields)))) == ([], [])
-
-
-def test_further_levels_are_quoted_a_tick_apart_behind_the_first() -> None:
-    assert both(make(levels=3, **SLOW).quote(view(tight()))) == ([49, 48, 47], [50, 51, 52])
-
-
 def test_unchanged_quotes_are_the_same_tuple() -> None:
     strategy = make(**SLOW)
     first = strategy.quote(view(tight()))["m0"]
@@ -135,17 +120,11 @@ def test_unchanged_quotes_are_the_same_tuple() -> None:
 
 @settings(deadline=None)
 @given(runs)
-def test_whatever_it_meets_its_quotes_are_sane_and_touch_no_book(run: list[EventView]) -> None:
+def test_quotes_never_improve_the_touch(run: list[EventView]) -> None:
     strategy = make(levels=2, **SLOW)
     for event in run:
         quotes = checked(strategy.quote(event), event)
         for index, each in enumerate(event.rungs):
-            bids, asks = prices(quotes, index, BID), prices(quotes, index, ASK)
+            bids, asks = both(quotes, index)
             assert all(each.best_bid is not None and price <= each.best_bid for price in bids)
             assert all(each.best_ask is not None and price >= each.best_ask for price in asks)
-
-
-@pytest.mark.parametrize("bad", [{"half_ticks": 0}, {"grid": 0}, {"levels": 11}, {"gird": 5}])
-def test_parameters_out_of_range_and_unknown_ones_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(pydantic.ValidationError):
-        make(**bad)

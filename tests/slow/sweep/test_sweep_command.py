@@ -11,6 +11,7 @@ from bot.cli.main import app
 from bot.lab.evaluate.results import NotKept
 from bot.lab.sweep.trials import cut
 from tests.builders.backtest.made import book, configured, trade, written
+from tests.builders.strategies.strategy_file import strategy_file
 from tests.builders.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
 from venue.crowd.tape import decode_record, read_tape
 
@@ -60,15 +61,9 @@ def test_a_recorded_event_is_cut_into_pieces_in_time_order(tmp_path):
 
 def test_a_strategy_that_reads_the_tape_at_import_gets_no_result(tmp_path):
     tape = written(tmp_path / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
-    (tmp_path / "mine.py").write_text(
-        "from pathlib import Path\n"
-        "from bot.strategy.api import Strategy\n\n"
-        f"KNOWN = Path({str(tape / 'tape.jsonl.gz')!r}).read_bytes()\n\n\n"
-        "class Mine(Strategy):\n"
-        "    def quote(self, view):\n"
-        "        return {}\n"
-    )
-    path = configured(tmp_path, "./mine.py:Mine")
+    reads = f"with open({str(tape / 'tape.jsonl.gz')!r}, 'rb') as file:\n    file.read()"
+    strategy_file(tmp_path / "mine.py", "return {}", before=reads)
+    path = configured(tmp_path, "./mine.py")
     result = swept("--data", tape, "--config", path, *keys("risk.order_qty=100,200"))
     assert result.exit_code == 4
     assert result.stdout == ""
@@ -203,41 +198,33 @@ def test_ctrl_c_exits_with_4_and_a_second_sweep_resumes(tmp_path):
     assert len(kept.read_bytes().splitlines()) == 4 + 3 * 4
 
 
-def test_ctrl_c_before_the_base_configuration_ran_exits_with_4(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "exit_code", "reason"),
+    [
+        (
+            "import signal\ndef f(job):\n    signal.raise_signal(signal.SIGINT)\n    return 1\n",
+            4,
+            "before the configuration itself had run",
+        ),
+        ("def f(job):\n    return 'good'\n", 2, "the base configuration: 1: ValueError"),
+        (
+            "import sys\ndef f(job):\n    sys.exit(3)\n",
+            2,
+            "would end the program: SystemExit: 3",
+        ),
+        ("import sys\n\nsys.exit(3)\n", 2, "cannot be imported: mine.py:3: SystemExit: 3"),
+    ],
+    ids=["Ctrl-C", "no number", "exit", "exit at import"],
+)
+def test_an_objective_that_fails_on_the_base_configuration_ends_the_sweep(
+    tmp_path, text, exit_code, reason
+):
     function = tmp_path / "mine.py"
-    function.write_text(
-        "import signal\n\n\ndef f(job):\n    signal.raise_signal(signal.SIGINT)\n    return 1\n"
-    )
+    function.write_text(text)
     arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-4")
     result = swept(*WORLD, *arguments)
-    assert result.exit_code == 4
-    assert "before the configuration itself had run" in result.stderr
-
-
-def test_sweep_rejects_a_failing_base_configuration(tmp_path):
-    function = tmp_path / "mine.py"
-    function.write_text("def f(job):\n    return 'good'\n")
-    arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-2")
-    result = swept(*WORLD, *arguments)
-    assert result.exit_code == 2
-    assert "the base configuration: 1: ValueError" in result.stderr
-
-
-def test_an_objective_that_calls_exit_is_a_fault(tmp_path):
-    function = tmp_path / "mine.py"
-    function.write_text("import sys\n\n\ndef f(job):\n    sys.exit(3)\n")
-    arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-2")
-    result = swept(*WORLD, *arguments)
-    assert result.exit_code == 2
-    assert "would end the program: SystemExit: 3" in result.stderr
-
-
-def test_an_objective_module_that_calls_exit_is_rejected(tmp_path):
-    function = tmp_path / "mine.py"
-    function.write_text("import sys\n\nsys.exit(3)\n")
-    result = swept(*WORLD, "--objective", f"{function}:f", *keys(LOT + "=1,2"))
-    assert result.exit_code == 2
-    assert "cannot be imported: mine.py:3: SystemExit: 3" in result.stderr
+    assert result.exit_code == exit_code
+    assert reason in result.stderr
 
 
 @pytest.mark.parametrize("risk", ["inf", "nan", "1e308"])

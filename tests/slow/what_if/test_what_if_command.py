@@ -14,6 +14,7 @@ from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.sim.scenario import draw, narrowed, often
 from tests.builders.replay.recorded import STRATEGY_FAULTS, recorded
+from tests.builders.strategies.strategy_file import strategy_file
 from tests.builders.what_if.made import calm, run_of
 from venue.wire.instant import NS_PER_SECOND
 
@@ -94,22 +95,8 @@ def test_the_real_figures_match_the_journal(state, entries):
     assert told["happened"]["events"] == len(events)
 
 
-FAULTY = """
-from bot.strategy.api import Strategy
-
-
-class Faulty(Strategy):
-    def quote(self, view):
-        raise ValueError("no idea")
-
-
-STRATEGY = Faulty
-"""
-
-
 def test_a_strategy_fault_is_reported_with_its_first_exception(state, tmp_path):
-    path = tmp_path / "faulty.py"
-    path.write_text(FAULTY)
+    path = strategy_file(tmp_path / "faulty.py", 'raise ValueError("no idea")')
     asked = (state, "--set", f"strategy.name={path}", "--queue-model", "pessimistic")
     assert re.search(
         r"^pessimistic, changed: \d+ strategy errors, the first: .*ValueError: no idea",
