@@ -81,27 +81,83 @@ def test_a_higher_exponent_assigns_more_cancels_to_the_longer_part_of_the_queue(
     assert filled == [4, 0]
 
 
-def test_traded_shares_are_not_counted_as_cancels(tmp_path):
-    records = [
-        book(0, [[40, 30]], ASKS),
-        trade(2, 40, 10, "no"),
-        book(2, [[40, 20]], ASKS),
-        trade(3, 40, 21, "no"),
-    ]
-    counter = Counter(written(tmp_path / "t", records), QueueModel.EXPECTED)
-    counter.play(0)
-    counter.buys(40, 10, at=1)
-    counter.play(3)
-    assert counter.fills == [(40, 1, 0)]
+THROUGH = [
+    book(0, [[40, 30]], ASKS),
+    book(2, [[30, 1]], [[39, 4]]),
+    book(3, [[30, 2]], [[39, 4]]),
+    book(4, [[30, 2]], [[39, 5]]),
+]
+PRINTS = [trade(second / 100, 50, 1, "yes") for second in range(150)]
+FILLED = {
+    "traded shares are not cancels": (
+        [
+            book(0, [[40, 30]], ASKS),
+            trade(2, 40, 10, "no"),
+            book(2, [[40, 20]], ASKS),
+            trade(3, 40, 21, "no"),
+        ],
+        (40, 10, Outcome.YES),
+        QueueModel.EXPECTED,
+        [(40, 1, 0)],
+    ),
+    "a print through our price": (
+        [book(0, [[40, 30]], ASKS), trade(2, 39, 7, "no")],
+        (40, 10, Outcome.YES),
+        QueueModel.PESSIMISTIC,
+        [(40, 7, 0)],
+    ),
+    "a taker of YES fills a bid for NO": (
+        [book(0, [[40, 5]], [[60, 5]]), trade(2, 60, 8, "yes")],
+        (40, 6, Outcome.NO),
+        QueueModel.PESSIMISTIC,
+        [(40, 3, 0)],
+    ),
+    "an unchanged book through our price": (
+        THROUGH[:3],
+        (40, 20, Outcome.YES),
+        QueueModel.PESSIMISTIC,
+        [(40, 4, 0)],
+    ),
+    "a changed book through our price": (
+        THROUGH,
+        (40, 20, Outcome.YES),
+        QueueModel.PESSIMISTIC,
+        [(40, 4, 0), (40, 5, 0)],
+    ),
+    "books after many prints": (
+        [*PRINTS, book(2, [[40, 30]], [[60, 50]]), book(4, [[40, 30]], [[45, 8]])],
+        (50, 12, Outcome.YES),
+        QueueModel.PESSIMISTIC,
+        [(50, 8, 0)],
+    ),
+}
 
 
-def test_a_print_through_our_price_fills_us_at_our_price_up_to_its_size(tmp_path):
-    records = [book(0, [[40, 30]], ASKS), trade(2, 39, 7, "no")]
-    counter = Counter(written(tmp_path / "t", records))
+@pytest.mark.parametrize(("records", "order", "bound", "fills"), FILLED.values(), ids=FILLED)
+def test_a_resting_order_is_filled_after_its_queue_or_when_the_market_trades_through_it(
+    tmp_path, records, order, bound, fills
+):
+    counter = Counter(written(tmp_path / "t", records), bound)
+    sent = 3 if records[0] is PRINTS[0] else 1
+    counter.play(sent - 1)
+    counter.buys(*order[:2], at=sent, outcome=order[2])
+    counter.play(4)
+    assert counter.fills == fills
+
+
+@pytest.mark.parametrize("price", [51, 50])
+@pytest.mark.parametrize("bound", QueueModel)
+def test_on_a_tape_of_prints_the_queue_ahead_depends_on_the_queue_model(tmp_path, bound, price):
+    # Sold at 50, so the middle is 51; 300 are made up at 50, none at 51.
+    filled = {51: [0, 5, 5], 50: [0, 0, 5]}[price][[*QueueModel].index(bound)]
+    records = [trade(0, 50, 1, "no"), trade(2, price, 5, "no"), trade(3, price - 1, 3, "no")]
+    counter = Counter(written(tmp_path / "t", records), bound)
     counter.play(0)
-    counter.buys(40, 10, at=1)
+    counter.buys(price, 8, at=1)
     counter.play(2)
-    assert counter.fills == [(40, 7, 0)]
+    assert sum(qty for _, qty, _ in counter.fills) == filled
+    counter.play(3)
+    assert sum(qty for _, qty, _ in counter.fills) == filled + 3
 
 
 def test_one_print_fills_our_orders_from_the_touch_outward(tmp_path):
@@ -113,41 +169,6 @@ def test_one_print_fills_our_orders_from_the_touch_outward(tmp_path):
     counter.buys(37, 5, at=1)
     counter.play(2)
     assert counter.fills == [(41, 3, 0), (39, 5, 0)]
-
-
-def test_a_taker_of_yes_fills_our_bid_for_no(tmp_path):
-    records = [book(0, [[40, 5]], [[60, 5]]), trade(2, 60, 8, "yes")]
-    counter = Counter(written(tmp_path / "t", records))
-    counter.play(0)
-    counter.buys(40, 6, at=1, outcome=Outcome.NO)
-    counter.play(2)
-    assert counter.fills == [(40, 3, 0)]
-
-
-def test_a_book_through_our_price_fills_us_once_until_its_size_changes(tmp_path):
-    records = [
-        book(0, [[40, 30]], ASKS),
-        book(2, [[30, 1]], [[39, 4]]),
-        book(3, [[30, 2]], [[39, 4]]),
-        book(4, [[30, 2]], [[39, 5]]),
-    ]
-    counter = Counter(written(tmp_path / "t", records))
-    counter.play(0)
-    counter.buys(40, 20, at=1)
-    counter.play(3)
-    assert counter.fills == [(40, 4, 0)]
-    counter.play(4)
-    assert counter.fills == [(40, 4, 0), (40, 5, 0)]
-
-
-def test_a_tape_that_begins_with_prints_still_counts_as_a_tape_of_books(tmp_path):
-    prints = [trade(second / 100, 50, 1, "yes") for second in range(150)]
-    books = [book(2, [[40, 30]], [[60, 50]]), book(4, [[40, 30]], [[45, 8]])]
-    counter = Counter(written(tmp_path / "t", [*prints, *books]))
-    counter.play(2)
-    counter.buys(50, 12, at=3)
-    counter.play(4)
-    assert counter.fills == [(50, 8, 0)]
 
 
 def test_shares_we_took_are_gone_until_the_book_changes_and_cost_the_taker_fee(tmp_path):
@@ -224,41 +245,6 @@ def test_an_amend_to_a_crossing_price_takes(tmp_path):
     order = counter.buys(41, 5, at=1)
     counter.amends(order, at=2, price=45)
     assert counter.fills == [(45, 5, 9)]
-
-
-@pytest.mark.parametrize(
-    ("bound", "filled"),
-    [(QueueModel.PESSIMISTIC, 0), (QueueModel.EXPECTED, 5), (QueueModel.OPTIMISTIC, 5)],
-)
-def test_on_a_tape_of_prints_only_prints_through_our_price_fill_pessimistically(
-    tmp_path, bound, filled
-):
-    records = [
-        trade(0, 50, 1, "no"),  # the middle is 51
-        trade(2, 51, 5, "no"),
-        trade(3, 50, 3, "no"),
-    ]
-    counter = Counter(written(tmp_path / "t", records), bound)
-    counter.play(0)
-    counter.buys(51, 8, at=1)
-    counter.play(2)
-    assert sum(qty for _, qty, _ in counter.fills) == filled
-    counter.play(3)
-    assert sum(qty for _, qty, _ in counter.fills) == filled + 3
-
-
-@pytest.mark.parametrize(
-    ("bound", "filled"),
-    [(QueueModel.PESSIMISTIC, 0), (QueueModel.EXPECTED, 0), (QueueModel.OPTIMISTIC, 5)],
-)
-def test_on_a_tape_of_prints_the_optimistic_model_has_no_queue_ahead(tmp_path, bound, filled):
-    # Sold at 50, so the middle is 51; 300 are made up at 50.
-    records = [trade(0, 50, 1, "no"), trade(2, 50, 5, "no")]
-    counter = Counter(written(tmp_path / "t", records), bound)
-    counter.play(0)
-    counter.buys(50, 8, at=1)
-    counter.play(2)
-    assert sum(qty for _, qty, _ in counter.fills) == filled
 
 
 def test_rungs_derived_from_brackets_are_shown_once_every_bracket_has_prices(tmp_path):

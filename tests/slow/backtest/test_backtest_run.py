@@ -79,16 +79,11 @@ def test_the_profit_of_a_backtest_matches_a_hand_calculation(
     assert (came.settled, came.whole, came.printed_qty) == ("outcome", True, 40)
 
 
-def test_an_invalid_outcome_is_rejected_with_its_file(tmp_path):
-    folder = written(tmp_path / "tape", FLOW, outcome="YES")
-    with pytest.raises(TapeFault, match=r"catalog\.json: .*'YES'"):
-        winners(read_tape(folder), folder)
-
-
-def test_an_undecodable_outcome_is_rejected_with_its_file(tmp_path):
+@pytest.mark.parametrize("outcome", [b'"YES"', b'"\xff"'])
+def test_an_invalid_or_undecodable_outcome_is_rejected_with_its_file(tmp_path, outcome):
     folder = written(tmp_path / "tape", FLOW)
     path = folder / "catalog.json"
-    path.write_bytes(path.read_bytes().replace(b'"yes"', b'"\xff"'))
+    path.write_bytes(path.read_bytes().replace(b'"yes"', outcome))
     with pytest.raises(TapeFault, match=r"catalog\.json: "):
         winners(read_tape(folder), folder)
 

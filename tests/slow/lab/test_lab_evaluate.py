@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -43,12 +44,18 @@ def missing(store: Store, tasks: dict[str, Task]) -> list[Task]:
     return [task for key, task in tasks.items() if key not in store.results]
 
 
+def run_missing(
+    store: Store, entries: Sequence[Contender], worlds: Sequence[Scenario], seeds: range
+) -> None:
+    for _ in run_tasks(store, missing(store, tasks_of(entries, worlds, seeds)), 1):
+        pass
+
+
 @pytest.fixture(scope="module")
 def lives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
     path = tmp_path_factory.mktemp("lives") / "results.jsonl"
     results = RunStore(path, RunMetrics)
-    for _ in run_tasks(results, missing(results, tasks_of(PAIR, (SMALL,), range(1, 5))), 1):
-        pass
+    run_missing(results, PAIR, (SMALL,), range(1, 5))
     return results, path
 
 
@@ -114,10 +121,8 @@ WORLDS = (SMALL, *(Scenario(steps=24, rungs=3, fees=fees) for fees in (2, 4)))
 
 @pytest.fixture(scope="module")
 def lived_widely(lives: tuple[Store, Path]) -> Store:
-    results = lives[0]
-    for _ in run_tasks(results, missing(results, tasks_of(PAIR, WORLDS, range(1, 5))), 1):
-        pass
-    return results
+    run_missing(lives[0], PAIR, WORLDS, range(1, 5))
+    return lives[0]
 
 
 def test_the_overall_gain_is_the_mean_over_the_worlds(lived_widely: Store) -> None:
@@ -318,8 +323,7 @@ def test_a_budget_of_an_entry_without_edge_keeps_zero_edge(tmp_path: Path) -> No
     idle = Contender("idle", "fixed_spread", {"half_spread_cents": 49}, "max_position_qty", (1,))
     pair = (idle, msgspec.structs.replace(idle, name="idle_budget5", budget_cents=500))
     kept = RunStore(tmp_path / "idle.jsonl", RunMetrics)
-    for _ in run_tasks(kept, missing(kept, tasks_of(pair, (SMALL,), range(1, 6))), 1):
-        pass
+    run_missing(kept, pair, (SMALL,), range(1, 6))
     (line,) = compare(kept, pair, (SMALL,), range(1, 6), None, ROOT).budgets
     kept_share = line.edge_kept
     assert (line.edge_before, kept_share.value, kept_share.low, kept_share.high) == (0, 0, 0, 0)

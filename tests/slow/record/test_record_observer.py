@@ -28,12 +28,16 @@ class Watched:
         self.sends: list[m.Send] = []
         self.subscribed: list[m.SubscribeTo] = []
         self.wake_ns = T0
+        self.is_waiting = False
+        """True while a request has no answer."""
         self.tell(m.Started("0" * 20, ()))
 
     def tell(self, *events: m.Event, after_ns: int = 0) -> list[m.Effect]:
         self.now_ns += after_ns
         effects = [each for event in events for each in self.observer.receive(event, self.now_ns)]
-        self.sends += [each for each in effects if isinstance(each, m.Send)]
+        sends = [each for each in effects if isinstance(each, m.Send)]
+        self.sends += sends
+        self.is_waiting = self.is_waiting or bool(sends)
         self.subscribed += [each for each in effects if isinstance(each, m.SubscribeTo)]
         self.wake_ns = next(
             (each.at_ns for each in effects if isinstance(each, m.WakeAt)), self.wake_ns
@@ -43,6 +47,7 @@ class Watched:
     def answer(self, answer: m.Body | m.Answer) -> m.Request:
         """The newest request is answered so; what it was."""
         send = self.sends[-1]
+        self.is_waiting = False
         body = answer if isinstance(answer, m.Ok | m.Rejected | m.Unknown) else m.Ok(answer)
         self.tell(m.Response(send.request_id, body))
         return send.request
@@ -58,7 +63,7 @@ class Watched:
         while self.wake_ns <= at_ns:
             self.now_ns = max(self.now_ns, self.wake_ns)
             self.tell(m.Tick())
-            while self.observer._asked is not None:
+            while self.is_waiting:
                 self.answer(m.Unknown("no answer"))
 
 
@@ -180,7 +185,7 @@ def cursors_of(pages: list[m.Body | m.Answer]) -> list[str]:
     watched.answer(m.SeriesBody((event(market(1)),), ""))
     pages = list(pages)
     for _ in range(60):
-        if watched.observer._asked is None:
+        if not watched.is_waiting:
             watched.tell(m.Tick(), after_ns=ACCOUNT_NS)
         asks = type(watched.sends[-1].request)
         body = BODIES.get(asks, m.SeriesBody((event(market(1)),), ""))

@@ -41,13 +41,6 @@ def test_the_simulator_detects_a_removed_rule(patch, invariant):
     assert break_of(patch).invariant == invariant
 
 
-def test_a_planted_bug_is_removed_after_its_run():
-    before = RequestBudget.told_to_wait
-    with planted((NO_PATIENCE,)):
-        assert RequestBudget.told_to_wait is NO_PATIENCE.value
-    assert RequestBudget.told_to_wait is before
-
-
 def test_a_failure_shows_its_last_two_hundred_events():
     fault = break_of(NO_LIMIT)
     lines = last_events(fault.world).splitlines()

@@ -21,10 +21,16 @@ def order(market, name, outcome=Outcome.YES, price=40, qty=10):
     return QtyOrder(*body, ClientOrderId(name))
 
 
+def opened(**variants):
+    """A calm venue with these variants, and one of its markets."""
+    odds = replace(draw(0, "calm"), variants=variants)
+    exchange = SimulatedVenue(odds, START_NS)
+    exchange.open_accounts(odds, START_NS)
+    return exchange, next(exchange.all_markets())
+
+
 def test_an_amend_gives_a_new_order_id_and_ends_the_old_one():
-    exchange = SimulatedVenue(replace(draw(0, "calm"), variants={"amend_ids": "change"}), START_NS)
-    exchange.open_accounts(draw(0, "calm"), START_NS)
-    market = next(exchange.all_markets())
+    exchange, market = opened(amend_ids="change")
     changes = []
     exchange.watchers.append(lambda _, __, events, ___: changes.extend(events))
     placed = exchange.execute(v.PlaceOrder(MAKER, order(market, "ours")), START_NS)
@@ -53,10 +59,7 @@ def test_an_amend_gives_a_new_order_id_and_ends_the_old_one():
 
 def test_a_second_cancel_shows_the_order_under_the_requested_id():
     """Fills made after an amend belong to the new id: shown under both they would count twice."""
-    odds = replace(draw(0, "calm"), variants={"amend_ids": "change", "second_cancel": "accepted"})
-    exchange = SimulatedVenue(odds, START_NS)
-    exchange.open_accounts(odds, START_NS)
-    market = next(exchange.all_markets())
+    exchange, market = opened(amend_ids="change", second_cancel="accepted")
     first_id = exchange.execute(v.PlaceOrder(MAKER, order(market, "ours")), START_NS).order.order_id
     amended = exchange.execute(v.AmendOrder(MAKER, first_id, Amend(Price(38))), START_NS + 1)
     theirs = order(market, "theirs", Outcome.NO, 62, 10)
@@ -73,10 +76,7 @@ def test_a_second_cancel_shows_the_order_under_the_requested_id():
 
 
 def test_without_that_variant_an_amend_keeps_the_order_id():
-    odds = replace(draw(0, "calm"), variants={})
-    exchange = SimulatedVenue(odds, START_NS)
-    exchange.open_accounts(odds, START_NS)
-    market = next(exchange.all_markets())
+    exchange, market = opened()
     placed = exchange.execute(v.PlaceOrder(MAKER, order(market, "ours")), START_NS)
     order_id = placed.order.order_id
     amended = exchange.execute(v.AmendOrder(MAKER, order_id, Amend(Price(38))), START_NS + 1)

@@ -13,6 +13,7 @@ from strategies.avellaneda_stoikov import AvellanedaStoikov
 from tests.builders.strategies.through_time import ASK, BID, Scene, fill, trade
 
 HUMMINGBOT: dict[str, Any] = {"mode": "hummingbot"}
+PLAIN: dict[str, Any] = {"order_optimization": False, "inventory_target_base_pct": 0}
 
 
 def make(**params: Any) -> AvellanedaStoikov:
@@ -88,7 +89,7 @@ NEVER_AGAIN: dict[str, Any] = {"order_refresh_time_s": 0.5}
 
 
 def test_hummingbot_mode_quotes_the_reservation_price_and_optimal_spread_formulas() -> None:
-    one = hummingbot(order_optimization=False, inventory_target_base_pct=0, **NEVER_AGAIN)
+    one = hummingbot(**PLAIN, **NEVER_AGAIN)
     # 60 shares of 100 owned in all: 60 at 50 cents and 2,000 cents.
     moved(one, 4, net=60, cash=2_000)
     wanted = one.at(4, net=60, cash=2_000)
@@ -101,8 +102,7 @@ def test_hummingbot_mode_quotes_the_reservation_price_and_optimal_spread_formula
 def test_a_larger_risk_factor_skews_and_widens_the_quotes() -> None:
     def quoted(risk_factor: float) -> tuple[int, int]:
         one = hummingbot(
-            order_optimization=False,
-            inventory_target_base_pct=0,
+            **PLAIN,
             risk_factor=risk_factor,
             **NEVER_AGAIN,
         )
@@ -122,15 +122,37 @@ def test_at_the_inventory_target_the_quotes_are_symmetric() -> None:
     assert bid + ask == 100
 
 
-def test_the_minimum_spread_is_kept_on_both_sides() -> None:
-    one = hummingbot(min_spread_pct=20, order_optimization=False)
-    assert one.at(0, bid=49, ask=51) == [(BID, 45, 10), (ASK, 55, 10)]
+# At 40 against 60, gamma vol + 2/gamma ln(1 + gamma/kappa) = 10 + 1.96: half of it is 5.98.
+QUOTED: dict[str, tuple[dict[str, Any], tuple[int, int], list[tuple[Any, int, int]]]] = {
+    "the minimum spread on both sides": (
+        {"min_spread_pct": 20, "order_optimization": False},
+        (49, 51),
+        [(BID, 45, 10), (ASK, 55, 10)],
+    ),
+    "half the market spread as volatility": (PLAIN, (40, 60), [(BID, 44, 10), (ASK, 56, 10)]),
+    "levels half of the half spread apart": (
+        PLAIN | {"order_levels": 2, "level_distances_pct": 50},
+        (40, 60),
+        [(BID, 44, 10), (BID, 41, 10), (ASK, 56, 10), (ASK, 59, 10)],
+    ),
+    "levels without a distance": (
+        PLAIN | {"order_levels": 3},
+        (40, 60),
+        [(BID, 44, 30), (ASK, 56, 30)],
+    ),
+    "a tick inside the touch": (
+        {"inventory_target_base_pct": 0},
+        (30, 60),
+        [(BID, 31, 10), (ASK, 59, 10)],
+    ),
+}
 
 
-def test_until_the_fair_value_moves_volatility_is_half_the_market_spread() -> None:
-    wide = hummingbot(order_optimization=False, inventory_target_base_pct=0).at(0, bid=40, ask=60)
-    # gamma vol + 2/gamma ln(1 + gamma/kappa) = 10 + 1.96: half of it is 5.98.
-    assert wide == [(BID, 44, 10), (ASK, 56, 10)]
+@pytest.mark.parametrize(("params", "touch", "quotes"), QUOTED.values(), ids=QUOTED)
+def test_the_first_hummingbot_quotes_follow_the_market_spread(
+    params: dict[str, Any], touch: tuple[int, int], quotes: list[tuple[Any, int, int]]
+) -> None:
+    assert hummingbot(**params).at(0, bid=touch[0], ask=touch[1]) == quotes
 
 
 def test_without_any_volatility_there_is_no_quote() -> None:
@@ -148,8 +170,7 @@ def test_neither_side_is_quoted_when_the_bid_would_be_negative() -> None:
 def test_the_inventory_skew_fades_toward_the_end_of_the_session() -> None:
     def quoted(left_s: float) -> list[tuple[Any, int, int]]:
         one = hummingbot(
-            order_optimization=False,
-            inventory_target_base_pct=0,
+            **PLAIN,
             session_s=1_000,
             risk_factor=3,
             **NEVER_AGAIN,
@@ -164,7 +185,7 @@ def test_the_inventory_skew_fades_toward_the_end_of_the_session() -> None:
 
 def test_the_decay_is_fitted_to_the_traded_amounts() -> None:
     # Amounts fall off by exp(-0.15 d), so kappa is 0.15 and the spread 2 ln(1 + 1/0.15) and more.
-    one = hummingbot(order_optimization=False, inventory_target_base_pct=0, **NEVER_AGAIN)
+    one = hummingbot(**PLAIN, **NEVER_AGAIN)
     one.at(0, bid=49, ask=51)
     prints = [trade(50 + d, round(1_000 * math.exp(-0.15 * d))) for d in range(1, 9)]
     half = (1.0 + 2 * math.log(1 + 1 / 0.15)) / 2
@@ -177,7 +198,7 @@ def test_the_decay_is_fitted_to_the_traded_amounts() -> None:
 def test_the_learned_decay_is_used_until_the_fit() -> None:
     learned = Intensity(0.1, 0.2, 80)
     half = (1.0 + 2 * math.log(1 + 1 / 0.2)) / 2
-    one = hummingbot(order_optimization=False, inventory_target_base_pct=0)
+    one = hummingbot(**PLAIN)
     assert one.at(0, bid=49, ask=51, intensity=learned)[0] == (BID, math.floor(50 - half), 10)
 
 
@@ -199,30 +220,6 @@ def test_eta_shrinks_the_side_that_adds_excess_inventory() -> None:
     # 60 of 100 shares held, 50 wanted: q = 0.1; none of 40 held, 20 wanted: q = -0.5.
     assert sizes(60) == {BID: math.floor(100 * math.exp(-0.2)), ASK: 100}
     assert sizes(0) == {BID: 100, ASK: math.floor(100 * math.exp(-1))}
-
-
-def test_levels_are_a_percentage_of_the_half_spread_apart() -> None:
-    one = hummingbot(
-        order_levels=2,
-        level_distances_pct=50,
-        order_optimization=False,
-        inventory_target_base_pct=0,
-    )
-    wanted = one.at(0, bid=40, ask=60)
-    # Half a spread is 5.98 cents, half of that 2.99.
-    assert wanted == [(BID, 44, 10), (BID, 41, 10), (ASK, 56, 10), (ASK, 59, 10)]
-
-
-def test_levels_without_distance_are_one_quote() -> None:
-    one = hummingbot(order_levels=3, order_optimization=False, inventory_target_base_pct=0)
-    assert one.at(0, bid=40, ask=60) == [(BID, 44, 30), (ASK, 56, 30)]
-
-
-def test_optimized_orders_improve_the_touch_by_at_most_a_tick() -> None:
-    one = hummingbot(inventory_target_base_pct=0)
-    one.fair = 50.0
-    # The book is far off the value: around 35 alone it would have bid lower.
-    assert one.at(0, bid=30, ask=60) == [(BID, 31, 10), (ASK, 59, 10)]
 
 
 # --- hummingbot: the clock ------------------------------------------------------------------------

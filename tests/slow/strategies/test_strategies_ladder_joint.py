@@ -1,6 +1,7 @@
 """The joint ladder: joint skew, whole-cent prices, order across rungs."""
 
 import random
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -228,11 +229,40 @@ def test_an_ample_loss_limit_or_no_hurdle_does_not_change_the_quotes() -> None:
     assert make().quote(view(*held, limit=1_000)) != free
 
 
-def test_a_loss_limit_that_becomes_tight_changes_the_quotes_at_once() -> None:
-    held = [rung(i, v, net=n) for i, v, n in ((0, 95.0, 30), (1, 60.0, -5))]
-    strategy = make()
-    strategy.quote(view(*held))
-    assert strategy.quote(view(*held, limit=1_000)) == make().quote(view(*held, limit=1_000))
+def curve(*fairs: float | None) -> EventView:
+    return view(*(rung(at, fair, sd=0.8) for at, fair in enumerate(fairs)))
+
+
+HELD = [rung(at, fair, net=net) for at, fair, net in ((0, 95.0, 30), (1, 60.0, -5))]
+
+
+def steep() -> LadderJoint:
+    return plain(skew_half_spread_cents=20, q_half_lots=1)
+
+
+Change = tuple[Callable[[], LadderJoint], EventView, EventView]
+CHANGES: dict[str, Change] = {
+    "a tight loss limit": (make, view(*HELD), view(*HELD, limit=1_000)),
+    "a moved curve": (make, curve(70.0, 50.0, 30.0), curve(74.0, 53.0, 31.0)),
+    "a moved neighbour": (steep, curve(50.0, 50.0), curve(50.0, 1.0)),
+    "a lower strike no longer capped": (plain, curve(50.0, 50.8), curve(50.9, 50.8)),
+    "a moved book": (
+        plain,
+        view(rung(0, 50.0, bid=30, ask=60)),
+        view(rung(0, 50.0, bid=30, ask=45)),
+    ),
+    "a missing fair value": (make, curve(70.0, 50.0, 30.0), curve(70.0, None, 30.0)),
+    "other rungs": (make, curve(70.0, 50.0), curve(90.0, 70.0, 50.0)),
+}
+
+
+@pytest.mark.parametrize(("fresh", "first", "second"), CHANGES.values(), ids=CHANGES)
+def test_a_changed_view_is_quoted_as_by_a_fresh_strategy_and_so_is_the_way_back(
+    fresh: Callable[[], LadderJoint], first: EventView, second: EventView
+) -> None:
+    strategy = fresh()
+    for seen in (first, second, first):
+        assert strategy.quote(seen) == fresh().quote(seen)
 
 
 # --- order, legality, both sides ------------------------------------------------------------------
@@ -283,35 +313,6 @@ def test_a_side_without_edge_gets_a_small_quote_at_the_last_price() -> None:
 def test_a_crossing_quote_moves_a_tick_behind_the_touch() -> None:
     quotes = plain(levels=1).quote(view(rung(0, 50.0, bid=30, ask=45)))
     assert prices(quotes, 0, BID) == [44]
-
-
-def test_a_moved_curve_is_quoted_as_by_a_fresh_strategy() -> None:
-    fresh, used = make(), make()
-    first = view(*(rung(i, v, sd=0.8) for i, v in enumerate([70.0, 50.0, 30.0])))
-    moved = view(*(rung(i, v, sd=0.8) for i, v in enumerate([74.0, 53.0, 31.0])))
-    used.quote(first)
-    assert used.quote(moved) == fresh.quote(moved)
-    assert used.quote(first) == make().quote(first)
-
-
-def test_a_rung_is_repriced_when_only_its_neighbour_moved() -> None:
-    fresh, used = (plain(skew_half_spread_cents=20, q_half_lots=1) for _ in range(2))
-    used.quote(view(rung(0, 50.0), rung(1, 50.0)))
-    moved = view(rung(0, 50.0), rung(1, 1.0))
-    assert used.quote(moved) == fresh.quote(moved)
-
-
-def test_a_rung_capped_by_a_lower_strike_is_repriced_once_that_strike_rises() -> None:
-    held_down, above = rung(1, 50.8), rung(0, 50.9)
-    strategy = plain()
-    strategy.quote(view(rung(0, 50.0), held_down))
-    assert strategy.quote(view(above, held_down)) == plain().quote(view(above, held_down))
-
-
-def test_a_rung_whose_book_moved_is_repriced() -> None:
-    strategy = plain(levels=1)
-    strategy.quote(view(rung(0, 50.0, bid=30, ask=60)))
-    assert prices(strategy.quote(view(rung(0, 50.0, bid=30, ask=45))), 0, BID) == [44]
 
 
 def test_noise_of_a_hundredth_of_a_cent_does_not_move_a_quote() -> None:
@@ -454,21 +455,6 @@ def test_an_unmoved_rung_keeps_its_tuple_of_quotes() -> None:
     rungs[2] = rung(2, 20.4, sd=0.8, bid=5, ask=16)
     after = strategy.quote(view(*rungs))
     assert [after[key] is before[key] for key in ("m0", "m1", "m2")] == [True, True, False]
-
-
-def test_a_fair_value_that_was_missing_once_does_not_change_later_quotes() -> None:
-    known = [rung(i, v, sd=0.8) for i, v in enumerate([70.0, 50.0, 30.0])]
-    strategy = make()
-    first = strategy.quote(view(*known))
-    assert set(strategy.quote(view(known[0], rung(1, None), known[2]))) == {"m0", "m2"}
-    assert strategy.quote(view(*known)) == first
-
-
-def test_a_changed_list_of_rungs_is_quoted_as_by_a_fresh_strategy() -> None:
-    strategy = make()
-    strategy.quote(view(rung(0, 70.0), rung(1, 50.0)))
-    seen = view(rung(0, 90.0), rung(1, 70.0), rung(2, 50.0))
-    assert strategy.quote(seen) == make().quote(seen)
 
 
 def test_a_lot_grows_when_rounding_its_fee_would_waste_a_tenth() -> None:

@@ -39,6 +39,12 @@ from venue.wire.requests import QtyOrder, TimeInForce
 PROMPT = Terms(read_lag_ns=NS_PER_MS)
 
 
+@pytest.fixture
+def session_of(tmp_path):
+    """Make the market of a run with these messages, each at its second."""
+    return lambda *rows: by_hand(tmp_path / "run.log", rows)
+
+
 @pytest.fixture(scope="module")
 def state(tmp_path_factory) -> Path:
     return calm(tmp_path_factory.mktemp("instead") / "state")
@@ -139,15 +145,12 @@ def elsewhere(session, reading=QueueModel.PESSIMISTIC):
     return venue
 
 
-def test_a_print_that_filled_us_fills_others_when_we_have_no_order_there(tmp_path):
-    session = by_hand(
-        tmp_path / "run.log",
-        [
-            (0.2, *replied(m.OrderBody(order("1", 40, 10, 0.1)))),
-            late(book(0.5, [(40, 16), (39, 9)], [(60, 5)])),
-            late(trade("a", 1, 40, 4, bought_yes=False)),
-            (3, *replied(m.FillsBody((fill("1", 40, 4, 1, trade="a"),), ""))),
-        ],
+def test_a_print_that_filled_us_fills_others_when_we_have_no_order_there(session_of):
+    session = session_of(
+        (0.2, *replied(m.OrderBody(order("1", 40, 10, 0.1)))),
+        late(book(0.5, [(40, 16), (39, 9)], [(60, 5)])),
+        late(trade("a", 1, 40, 4, bought_yes=False)),
+        (3, *replied(m.FillsBody((fill("1", 40, 4, 1, trade="a"),), ""))),
     )
     venue = elsewhere(session)
     assert venue.account.fills == []
@@ -155,8 +158,8 @@ def test_a_print_that_filled_us_fills_others_when_we_have_no_order_there(tmp_pat
     assert frame.bids == ((40, 2), (39, 9))
 
 
-def test_a_crossing_order_in_a_halted_market_is_rejected(tmp_path):
-    session = by_hand(tmp_path / "run.log", [late(book(0.5, [(40, 16)], [(60, 5)]))])
+def test_a_crossing_order_in_a_halted_market_is_rejected(session_of):
+    session = session_of(late(book(0.5, [(40, 16)], [(60, 5)])))
     venue = elsewhere(session)
     venue.exchange.execute(v.HaltMarket(MARKET), ns(1))
     name = ClientOrderId("o1")
@@ -170,7 +173,7 @@ def test_a_crossing_order_in_a_halted_market_is_rejected(tmp_path):
 
 
 @pytest.mark.parametrize("held", [30, 1_000_000, 1_000_001, 2_500_000])
-def test_a_what_if_run_starts_with_the_inventory_and_cash_of_the_session(tmp_path, held):
+def test_a_what_if_run_starts_with_the_inventory_and_cash_of_the_session(session_of, held):
     position = model.Position(
         ticker="ACME-VAL-27Q1-100B",
         market_id=MARKET,
@@ -178,13 +181,10 @@ def test_a_what_if_run_starts_with_the_inventory_and_cash_of_the_session(tmp_pat
         qty=Qty(held),
     )
     balance = model.Balance(Cents(70_000), Cents(5_000), Cents(75_000))
-    session = by_hand(
-        tmp_path / "run.log",
-        [
-            (0.1, *replied(m.BalanceBody(balance))),
-            (0.1, *replied(m.PositionsBody((position,), ""))),
-            late(book(0.5, [(40, 16)], [(60, 5)])),
-        ],
+    session = session_of(
+        (0.1, *replied(m.BalanceBody(balance))),
+        (0.1, *replied(m.PositionsBody((position,), ""))),
+        late(book(0.5, [(40, 16)], [(60, 5)])),
     )
     venue = elsewhere(session)
     assert venue.exchange.engine.balance("maker") == (75_000, 0)
