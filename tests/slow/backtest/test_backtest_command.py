@@ -46,21 +46,21 @@ def folder(tmp_path):
     return written(tmp_path / "tape", RECORDS)
 
 
-def ran(folder, config, *options):
+def backtest(folder, config, *options):
     """The command's end."""
     options = ("--data", str(folder), "--config", str(config), *options)
     return CliRunner().invoke(app, ["backtest", *options])
 
 
-def timeless(told):
+def without_cpu_time(told):
     """An answer without what differs from one run of the same to the next."""
     if isinstance(told, dict):
-        return {key: timeless(value) for key, value in told.items() if key != "cpu_s"}
-    return [timeless(each) for each in told] if isinstance(told, list) else told
+        return {key: without_cpu_time(value) for key, value in told.items() if key != "cpu_s"}
+    return [without_cpu_time(each) for each in told] if isinstance(told, list) else told
 
 
 def test_the_json_has_a_result_for_each_queue_model(tmp_path, folder):
-    done = ran(folder, configured(tmp_path, "fixed_spread"), "--json")
+    done = backtest(folder, configured(tmp_path, "fixed_spread"), "--json")
     assert done.exit_code == 0
     told = json.loads(done.stdout)
     assert told["whole"] is True
@@ -74,11 +74,11 @@ def test_several_processes_give_the_same_figures_as_one(tmp_path, folder):
     for jobs in ("1", "2"):
         kept, page = tmp_path / f"{jobs}.json", tmp_path / f"{jobs}.html"
         files = ("--save", str(kept), "--html", str(page))
-        done = ran(folder, config, "--jobs", jobs, "--faults", "0.2", "--json", *files)
+        done = backtest(folder, config, "--jobs", jobs, "--faults", "0.2", "--json", *files)
         assert done.exit_code == 0, done.stderr
         told = [json.loads(done.stdout), json.loads(kept.read_text())]
         assert page.stat().st_size
-        found.append(timeless(told))
+        found.append(without_cpu_time(told))
     assert [row["bound"] for row in found[0][0]["results"]] == [
         "pessimistic",
         "expected",
@@ -88,7 +88,7 @@ def test_several_processes_give_the_same_figures_as_one(tmp_path, folder):
 
 
 def test_the_table_has_a_row_for_each_queue_model_and_warns_about_market_impact(tmp_path, folder):
-    done = ran(folder, configured(tmp_path, "fixed_spread"))
+    done = backtest(folder, configured(tmp_path, "fixed_spread"))
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
     read = [["tape", "pessimistic"], ["tape", "expected"], ["tape", "optimistic"]]
@@ -98,7 +98,7 @@ def test_the_table_has_a_row_for_each_queue_model_and_warns_about_market_impact(
 
 def test_ctrl_c_exits_with_4_and_the_partial_result(tmp_path, folder):
     write_interrupting(tmp_path, "getpid")
-    done = ran(folder, configured(tmp_path, "./stops.py"), "--json")
+    done = backtest(folder, configured(tmp_path, "./stops.py"), "--json")
     assert done.exit_code == 4
     told = json.loads(done.stdout)
     assert told["whole"] is False
@@ -108,18 +108,18 @@ def test_ctrl_c_exits_with_4_and_the_partial_result(tmp_path, folder):
 
 
 @pytest.fixture
-def broken_off(tmp_path, folder):
+def interrupted(tmp_path, folder):
     """A backtest of which the last of three plays was never begun."""
     write_interrupting(tmp_path, "getppid")
     save, page = tmp_path / "kept.json", tmp_path / "page.html"
     files = ("--save", str(save), "--html", str(page))
-    done = ran(folder, configured(tmp_path, "./stops.py"), "--jobs", "2", *files)
+    done = backtest(folder, configured(tmp_path, "./stops.py"), "--jobs", "2", *files)
     assert done.exit_code == 4, done.output
     return done, save, page
 
 
-def test_an_interrupted_backtest_is_marked_incomplete_everywhere(broken_off):
-    done, save, page = broken_off
+def test_an_interrupted_backtest_is_marked_incomplete_everywhere(interrupted):
+    done, save, page = interrupted
     assert re.search(r"^ended early: [12] of 3 runs had begun$", done.stdout, re.MULTILINE)
     why = "the backtest was ended early: plays that it had not begun are missing"
     assert why in page.read_text()
@@ -132,7 +132,7 @@ def test_an_interrupted_backtest_is_marked_incomplete_everywhere(broken_off):
 
 def test_the_prints_of_a_strategy_go_to_stderr(tmp_path, folder):
     (tmp_path / "speaks.py").write_text(SPEAKS)
-    done = ran(folder, configured(tmp_path, "./speaks.py"), "--json")
+    done = backtest(folder, configured(tmp_path, "./speaks.py"), "--json")
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["whole"] is True
     assert {"loaded", "asked"} <= set(done.stderr.splitlines())
@@ -141,7 +141,7 @@ def test_the_prints_of_a_strategy_go_to_stderr(tmp_path, folder):
 @pytest.mark.parametrize("guard", [(), ("--guard",)], ids=["plain", "guard"])
 def test_configuration_and_strategy_can_be_in_the_data_folder(folder, guard):
     (folder / "speaks.py").write_text(SPEAKS)
-    done = ran(folder, configured(folder, "./speaks.py"), "--json", *guard)
+    done = backtest(folder, configured(folder, "./speaks.py"), "--json", *guard)
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["whole"] is True
 
@@ -150,7 +150,7 @@ def test_configuration_and_strategy_can_be_in_the_data_folder(folder, guard):
 def test_a_strategy_that_opens_the_data_gets_no_result(tmp_path, folder, options):
     path = folder / "tape.jsonl.gz"
     strategy_file(tmp_path / "peeks.py", f"open({str(path)!r}).close(); return {{}}")
-    done = ran(folder, configured(tmp_path, "./peeks.py"), *options, "--json")
+    done = backtest(folder, configured(tmp_path, "./peeks.py"), *options, "--json")
     assert (done.exit_code, done.stdout) == (4, "")
     assert f"no result: {path} was opened while the strategy ran" in done.stderr
 
@@ -158,7 +158,7 @@ def test_a_strategy_that_opens_the_data_gets_no_result(tmp_path, folder, options
 @pytest.mark.parametrize("options", [("--jobs", "2"), ("--guard",)], ids=["jobs", "guard"])
 def test_a_strategy_that_kills_its_worker_process_gets_no_result(tmp_path, folder, options):
     strategy_file(tmp_path / "dies.py", "os._exit(1)")
-    done = ran(folder, configured(tmp_path, "./dies.py"), *options, "--json")
+    done = backtest(folder, configured(tmp_path, "./dies.py"), *options, "--json")
     assert (done.exit_code, done.stdout) == (4, "")
     assert "no result: a process died; is there enough memory for so many?" in done.stderr
 
@@ -185,7 +185,7 @@ def test_a_strategy_that_kills_its_worker_process_gets_no_result(tmp_path, folde
     ],
 )
 def test_backtest_rejects_invalid_options_with_exit_code_2(tmp_path, folder, options, said):
-    done = ran(folder, configured(tmp_path, "fixed_spread"), *options)
+    done = backtest(folder, configured(tmp_path, "fixed_spread"), *options)
     assert done.exit_code == 2
     assert said in done.stderr
 
@@ -193,11 +193,11 @@ def test_backtest_rejects_invalid_options_with_exit_code_2(tmp_path, folder, opt
 def test_backtest_rejects_one_file_for_two_outputs_before_it_runs(tmp_path, folder):
     config = configured(tmp_path, "fixed_spread")
     both = str(tmp_path / "x")
-    done = ran(folder, config, "--html", both, "--save", both)
+    done = backtest(folder, config, "--html", both, "--save", both)
     assert (done.exit_code, done.stdout) == (2, "")
     assert f"{both}: named twice: one would overwrite the other" in done.stderr
     before = config.read_bytes()
-    done = ran(folder, config, "--save", str(config))
+    done = backtest(folder, config, "--save", str(config))
     assert (done.exit_code, done.stdout, config.read_bytes()) == (2, "", before)
 
 
@@ -208,7 +208,7 @@ def test_a_full_disk_leaves_the_previous_results_file_intact(tmp_path, folder, m
     kept = tmp_path / "kept.json"
     kept.write_text("of before")
     monkeypatch.setattr(whole.os, "fsync", full)
-    done = ran(folder, configured(tmp_path, "fixed_spread"), "--save", str(kept))
+    done = backtest(folder, configured(tmp_path, "fixed_spread"), "--save", str(kept))
     assert done.exit_code == 2
     assert f"{kept}: No space left on device" in done.stderr
     assert kept.read_text() == "of before"
@@ -219,28 +219,28 @@ def test_a_full_disk_leaves_the_previous_results_file_intact(tmp_path, folder, m
     ("name", "reason"), [("x" * 300, "x: File name too long"), ("", "no tape here")]
 )
 def test_backtest_rejects_a_folder_that_is_unreadable_or_without_tapes(tmp_path, name, reason):
-    done = ran(tmp_path / name, configured(tmp_path, "fixed_spread"))
+    done = backtest(tmp_path / name, configured(tmp_path, "fixed_spread"))
     assert done.exit_code == 2
     assert reason in done.stderr
 
 
 def test_a_backtest_of_the_first_records_is_marked_at_the_last_mid(tmp_path, folder):
-    done = ran(folder, configured(tmp_path, "fixed_spread"), "--records", "10", "--json")
+    done = backtest(folder, configured(tmp_path, "fixed_spread"), "--records", "10", "--json")
     rows = json.loads(done.stdout)["results"]
     assert [(row["records"], row["settled"]) for row in rows] == [(10, "mid")] * 3
 
 
 def test_the_output_names_the_fee_rates_used(tmp_path, folder):
     config = configured(tmp_path, "fixed_spread")
-    done = ran(folder, config, "--maker-fee", "0.01", "--queue-model", "pessimistic")
+    done = backtest(folder, config, "--maker-fee", "0.01", "--queue-model", "pessimistic")
     assert "fees as given, not as recorded: maker 0.0100, taker 0.0700" in done.stdout
-    done = ran(folder, config, "--json", "--queue-model", "pessimistic")
+    done = backtest(folder, config, "--json", "--queue-model", "pessimistic")
     (row,) = json.loads(done.stdout)["results"]
     assert (row["maker_rate"], row["taker_rate"]) == ("0.0000", "0.0700")
 
 
 def test_a_requested_number_of_records_is_not_reported_as_an_early_end(tmp_path, folder):
-    done = ran(folder, configured(tmp_path, "fixed_spread"), "--records", "10")
+    done = backtest(folder, configured(tmp_path, "fixed_spread"), "--records", "10")
     assert done.exit_code == 0
     assert "tape: the first 10 records of each event, as asked for" in done.stdout
     assert "ended early" not in done.stdout
@@ -249,14 +249,14 @@ def test_a_requested_number_of_records_is_not_reported_as_an_early_end(tmp_path,
 def test_a_hanging_strategy_exits_with_2_and_its_line(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(patience, "LOOK_S", 0.05)
     strategy_file(tmp_path / "hangs.py", "while True: pass")
-    done = ran(folder, configured(tmp_path, "./hangs.py"))
+    done = backtest(folder, configured(tmp_path, "./hangs.py"))
     assert done.exit_code == 2
     assert done.stderr == "no result: the strategy was not back after 0.5 s, at hangs.py:9\n"
 
 
 def test_the_first_exception_of_a_strategy_is_reported_with_file_and_line(tmp_path, folder):
     strategy_file(tmp_path / "raises.py", "return self.params.missing")
-    done = ran(folder, configured(tmp_path, "./raises.py"), "--queue-model", "pessimistic")
+    done = backtest(folder, configured(tmp_path, "./raises.py"), "--queue-model", "pessimistic")
     assert " strategy errors, the first: raises.py:9: AttributeError" in done.stdout
 
 

@@ -21,7 +21,7 @@ WHOLE_CENTS = 10_000  # about what the whole ladder of the demonstration locks
 FEES = {"maker_rate": FeeRate.parse("0.0100"), "taker_rate": FeeRate.parse("0.0175")}
 
 
-def lived(cash_cents: int, seconds: int = 60):
+def run_with_cash(cash_cents: int, seconds: int = 60):
     """A run of the demonstration's configuration, and the part of the time that each side of a rung
     was quoted, after ten seconds."""
     config = finish(read_draft(Path("configs/demo.yaml")))
@@ -61,7 +61,7 @@ def lived(cash_cents: int, seconds: int = 60):
 
 @pytest.mark.parametrize("pct", [5, 20, 50])
 def test_with_scarce_cash_all_sides_are_quoted_without_a_rejection(pct):
-    run, parts = lived(WHOLE_CENTS * pct // 100)
+    run, parts = run_with_cash(WHOLE_CENTS * pct // 100)
     assert "insufficient_balance" not in run.venue.exchange.refused
     assert run.trader.report(run.recorded_ns).counters.held_back["cash"] > 0
     assert sum(parts) / len(parts) > 0.9
@@ -69,5 +69,5 @@ def test_with_scarce_cash_all_sides_are_quoted_without_a_rejection(pct):
 
 
 def test_with_enough_cash_no_order_is_held_back():
-    run, _ = lived(10 * WHOLE_CENTS, 20)
+    run, _ = run_with_cash(10 * WHOLE_CENTS, 20)
     assert "cash" not in run.trader.report(run.recorded_ns).counters.held_back

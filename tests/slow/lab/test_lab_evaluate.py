@@ -52,15 +52,15 @@ def run_missing(
 
 
 @pytest.fixture(scope="module")
-def lives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
-    path = tmp_path_factory.mktemp("lives") / "results.jsonl"
+def small_results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
+    path = tmp_path_factory.mktemp("runs") / "results.jsonl"
     results = RunStore(path, RunMetrics)
     run_missing(results, PAIR, (SMALL,), range(1, 5))
     return results, path
 
 
-def test_saved_runs_are_not_repeated(lives: tuple[Store, Path]) -> None:
-    _, path = lives
+def test_saved_runs_are_not_repeated(small_results: tuple[Store, Path]) -> None:
+    _, path = small_results
     again = RunStore(path, RunMetrics)
     assert missing(again, tasks_of(PAIR, (SMALL,), range(1, 5))) == []
     assert len(missing(again, tasks_of(PAIR, (SMALL,), range(1, 6)))) == 5
@@ -86,8 +86,8 @@ def test_evaluate_refuses_to_append_to_a_file_without_results(tmp_path: Path) ->
     assert other.read_text(encoding="utf-8") == "<!doctype html>\n"
 
 
-def test_a_comparison_uses_only_the_report_seeds(lives: tuple[Store, Path]) -> None:
-    found = compare(lives[0], PAIR, (SMALL,), range(3, 5), range(1, 3), ROOT)
+def test_a_comparison_uses_only_the_report_seeds(small_results: tuple[Store, Path]) -> None:
+    found = compare(small_results[0], PAIR, (SMALL,), range(3, 5), range(1, 3), ROOT)
     assert (found.seeds, found.tuned_on) == ("3-4", "1-2")
     assert all(point.seeds == 2 for line in found.lines for point in line.points)
     assert [claim.rival for claim in found.claims] == ["wide", "do_nothing"]
@@ -95,9 +95,9 @@ def test_a_comparison_uses_only_the_report_seeds(lives: tuple[Store, Path]) -> N
 
 
 def test_tables_and_page_show_every_entry_and_replace_only_their_section(
-    lives: tuple[Store, Path], tmp_path: Path
+    small_results: tuple[Store, Path], tmp_path: Path
 ) -> None:
-    found = compare(lives[0], PAIR, (SMALL,), range(1, 5), None, ROOT)
+    found = compare(small_results[0], PAIR, (SMALL,), range(1, 5), None, ROOT)
     text = page.markdown(found)
     assert "chosen on the very seeds reported" in text
     for entry in PAIR:
@@ -120,13 +120,13 @@ WORLDS = (SMALL, *(Scenario(steps=24, rungs=3, fees=fees) for fees in (2, 4)))
 
 
 @pytest.fixture(scope="module")
-def lived_widely(lives: tuple[Store, Path]) -> Store:
-    run_missing(lives[0], PAIR, WORLDS, range(1, 5))
-    return lives[0]
+def results_of_worlds(small_results: tuple[Store, Path]) -> Store:
+    run_missing(small_results[0], PAIR, WORLDS, range(1, 5))
+    return small_results[0]
 
 
-def test_the_overall_gain_is_the_mean_over_the_worlds(lived_widely: Store) -> None:
-    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT)
+def test_the_overall_gain_is_the_mean_over_the_worlds(results_of_worlds: Store) -> None:
+    found = compare(results_of_worlds, PAIR, WORLDS, range(1, 5), None, ROOT)
     assert [each.rival for each in found.overall] == ["wide", "do_nothing"]
     for each in found.overall:
         gains = [claim.gain for claim in found.claims if claim.rival == each.rival]
@@ -138,9 +138,9 @@ def test_the_overall_gain_is_the_mean_over_the_worlds(lived_widely: Store) -> No
 
 
 def test_four_seeds_leave_every_comparison_open(
-    lived_widely: Store,
+    results_of_worlds: Store,
 ) -> None:
-    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT)
+    found = compare(results_of_worlds, PAIR, WORLDS, range(1, 5), None, ROOT)
     assert {claim.p for claim in found.claims} == {1.0}
     assert not any(claim.holds or claim.is_worse for claim in found.claims)
     assert {(each.above, each.below) for each in found.overall} == {(0, 0)}
@@ -150,9 +150,9 @@ def test_four_seeds_leave_every_comparison_open(
 
 
 def test_a_gain_without_an_interval_is_drawn_at_its_value(
-    lived_widely: Store,
+    results_of_worlds: Store,
 ) -> None:
-    found = compare(lived_widely, PAIR, (SMALL,), range(1, 5), None, ROOT)
+    found = compare(results_of_worlds, PAIR, (SMALL,), range(1, 5), None, ROOT)
     gains = [-20.0, 40.0]
     claims = [
         replace(claim, gain=replace(claim.gain, value=value))
@@ -166,8 +166,8 @@ def test_a_gain_without_an_interval_is_drawn_at_its_value(
     assert (high - float(zero)) / (float(zero) - low) == pytest.approx(2, abs=0.05)
 
 
-def test_identical_worlds_do_not_narrow_the_interval(lived_widely: Store) -> None:
-    found = compare(lived_widely, PAIR, (SMALL,) * 3, range(1, 5), None, ROOT)
+def test_identical_worlds_do_not_narrow_the_interval(results_of_worlds: Store) -> None:
+    found = compare(results_of_worlds, PAIR, (SMALL,) * 3, range(1, 5), None, ROOT)
     for each in found.overall:
         alone = next(claim.gain for claim in found.claims if claim.rival == each.rival)
         assert (each.gain.value, each.gain.low, each.gain.high) == pytest.approx(
@@ -176,13 +176,13 @@ def test_identical_worlds_do_not_narrow_the_interval(lived_widely: Store) -> Non
 
 
 def test_a_summary_table_is_shown_from_three_worlds_on(
-    lived_widely: Store,
+    results_of_worlds: Store,
 ) -> None:
-    text = page.markdown(compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT))
+    text = page.markdown(compare(results_of_worlds, PAIR, WORLDS, range(1, 5), None, ROOT))
     assert "| world | wide | do_nothing |" in text
     assert "| mean of the worlds | " in text
     assert "| worlds above, around, below zero | " in text
-    few = compare(lived_widely, PAIR, WORLDS[:2], range(1, 5), None, ROOT)
+    few = compare(results_of_worlds, PAIR, WORLDS[:2], range(1, 5), None, ROOT)
     assert "mean of the worlds" not in page.markdown(few)
 
 
@@ -390,7 +390,7 @@ def test_evaluate_rejects_an_unwritable_output_file_before_any_run(
     came = evaluated(tmp_path, "return {}", option, path)
     assert came.exit_code == 2
     assert path in came.stderr
-    assert " lives" not in came.stderr
+    assert " simulations" not in came.stderr
 
 
 @pytest.mark.parametrize("option", ["--save", "--html"])
@@ -424,7 +424,7 @@ def test_evaluate_rejects_a_document_without_markers_before_any_run(
     came = evaluated(tmp_path, "return {}", "--markdown", str(document))
     assert came.exit_code == 2
     assert "to put the tables between" in came.stderr
-    assert " lives" not in came.stderr
+    assert " simulations" not in came.stderr
 
 
 def test_ctrl_c_saves_the_finished_runs_and_exits_with_4(tmp_path: Path) -> None:

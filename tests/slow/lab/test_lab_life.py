@@ -29,14 +29,16 @@ class Eager(Strategy):
         }
 
 
-def _lived(world: Scenario = WORLD, seed: int = 2, budget_cents: int | None = None) -> RunMetrics:
+def fixed_spread_run(
+    world: Scenario = WORLD, seed: int = 2, budget_cents: int | None = None
+) -> RunMetrics:
     return run_strategy(
         world, draw(world, seed), lambda: FixedSpread(FixedSpread.Params()), budget_cents
     )
 
 
 def test_spread_plus_inventory_minus_fees_is_the_profit_to_the_cent() -> None:
-    came = _lived()
+    came = fixed_spread_run()
     assert came.fills > 20
     assert round(1000 * (came.spread + came.inventory - came.fees)) == 1000 * came.net
     assert came.adverse + came.drift == pytest.approx(came.inventory)
@@ -68,10 +70,10 @@ def test_the_profit_of_two_fills_matches_a_hand_calculation() -> None:
 
 
 def test_the_loss_never_exceeds_the_budget() -> None:
-    def lived(budget_cents: int | None) -> RunMetrics:
+    def eager_run(budget_cents: int | None) -> RunMetrics:
         return run_strategy(WORLD, draw(WORLD, 6), lambda: Eager(Eager.Params()), budget_cents)
 
-    free, bound = lived(None), lived(3_000)
+    free, bound = eager_run(None), eager_run(3_000)
     assert free.worst_max > 3_000
     assert bound.worst_max <= 3_000
     assert bound.net >= -3_000
@@ -99,10 +101,10 @@ def test_the_worst_case_of_orders_and_inventory_matches_a_hand_calculation() -> 
 
 
 def test_an_evaluation_run_is_deterministic() -> None:
-    assert _lived() == _lived()
+    assert fixed_spread_run() == fixed_spread_run()
 
 
 def test_with_slow_requests_the_profit_still_adds_up_to_the_cent() -> None:
     slow = Scenario(steps=80, rungs=4, latency=10, fees=4)
-    came = _lived(slow)
+    came = fixed_spread_run(slow)
     assert round(1000 * (came.spread + came.inventory - came.fees)) == 1000 * came.net

@@ -20,7 +20,7 @@ CLOCKS_NS = 7 * NS_PER_SECOND
 """The venue's clock is ahead of ours by so much."""
 
 
-def shown(count: int = 1) -> model.Event:
+def listed_event(count: int = 1) -> model.Event:
     """An event of so many rungs, as a read shows it."""
     now, name = instant.from_ns(START_NS), Ticker("ACME-VAL-27Q1")
     markets = tuple(
@@ -63,7 +63,7 @@ class Fed:
     """A market of one rung, fed by hand. Times in seconds."""
 
     def __init__(self, queue_model: QueueModel = QueueModel.PESSIMISTIC) -> None:
-        self.event = shown()
+        self.event = listed_event()
         terms = Terms(read_lag_ns=NS_PER_MS)
         self.market = LiveMarket(catalogue_of([self.event]), terms, queue_model, START_NS)
         self.id = self.event.markets[0].market_id
@@ -131,7 +131,7 @@ def test_a_venue_clock_set_back_does_not_stop_book_updates():
 
 def test_series_reads_list_halt_resume_and_resolve_markets():
     fed = Fed()
-    two = shown(2)
+    two = listed_event(2)
     market = two.markets[0].market_id
     assert market == fed.id
     fed.market.on_series([two], fed.at(1))

@@ -13,49 +13,40 @@ from bot.lab.exchange.queue_model import (
     QueuePosition,
 )
 
-BOTH = pytest.mark.parametrize("bound", CAUTIOUS_MODELS)
+Step = tuple[str, int, int]
+"""What is shown, its shares, and its time."""
+PLACES: dict[str, tuple[tuple[int, int], list[Step], int, int]] = {
+    "prints consume the queue ahead": ((10, 1), [("print", 6, 2)], 4, 0),
+    "then prints fill us": ((10, 1), [("print", 6, 2), ("print", 6, 3)], 0, 2),
+    "a traded share is no cancel": (
+        (10, 1),
+        [("book", 20, 2), ("print", 4, 3), ("book", 16, 3)],
+        6,
+        0,
+    ),
+    "a print after its book is no cancel": (
+        (10, 1),
+        [("book", 20, 2), ("book", 16, 3), ("print", 4, 3)],
+        6,
+        0,
+    ),
+    "a late print of the whole level": ((10, 1), [("book", 0, 3), ("print", 10, 2)], 0, 0),
+    "a print older than the first book": ((10, 5), [("print", 50, 5)], 10, 0),
+    "the queue is at most the book": ((10, 1), [("book", 3, 2)], 3, 0),
+    "later orders are behind us": ((10, 1), [("book", 50, 2)], 10, 0),
+}
 
 
-@BOTH
-def test_a_print_consumes_the_queue_ahead_before_it_fills_us(bound):
-    place = QueuePosition(10, 1, bound)
-    assert place.on_print(6, 2) == 0
-    assert place.ahead == 4
-    assert place.on_print(6, 3) == 2
-    assert place.ahead == 0
-
-
-@BOTH
-def test_a_traded_share_is_not_counted_as_a_cancel(bound):
-    place = QueuePosition(10, 1, bound)
-    place.on_book(20, 2)
-    place.on_print(4, 3)
-    place.on_book(16, 3)
-    assert place.ahead == 6
-
-
-@BOTH
-def test_a_print_that_arrives_after_its_book_is_not_counted_as_a_cancel(bound):
-    place = QueuePosition(10, 1, bound)
-    place.on_book(20, 2)
-    place.on_book(16, 3)
-    assert place.on_print(4, 3) == 0
-    assert place.ahead == 6
-
-
-@BOTH
-def test_a_late_print_of_the_whole_level_does_not_fill_us(bound):
-    place = QueuePosition(10, 1, bound)
-    place.on_book(0, 3)
-    assert place.on_print(10, 2) == 0
-    assert place.ahead == 0
-
-
-@BOTH
-def test_a_print_older_than_the_first_book_is_ignored(bound):
-    place = QueuePosition(10, 5, bound)
-    assert place.on_print(50, 5) == 0
-    assert place.ahead == 10
+@pytest.mark.parametrize("bound", CAUTIOUS_MODELS)
+@pytest.mark.parametrize(("first", "steps", "ahead", "filled"), PLACES.values(), ids=PLACES)
+def test_prints_consume_the_queue_ahead_before_they_fill_us(first, steps, ahead, filled, bound):
+    place, reached = QueuePosition(*first, bound), 0
+    for kind, size, ts_ns in steps:
+        if kind == "print":
+            reached += place.on_print(size, ts_ns)
+        else:
+            place.on_book(size, ts_ns)
+    assert (place.ahead, reached) == (ahead, filled)
 
 
 def test_pessimistically_a_print_after_two_books_of_its_time_does_not_fill_us():
@@ -73,20 +64,6 @@ def test_cancels_are_behind_us_pessimistically_and_partly_ahead_by_expectation()
         place.on_book(16, 3)
     assert averse.ahead == 10
     assert likely.ahead == 10 - 4 * 10**3 / (10**3 + 10**3)
-
-
-@BOTH
-def test_the_queue_ahead_is_at_most_the_book(bound):
-    place = QueuePosition(10, 1, bound)
-    place.on_book(3, 2)
-    assert place.ahead == 3
-
-
-@BOTH
-def test_later_orders_queue_behind_us(bound):
-    place = QueuePosition(10, 1, bound)
-    place.on_book(50, 2)
-    assert place.ahead == 10
 
 
 class Queue:

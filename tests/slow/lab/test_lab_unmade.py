@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from bot.cli.main import app
 from tests.builders.backtest.made import book, configured, written
 
-UNMADE = """
+RAISES_IN_CONSTRUCTOR = """
 from bot.strategy.api import Strategy
 
 
@@ -23,10 +23,10 @@ SAID = "cannot be made: unmade.py:7: OSError: no model"
 
 
 @pytest.fixture
-def unmade(tmp_path: Path) -> Path:
+def raising_file(tmp_path: Path) -> Path:
     """The file of such a strategy."""
     path = tmp_path / "unmade.py"
-    path.write_text(UNMADE, encoding="utf-8")
+    path.write_text(RAISES_IN_CONSTRUCTOR, encoding="utf-8")
     return path
 
 
@@ -39,16 +39,16 @@ def unmade(tmp_path: Path) -> Path:
     ],
 )
 def test_a_strategy_whose_constructor_raises_exits_with_2_and_its_line(
-    unmade: Path, words: tuple[str, ...]
+    raising_file: Path, words: tuple[str, ...]
 ) -> None:
-    done = CliRunner().invoke(app, [*words, str(unmade)])
+    done = CliRunner().invoke(app, [*words, str(raising_file)])
     assert done.exit_code == 2
     assert SAID in done.stderr
 
 
 @pytest.mark.parametrize("command", ["check", "run", "backtest"])
 def test_a_configuration_whose_strategy_constructor_raises_is_rejected_with_its_line(
-    unmade: Path, command: str, tmp_path: Path
+    raising_file: Path, command: str, tmp_path: Path
 ) -> None:
     config = str(configured(tmp_path, "./unmade.py"))
     words = [command, config]

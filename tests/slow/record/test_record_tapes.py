@@ -76,7 +76,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def lived(tmp_path_factory):
+def recorded_world(tmp_path_factory):
     state = tmp_path_factory.mktemp("tapes") / "state"
     return state, World(state, cases(30, quick=4))
 
@@ -86,8 +86,8 @@ def of(bids, asks) -> Book:
     return book | {(BookSide.ASK, price): size for price, size in asks}
 
 
-def test_books_without_our_orders_match_the_resting_orders_of_others(lived):
-    _, world = lived
+def test_books_without_our_orders_match_the_resting_orders_of_others(recorded_world):
+    _, world = recorded_world
     mine = OwnOrders()
     for each, _, _ in world.log:
         mine.on_message(each)
@@ -105,8 +105,8 @@ def lines(folder) -> bytes:
     return gzip.decompress((folder / "tape.jsonl.gz").read_bytes())
 
 
-def test_a_journal_and_its_archive_give_the_same_tape(lived, tmp_path):
-    state, world = lived
+def test_a_journal_and_its_archive_give_the_same_tape(recorded_world, tmp_path):
+    state, world = recorded_world
     (tmp_path / "packed").mkdir()
     for path in segments(state):
         copy = tmp_path / "packed" / path.name
@@ -121,8 +121,8 @@ def test_a_journal_and_its_archive_give_the_same_tape(lived, tmp_path):
     assert [len(tape.rungs) for tape in tapes] == rungs[: len(tapes)]
 
 
-def test_the_tape_of_a_journal_shows_the_books_of_others(lived):
-    state, world = lived
+def test_the_tape_of_a_journal_shows_the_books_of_others(recorded_world):
+    state, world = recorded_world
     (folder,) = tape_folders(state)
     tickers = {}
     for tickers_of, markets in world.world.exchange.markets.items():

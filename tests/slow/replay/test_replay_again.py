@@ -12,6 +12,7 @@ from zlib import crc32
 
 import msgspec
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
 from bot.cli.main import app
@@ -50,6 +51,11 @@ def again(path: Path, until: Until = TO_THE_END, *, notes: bool = True) -> list[
 
 def invoke(*arguments: str):
     return CliRunner().invoke(app, ["replay", *arguments])
+
+
+def assert_exits_with_3(done: Result, reason: str) -> None:
+    assert done.exit_code == 3
+    assert reason in done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -341,9 +347,9 @@ def test_until_accepts_an_entry_of_an_existing_segment(entries, tmp_path, until,
 def test_replay_rejects_a_file_that_is_not_a_journal(tmp_path):
     path = tmp_path / "bot.yaml"
     path.write_text("series: AURELIA\n")
-    done = invoke(str(path))
-    assert done.exit_code == 3
-    assert "not a journal; wanted is the state directory of a run, or a segment" in done.stderr
+    assert_exits_with_3(
+        invoke(str(path)), "not a journal; wanted is the state directory of a run, or a segment"
+    )
 
 
 def test_a_difference_exits_with_4_and_shows_both_sides(entries, tmp_path):
@@ -360,9 +366,7 @@ def test_a_difference_exits_with_4_and_shows_both_sides(entries, tmp_path):
 
 def test_a_journal_of_a_later_version_is_rejected(entries, tmp_path):
     path = journal(tmp_path / "journal-00000001.log", entries, OPENING[:-1] + b"\x09")
-    done = invoke(str(path))
-    assert done.exit_code == 3
-    assert "journal version 9, this program reads versions 1 to 7" in done.stderr
+    assert_exits_with_3(invoke(str(path)), "journal version 9, this program reads versions 1 to 7")
 
 
 def test_a_named_segment_is_replayed_although_a_later_one_is_unreadable(entries, tmp_path):
@@ -380,9 +384,7 @@ def test_a_run_that_shared_its_rate_limit_with_another_series_is_rejected(entrie
     configured = msgspec.structs.replace(configured, settings=settings)
     started = msgspec.structs.replace(first.message, configured=configured)
     path = journal(tmp_path / "journal-00000001.log", [Entry(first.at_ns, started), *entries[1:]])
-    done = invoke(str(path))
-    assert done.exit_code == 3
-    assert "shared its request bucket with OTHER-VAL" in done.stderr
+    assert_exits_with_3(invoke(str(path)), "shared its request bucket with OTHER-VAL")
 
 
 def test_a_damaged_journal_is_compared_up_to_the_damage_and_exits_with_3(entries, tmp_path):
@@ -408,9 +410,7 @@ def test_a_missing_journal_exits_with_3(tmp_path):
 @pytest.mark.parametrize("options", [(), ("--all",)])
 def test_a_journal_without_the_start_of_a_run_exits_with_3(entries, tmp_path, options):
     journal(tmp_path / "journal-00000007.log", entries[1:])
-    done = invoke(str(tmp_path), *options)
-    assert done.exit_code == 3
-    assert "no longer kept" in done.stderr
+    assert_exits_with_3(invoke(str(tmp_path), *options), "no longer kept")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""What is kept is what would be computed anew: a life lived again, with nothing kept, is the same.
+"""Claims that cached state does not change what the bot does.
 
-What a plan, a limit or a price hangs on is kept until somebody tells that it is another.
-Whoever forgets to tell changes what the bot does without breaking any limit; so each life is lived
-again by a trader that works everything out at each turn, and has to have the same effects.
+Plans, limits and prices are cached until something invalidates them. A missed invalidation changes
+effects without breaking a limit. So each run is replayed by a trader that recomputes everything at
+each turn, and has to have the same effects.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,14 @@ Forget = Callable[..., None]
 
 
 def before(home: type, name: str, forget: Forget) -> Patch:
-    """A method before which what it has kept is forgotten."""
+    """A method that resets its cache before each call."""
     kept = home.__dict__[name]
 
-    def anew(self: Any, *args: Any, **named: Any) -> Any:
+    def recomputing(self: Any, *args: Any, **named: Any) -> Any:
         forget(self, *args)
         return kept(self, *args, **named)
 
-    return Patch(home, name, anew)
+    return Patch(home, name, recomputing)
 
 
 def no_plan(quoting: QuotingEngine, *_: Any) -> None:
@@ -66,8 +66,8 @@ def no_others(state: MarketState, *_: Any) -> None:
     state._own = state._without_own = None
 
 
-def forgotten(name: str, value: Any) -> Forget:
-    """One attribute is what it was when nothing had been found yet."""
+def resetting(name: str, value: Any) -> Forget:
+    """Reset one attribute to its initial value."""
 
     def forget(self: Any, *_: Any) -> None:
         setattr(self, name, value)
@@ -75,7 +75,7 @@ def forgotten(name: str, value: Any) -> Forget:
     return forget
 
 
-ANEW = (
+RECOMPUTED = (
     before(QuotingEngine, "decide", no_plan),
     before(PortfolioRisk, "exposure", no_exposure),
     before(PortfolioRisk, "trim", no_trim),
@@ -83,14 +83,14 @@ ANEW = (
     before(LadderJoint, "quote", no_prices),
     before(MarketState, "settle_external", no_others),
 )
-"""Each has one thing that is kept worked out anew, wherever it is asked for."""
+"""Each patch recomputes one cached value at every use."""
 
 
-def lived_again(world: SimulatedWorld) -> int:
-    """Live every life of a world again with nothing kept; how many there were. Raises `Broken` at
-    the first other effect."""
+def replay_recomputing(world: SimulatedWorld) -> int:
+    """Replay every process of a world without caches; how many there were. Raises `Broken` at the
+    first other effect."""
     lives = [life for life in world.processes if life.log]
-    with planted(ANEW):
+    with planted(RECOMPUTED):
         for life in lives:
             life.replay()
     return len(lives)
@@ -98,11 +98,10 @@ def lived_again(world: SimulatedWorld) -> int:
 
 @pytest.mark.parametrize("seed", range(5_400_000, 5_400_008))
 def test_cached_state_gives_the_same_effects_as_recomputation(seed):
-    assert lived_again(run(draw(seed), replays=True))
+    assert replay_recomputing(run(draw(seed), replays=True))
 
 
 def test_a_missed_invalidation_of_a_plan_is_detected():
-    """The alarm works: what is kept where it should be forgotten makes another life."""
 
     def orders_changed(rung: MarketQuoter) -> None:
         rung.again_ns, rung.weighed = 0, False
@@ -112,4 +111,4 @@ def test_a_missed_invalidation_of_a_plan_is_detected():
     with planted((Patch(MarketQuoter, "orders_changed", orders_changed),)):
         world = run(draw(2, "calm"), replays=True)
         with pytest.raises(Broken, match="other effects"):
-            lived_again(world)
+            replay_recomputing(world)

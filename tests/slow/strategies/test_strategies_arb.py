@@ -123,20 +123,33 @@ def test_the_cash_covers_what_the_venue_locks_for_both_legs_with_slippage(
         assert [wish[3] for wish in takes(make().quote(event))] == [qty]
 
 
-@pytest.mark.parametrize(
-    ("gap", "taken"), [(3, False), (4, False), (5, True)], ids=["fees", "leg risk", "enough"]
-)
-def test_a_pair_is_traded_only_when_its_profit_exceeds_fees_and_leg_risk(
-    gap: int, taken: bool
+def crossed_but(**fields: Any) -> EventView:
+    """A crossed pair whose lower rung has these fields."""
+    event = crossed()
+    lower: EventView = changed(event, rungs=(changed(event.rungs[0], **fields), event.rungs[1]))
+    return lower
+
+
+FAR = crossed(gap=6, seconds_to_resolution=4_000 * 86_400.0)
+# Fees of 20 shares: ceil(33.6) at 40 and ceil(34.5) at 44: 3.45 a share; 0.5 more for the leg.
+TRADED: dict[str, tuple[dict[str, Any], EventView, bool]] = {
+    "less than the fees": ({"leg_risk": 0.6}, crossed(gap=3), False),
+    "less than fees and leg risk": ({"leg_risk": 0.6}, crossed(gap=4), False),
+    "enough": ({"leg_risk": 0.6}, crossed(gap=5), True),
+    "locked cash is charged": ({"kappa_cents": 0.002}, FAR, False),
+    "locked cash is free": ({"kappa_cents": 0.0}, FAR, True),
+    "no ladder": ({}, crossed(is_ladder=False), False),
+    "a halted rung": ({}, crossed_but(quotable=False), False),
+    "a stale book": ({}, crossed_but(book_age_s=3.0), False),
+    "no asks": ({}, crossed_but(asks=()), False),
+}
+
+
+@pytest.mark.parametrize(("params", "event", "is_traded"), TRADED.values(), ids=TRADED)
+def test_a_pair_is_traded_only_when_its_profit_exceeds_fees_leg_risk_and_locked_cash(
+    params: dict[str, Any], event: EventView, is_traded: bool
 ) -> None:
-    # Fees of 20 shares: ceil(33.6) at 40 and ceil(34.5) at 44: 3.45 a share; 0.5 more for the leg.
-    assert bool(make(leg_risk=0.6).quote(crossed(gap=gap))) == taken
-
-
-def test_locked_cash_is_charged_for_the_time_to_resolution() -> None:
-    far = crossed(gap=6, seconds_to_resolution=4_000 * 86_400.0)
-    assert not make(kappa_cents=0.002).quote(far)
-    assert make(kappa_cents=0.0).quote(far)
+    assert bool(make(**params).quote(event)) == is_traded
 
 
 def test_a_pair_that_reduces_inventory_locks_no_cash() -> None:
@@ -164,19 +177,6 @@ def test_the_most_profitable_pair_is_traded() -> None:
         seconds=86_400.0,
     )
     assert takes(make().quote(event)) == [("m1", BID, 30, 20, True)]
-
-
-@pytest.mark.parametrize(
-    "fields", [{"quotable": False}, {"book_age_s": 3.0}, {"asks": ()}], ids=str
-)
-def test_a_rung_that_is_halted_stale_or_empty_is_not_traded(fields: dict[str, Any]) -> None:
-    event = crossed()
-    spoilt = changed(event, rungs=(changed(event.rungs[0], **fields), event.rungs[1]))
-    assert make().quote(spoilt) == {}
-
-
-def test_an_event_that_is_not_a_ladder_is_not_traded() -> None:
-    assert make().quote(crossed(is_ladder=False)) == {}
 
 
 # --- how it is traded -----------------------------------------------------------------------------

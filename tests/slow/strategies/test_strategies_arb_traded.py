@@ -78,7 +78,9 @@ class Crossed(Thin):
         return shown
 
 
-def lived(venue: Crossed) -> list[tuple[str, Side, Outcome, Price, Qty, TimeInForce]]:
+def orders_of_half_a_minute(
+    venue: Crossed,
+) -> list[tuple[str, Side, Outcome, Price, Qty, TimeInForce]]:
     """The orders of half a minute: market's last digit and all that matters of the order."""
     venue.start()
 
@@ -99,7 +101,7 @@ def lived(venue: Crossed) -> list[tuple[str, Side, Outcome, Price, Qty, TimeInFo
 def test_the_trader_buys_the_cheap_rung_fok_then_sells_the_dear_one_ioc_with_slippage() -> None:
     # Both touches hold more than the cap of 50, and as much: then the purchase goes first.
     # YES of the higher strike is sold at 68 by buying NO at 32; 33 with the slack.
-    assert lived(Crossed()) == [
+    assert orders_of_half_a_minute(Crossed()) == [
         ("0", Side.BUY, Outcome.YES, 52, 50, TimeInForce.FOK),
         ("1", Side.BUY, Outcome.NO, 33, 50, TimeInForce.IOC),
     ]
@@ -108,16 +110,19 @@ def test_the_trader_buys_the_cheap_rung_fok_then_sells_the_dear_one_ioc_with_sli
 def test_both_legs_are_halved_once_in_the_last_day() -> None:
     venue = Crossed()
     venue.ends_ns = venue.now_ns + 12 * 3_600 * NS_PER_SECOND
-    assert [(market, qty) for market, _, _, _, qty, _ in lived(venue)] == [("0", 25), ("1", 25)]
+    assert [(market, qty) for market, _, _, _, qty, _ in orders_of_half_a_minute(venue)] == [
+        ("0", 25),
+        ("1", 25),
+    ]
 
 
 def test_an_unfilled_second_leg_is_not_retried() -> None:
-    orders = lived(Crossed(open_at=(0,)))
+    orders = orders_of_half_a_minute(Crossed(open_at=(0,)))
     assert [(market, qty) for market, _, _, _, qty, _ in orders] == [("0", 50), ("1", 50)]
 
 
 def test_an_unfilled_first_leg_is_retried_only_after_the_wait() -> None:
-    orders = lived(Crossed(open_at=()))
+    orders = orders_of_half_a_minute(Crossed(open_at=()))
     assert {market for market, *_ in orders} == {"0"}
     assert 2 <= len(orders) <= 4
 

@@ -161,12 +161,6 @@ def test_an_order_that_would_cross_the_book_is_withheld_until_it_would_not() -> 
 # --- fills ----------------------------------------------------------------------------------------
 
 
-def test_a_filled_quantity_is_not_quoted_again() -> None:
-    one = scene(50.0)
-    one.at(0)
-    assert one.at(1, fill(BID, 48, 3)) == [(BID, 48, 7), (ASK, 52, 10)]
-
-
 def test_after_a_full_fill_no_order_is_placed_until_the_filled_order_delay() -> None:
     one = scene(50.0, filled_order_delay_s=60)
     one.at(0)
@@ -184,26 +178,6 @@ def test_a_filled_order_delay_shorter_than_the_refresh_time_replaces_orders_earl
     one.fair = 45.0
     assert one.at(14) == [(ASK, 52, 10)]
     assert one.at(15) == [(BID, 43, 10), (ASK, 47, 10)]
-
-
-def test_a_fill_reduces_the_level_at_its_price() -> None:
-    one = scene(50.0, order_levels=2, order_level_spread_pct=4)
-    one.at(0)
-    bids = [each for each in one.at(1, fill(BID, 46, 4)) if each[0] is BID]
-    assert bids == [(BID, 48, 10), (BID, 46, 6)]
-
-
-def test_a_fill_at_an_unquoted_price_reduces_the_best_level() -> None:
-    for side, price, left in ((BID, 45, (BID, 48, 6)), (ASK, 55, (ASK, 52, 6))):
-        one = scene(50.0, order_levels=2, order_level_spread_pct=4)
-        one.at(0)
-        assert next(each for each in one.at(1, fill(side, price, 4)) if each[0] is side) == left
-
-
-def test_a_fill_larger_than_the_quotes_leaves_no_quote() -> None:
-    one = scene(50.0)
-    one.at(0)
-    assert one.at(1, fill(BID, 48, 500), fill(ASK, 99, 500)) == []
 
 
 def test_ping_pong_waits_for_the_other_side() -> None:
@@ -330,51 +304,40 @@ def test_with_takes_off_a_crossing_order_takes_nothing() -> None:
 # --- inventory skew -------------------------------------------------------------------------------
 
 
-def sizes(one: Scene, **seen: Any) -> tuple[int, int]:
-    wanted = {side: qty for side, _, qty in one.at(0, **seen)}
-    return wanted.get(BID, 0), wanted.get(ASK, 0)
-
-
-def test_skewed_sizes_lean_toward_the_target() -> None:
+OWN_BID, OWN_ASK = [resting(BID, 48, 10)], [resting(ASK, 52, 10)]
+SKEWED: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[int, int]]] = {
     # Half of 40 shares at 50 and 2,000 cents is 40 shares: at the target both sides are whole.
-    params: dict[str, Any] = {"inventory_skew": True}
-    assert sizes(scene(50.0, **params), net=40, cash=2_000) == (10, 10)
+    "at the target": ({}, {"net": 40, "cash": 2_000}, (10, 10)),
     # 50 shares of 90 in all: 5 above 45, in a range of 20 shares.
-    assert sizes(scene(50.0, **params), net=50, cash=2_000) == (7, 12)
-    assert sizes(scene(50.0, **params), net=0, cash=2_000) == (20, 0)
-
-
-def test_a_wider_inventory_range_skews_sizes_less() -> None:
-    one = scene(50.0, inventory_skew=True, inventory_range_multiplier=2)
-    assert sizes(one, net=50, cash=2_000) == (8, 11)
-
-
-def test_sizes_follow_the_inventory_target() -> None:
-    one = scene(50.0, inventory_skew=True, inventory_target_base_pct=10)
-    assert sizes(one, net=40, cash=2_000) == (0, 20)
-
-
-def test_cash_reserved_by_own_bids_counts_toward_inventory_skew() -> None:
-    one = scene(50.0, inventory_skew=True)
-    assert sizes(one, net=40, cash=1_520, own=[resting(BID, 48, 10)]) == (10, 10)
-
-
-def test_cash_reserved_by_own_asks_counts_only_when_they_buy_no() -> None:
-    covered = scene(50.0, inventory_skew=True)
-    assert sizes(covered, net=40, cash=2_000, own=[resting(ASK, 52, 10)]) == (10, 10)
-    short = scene(50.0, inventory_skew=True, inventory_target_base_pct=0)
-    # Ten NO held are 1,000 cents of cash and ten YES short: with the ask, still nothing to sell.
-    assert sizes(short, net=-10, cash=0, own=[resting(ASK, 52, 10)]) == (20, 0)
-
-
-def test_the_inventory_range_below_a_small_target_ends_at_zero() -> None:
+    "above the target": ({}, {"net": 50, "cash": 2_000}, (7, 12)),
+    "far below the target": ({}, {"net": 0, "cash": 2_000}, (20, 0)),
+    "a wider range": ({"inventory_range_multiplier": 2}, {"net": 50, "cash": 2_000}, (8, 11)),
+    "a smaller target": ({"inventory_target_base_pct": 10}, {"net": 40, "cash": 2_000}, (0, 20)),
     # 10 shares of 100 are wanted, 5 are held: half way to none, whatever the range.
-    params: dict[str, Any] = {"inventory_skew": True, "inventory_target_base_pct": 10}
-    assert sizes(scene(50.0, **params), net=5, cash=95 * 50) == (15, 5)
+    "a range that ends at zero": (
+        {"inventory_target_base_pct": 10},
+        {"net": 5, "cash": 95 * 50},
+        (15, 5),
+    ),
+    "cash reserved by a bid": ({}, {"net": 40, "cash": 1_520, "own": OWN_BID}, (10, 10)),
+    "an ask of shares held": ({}, {"net": 40, "cash": 2_000, "own": OWN_ASK}, (10, 10)),
+    # Ten NO held are 1,000 cents of cash and ten YES short: with the ask, still nothing to sell.
+    "an ask that buys NO": (
+        {"inventory_target_base_pct": 0},
+        {"net": -10, "cash": 0, "own": OWN_ASK},
+        (20, 0),
+    ),
+    "unknown cash": ({}, {"cash": None}, (0, 0)),
+}
 
 
-def test_skew_without_known_cash_quotes_nothing() -> None:
-    assert sizes(scene(50.0, inventory_skew=True), cash=None) == (0, 0)
+@pytest.mark.parametrize(("params", "account", "quoted"), SKEWED.values(), ids=SKEWED)
+def test_sizes_skew_toward_the_inventory_target_of_cash_and_shares(
+    params: dict[str, Any], account: dict[str, Any], quoted: tuple[int, int]
+) -> None:
+    quotes = scene(50.0, inventory_skew=True, **params).at(0, **account)
+    sizes = {side: qty for side, _, qty in quotes}
+    assert (sizes.get(BID, 0), sizes.get(ASK, 0)) == quoted
 
 
 # --- sanity ---------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Claims about what of ours rested when: from answers and fills, between answers too."""
 
+import pytest
 from msgspec import structs
 
 from bot.core import messages as m
@@ -20,12 +21,55 @@ def rests(follows, at, price, side=BookSide.BID):
     return follows.resting(MARKET, ns(at)).get((side, Price(price)), 0)
 
 
-def test_an_order_is_resting_from_its_create_until_its_cancel():
-    follows = own(
-        m.OrderBody(order("1", 40, 10, 1)),
-        m.CancelBody(order("1", 40, 0, 5, status="canceled", created=1), 10),
-    )
-    assert [rests(follows, at, 40) for at in (0.9, 1, 4.9, 5)] == [0, 10, 10, 0]
+def partly(filled: int, at: float):
+    """The order of ten at 40 since second 1, as it is shown later, so much of it filled."""
+    left = 10 - filled
+    return order("1", 40, left, at, filled=filled, status="partially_filled", created=1)
+
+
+def fills(*rows: tuple[int, float]):
+    return m.FillsBody(tuple(fill("1", 40, qty, at) for qty, at in rows), "")
+
+
+CREATED = m.OrderBody(order("1", 40, 10, 1))
+CANCELLED = order("1", 40, 0, 5, status="canceled", created=1)
+RESTING = {
+    "from its create until its cancel": (
+        [CREATED, m.CancelBody(CANCELLED, 10)],
+        {0.9: 0, 1: 10, 4.9: 10, 5: 0},
+    ),
+    "a fill between two responses": (
+        [CREATED, m.OrdersBody((partly(7, 4),), ""), fills((4, 4), (3, 2))],
+        {1: 10, 2: 7, 3.9: 7, 4: 3},
+    ),
+    "a fill already in a response": (
+        [CREATED, m.OrdersBody((partly(4, 4),), ""), fills((4, 4.1), (1, 6))],
+        {3.9: 10, 4: 6, 4.1: 6, 6: 5},
+    ),
+    "a fill after unlisted ones": (
+        [m.OrderBody(partly(4, 4)), m.OrderBody(partly(7, 8)), fills((3, 6))],
+        {4: 6, 5.9: 6, 6: 3, 8: 3},
+    ),
+    "a full fill after the last response": ([CREATED, fills((10, 2))], {1.9: 10, 2: 0}),
+    "a create that timed out": (
+        [m.OrdersBody((partly(4, 5),), ""), fills((4, 5))],
+        {0.9: 0, 1: 10, 4.9: 10, 5: 6},
+    ),
+    "first seen with a fill of a later time": (
+        [m.OrdersBody((partly(4, 5),), ""), fills((4, 5.1))],
+        {1: 10, 4.9: 10, 5: 6, 9: 6},
+    ),
+    "first seen at its cancel": (
+        [m.CancelBody(structs.replace(CANCELLED, qty=Qty(10)), Qty(10))],
+        {1: 10, 4.9: 10, 5: 0},
+    ),
+}
+
+
+@pytest.mark.parametrize(("bodies", "shares"), RESTING.values(), ids=RESTING)
+def test_an_order_is_resting_from_its_create_less_its_fills_until_its_end(bodies, shares):
+    follows = own(*bodies)
+    assert {at: rests(follows, at, 40) for at in shares} == shares
 
 
 def test_a_buy_order_for_no_is_an_ask_of_yes():
@@ -34,46 +78,9 @@ def test_a_buy_order_for_no_is_an_ask_of_yes():
     assert rests(follows, 2, 30) == 0
 
 
-def test_a_fill_between_two_responses_counts_from_its_own_time():
-    follows = own(
-        m.OrderBody(order("1", 40, 10, 1)),
-        m.OrdersBody((order("1", 40, 3, 4, filled=7, status="partially_filled", created=1),), ""),
-        m.FillsBody((fill("1", 40, 4, 4), fill("1", 40, 3, 2)), ""),
-    )
-    assert [rests(follows, at, 40) for at in (1, 2, 3.9, 4)] == [10, 7, 7, 3]
-
-
-def test_a_fill_already_in_a_response_is_not_counted_twice():
-    shown = order("1", 40, 6, 4, filled=4, status="partially_filled", created=1)
-    follows = own(
-        m.OrderBody(order("1", 40, 10, 1)),
-        m.OrdersBody((shown,), ""),
-        m.FillsBody((fill("1", 40, 4, 4.1), fill("1", 40, 1, 6)), ""),
-    )
-    assert [rests(follows, at, 40) for at in (3.9, 4, 4.1, 6)] == [10, 6, 6, 5]
-
-
-def test_a_fill_is_counted_along_with_earlier_unlisted_fills():
-    before = order("1", 40, 6, 4, filled=4, status="partially_filled", created=1)
-    after = order("1", 40, 3, 8, filled=7, status="partially_filled", created=1)
-    follows = own(m.OrderBody(before), m.OrderBody(after), m.FillsBody((fill("1", 40, 3, 6),), ""))
-    assert [rests(follows, at, 40) for at in (4, 5.9, 6, 8)] == [6, 6, 3, 3]
-
-
-def test_a_full_fill_after_the_last_response_ends_the_order():
-    follows = own(m.OrderBody(order("1", 40, 10, 1)), m.FillsBody((fill("1", 40, 10, 2),), ""))
-    assert [rests(follows, at, 40) for at in (1.9, 2)] == [10, 0]
-
-
 def test_an_amend_moves_the_order_at_its_own_time():
     follows = own(m.OrderBody(order("1", 40, 10, 1)), m.OrderBody(order("1", 42, 10, 3, created=1)))
     assert [rests(follows, 2.9, 40), rests(follows, 3, 40), rests(follows, 3, 42)] == [10, 0, 10]
-
-
-def test_an_order_whose_create_timed_out_is_resting_from_its_create():
-    shown = order("1", 40, 6, 5, filled=4, status="partially_filled", created=1)
-    follows = own(m.OrdersBody((shown,), ""), m.FillsBody((fill("1", 40, 4, 5),), ""))
-    assert [rests(follows, at, 40) for at in (0.9, 1, 4.9, 5)] == [0, 10, 10, 6]
 
 
 def test_an_older_read_that_arrives_later_is_ignored():
@@ -82,19 +89,6 @@ def test_an_older_read_that_arrives_later_is_ignored():
         own(m.OrderBody(newer), m.OrderBody(older)).changes()
         == own(m.OrderBody(older), m.OrderBody(newer)).changes()
     )
-
-
-def test_the_first_view_of_an_order_can_contain_a_fill_with_a_later_timestamp():
-    shown = order("1", 40, 6, 5, filled=4, status="partially_filled", created=1)
-    follows = own(m.OrdersBody((shown,), ""), m.FillsBody((fill("1", 40, 4, 5.1),), ""))
-    assert [rests(follows, at, 40) for at in (1, 4.9, 5, 9)] == [10, 10, 6, 6]
-
-
-def test_an_order_first_seen_at_its_cancel_was_resting_until_then():
-    over = order("1", 40, 0, 5, status="canceled", created=1)
-    whole = structs.replace(over, qty=Qty(10))
-    follows = own(m.CancelBody(whole, Qty(10)))
-    assert [rests(follows, at, 40) for at in (1, 4.9, 5)] == [10, 10, 0]
 
 
 def test_a_book_smaller_than_our_orders_reports_the_missing_shares():

@@ -1,4 +1,4 @@
-"""Claims about another configuration: checked as a file is, and else what the session had."""
+"""Claims about a changed configuration: checked like a file, otherwise that of the session."""
 
 import json
 from pathlib import Path
@@ -36,36 +36,38 @@ def file(tmp_path) -> Path:
     return path
 
 
-def had(path: Path) -> m.Configuration:
+def configuration_of(path: Path) -> m.Configuration:
     return finish(read_draft(path)).configured
 
 
-def tried(then: m.Configuration, *sets: str, file: Path | None = None):
+def trial_on(then: m.Configuration, *sets: str, file: Path | None = None):
     return Trial(sets, file, Path()).on(then)
 
 
 def faults(then: m.Configuration, *sets: str) -> tuple[str, ...]:
     with pytest.raises(ConfigFault) as raised:
-        tried(then, *sets)
+        trial_on(then, *sets)
     return raised.value.faults
 
 
 def test_a_key_set_by_option_has_no_line(file):
-    (change,) = tried(had(file), "throttle.dwell_ms=200").changed
+    (change,) = trial_on(configuration_of(file), "throttle.dwell_ms=200").changed
     assert (change.key, change.line) == ("throttle.dwell_ms", None)
 
 
 def test_a_key_changed_by_a_file_has_its_line(file, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(CONFIG.replace("levels: 2", "levels: 3"))
-    (change,) = tried(had(file), file=other).changed
+    (change,) = trial_on(configuration_of(file), file=other).changed
     line = 1 + CONFIG.split("\n").index("    levels: 2")
     assert (change.key, change.line) == ("strategy.params.levels", line)
 
 
 def test_only_the_set_keys_change(file):
-    then = had(file)
-    wanted = tried(then, "strategy.params.levels=3", "throttle.dwell_ms=200", "risk.order_qty=50")
+    then = configuration_of(file)
+    wanted = trial_on(
+        then, "strategy.params.levels=3", "throttle.dwell_ms=200", "risk.order_qty=50"
+    )
     params = json.loads(wanted.configured.strategy.params_json)
     assert params == json.loads(then.strategy.params_json) | {"levels": 3}
     settings = msgspec.to_builtins(wanted.configured.settings)
@@ -98,18 +100,20 @@ def test_only_the_set_keys_change(file):
     ],
 )
 def test_an_invalid_key_or_value_is_reported_as_for_a_file(file, text, said):
-    (fault,) = faults(had(file), text)
+    (fault,) = faults(configuration_of(file), text)
     assert fault.startswith("--set ")
     assert said in fault
 
 
 def test_all_invalid_keys_are_reported_at_once(file):
-    assert len(faults(had(file), "throttle.dwell_ms=0", "strategy.params.levels=0")) == 2
-    assert len(faults(had(file), "throttle.dwell_ms=1", "throttle.dwell_ms=2")) == 1
+    assert (
+        len(faults(configuration_of(file), "throttle.dwell_ms=0", "strategy.params.levels=0")) == 2
+    )
+    assert len(faults(configuration_of(file), "throttle.dwell_ms=1", "throttle.dwell_ms=2")) == 1
 
 
 def test_another_strategy_starts_from_its_own_default_parameters(file):
-    wanted = tried(had(file), "strategy.name=glft")
+    wanted = trial_on(configuration_of(file), "strategy.name=glft")
     assert wanted.configured.strategy.name == "glft"
     assert "alpha" not in json.loads(wanted.configured.strategy.params_json)
 
@@ -117,7 +121,7 @@ def test_another_strategy_starts_from_its_own_default_parameters(file):
 def test_a_file_replaces_the_whole_configuration_of_the_session(file, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(CONFIG.replace("levels: 2", "levels: 4"))
-    wanted = tried(had(file), "throttle.dwell_ms=200", file=other)
+    wanted = trial_on(configuration_of(file), "throttle.dwell_ms=200", file=other)
     assert [str(change) for change in wanted.changed] == [
         "strategy.params.levels: 2 -> 4",
         "throttle.dwell_ms: 500 -> 200",
@@ -128,11 +132,11 @@ def test_a_file_of_another_series_is_rejected(file, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(CONFIG.replace("ACME-VAL", "OTHER-VAL"))
     with pytest.raises(ConfigFault, match="the session traded ACME-VAL"):
-        tried(had(file), file=other)
+        trial_on(configuration_of(file), file=other)
 
 
 def test_a_fault_of_the_file_is_reported_with_its_line(file, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(CONFIG.replace("levels: 2", "levls: 2"))
     with pytest.raises(ConfigFault, match=r"other\.yaml:8: strategy\.params\.levls: no such key"):
-        tried(had(file), file=other)
+        trial_on(configuration_of(file), file=other)

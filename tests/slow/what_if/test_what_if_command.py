@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
 from bot.cli.main import app
@@ -33,6 +34,11 @@ risk:
 
 def invoke(*arguments: object):
     return CliRunner().invoke(app, ["what-if", *map(str, arguments)])
+
+
+def assert_exits_with_3(done: Result, reason: str) -> None:
+    assert done.exit_code == 3
+    assert reason in done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +161,7 @@ def test_a_missing_journal_exits_with_3(tmp_path):
 
 def test_a_run_without_its_first_segment_exits_with_3(entries, tmp_path):
     journal(tmp_path / "journal-00000002.log", entries[200:])
-    done = invoke(tmp_path)
-    assert done.exit_code == 3
-    assert "no longer kept" in done.stderr
+    assert_exits_with_3(invoke(tmp_path), "no longer kept")
 
 
 def test_a_damaged_journal_exits_with_3(entries, tmp_path):
@@ -165,9 +169,7 @@ def test_a_damaged_journal_exits_with_3(entries, tmp_path):
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
-    done = invoke(path)
-    assert done.exit_code == 3
-    assert "journal damaged at byte" in done.stderr
+    assert_exits_with_3(invoke(path), "journal damaged at byte")
 
 
 def test_a_journal_of_another_program_version_exits_with_3(entries, tmp_path):
@@ -177,9 +179,7 @@ def test_a_journal_of_another_program_version_exits_with_3(entries, tmp_path):
         if isinstance(each.message, m.Send) and isinstance(each.message.request, m.Create)
     )
     path = journal(tmp_path / "journal-00000001.log", [*entries[:at], *entries[at + 1 :]])
-    done = invoke(path)
-    assert done.exit_code == 3
-    assert "this program decides otherwise" in done.stderr
+    assert_exits_with_3(invoke(path), "this program decides otherwise")
 
 
 def changed(entries: list[Entry], **fields: object) -> list[Entry]:
@@ -195,9 +195,7 @@ def test_a_run_that_shared_its_rate_limit_with_another_series_exits_with_3(entri
     settings = msgspec.structs.replace(configured.settings, other_series=("OTHER-VAL",))
     configured = msgspec.structs.replace(configured, settings=settings)
     path = journal(tmp_path / "journal-00000001.log", changed(entries, configured=configured))
-    done = invoke(path)
-    assert done.exit_code == 3
-    assert "shared its request bucket with OTHER-VAL" in done.stderr
+    assert_exits_with_3(invoke(path), "shared its request bucket with OTHER-VAL")
 
 
 def test_the_newest_run_is_used_unless_another_is_named(entries, tmp_path):

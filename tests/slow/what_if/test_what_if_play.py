@@ -130,12 +130,12 @@ def test_a_reconfiguration_of_the_session_is_repeated(state, same, tmp_path):
 # --- the venue ------------------------------------------------------------------------------------
 
 
-def late(frame):
+def arriving(frame):
     """A frame and when it arrives."""
     return (frame.ts_ns - ns(0)) / 1e9 + 0.01, frame
 
 
-def elsewhere(session, reading=QueueModel.PESSIMISTIC):
+def market_of(session, reading=QueueModel.PESSIMISTIC):
     """The venue, and the session played into it."""
     venue = WhatIfMarket(
         session, msgspec.structs.replace(PROMPT, cash_cents=session.cash_cents), reading
@@ -148,19 +148,19 @@ def elsewhere(session, reading=QueueModel.PESSIMISTIC):
 def test_a_print_that_filled_us_fills_others_when_we_have_no_order_there(session_of):
     session = session_of(
         (0.2, *replied(m.OrderBody(order("1", 40, 10, 0.1)))),
-        late(book(0.5, [(40, 16), (39, 9)], [(60, 5)])),
-        late(trade("a", 1, 40, 4, bought_yes=False)),
+        arriving(book(0.5, [(40, 16), (39, 9)], [(60, 5)])),
+        arriving(trade("a", 1, 40, 4, bought_yes=False)),
         (3, *replied(m.FillsBody((fill("1", 40, 4, 1, trade="a"),), ""))),
     )
-    venue = elsewhere(session)
+    venue = market_of(session)
     assert venue.account.fills == []
     frame = venue.exchange.book_update(MARKET, ns(2))
     assert frame.bids == ((40, 2), (39, 9))
 
 
 def test_a_crossing_order_in_a_halted_market_is_rejected(session_of):
-    session = session_of(late(book(0.5, [(40, 16)], [(60, 5)])))
-    venue = elsewhere(session)
+    session = session_of(arriving(book(0.5, [(40, 16)], [(60, 5)])))
+    venue = market_of(session)
     venue.exchange.execute(v.HaltMarket(MARKET), ns(1))
     name = ClientOrderId("o1")
     order = QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(60), Qty(5), TimeInForce.GTC, name)
@@ -184,9 +184,9 @@ def test_a_what_if_run_starts_with_the_inventory_and_cash_of_the_session(session
     session = session_of(
         (0.1, *replied(m.BalanceBody(balance))),
         (0.1, *replied(m.PositionsBody((position,), ""))),
-        late(book(0.5, [(40, 16)], [(60, 5)])),
+        arriving(book(0.5, [(40, 16)], [(60, 5)])),
     )
-    venue = elsewhere(session)
+    venue = market_of(session)
     assert venue.exchange.engine.balance("maker") == (75_000, 0)
     assert venue.account.shares == {(MARKET, Outcome.NO): held}
     assert venue.gain_cents == venue.account.cash_cents == 0
