@@ -121,7 +121,7 @@ def test_the_strategies_it_names_are_there():
 
 
 def test_outside_the_repository_it_says_what_it_can_be_told(elsewhere):
-    done = bot("strategies", "mine/around_fair.py", "--json", cwd=elsewhere.parents[2])
+    done = bot("strategies", "mine/around_fair.py", "--json", cwd=elsewhere.parents[1])
     assert done.returncode == 0, done.stderr
     told = {each["name"]: each for each in json.loads(done.stdout)["params"]}
     assert told["half_spread_cents"] == {
@@ -166,7 +166,7 @@ def test_outside_the_repository_it_lives_through_five_seeds_of_the_simulator(els
         "4s",
         "--quiet",
         "--json",
-        cwd=elsewhere.parents[2],
+        cwd=elsewhere.parents[1],
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["seeds"] == 5
