@@ -160,7 +160,7 @@ class VenueServer:
         return await reply
 
     async def run(self) -> None:
-        """Sequence and project until cancelled. What still waits then was never sequenced."""
+        """Sequence and project until cancelled. Commands that wait at that moment are dropped."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._sequence())
@@ -188,7 +188,7 @@ class VenueServer:
         }
 
     def set_projection_lag_ms(self, lag_ms: int) -> None:
-        """Let reads and the channel lag this far behind, what waits already too; lag_ms >= 0."""
+        """Set the lag of reads and the channel, also for events that wait. lag_ms >= 0."""
         self._projector.lag_ns = lag_ms * NS_PER_MS
         self._lag_set.set()
 

@@ -68,8 +68,8 @@ class PlannedAction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """One rung. frame_ns: of the venue, when it showed the book that is believed, `bids` and `asks`
-    with our own in them; confirmed_ns: of our clock, when that was last shown or confirmed.
+    """One rung. bids, asks: the newest book, our own orders included. frame_ns: its time by the
+    venue's clock. confirmed_ns: when a frame or a read last showed it, by our clock.
     lean_cents: the middle of the two best wanted quotes less the fair value; None unless both sides
     are wanted. wanted: the strategy's quotes within the limits; cuts: what the limits took off.
     blocked: why nothing can be quoted, else empty. takes: of the strategy's last answer, what was

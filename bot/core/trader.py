@@ -117,6 +117,8 @@ class Trader:
         self._due_ns = 0  # when there is a whole tick in any case
         self._upkeep_due_ns = 0  # when upkeep is due
         self._is_pending = True  # each upkeep may be the one that decides something
+        # When time alone asks for a look at the feed, for reads of books, and for a plan:
+        self._watch_due_ns = self._book_reads_due_ns = 0
         self._plan_due_ns = 0  # when time alone asks for a decision or a plan
         # Quoting, breakers and suspected fills learn of these before the next event:
         self._booked: list[tuple[AccountChange, int]] = []  # with the time of the read
@@ -439,7 +441,7 @@ class Trader:
         needs_upkeep = (
             self._stirred or now_ns >= self._upkeep_due_ns or bool(out.inconsistencies.signs)
         )
-        if needs_upkeep or now_ns >= min(quoting_ns, feed.watch_due_ns):
+        if needs_upkeep or now_ns >= min(quoting_ns, self._watch_due_ns):
             feed.watch(now_ns)
             quoting_ns = quoting.due_ns(now_ns)
             needs_upkeep = needs_upkeep or feed.is_silent
@@ -457,7 +459,7 @@ class Trader:
         needs_upkeep = needs_upkeep or bool(out.findings)
         if needs_upkeep:
             self._recover_and_read()
-        elif now_ns >= min(self._account.next_due_ns, feed.reads_due_ns):
+        elif now_ns >= min(self._account.next_due_ns, self._book_reads_due_ns):
             self._send_reads()
         if plans:
             self._spend(wishes)
@@ -479,6 +481,8 @@ class Trader:
     def _schedule_wake(self) -> None:
         now_ns, account, quoting = self._now_ns, self._account, self.quoting
         orders_ns, fills_ns = self.desk.next_due_ns(), self._suspected.next_due_ns
+        self._watch_due_ns = quoting.feed.watch_due_ns
+        self._book_reads_due_ns = quoting.feed.reads_due_ns
         self._upkeep_due_ns = min(orders_ns, fills_ns, account.unread_due_ns)
         if self._is_pending or quoting.feed.is_silent:
             self._upkeep_due_ns = min(self._upkeep_due_ns, now_ns + _RETRY_NS)
@@ -487,8 +491,8 @@ class Trader:
             self._plan_due_ns,
             self.guard.judge_due_ns,
             account.next_due_ns,
-            quoting.feed.watch_due_ns,
-            quoting.feed.reads_due_ns,
+            self._watch_due_ns,
+            self._book_reads_due_ns,
         )
         if self._stirred:
             soonest_ns = min(soonest_ns, now_ns + _RETRY_NS)

@@ -72,7 +72,8 @@ class TickTimer:
     def schedule_by(self, at_ns: int) -> None:
         """Tick no later than an instant."""
         if self.at_ns is None or at_ns < self.at_ns:
-            self.schedule(at_ns)
+            self.at_ns = at_ns
+            self._driver.schedule_at(at_ns, self._due, self._rank)
 
     def cancel_tick(self) -> None:
         """Tick no more until scheduled again."""

@@ -335,9 +335,9 @@ class Recorder:
         return None if found.behind > _FAR_BEHIND_BYTES else self._finished_day(account)
 
     def _resumed_follower(self, store: Store) -> Follower | None:
-        """A follower from the oldest entry on, if the journal was read to its end without a start:
-        then all of it is of this run. None before the run has started, or if its account is
-        unknown."""
+        """A follower that begins at the oldest entry, if the whole journal belongs to this run: it
+        was read to its end and has no start. None before the run has started, or while its account
+        is unknown."""
         shown = self._samples[0].profit if self._samples else None
         if shown is None or not self._is_lasting:
             return None

@@ -235,8 +235,11 @@ class MarketState:
         self._without_own = None
         for order in own:
             old, new = (old_bids, seen.bids) if order.book_side is _BID else (old_asks, seen.asks)
-            if any(size_at(old, level) > size_at(new, level) for level in order.yes_prices):
-                return True
+            if old is new:
+                continue
+            for level in order.yes_prices:
+                if size_at(old, level) > size_at(new, level):
+                    return True
         return False
 
     def _replace(self, seen: BookUpdate, now_ns: int) -> None:

@@ -271,8 +271,10 @@ class MarketDataMonitor:
         if everyone:
             self._judge_ns = NEVER_NS
         for ladder in self._ladders:
-            if everyone or not all(rung.state.judge_ns for rung in ladder.rungs):
-                self._judge(ladder, everyone, now_ns)
+            for rung in ladder.rungs:
+                if everyone or not rung.state.judge_ns:
+                    self._judge(ladder, everyone, now_ns)
+                    break
         if everyone:
             self._report_silent(now_ns)
 

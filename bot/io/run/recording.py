@@ -98,7 +98,7 @@ class Recording:
     async def run(
         self, run_ns: int | None, embedded: EmbeddedVenue | None = None, *, signals: bool = True
     ) -> Recorded:
-        """Record until stopped, or for `run_ns`. embedded: the venue where it is our child.
+        """Record until stopped, or for `run_ns`. embedded: the venue, if this process started it.
         signals: True if this handles the process's signals.
 
         Raises JournalFault when the disk refused.

@@ -31,7 +31,7 @@ def may_rest(finished: m.DrainComplete) -> bool:
 def tell_left(log: structlog.stdlib.BoundLogger, finished: m.DrainComplete) -> None:
     """Log what a drain that ran out of time leaves, every order by its id or name."""
     if not may_rest(finished):
-        log.warning("drain_overdue", advice="nothing rests; cash may not be compared")
+        log.warning("drain_overdue", advice="nothing rests; the cash was perhaps not compared")
         return
     log.error(
         "drain_overdue",

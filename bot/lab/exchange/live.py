@@ -243,8 +243,12 @@ class LiveMarket:
                     queued.position.on_book(others, at_ns)
                 else:
                     self.queues.requeue(queued, others, at_ns)
-            if self.has_sizes:
-                for queued in row:
+            facing = asks if side is _BID else bids
+            if not (self.has_sizes and facing):
+                continue
+            best = facing[0][0]
+            for queued in row:
+                if best <= queued.price if side is _BID else best >= queued.price:
                     self._come(market, depth, side, queued.price, queued.remaining, now_ns)
 
     def _come(
@@ -331,11 +335,11 @@ class LiveMarket:
 
     def _left(self, market: MarketId, side: BookSide) -> Levels:
         """Depth of others that nobody has taken and that does not cross our own orders."""
-        rows = self.depths[market].remaining_levels(side)
-        ours = self.queues.best(market, side.other)
-        if ours is None or not rows or not _reaches(side.other, ours, rows[0][0]):
+        rows, facing = self.depths[market].remaining_levels(side), _ASK if side is _BID else _BID
+        ours = self.queues.best(market, facing)
+        if ours is None or not rows or not _reaches(facing, ours, rows[0][0]):
             return rows
-        return tuple(row for row in rows if not _reaches(side.other, ours, row[0]))
+        return tuple(row for row in rows if not _reaches(facing, ours, row[0]))
 
     # --- our writes -------------------------------------------------------------------------------
 

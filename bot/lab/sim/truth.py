@@ -182,7 +182,7 @@ class Flight:
         return sum(1 for _ in self._truth.ours()) + landing
 
     def on_create_sent(self, request: m.Create) -> None:
-        """B1: one client_order_id has one body. B12: a create is retried as what it was."""
+        """B1: one client_order_id has one body. B12: a retry of a create has the same bytes."""
         name = request.order.client_order_id
         known = self.bodies.get(name)
         check(known is None or known == request.body, "B1", "a client_order_id with two bodies")

@@ -18,14 +18,10 @@ from venue.wire import model
 from venue.wire.money import (
     BookSide,
     Cents,
-    FeeRate,
-    FeeUnits,
     Outcome,
     Price,
     Qty,
     Side,
-    qty_within,
-    reserve_cents,
 )
 from venue.wire.requests import Amend, TimeInForce
 
@@ -70,15 +66,6 @@ def test_a_plan_never_locks_more_cash_than_is_free(cents, wishes):
     of.cancel()
     kept = [wish for wish in of.denied if wish.side is Side.BUY]
     assert of.spend(*kept) == [] or later  # a second request changes nothing
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.integers(0, 10**8), st.integers(1, 99), st.integers(0, 10**5))
-def test_qty_within_is_the_largest_size_that_the_cash_pays(e8, price, cents):
-    rate, price = FeeRate(e8), Price(price)
-    qty = qty_within(rate, price, cents)
-    assert reserve_cents(rate, qty, price, FeeUnits(0)) <= cents
-    assert reserve_cents(rate, Qty(qty + 1), price, FeeUnits(0)) > cents
 
 
 def test_a_sale_of_held_shares_needs_no_cash():

@@ -33,7 +33,7 @@ def knows_no_less(after: OrderSnapshot, before: OrderSnapshot) -> bool:
 
 
 @given(FACTS, FACTS, FACTS)
-def test_facts_join_to_the_same_in_any_order_and_however_often(one, two, three):
+def test_order_snapshots_join_to_one_result_in_any_order_and_on_repetition(one, two, three):
     assert one.join(two) == two.join(one)
     assert one.join(two).join(three) == one.join(two.join(three))
     assert one.join(two).join(two) == one.join(two)

@@ -244,3 +244,14 @@ def test_the_fees_of_an_order_are_its_exact_sum_rounded_up_once(fills):
 def test_notional_is_price_times_shares_in_whole_cents(price, qty, cents):
     result = money.notional(Price(price), Qty(qty))
     assert (result, type(result)) == (cents, int)
+
+
+@given(RATES, PRICES, st.integers(0, 10**5))
+def test_qty_within_is_the_largest_size_that_the_cash_pays(rate, price, cents):
+    qty = money.qty_within(rate, price, cents)
+    assert money.reserve_cents(rate, qty, price, FeeUnits(0)) <= cents
+    assert money.reserve_cents(rate, Qty(qty + 1), price, FeeUnits(0)) > cents
+
+
+def test_qty_within_debts_is_nothing():
+    assert money.qty_within(FeeRate.parse("0.01"), Price(1), -101) == 0

@@ -175,8 +175,8 @@ def test_the_configuration_of_the_bot_matches_venue_and_secrets():
     config = finish(draft)
     port = understood("venue", SERVICES["venue"]["command"])["port"]
     assert config.venue.base_url == f"http://127.0.0.1:{port}/v1"
-    assert str(config.venue.key_file) == f"/run/secrets/{SERVICES['bot']['secrets'][0]}"
-    assert str(draft.reaper.key_file) == f"/run/secrets/{SERVICES['reaper']['secrets'][0]}"
+    assert str(config.venue.key.key_file) == f"/run/secrets/{SERVICES['bot']['secrets'][0]}"
+    assert str(draft.reaper.key.key_file) == f"/run/secrets/{SERVICES['reaper']['secrets'][0]}"
     seed, _ = read_seed(DEPLOY / "venue.yaml")
     series = {each.ticker for company in seed.companies for each in company.series}
     assert config.trader.series_ticker in series

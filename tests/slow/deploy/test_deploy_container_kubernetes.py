@@ -152,9 +152,9 @@ def test_the_configuration_matches_mounts_and_host_names():
     draft = read_draft(SERIES / "bot.yaml")
     config = finish(draft)
     mounts = {m["name"]: m["mountPath"] for m in container("bot")["volumeMounts"]}
-    assert str(config.venue.key_file) == f"{mounts['key']}/key"
+    assert str(config.venue.key.key_file) == f"{mounts['key']}/key"
     reaper_mounts = {m["name"]: m["mountPath"] for m in container("reaper")["volumeMounts"]}
-    assert str(draft.reaper.key_file) == f"{reaper_mounts['key']}/key"
+    assert str(draft.reaper.key.key_file) == f"{reaper_mounts['key']}/key"
     url = urllib.parse.urlsplit(understood("bot", container("reaper")["args"])["url"])
     service = f"bot.{SERIES_NAME}.svc"
     assert {url.hostname, service} == set(config.status.allowed_hosts)

@@ -185,7 +185,7 @@ def test_an_empty_segment_is_reported_and_the_run_explained(first, tmp_path):
 def test_a_run_that_replays_differently_has_its_history_and_ends_with_3(first, tmp_path):
     state = first.written(tmp_path / "state")
     beat = next(at for at, each in enumerate(first.entries) if type(each.message) is m.Tick)
-    added = [*first.entries[:beat], Entry(first.entries[beat - 1].at_ns, m.WakeAt(1))]
+    added = [*first.entries[:beat], Entry(first.entries[beat - 1].at_ns, m.Latched("planted"))]
     (path,) = state.glob("journal-*")
     entries = map(framed, [*added, *first.entries[beat:]])
     path.write_bytes(OPENING + framed(Head(0, ())) + b"".join(entries))

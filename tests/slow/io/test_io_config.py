@@ -53,7 +53,7 @@ def test_a_valid_file_becomes_the_settings_of_the_trader(tmp_path):
     assert config.trader.risk.event_loss_cents == 10_000
     assert config.trader.pace.decide_ns == 20_000_000
     assert config.trader.budget == BudgetSettings(burst=300)
-    assert config.trader.staleness == StalenessSettings()
+    assert config.trader.staleness == StalenessSettings(poll_quiet_ns=20 * 10**9)
     assert config.make_strategy().params.half_spread_cents == 3
     assert config.venue.config == tmp_path / "venue.yaml"
     assert config.state.directory == Path("state/demo")

@@ -121,7 +121,7 @@ def test_the_guide_lists_exactly_the_shipped_strategies():
 
 
 def test_a_strategy_outside_the_repository_lists_its_parameters(elsewhere):
-    done = bot("strategies", "mine/around_fair.py", "--json", cwd=elsewhere.parents[2])
+    done = bot("strategies", "mine/around_fair.py", "--json", cwd=elsewhere.parents[1])
     assert done.returncode == 0, done.stderr
     told = {each["name"]: each for each in json.loads(done.stdout)["params"]}
     assert told["half_spread_cents"] == {
@@ -166,7 +166,7 @@ def test_a_strategy_outside_the_repository_survives_five_simulator_seeds(elsewhe
         "4s",
         "--quiet",
         "--json",
-        cwd=elsewhere.parents[2],
+        cwd=elsewhere.parents[1],
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["seeds"] == 5
