@@ -20,12 +20,12 @@ def sizes(strategy: FixedSpread, net: int) -> dict[BookSide, int]:
 
 
 QUOTED = {
-    "around the microprice": (rung(0, 70.0, bid=40, ask=44, micro=42.0), [40], [44]),
-    "rounded outward": (rung(0, None, bid=40, ask=46, micro=42.5), [40], [45]),
-    "around the fair value": (rung(0, 60.0), [58], [62]),
+    "around the microprice": (rung(0, 70.0, bid=40, ask=44, micro=42.0), [39], [45]),
+    "rounded outward": (rung(0, None, bid=40, ask=46, micro=42.5), [39], [46]),
+    "around the fair value": (rung(0, 60.0), [57], [63]),
     "no price known": (rung(0, None, bid=40), [], []),
-    "no legal ask": (rung(0, 98.0), [96], []),
-    "no legal bid": (rung(0, 2.0), [], [4]),
+    "no legal ask": (rung(0, 98.0), [95], []),
+    "no legal bid": (rung(0, 2.0), [], [5]),
 }
 
 
@@ -33,7 +33,7 @@ QUOTED = {
 def test_quotes_are_the_half_spread_from_the_microprice_or_the_fair_value(
     of: RungView, bids: list[int], asks: list[int]
 ) -> None:
-    quotes = make(half_spread_cents=2).quote(view(of))
+    quotes = make(half_spread_cents=3).quote(view(of))
     assert (prices(quotes, 0, BID), prices(quotes, 0, ASK)) == (bids, asks)
 
 
