@@ -1,5 +1,6 @@
 """Claims about the end of a program that nobody reads, that cannot write, or that Ctrl-C meets."""
 
+import itertools
 import json
 import os
 import resource
@@ -185,9 +186,9 @@ def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, wor
         drained.start()
         until_s = time.monotonic() + 30
         run.send_signal(signal.SIGTERM)
+        in_turn = itertools.cycle(numbers)
         while run.poll() is None and time.monotonic() < until_s:
-            for number in numbers:
-                run.send_signal(number)
+            run.send_signal(next(in_turn))
             time.sleep(0.0005)  # so that one comes between any two handlers of it
         assert run.wait(10) == 0
         summary = json.loads(run.stdout.read())
