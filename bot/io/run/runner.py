@@ -492,8 +492,7 @@ class Runner:
         if isinstance(event, m.JournalFailed) and "disk" not in self._died:
             self._died.append("disk")
         self._journal_entry(at_ns, event)
-        # The default time of the next tick, should the trader schedule none.
-        self._wake_ns = at_ns + NS_PER_SECOND // 10
+        latest_ns = self._wake_ns = at_ns + NS_PER_SECOND // 10
         began_ns = time.perf_counter_ns()
         try:
             effects = self._trader.receive(event, at_ns)
@@ -514,6 +513,8 @@ class Runner:
                 self._failed("shell", type(effect).__name__)
                 if isinstance(effect, m.Send):
                     self.tell(m.Response(effect.request_id, m.Unknown("a fault of ours")))
+        # The latch is read and the heartbeat beats so often at least, whatever the trader asks for.
+        self._wake_ns = min(self._wake_ns, latest_ns)
         try:
             self.metrics.on_event(event, at_ns, took_ns)
         except Exception:  # noqa: BLE001 - the rest of the batch must not go with it

@@ -104,7 +104,7 @@ class Site:
     def __init__(self) -> None:
         self.shown: dict[Ticker, Report] = {Ticker("X"): picture()}
         self.age_ns = 0
-        self.told = EventLog()
+        self.event_log = EventLog()
         self.tail = LogTail()
         self.url = ""
 
@@ -133,7 +133,7 @@ def site(*others: str) -> Iterator[Site]:
     async def run() -> None:
         ended = asyncio.Event()
         shown = {
-            ticker: shown_by(lambda ticker=ticker: made.look(ticker), made.told)
+            ticker: shown_by(lambda ticker=ticker: made.look(ticker), made.event_log)
             for ticker in made.shown
         }
         door = Control(Secret(TOKEN), shown)

@@ -38,22 +38,24 @@ class EventLog:
         self.events.append(event)
 
 
-def shown_by(look: Look, told: EventLog | None = None, state: Path | None = None) -> StatusSource:
-    return StatusSource(look, Metrics(lambda: None), list, told or EventLog(), state)
+def shown_by(
+    look: Look, event_log: EventLog | None = None, state: Path | None = None
+) -> StatusSource:
+    return StatusSource(look, Metrics(lambda: None), list, event_log or EventLog(), state)
 
 
 def app_of(
     look: Look,
     allowed: tuple[str, ...] = (),
     *,
-    told: EventLog | None = None,
+    event_log: EventLog | None = None,
     state: Path | None = None,
     control: bool = False,
     tail: LogTail | None = None,
     streams: Streams | None = None,
 ) -> StatusApp:
     """The page of one series, its controls open with TOKEN if wanted."""
-    shown = {SERIES: shown_by(look, told, state)}
+    shown = {SERIES: shown_by(look, event_log, state)}
     door = Control(Secret(TOKEN), shown) if control else None
     return StatusApp(shown, allowed, control=door, tail=tail, streams=streams)
 

@@ -308,10 +308,10 @@ def test_size_that_may_still_rest_elsewhere_is_not_created_again(side, state):
 @BOTH
 @pytest.mark.parametrize(("away", "serves"), [(11, True), (12, False)])
 def test_a_create_in_flight_near_a_price_serves_all_of_it(side, away, serves):
-    own, stands = order(side, away, state=State.PENDING_NEW), order(side, 20, number=2)
+    own, resting = order(side, away, state=State.PENDING_NEW), order(side, 20, number=2)
     wanted = [quote(side, 10, 11)]
     assert plan(wanted, [own], pace=pace(1, resize=10)).actions == ()
-    (wish,) = plan(wanted, [own, stands], pace=pace(1, resize=10)).actions
+    (wish,) = plan(wanted, [own, resting], pace=pace(1, resize=10)).actions
     assert isinstance(wish, CancelAction) is serves
 
 
@@ -325,16 +325,16 @@ def test_a_create_in_flight_between_two_prices_serves_the_nearer(side):
 
 @BOTH
 def test_an_order_is_reduced_by_the_size_of_a_create_in_flight_at_its_price(side):
-    sent, stands = order(side, 10, 4, 1, state=State.PENDING_NEW), order(side, 10, 9, 2)
-    (wish,) = plan([quote(side, 10)], [sent, stands]).actions
-    assert wish == AmendAction(stands, Amend(qty=Qty(6)), True, "less wanted at this price", 3.0)
+    sent, resting = order(side, 10, 4, 1, state=State.PENDING_NEW), order(side, 10, 9, 2)
+    (wish,) = plan([quote(side, 10)], [sent, resting]).actions
+    assert wish == AmendAction(resting, Amend(qty=Qty(6)), True, "less wanted at this price", 3.0)
 
 
 @BOTH
 def test_an_order_is_cancelled_if_a_create_in_flight_covers_its_price(side):
-    sent, stands = order(side, 10, 10, 1, state=State.PENDING_NEW), order(side, 10, 9, 2)
-    (wish,) = plan([quote(side, 10)], [sent, stands]).actions
-    assert wish == CancelAction(stands, "no longer wanted", 9.0)
+    sent, resting = order(side, 10, 10, 1, state=State.PENDING_NEW), order(side, 10, 9, 2)
+    (wish,) = plan([quote(side, 10)], [sent, resting]).actions
+    assert wish == CancelAction(resting, "no longer wanted", 9.0)
 
 
 @BOTH

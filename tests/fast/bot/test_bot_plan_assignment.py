@@ -86,7 +86,7 @@ def cancelled(wishes) -> list[int]:
 
 
 class Still(Ruler):
-    """A worth by which a new order gives nothing, and one that stands loses what it is told to."""
+    """A worth: a new order gives nothing, and a resting one loses what the table says."""
 
     def __init__(self, losses: dict[str, float]) -> None:
         super().__init__()
@@ -201,9 +201,9 @@ def test_an_order_serves_its_own_price_before_another_moves_there(side):
 
 @BOTH
 def test_orders_a_tick_behind_their_prices_all_stay(side):
-    stands = [order(side, away, number=away) for away in (11, 12, 13)]
+    resting = [order(side, away, number=away) for away in (11, 12, 13)]
     wanted = [quote(side, away) for away in (10, 11, 12)]
-    assert plan(wanted, stands, pace=pace(1), worth=Ruler(move=5.0)).actions == ()
+    assert plan(wanted, resting, pace=pace(1), worth=Ruler(move=5.0)).actions == ()
 
 
 def test_an_order_without_remaining_shares_is_cancelled():
@@ -252,9 +252,9 @@ def test_orders_waiting_to_move_count_for_their_level_with_all_their_shares(side
 
 @BOTH
 def test_an_order_to_be_cancelled_hides_no_other_order(side):
-    doomed, stands = order(side, 15, number=1), order(side, 10, number=2)
+    doomed, resting = order(side, 15, number=1), order(side, 10, number=2)
     doomed.cancel_requested, doomed.due_ns = True, LATER + 1
-    assert plan([quote(side, 10)], [doomed, stands]).actions == ()
+    assert plan([quote(side, 10)], [doomed, resting]).actions == ()
 
 
 @BOTH
@@ -272,6 +272,6 @@ def test_an_order_with_a_size_amend_in_flight_serves_its_price(side):
 
 @BOTH
 def test_an_order_is_cancelled_if_a_create_in_flight_nearby_serves_its_price(side):
-    sent, stands = order(side, 11, number=1, state=State.PENDING_NEW), order(side, 10, 9, 2)
-    (wish,) = plan([quote(side, 10)], [sent, stands], pace=pace(1)).actions
-    assert wish == CancelAction(stands, "no longer wanted", 9.0)
+    sent, resting = order(side, 11, number=1, state=State.PENDING_NEW), order(side, 10, 9, 2)
+    (wish,) = plan([quote(side, 10)], [sent, resting], pace=pace(1)).actions
+    assert wish == CancelAction(resting, "no longer wanted", 9.0)

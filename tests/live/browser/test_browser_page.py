@@ -178,12 +178,12 @@ def test_a_control_used_by_mouse_asks_for_confirmation_and_token(page, page_site
     # The refusal is no fault of the page, but the browser logs every 401.
     assert [each for each in page.complaints if "401" not in each] == []
     page.complaints.clear()
-    assert page_site.told.events == []
+    assert page_site.event_log.events == []
     page.value("document.getElementById('token').value = ''")
     page.write(TOKEN)
     page.click("#ask-yes")
     page.wait("!document.getElementById('ask').open")
-    assert page_site.told.events == [m.PauseRequested("asked on the status page")]
+    assert page_site.event_log.events == [m.PauseRequested("asked on the status page")]
     page_site.report = picture(Phase.PAUSED)
     page.wait(f"{PHASE} === 'paused'")
 
@@ -199,7 +199,7 @@ def test_a_control_used_by_keyboard_returns_the_focus(page, page_site):
     page.write("the market is mad")
     page.press("Tab", "Tab", "Enter")
     page.wait("!document.getElementById('ask').open")
-    assert page_site.told.events == [m.FlattenRequested("the market is mad")]
+    assert page_site.event_log.events == [m.FlattenRequested("the market is mad")]
     assert page.focused() == "Flatten"
 
 
@@ -213,7 +213,7 @@ def test_escape_and_cancel_send_no_command(page, page_site):
     page.click("[data-action=reset]")
     page.click("#ask-no")
     page.wait("!document.getElementById('ask').open")
-    assert page_site.told.events == []
+    assert page_site.event_log.events == []
 
 
 # --- what comes from elsewhere --------------------------------------------------------------------

@@ -35,7 +35,7 @@ async def asked(
 ) -> tuple[httpx.Response, list[m.Event]]:
     """The answer to one request, and what the trader was received."""
     received = EventLog()
-    app = app_of(look, told=received, state=state, control=True)
+    app = app_of(look, event_log=received, state=state, control=True)
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     async with client_of(app) as client:
         answer = await client.post(
@@ -163,7 +163,7 @@ async def test_only_a_request_with_the_token_and_our_origin_reaches_the_trader(h
 
 async def test_controls_that_are_switched_off_refuse_every_command():
     received = EventLog()
-    async with client_of(app_of(seen, told=received)) as client:
+    async with client_of(app_of(seen, event_log=received)) as client:
         answer = await client.post("/control/pause", json=WHY, headers=BEARER)
         status = (await client.get("/status.json")).json()
     assert (answer.status_code, status["control"], received.events) == (403, False, [])
@@ -172,7 +172,7 @@ async def test_controls_that_are_switched_off_refuse_every_command():
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD", "OPTIONS"])
 async def test_only_a_post_is_a_command(method):
     received = EventLog()
-    async with client_of(app_of(seen, told=received, control=True)) as client:
+    async with client_of(app_of(seen, event_log=received, control=True)) as client:
         answer = await client.request(method, "/control/pause", headers=BEARER)
     assert (answer.status_code, answer.headers["allow"], received.events) == (405, "POST", [])
 
@@ -201,7 +201,7 @@ async def test_a_command_without_a_valid_reason_is_refused(body):
 async def test_a_command_works_over_a_socket_and_a_long_body_is_refused():
     received = EventLog()
     async with (
-        served(app_of(seen, told=received, control=True)) as url,
+        served(app_of(seen, event_log=received, control=True)) as url,
         httpx.AsyncClient(trust_env=False) as client,
     ):
         done = await client.post(f"{url}control/pause", json=WHY, headers=BEARER)
