@@ -144,7 +144,8 @@ class ConfigCanary:
             and ladder.is_understood
             and ladder.stage in (WindDownStage.OPEN, WindDownStage.HALVED)
             and (self._news_changed or now_ns >= ladder.jump_guard.pulled_until_ns)
-            for rung in ladder.active_rungs()
+            for rung in ladder.rungs
+            if rung.is_active
             if not rung.blocked
         ]
         return sum(rung.is_two_sided(self._desk) for rung in rungs), len(rungs)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from bot.core import messages as m
 from bot.core.account.poller import AccountPoller, PagedRead, Resource
-from bot.core.account.reconciler import AccountChange, AccountReconciler
+from bot.core.account.reconciler import NO_CHANGE, AccountChange, AccountReconciler
 from bot.core.build_report import draw
 from bot.core.execution.cancel_all import WHY as NOTHING_RESTS_IN
 from bot.core.execution.cancel_all import cancel_all
@@ -388,8 +388,9 @@ class Trader:
             case Resource.FILLS:
                 live = self._custody.sought_ids()
                 change = self.ledgers.on_fills(walk.rows, walk.begun_ns, self._now_ns, live)
-                self._booked.append((change, self._now_ns))
-                self.quoting.on_account_change(change, self._now_ns)
+                if change != NO_CHANGE or self._suspected.next_due_ns < NEVER_NS:
+                    self._booked.append((change, self._now_ns))
+                    self.quoting.on_account_change(change, self._now_ns)
                 if self.ledgers.is_open and self.ledgers.series_wanted:
                     self._account.schedule_by(Resource.SERIES, self._now_ns)
                 self.desk.drop_booked(self.ledgers.booked_qty, self._now_ns)
@@ -442,8 +443,8 @@ class Trader:
             self._stirred or now_ns >= self._upkeep_due_ns or bool(out.inconsistencies.signs)
         )
         if needs_upkeep or now_ns >= min(quoting_ns, self._watch_due_ns):
-            feed.watch(now_ns)
-            quoting_ns = quoting.due_ns(now_ns)
+            if feed.watch(now_ns):
+                quoting_ns = quoting.due_ns(now_ns)
             needs_upkeep = needs_upkeep or feed.is_silent
         if needs_upkeep:
             self._before_deciding()
@@ -451,17 +452,19 @@ class Trader:
         plans = needs_upkeep or now_ns >= min(self._plan_due_ns, quoting_ns)
         if plans:
             wishes = self._decide()
-        if needs_upkeep or not wishes:  # else the next tick judges: a price does not wait for it
+        is_judged = needs_upkeep or not wishes  # else by the next tick: a price does not wait
+        if is_judged and (self.guard.breakers.tripped or now_ns >= self.guard.judge_due_ns):
             self._trip()
         if needs_upkeep:
             out.probe_key(now_ns)
-        self._sending.cancel(wishes, now_ns)
+        if wishes:
+            self._sending.cancel(wishes, now_ns)
         needs_upkeep = needs_upkeep or bool(out.findings)
         if needs_upkeep:
             self._recover_and_read()
         elif now_ns >= min(self._account.next_due_ns, self._book_reads_due_ns):
             self._send_reads()
-        if plans:
+        if plans and (wishes or quoting.takes or now_ns >= self._suspected.next_due_ns):
             self._spend(wishes)
         # What could not be carried out is tried again at the first occasion.
         self._stirred = bool(wishes or out.findings) or self.phase not in _OPEN
@@ -519,6 +522,7 @@ class Trader:
         self.reconfiguration.judge(self._now_ns, quoting=both_sides)
         self._clear()
         self._learn()
+        self._sending.report_resting()
 
     def _recover_and_read(self) -> None:
         self.desk.send_due(self._now_ns)
@@ -565,8 +569,7 @@ class Trader:
 
     def _trip(self) -> None:
         """Latch once a breaker has tripped: everything is cancelled from here on."""
-        is_due = self.guard.breakers.tripped or self._now_ns >= self.guard.judge_due_ns
-        if is_due and (self.phase in _OPEN or self.phase is Phase.STARTING):
+        if self.phase in _OPEN or self.phase is Phase.STARTING:
             reason = self.guard.judge(self._now_ns, opened=self._opened)
             if reason:
                 self._latch(reason, ours=True)

@@ -257,7 +257,7 @@ class Portfolio:
     @property
     def own_cash_cents(self) -> Cents:
         """Net cash flow of the events that were listed here, fees and payouts included."""
-        own = sum(event.cash_cents for event in self._events.values() if event.is_ours)
+        own = sum([event.cash_cents for event in self._events.values() if event.is_ours])
         return Cents(self._gone_cents + own)
 
     @property

@@ -367,6 +367,9 @@ class AccountChange(msgspec.Struct, frozen=True):
     decided: tuple[MarketId, ...] = ()  # those whose winner became known
 
 
+NO_CHANGE: Final = AccountChange()
+
+
 class AccountReconciler:
     """The portfolio, the fills that are not booked yet, and the audits."""
 

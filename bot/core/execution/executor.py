@@ -275,7 +275,6 @@ class OrderExecutor:
             [rung for rung, take in takes if self._send_take(rung, take, now_ns)] if takes else ()
         )
         able = [row for row in wishes if row[0].may_send and row[0] not in taken] if wishes else ()
-        self._report_resting()
         if not (able or suspected):
             return
         for _, _, rung, candidate in self._ranked(able, suspected, now_ns):
@@ -301,7 +300,7 @@ class OrderExecutor:
                 why = CancelReason.BEYOND_FAIR
                 self._cancel(rung, candidate.order, why, now_ns)
 
-    def _report_resting(self) -> None:
+    def report_resting(self) -> None:
         """Other traders on the same rate limit leave tokens for the cancels of our orders."""
         if (count := len(self._desk.live_orders)) != self._resting:
             self._resting = count
@@ -441,7 +440,7 @@ class OrderExecutor:
             return False
         self._cash.on_create(own, max(rung.maker_rate, rung.taker_rate), now_ns)
         self._throttle.on_write(rung.market_id, now_ns)
-        self._report_resting()
+        self.report_resting()
         return True
 
     # --- for a person -----------------------------------------------------------------------------

@@ -527,7 +527,8 @@ class MarketState:
             self.settles_ns = None
         else:
             if self.settles_ns is None:
-                self.settles_ns, self.judge_ns = now_ns + _UNSETTLED_MAX_NS, 0
+                self.settles_ns = now_ns + _UNSETTLED_MAX_NS
+                self.judge_ns = min(self.judge_ns, self.settles_ns)
             if now_ns < self.settles_ns:
                 return self.external
             self.settles_ns = None

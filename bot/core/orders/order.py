@@ -24,7 +24,7 @@ from bot.core.orders.transitions import (
     OrderFinding,
     State,
 )
-from bot.core.risk.exposure import OpenExposure
+from bot.core.risk.exposure import OpenExposure, Reach
 from bot.strategy.api import Quote
 from venue.wire import model
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
@@ -42,6 +42,7 @@ __all__ = [
     "Suspicion",
 ]
 
+_BID: Final = BookSide.BID
 _OPEN: Final = State.OPEN
 _NEW_UNKNOWN: Final = State.NEW_UNKNOWN
 _REPLACE_UNKNOWN: Final = State.REPLACE_UNKNOWN
@@ -184,6 +185,9 @@ class OwnOrder:
         """Every canonical price at which it may rest: two while a price amend is in flight."""
         if amend is not None and amend.price is not None:
             self.yes_prices = (self.yes_price, canonical(self.outcome, amend.price))
+        worst = max if self.book_side is _BID else min  # the boldest costs most, by either route
+        self.reach: Reach = (self.book_side, worst(self.yes_prices), self.max_fillable)
+        """As the limits count it."""
 
     # --- beginnings -------------------------------------------------------------------------------
 

@@ -333,14 +333,16 @@ class WriteThrottle:
     def admits(self, market_id: MarketId, now_ns: int, writes: int = 1) -> bool:
         """True if so many more writes of this market are within the throttle, or a smaller burst is
         full."""
-        return all(
-            bucket.level_e9 >= min(writes, bucket.burst) * NS_PER_SECOND
-            for bucket in self._buckets(market_id, now_ns)
+        account, market = self._buckets(market_id, now_ns)
+        return (
+            account.level_e9 >= min(writes, account.burst) * NS_PER_SECOND
+            and market.level_e9 >= min(writes, market.burst) * NS_PER_SECOND
         )
 
     def on_write(self, market_id: MarketId, now_ns: int) -> None:
         for bucket in self._buckets(market_id, now_ns):
-            bucket.spend_token(now_ns)
+            if bucket.level_e9 >= NS_PER_SECOND:
+                bucket.level_e9 -= NS_PER_SECOND
 
     def opens_ns(self, market_id: MarketId, now_ns: int) -> int:
         """When the throttle admits one more create or amend of this market."""

@@ -148,6 +148,8 @@ class TargetLevel(msgspec.Struct, eq=False):
     bound: Price
     """The boldest price at which an order may stay for it."""
     qty: int
+    resize_min: int
+    """So many shares too many or too few there are worth a request."""
     missing: int
     """Shares that no order of ours serves yet."""
     is_served: bool = False
@@ -160,6 +162,7 @@ class RestingLevel(msgspec.Struct, frozen=True, eq=False):
 
     price: Price
     orders: list[OwnOrder]
+    """The oldest first."""
     qty: int
     """Shares of all."""
 
@@ -195,11 +198,13 @@ def _resting_levels(side: BookSide, orders: Iterable[OwnOrder]) -> list[RestingL
 
 
 def _level_of(orders: list[OwnOrder]) -> RestingLevel:
-    return RestingLevel(orders[0].yes_price, orders, sum(own.remaining for own in orders))
+    if len(orders) > 1:
+        orders.sort(key=_AGE)
+    return RestingLevel(orders[0].yes_price, orders, sum([own.remaining for own in orders]))
 
 
 def _targets(
-    side: BookSide, quotes: Sequence[Quote], facing: Sequence[Quote]
+    side: BookSide, quotes: Sequence[Quote], facing: Sequence[Quote], resize_pct: int
 ) -> dict[Price, TargetLevel]:
     """The targets of a side by price, the best first. facing: the quotes of the other side, which
     no order that stays for a target may meet."""
@@ -213,7 +218,8 @@ def _targets(
         else:
             above = (facing[0].price if facing else 0) + 1
             bound = Price(min(price, max(bound, above)))
-        targets[price] = TargetLevel(price, bound, quote.qty, quote.qty)
+        resize_min = max(1, -(-resize_pct * quote.qty // 100))
+        targets[price] = TargetLevel(price, bound, quote.qty, resize_min, quote.qty)
     return targets
 
 
@@ -245,7 +251,7 @@ def plan_orders(
         else:
             again.append(own.due_ns)
     for side, quotes, facing in ((_BID, bids, asks), (_ASK, asks, bids)):
-        targets = _targets(side, quotes, facing)
+        targets = _targets(side, quotes, facing, pace.resize_pct)
         plan = _SidePlan(
             side, targets, ours, pace, now_ns, economics, side in short, ours.free[side]
         )
@@ -295,12 +301,12 @@ class _SidePlan(msgspec.Struct, eq=False):
                     return False
                 continue
             room = target.qty
-            for own in sorted(level.orders, key=_AGE):
-                if room <= 0 or self._is_off(target, own.remaining - room):
+            for own in level.orders:
+                if room <= 0 or own.remaining - room >= target.resize_min:
                     return False
                 room -= own.max_fillable
             lacks = target.qty - level.qty
-            if self._is_off(target, room):
+            if room >= target.resize_min:
                 return False
             if self.free > 0 and any(
                 self._locks_too_much(target, own, lacks) for own in level.orders
@@ -331,19 +337,15 @@ class _SidePlan(msgspec.Struct, eq=False):
                 self._move(level, given)
         if self.spares:
             self._place_spares()
-        if any(own.is_unknown and own.book_side is self.side for own in self.ours.everyone):
+        if any(own.book_side is self.side and own.is_unknown for own in self.ours.everyone):
             return
         if self.unmatched:
             self._count_unmatched()
         for target in self.targets.values():
-            if self._is_off(target, target.missing):
+            if target.missing >= target.resize_min:
                 self._fill_up(target)
 
     # --- questions --------------------------------------------------------------------------------
-
-    def _is_off(self, target: TargetLevel, qty: int) -> bool:
-        """True if `qty` shares too many or too few at a target are worth a request."""
-        return qty > 0 and 100 * qty >= self.pace.resize_pct * target.qty
 
     def _keeps(self, target: TargetLevel, price: Price, qty: int) -> bool:
         """True if `qty` shares at `price` may stay for a target: near enough, with an edge, and of
@@ -353,7 +355,7 @@ class _SidePlan(msgspec.Struct, eq=False):
             is_near = target.price - tolerance <= price <= target.bound
         else:
             is_near = target.bound <= price <= target.price + tolerance
-        return is_near and not self._is_off(target, abs(qty - target.qty))
+        return is_near and abs(qty - target.qty) < target.resize_min
 
     def _stays_near(self, target: TargetLevel, level: RestingLevel) -> bool:
         """True if a level at another price may be left for a target, and gains too little by moving
@@ -386,8 +388,8 @@ class _SidePlan(msgspec.Struct, eq=False):
             return False
         left = self.free - self.promised + target.promised
         whole = own.remaining + max(0, lacks)
-        needed = whole if self._is_off(target, lacks) else own.remaining
-        if left < needed or not self._is_off(target, min(left, whole)):
+        needed = whole if lacks >= target.resize_min else own.remaining
+        if left < needed or min(left, whole) < target.resize_min:
             return False
         economics = self.economics
         edge = economics.edge(self.side, target.price)
@@ -402,7 +404,7 @@ class _SidePlan(msgspec.Struct, eq=False):
         missing there besides `resting` shares. 0 for too few to be worth a request."""
         free = self.free - self.promised + target.promised
         offered = min(free, target.missing - resting)
-        return offered if self._is_off(target, offered) else 0
+        return offered if offered >= target.resize_min else 0
 
     def _promise(self, target: TargetLevel, qty: int) -> None:
         self.promised += qty - target.promised
@@ -419,7 +421,7 @@ class _SidePlan(msgspec.Struct, eq=False):
         if self.is_short or own.side is not _BUY:
             return False
         sold, free = self._offered(target), self.free - self.promised + target.promised
-        if not sold or free < own.remaining or self._is_off(target, target.missing - sold):
+        if not sold or free < own.remaining or target.missing - sold >= target.resize_min:
             return False
         self._promise(target, sold)
         self._serve(target, target.missing)
@@ -520,10 +522,10 @@ class _SidePlan(msgspec.Struct, eq=False):
         if level.price == target.price:
             return 0.0
         ticks = abs(level.price - target.price)
-        largest = max(own.remaining for own in level.orders)
+        largest = max([own.remaining for own in level.orders])
         request = self.economics.request_cents
         moved = request(max(largest, target.qty))
-        if self._is_off(target, abs(largest - target.qty)):
+        if abs(largest - target.qty) >= target.resize_min:
             moved += request(abs(largest - target.qty))
         # Never more than to cancel the one and create the other, and of equal ones the shorter way.
         apart = request(level.qty) * len(level.orders) + request(target.qty)
@@ -538,14 +540,14 @@ class _SidePlan(msgspec.Struct, eq=False):
     def _stay(self, level: RestingLevel, target: TargetLevel) -> None:
         """A level at a target's price: oldest first; too much there is shrunk from the newest."""
         lacks = target.missing - level.qty
-        for own in sorted(level.orders, key=_AGE):
+        for own in level.orders:
             room = target.missing
             if room <= 0:
                 self.spares.append(own)
                 continue
             self._serve(target, own.max_fillable)
             over = own.remaining - room
-            if self._is_off(target, over):
+            if over >= target.resize_min:
                 why, value = "less wanted at this price", RISK_CENTS * over
                 self.actions.append(AmendAction(own, Amend(qty=Qty(room)), True, why, value))
             elif self._locks_too_much(target, own, lacks):
@@ -574,7 +576,7 @@ class _SidePlan(msgspec.Struct, eq=False):
             why = CancelReason.SOLD_INSTEAD
             self.actions.append(CancelAction(own, why, gain, instead=is_bolder))
             return
-        is_too_large = self._is_off(target, own.remaining - target.qty)
+        is_too_large = own.remaining - target.qty >= target.resize_min
         qty = Qty(target.qty) if is_too_large else None
         amend = Amend(price=canonical(own.outcome, price), qty=qty)
         self._serve(target, own.remaining)
@@ -642,7 +644,7 @@ class _SidePlan(msgspec.Struct, eq=False):
         if any(own.state is State.PENDING_CANCEL and own.side is Side.SELL for own in orders):
             return  # what its cancel sets free is sold again: bought now, it would go the next time
         rest = Qty(qty - sold)
-        if rest and (not sold or self._is_off(target, rest)):
+        if rest and (not sold or rest >= target.resize_min):
             self.actions.append(
                 CreateAction(side, price, held.other, _BUY, rest, why, value * rest)
             )

@@ -232,12 +232,12 @@ class QuotingEngine:
 
     def active_rungs(self) -> list[MarketQuoter]:
         """Rungs that take orders, of events that are open."""
-        return list(self.feed.active_rungs())
+        return self.feed.active
 
     def all_two_sided(self) -> bool:
         """True if orders of ours rest on both sides of every active rung that is not decided, and
         there is such a rung."""
-        rungs = [rung for rung in self.feed.active_rungs() if rung.decided is None]
+        rungs = [rung for rung in self.feed.active if rung.decided is None]
         return bool(rungs) and all(rung.is_two_sided(self._desk) for rung in rungs)
 
     def is_flat(self) -> bool:

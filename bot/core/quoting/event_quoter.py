@@ -142,10 +142,13 @@ class MarketQuoter:
             self.maker_rate, self.taker_rate = rates
             self.terms = RungTerms.at_rates(self.market_id, *rates)
         is_same = market.state is self.market.state and grid_of(market) == grid_of(self.market)
-        self.market = market
+        strike, self.market = self.strike, market
         self.is_certain = self.decided is not None or self.is_over
         self.strike = strike_dollars(market.strike_value, market.strike_unit)
-        self.state.invalidate_view(decide=changed or not is_same)
+        if changed or not is_same or self.strike != strike:
+            self.state.invalidate_view(decide=changed or not is_same)
+        if not is_same:
+            self.state.invalidate_eligibility()
         suspended = self.suspended_ns
         if (
             suspended is not None
@@ -153,7 +156,7 @@ class MarketQuoter:
             and believed_from_ns > suspended + SUSPENDED_MIN_NS
         ):
             self.suspended_ns = None
-        self.state.invalidate_eligibility()
+            self.state.invalidate_eligibility()
         return changed
 
     def decide_outcome(self, outcome: Outcome | None) -> None:
@@ -486,15 +489,16 @@ class EventQuoter:
         return NEVER_NS
 
     def due_ns(self, now_ns: int) -> int:
-        """When it is to be judged, decided or planned though nothing but frames came since: now, or
-        later. What time alone brings on a rung is not in it."""
-        version = 0
+        """When it is to be judged, decided or planned though nothing but frames came since: now, in
+        the past, or later. When a rung is to be planned again by time alone is not in it."""
+        version, due_ns, guard = 0, self.stage_until_ns, self.jump_guard
         for rung in self.rungs:
             state = rung.state
-            if not state.judge_ns or not rung.again_ns:
+            if not rung.again_ns:
                 return now_ns
+            if state.judge_ns < due_ns:
+                due_ns = state.judge_ns
             version += state.decision_version
-        due_ns, guard = self.stage_until_ns, self.jump_guard
         is_pulled = now_ns < guard.pulled_until_ns
         if is_pulled is not guard.was_pulled:
             return now_ns
@@ -503,9 +507,6 @@ class EventQuoter:
         if self.needs_decision or version != self._decided_version:
             due_ns = min(due_ns, self.decided_ns + self.pace.decide_ns)
         return due_ns
-
-    def active_rungs(self) -> list[MarketQuoter]:
-        return [rung for rung in self.rungs if rung.market.state is _ACTIVE]
 
     # --- reads of the series ----------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ A silent or late feed and a pause of this process block every rung. A stale book
 subscribe, which costs no token (S9), and then by a read. Nothing is decided here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from bot.core import messages as m
@@ -135,6 +135,8 @@ class MarketDataMonitor:
         self._judge_ns = 0
         self._read_ns = 0
         self._recheck_ns = 0
+        self.active: list[MarketQuoter] = []
+        """Rungs that take orders, of events that are open: not to be changed by the caller."""
         self._subscribe_due_ns = NEVER_NS
         self._subscribed: tuple[tuple[MarketId, ...], tuple[ProjectId, ...]] | None = None
         self._subscribed_ns = 0
@@ -221,6 +223,13 @@ class MarketDataMonitor:
     def series_changed(self, now_ns: int) -> None:
         """Rungs may have come or gone: subscribe to them, if that is another set."""
         self._judge_ns = self._read_ns = self._recheck_ns = self._stuck_look_ns = 0
+        self.active = [
+            rung
+            for ladder in self._ladders
+            if ladder.is_open
+            for rung in ladder.rungs
+            if rung.is_active
+        ]
         self._stamps = {key: at for key, at in self._stamps.items() if key in self._rungs}
         if not self._is_open:
             return
@@ -238,16 +247,11 @@ class MarketDataMonitor:
             self._subscribed = (rungs, companies)
             self._subscribe_due_ns = self._set_changed_ns = now_ns
 
-    def active_rungs(self) -> Iterator[MarketQuoter]:
-        """Rungs that take orders, of events that are open."""
-        for ladder in self._ladders:
-            if ladder.is_open:
-                yield from ladder.active_rungs()
-
     # --- the tick ---------------------------------------------------------------------------------
 
-    def watch(self, now_ns: int) -> None:
-        """Request books where that is due, and judge the rungs whose judgement may change."""
+    def watch(self, now_ns: int) -> bool:
+        """Request books where that is due, and judge the rungs whose judgement may change. True if
+        some were judged."""
         if self._is_open and self._subscribed is not None:
             if now_ns >= max(self._recheck_ns, self._subscribed_ns + _RESUBSCRIBE_NS):
                 self._recheck(now_ns)
@@ -270,17 +274,20 @@ class MarketDataMonitor:
         self._why, self.is_silent = why, why is _SILENT
         if everyone:
             self._judge_ns = NEVER_NS
+        some = everyone
         for ladder in self._ladders:
             for rung in ladder.rungs:
-                if everyone or not rung.state.judge_ns:
+                if everyone or now_ns >= rung.state.judge_ns:
                     self._judge(ladder, everyone, now_ns)
+                    some = True
                     break
         if everyone:
             self._report_silent(now_ns)
+        return some
 
     @property
     def watch_due_ns(self) -> int:
-        """When `watch` has something to do though no frame came."""
+        """When `watch` has something to do though no frame came and no rung is to be judged."""
         due_ns = self._judge_ns
         if self._is_open and self._subscribed is not None:
             recheck_ns = max(self._recheck_ns, self._subscribed_ns + _RESUBSCRIBE_NS)
@@ -294,7 +301,6 @@ class MarketDataMonitor:
             state = rung.state
             if everyone or now_ns >= state.judge_ns:
                 rung.judge_eligibility(self._why, self._staleness, now_ns)
-                self._judge_ns = min(self._judge_ns, state.judge_ns)
                 if state.suspect_since_ns is not None:
                     self._recheck_ns = min(self._recheck_ns, now_ns)
         ladder.some_blocked = any(rung.blocked for rung in ladder.rungs)
@@ -302,7 +308,7 @@ class MarketDataMonitor:
     def _recheck(self, now_ns: int) -> None:
         """Request books before they get stale; called once a second at most."""
         oldest_ns = NEVER_NS  # when the book was confirmed that has waited longest
-        for rung in self.active_rungs():
+        for rung in self.active:
             if rung.state.suspect_since_ns is not None:
                 oldest_ns = now_ns - self._staleness.recheck_ns
                 break
@@ -320,7 +326,7 @@ class MarketDataMonitor:
     def _report_silent(self, now_ns: int) -> None:
         """Raise an alert while a target that was requested long ago has no book."""
         silent = (
-            [rung.market.ticker for rung in self.active_rungs() if not rung.state.is_known]
+            [rung.market.ticker for rung in self.active if not rung.state.is_known]
             if self._is_open
             else []
         )
@@ -351,7 +357,7 @@ class MarketDataMonitor:
             return out
         late_ns = 3 * self._staleness.recheck_ns // 2
         self._read_ns = NEVER_NS
-        for rung in self.active_rungs():
+        for rung in self.active:
             state = rung.state
             due_ns = max(state.confirmed_ns + late_ns, state.read_asked_ns + NS_PER_SECOND)
             if now_ns < due_ns:

@@ -9,7 +9,14 @@ from bot.core.orders.order import OwnOrder
 from bot.core.planning.actions import CreateAction
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.risk.buying_power import AccountRisk
-from bot.core.risk.exposure import Bounds, Exposure, bounds_of, event_limit_cents, series_loss_cents
+from bot.core.risk.exposure import (
+    Bounds,
+    Exposure,
+    bounds_of,
+    event_limit_cents,
+    loss_cents,
+    series_loss_cents,
+)
 from bot.core.risk.limits import limits_in_force
 from bot.core.risk.trim import QuoteTrimmer, Trim
 from bot.core.settings import RiskSettings
@@ -118,8 +125,9 @@ class PortfolioRisk:
             for rung in ladder.rungs:
                 rung.held = ledgers.held(rung.market_id)
         for rung in stale:
-            live = [own.exposure(own.amend) for own in self._desk.live(rung.market_id)]
-            exposure.set_orders(rung.market_id, live)
+            exposure.set_orders(
+                rung.market_id, [own.reach for own in self._desk.live(rung.market_id)]
+            )
             rung.weighed = True
         return exposure
 
@@ -154,17 +162,19 @@ class PortfolioRisk:
         only the wanted quotes count: two events that share that limit would otherwise follow each
         other's every cancel, for ever.
         """
-        others = [each for each in self._ladders if each is not ladder]
-        if wanted:
-            losses = [self._worst_wanted(each) for each in others]
-            resting_cents = sum([self._resting_wanted(each) for each in others])
-        else:
-            losses = [self.worst_cents(each) for each in others]
-            resting_cents = sum([self.exposure(each).resting_cents for each in others])
+        others_loss_cents = others_resting_cents = 0
+        for each in self._ladders:
+            if each is ladder:
+                continue
+            worst = self._worst_wanted(each) if wanted else self.worst_cents(each)
+            others_loss_cents += loss_cents(worst)
+            others_resting_cents += (
+                self._resting_wanted(each) if wanted else self.exposure(each).resting_cents
+            )
         is_shared = self.account.traders > 1 or self._awaits_others
         elsewhere_cents = self._elsewhere_cents() if is_shared else Cents(0)
-        loss_cents = event_limit_cents(self._limits, series_loss_cents(losses), elsewhere_cents)
-        return bounds_of(self._limits, loss_cents, Cents(resting_cents))
+        limit_cents = event_limit_cents(self._limits, Cents(others_loss_cents), elsewhere_cents)
+        return bounds_of(self._limits, limit_cents, Cents(others_resting_cents))
 
     def _elsewhere_cents(self) -> Cents:
         """The exposure of the account's other series; all of the account's limit while unknown."""

@@ -70,7 +70,8 @@ class Window:
         self._span_ns = span_ns
         self.limit = limit
         self._entries: deque[tuple[int, int]] = deque()
-        self._total = 0
+        self.kept = 0
+        """The sum of the entries kept: `total` is no more."""
 
     def __len__(self) -> int:
         """Entries kept."""
@@ -79,18 +80,18 @@ class Window:
     def add_amount(self, amount: int, now_ns: int) -> None:
         """Count `amount` >= 1 at this instant. Time never steps back."""
         while self._entries and self._entries[0][0] <= now_ns - self._span_ns:
-            self._total -= self._entries.popleft()[1]
+            self.kept -= self._entries.popleft()[1]
         self._entries.append((now_ns, amount))
-        self._total += amount
-        while self._total - self._entries[0][1] > self.limit:
-            self._total -= self._entries.popleft()[1]
+        self.kept += amount
+        while self.kept - self._entries[0][1] > self.limit:
+            self.kept -= self._entries.popleft()[1]
 
     def total(self, now_ns: int) -> int:
         """The sum now; exact while it is not over the limit, else some number above it.
 
         Changes nothing, so that a picture drawn between two events leaves the next one as it was.
         """
-        gone_ns, total = now_ns - self._span_ns, self._total
+        gone_ns, total = now_ns - self._span_ns, self.kept
         for at_ns, amount in self._entries:
             if at_ns > gone_ns:
                 break
@@ -99,7 +100,7 @@ class Window:
 
     def clear(self) -> None:
         self._entries.clear()
-        self._total = 0
+        self.kept = 0
 
 
 class CircuitBreakers:
@@ -197,10 +198,17 @@ class CircuitBreakers:
 
     def _trip_over(self, now_ns: int) -> None:
         """Trip the first breaker that is over its limit, in the order of `levels`."""
-        for level in self.levels(now_ns):
-            if level.used > level.limit:
-                self._trip(level.name, level.used, level.limit)
-                break
+        for name, window in self._windows.items():
+            if window.kept > window.limit and (used := window.total(now_ns)) > window.limit:
+                self._trip(name, used, window.limit)
+                return
+        limits = self.limits
+        if self._lost_cents > limits.loss_cents:
+            self._trip("loss_cents", self._lost_cents, limits.loss_cents)
+        elif self._drawdown_cents > limits.drawdown_cents:
+            self._trip("drawdown_cents", self._drawdown_cents, limits.drawdown_cents)
+        elif self._unknown_ns > limits.unknown_age_ns:
+            self._trip("unknown_age_ns", self._unknown_ns, limits.unknown_age_ns)
 
     def levels(self, now_ns: int) -> tuple[BreakerReport, ...]:
         """The use of each limit."""

@@ -50,6 +50,11 @@ from venue.wire.names import MarketId
 _BID: Final = BookSide.BID
 
 
+Reach = tuple[BookSide, Price, Qty]
+"""The canonical side of an order, the worst canonical price at which it may trade, and all that may
+fill."""
+
+
 class OpenExposure(msgspec.Struct, frozen=True):
     """An order that may be live: resting, in flight, unknown, or wished for.
 
@@ -303,14 +308,19 @@ class Exposure:
         index, is_bid, loss = self._terms(live)
         self.add_shares(index, live.qty_max, live.qty_max * loss, is_bid=is_bid)
 
-    def set_orders(self, market_id: MarketId, lives: Iterable[OpenExposure]) -> None:
+    def set_orders(self, market_id: MarketId, lives: Iterable[Reach]) -> None:
         """Have these orders counted as live on a rung, and no others. Raises KeyError as above."""
-        sums = [0, 0, 0, 0]  # shares of the bids and what they can lose, the same of the asks
-        for live in lives:
-            _, is_bid, loss = self._terms(live)
-            sums[0 if is_bid else 2] += live.qty_max
-            sums[1 if is_bid else 3] += live.qty_max * loss
-        self.set_rung(self.index[market_id], (sums[0], sums[1]), (sums[2], sums[3]))
+        index = self.index[market_id]
+        rung = self.rungs[index]
+        bids = bid_loss = asks = ask_loss = 0
+        for side, price, qty in lives:
+            if side is _BID:
+                bids += qty
+                bid_loss += qty * rung.bid_loss_cents[price]
+            else:
+                asks += qty
+                ask_loss += qty * rung.ask_loss_cents[price]
+        self.set_rung(index, (bids, bid_loss), (asks, ask_loss))
 
     def _terms(self, live: OpenExposure) -> tuple[int, bool, int]:
         """Rung, True for a bid, and the most that one share of it can lose."""
@@ -358,6 +368,9 @@ class Exposure:
         copy._bids, copy._asks = self._bids[:], self._asks[:]
         copy._bid_loss, copy._ask_loss = self._bid_loss[:], self._ask_loss[:]
         copy._resting = self._resting
+        if self._rung_sums is not None:
+            copy._rung_sums = self._rung_sums[:]
+            copy._gross, copy._sunk = self._gross, self._sunk
         index, is_bid, loss = self._terms(live)
         copy.add_shares(index, -live.qty_max, -live.qty_max * loss, is_bid=is_bid)
         return copy

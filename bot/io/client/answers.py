@@ -19,8 +19,20 @@ from venue.wire import codec, frames, model, routes
 from venue.wire.errors import Sequenced, row_for
 from venue.wire.fills import decode_fills
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Outcome, Side, book_side, complement
+from venue.wire.money import (
+    PRICE_MAX,
+    PRICE_MIN,
+    BookSide,
+    Outcome,
+    Price,
+    Side,
+    book_side,
+    complement,
+)
 from venue.wire.names import MarketId, ProjectId, fold_uuid, is_uuid
+
+_MIRROR: Final = [Price(0), *map(complement, map(Price, range(PRICE_MIN, PRICE_MAX + 1)))]
+"""By price, that of the other outcome."""
 
 _Named = TypeVar("_Named", model.Order, model.Fill, model.Position, model.Market, model.Orderbook)
 
@@ -226,9 +238,9 @@ def _update(update: frames.Update) -> m.Event | None:
             return m.BookUpdate(
                 MarketId(folded_id(update.event_market_id)),
                 update.ts,
-                tuple((level.price, level.size) for level in update.yes if level.size),
+                tuple([(level.price, level.size) for level in update.yes if level.size]),
                 # Best NO bid first is best YES ask first: the highest price mirrors to the lowest.
-                tuple((complement(level.price), level.size) for level in update.no if level.size),
+                tuple([(_MIRROR[level.price], level.size) for level in update.no if level.size]),
             )
         case frames.TradeUpdate():
             taker = book_side(Outcome(update.taker.outcome), Side(update.taker.side))

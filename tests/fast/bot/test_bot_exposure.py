@@ -399,7 +399,7 @@ def test_replaced_orders_no_longer_count(before, after):
     replaced, plain = (holding(0, (5, 0), FLAT) for _ in range(2))
     for quote in before:
         replaced.add_order(live_of(M0, quote))
-    replaced.set_orders(M0, [live_of(M0, quote) for quote in after])
+    replaced.set_orders(M0, [(quote.side, quote.price, quote.qty) for quote in after])
     for quote in after:
         plain.add_order(live_of(M0, quote))
     assert sums(replaced) == sums(plain)
