@@ -415,6 +415,9 @@ class Trader:
     def _series_read(self, walk: PagedRead) -> None:
         self._custody.on_series_list(walk.missed)
         others = self.reconfiguration.settings.other_series
+        is_repeat = walk.is_repeat and not others and self.ledgers.is_open
+        if is_repeat and self.quoting.confirm_series(walk.begun_ns, self._now_ns):
+            return
         others_rows = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
         self.ledgers.on_other_series(
             others_rows, walk.begun_ns - self._staleness.read_lag_ns, self._now_ns

@@ -267,8 +267,10 @@ def split(quotes: Quotes, view: EventView) -> ValidatedQuotes:
         bids: list[Price] = []
         asks: list[Price] = []
         taken: list[Take] = []
+        is_plain = True
         for wish in wanted:
             _check_wish(wish, market_id, view)
+            is_plain &= type(wish) is Quote
             slot = (wish.side, 0 if isinstance(wish, Take) else wish.price)
             if slot in slots:
                 what = f"{wish.side} {wish.price} twice"
@@ -283,7 +285,7 @@ def split(quotes: Quotes, view: EventView) -> ValidatedQuotes:
             raise _nonsense(market_id, view, f"bid {max(bids)} not below ask {min(asks)}")
         if taken:
             takes[market_id] = tuple(taken)
-        if any(type(wish) is not Quote for wish in wanted):
+        if not is_plain:
             # A strategy's own subclass may change in place, and have no hash.
             wanted = tuple(
                 Quote(wish.side, wish.price, wish.qty, wish.limit)

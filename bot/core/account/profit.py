@@ -608,8 +608,8 @@ def _paid_by(winner: Outcome) -> int:
 
 
 def _mark_of(view: RungView) -> _Mark:
-    fair, bid, ask = view.fair_cents, view.best_bid, view.best_ask
+    fair, bids, asks = view.fair_cents, view.bids, view.asks
     return (
         None if fair is None else round(fair * MILLI),
-        None if bid is None or ask is None else (bid + ask) * (MILLI // 2),
+        (bids[0][0] + asks[0][0]) * (MILLI // 2) if bids and asks else None,
     )

@@ -116,9 +116,12 @@ class QuoteDebouncer:
             self._now = fresh
             self._turn_ns = now_ns + self._window_ns
         else:
-            self._now = self._safest(self._now, fresh)
+            if self._now != fresh:
+                self._now = self._safest(self._now, fresh)
         self._last = fresh
-        steady = self._safest(self._before, self._now)
+        steady = self._now
+        if self._before != steady:
+            steady = self._safest(self._before, steady)
         if steady == fresh:
             return wanted, None
         quotes: list[Quote] = []
@@ -132,8 +135,6 @@ class QuoteDebouncer:
 
     def _safest(self, some: _Levels, others: _Levels) -> _Levels:
         """Level by level the less bold price and the lesser size; as many levels as both have."""
-        if some == others:
-            return some
         (prices, sizes), (other_prices, other_sizes) = some, others
         return list(map(self._safer, prices, other_prices)), list(map(min, sizes, other_sizes))
 

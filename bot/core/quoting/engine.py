@@ -133,6 +133,7 @@ class QuotingEngine:
             settings.risk, desk, ledgers, self.ladders, self._rungs, account
         )
         self.began_ns = 0
+        self._unreadable = ""  # an event that the newest read of the series shows malformed
         self.takes: list[tuple[MarketQuoter, Take]] = []
         self.flattening = ""
         self.supervisor = StrategySupervisor(self.ladders, out)
@@ -152,7 +153,7 @@ class QuotingEngine:
         Returns the rungs of events that were forgotten: nothing of ours is left there."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
         states = {market_id: rung.market.state for market_id, rung in self._rungs.items()}
-        believed_from_ns, unreadable = begun_ns - self.settings.staleness.read_lag_ns, ""
+        believed_from_ns, self._unreadable = begun_ns - self.settings.staleness.read_lag_ns, ""
         for event in _listed_now(events, [ladder.event for ladder in self.ladders]):
             ladder = known.get(event.event_ticker)
             if ladder is None and event.status is model.EventStatus.SETTLED:
@@ -164,7 +165,7 @@ class QuotingEngine:
                     ladder = EventQuoter(event, self.settings, strategy, self.clock, self.began_ns)
                 listed = ladder.refresh(event, believed_from_ns, self._make_strategy)
             except ValueError as fault:
-                unreadable = f"{event.event_ticker}: {fault}"
+                self._unreadable = f"{event.event_ticker}: {fault}"
                 if ladder is not None:
                     ladder.unread()
                 continue
@@ -185,7 +186,7 @@ class QuotingEngine:
             if rung.market.state is not state:
                 self._desk.on_market_change(market_id, now_ns)
                 rung.touch()
-        self._out.hold("event_unreadable", unreadable)
+        self._out.hold("event_unreadable", self._unreadable)
         self.supervisor.report_faults()  # a ladder whose order is another asks another strategy
         self._ledgers.on_series(begun_ns)
         forgotten: list[MarketId] = []
@@ -195,6 +196,18 @@ class QuotingEngine:
         self.pnl.take_in(is_open=self._ledgers.is_open)
         self.feed.series_changed(now_ns)
         return forgotten
+
+    def confirm_series(self, begun_ns: int, now_ns: int) -> bool:
+        """A read of the series repeats the one before, so only its time counts. False if it must be
+        merged all the same: an event could not be read, or is over."""
+        believed_from_ns = begun_ns - self.settings.staleness.read_lag_ns
+        if self._unreadable or any(self._is_over(ladder, now_ns) for ladder in self.ladders):
+            return False
+        for rung in self._rungs.values():
+            rung.end_suspension(believed_from_ns)
+            self._ledgers.settlement.state_shown(rung.market, believed_from_ns, now_ns)
+        self._ledgers.on_series(begun_ns)
+        return True
 
     def _is_over(self, ladder: EventQuoter, now_ns: int) -> bool:
         """True once an event settled long enough ago, and no order or inventory of ours is there.

@@ -149,6 +149,12 @@ class MarketQuoter:
             self.state.invalidate_view(decide=changed or not is_same)
         if not is_same:
             self.state.invalidate_eligibility()
+        self.end_suspension(believed_from_ns)
+        return changed
+
+    def end_suspension(self, believed_from_ns: int) -> None:
+        """A read of `believed_from_ns` or before shows the market as it is now: an active one takes
+        orders again."""
         suspended = self.suspended_ns
         if (
             suspended is not None
@@ -157,7 +163,6 @@ class MarketQuoter:
         ):
             self.suspended_ns = None
             self.state.invalidate_eligibility()
-        return changed
 
     def decide_outcome(self, outcome: Outcome | None) -> None:
         """A winner of its ladder decides its payout; None: no longer."""
