@@ -34,7 +34,6 @@ from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import Record, Tape, decode_record
-from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
@@ -98,7 +97,7 @@ class Counter:
             ClientOrderId(f"probe-{self._made}"),
         )
         self._standing[probe.market_id, probe.side] = (fate, None)
-        request = m.Create(order, codec.encode_new_order(order), False)
+        request = m.Create(order, False)
         answer = self._ask(request, probe.begin_ns)
         assert isinstance(answer, m.Ok), answer
         assert isinstance(answer.body, m.OrderBody)

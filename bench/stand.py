@@ -19,7 +19,7 @@ from venue.engine.engine import Engine
 from venue.views.account import Scope, shown_order
 from venue.views.catalog import EventFilter
 from venue.views.projector import Projector, Views
-from venue.wire import codec, model
+from venue.wire import model
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import (
@@ -218,8 +218,7 @@ class Stand:
     def _carry_out(self, request: m.Request) -> m.Answer:
         match request:
             case m.Create():
-                order = codec.parse_new_order(request.body, MarketId)
-                return self._to_answer(self.do(v.PlaceOrder(ME, order)))
+                return self._to_answer(self.do(v.PlaceOrder(ME, request.order)))
             case m.AmendResting():
                 return self._to_answer(self.do(v.AmendOrder(ME, request.order_id, request.amend)))
             case m.CancelResting():

@@ -186,7 +186,7 @@ def _encoded(effects: list[m.Effect]) -> list[bytes]:
     for effect in effects:
         if isinstance(effect, m.Send):
             if isinstance(effect.request, m.Create):
-                out.append(effect.request.body)
+                out.append(codec.encode_new_order(effect.request.order))
             elif isinstance(effect.request, m.AmendResting):
                 out.append(codec.encode_amend(effect.request.amend))
     return out

@@ -18,7 +18,7 @@ from venue.wire import model
 from venue.wire.instant import Instant
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker
-from venue.wire.requests import Amend, QtyOrder, RequestBody
+from venue.wire.requests import Amend, QtyOrder
 
 RequestId = NewType("RequestId", int)
 """Counts the requests of one run, from 1; ties a reply to its request."""
@@ -67,7 +67,6 @@ class UnconfirmedCreate(msgspec.Struct, frozen=True, gc=False):
     """A create of an earlier run without an answer in the journal: it may be live."""
 
     order: QtyOrder
-    body: RequestBody
 
 
 class JournaledOrder(msgspec.Struct, frozen=True, gc=False):
@@ -263,22 +262,21 @@ class MalformedFrame(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class Create(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """POST /orders with exactly these bytes; `again` on a retry."""
+    """Place an order; `again` on a retry, which asks for the same under the same id."""
 
     order: QtyOrder
-    body: RequestBody
     again: bool
 
 
 class AmendResting(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """PUT /orders/{order_id}; never retried."""
+    """Change a resting order; never retried."""
 
     order_id: OrderId
     amend: Amend
 
 
 class CancelResting(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """DELETE /orders/{order_id}; a retry is safe."""
+    """Cancel a resting order; a retry is safe."""
 
     order_id: OrderId
 

@@ -8,15 +8,14 @@ import msgspec
 from bot.core.account import portfolio
 from bot.core.account.portfolio import MarketBook, OrderTally, Portfolio
 from bot.core.account.reconciler import FillBooker
-from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.order import State
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
-from bot.core.risk.exposure import Bounds, Exposure, OpenExposure
+from bot.core.risk.exposure import Bounds, Exposure
 from tests.mutants.bug import Bug, Patch
 from venue.wire import model
-from venue.wire.money import Cents, Outcome, Qty
+from venue.wire.money import Cents, Outcome
 from venue.wire.names import MarketId
-from venue.wire.requests import Amend
 
 _page_booked = FillBooker.on_page
 _settle = Portfolio.settle
@@ -91,9 +90,6 @@ ACCOUNTS: Final = (
     ),
 )
 
-_exposure_of = OwnOrder.exposure
-
-
 _exposure, _bounds = PortfolioRisk.exposure, PortfolioRisk.bounds
 
 
@@ -103,11 +99,14 @@ def _settled_only(self: PortfolioRisk, ladder: EventQuoter) -> Exposure:
 
 
 def _not_counted(*states: State) -> Patch:
-    def exposure(self: OwnOrder, amend: Amend | None) -> OpenExposure:
-        live = _exposure_of(self, amend)
-        return msgspec.structs.replace(live, qty_max=Qty(0)) if self.state in states else live
+    def exposure(self: PortfolioRisk, ladder: EventQuoter) -> Exposure:
+        found = _exposure(self, ladder)
+        for rung in ladder.rungs:
+            live = self._desk.live(rung.market_id)
+            found.set_orders(rung.market_id, [own.reach for own in live if own.state not in states])
+        return found
 
-    return Patch(OwnOrder, "exposure", exposure)
+    return Patch(PortfolioRisk, "exposure", exposure)
 
 
 def _one_event(self: PortfolioRisk, ladder: EventQuoter, *, wanted: bool = False) -> Bounds:

@@ -17,7 +17,6 @@ from bot.core.planning.actions import Action
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import MarketQuoter
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, misread
-from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
 from venue.wire.names import ClientOrderId, MarketId
@@ -25,11 +24,9 @@ from venue.wire.names import ClientOrderId, MarketId
 
 def _resend_as_new(self: OrderManager, own: OwnOrder, now_ns: int) -> None:
     name = ClientOrderId(f"{own.client_order_id}r")
-    order = msgspec.structs.replace(own.intent.order, client_order_id=name)
-    own.intent = m.UnconfirmedCreate(order, codec.encode_new_order(order))
-    if self._out.send(
-        m.Create(order, own.intent.body, False), Priority.RECOVER, "retry", now_ns, own
-    ):
+    order = msgspec.structs.replace(own.order, client_order_id=name)
+    own.order = order
+    if self._out.send(m.Create(order, False), Priority.RECOVER, "retry", now_ns, own):
         own.apply_event(OrderEvent.RESEND, own.last_write_ns)
         own.due_ns = NEVER_NS
 

@@ -27,7 +27,7 @@ from bot.core.quoting.takes import barred, routes
 from bot.core.report import TakeOutcome
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Levels, Take
-from venue.wire import codec, model
+from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import (
     PAYOUT_CENTS,
@@ -433,8 +433,8 @@ class OrderExecutor:
         if reason is not None:
             return False
         order = wish.to_qty_order(rung.market_id, qty, f"{self.nonce}-{self._orders_made}")
-        request = m.Create(order, codec.encode_new_order(order), False)
-        own = OwnOrder.first_sent(order, request.body, now_ns, wish.why)
+        request = m.Create(order, False)
+        own = OwnOrder(order, now_ns, wish.why)
         own.tag = rung.tag(wish.book_side, wish.price, wish.why)
         if not self._desk.send_create(own, request, now_ns):
             return False

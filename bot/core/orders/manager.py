@@ -2,7 +2,7 @@
 answer, read and list.
 
 An answer becomes an event of `transitions` by the errors table. Due times become recovery requests:
-retry a create after a timeout with the same bytes, cancel and read an order whose amend timed out,
+retry a create after a timeout as it was, cancel and read an order whose amend timed out,
 hedge and retry a cancel. No timer ends an unknown order.
 
 An order is indexed after each change, so that a tick on which nothing is due walks over no orders.
@@ -51,7 +51,7 @@ from venue.wire.errors import CODES, Advice, Code, Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.names import ClientOrderId, MarketId, OrderId
-from venue.wire.requests import Amend, QtyOrder, RequestBody, keeps_priority
+from venue.wire.requests import Amend, QtyOrder, keeps_priority
 
 _NEW_UNKNOWN: Final = State.NEW_UNKNOWN
 _UNCLEAR: Final = (State.REPLACE_UNKNOWN, State.CLOSED_UNCONFIRMED)
@@ -419,7 +419,7 @@ class OrderManager:
             self._report_age(now_ns)
 
     def _resend(self, own: OwnOrder, now_ns: int) -> None:
-        request = Create(own.intent.order, own.intent.body, True)
+        request = Create(own.order, True)
         if self._out.send(request, Priority.RECOVER, "no answer yet", now_ns, own):
             own.apply_event(OrderEvent.RESEND, own.last_write_ns)
             own.due_ns = NEVER_NS
@@ -533,7 +533,7 @@ class OrderManager:
 
     def was_refused(self, order: QtyOrder) -> bool:
         """True if the same create was rejected as one that cannot succeed: no retry."""
-        return self.rejects.is_blocked(Create(order, RequestBody(b""), False))
+        return self.rejects.is_blocked(Create(order, False))
 
     def _on_create_answer(
         self, own: OwnOrder, request: Create, answer: Answer, row: Row | None, now_ns: int

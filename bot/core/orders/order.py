@@ -29,7 +29,7 @@ from bot.strategy.api import Quote
 from venue.wire import model
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
-from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
+from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
 __all__ = [
     "IN_FLIGHT",
@@ -125,10 +125,9 @@ class OwnOrder:
     the table does not allow.
     """
 
-    def __init__(self, intent: UnconfirmedCreate, now_ns: int, why: str) -> None:
-        order = intent.order
-        self.intent = intent
-        """The create and its bytes, the same each time it is sent."""
+    def __init__(self, order: QtyOrder, now_ns: int, why: str) -> None:
+        self.order = order
+        """What its create asks for, the same each time it is sent."""
         self.order_id: OrderId | None = None
         self.market_id: MarketId = order.market_id
         self.outcome: Outcome = order.outcome
@@ -192,13 +191,9 @@ class OwnOrder:
     # --- beginnings -------------------------------------------------------------------------------
 
     @classmethod
-    def first_sent(cls, order: QtyOrder, body: RequestBody, now_ns: int, why: str) -> "OwnOrder":
-        return cls(UnconfirmedCreate(order, body), now_ns, why)
-
-    @classmethod
     def left_behind(cls, intent: UnconfirmedCreate, now_ns: int) -> "OwnOrder":
         """A create of an earlier run without an answer (timeout): retry it, then cancel it."""
-        own = cls(intent, now_ns, "left by an earlier run")
+        own = cls(intent.order, now_ns, "left by an earlier run")
         own.state = _NEW_UNKNOWN
         own.from_previous_run = own.cancel_requested = True
         return own
@@ -221,7 +216,7 @@ class OwnOrder:
             TimeInForce.GTC,
             name or ClientOrderId(""),
         )
-        own = cls(UnconfirmedCreate(order, RequestBody(b"")), now_ns, "found resting at the start")
+        own = cls(order, now_ns, "found resting at the start")
         own.state = _OPEN
         own.order_id = shown.order_id
         own._learn(OrderSnapshot.from_body(shown, 0))
@@ -233,17 +228,17 @@ class OwnOrder:
     @property
     def client_order_id(self) -> ClientOrderId:
         """The name of its create; empty for an order that was found resting."""
-        return self.intent.order.client_order_id
+        return self.order.client_order_id
 
     @property
     def qty(self) -> Qty:
         """Shares that its create asks for."""
-        return self.intent.order.qty
+        return self.order.qty
 
     @property
     def is_take(self) -> bool:
         """True if it trades at once or not at all, and never rests."""
-        return self.intent.order.time_in_force is not TimeInForce.GTC
+        return self.order.time_in_force is not TimeInForce.GTC
 
     @property
     def is_adopted(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from bot.core import messages as m
-from bot.core import sane
+from bot.io.client import sane
 from venue.wire import codec, frames, model, routes
 from venue.wire.errors import Sequenced, row_for
 from venue.wire.fills import decode_fills
@@ -109,8 +109,8 @@ def answer_of(request: m.Request, status: int, body: bytes, *, sane_only: bool =
     venue gives one with each failure, so an intermediary answered that may have passed the write
     on. Only 429 needs none: a rate limit comes before everything.
 
-    sane_only: a body with an absurd value (`bot.core.sane`) is unreadable. False is for a caller
-    that only cancels what a list names.
+    sane_only: a body with an absurd value (`sane.check`) is unreadable. False is for a caller that
+    only cancels what a list names.
     """
     if 200 <= status < 300:
         try:

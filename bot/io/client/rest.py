@@ -386,7 +386,7 @@ def _call_of(request: m.Request) -> _HttpCall:
     """The HTTP form of a request. Raises BadSegment for an id that cannot be part of a path."""
     match request:
         case m.Create():
-            return _call(routes.CREATE_ORDER, request.body)
+            return _call(routes.CREATE_ORDER, codec.encode_new_order(request.order))
         case m.AmendResting():
             body = codec.encode_amend(request.amend)
             return _order_call(routes.AMEND_ORDER, request.order_id, body)

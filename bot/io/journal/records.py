@@ -20,8 +20,10 @@ from venue.wire.money import Cents, Outcome
 from venue.wire.names import MarketId, Ticker
 
 MAGIC: Final = b"LMKJ"
-VERSION: Final = 7
-READABLE: Final = (1, 2, 3, 4, 5, 6, 7)
+VERSION: Final = 8
+READABLE: Final = (1, 2, 3, 4, 5, 6, 7, 8)
+REPLAYABLE: Final = (7, 8)
+"""Version 7 has the body of each create besides the order."""
 _T = TypeVar("_T")
 _B = TypeVar("_B", bytes, memoryview)
 

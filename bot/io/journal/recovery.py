@@ -104,7 +104,7 @@ class Intents:
         if known is None:
             # A retry after a clear reject (throttled, say) is as good as new.
             doubt = create.again and name not in self._refused
-            known = _Intent(m.UnconfirmedCreate(create.order, create.body), doubt)
+            known = _Intent(m.UnconfirmedCreate(create.order), doubt)
             self._open[name] = known
         known.sendings += 1
         self._asked[request_id] = name

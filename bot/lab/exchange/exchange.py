@@ -16,7 +16,7 @@ from venue.engine.messages import FillBooked
 from venue.views.account import Scope, shown_order
 from venue.views.catalog import EventFilter
 from venue.views.projector import Projector, Views
-from venue.wire import codec, instant, model
+from venue.wire import instant, model
 from venue.wire.errors import CODES, Code
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
@@ -315,7 +315,7 @@ def buy_order(
 def command_of(request: m.Write) -> v.Command:
     match request:
         case m.Create():
-            return v.PlaceOrder(MAKER, codec.parse_new_order(request.body, MarketId))
+            return v.PlaceOrder(MAKER, request.order)
         case m.AmendResting():
             return v.AmendOrder(MAKER, request.order_id, request.amend)
         case m.CancelResting():

@@ -300,7 +300,7 @@ class Auditor:
         order_id = order.order_id
         self.flight.on_landed(order.market_id, name, order_id)
         self.truth.names[order_id] = name
-        if name not in self.flight.bodies:
+        if name not in self.flight.orders:
             self.truth.foreign[order_id] = None
         if int(order_id) > 2**53:
             self.coverage.hit("order_id_beyond_2_53")

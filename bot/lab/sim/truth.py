@@ -149,7 +149,7 @@ class Possible:
 class Flight:
     def __init__(self, truth: Truth, markets: Iterable[MarketId]) -> None:
         self._truth = truth
-        self.bodies: dict[ClientOrderId, bytes] = {}  # what each create was sent as
+        self.orders: dict[ClientOrderId, QtyOrder] = {}  # what each create asked for
         self.order_of: dict[ClientOrderId, OrderId] = {}
         self._landing = {market: dict[ClientOrderId, QtyOrder]() for market in markets}
         self._copies: dict[ClientOrderId, int] = {}
@@ -182,12 +182,12 @@ class Flight:
         return sum(1 for _ in self._truth.ours()) + landing
 
     def on_create_sent(self, request: m.Create) -> None:
-        """B1: one client_order_id has one body. B12: a retry of a create has the same bytes."""
+        """B1: one client_order_id is one order. B12: a retry of a create asks for the same."""
         name = request.order.client_order_id
-        known = self.bodies.get(name)
-        check(known is None or known == request.body, "B1", "a client_order_id with two bodies")
+        known = self.orders.get(name)
+        check(known in (None, request.order), "B1", "a client_order_id of two orders")
         check((known is not None) == request.again, "B12", f"again is {request.again}")
-        self.bodies[name] = request.body
+        self.orders[name] = request.order
         self._copies[name] = self._copies.get(name, 0) + 1
         self._over.discard(name)
 

@@ -8,7 +8,6 @@ from bot.lab.exchange.assumptions import Latency, Terms
 from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
 from venue.crowd.tape import closes_ns, decode_record, read_tape
-from venue.wire import codec
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
@@ -107,7 +106,7 @@ class Counter:
         """A purchase arrives; the order as it is shown."""
         name = ClientOrderId(f"o{self._made}")
         order = QtyOrder(self.market, outcome, Side.BUY, Price(price), Qty(qty), tif, name)
-        answer, *_ = self.ask(m.Create(order, codec.encode_new_order(order), False), at)
+        answer, *_ = self.ask(m.Create(order, False), at)
         return answer.body.order
 
     def amends(self, order, at, price=None, qty=None):

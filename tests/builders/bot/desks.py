@@ -58,7 +58,7 @@ def answer(
 
 def create(own: OwnOrder, again: bool = False) -> m.Create:
     """The create of an order."""
-    return m.Create(own.intent.order, own.intent.body, again)
+    return m.Create(own.order, again)
 
 
 def sent(out: Outbox) -> list[m.Request]:

@@ -2,7 +2,7 @@
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder, State
-from venue.wire import codec, model
+from venue.wire import model
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 from venue.wire.requests import QtyOrder, TimeInForce
@@ -36,7 +36,7 @@ def intent(
 def own(state: State = State.OPEN, now_ns: int = T0, number: int = 1, **wanted) -> OwnOrder:
     """An own order in a state, its last write answered at `now_ns`."""
     order = intent(number=number, **wanted)
-    made = OwnOrder.first_sent(order, codec.encode_new_order(order), now_ns, "made")
+    made = OwnOrder(order, now_ns, "made")
     made.state = state
     if state not in (State.PENDING_NEW, State.NEW_UNKNOWN):
         made.order_id = OrderId(str(1_000 + number))

@@ -162,9 +162,10 @@ def _take(verdict: Verdict, command: Any, answer: v.Answer, events: list[v.Event
 
 
 def intents(state: Path) -> dict[str, bytes]:
-    """Every create of every run, by the bot's own journals; each has one body only."""
+    """The body of every create of every run, by the bot's own journals; each asks for one order."""
     from bot.core.messages import Create, Send
     from bot.io.journal.journal import read_journal, segments
+    from venue.wire import codec
 
     bodies: dict[str, bytes] = {}
     for segment in segments(state):
@@ -172,8 +173,9 @@ def intents(state: Path) -> dict[str, bytes]:
             message = entry.message
             if isinstance(message, Send) and isinstance(message.request, Create):
                 create = message.request
-                known = bodies.setdefault(create.order.client_order_id, create.body)
-                assert known == create.body, "one client_order_id with two bodies"
+                body = codec.encode_new_order(create.order)
+                known = bodies.setdefault(create.order.client_order_id, body)
+                assert known == body, "one client_order_id of two orders"
     return bodies
 
 

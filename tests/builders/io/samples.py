@@ -2,7 +2,6 @@
 
 from bot.core import messages as m
 from bot.core.report import Counters, EventReport, OrderReport, Phase, Report, RungReport
-from venue.wire import codec
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 from venue.wire.requests import QtyOrder, TimeInForce
@@ -21,7 +20,7 @@ def create(name: str = "a-1", again: bool = False) -> m.Create:
         TimeInForce.GTC,
         ClientOrderId(name),
     )
-    return m.Create(order, codec.encode_new_order(order), again)
+    return m.Create(order, again)
 
 
 def sent(request: m.Request, number: int = 1) -> m.Send:

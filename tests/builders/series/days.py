@@ -27,7 +27,7 @@ from venue.engine.engine import Engine
 from venue.views.account import Scope
 from venue.views.catalog import EventFilter
 from venue.views.projector import Views
-from venue.wire import codec, instant, model
+from venue.wire import instant, model
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side, canonical
@@ -344,8 +344,7 @@ class Days:
         account = self.views.account
         match request:
             case m.Create():
-                order = codec.parse_new_order(request.body, MarketId)
-                return shown(self.apply(v.PlaceOrder(MAKER, order)))
+                return shown(self.apply(v.PlaceOrder(MAKER, request.order)))
             case m.AmendResting():
                 return shown(self.apply(v.AmendOrder(MAKER, request.order_id, request.amend)))
             case m.CancelResting():

@@ -26,7 +26,6 @@ from bot.core.settings import BreakerSettings, BudgetSettings, RiskSettings
 from tests.builders.bot import made
 from tests.builders.bot.account import Account
 from tests.builders.bot.made import T0
-from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import OrderId
@@ -68,7 +67,7 @@ def _numbers(limits: BreakerSettings) -> dict[str, int]:
 def create(again: bool = False, **wanted: int) -> m.Create:
     """A create of ten shares at 40."""
     order = made.intent(**wanted)
-    return m.Create(order, codec.encode_new_order(order), again)
+    return m.Create(order, again)
 
 
 AMEND = m.AmendResting(OrderId("1001"), Amend(price=Price(41)))

@@ -20,7 +20,6 @@ from tests.builders.bot.made import T0
 from tests.builders.bot.thin import Thin
 from tests.builders.bot.worlds import assert_replayed, creates, opened, place, quoting, resting
 from venue.engine import messages as v
-from venue.wire import codec
 from venue.wire.errors import Code
 from venue.wire.instant import from_ns
 from venue.wire.model import VenueState
@@ -226,7 +225,7 @@ def test_a_create_with_unknown_outcome_is_noted_after_half_a_minute_and_latches_
     )
     trader = Trader(settings, lambda: Strategy(None))
     order = made.intent()
-    left = m.UnconfirmedCreate(order, codec.encode_new_order(order))
+    left = m.UnconfirmedCreate(order)
     trader.receive(m.Started("0" * 20, (left,)), T0)
     noted, latched = [], []
     for step in range(700):

@@ -9,7 +9,7 @@ from bot.core import messages as m
 from bot.core.report import Phase
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.builders.bot.thin import EVENT, FAR_LIMITS, Thin
-from venue.wire import codec, instant, model
+from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId
@@ -92,7 +92,7 @@ def test_an_unconfirmed_create_in_an_unlisted_market_does_not_hold_up_the_start(
     elsewhere = MarketId("bbbbbbbb-0000-4000-8000-000000000001")
     name = ClientOrderId("1" * 20 + "-1")
     order = QtyOrder(elsewhere, Outcome.YES, Side.BUY, Price(40), Qty(5), TimeInForce.GTC, name)
-    venue.begin_with(m.UnconfirmedCreate(order, codec.encode_new_order(order)))
+    venue.begin_with(m.UnconfirmedCreate(order))
     assert all(each.market_id != elsewhere for each in venue.orders.values())
     assert venue.trader.phase is Phase.QUOTING
 
@@ -105,7 +105,7 @@ def test_an_unconfirmed_create_rejected_for_lack_of_funds_suspends_no_side(code)
     )
     first, name = venue.markets[0].market_id, ClientOrderId("1" * 20 + "-1")
     order = QtyOrder(first, Outcome.NO, Side.SELL, Price(60), Qty(5), TimeInForce.GTC, name)
-    venue.begin_with(m.UnconfirmedCreate(order, codec.encode_new_order(order)))
+    venue.begin_with(m.UnconfirmedCreate(order))
     venue.run(8)
     assert venue.trader.phase is Phase.QUOTING
     assert len(venue.orders) == 18

@@ -13,7 +13,7 @@ from bot.strategy.api import Levels
 from tests.builders.bot import made
 from tests.builders.bot.made import MARKET, T0
 from tests.builders.bot.planned import ASK, BID
-from venue.wire import codec, instant, model
+from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 from venue.wire.requests import TimeInForce
@@ -193,7 +193,7 @@ def take(outcome: Outcome = Outcome.YES) -> OwnOrder:
     """A purchase of 50 that has left, to trade at once or not at all, and has no answer."""
     order = made.intent(qty=50, outcome=outcome)
     order = msgspec.structs.replace(order, time_in_force=TimeInForce.IOC)
-    return OwnOrder.first_sent(order, codec.encode_new_order(order), T0, "made")
+    return OwnOrder(order, T0, "made")
 
 
 def filled(of: OwnOrder, qty: int = 50) -> model.Order:

@@ -24,7 +24,7 @@ from tests.builders.bot.desks import (
     with_order,
 )
 from tests.builders.bot.made import LAG_NS, T0
-from venue.wire import codec, model
+from venue.wire import model
 from venue.wire.errors import CODES, Advice, Code, Sequenced
 from venue.wire.instant import NS_PER_SECOND
 
@@ -213,7 +213,7 @@ def test_a_create_with_unknown_outcome_is_resent_byte_for_byte_after_a_wait(agai
     of.send_due(T0 + wait_ns - 1)
     assert sent(out) == []
     of.send_due(T0 + wait_ns)
-    assert sent(out) == [m.Create(own.intent.order, own.intent.body, True)]
+    assert sent(out) == [m.Create(own.order, True)]
 
 
 def test_a_rejected_create_is_resent_only_after_a_list_could_rule_it_out():
@@ -295,7 +295,7 @@ def test_a_create_takes_the_id_and_fills_that_its_response_shows():
 def test_an_order_of_an_earlier_run_may_differ_from_its_create():
     of, out = desk()
     order = made.intent()
-    own = OwnOrder.left_behind(m.UnconfirmedCreate(order, codec.encode_new_order(order)), T0)
+    own = OwnOrder.left_behind(m.UnconfirmedCreate(order), T0)
     of.add_order(own)
     respond_to_create(of, own, made.done(made.shown(own, order_id="7", price=44)))
     assert (own.state, own.price, own.due_ns) == (State.OPEN, 44, T0)

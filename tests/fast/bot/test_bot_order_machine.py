@@ -15,7 +15,6 @@ from bot.core.settings import BudgetSettings, StalenessSettings
 from tests.builders.bot import made
 from tests.builders.bot.made import LAG_NS, T0
 from tests.builders.bot.order_venue import NaiveVenue, Row
-from venue.wire import codec
 from venue.wire.money import Outcome, Price, Qty, canonical
 from venue.wire.requests import Amend
 
@@ -87,8 +86,8 @@ class Run:
     def _create(self) -> None:
         self.made += 1
         order = made.intent(price=20 * self.made, qty=10, number=self.made)
-        own = OwnOrder.first_sent(order, codec.encode_new_order(order), self.now_ns, "drawn")
-        self.desk.send_create(own, m.Create(order, own.intent.body, False), self.now_ns)
+        own = OwnOrder(order, self.now_ns, "drawn")
+        self.desk.send_create(own, m.Create(order, False), self.now_ns)
 
     def _amend(self, own: OwnOrder) -> None:
         if own.state is not State.OPEN or own.cancel_requested or own.remaining < 1:

@@ -11,7 +11,7 @@ from bot.core.orders.snapshot import OrderSnapshot
 from tests.builders.bot import made
 from tests.builders.bot.made import LAG_NS, T0
 from tests.builders.bot.news import CANCELED, STRANGE, amending, read, read_over
-from venue.wire import codec, model
+from venue.wire import model
 from venue.wire.money import Price, Qty
 from venue.wire.names import OrderId
 from venue.wire.requests import Amend
@@ -213,11 +213,10 @@ def test_a_cancel_of_an_order_with_an_undecided_amend_waits_for_a_read_of_its_fi
     assert own.state is State.CLOSED
 
 
-def test_an_unconfirmed_create_of_an_earlier_run_keeps_its_bytes_and_is_to_be_cancelled():
+def test_an_unconfirmed_create_of_an_earlier_run_is_sent_again_as_it_was_and_cancelled():
     order = made.intent()
-    body = codec.encode_new_order(order)
-    own = OwnOrder.left_behind(UnconfirmedCreate(order, body), T0)
-    assert (own.intent.body, own.intent.order) == (body, order)
+    own = OwnOrder.left_behind(UnconfirmedCreate(order), T0)
+    assert own.order == order
     assert (own.state, own.cancel_requested) == (State.NEW_UNKNOWN, True)
     assert (own.from_previous_run, own.due_ns) == (True, T0)
 

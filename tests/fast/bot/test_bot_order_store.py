@@ -193,7 +193,7 @@ def test_past_the_limit_of_live_orders_an_unconfirmed_create_is_still_kept(monke
     of, _ = desk()
     of.add_order(made.own(number=1))
     order = made.intent()
-    of.add_order(OwnOrder.left_behind(m.UnconfirmedCreate(order, b"{}"), T0))
+    of.add_order(OwnOrder.left_behind(m.UnconfirmedCreate(order), T0))
     assert len(of.live_orders) == 2
 
 

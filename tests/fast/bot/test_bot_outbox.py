@@ -8,7 +8,6 @@ from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.settings import BudgetSettings, KeySettings
 from tests.builders.bot import made
 from tests.builders.bot.thin import Thin
-from venue.wire import codec
 from venue.wire.errors import CODES, Advice, Code
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId, OrderId, Ticker
@@ -18,7 +17,7 @@ SECOND = 1_000_000_000
 READ = m.ReadBalance()
 CANCEL = m.CancelResting(OrderId("1"))
 ORDER = made.intent()
-CREATE = m.Create(ORDER, codec.encode_new_order(ORDER), False)
+CREATE = m.Create(ORDER, False)
 DONE = m.Ok(m.OrdersBody((), ""))
 
 

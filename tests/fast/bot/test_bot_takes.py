@@ -22,7 +22,7 @@ from tests.builders.bot.made import T0
 from tests.builders.bot.planned import ASK, BID, plan
 from tests.builders.bot.thin import Thin
 from tests.builders.strategies import views
-from venue.wire import codec, instant, model
+from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId
@@ -42,7 +42,7 @@ def taking(
     order = msgspec.structs.replace(
         made.intent(price=price, number=number, **other), time_in_force=tif
     )
-    own = OwnOrder.first_sent(order, codec.encode_new_order(order), T0, "take")
+    own = OwnOrder(order, T0, "take")
     own.state = state
     return own
 
@@ -297,7 +297,7 @@ class Taken(Thin):
             updated_at=at,
         )
         if filled and not self.booked:
-            own = OwnOrder.first_sent(order, codec.encode_new_order(order), T0, "take")
+            own = OwnOrder(order, T0, "take")
             own.order_id = shown.order_id
             self.booked.append(msgspec.structs.replace(made.fill(own, 1, filled), created_at=at))
         return shown
@@ -353,7 +353,7 @@ def test_a_take_that_times_out_is_resent_byte_for_byte_and_counts_until_it_is_kn
     of.start()
     of.run(5)
     assert len(of.taken) == 3
-    assert {each.body for each in of.taken} == {of.taken[0].body}
+    assert {each.order for each in of.taken} == {of.taken[0].order}
     assert [each.again for each in of.taken] == [False, True, True]
     assert all(cents <= -10 * 52 for cents in counted)
     assert len(counted) == 2
@@ -369,7 +369,7 @@ def test_a_rejected_take_is_closed():
 
 def test_a_take_that_the_venue_lets_rest_is_cancelled():
     of = Taken(Once())
-    order = OwnOrder.first_sent(made.intent(), codec.encode_new_order(made.intent()), T0, "")
+    order = OwnOrder(made.intent(), T0, "")
 
     def rests(request: m.Request) -> m.Answer:
         if isinstance(request, m.Create) and request.order.time_in_force is TimeInForce.IOC:
@@ -425,13 +425,12 @@ def test_a_take_without_a_response_in_an_earlier_run_is_resent():
         TimeInForce.IOC,
         ClientOrderId("earlier-1"),
     )
-    body = codec.encode_new_order(order)
     of = Taken(Strategy(None))
-    of.give(m.Started("0" * 20, (m.UnconfirmedCreate(order, body),)))
+    of.give(m.Started("0" * 20, (m.UnconfirmedCreate(order),)))
     of.give(m.FeedOpened())
     of.show(0)
     of.run(6)
-    assert [(each.order, each.body, each.again) for each in of.taken] == [(order, body, True)]
+    assert of.taken == [m.Create(order, True)]
     assert len(of.trader.desk.live_orders) == 0
     assert of.trader.ledgers.holdings(order.market_id) == (10, 0)
 

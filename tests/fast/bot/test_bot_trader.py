@@ -17,7 +17,6 @@ from tests.builders.bot.engines import RISK
 from tests.builders.bot.made import T0
 from tests.builders.bot.worlds import calm, creates, first_market, opened, place, quoting, resting
 from venue.engine import messages as v
-from venue.wire import codec
 from venue.wire.money import BookSide, Cents, Outcome, Qty
 
 
@@ -42,7 +41,7 @@ def test_an_unconfirmed_create_may_be_rejected_before_its_rung_is_known(code):
     settings = TraderSettings(series_ticker=SERIES, risk=RISK)
     trader = Trader(settings, lambda: Strategy(None))
     order = made.intent()
-    left = m.UnconfirmedCreate(order, codec.encode_new_order(order))
+    left = m.UnconfirmedCreate(order)
     trader.receive(m.Started("0" * 20, (left,)), T0)
     sent = next(
         effect

@@ -10,7 +10,7 @@ from bot.core.report import Phase
 from tests.builders.bot import made
 from tests.builders.bot.meddled import Held, Meddled, over
 from tests.builders.bot.thin import Thin
-from venue.wire import codec, model
+from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.names import OrderId
@@ -96,7 +96,7 @@ def left_behind(*numbers: int) -> tuple[Meddled, list[model.Order]]:
         order = msgspec.structs.replace(
             made.intent(number=number, price=10 + number), market_id=venue.markets[0].market_id
         )
-        venue.answer(m.Create(order, codec.encode_new_order(order), False))
+        venue.answer(m.Create(order, False))
     return venue, list(venue.orders.values())
 
 

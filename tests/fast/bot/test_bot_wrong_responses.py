@@ -37,7 +37,7 @@ def created_by_a_resend(venue: Meddled, since: int) -> bool:
     venue.end_one()
     venue.go(15)
     creates = creates_of(venue, since)
-    assert creates[0].body == creates[1].body
+    assert creates[0].order == creates[1].order
     return [one.again for one in creates] == [False, True]
 
 
@@ -59,7 +59,7 @@ def test_a_create_answered_with_another_order_is_resent(venue, lost):
     made = creates_of(venue, before)
     assert not answers
     assert len(made) == 2 + lost
-    assert {one.body for one in made} == {made[0].body}
+    assert {one.order for one in made} == {made[0].order}
     assert venue.knows_its_orders()
     assert venue.stops_clean()
 
@@ -390,7 +390,7 @@ def test_a_create_answered_with_another_order_without_a_client_order_id_is_resen
     venue.end_one()
     venue.go(15)
     assert len(creates_of(venue, before)) == 2
-    assert len({one.body for one in creates_of(venue, before)}) == 1
+    assert len({one.order for one in creates_of(venue, before)}) == 1
     assert "answer_not_credible" in venue.notes
     assert venue.knows_its_orders()
     assert venue.stops_clean()

@@ -12,7 +12,6 @@ from bot.lab.exchange.queue_model import QueueModel
 from tests.builders.backtest.made import configured
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import BookRecord, decode_record
-from venue.wire import codec
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce
@@ -50,7 +49,7 @@ def test_our_unfilled_order_does_not_change_the_flow_or_the_recording():
         TimeInForce.GTC,
         ClientOrderId("far"),
     )
-    request = m.Create(order, codec.encode_new_order(order), False)
+    request = m.Create(order, False)
     for place, record in enumerate(beats(ticking)):
         if place == 200:
             venue.exchange.answer_request(

@@ -10,7 +10,6 @@ from bot.lab.exchange.assumptions import OF_BACKTESTS, REFUSALS, TIMEOUT_NS, Fau
 from bot.lab.exchange.queue_model import QueueModel
 from tests.builders.backtest.made import Counter, book, configured, trade, written
 from venue.crowd.tape import read_tape
-from venue.wire import codec
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
@@ -73,7 +72,7 @@ def test_each_fault_answers_and_acts_as_its_name_says(tmp_path, name):
         TimeInForce.GTC,
         ClientOrderId("once"),
     )
-    request = m.Create(order, codec.encode_new_order(order), False)
+    request = m.Create(order, False)
     send = m.Send(m.RequestId(1), request, "asked for", m.Key.TRADE)
     came = Fixed(name).answer_or_fault(counter.venue.exchange, send, counter.records[0].ts)
     assert isinstance(came.answer, m.Rejected) is (name in REFUSALS)

@@ -26,7 +26,7 @@ from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId
-from venue.wire.requests import QtyOrder, RequestBody, TimeInForce
+from venue.wire.requests import QtyOrder, TimeInForce
 
 
 def joint() -> LadderJoint:
@@ -310,12 +310,12 @@ def test_a_dry_run_resolves_an_unconfirmed_create_by_the_list_of_orders(landed):
         ClientOrderId("lost-1"),
     )  # fmt: skip
     if landed:
-        thin.answer(m.Create(order, RequestBody(b""), False))
+        thin.answer(m.Create(order, False))
         shown = thin.orders[OrderId("1")]
         thin.orders[OrderId("1")] = msgspec.structs.replace(
             shown, client_order_id=ClientOrderId("lost-1")
         )
-    memory = RecoveredState(m.JournalFate.FOUND, (m.UnconfirmedCreate(order, RequestBody(b"")),))
+    memory = RecoveredState(m.JournalFate.FOUND, (m.UnconfirmedCreate(order),))
     plan, _ = dry(thin, memory=memory)
     assert plan.settled
     kinds = [(each.kind, each.order) for each in plan.first]

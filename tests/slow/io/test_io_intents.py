@@ -32,7 +32,7 @@ LOOK = sent(m.ReadOrder(ORDER_ID), 5)
 
 def intent(name: str) -> m.UnconfirmedCreate:
     made = create(name)
-    return m.UnconfirmedCreate(made.order, made.body)
+    return m.UnconfirmedCreate(made.order)
 
 
 def reply(answer: m.Answer, number: int = 1) -> m.Response:

@@ -25,7 +25,7 @@ DONE = m.Ok(m.OrderBody(codec.decode(ORDER_JSON, model.Order)))
 
 def intent(name: str) -> m.UnconfirmedCreate:
     made = create(name)
-    return m.UnconfirmedCreate(made.order, made.body)
+    return m.UnconfirmedCreate(made.order)
 
 
 def reply(answer: m.Answer, number: int = 1) -> m.Response:

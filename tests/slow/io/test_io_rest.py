@@ -14,6 +14,7 @@ from bot.io.client.rest import NEVER_LEFT, Rest
 from bot.io.secret import Secret
 from tests.builders.io.hostile import blurts, hostile, says, silence
 from tests.builders.io.samples import ORDER_ID, ORDER_JSON, RUNG, create, sent
+from venue.wire import codec
 from venue.wire.errors import CODES, Code, Sequenced
 from venue.wire.money import Price
 from venue.wire.names import MarketId, OrderId, Ticker
@@ -209,7 +210,7 @@ async def test_only_the_first_page_of_the_fills_is_short():
 async def test_a_create_is_sent_byte_for_byte():
     async with hostile(says(201, ORDER_JSON)) as site:
         await ask(site.base_url, create())
-    assert site.requests[0].endswith(b"\r\n\r\n" + create().body)
+    assert site.requests[0].endswith(b"\r\n\r\n" + codec.encode_new_order(create().order))
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ async def test_a_run_on_the_same_account_begins_with_the_unconfirmed_creates_of_
     second = FakeTrader()
     async with asyncio.timeout(10):
         await runner_of(second, tmp_path).run("cd" * 10, (), 20_000_000, new_account=new_account)
-    left = () if new_account else (m.UnconfirmedCreate(create().order, create().body),)
+    left = () if new_account else (m.UnconfirmedCreate(create().order),)
     assert second.events[0] == m.Started("cd" * 10, left, new_account)
 
 

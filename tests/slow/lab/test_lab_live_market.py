@@ -7,7 +7,7 @@ from bot.core import messages as m
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.live import LiveMarket, catalogue_of
 from bot.lab.exchange.queue_model import QueueModel
-from venue.wire import codec, instant, model
+from venue.wire import instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.model import Liquidity
 from venue.wire.money import Outcome, Price, Qty, Side
@@ -88,7 +88,7 @@ class Fed:
         name = ClientOrderId(f"o{self._made}")
         tif = TimeInForce.GTC
         order = QtyOrder(self.id, Outcome.YES, Side.BUY, Price(price), Qty(qty), tif, name)
-        create = m.Create(order, codec.encode_new_order(order), False)
+        create = m.Create(order, False)
         send = m.Send(m.RequestId(self._made), create, "asked for", m.Key.TRADE)
         return self.market.exchange.answer_request(send, self.at(second)).answer
 

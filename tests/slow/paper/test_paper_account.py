@@ -15,7 +15,6 @@ from tests.builders.shell.site import SERIES, opening, rung_id
 from venue.storage.log import LogFull
 from venue.storage.recovery import fresh
 from venue.views.catalog import EventFilter
-from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
@@ -61,7 +60,7 @@ class Desk:
             TimeInForce.GTC,
             ClientOrderId(name),
         )
-        return self.ask(m.Create(order, codec.encode_new_order(order), False))
+        return self.ask(m.Create(order, False))
 
     def book(self, bids, asks) -> None:
         self.now_ns += NS_PER_SECOND

@@ -222,6 +222,6 @@ def test_malformed_books_are_archived_unchanged():
 
 
 def test_a_segment_head_with_leftovers_of_an_earlier_run_is_archived():
-    known = Head(9, (m.UnconfirmedCreate(create().order, create().body),), (), (sent(create()),))
+    known = Head(9, (m.UnconfirmedCreate(create().order),), (), (sent(create()),))
     data = OPENING + framed(known)
     assert restored(archived(data, "s"), "s") == (data, True)

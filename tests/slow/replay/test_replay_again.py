@@ -366,7 +366,7 @@ def test_a_difference_exits_with_4_and_shows_both_sides(entries, tmp_path):
 
 def test_a_journal_of_a_later_version_is_rejected(entries, tmp_path):
     path = journal(tmp_path / "journal-00000001.log", entries, OPENING[:-1] + b"\x09")
-    assert_exits_with_3(invoke(str(path)), "journal version 9, this program reads versions 1 to 7")
+    assert_exits_with_3(invoke(str(path)), "journal version 9, this program reads versions 1 to 8")
 
 
 def test_a_named_segment_is_replayed_although_a_later_one_is_unreadable(entries, tmp_path):

@@ -10,7 +10,7 @@ from bot.core.orders.order import OwnOrder
 from strategies.arb import Arb
 from tests.builders.bot import made
 from tests.builders.bot.thin import Thin
-from venue.wire import codec, instant, model
+from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import OrderId
@@ -68,7 +68,7 @@ class Crossed(Thin):
             updated_at=at,
         )
         if filled:
-            own = OwnOrder.first_sent(order, codec.encode_new_order(order), self.now_ns, "take")
+            own = OwnOrder(order, self.now_ns, "take")
             own.order_id = shown.order_id
             row = made.fill(own, number, filled)
             self.booked.append(

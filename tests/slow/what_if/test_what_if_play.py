@@ -29,7 +29,7 @@ from tests.builders.what_if.made import (
     trade,
 )
 from venue.engine import messages as v
-from venue.wire import codec, model
+from venue.wire import model
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
@@ -164,7 +164,7 @@ def test_a_crossing_order_in_a_halted_market_is_rejected(session_of):
     venue.exchange.execute(v.HaltMarket(MARKET), ns(1))
     name = ClientOrderId("o1")
     order = QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(60), Qty(5), TimeInForce.GTC, name)
-    create = m.Create(order, codec.encode_new_order(order), False)
+    create = m.Create(order, False)
     answer, *_ = venue.exchange.answer_request(
         m.Send(m.RequestId(1), create, "asked for", m.Key.TRADE), ns(2)
     )
