@@ -33,7 +33,7 @@ from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
 from venue.crowd.settings import CrowdSettings
-from venue.crowd.tape import Record, Tape, decode_record
+from venue.crowd.tape import Tape
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, canonical
@@ -146,8 +146,7 @@ class Session:
         }
         due = {slot: START_NS + _wait_ns(rng, _GAP_S) for slot, rng in slots.items()}
         standing: dict[tuple[MarketId, BookSide], Probe] = {}
-        for line in self.ticking.lines:
-            record = decode_record(line)
+        for record in self.ticking.records:
             now_ns = record.ts
             for slot, rng in slots.items():
                 if due[slot] > now_ns:
@@ -205,7 +204,7 @@ def played(tape: Tape, probes: list[Probe], model: QueueModel) -> list[Fate]:
         acts.append((probe.begin_ns, 1, partial(created, place)))
         acts.append((probe.end_ns, 0, partial(counter.cancel, probe)))
     acts.sort(key=lambda act: act[:2])
-    records: list[Record] = [decode_record(line) for line in tape.lines]
+    records = tape.records
     through = 0
     for at_ns, _, act in acts:
         while through < len(records) and records[through].ts <= at_ns:

@@ -5,7 +5,7 @@ of its own whatever others do, so the tape and the venue with us in it have the 
 what our orders change: by that a backtest can be measured against the truth.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -65,7 +65,7 @@ def clock(seed: int, seconds: float) -> Tape:
         partition=False,
         has_books=True,
         rungs=rungs,
-        lines=tuple(msgspec.json.encode(record) for record in records),
+        records=tuple(records),
         start=0,
         start_ts=records[0].ts,
         end_ts=records[-1].ts,
@@ -171,7 +171,7 @@ class Recorder:
         records = self._records
         return msgspec.structs.replace(
             self._ticking,
-            lines=tuple(msgspec.json.encode(record) for record in records),
+            records=tuple(records),
             start_ts=records[0].ts,
             end_ts=records[-1].ts,
         )
@@ -180,11 +180,6 @@ class Recorder:
 def recorded(ticking: Tape, crowd: CrowdSettings, terms: Terms) -> Tape:
     venue = CrowdedMarket(ticking, crowd, terms)
     recorder = Recorder(venue, ticking)
-    for record in beats(ticking):
+    for record in ticking.records:
         venue.play(record)
     return recorder.tape
-
-
-def beats(ticking: Tape) -> Iterable[Record]:
-    decoder = msgspec.json.Decoder(BookRecord)
-    return (decoder.decode(line) for line in ticking.lines)

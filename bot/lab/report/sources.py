@@ -158,7 +158,7 @@ class BacktestRun(msgspec.Struct, frozen=True):
 
     @property
     def records(self) -> int:
-        return len(self.tape.lines[: self.records_max])
+        return len(self.tape.records[: self.records_max])
 
 
 class BacktestOutcome(msgspec.Struct, frozen=True):

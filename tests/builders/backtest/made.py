@@ -7,7 +7,7 @@ from bot.core import messages as m
 from bot.lab.exchange.assumptions import Latency, Terms
 from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
-from venue.crowd.tape import closes_ns, decode_record, read_tape
+from venue.crowd.tape import closes_ns, read_tape
 from venue.wire import codec
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Outcome, Price, Qty, Side
@@ -87,7 +87,7 @@ class Counter:
 
     def __init__(self, folder, bound=QueueModel.PESSIMISTIC, terms=PROMPT):
         tape = read_tape(folder)
-        self.records = [decode_record(line) for line in tape.lines]
+        self.records = [*tape.records]
         self.venue = RecordedMarket(tape, terms, bound, closes_ns(tape), START_NS - NS_PER_SECOND)
         self.market = tape.rungs[0].market_id
         self._made = 0
