@@ -14,8 +14,8 @@ from bot.core.trader import Trader
 from bot.lab.driver import Driver
 from bot.lab.evaluate.timeout import ended_when_stalled
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.live import Kind, RecordedMarket, kind_of
 from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import Kind, RecordedMarket, kind_of
 from bot.lab.exchange.trader_run import Observer, TermsLink, TraderRun, alone
 from bot.strategy.api import Strategy
 from venue.crowd.tape import Tape, closes_ns
@@ -137,9 +137,9 @@ class Backtest:
             if at_ns >= self.recorded_ns:
                 seen = m.ImpliedValueSeen(self._tape.project_id, at_ns, float(price), CONFIDENCE)
                 driver.schedule_at(at_ns + self._terms.feed_ns, partial(run.deliver, [seen]))
-        for record in self._tape.records:
+        for place, record in enumerate(self._tape.records):
             driver.reach(record.ts)
-            self.venue.play(record)
+            self.venue.play(place)
             run.publish()
             self._records += 1
             if not progress(self._records):

@@ -56,7 +56,7 @@ def test_our_unfilled_order_does_not_change_the_flow_or_the_recording():
             venue.exchange.answer_request(
                 m.Send(m.RequestId(1), request, "", m.Key.TRADE), record.ts
             )
-        venue.play(record)
+        venue.play(place)
     assert venue.exchange.book_update(venue.markets[0], 0).bids[-1] == (1, 5)
     assert recorder.tape.records == recorded(ticking, BUSY, TERMS).records
 
@@ -71,8 +71,8 @@ def test_a_book_frame_is_not_older_than_the_prints_it_contains():
     ticking = clock(3, 30)
     venue = CrowdedMarket(ticking, BUSY, TERMS)
     prints = 0
-    for record in ticking.records:
-        venue.play(record)
+    for place, record in enumerate(ticking.records):
+        venue.play(place)
         newest: dict[str, int] = {}
         for event in venue.frames(record.ts):
             if isinstance(event, m.Trade):
