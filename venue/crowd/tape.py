@@ -412,23 +412,23 @@ def _lead_in(times: list[int]) -> int:
     )
 
 
-_Values = dict[str, list[tuple[int, str]]]
+_Values = dict[str, tuple[tuple[int, str], ...]]
 """Recorded ns and price of each symbol."""
 
 
 def _read_values(path: Path) -> _Values:
     """Empty if the file is missing."""
-    found: _Values = {}
+    found: dict[str, list[tuple[int, str]]] = {}
     if path.exists():
         for _, record in _decoded(path, _underlying_decoder):
             found.setdefault(record.symbol, []).append((record.ts, record.price))
-    return found
+    return {symbol: tuple(rows) for symbol, rows in found.items()}
 
 
 def _values_near(values: _Values, strike: Decimal) -> tuple[tuple[int, str], ...]:
     """The prices of the symbol whose first price is nearest to a strike."""
     near = min(values, key=lambda symbol: abs(Decimal(values[symbol][0][1]) - strike), default=None)
-    return () if near is None else tuple(values[near])
+    return () if near is None else values[near]
 
 
 def _uuid(*parts: str) -> str:

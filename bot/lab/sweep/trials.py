@@ -44,7 +44,6 @@ from venue.crowd.tape import (
     TopRecord,
     TradeRecord,
     closes_ns,
-    read_tape,
 )
 
 SCORE: Final = "score"  # what a function's number is called
@@ -354,7 +353,7 @@ def measure(job: Job) -> dict[str, float]:
         values = {name: life.figure(name) for name in IN_WORLDS}
         return values | {"latched": float(bool(life.latched))}
     whole, won = _tape(Path(case.folders[0]), case.event, case.data)
-    part = cut(whole, case.piece, case.pieces, case.records)
+    part = _part(whole, case.piece, case.pieces, case.records)
     assert part is not None, "a piece without records is no case"
     is_end = part.records[-1] is whole.records[-1]
     with watched([*map(Path, case.folders)]) as opened:
@@ -378,11 +377,16 @@ def measure(job: Job) -> dict[str, float]:
 def _tape(folder: Path, event: str, data: str) -> tuple[Tape, Any]:
     """A tape and its winners, which no trader sees. Raises TapeFault, also if it is not the tape
     that `data` names."""
-    tape = read_tape(folder, event)
+    tape = next((each for each in read_tapes(folder) if each.event == event), None)
+    if tape is None:
+        raise TapeFault(f"{folder}: no records of event {event}")
     won = winners(tape, folder)
     if digest_of(tape, won) != data:
         raise TapeFault(f"{folder}: another tape than the sweep began with")
     return tape, won
+
+
+_part = lru_cache(maxsize=4)(cut)  # a piece is one tape for all trials
 
 
 def _scored(job: Job) -> dict[str, float]:
