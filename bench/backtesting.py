@@ -19,7 +19,7 @@ from bot.lab.backtest.run import Backtest
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
-from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, decode_record, read_tape
+from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, read_tape
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Outcome, Price, Qty, complement
 
@@ -193,11 +193,11 @@ def run(quick: bool) -> list[tuple[str, str]]:
     if not _TAPE.is_dir():
         return [("tape", f"not there: {_TAPE.name}")]
     tape = read_tape(_TAPE)
-    count = 3_000 if quick else len(tape.lines)
+    count = 3_000 if quick else len(tape.records)
     mine = ours(tape, count)
     rows = [("backtest: the whole trader", f"{mine:,.0f} records/s of one core")]
     try:
-        theirs = nautilus_trader([decode_record(line) for line in tape.lines[:count]])
+        theirs = nautilus_trader(tape.records[:count])
     except ImportError:
         return [*rows, ("backtest: nautilus_trader", "not installed, not measured")]
     text = f"{theirs:,.0f} records/s; ours is {mine / theirs:.3f}x (aim 3x)"

@@ -30,10 +30,10 @@ from bench.crowded import (
 )
 from bot.core import messages as m
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import RecordedMarket
 from venue.crowd.settings import CrowdSettings
-from venue.crowd.tape import Record, Tape, decode_record
+from venue.crowd.tape import Tape
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
@@ -145,8 +145,7 @@ class Session:
         }
         due = {slot: START_NS + _wait_ns(rng, _GAP_S) for slot, rng in slots.items()}
         standing: dict[tuple[MarketId, BookSide], Probe] = {}
-        for line in self.ticking.lines:
-            record = decode_record(line)
+        for place, record in enumerate(self.ticking.records):
             now_ns = record.ts
             for slot, rng in slots.items():
                 if due[slot] > now_ns:
@@ -162,7 +161,7 @@ class Session:
                     standing[slot] = probe
                     self.probes.append(probe)
                     self.fates.append(counter.create(probe))
-            self.venue.play(record)
+            self.venue.play(place)
             counter.book_fills()
         # An order that still rests has no end yet.
         done = [place for place, each in enumerate(self.probes) if each.end_ns <= now_ns]
@@ -204,11 +203,11 @@ def played(tape: Tape, probes: list[Probe], model: QueueModel) -> list[Fate]:
         acts.append((probe.begin_ns, 1, partial(created, place)))
         acts.append((probe.end_ns, 0, partial(counter.cancel, probe)))
     acts.sort(key=lambda act: act[:2])
-    records: list[Record] = [decode_record(line) for line in tape.lines]
+    records = tape.records
     through = 0
     for at_ns, _, act in acts:
         while through < len(records) and records[through].ts <= at_ns:
-            venue.play(records[through])
+            venue.play(through)
             counter.book_fills()
             through += 1
         act()

@@ -5,15 +5,15 @@ of its own whatever others do, so the tape and the venue with us in it have the 
 what our orders change: by that a backtest can be measured against the truth.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.exchange import LevelBook, ShownBook
-from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import RecordedMarket
 from bot.strategy.api import Levels
 from venue.crowd.crowd import SeededCrowd
 from venue.crowd.run import CrowdPlan, opening_commands
@@ -65,7 +65,7 @@ def clock(seed: int, seconds: float) -> Tape:
         partition=False,
         has_books=True,
         rungs=rungs,
-        lines=tuple(msgspec.json.encode(record) for record in records),
+        records=tuple(records),
         start=0,
         start_ts=records[0].ts,
         end_ts=records[-1].ts,
@@ -79,7 +79,7 @@ class CrowdedMarket(RecordedMarket):
     def __init__(self, ticking: Tape, crowd: CrowdSettings, terms: Terms) -> None:
         """ticking: of `clock`."""
         self.heard: Callable[[list[v.Event], int], None] = lambda _events, _now_ns: None
-        self._books = {rung.market_id: LevelBook(START_NS) for rung in ticking.rungs}
+        self._levels = {rung.market_id: LevelBook(START_NS) for rung in ticking.rungs}
         self._unseen: list[v.Event] = []
         self._moved_ns: dict[MarketId, int] = {}
         super().__init__(ticking, terms, QueueModel.PESSIMISTIC, RESOLUTION_NS, START_NS)
@@ -89,40 +89,39 @@ class CrowdedMarket(RecordedMarket):
         for command in opening_commands(plan):
             self.exchange.execute(command, START_NS)
 
-    def play(self, record: Record) -> None:
+    def play(self, place: int) -> None:
         seen, self._unseen = self._unseen, []
-        self._crowd.observe(seen, record.ts)
-        for place, command in enumerate(self._crowd.step(record.ts), 1):
-            self.exchange.execute(command, record.ts + place * _APART_NS)
+        at_ns = self._records[place].ts
+        self._crowd.observe(seen, at_ns)
+        for number, command in enumerate(self._crowd.step(at_ns), 1):
+            self.exchange.execute(command, at_ns + number * _APART_NS)
 
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
         super().on_events(events, now_ns)
         self._unseen += events
         for event in events:
             if isinstance(event, v.LevelChanged):
-                self._books[event.market_id].change(event)
+                self._levels[event.market_id].change(event)
                 moved_ns = self._moved_ns.get(event.market_id, now_ns)
                 self._moved_ns[event.market_id] = max(moved_ns, now_ns)
                 self._changed[event.market_id] = None
-                bids, asks = self._books[event.market_id].levels()
+                bids, asks = self._levels[event.market_id].levels()
                 if bids and asks:
                     self.marks[event.market_id] = bids[0][0] + asks[0][0]
         self.heard(events, now_ns)
 
-    def _is_shown(self, market: MarketId) -> bool:
-        return True
-
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
         """The whole book, of the instant of the last change that it shows."""
         moved_ns = self._moved_ns.get(market_id, now_ns)
-        return ShownBook(*self._books[market_id].levels(), max(now_ns, moved_ns))
+        return ShownBook(*self._levels[market_id].levels(), max(now_ns, moved_ns))
 
     def others(self, market: MarketId) -> tuple[Levels, Levels]:
         """The book of a market without our orders."""
-        whole, own = self._books[market].levels(), self.queues.sizes_by_price
+        whole = self._levels[market].levels()
+        own = (self.queues.on_side(market, side).sizes_by_price for side in BookSide)
         bids, asks = (
             tuple((price, Qty(left)) for price, size in side if (left := size - mine.get(price, 0)))
-            for side, mine in zip(whole, (own(market, s) for s in BookSide), strict=True)
+            for side, mine in zip(whole, own, strict=True)
         )
         return bids, asks
 
@@ -171,7 +170,7 @@ class Recorder:
         records = self._records
         return msgspec.structs.replace(
             self._ticking,
-            lines=tuple(msgspec.json.encode(record) for record in records),
+            records=tuple(records),
             start_ts=records[0].ts,
             end_ts=records[-1].ts,
         )
@@ -180,11 +179,6 @@ class Recorder:
 def recorded(ticking: Tape, crowd: CrowdSettings, terms: Terms) -> Tape:
     venue = CrowdedMarket(ticking, crowd, terms)
     recorder = Recorder(venue, ticking)
-    for record in beats(ticking):
-        venue.play(record)
+    for place in range(len(ticking.records)):
+        venue.play(place)
     return recorder.tape
-
-
-def beats(ticking: Tape) -> Iterable[Record]:
-    decoder = msgspec.json.Decoder(BookRecord)
-    return (decoder.decode(line) for line in ticking.lines)

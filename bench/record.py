@@ -8,7 +8,6 @@ a separate process from the bot's, and of unpacking, wherever a journal is read;
 `Journal.append`, which is all that the trader's loop does for a frame.
 """
 
-import gzip
 import lzma
 import random
 import tempfile
@@ -20,7 +19,7 @@ from bot.core import messages as m
 from bot.io.journal.archive import archived, restored
 from bot.io.journal.journal import Journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from venue.crowd.tape import BookRecord, decode_record
+from venue.crowd.tape import BookRecord, read_tape
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import Outcome, canonical
 from venue.wire.names import MarketId
@@ -37,16 +36,14 @@ def frames(folder: Path, most: int | None = None) -> list[Entry]:
     chance = random.Random(folder.name)
     out: list[Entry] = []
     at_ns = 0
-    with gzip.open(folder / "tape.jsonl.gz") as file:
-        for line in file:
-            record = decode_record(line)
-            if isinstance(record, BookRecord):
-                way_ns = int(NS_PER_MS * chance.lognormvariate(2, 0.5))
-                at_ns = max(at_ns + chance.randrange(20_000, 200_000), record.ts + way_ns)
-                asks = tuple((canonical(Outcome.NO, price), qty) for price, qty in record.no)
-                out.append(Entry(at_ns, m.BookUpdate(_MARKET, record.ts, record.yes, asks)))
-            if most is not None and len(out) == most:
-                break
+    for record in read_tape(folder).records:
+        if isinstance(record, BookRecord):
+            way_ns = int(NS_PER_MS * chance.lognormvariate(2, 0.5))
+            at_ns = max(at_ns + chance.randrange(20_000, 200_000), record.ts + way_ns)
+            asks = tuple((canonical(Outcome.NO, price), qty) for price, qty in record.no)
+            out.append(Entry(at_ns, m.BookUpdate(_MARKET, record.ts, record.yes, asks)))
+        if most is not None and len(out) == most:
+            break
     return out
 
 

@@ -23,7 +23,6 @@ from venue.crowd.tape import (
     TopRecord,
     TradeRecord,
     closes_ns,
-    decode_record,
     read_tapes,
 )
 from venue.wire.instant import NS_PER_SECOND
@@ -168,8 +167,7 @@ class _Ladder:
 
     def forecasts(self, counted: Counted, every_ns: int) -> Iterator[tuple[int, _Three]]:
         due_ns = 0
-        for line in counted.count(self._tape.lines):
-            record = decode_record(line)
+        for record in counted.count(self._tape.records):
             due_ns = due_ns or record.ts + every_ns
             while due_ns < record.ts:
                 for index, three in enumerate(self._now(due_ns)):

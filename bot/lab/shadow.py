@@ -120,7 +120,7 @@ class CandidateRun:
         """True if its best prices on both sides are a tick at most from ours, or on neither."""
         for side, best in ((BookSide.BID, max), (BookSide.ASK, min)):
             ours = best((price for of, price in live if of is side), default=None)
-            theirs = self._market.queues.best(market, side)
+            theirs = self._market.queues.on_side(market, side).best
             if ours is None or theirs is None:
                 if ours is not theirs:
                     return False
@@ -138,7 +138,7 @@ class CandidateRun:
         if report.profit is None:
             return None
         queues = [
-            self._market.queues.on_side(market, side)
+            self._market.queues.on_side(market, side).orders
             for market in self._market.markets
             for side in BookSide
         ]

@@ -9,7 +9,7 @@ from venue.crowd.market_view import CrowdView
 from venue.crowd.order_mirror import OrderMirror
 from venue.crowd.people import TAPE_MAKER, TAPE_TAKER
 from venue.crowd.settings import CrowdSettings
-from venue.crowd.tape import Tape, TradeRecord, decode_record
+from venue.crowd.tape import Tape, TradeRecord
 from venue.crowd.target_book import target_book_of
 from venue.engine import messages as m
 from venue.wire.instant import NS_PER_SECOND
@@ -75,7 +75,7 @@ class TapeFollower:
         if self._due_ns is None:
             return commands
         while self._due_ns is not None and self._due_ns <= now_ns:
-            record = decode_record(self._tape.lines[self._place])
+            record = self._tape.records[self._place]
             self._last_ts = record.ts
             self._dirty.update(self._target.absorb(record))
             if isinstance(record, TradeRecord):
@@ -95,16 +95,16 @@ class TapeFollower:
     def _begin(self, now_ns: int) -> None:
         """The lead-in leaves its last picture and no trades."""
         self._start_ns = self._due_ns = now_ns
-        for line in self._tape.lines[: self._tape.start]:
-            self._target.absorb(decode_record(line))
+        for record in self._tape.records[: self._tape.start]:
+            self._target.absorb(record)
 
     def _go_on(self) -> None:
         assert self._due_ns is not None, "a tape that has ended is not played on"
         self._place += 1
-        if self._place >= len(self._tape.lines):
+        if self._place >= len(self._tape.records):
             self._due_ns = None
             return
-        next_ts = decode_record(self._tape.lines[self._place]).ts
+        next_ts = self._tape.records[self._place].ts
         gap_ns = int((next_ts - self._last_ts) / self._speed)
         self._due_ns += min(gap_ns, SILENCE_NS_MAX)
 

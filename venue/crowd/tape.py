@@ -110,14 +110,14 @@ class TapeRung(msgspec.Struct, frozen=True):
     strike: str | None
 
 
-class Tape(msgspec.Struct, frozen=True):
-    """One event of a tape, ready to be played.
+class Tape(msgspec.Struct, frozen=True, eq=False):
+    """One event of a tape, ready to be played; equal to itself alone.
 
     sources: recorded tickers, lowest first. Each is a rung of its own, or, where `partition`,
     a bracket: then rung i lies between brackets i and i + 1.
     has_books: whether whole books were recorded, of any part of it: a part of it may hold none.
-    lines: the event's records, checked, as they stand in the file, in order of time.
-    start: the first line after the quiet lead-in; start_ts, end_ts: recorded ns.
+    records: the event's records, checked, in order of time. Equal sides of books are one object.
+    start: the first record after the quiet lead-in; start_ts, end_ts: recorded ns.
     values: recorded ns and price of what the ladder is about; empty where none was recorded.
     resolution_ns: when the event was to resolve, where the catalogue says so.
     """
@@ -130,7 +130,7 @@ class Tape(msgspec.Struct, frozen=True):
     partition: bool
     has_books: bool
     rungs: tuple[TapeRung, ...]
-    lines: tuple[bytes, ...]
+    records: tuple[Record, ...]
     start: int
     start_ts: int
     end_ts: int
@@ -140,14 +140,6 @@ class Tape(msgspec.Struct, frozen=True):
     @property
     def project_id(self) -> ProjectId:
         return ProjectId(_uuid("company", self.name))
-
-
-class _TapeLine(msgspec.Struct, frozen=True):
-    """A checked line. Decoded, a day of books would take ten times the memory."""
-
-    text: bytes
-    ts: int
-    kind: type[Record]
 
 
 _record_decoder: Final["msgspec.json.Decoder[Record]"] = msgspec.json.Decoder(Record)
@@ -164,15 +156,10 @@ def closes_ns(tape: Tape) -> int:
     return -(-tape.end_ts // _HOUR_NS) * _HOUR_NS
 
 
-def decode_record(line: bytes) -> Record:
-    """A line of `Tape.lines`; these were checked, so this raises nothing for them."""
-    return _record_decoder.decode(line)
-
-
 def read_tape(folder: Path, choose_event: str | None = None) -> Tape:
     """Read and check the tape of a folder. choose_event: a recorded event ticker; None is the event
     with the most records. Raises TapeFault."""
-    catalog, records = _read_records(folder)
+    catalog, values, records = _read_records(folder)
     counts = Counter({name: len(found) for name, found in records.items()})
     chosen = choose_event or counts.most_common(1)[0][0]
     if not records.get(chosen):
@@ -180,33 +167,56 @@ def read_tape(folder: Path, choose_event: str | None = None) -> Tape:
         path = folder / "tape.jsonl.gz"
         raise TapeFault(f"{path}: no records of event {chosen}; recorded are: {known or 'none'}")
     event = next(event for event in catalog.events if event.event_ticker == chosen)
-    return _tape(catalog, event, records[chosen], folder)
+    return _tape(catalog, event, records[chosen], values, folder)
 
 
 def read_tapes(folder: Path) -> Iterator[Tape]:
     """Every event of a folder that has records, in the order of the catalogue. Raises TapeFault."""
-    catalog, records = _read_records(folder)
+    catalog, values, records = _read_records(folder)
     for event in catalog.events:
         if records[event.event_ticker]:
-            yield _tape(catalog, event, records[event.event_ticker], folder)
+            yield _tape(catalog, event, records[event.event_ticker], values, folder)
 
 
-def _read_records(folder: Path) -> "tuple[_TapeCatalog, dict[str, list[_TapeLine]]]":
+def _read_records(folder: Path) -> "tuple[_TapeCatalog, _Values, dict[str, list[Record]]]":
     catalog = _read_catalog(folder / "catalog.json")
     path = folder / "tape.jsonl.gz"
     owners = {rung.ticker: event for event in catalog.events for rung in event.rungs}
-    records: dict[str, list[_TapeLine]] = {event.event_ticker: [] for event in catalog.events}
-    for number, line, record in _decoded(path, _record_decoder):
+    records: dict[str, list[Record]] = {event.event_ticker: [] for event in catalog.events}
+    share = _SharedSides()
+    for number, record in _decoded(path, _record_decoder):
         owner = owners.get(record.ticker)
         if owner is None:
             raise TapeFault(f"{path}:{number}: {record.ticker} does not stand in catalog.json")
         wrong = _impossible(record)
         if wrong is not None:
             raise TapeFault(f"{path}:{number}: {wrong}")
-        records[owner.event_ticker].append(_TapeLine(line, record.ts, type(record)))
+        records[owner.event_ticker].append(share.shared(record))
     if not any(records.values()):
         raise TapeFault(f"{path}: no records")
-    return catalog, records
+    return catalog, _read_values(folder / "underlying.jsonl.gz"), records
+
+
+class _SharedSides:
+    """Keeps one object of equal levels and sides: most changes of a book leave one side as it was,
+    so a day of books takes less memory than its text."""
+
+    def __init__(self) -> None:
+        self._levels: dict[tuple[int, int], tuple[int, int]] = {}
+        self._sides: dict[TapeLevels, TapeLevels] = {}
+
+    def shared(self, record: Record) -> Record:
+        if not isinstance(record, BookRecord):
+            return record
+        yes, no = self._side(record.yes), self._side(record.no)
+        return BookRecord(record.ts, record.ticker, yes, no)
+
+    def _side(self, side: TapeLevels) -> TapeLevels:
+        found = self._sides.get(side)
+        if found is None:
+            found = tuple([self._levels.setdefault(level, level) for level in side])
+            self._sides[found] = found
+        return found
 
 
 def _impossible(record: Record) -> str | None:
@@ -305,10 +315,8 @@ def _read_catalog(path: Path) -> _TapeCatalog:
 Stamped = TypeVar("Stamped", BookRecord | TradeRecord | TopRecord, UnderlyingRecord)
 
 
-def _decoded(
-    path: Path, decoder: "msgspec.json.Decoder[Stamped]"
-) -> Iterator[tuple[int, bytes, Stamped]]:
-    """Line number, line and record of each line, in order of time. Raises TapeFault."""
+def _decoded(path: Path, decoder: "msgspec.json.Decoder[Stamped]") -> Iterator[tuple[int, Stamped]]:
+    """The number of each line and its record, in order of time. Raises TapeFault."""
     number, last_ts = 0, 0
     try:
         with gzip.open(path) as file:
@@ -317,7 +325,7 @@ def _decoded(
                 if record.ts < last_ts:
                     raise TapeFault(f"{path}:{number}: ts goes back from {last_ts} to {record.ts}")
                 last_ts = record.ts
-                yield number, line, record
+                yield number, record
     except gzip.BadGzipFile as fault:
         raise TapeFault(f"{path}:{number + 1}: not gzip: {fault}") from None
     except (EOFError, zlib.error) as fault:
@@ -329,10 +337,14 @@ def _decoded(
 
 
 def _tape(
-    catalog: _TapeCatalog, event: _CatalogEvent, records: list[_TapeLine], folder: Path
+    catalog: _TapeCatalog,
+    event: _CatalogEvent,
+    records: list[Record],
+    values: "_Values",
+    folder: Path,
 ) -> Tape:
     ladder = sorted(event.rungs, key=lambda rung: Decimal(rung.strike))
-    kinds = {line.kind for line in records}
+    kinds = {type(record) for record in records}
     partition = kinds == {TopRecord}
     if TopRecord in kinds and not partition:
         raise TapeFault(f"{folder}: {event.event_ticker}: best prices next to books or executions")
@@ -346,7 +358,7 @@ def _tape(
         strikes = [None]
     else:
         raise TapeFault(f"{folder}: {event.event_ticker}: brackets with books cannot be a ladder")
-    times = [line.ts for line in records]
+    times = [record.ts for record in records]
     start = _lead_in(times)
     return Tape(
         name=catalog.tape,
@@ -357,11 +369,11 @@ def _tape(
         partition=partition,
         has_books=BookRecord in kinds,
         rungs=tuple(_rung(catalog.tape, event.event_ticker, strike) for strike in strikes),
-        lines=tuple(line.text for line in records),
+        records=tuple(records),
         start=start,
         start_ts=times[start],
         end_ts=times[-1],
-        values=_values(folder / "underlying.jsonl.gz", [Decimal(r.strike) for r in ladder]),
+        values=_values_near(values, Decimal(ladder[len(ladder) // 2].strike)),
         resolution_ns=event.resolution_ns,
     )
 
@@ -400,15 +412,23 @@ def _lead_in(times: list[int]) -> int:
     )
 
 
-def _values(path: Path, strikes: list[Decimal]) -> tuple[tuple[int, str], ...]:
-    if not path.exists():
-        return ()
+_Values = dict[str, tuple[tuple[int, str], ...]]
+"""Recorded ns and price of each symbol."""
+
+
+def _read_values(path: Path) -> _Values:
+    """Empty if the file is missing."""
     found: dict[str, list[tuple[int, str]]] = {}
-    for _, _, record in _decoded(path, _underlying_decoder):
-        found.setdefault(record.symbol, []).append((record.ts, record.price))
-    middle = strikes[len(strikes) // 2]
-    near = min(found, key=lambda symbol: abs(Decimal(found[symbol][0][1]) - middle), default=None)
-    return () if near is None else tuple(found[near])
+    if path.exists():
+        for _, record in _decoded(path, _underlying_decoder):
+            found.setdefault(record.symbol, []).append((record.ts, record.price))
+    return {symbol: tuple(rows) for symbol, rows in found.items()}
+
+
+def _values_near(values: _Values, strike: Decimal) -> tuple[tuple[int, str], ...]:
+    """The prices of the symbol whose first price is nearest to a strike."""
+    near = min(values, key=lambda symbol: abs(Decimal(values[symbol][0][1]) - strike), default=None)
+    return () if near is None else values[near]
 
 
 def _uuid(*parts: str) -> str:

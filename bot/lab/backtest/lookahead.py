@@ -21,7 +21,7 @@ from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.pool import deaf
 from bot.strategy.api import EventView, Quotes, Strategy
-from venue.crowd.tape import Tape, closes_ns, decode_record
+from venue.crowd.tape import Tape, closes_ns
 
 CUTS: Final = 3
 """Instants at which the future is cut off: after a quarter, a half and three quarters of it."""
@@ -96,7 +96,7 @@ def record_answers(asked: CutRun) -> GuardedAnswers:
 
 def cuts(tape: Tape, records_max: int | None = None) -> list[int]:
     """The instants of the cuts, each moved to the longest quiet near its place."""
-    times = [decode_record(line).ts for line in tape.lines[:records_max]]
+    times = [record.ts for record in tape.records[:records_max]]
     count = len(times)
     reach = count // _NEAR
     found: list[int] = []
@@ -112,15 +112,14 @@ def cuts(tape: Tape, records_max: int | None = None) -> list[int]:
 
 
 def known_at(tape: Tape, at_ns: int) -> Tape:
-    lines = tuple(line for line in tape.lines if decode_record(line).ts <= at_ns)
+    records = tuple(record for record in tape.records if record.ts <= at_ns)
     values = tuple(row for row in tape.values if row[0] <= at_ns)
-    end_ts = decode_record(lines[-1]).ts
-    return msgspec.structs.replace(tape, lines=lines, values=values, end_ts=end_ts)
+    return msgspec.structs.replace(tape, records=records, values=values, end_ts=records[-1].ts)
 
 
 def quiet_through(tape: Tape, until_ns: int) -> int:
     """The last instant before the next record or index price; `until_ns` where none follows."""
-    later = (decode_record(line).ts for line in tape.lines)
+    later = (record.ts for record in tape.records)
     priced = (at_ns for at_ns, _ in tape.values)
     ends = [
         next_ns - 1

@@ -14,11 +14,11 @@ from bot.core.trader import Trader
 from bot.lab.driver import Driver
 from bot.lab.evaluate.timeout import ended_when_stalled
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.live import Kind, RecordedMarket, kind_of
 from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import Kind, RecordedMarket, kind_of
 from bot.lab.exchange.trader_run import Observer, TermsLink, TraderRun, alone
 from bot.strategy.api import Strategy
-from venue.crowd.tape import Tape, closes_ns, decode_record
+from venue.crowd.tape import Tape, closes_ns
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId, Ticker
@@ -99,7 +99,7 @@ class Backtest:
         self._terms = terms
         if resolution_ns is None:
             resolution_ns = closes_ns(tape)
-        self._began_ns = decode_record(tape.lines[0]).ts - NS_PER_SECOND
+        self._began_ns = tape.records[0].ts - NS_PER_SECOND
         self._driver = Driver(self._began_ns)
         if venue is None:
             venue = RecordedMarket(tape, terms, bound, resolution_ns, self._began_ns)
@@ -137,10 +137,9 @@ class Backtest:
             if at_ns >= self.recorded_ns:
                 seen = m.ImpliedValueSeen(self._tape.project_id, at_ns, float(price), CONFIDENCE)
                 driver.schedule_at(at_ns + self._terms.feed_ns, partial(run.deliver, [seen]))
-        for line in self._tape.lines:
-            record = decode_record(line)
+        for place, record in enumerate(self._tape.records):
             driver.reach(record.ts)
-            self.venue.play(record)
+            self.venue.play(place)
             run.publish()
             self._records += 1
             if not progress(self._records):
@@ -156,7 +155,7 @@ class Backtest:
     def result(self, winners: Winners | None, cpu_s: float = 0.0) -> Result:
         """Rungs with a known winner pay if the whole tape was played; other inventory counts at the
         last middle. Raises DoesNotClose when the fills and the venue's ledger differ."""
-        whole = self._records == len(self._tape.lines)
+        whole = self._records == len(self._tape.records)
         known = winners if winners is not None and whole else {}
         venue, account = self.venue, self.venue.account
         held_qty = sum(account.shares.values())

@@ -18,6 +18,7 @@ import msgspec
 from bot.core import messages as m
 from bot.io.journal.journal import segments
 from bot.io.journal.records import JournalFault
+from bot.lab.backtest.compact_tape import tapes_kept
 from bot.lab.calibrate import ends
 from bot.lab.journal_market import GIVEN_BACK_NS, JournalMarket, MarketEvent, read_market
 from bot.lab.session import Placed, beside_of, placed_entries, runs
@@ -32,9 +33,6 @@ from venue.wire.names import MarketId
 from venue.wire.strike import dollars_per_unit
 
 _CATALOG: Final = "catalog.json"
-FILES: Final = (_CATALOG, "tape.jsonl.gz", "underlying.jsonl.gz")
-"""All of a folder that is ever read as a tape; the last may be missing."""
-
 _MADE: Final[dict[Path, tuple[Path, tempfile.TemporaryDirectory[str]]]] = {}
 """By the folder of each tape that was made here: its source, and the folder to delete."""
 
@@ -62,7 +60,7 @@ def read_tapes(folder: Path) -> Iterator[Tape]:
     """Every event of a folder that has records. Raises TapeFault, which names the journal of a tape
     made here."""
     try:
-        yield from tapes_of(folder)
+        yield from tapes_kept(folder, tapes_of)
     except TapeFault as fault:
         if folder not in _MADE:
             raise

@@ -9,7 +9,6 @@ Whole books say all. Best prices have no sizes and prints: sizes are made up. Of
 book is made up around them (`venue.crowd.picture`), and only prints fill us.
 """
 
-import enum
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -29,14 +28,12 @@ from bot.lab.exchange.exchange import (
     buy_order,
     print_of,
 )
-from bot.lab.exchange.queue_model import OwnQueues, QueueModel
+from bot.lab.exchange.queue_model import OwnQueues, OwnSide, QueueModel
 from bot.strategy.api import Levels
-from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, tape_catalogue
-from venue.crowd.target_book import target_book_of
 from venue.engine import messages as v
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.limits import PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, QTY_MAX
+from venue.wire.limits import PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX
 from venue.wire.money import (
     PAYOUT_CENTS,
     BookSide,
@@ -62,53 +59,90 @@ _SET_BACK_NS: Final = 60 * NS_PER_SECOND
 """A book that is older by more than this says that the clock of others was set back."""
 
 
-class Depth:
-    """What others show on one market. What we took stays taken until the size at that price
-    changes: displayed depth is met once per refresh."""
+class SideDepth:
+    """What others show on one side of a market, around our orders there. What we took stays taken
+    until the size at that price changes: displayed depth is met once per refresh."""
 
-    def __init__(self) -> None:
-        self.at_ns = 0  # when it last changed, 0 before it was ever shown
-        self._sizes: dict[BookSide, dict[Price, Qty]] = {side: {} for side in BookSide}
-        self._rows: dict[BookSide, Levels] = dict.fromkeys(BookSide, ())
-        self._taken: dict[tuple[BookSide, Price], int] = {}
+    __slots__ = ("own", "rows", "side", "sizes", "taken")
+
+    def __init__(self, side: BookSide, own: OwnSide) -> None:
+        self.side = side
+        self.own = own
+        self.rows: Levels = ()
+        self.sizes: dict[Price, Qty] = {}  # those of `rows`
+        self.taken: dict[Price, int] = {}
+
+    def show_rows(self, rows: Levels) -> None:
+        sizes = dict(rows)
+        for price in [*self.taken]:
+            if sizes.get(price) != self.sizes.get(price):
+                del self.taken[price]
+        self.rows, self.sizes = rows, sizes
+
+    def size_ahead(self, price: Price) -> int:
+        """Shares of others in front of an order that comes to a price now: not those taken."""
+        return max(0, self.sizes.get(price, 0) - self.taken.get(price, 0))
+
+    def mark_taken(self, price: Price, qty: int) -> None:
+        if qty:
+            self.taken[price] = self.taken.get(price, 0) + qty
+
+    def remaining_levels(self) -> Levels:
+        rows, taken = self.rows, self.taken
+        if not taken:
+            return rows
+        left = ((price, Qty(size - taken.get(price, 0))) for price, size in rows)
+        return tuple(row for row in left if row[1] > 0)
+
+    def free_levels(self, facing: Price | None) -> Levels:
+        """Those that nobody has taken and that do not cross our best order on the other side."""
+        rows = self.remaining_levels() if self.taken else self.rows
+        if facing is None or not rows:
+            return rows
+        # The first row is the boldest: most books cross nothing.
+        if self.side is _BID:
+            return rows if rows[0][0] < facing else tuple(row for row in rows if row[0] < facing)
+        return rows if rows[0][0] > facing else tuple(row for row in rows if row[0] > facing)
+
+    def shown_levels(self, facing: Price | None) -> Levels:
+        """The free levels and our own orders, as the channel shows them."""
+        rows, own = self.free_levels(facing), self.own.sizes_by_price
+        if not own:
+            return rows
+        sizes = dict(rows)
+        for price, qty in own.items():
+            sizes[price] = Qty(sizes.get(price, 0) + qty)
+        if len(sizes) > len(rows):
+            return tuple(sorted(sizes.items(), reverse=self.side is _BID))
+        return tuple(sizes.items())  # no price of ours alone: they are in the order of the rows
+
+
+class Depth:
+    """What others show on one market."""
+
+    __slots__ = ("asks", "at_ns", "bids")
+
+    def __init__(self, own_bids: OwnSide, own_asks: OwnSide) -> None:
+        self.at_ns = 0  # when it last changed; 0: unknown, which is not empty
+        self.bids = SideDepth(_BID, own_bids)
+        self.asks = SideDepth(_ASK, own_asks)
+
+    def on_side(self, side: BookSide) -> SideDepth:
+        return self.bids if side is _BID else self.asks
 
     def clear_book(self) -> None:
         """Frames were lost: the book is unknown until the next one."""
         self.show_book((), (), 0)
-        self._taken.clear()
+        self.bids.taken.clear()
+        self.asks.taken.clear()
 
     def show_book(self, bids: Levels, asks: Levels, at_ns: int) -> None:
-        fresh = {_BID: dict(bids), _ASK: dict(asks)}
-        for side, price in [*self._taken]:
-            if fresh[side].get(price) != self._sizes[side].get(price):
-                del self._taken[side, price]
-        self._sizes = fresh
-        self._rows = {_BID: bids, _ASK: asks}
+        # A tape has one object for equal sides, and most records leave one side as it was.
+        if bids is not self.bids.rows:
+            self.bids.show_rows(bids)
+        if asks is not self.asks.rows:
+            self.asks.show_rows(asks)
         self.at_ns = at_ns
-
-    def size_at(self, side: BookSide, price: Price) -> int:
-        return self._sizes[side].get(price, 0)
-
-    def size_ahead(self, side: BookSide, price: Price) -> int:
-        """Shares of others in front of an order that comes to a price now: not those taken."""
-        return max(0, self.size_at(side, price) - self._taken.get((side, price), 0))
-
-    def mark_taken(self, side: BookSide, price: Price, qty: int) -> None:
-        if qty:
-            self._taken[side, price] = self._taken.get((side, price), 0) + qty
-
-    def remaining_levels(self, side: BookSide) -> Levels:
-        rows, taken = self._rows[side], self._taken
-        if not taken:
-            return rows
-        left = ((price, Qty(size - taken.get((side, price), 0))) for price, size in rows)
-        return tuple(row for row in left if row[1] > 0)
-
-    @property
-    def doubled_mid(self) -> int | None:
-        """Best bid plus best ask, cents; None where a side is empty."""
-        bids, asks = self._rows[_BID], self._rows[_ASK]
-        return bids[0][0] + asks[0][0] if bids and asks else None
 
 
 class LiveMarket:
@@ -204,10 +238,11 @@ class LiveMarket:
     def _print(self, printed: m.Trade, at_ns: int, now_ns: int) -> None:
         """It fills from the touch outward, as far as it reaches."""
         market, price = printed.market_id, printed.price
+        depth = self.depths[market]
         side = _ASK if printed.taker_bought_yes else _BID
         self.printed_qty += printed.size
         left = int(printed.size)
-        for queued in [*self.queues.on_side(market, side)] if self._is_shown(market) else ():
+        for queued in [*depth.on_side(side).own.orders] if depth.at_ns else ():
             if queued.price == price:
                 reached = 0 if self.fills_through_only else queued.position.on_print(left, at_ns)
                 reached = left if self.has_no_queue else reached
@@ -230,37 +265,36 @@ class LiveMarket:
         self, market: MarketId, bids: Levels, asks: Levels, at_ns: int, now_ns: int
     ) -> None:
         depth = self.depths[market]
-        was_shown = self._is_shown(market)
+        was_shown = depth.at_ns > 0
         depth.show_book(bids, asks, at_ns)
         self._changed[market] = None
-        if depth.doubled_mid is not None:
-            self.marks[market] = depth.doubled_mid
-        for side in _SIDES:
-            row = [*self.queues.on_side(market, side)]
+        if bids and asks:
+            self.marks[market] = bids[0][0] + asks[0][0]
+        for mine, facing in ((depth.bids, asks), (depth.asks, bids)):
+            row = [*mine.own.orders]
             for queued in row:
-                others = depth.size_at(side, queued.price)
+                others = mine.sizes.get(queued.price, 0)
                 if was_shown:
                     queued.position.on_book(others, at_ns)
                 else:
                     self.queues.requeue(queued, others, at_ns)
-            facing = asks if side is _BID else bids
             if not (self.has_sizes and facing):
                 continue
             best = facing[0][0]
             for queued in row:
-                if best <= queued.price if side is _BID else best >= queued.price:
-                    self._come(market, depth, side, queued.price, queued.remaining, now_ns)
+                if best <= queued.price if mine.side is _BID else best >= queued.price:
+                    self._come(market, depth, mine.side, queued.price, queued.remaining, now_ns)
 
     def _come(
         self, market: MarketId, depth: Depth, side: BookSide, price: Price, qty: int, now_ns: int
     ) -> None:
         """Others came to rest at our price or through it: they would have met us, at our price."""
-        left = qty
-        for theirs, size in depth.remaining_levels(side.other):
+        left, facing = qty, depth.on_side(side.other)
+        for theirs, size in facing.remaining_levels():
             if not left or not _reaches(side, price, theirs):
                 break
             met = min(left, size)
-            depth.mark_taken(side.other, theirs, met)
+            facing.mark_taken(theirs, met)
             left -= met
         if left < qty:
             self._meet(market, side, price, qty - left, now_ns)
@@ -292,13 +326,15 @@ class LiveMarket:
             elif isinstance(event, v.TradePrinted):
                 self._printed_by_us(event)
             elif isinstance(event, v.MarketListed):
-                self.depths[event.market.market_id] = Depth()
+                market = event.market.market_id
+                own_bids, own_asks = (self.queues.on_side(market, side) for side in _SIDES)
+                self.depths[market] = Depth(own_bids, own_asks)
 
     def _follow(self, order: v.OrderState) -> None:
         depth = self.depths[order.market_id]
         side = book_side(order.outcome, order.side)
         price = canonical(order.outcome, order.price)
-        self.queues.on_order(order, depth.size_ahead(side, price), depth.at_ns)
+        self.queues.on_order(order, depth.on_side(side).size_ahead(price), depth.at_ns)
         self._changed[order.market_id] = None
 
     def _printed_by_us(self, trade: v.TradePrinted) -> None:
@@ -312,34 +348,28 @@ class LiveMarket:
     def frames(self, now_ns: int) -> list[m.Event]:
         out, self._events = self._events, []
         if self._changed:
-            changed = [market for market in self._changed if self._is_shown(market)]
-            out += [self.exchange.book_update(market, now_ns) for market in changed]
+            out += self._book_updates(self._changed, now_ns)
             self._changed.clear()
         return out
 
     def book_frames(self, now_ns: int) -> list[m.BookUpdate]:
-        shown = [market for market in self.depths if self._is_shown(market)]
-        return [self.exchange.book_update(market, now_ns) for market in shown]
+        return self._book_updates(self.depths, now_ns)
 
-    def _is_shown(self, market: MarketId) -> bool:
-        """True once a book of this market was shown. Unknown is not empty."""
-        return self.depths[market].at_ns > 0
+    def _book_updates(self, markets: Iterable[MarketId], now_ns: int) -> list[m.BookUpdate]:
+        """The whole books of those that are known."""
+        updates: list[m.BookUpdate] = []
+        for market in markets:
+            bids, asks, at_ns = self.shown_book(market, now_ns)
+            if at_ns is not None:
+                updates.append(m.BookUpdate(market, at_ns, bids, asks))
+        return updates
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
-        if not self._is_shown(market_id):
+        depth = self.depths[market_id]
+        bids, asks = depth.bids, depth.asks
+        if not depth.at_ns:
             return ShownBook((), (), None)
-        own = self.queues.sizes_by_price
-        bids = _as_levels(self._left(market_id, _BID), own(market_id, _BID), best=-1)
-        asks = _as_levels(self._left(market_id, _ASK), own(market_id, _ASK), best=1)
-        return ShownBook(bids, asks, now_ns)
-
-    def _left(self, market: MarketId, side: BookSide) -> Levels:
-        """Depth of others that nobody has taken and that does not cross our own orders."""
-        rows, facing = self.depths[market].remaining_levels(side), _ASK if side is _BID else _BID
-        ours = self.queues.best(market, facing)
-        if ours is None or not rows or not _reaches(facing, ours, rows[0][0]):
-            return rows
-        return tuple(row for row in rows if not _reaches(facing, ours, row[0]))
+        return ShownBook(bids.shown_levels(asks.own.best), asks.shown_levels(bids.own.best), now_ns)
 
     # --- our writes -------------------------------------------------------------------------------
 
@@ -352,11 +382,11 @@ class LiveMarket:
             offered = self._offer(market, side, price, qty, now_ns)
         answer = exchange.execute(command, now_ns)
         if reach is not None:
-            depth = self.depths[market]
+            facing = self.depths[market].on_side(side.other)
             for order_id, theirs, part in offered:
                 taken = exchange.execute(v.CancelOrder(_OTHERS, order_id), now_ns)
                 left = taken.reduced_by if isinstance(taken, v.Cancelled) else 0
-                depth.mark_taken(side.other, theirs, part - left)
+                facing.mark_taken(theirs, part - left)
         return answer
 
     def _reach_of(self, command: v.Command) -> tuple[MarketId, BookSide, Price, int] | None:
@@ -380,7 +410,9 @@ class LiveMarket:
     ) -> list[tuple[OrderId, Price, int]]:
         """Place orders of the other account where a write of ours can reach others."""
         offered: list[tuple[OrderId, Price, int]] = []
-        for theirs, size in self._left(market, side.other):
+        depth = self.depths[market]
+        ours = depth.on_side(side).own.best
+        for theirs, size in depth.on_side(side.other).free_levels(ours):
             if qty <= 0 or not _reaches(side, price, theirs):
                 break
             part = min(qty, size)
@@ -400,19 +432,6 @@ class LiveMarket:
 def _reaches(side: BookSide, price: Price, theirs: Price) -> bool:
     """True if an order of a side and price meets others at `theirs` on the other side."""
     return theirs <= price if side is _BID else theirs >= price
-
-
-def _as_levels(rows: Levels, own: dict[Price, int], *, best: int) -> Levels:
-    """One side of the channel's book: others' levels and our own. best: 1 if the lowest price comes
-    first, else -1."""
-    if not own:
-        return rows
-    sizes = dict(rows)
-    for price, qty in own.items():
-        sizes[price] = Qty(sizes.get(price, 0) + qty)
-    if len(sizes) > len(rows):
-        return tuple(sorted(sizes.items(), reverse=best < 0))
-    return tuple(sizes.items())  # no price of ours alone: they are in the order of the rows
 
 
 def catalogue_of(events: Iterable[model.Event]) -> list[v.Command]:
@@ -451,79 +470,3 @@ def is_readable(event: model.Event) -> bool:
     except ValueError:
         return False
     return True
-
-
-_YES: Final = Outcome.YES
-_NO: Final = Outcome.NO
-
-
-class Kind(enum.StrEnum):
-    BOOKS = "books and trades"
-    TOPS = "best prices"
-    TRADES = "trades"
-
-
-def kind_of(tape: Tape) -> Kind:
-    if tape.partition:
-        return Kind.TOPS
-    return Kind.BOOKS if tape.has_books else Kind.TRADES
-
-
-class RecordedMarket(LiveMarket):
-    """The markets of one event of a tape."""
-
-    def __init__(
-        self,
-        tape: Tape,
-        terms: Terms,
-        queue_model: QueueModel,
-        resolution_ns: int,
-        start_ns: int,
-    ) -> None:
-        self.kind = kind_of(tape)  # what was recorded of them
-        # Where no sizes are known, a pessimist has somebody before us at every price, and an
-        # optimist nobody.
-        self.has_sizes = self.kind is not Kind.TRADES
-        self.fills_through_only = not self.has_sizes and queue_model is QueueModel.PESSIMISTIC
-        self.has_no_queue = not self.has_sizes and queue_model is QueueModel.OPTIMISTIC
-        catalogue = tape_catalogue(tape, resolution_ns, terms.maker_rate, terms.taker_rate)
-        super().__init__(catalogue, terms, queue_model, start_ns)
-        self._markets = [rung.market_id for rung in tape.rungs]
-        self._rung_of = {source: rung for rung, source in enumerate(tape.sources)}
-        self._target = target_book_of(tape)
-
-    def play(self, record: Record) -> None:
-        now_ns = record.ts
-        if isinstance(record, BookRecord):
-            market = self._markets[self._rung_of[record.ticker]]
-            bids, asks = _best_first(_YES, record.yes), _best_first(_NO, record.no)
-            self._show_book(market, bids, asks, now_ns, now_ns)
-            return
-        if isinstance(record, TradeRecord):
-            market = self._markets[self._rung_of[record.ticker]]
-            self._made += 1
-            bought, name = record.taker_outcome is _YES, f"recorded-{self._made}"
-            price, size = Price(record.price), Qty(record.qty)
-            self._print(m.Trade(market, now_ns, name, price, size, bought), now_ns, now_ns)
-        touched = self._target.absorb(record)
-        if self.kind is Kind.TOPS and self._target.survival_cents() is None:
-            return  # some bracket is not known yet: no rung is, and none is empty
-        for rung in touched:
-            wanted: dict[Outcome, list[tuple[int, int]]] = {outcome: [] for outcome in Outcome}
-            for (outcome, price), size in self._target.wanted(rung).items():
-                wanted[outcome].append((price, size))
-            bids, asks = (_best_first(outcome, wanted[outcome]) for outcome in Outcome)
-            self._show_book(self._markets[rung], bids, asks, now_ns, now_ns)
-
-
-_CANONICAL: Final = {
-    outcome: tuple([canonical(outcome, Price(price)) for price in range(PAYOUT_CENTS + 1)])
-    for outcome in Outcome
-}
-"""The place in the book of every price of an outcome: each level of each record asks for one."""
-
-
-def _best_first(outcome: Outcome, levels: Iterable[tuple[int, int]]) -> Levels:
-    rows = sorted(dict(levels).items(), reverse=True)
-    place = _CANONICAL[outcome]
-    return tuple([(place[price], Qty(size if size < QTY_MAX else QTY_MAX)) for price, size in rows])

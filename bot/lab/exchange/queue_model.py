@@ -10,6 +10,7 @@ See docs/pricing.md#section-4; docs/limits.md.
 
 import enum
 import math
+from operator import attrgetter
 from typing import Final
 
 from venue.engine.messages import OrderState
@@ -161,6 +162,25 @@ class QueuedOrder:
         self.position = position
 
 
+class OwnSide:
+    """Our resting orders on one side of a market."""
+
+    __slots__ = ("best", "orders", "sizes_by_price")
+
+    def __init__(self) -> None:
+        self.orders: list[QueuedOrder] = []  # the boldest price first, the older first at one price
+        self.best: Price | None = None
+        self.sizes_by_price: dict[Price, int] = {}
+
+    def on_change(self) -> None:
+        """Its orders are others now."""
+        sizes: dict[Price, int] = {}
+        for each in self.orders:
+            sizes[each.price] = sizes.get(each.price, 0) + each.remaining
+        self.sizes_by_price = sizes
+        self.best = self.orders[0].price if self.orders else None
+
+
 class OwnQueues:
     """Our resting orders by market and side. At one price they are in order of arrival, as in the
     engine."""
@@ -169,24 +189,17 @@ class OwnQueues:
         self._model = queue_model
         self._power = power
         self._by_id: dict[OrderId, QueuedOrder] = {}
-        self._sides: dict[tuple[MarketId, BookSide], list[QueuedOrder]] = {}
+        self._sides: dict[tuple[MarketId, BookSide], OwnSide] = {}
 
     def queued_order(self, order_id: OrderId) -> QueuedOrder | None:
         return self._by_id.get(order_id)
 
-    def on_side(self, market_id: MarketId, side: BookSide) -> list[QueuedOrder]:
-        """Those of one side, the boldest price first, the older first at one price."""
-        return self._sides.get((market_id, side), [])
-
-    def best(self, market_id: MarketId, side: BookSide) -> Price | None:
-        queued = self._sides.get((market_id, side))
-        return queued[0].price if queued else None
-
-    def sizes_by_price(self, market_id: MarketId, side: BookSide) -> dict[Price, int]:
-        sizes: dict[Price, int] = {}
-        for each in self._sides.get((market_id, side), ()):
-            sizes[each.price] = sizes.get(each.price, 0) + each.remaining
-        return sizes
+    def on_side(self, market_id: MarketId, side: BookSide) -> OwnSide:
+        """That of the moment and of every later one."""
+        found = self._sides.get((market_id, side))
+        if found is None:
+            found = self._sides[market_id, side] = OwnSide()
+        return found
 
     def on_order(self, state: OrderState, others: int, shown_ns: int) -> None:
         """The engine shows an order of ours. others: shares at its price in the newest book, that
@@ -194,12 +207,15 @@ class OwnQueues:
         before = self._by_id.get(state.order_id)
         rests = state.status in model.RESTING and state.remaining_qty > 0
         if before is not None:
+            row = self.on_side(before.market_id, before.side)
             price = canonical(state.outcome, state.price)
             remaining = state.remaining_qty
             if rests and keeps_priority(before.price, before.remaining, price, remaining):
                 before.remaining = remaining
+                row.on_change()
                 return
-            self._sides[before.market_id, before.side].remove(before)
+            row.orders.remove(before)
+            row.on_change()
             del self._by_id[state.order_id]
         if rests:
             position = QueuePosition(others, shown_ns, self._model, self._power)
@@ -210,8 +226,9 @@ class OwnQueues:
         queued.position = QueuePosition(others, shown_ns, self._model, self._power)
 
     def _join(self, queued: QueuedOrder) -> None:
-        row = self._sides.setdefault((queued.market_id, queued.side), [])
-        row.append(queued)
+        row = self.on_side(queued.market_id, queued.side)
+        row.orders.append(queued)
         # The sort is stable: at one price the newest stays last.
-        row.sort(key=lambda each: each.price, reverse=queued.side is BookSide.BID)
+        row.orders.sort(key=attrgetter("price"), reverse=queued.side is BookSide.BID)
+        row.on_change()
         self._by_id[queued.order_id] = queued

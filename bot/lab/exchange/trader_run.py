@@ -17,7 +17,7 @@ from bot.core.orders.outbox import NEVER_NS
 from bot.core.orders.outbox import kind_of as request_kind
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
-from bot.lab.driver import Driver, TickTimer
+from bot.lab.driver import Driver
 from bot.lab.exchange.assumptions import Faults, Terms
 from bot.lab.exchange.exchange import Exchange, Response
 from venue.wire.instant import NS_PER_MS
@@ -86,6 +86,7 @@ class TermsLink:
 
 class TraderRun:
     def __init__(self, driver: Driver, market: MarketFeed, trader: Trader, link: Link) -> None:
+        """driver: its ticks are this trader's."""
         self.trader = trader
         self.requests: Counter[str] = Counter()  # by kind
         self.latched = ""  # why it latched last, else empty
@@ -95,17 +96,44 @@ class TraderRun:
         self._market = market
         self._link = link
         self._period_ns = link.period_ns
-        self._ticks = TickTimer(driver, self._tick)
         self._subscribed = False
+        driver.on_tick = partial(self.deliver, (m.Tick(),), is_tick=True)
 
-    def deliver(self, events: Sequence[m.Event]) -> None:
+    def deliver(self, events: Sequence[m.Event], *, is_tick: bool = False) -> None:
+        """Hand events to the trader, carry out its effects and schedule its next tick."""
+        driver, trader, period_ns = self._driver, self.trader, self._period_ns
+        now_ns = driver.now_ns
+        if is_tick and period_ns is not None:
+            driver.tick_ns = now_ns + period_ns
         for event in events:
-            self._hand(event)
-        now_ns = self._driver.now_ns
-        if self._period_ns is None:
-            self._ticks.schedule_by(max(now_ns, self.trader.due_ns(now_ns)))
-        elif self._ticks.at_ns is None:
-            self._ticks.schedule_by(now_ns)
+            self.events += 1
+            if isinstance(event, m.FeedClosed):
+                self._subscribed = False
+            effects = trader.receive(event, now_ns)
+            if self.observer is not None:
+                self.observer(event, effects, now_ns)
+            for effect in effects:
+                match effect:
+                    case m.WakeAt():
+                        if period_ns is None:
+                            at_ns = max(effect.at_ns, now_ns + _STEP_NS)
+                            driver.tick_ns = min(driver.tick_ns, at_ns)
+                    case m.Send():
+                        self._send(effect)
+                    case m.SubscribeTo():
+                        self._subscribed = True
+                        books = self._market.book_frames(now_ns)
+                        self.send_frames([m.SubscriptionAccepted(), *books])
+                    case m.Latched(reason=reason):
+                        self.latched = reason
+                    case _:
+                        pass
+        if is_tick:
+            return
+        if period_ns is None:
+            driver.tick_ns = min(driver.tick_ns, max(now_ns, trader.due_ns(now_ns)))
+        elif driver.tick_ns == NEVER_NS:
+            driver.tick_ns = now_ns
 
     def send_frames(self, events: Sequence[m.Event]) -> None:
         self._driver.schedule_at(
@@ -117,35 +145,10 @@ class TraderRun:
         if events and self._subscribed:
             self.send_frames(events)
 
-    def _tick(self) -> None:
-        if self._period_ns is not None:
-            self._ticks.schedule(self._driver.now_ns + self._period_ns)
-        self._hand(m.Tick())
-
-    def _hand(self, event: m.Event) -> None:
-        now_ns = self._driver.now_ns
-        self.events += 1
-        if isinstance(event, m.FeedClosed):
-            self._subscribed = False
-        effects = self.trader.receive(event, now_ns)
-        if self.observer is not None:
-            self.observer(event, effects, now_ns)
-        for effect in effects:
-            match effect:
-                case m.WakeAt():
-                    if self._period_ns is None:
-                        self._ticks.schedule_by(max(effect.at_ns, now_ns + _STEP_NS))
-                case m.Send():
-                    self.requests[request_kind(effect.request)] += 1
-                    there_ns, back_ns = self._link.ways_ns(effect)
-                    self._driver.schedule_after(there_ns, partial(self._arrives, effect, back_ns))
-                case m.SubscribeTo():
-                    self._subscribed = True
-                    self.send_frames([m.SubscriptionAccepted(), *self._market.book_frames(now_ns)])
-                case m.Latched(reason=reason):
-                    self.latched = reason
-                case _:
-                    pass
+    def _send(self, send: m.Send) -> None:
+        self.requests[request_kind(send.request)] += 1
+        there_ns, back_ns = self._link.ways_ns(send)
+        self._driver.schedule_after(there_ns, partial(self._arrives, send, back_ns))
 
     def _arrives(self, send: m.Send, back_ns: int) -> None:
         came = self._link.respond(self._market.exchange, send, self._driver.now_ns)

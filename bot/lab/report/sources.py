@@ -18,8 +18,8 @@ from bot.lab.backtest.lookahead import watched
 from bot.lab.backtest.run import LIMITS as TAPE_LIMITS
 from bot.lab.backtest.run import Progress, Result, Winners, backtest, distinct
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.live import Kind
 from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import Kind
 from bot.lab.exchange.trader_run import Observer
 from bot.lab.pool import in_order
 from bot.lab.replay import replayer_of
@@ -158,7 +158,7 @@ class BacktestRun(msgspec.Struct, frozen=True):
 
     @property
     def records(self) -> int:
-        return len(self.tape.lines[: self.records_max])
+        return len(self.tape.records[: self.records_max])
 
 
 class BacktestOutcome(msgspec.Struct, frozen=True):

@@ -111,7 +111,7 @@ class SimulatedWorld:
             return lambda: FaultyStrategy(make(), self.strategy_faults, START_NS, skew_ns, coverage)
 
         process = Process(self.file, remake, self.auditor, clock, self.now_ns, process_of_first)
-        self._ticks = TickTimer(self.driver, partial(self._tick, process), rank=0)
+        self._ticks = TickTimer(self.driver, partial(self._tick, process))
         process.is_successor = bool(self.processes)
         self.processes.append(process)
         return process

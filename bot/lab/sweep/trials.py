@@ -39,12 +39,11 @@ from bot.lab.sim.venue import SERIES
 from bot.lab.sweep.space import Dimension, Settings, SpaceFault
 from venue.crowd.tape import (
     BookRecord,
+    Record,
     TapeFault,
     TopRecord,
     TradeRecord,
     closes_ns,
-    decode_record,
-    read_tape,
 )
 
 SCORE: Final = "score"  # what a function's number is called
@@ -144,7 +143,7 @@ def recorded(
                     terms=terms,
                     data=digest,
                 )
-                found.append((decode_record(part.lines[0]).ts, case.key, case))
+                found.append((part.records[0].ts, case.key, case))
     return tuple(case for _, _, case in sorted(found, key=lambda row: row[:2]))
 
 
@@ -153,28 +152,27 @@ def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape
     and best prices from before."""
     if pieces == 1 and records is None:
         return tape
-    first_ns = decode_record(tape.lines[0]).ts
+    first_ns = tape.records[0].ts
     span_ns = tape.end_ts - first_ns + 1
     low_ns = first_ns + span_ns * piece // pieces
     high_ns = first_ns + span_ns * (piece + 1) // pieces
     before: dict[str, BookRecord | TopRecord] = {}
-    inside: list[bytes] = []
-    for line in tape.lines:
-        record = decode_record(line)
+    inside: list[Record] = []
+    for record in tape.records:
         if low_ns <= record.ts < high_ns:
-            inside.append(line)
+            inside.append(record)
         elif record.ts < low_ns and not isinstance(record, TradeRecord):
             before[record.ticker] = record
     if not inside:
         return None
     opening = (msgspec.structs.replace(each, ts=low_ns) for each in before.values())
-    lines = (*map(msgspec.json.encode, opening), *inside[:records])
+    played = (*opening, *inside[:records])
     return msgspec.structs.replace(
         tape,
-        lines=lines,
+        records=played,
         start=0,
-        start_ts=decode_record(lines[0]).ts,
-        end_ts=decode_record(lines[-1]).ts,
+        start_ts=played[0].ts,
+        end_ts=played[-1].ts,
     )
 
 
@@ -355,9 +353,9 @@ def measure(job: Job) -> dict[str, float]:
         values = {name: life.figure(name) for name in IN_WORLDS}
         return values | {"latched": float(bool(life.latched))}
     whole, won = _tape(Path(case.folders[0]), case.event, case.data)
-    part = cut(whole, case.piece, case.pieces, case.records)
+    part = _part(whole, case.piece, case.pieces, case.records)
     assert part is not None, "a piece without records is no case"
-    is_end = part.lines[-1] is whole.lines[-1]
+    is_end = part.records[-1] is whole.records[-1]
     with watched([*map(Path, case.folders)]) as opened:
         run = Backtest(part, trader, make, case.reading, case.terms, closes_ns(whole)).run()
         result = run.result(won if is_end else None)
@@ -379,11 +377,16 @@ def measure(job: Job) -> dict[str, float]:
 def _tape(folder: Path, event: str, data: str) -> tuple[Tape, Any]:
     """A tape and its winners, which no trader sees. Raises TapeFault, also if it is not the tape
     that `data` names."""
-    tape = read_tape(folder, event)
+    tape = next((each for each in read_tapes(folder) if each.event == event), None)
+    if tape is None:
+        raise TapeFault(f"{folder}: no records of event {event}")
     won = winners(tape, folder)
     if digest_of(tape, won) != data:
         raise TapeFault(f"{folder}: another tape than the sweep began with")
     return tape, won
+
+
+_part = lru_cache(maxsize=4)(cut)  # a piece is one tape for all trials
 
 
 def _scored(job: Job) -> dict[str, float]:

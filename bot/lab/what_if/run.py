@@ -314,9 +314,9 @@ class WhatIfMarket(LiveMarket):
         if not event.filled_us:
             return
         left = seen.size - sum(fill.qty for fill in self.account.fills[before:])
-        depth = self.depths[seen.market_id]
         side = BookSide.ASK if seen.taker_bought_yes else BookSide.BID
-        for price, size in [*depth.remaining_levels(side)]:
+        depth = self.depths[seen.market_id].on_side(side)
+        for price, size in depth.remaining_levels():
             if price == seen.price:
-                depth.mark_taken(side, price, min(left, size))
+                depth.mark_taken(price, min(left, size))
                 self._changed[seen.market_id] = None

@@ -5,9 +5,9 @@ import json
 
 from bot.core import messages as m
 from bot.lab.exchange.assumptions import Latency, Terms
-from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
-from venue.crowd.tape import closes_ns, decode_record, read_tape
+from bot.lab.exchange.recorded import RecordedMarket
+from venue.crowd.tape import closes_ns, read_tape
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
@@ -86,15 +86,18 @@ class Counter:
 
     def __init__(self, folder, bound=QueueModel.PESSIMISTIC, terms=PROMPT):
         tape = read_tape(folder)
-        self.records = [decode_record(line) for line in tape.lines]
+        self.began_ns = tape.start_ts
+        self._times = [record.ts for record in tape.records]
+        self._played = 0
         self.venue = RecordedMarket(tape, terms, bound, closes_ns(tape), START_NS - NS_PER_SECOND)
         self.market = tape.rungs[0].market_id
         self._made = 0
 
     def play(self, until):
         """Everything up to a second, that itself included."""
-        while self.records and self.records[0].ts <= ns(until):
-            self.venue.play(self.records.pop(0))
+        while self._played < len(self._times) and self._times[self._played] <= ns(until):
+            self.venue.play(self._played)
+            self._played += 1
 
     def ask(self, request, at, key=m.Key.TRADE):
         """A request arrives; its answer."""

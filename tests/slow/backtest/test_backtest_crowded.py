@@ -3,7 +3,7 @@
 import pytest
 
 from bench.brackets import CROWDS, Fate, Session, bracketed, played
-from bench.crowded import RESOLUTION_NS, CrowdedMarket, Recorder, beats, clock, recorded
+from bench.crowded import RESOLUTION_NS, CrowdedMarket, Recorder, clock, recorded
 from bot.config.bot_config import finish, read_draft
 from bot.core import messages as m
 from bot.lab.backtest.run import Backtest
@@ -11,7 +11,7 @@ from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
 from tests.builders.backtest.made import configured
 from venue.crowd.settings import CrowdSettings
-from venue.crowd.tape import BookRecord, decode_record
+from venue.crowd.tape import BookRecord
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce
@@ -31,8 +31,8 @@ def session():
 def test_a_recorded_crowd_is_deterministic_and_has_prints_and_books():
     ticking = clock(3, 30)
     tape = recorded(ticking, BUSY, TERMS)
-    assert tape.lines == recorded(ticking, BUSY, TERMS).lines
-    kinds = {type(decode_record(line)).__name__ for line in tape.lines}
+    assert tape.records == recorded(ticking, BUSY, TERMS).records
+    kinds = {type(record).__name__ for record in tape.records}
     assert kinds == {"BookRecord", "TradeRecord"}
 
 
@@ -50,20 +50,19 @@ def test_our_unfilled_order_does_not_change_the_flow_or_the_recording():
         ClientOrderId("far"),
     )
     request = m.Create(order, False)
-    for place, record in enumerate(beats(ticking)):
+    for place, record in enumerate(ticking.records):
         if place == 200:
             venue.exchange.answer_request(
                 m.Send(m.RequestId(1), request, "", m.Key.TRADE), record.ts
             )
-        venue.play(record)
+        venue.play(place)
     assert venue.exchange.book_update(venue.markets[0], 0).bids[-1] == (1, 5)
-    assert recorder.tape.lines == recorded(ticking, BUSY, TERMS).lines
+    assert recorder.tape.records == recorded(ticking, BUSY, TERMS).records
 
 
 def test_every_recorded_book_change_has_its_own_timestamp():
     tape = recorded(clock(3, 30), BUSY, TERMS)
-    books = [decode_record(line) for line in tape.lines]
-    times = [(book.ts, book.ticker) for book in books if isinstance(book, BookRecord)]
+    times = [(book.ts, book.ticker) for book in tape.records if isinstance(book, BookRecord)]
     assert len(times) == len(set(times))
 
 
@@ -71,8 +70,8 @@ def test_a_book_frame_is_not_older_than_the_prints_it_contains():
     ticking = clock(3, 30)
     venue = CrowdedMarket(ticking, BUSY, TERMS)
     prints = 0
-    for record in beats(ticking):
-        venue.play(record)
+    for place, record in enumerate(ticking.records):
+        venue.play(place)
         newest: dict[str, int] = {}
         for event in venue.frames(record.ts):
             if isinstance(event, m.Trade):

@@ -74,7 +74,7 @@ def test_each_fault_answers_and_acts_as_its_name_says(tmp_path, name):
     )
     request = m.Create(order, False)
     send = m.Send(m.RequestId(1), request, "asked for", m.Key.TRADE)
-    came = Fixed(name).answer_or_fault(counter.venue.exchange, send, counter.records[0].ts)
+    came = Fixed(name).answer_or_fault(counter.venue.exchange, send, counter.began_ns)
     assert isinstance(came.answer, m.Rejected) is (name in REFUSALS)
     assert isinstance(came.answer, m.Unknown) is (name not in REFUSALS)
     assert came.waited_ns == (TIMEOUT_NS if name.startswith("lost") else 0)

@@ -27,7 +27,7 @@ from tests.builders.ctrl_c import started
 from tests.builders.house.tree import ROOT
 from tests.builders.scale import cases
 from tests.builders.strategies.strategy_file import strategy_file
-from venue.crowd.tape import closes_ns, decode_record, read_tape
+from venue.crowd.tape import closes_ns, read_tape
 from venue.wire.instant import NS_PER_SECOND
 
 RECORDS = [book(second / 2, [[40 + second % 3, 30]], [[60, 50 + second]]) for second in range(60)]
@@ -39,7 +39,7 @@ IN_MEMORY = """
 import gc
 
 from bot.strategy.api import Quote, Strategy
-from venue.crowd.tape import Tape, decode_record
+from venue.crowd.tape import Tape
 from venue.wire.money import BookSide, Price, Qty
 
 
@@ -48,7 +48,7 @@ class Peeker(Strategy):
 
     def quote(self, view):
         (tape,) = [each for each in gc.get_objects() if isinstance(each, Tape)]
-        size = decode_record(tape.lines[-1]).no[0][1]
+        size = tape.records[-1].no[0][1]
         return {rung.market_id: (Quote(BookSide.BID, Price(20), Qty(size)),) for rung in view.rungs}
 
 
@@ -66,9 +66,9 @@ UP_THE_STACK = IN_MEMORY.replace("import gc\n", "import sys\n").replace(
 
 # It bids what the very next record will show, and what it sees where there is none.
 ONE_RECORD_AHEAD = UP_THE_STACK.replace(
-    "size = decode_record(tape.lines[-1]).no[0][1]",
+    "size = tape.records[-1].no[0][1]",
     """seen = view.rungs[0].asks[0][1] if view.rungs[0].asks else 50
-        sizes = [decode_record(line).no[0][1] for line in tape.lines]
+        sizes = [record.no[0][1] for record in tape.records]
         size = min((each for each in sizes if each > seen), default=seen)""",
 )
 
@@ -141,7 +141,7 @@ def test_the_guard_of_some_records_runs_like_a_tape_that_ends_there(folder, monk
 
     monkeypatch.setattr(guard, "_alone", alone)
     assert [*lookahead_signs(tape, folder, folder, PROMPT, 40, plays.append)] == [0] * guard.CUTS
-    instants = [decode_record(tape.lines[at - 1]).ts for at in (10, 20, 30)]
+    instants = [tape.records[at - 1].ts for at in (10, 20, 30)]
     assert played == [instants[-1], *instants]
     assert plays == [1, 2, 3, guard.PLAYS]
 
@@ -206,8 +206,8 @@ def test_a_tape_cut_at_a_time_has_no_newer_records(folder):
         file.writelines(json.dumps(row) + "\n" for row in rows)
     tape = read_tape(folder)
     known = known_at(tape, ns(10))
-    assert known.lines == tape.lines[:21]
-    assert known.end_ts == decode_record(known.lines[-1]).ts == ns(10)
+    assert known.records == tape.records[:21]
+    assert known.end_ts == known.records[-1].ts == ns(10)
     assert known.values == tape.values[:2]
 
 

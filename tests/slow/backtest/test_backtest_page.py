@@ -37,7 +37,7 @@ def test_the_documented_tape_is_read_with_its_outcomes_and_index(folder):
     tape = read_tape(folder)
     assert (tape.name, tape.series, tape.strike_unit) == ("mine-2026-11", "SPX", "index points")
     assert [rung.strike for rung in tape.rungs] == ["6000", "6050"]
-    assert len(tape.lines) == 4
+    assert len(tape.records) == 4
     assert [price for _, price in tape.values] == ["6021.37"]
     assert list((winners(tape, folder) or {}).values()) == [Outcome.YES, Outcome.NO]
 

@@ -47,6 +47,6 @@ def test_each_recorded_tape_settles_and_reconciles_with_the_venue(tmp_path, name
             ends = winners(tape, folder)
             # It raises unless fills and payouts are what the venue's ledger gained.
             came = backtest(tape, config.trader, config.make_strategy, bound, Terms(), ends)
-            assert came.events > len(tape.lines)
+            assert came.events > len(tape.records)
             assert came.strategy_errors == 0
             assert (came.whole, came.settled) == (True, "outcome")

@@ -23,7 +23,7 @@ from tests.builders.records.lived import event, fill, market, market_id
 from tests.builders.replay.recorded import SANE, STRATEGY_FAULTS, Recorded, written
 from tests.builders.scale import cases
 from tests.mutants.bug import planted
-from venue.crowd.tape import BookRecord, closes_ns, decode_record
+from venue.crowd.tape import BookRecord, closes_ns
 from venue.engine import messages as v
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -130,8 +130,7 @@ def test_the_tape_of_a_journal_shows_the_books_of_others(recorded_world):
             tickers[f"{tickers_of}-{100 + 25 * number}B"] = market_
     checked = 0
     for tape in read_tapes(folder):
-        for line in tape.lines:
-            record = decode_record(line)
+        for record in tape.records:
             if isinstance(record, BookRecord):
                 asks = [(canonical(Outcome.NO, Price(price)), qty) for price, qty in record.no]
                 truth = world.truth.get((tickers[record.ticker], record.ts))
@@ -196,14 +195,14 @@ def test_frames_are_ordered_by_venue_time_and_prints_deduplicated(tmp_path):
         frame(2, 7),
     )  # fmt: skip
     (tape,) = read_tapes(tape_folders(state)[0])
-    times = [decode_record(line).ts - T0 for line in tape.lines]
+    times = [record.ts - T0 for record in tape.records]
     assert times == [each * NS_PER_SECOND for each in (0, 1, 2, 2, 3)]
 
 
 def test_books_older_than_the_recording_begin_with_it(tmp_path):
     state = by_hand(tmp_path / "s", frame(0, 4), frame(-86_400, 6, rung=2), frame(1, 5))
     (tape,) = read_tapes(tape_folders(state)[0])
-    told = [(record.ticker, record.ts - T0) for record in map(decode_record, tape.lines)]
+    told = [(record.ticker, record.ts - T0) for record in tape.records]
     one, two = market(1).ticker, market(2).ticker
     assert sorted(told) == [(one, 0), (one, NS_PER_SECOND), (two, 0)]
 
@@ -231,7 +230,7 @@ def test_a_jump_of_the_venue_clock_keeps_earlier_records(tmp_path):
     for number, entries in enumerate(([*before], [*before, last])):
         journal(tmp_path / f"jumped{number}", entries)
         (tape,) = read_tapes(tape_folders(tmp_path / f"jumped{number}")[0])
-        times.append([(decode_record(line).ts - T0) // NS_PER_SECOND for line in tape.lines])
+        times.append([(record.ts - T0) // NS_PER_SECOND for record in tape.records])
     assert times == [[0, 1, 2], [0, 1, 2, 900 + jump_s]]
 
 
@@ -245,7 +244,7 @@ def test_a_tape_omits_prints_of_our_takes_and_keeps_prints_that_filled_us(tmp_pa
     )  # fmt: skip
     (folder,) = tape_folders(state)
     (tape,) = read_tapes(folder)
-    assert [decode_record(line).ts - T0 for line in tape.lines] == [2e9, 3e9]
+    assert [record.ts - T0 for record in tape.records] == [2e9, 3e9]
     told = "\n".join(warnings(folder))
     assert "1 prints that we made as taker were left out" in told
     assert "1 prints came to orders of ours" in told
@@ -257,7 +256,7 @@ def test_a_tape_omits_crossed_books_with_a_warning(tmp_path):
     )
     (folder,) = tape_folders(by_hand(tmp_path / "s", frame(0, 4), crossed, frame(2, 5)))
     (tape,) = read_tapes(folder)
-    assert [decode_record(line).ts - T0 for line in tape.lines] == [0, 2 * NS_PER_SECOND]
+    assert [record.ts - T0 for record in tape.records] == [0, 2 * NS_PER_SECOND]
     assert any("1 crossed books were left out" in text for text in warnings(folder))
 
 
@@ -267,7 +266,7 @@ def test_a_tape_contains_only_the_newest_run(tmp_path):
     by_hand(tmp_path / "t", frame(5, 6), nonce="b" * 20)
     (state / "journal-00000002.log").write_bytes(segments(tmp_path / "t")[0].read_bytes())
     (tape,) = read_tapes(tape_folders(state)[0])
-    assert len(tape.lines) == 1
+    assert len(tape.records) == 1
     assert tape.name == "run-bbbbbbbbbb"
     assert first.exists()
 

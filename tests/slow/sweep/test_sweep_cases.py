@@ -58,5 +58,5 @@ def test_a_piece_of_prints_from_a_tape_of_books_counts_as_books(tmp_path):
     prints = [trade(second, 50, 5, "yes") for second in range(1, 9)]
     whole = read_tape(written(tmp_path / "tape", [*prints, book(20, [[40, 9]], [[60, 9]])]))
     part = cut(whole, 0, 2)
-    assert len(part.lines) == len(prints)
+    assert len(part.records) == len(prints)
     assert kind_of(part) is Kind.BOOKS

@@ -13,7 +13,7 @@ from bot.lab.sweep.trials import cut
 from tests.builders.backtest.made import book, configured, trade, written
 from tests.builders.strategies.strategy_file import strategy_file
 from tests.builders.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
-from venue.crowd.tape import decode_record, read_tape
+from venue.crowd.tape import read_tape
 
 WORLD = ("--config", str(CONFIG), "--world", "independent-base")
 SCORED = (*WORLD, "--objective", SCORE)
@@ -79,7 +79,7 @@ def test_a_piece_begins_with_the_books_of_its_start(tmp_path):
     lines = sorted([still, *moving], key=lambda row: row["ts"])
     whole = read_tape(written(tmp_path / "tape", lines, rungs={"50": "yes", "60": "no"}))
     part = cut(whole, 1, 2, records=3)
-    records = [decode_record(line) for line in part.lines]
+    records = part.records
     begins_ns = whole.start_ts + (whole.end_ts - whole.start_ts + 1) // 2
     assert [(each.ticker, each.ts) for each in records[:2]] == [
         ("KX-1-50", begins_ns),
@@ -87,7 +87,7 @@ def test_a_piece_begins_with_the_books_of_its_start(tmp_path):
     ]
     assert records[1].yes == ((20, 50),)
     assert records[1].no == ((70, 40),)
-    assert part.lines[2:] == whole.lines[11:14]
+    assert records[2:] == whole.records[11:14]
 
 
 def test_a_raising_strategy_fails_only_its_trial(tmp_path):

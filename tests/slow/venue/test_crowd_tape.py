@@ -17,7 +17,7 @@ from tests.builders.venue.crowd_tapes import (
     trade,
     write,
 )
-from venue.crowd.tape import TapeFault, decode_record, read_tape
+from venue.crowd.tape import TapeFault, read_tape
 from venue.engine import messages as m
 from venue.wire.names import is_market_path, is_uuid
 
@@ -90,7 +90,7 @@ def test_the_busiest_event_is_chosen_unless_one_is_named(tmp_path):
     folder = write(tmp_path, events, records)
     assert read_tape(folder).event == "KX-B"
     chosen = read_tape(folder, "KX-A")
-    assert [decode_record(line).ticker for line in chosen.lines] == ["A"]
+    assert [record.ticker for record in chosen.records] == ["A"]
 
 
 def test_a_quiet_lead_in_is_skipped(tmp_path):
@@ -167,9 +167,9 @@ def test_a_bad_line_of_a_tape_is_named_by_its_number(tmp_path, line, said):
 
 def test_a_locked_book_and_locked_best_prices_are_accepted(tmp_path):
     locked = [book(0, "A", [[60, 5]], [[40, 5]])]
-    assert len(read_tape(write(tmp_path, LADDER, locked)).lines) == 1
+    assert len(read_tape(write(tmp_path, LADDER, locked)).records) == 1
     locked = [*BRACKET_TOPS, top(1, "B36.5", 50, 50)]
-    assert len(read_tape(write(tmp_path, BRACKETS, locked)).lines) == len(locked)
+    assert len(read_tape(write(tmp_path, BRACKETS, locked)).records) == len(locked)
 
 
 def test_a_missing_or_damaged_file_is_named(tmp_path):
@@ -252,4 +252,4 @@ def test_a_tape_that_cannot_be_followed_is_a_fault(tmp_path, events, records, fa
 )
 def test_recorded_tapes_are_read(name, event, rungs, lines):
     tape = read_tape(recorded(name))
-    assert (tape.event, len(tape.rungs), len(tape.lines)) == (event, rungs, lines)
+    assert (tape.event, len(tape.rungs), len(tape.records)) == (event, rungs, lines)
