@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 Settings = dict[str, str]  # text by key, in the order in which the keys were given
 POINTS_MAX: Final = 10_000  # of one key, and of a whole grid
 ROUND: Final = 4
-"""Settings that are proposed before the result of any of them is known, whatever the number of
-processes."""
+"""Settings that a Bayesian search proposes before the result of any of them is known, whatever the
+number of processes."""
+
+_ROUND_UNLEARNED: Final = 16
+"""Those of a search that learns nothing: enough for a machine of many cores."""
 
 _ATTEMPTS: Final = 200
 _KEY: Final = re.compile(r"[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+)*", re.ASCII)
@@ -180,8 +183,8 @@ class Search:
     """Proposes settings: every point of a grid, points by chance, or points where a model of what
     it learned expects most (a tree of Parzen estimators: Bergstra et al. 2011).
 
-    Proposals follow from the space, the seed and the results alone, provided that a round of ROUND
-    is given before the next is asked for. None is proposed twice.
+    Proposals follow from the space, the seed and the results alone, provided that the scores of a
+    round are given before the next is asked for. None is proposed twice.
     """
 
     def __init__(self, how: str, dimensions: Sequence[Dimension], seed: int) -> None:
@@ -189,6 +192,7 @@ class Search:
         grid, and ImportError without optuna."""
         if how not in ("grid", "random", "bayes"):
             raise SpaceFault(f"--how {how}: grid, random or bayes")
+        self.round = ROUND if how == "bayes" else _ROUND_UNLEARNED  # settings proposed at once
         self._grid = iter(points(dimensions)) if how == "grid" else None
         if self._grid is not None:
             return

@@ -20,8 +20,8 @@ SCORED = (*WORLD, "--objective", SCORE)
 
 
 def swept(*arguments):
-    """The command in this process."""
-    return CliRunner().invoke(app, ["sweep", *map(str, arguments)])
+    """The command in this process, unless `--jobs` is among them."""
+    return CliRunner().invoke(app, ["sweep", "--jobs", "1", *map(str, arguments)])
 
 
 def keys(*texts):
