@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 Settings = dict[str, str]  # text by key, in the order in which the keys were given
 POINTS_MAX: Final = 10_000  # of one key, and of a whole grid
 ROUND: Final = 4
-"""Settings that a Bayesian search proposes before the result of any of them is known, whatever the
-number of processes."""
+"""Settings that are proposed before the result of any of them is known, whatever the number of
+processes."""
 
-_ROUND_UNLEARNED: Final = 16
-"""Those of a search that learns nothing: enough for a machine of many cores."""
+_RUNS_AT_ONCE: Final = 64
+"""A search that learns nothing proposes settings for so many runs, which many cores share."""
 
 _ATTEMPTS: Final = 200
 _KEY: Final = re.compile(r"[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+)*", re.ASCII)
@@ -192,7 +192,7 @@ class Search:
         grid, and ImportError without optuna."""
         if how not in ("grid", "random", "bayes"):
             raise SpaceFault(f"--how {how}: grid, random or bayes")
-        self.round = ROUND if how == "bayes" else _ROUND_UNLEARNED  # settings proposed at once
+        self._learns = how == "bayes"
         self._grid = iter(points(dimensions)) if how == "grid" else None
         if self._grid is not None:
             return
@@ -216,6 +216,10 @@ class Search:
         self._dimensions = dimensions
         self._size = size_of(dimensions)
         self._asked: dict[tuple[str, ...], Trial] = {}
+
+    def round_size(self, cases: int) -> int:
+        """How many settings to propose at once where each runs on so many cases."""
+        return ROUND if self._learns else max(ROUND, _RUNS_AT_ONCE // cases)
 
     def propose(self, count: int) -> list[Settings]:
         """So many settings that were not proposed before; fewer where there are no more."""

@@ -123,8 +123,8 @@ class SweepResult:
         if fault := self.trials[0].fault:
             raise TrialFault(f"the base configuration: {fault}")
         past = self.splits[0].past if self.splits else len(self.cases)
-        while wanted() and len(self.trials) <= most:
-            asked = search.propose(min(search.round, most + 1 - len(self.trials)))
+        while wanted() and (left := most + 1 - len(self.trials)) > 0:
+            asked = search.propose(min(search.round_size(len(self.cases)), left))
             if not asked:
                 return True
             if not have_lived(asked):

@@ -211,7 +211,9 @@ def test_a_search_learns_only_scores_of_past_cases():
     class Listening:
         """Proposes two lots and listens."""
 
-        round = 2
+        def round_size(self, cases):
+            """Both lots."""
+            return 2
 
         def __init__(self):
             self.left = [{LOT: "1"}, {LOT: "2"}]
