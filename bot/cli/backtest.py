@@ -22,10 +22,10 @@ from bot.cli.common import (
     write_files,
 )
 from bot.cli.options import (
+    AllCores,
     ConfigFile,
     Events,
     Html,
-    Jobs,
     Json,
     Latency,
     MakerFee,
@@ -52,6 +52,7 @@ from bot.lab.backtest.tapes import (
 from bot.lab.evaluate.timeout import Stalled
 from bot.lab.exchange.assumptions import Latency as LatencyModel
 from bot.lab.exchange.assumptions import Terms, milliseconds
+from bot.lab.pool import cores
 from bot.lab.report.page import report
 from bot.lab.report.session import Saved
 from bot.lab.report.sources import (
@@ -96,7 +97,7 @@ def backtest(
         float, typer.Option(min=0, max=0.5, help="Share of requests that a fault strikes.")
     ] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of latencies and faults.")] = 1,
-    jobs: Jobs = 1,
+    jobs: AllCores = None,
     guard: Annotated[
         bool, typer.Option("--guard", help="First prove that the strategy does not look ahead.")
     ] = False,
@@ -148,7 +149,7 @@ def backtest(
                 reports=html is not None or save is not None,
             )
             folders = [data, *(folder for folder, _ in tapes)]
-            came, whole = _play_all(plays, config, folders, jobs)
+            came, whole = _play_all(plays, config, folders, min(jobs or cores(), len(plays)))
             sessions = [session for each in came for session in each.sessions]
             sessions = sessions if whole else broken_off(sessions)
             write_files(
@@ -224,9 +225,7 @@ def _play_all(
                     done += play.records
         else:
             try:
-                for play, found in run_backtests_apart(
-                    plays, config, folders, min(jobs, len(plays)), wanted
-                ):
+                for play, found in run_backtests_apart(plays, config, folders, jobs, wanted):
                     came.append(found)
                     done += play.records
                     show(done, f"{play.tape.event} {play.reading.name.lower()}")

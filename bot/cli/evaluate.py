@@ -19,7 +19,7 @@ from bot.cli.common import (
     stdout_to_stderr,
     write_files,
 )
-from bot.cli.options import Html, Jobs, Json, Results
+from bot.cli.options import AllCores, Html, Json, Results
 from bot.cli.progress import progress
 from bot.config.plugins import StrategyFault
 from bot.lab.evaluate import page
@@ -35,6 +35,7 @@ from bot.lab.evaluate.scenarios import (
     sized,
     worlds_named,
 )
+from bot.lab.pool import cores
 
 _HOLDOUT_LOG = Path("docs/holdout.md")
 
@@ -64,7 +65,7 @@ def evaluate(
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Put the tables between its markers.")
     ] = None,
-    jobs: Jobs = 2,
+    jobs: AllCores = None,
     holdout: Annotated[
         bool, typer.Option("--holdout", help="Open seeds 9001-9999; logged in docs/holdout.md.")
     ] = False,
@@ -100,7 +101,7 @@ def evaluate(
         fail(EXIT_CONFIGURATION, str(fault))
     wanted = tasks_of(entries, cells, [*(tuned or ()), *reported], Path.cwd())
     missing = [task for key, task in wanted.items() if key not in stored.results]
-    _simulate(stored, missing, len(wanted), jobs, results)
+    _simulate(stored, missing, len(wanted), jobs or cores(), results)
     found = compare(stored, entries, cells, reported, tuned, Path.cwd())
     as_json = msgspec.json.encode(found)
     typer.echo(as_json.decode() if json_line else page.markdown(found))

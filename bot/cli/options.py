@@ -58,6 +58,15 @@ VenueSeed = Annotated[
     typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of the embedded venue's crowd."),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", min=1, max=256, help="Processes to run in.")]
+AllCores = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        min=1,
+        max=256,
+        help="Processes to run in; as many as the cores that this one may use, unless given.",
+    ),
+]
 UNTIL_HELP: Final = (
     "90s after the start, a time such as 2026-11-21T21:38:43Z, the number of an event, or an entry "
     "such as journal-00000003.log:1234."

@@ -21,10 +21,10 @@ from bot.cli.common import (
     write_files,
 )
 from bot.cli.options import (
+    AllCores,
     ConfigFile,
     Events,
     Html,
-    Jobs,
     Json,
     Latency,
     MakerFee,
@@ -42,6 +42,7 @@ from bot.lab.evaluate.results import NotKept
 from bot.lab.evaluate.scenarios import Scenario, SeedFault, seeds_named, sized, worlds_named
 from bot.lab.exchange.assumptions import Latency as LatencyModel
 from bot.lab.exchange.assumptions import Terms
+from bot.lab.pool import cores
 from bot.lab.sweep import trials as lab
 from bot.lab.sweep.output import markdown, page
 from bot.lab.sweep.space import Dimension, Search, size_of, space
@@ -105,7 +106,7 @@ def sweep(
     records: Annotated[
         int | None, typer.Option(min=1, help="Records of each span, from the first.")
     ] = None,
-    jobs: Jobs = 1,
+    jobs: AllCores = None,
     cluster: Annotated[
         str, typer.Option(metavar="ADDRESS", help="A Dask scheduler, such as tcp://HOST:PORT.")
     ] = "",
@@ -157,7 +158,7 @@ def sweep(
             search = Search(how, dimensions, search_seed)
             most = _trials(how, size_of(dimensions), trials)
         with _exit_on(lab.TrialFault, NotKept), stdout_to_stderr():
-            whole = _run_trials(prepared, search, most, jobs, cluster)
+            whole = _run_trials(prepared, search, most, jobs or cores(), cluster)
     where = cell.size_key if cell is not None else str(data)
     found = findings(prepared, dimensions, how=how, where=where, whole=whole)
     typer.echo(msgspec.json.encode(found).decode() if json_line else markdown(found))

@@ -19,6 +19,14 @@ R = TypeVar("R")
 _AHEAD: Final = 4  # results for each process that may wait for one before them
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # Linux alone has it
+        return os.cpu_count() or 1
+
+
 @contextmanager
 def processes(jobs: int) -> Iterator[Executor | None]:
     """Fresh interpreters that share no state with this one; None for a single job, which runs in

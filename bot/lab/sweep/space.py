@@ -25,6 +25,9 @@ ROUND: Final = 4
 """Settings that are proposed before the result of any of them is known, whatever the number of
 processes."""
 
+_RUNS_AT_ONCE: Final = 64
+"""A search that learns nothing proposes settings for so many runs, which many cores share."""
+
 _ATTEMPTS: Final = 200
 _KEY: Final = re.compile(r"[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+)*", re.ASCII)
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,9})?", re.ASCII)
@@ -180,8 +183,8 @@ class Search:
     """Proposes settings: every point of a grid, points by chance, or points where a model of what
     it learned expects most (a tree of Parzen estimators: Bergstra et al. 2011).
 
-    Proposals follow from the space, the seed and the results alone, provided that a round of ROUND
-    is given before the next is asked for. None is proposed twice.
+    Proposals follow from the space, the seed and the results alone, provided that the scores of a
+    round are given before the next is asked for. None is proposed twice.
     """
 
     def __init__(self, how: str, dimensions: Sequence[Dimension], seed: int) -> None:
@@ -189,6 +192,7 @@ class Search:
         grid, and ImportError without optuna."""
         if how not in ("grid", "random", "bayes"):
             raise SpaceFault(f"--how {how}: grid, random or bayes")
+        self._learns = how == "bayes"
         self._grid = iter(points(dimensions)) if how == "grid" else None
         if self._grid is not None:
             return
@@ -212,6 +216,10 @@ class Search:
         self._dimensions = dimensions
         self._size = size_of(dimensions)
         self._asked: dict[tuple[str, ...], Trial] = {}
+
+    def round_size(self, cases: int) -> int:
+        """How many settings to propose at once where each runs on so many cases."""
+        return ROUND if self._learns else max(ROUND, _RUNS_AT_ONCE // cases)
 
     def propose(self, count: int) -> list[Settings]:
         """So many settings that were not proposed before; fewer where there are no more."""

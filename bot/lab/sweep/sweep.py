@@ -16,7 +16,7 @@ import numpy as np
 from bot.lab.evaluate import statistics as stats
 from bot.lab.evaluate.results import RunStore
 from bot.lab.evaluate.statistics import DeflatedRatio, Floats, Interval, Ints, Overfitting, sds
-from bot.lab.sweep.space import ROUND, Dimension, Search, Settings
+from bot.lab.sweep.space import Dimension, Search, Settings
 from bot.lab.sweep.trials import Case, CaseResult, Job, Runner, TrialConfig, TrialFault, code_of
 
 SPLITS: Final = 4  # unless said otherwise, and unless there are too few cases for it
@@ -123,8 +123,8 @@ class SweepResult:
         if fault := self.trials[0].fault:
             raise TrialFault(f"the base configuration: {fault}")
         past = self.splits[0].past if self.splits else len(self.cases)
-        while wanted() and len(self.trials) <= most:
-            asked = search.propose(min(ROUND, most + 1 - len(self.trials)))
+        while wanted() and (left := most + 1 - len(self.trials)) > 0:
+            asked = search.propose(min(search.round_size(len(self.cases)), left))
             if not asked:
                 return True
             if not have_lived(asked):
@@ -153,7 +153,9 @@ class SweepResult:
                 rows.append((trial, self._jobs(trial.settings)))
             except TrialFault as fault:
                 trial.fault = str(fault)
-        jobs = {job.result_key: job for _, row in rows for job in row}
+        # A case is decoded or drawn once for all trials of the round that run on it.
+        by_case = zip(*(row for _, row in rows), strict=True)
+        jobs = {job.result_key: job for row in by_case for job in row}
         outcomes = {key: each for key in jobs if (each := self._store.results.get(key))}
         missing = [job for key, job in jobs.items() if key not in outcomes]
         progress(len(trials) * len(self.cases) - len(missing))

@@ -47,8 +47,8 @@ def folder(tmp_path):
 
 
 def backtest(folder, config, *options):
-    """The command's end."""
-    options = ("--data", str(folder), "--config", str(config), *options)
+    """The command's end, in this process unless `--jobs` is among the options."""
+    options = ("--jobs", "1", "--data", str(folder), "--config", str(config), *options)
     return CliRunner().invoke(app, ["backtest", *options])
 
 

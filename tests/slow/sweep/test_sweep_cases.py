@@ -4,8 +4,8 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.live import Kind, kind_of
 from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import Kind, kind_of
 from bot.lab.sweep.trials import Job, TrialConfig, code_of, cut, recorded, run_job
 from tests.builders.backtest.made import book, configured, trade, written
 from venue.crowd.tape import read_tape

@@ -20,8 +20,8 @@ SCORED = (*WORLD, "--objective", SCORE)
 
 
 def swept(*arguments):
-    """The command in this process."""
-    return CliRunner().invoke(app, ["sweep", *map(str, arguments)])
+    """The command in this process, unless `--jobs` is among them."""
+    return CliRunner().invoke(app, ["sweep", "--jobs", "1", *map(str, arguments)])
 
 
 def keys(*texts):
@@ -193,7 +193,7 @@ def test_ctrl_c_exits_with_4_and_a_second_sweep_resumes(tmp_path):
     assert result.exit_code == 4
     assert "Ended early: these are the trials so far." in result.stdout
     assert "| 0 | base |" in result.stdout
-    assert len(kept.read_bytes().splitlines()) == 4 + 3
+    assert len(kept.read_bytes().splitlines()) == 4 + 3 + 3 + 1  # one lot of seed 3
     assert swept(*arguments).exit_code == 0
     assert len(kept.read_bytes().splitlines()) == 4 + 3 * 4
 

@@ -211,6 +211,10 @@ def test_a_search_learns_only_scores_of_past_cases():
     class Listening:
         """Proposes two lots and listens."""
 
+        def round_size(self, cases):
+            """Both lots."""
+            return 2
+
         def __init__(self):
             self.left = [{LOT: "1"}, {LOT: "2"}]
 
