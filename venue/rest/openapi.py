@@ -29,6 +29,17 @@ _TITLE: Final = "Prediction-Market Trading Service"
 
 Node = dict[str, Any]
 
+_OWN_SCHEMA: Final[Node] = {
+    "type": "object",
+    "required": ["openapi", "info", "servers", "paths", "components"],
+    "properties": {
+        "openapi": {"const": _OPENAPI_VERSION},
+        **{name: {"type": "object"} for name in ("info", "paths", "components")},
+        "servers": {"type": "array"},
+    },
+}
+"""What the body of `GET /openapi.yaml` parses to."""
+
 _LIMITER: Final = (routes.LIMIT_HEADER, routes.REMAINING_HEADER)
 _THROTTLED: Final = (*_LIMITER, routes.RETRY_AFTER_HEADER, routes.RESET_HEADER)
 _BEFORE_THE_LIMITER: Final = frozenset({Code.CONFLICTING_CREDENTIALS, Code.INTERNAL_ERROR})
@@ -114,7 +125,7 @@ def _operation(route: Route, operation: Operation) -> Node:
         for status, kind in operation.answers.items()
     }
     if route is routes.OPENAPI:
-        content = {CONTENT_TYPE: {"schema": {"type": "string"}}}
+        content = {CONTENT_TYPE: {"schema": _OWN_SCHEMA}}
         responses[str(OK)] = {"description": "This description.", "content": content}
     for status, codes in refusals(route):
         shared = (status, codes) in _shared_refusals()
@@ -199,17 +210,17 @@ def _response_name(status: int, codes: tuple[Code, ...]) -> str:
 
 
 def _refusal(status: int, codes: tuple[Code, ...]) -> Node:
-    """A failure: one example per code, for clients branch on it; the text is for humans."""
-    shown = [code.value for code in codes]
-    this_version = {"type": "object", "properties": {"code": {"enum": shown}}}
+    """A failure: one example per code, for clients branch on it; the text is for humans. The schema
+    is the plain reference, for generators drop what narrows it."""
     return {
         "description": f"{', '.join(codes)}.",
         "headers": _refusal_headers(status, codes),
         "content": {
             _JSON: {
-                "schema": {"allOf": [ref(model.ErrorBody.__name__), this_version]},
+                "schema": ref(model.ErrorBody.__name__),
                 "examples": {
-                    code: {"value": {"code": code, "error": "a text for a human"}} for code in shown
+                    code.value: {"value": {"code": code.value, "error": "a text for a human"}}
+                    for code in codes
                 },
             }
         },
