@@ -18,7 +18,6 @@ from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import Amend, BudgetOrder, QtyOrder, TimeInForce
 from venue.wire.routes import Route
 
-INTERFACE_VERSION: Final = "1.0.0"
 CONTENT_TYPE: Final = "application/yaml"
 _OPENAPI_VERSION: Final = "3.1.0"
 _JSON: Final = "application/json"
@@ -94,7 +93,7 @@ def description() -> Node:
         "openapi": _OPENAPI_VERSION,
         "info": {
             "title": _TITLE,
-            "version": INTERFACE_VERSION,
+            "version": routes.INTERFACE_VERSION,
             "description": "Limit orders on the outcomes of prediction markets. Money is integer "
             "cents, a price whole cents per share. An absent optional field is left out.",
         },
