@@ -59,6 +59,7 @@ rewritten: $(STAMP)
 	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
 
 $(CLIENT)/.installed: tests/client/requirements.lock
+	@echo "installing a generator of clients for the tests, in $(CLIENT)" >&2
 	@$(PYTHON) -m venv --clear $(CLIENT)
 	@$(CLIENT)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r tests/client/requirements.lock
 	@touch $@

@@ -3,10 +3,8 @@ in light and in dark, with every label of every drawing in view."""
 
 import pytest
 
-from tests.builders.browser.chromium import chromium
 from tests.builders.browser.files import KINDS, written_pages
 from tests.builders.report.lived import opened
-from tests.builders.servers import need
 
 pytestmark = pytest.mark.xdist_group("files")
 
@@ -44,13 +42,6 @@ COLOURS = {
 """By whether the page is dark."""
 
 GROUND = {False: "rgb(246, 246, 243)", True: "rgb(18, 20, 24)"}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    need("chromium")
-    with chromium(tmp_path_factory.mktemp("chromium")) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -5,18 +5,9 @@ import pytest
 from bot.lab.evaluate.page import html_tables
 from bot.page.plot import rows_plot
 from bot.page.skeleton import figure, html_page
-from tests.builders.browser.chromium import chromium
-from tests.builders.servers import need
 
 COLUMNS = 24
 WIDE = "\n".join(f"| {' | '.join([each] * COLUMNS)} |" for each in ("the head", "-", "12,345.67"))
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    need("chromium")
-    with chromium(tmp_path_factory.mktemp("chromium")) as started:
-        yield started
 
 
 @pytest.mark.parametrize("width", [360, 1280])
