@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 MUTATION := .venv-mutation
+CLIENT := .venv-client
 SUPPLY := .venv-supply
 
 # Else every process that a test starts compiles the whole program anew.
@@ -57,7 +58,13 @@ endif
 rewritten: $(STAMP)
 	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
 
-test: $(STAMP) ## style, types, layers and every test
+$(CLIENT)/.installed: tests/client/requirements.lock
+	@echo "installing a generator of clients for the tests, in $(CLIENT)" >&2
+	@$(PYTHON) -m venv --clear $(CLIENT)
+	@$(CLIENT)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r tests/client/requirements.lock
+	@touch $@
+
+test: $(STAMP) $(CLIENT)/.installed ## style, types, layers and every test
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types layers servers rewritten
 	@$(if $(AS_ROOT),LADDERMAKER_SERVERS=required) $(BIN)/pytest -n 4 --dist loadgroup
 
@@ -116,9 +123,10 @@ lock: ## pin every dependency with its hashes (needs uv)
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -o requirements.lock pyproject.toml
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -c requirements-dev.lock -o tests/mutation/requirements.lock tests/mutation/requirements.in
+	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -o tests/client/requirements.lock tests/client/requirements.in
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -c requirements-dev.lock -o deploy/image/build.lock deploy/image/build.in
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -c requirements.lock -o deploy/image/postgres.lock deploy/image/postgres.in
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -c requirements-dev.lock -o deploy/supply/requirements.lock deploy/supply/requirements.in
 
 clean: ## remove the virtual environment and every cache
-	rm -rf $(VENV) $(MUTATION) $(SUPPLY) .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(MUTATION) $(CLIENT) $(SUPPLY) .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -9,6 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MADE = {
+    "docs/asyncapi.yaml": ("venue", "asyncapi"),
+    "docs/operator-api.md": ("tests.builders.venue.operator_page",),
     "docs/assumptions.md": ("tests.builders.house.assumptions_page",),
     "docs/configuration.md": ("tests.builders.config.configuration_page",),
     "docs/metrics.md": ("tests.builders.deploy.metrics_page",),

@@ -21,7 +21,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request
 
 from venue.stream.socket import ABORT_EXTENSION, Application, Message, Receive, Send
-from venue.wire import codec
+from venue.wire import codec, limits
 from venue.wire.errors import CODES, Code
 from venue.wire.model import ErrorBody
 
@@ -36,9 +36,6 @@ would be noticed that much later."""
 PING_S: Final = 20.0
 CLOSE_TIMEOUT_S: Final = 2.0
 """How long the peer may take to answer our close frame."""
-MESSAGE_BYTES_MAX: Final = 256 * 1024
-"""Of one channel message: ten times the largest legal set, so that larger ones get
-too_many_targets."""
 
 FILES_WANTED: Final = 1_280
 FILES_MIN: Final = 64
@@ -158,7 +155,7 @@ def make_server(app: Application, drain_timeout_s: int) -> Server:
         loop="none",
         http=HttpProtocol,
         ws=StreamProtocol,
-        ws_max_size=MESSAGE_BYTES_MAX,
+        ws_max_size=limits.MESSAGE_BYTES_MAX,
         ws_ping_interval=PING_S,
         ws_ping_timeout=PING_S,
         ws_per_message_deflate=False,

@@ -21,7 +21,7 @@ from venue.opening import (
     user_commands,
 )
 from venue.process import ControlPlan, Crowd, ServePlan
-from venue.seed import Seed, read_seed, validated
+from venue.seed import NOTHING, Seed, read_seed, validated
 from venue.seedfile import SeedFault, SeedText
 from venue.server import VenueServer
 from venue.storage.recovery import open_directory, open_in_memory
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 
 class Options(msgspec.Struct, frozen=True):
-    config: Path
+    config: Path | None
+    """None: nothing is listed and nobody known, until the operator says so."""
     keys_file: Path
     crowd_seed: int | None
     tape: Path | None
@@ -43,13 +44,19 @@ class Options(msgspec.Struct, frozen=True):
     state: Path | None
     control: ControlPlan | None
 
+    @property
+    def has_crowd(self) -> bool:
+        return not self.no_crowd and self.config is not None
+
 
 def make_plan(options: Options, listener: socket.socket) -> ServePlan:
     """The plan. Of a state that was opened before we add only companies, events, markets and crowd
     accounts that it does not know; without a crowd we cancel the orders of an earlier one, unless
     the venue is halted. Raises SeedFault with every fault, StateFault."""
-    seed, text = read_seed(options.config)
-    settings = _crowd_settings(seed, text, options.crowd_seed)
+    seed, settings = NOTHING, CrowdSettings()
+    if options.config is not None:
+        seed, text = read_seed(options.config)
+        settings = _crowd_settings(seed, text, options.crowd_seed)
     if options.tape is not None and options.state is not None:
         raise SeedFault(["--tape begins a venue of its own each time; leave --state out"])
     state = open_in_memory() if options.state is None else open_directory(options.state)
@@ -59,7 +66,7 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
     state.exchange.views.catalog.directory.refresh_ns = refresh_ns
     opening, crowd = _listed(options, settings, seed, start_ns, state.is_new)
     write_keys = None
-    if state.is_new:
+    if state.is_new and options.config is not None:
         credentials = Credentials(seed)
         opening += user_commands(seed, start_ns, credentials.fingerprints())
         opening += state_commands(seed)
@@ -69,7 +76,7 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
     else:
         engine = state.exchange.engine
         opening = additions(opening, state.exchange.views.catalog, engine.users)
-        if options.no_crowd and engine.venue_state is not VenueState.HALTED:
+        if not options.has_crowd and engine.venue_state is not VenueState.HALTED:
             opening += crowd_cancels(engine.snapshot_events(start_ns))
     return ServePlan(
         state=state,
@@ -99,7 +106,7 @@ def _listed(
         tape, catalogue = _taped(options.tape, seed, start_ns)
     else:
         catalogue = listing_commands(seed, start_ns)
-    if tape is None and options.no_crowd:
+    if tape is None and not options.has_crowd:
         return [*catalogue], None
     # Imported only where there is a crowd: it takes its time.
     from venue.crowd.run import CrowdPlan, opening_commands

@@ -182,7 +182,7 @@ class Seed(_Part):
 
     venue: VenueSeed = VenueSeed()
     fees: FeeSeed
-    companies: Annotated[tuple[CompanySeed, ...], Field(min_length=1)]
+    companies: tuple[CompanySeed, ...] = ()
     users: tuple[UserSeed, ...] = ()
     crowd: dict[str, Any] = Field(default_factory=dict)
 
@@ -220,6 +220,9 @@ def _refuse_twice(kind: str, names: list[str]) -> None:
     if twice:
         raise ValueError(f"each {kind} once; given twice: {', '.join(twice)}")
 
+
+NOTHING: Final = Seed(fees=FeeSeed(maker_rate="0", taker_rate="0"))
+"""No listing that could have these fees, nobody, and the defaults of the venue."""
 
 Model = TypeVar("Model", bound=BaseModel)
 

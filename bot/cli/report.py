@@ -21,8 +21,9 @@ from bot.cli.progress import progress
 from bot.config.strategies import Makers
 from bot.lab.report.page import compared, pairs, plain_pair, said
 from bot.lab.report.page import report as reported
-from bot.lab.report.session import Session, dollars, filled, final_cents, findings, plain, span_text
+from bot.lab.report.session import Session, filled, final_cents, findings, plain, span_text
 from bot.lab.report.sources import NoSource, ReportFault, sessions_of
+from bot.page.text import dollars
 
 _SOURCE: Final = "STATE_DIR|JOURNAL|RESULT"
 _SOURCE_HELP: Final = "A state directory, a segment, or a file that `bot backtest --save` wrote."

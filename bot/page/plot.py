@@ -1,7 +1,8 @@
 """Plots as inline SVG: an area with axes, marks within it, captions next to it.
 
 Every mark of data has the class `mark` and lies within the rectangle `area`. Colours and fonts come
-from the style sheet. `Plot` escapes every text.
+from the style sheet. A drawing is laid out for a phone; on a wider place the style sheet draws its
+letters smaller, so that they never meet. `Plot` escapes every text.
 """
 
 import math
@@ -10,13 +11,13 @@ from typing import Final
 
 from bot.page.skeleton import escaped
 
-WIDTH: Final = 620
-LEFT: Final = 58
-TOP: Final = 20
+WIDTH: Final = 460
+LEFT: Final = 50
+TOP: Final = 22
 BELOW: Final = 34
-_APART: Final = 12.5
+_APART: Final = 13.0
 _RIGHT: Final = 84
-_LETTER: Final = 7.5  # width of a letter at most, on average
+LETTER: Final = 7.5  # width of a letter at most, on average
 
 
 def span_of(values: Iterable[float], *, zero: bool = True) -> tuple[float, float]:
@@ -44,7 +45,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 def room_for(names: Iterable[str]) -> int:
     """The margin that these names need."""
-    return max(_RIGHT, 12 + math.ceil(_LETTER * max(map(len, names), default=0)))
+    return max(_RIGHT, 12 + math.ceil(LETTER * max(map(len, names), default=0)))
 
 
 def hue_css(place: int, count: int) -> str:
@@ -59,7 +60,7 @@ class Plot:
         self,
         across: tuple[float, float],
         up: tuple[float, float],
-        height: int = 230,
+        height: int = 210,
         right: int = _RIGHT,
         left: int = LEFT,
     ) -> None:

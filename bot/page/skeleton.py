@@ -8,14 +8,25 @@ import html
 from collections.abc import Container, Sequence
 from importlib import resources
 
+from bot.page.text import Income
+
 
 def escaped(value: str) -> str:
     return html.escape(value)
 
 
+def base_style() -> str:
+    """The CSS that every page of ours begins with, the status page too."""
+    return _style("base.css")
+
+
+def _style(name: str) -> str:
+    return (resources.files("bot.page") / name).read_text(encoding="utf-8")
+
+
 def html_page(title: str, inner: str) -> str:
     """The whole file. Its policy allows no script."""
-    style = (resources.files("bot.page") / "page.css").read_text(encoding="utf-8")
+    style = base_style() + _style("page.css")
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
@@ -53,29 +64,54 @@ def table(
     worst: Container[int] = (),
     label: str = "",
 ) -> str:
-    """A table whose rows begin with their heading. sums: rows at the end that are sums. words: True
-    if the last column is text that wraps. worst: the rows that are marked. label: instead of a
-    caption that a heading has said."""
-    wraps = " class='words'" if words else ""
+    """A table whose rows begin with their heading. Columns of text are aligned to the left, of
+    numbers to the right; a cell of `Income` has its colour. sums: rows at the end that are sums.
+    words: True if the last column is text that wraps. worst: the rows that are marked. label:
+    instead of a caption that a heading has said."""
+    kinds = [_column_class([row[at] for row in rows]) for at in range(len(head))]
+    if words:
+        kinds[-1] = "words"
     heads = "".join(
-        f"<th scope='col'{wraps if at == len(head) - 1 else ''}>{escaped(each)}</th>"
-        for at, each in enumerate(head)
+        f"<th scope='col'{_class(kind)}>{escaped(each)}</th>"
+        for kind, each in zip(kinds, head, strict=True)
     )
     body = []
     for place, (first, *rest) in enumerate(rows):
-        style = " class='sum'" if place >= len(rows) - sums else ""
-        style = " class='worst'" if place in worst else style
+        style = "sum" if place >= len(rows) - sums else ""
+        style = "worst" if place in worst else style
         cells = "".join(
-            f"<td{wraps if at == len(rest) - 1 else ''}>{escaped(str(cell))}</td>"
-            for at, cell in enumerate(rest)
+            f"<td{_class(kind, _tone(cell))}>{escaped(str(cell))}</td>"
+            for kind, cell in zip(kinds[1:], rest, strict=True)
         )
-        body.append(f"<tr{style}><th scope='row'>{escaped(str(first))}</th>{cells}</tr>")
+        body.append(f"<tr{_class(style)}><th scope='row'>{escaped(str(first))}</th>{cells}</tr>")
     said = f"<caption>{escaped(caption)}</caption>" if caption else ""
     return (
         f"<div class='scroll' tabindex='0' role='region' aria-label='{escaped(label or caption)}'>"
         f"<table>{said}<thead><tr>{heads}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
+
+
+def _column_class(cells: Sequence[object]) -> str:
+    return "text" if any(str(cell)[:1].isalpha() for cell in cells) else ""
+
+
+def _tone(cell: object) -> str:
+    return cell.tone if isinstance(cell, Income) else ""
+
+
+def _class(*names: str) -> str:
+    named = " ".join(filter(None, names))
+    return f" class='{named}'" if named else ""
+
+
+def numbers(rows: Sequence[tuple[str, str]]) -> str:
+    """Key figures under their names; one of `Income` has its colour."""
+    inner = "".join(
+        f"<div><dt>{escaped(name)}</dt><dd{_class(_tone(value))}>{escaped(value)}</dd></div>"
+        for name, value in rows
+    )
+    return f"<dl class='figures'>{inner}</dl>"
 
 
 def folded(summary: str, inner: str) -> str:

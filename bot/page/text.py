@@ -3,10 +3,28 @@
 from collections.abc import Sequence
 
 
+class Income(str):
+    """An amount of profit or loss as text; a page shows it green, or red where it begins with a
+    minus."""
+
+    __slots__ = ()
+
+    @property
+    def tone(self) -> str:
+        """`gain`, `loss`, or empty for nothing."""
+        if not any(digit in self for digit in "123456789"):
+            return ""
+        return "loss" if self.startswith(("-", "−")) else "gain"
+
+
+def income(cents: int) -> Income:
+    """Profit or loss in cents as dollars."""
+    return Income(dollars(cents))
+
+
 def dollars(cents: int) -> str:
-    """Cents as dollars, such as -$12.05."""
-    sign = "-" if cents < 0 else ""
-    return f"{sign}${abs(cents) // 100}.{abs(cents) % 100:02d}"
+    """Cents as dollars, such as -$1,012.05."""
+    return f"{'-' if cents < 0 else ''}${abs(cents) // 100:,}.{abs(cents) % 100:02d}"
 
 
 def text_table(rows: Sequence[Sequence[object]], *, left: int = 1, indent: str = "") -> str:

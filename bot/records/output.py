@@ -13,7 +13,7 @@ from bot.core.report import Against
 from bot.io.metrics.profits import part_cents, plain_markout
 from bot.page.plot import Plot, rows_plot, span_of
 from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
-from bot.page.text import dollars, text_table
+from bot.page.text import dollars, income, text_table
 from bot.records.rows import ProfitRow
 from bot.records.statement import StatedFill, Statement, StatementLine
 from venue.wire.instant import NS_PER_SECOND, from_ns
@@ -162,7 +162,8 @@ def _cells(line: StatementLine) -> tuple[str, ...]:
         f"{line.yes_open}/{line.no_open}",
         f"{line.yes_close}/{line.no_close}",
         dollars(line.cash_cents),
-        *(dollars(cents[f"{name}_cents"]) for name in ("profit", *_PARTS)),
+        *(income(cents[f"{name}_cents"]) for name in ("profit", *_PARTS[:-1])),
+        dollars(cents["fees_cents"]),
         *(f"{means[each]:+.2f}" if each in means else "-" for each in HORIZONS_S),
     )
 
@@ -292,7 +293,7 @@ def _profit_plot(statement: Statement, profits: Sequence[ProfitRow]) -> str:
         for name, each in found.items()
     }
     whole = 24.0 if begun_ns == statement.from_ns else span_ns / unit_ns
-    plot = Plot(span_of([whole]), span_of(y for each in points.values() for _, y in each), 330)
+    plot = Plot(span_of([whole]), span_of(y for each in points.values() for _, y in each), 270)
     plot.marks_across(None, across)
     plot.marks_up("$")
     for name, each in points.items():
@@ -312,13 +313,14 @@ def _rung_plot(lines: Sequence[StatementLine]) -> str:
         bars = (*(cents[f"{name}_cents"] / 100 for name in _PARTS[:3]), -cents["fees_cents"] / 100)
         rows.append((bars, cents["profit_cents"] / 100))
     across = span_of(value for bars, profit in rows for value in (*bars, profit))
-    plot = rows_plot(across, "$", _short_names(lines), 44)
+    plot = rows_plot(across, "$", _short_names(lines), 34)
     for place, (bars, profit) in enumerate(rows):
         for at, (name, value) in enumerate(zip(_PARTS, bars, strict=True)):
             top = 0.32 - 0.16 * at - place
             plot.block(f"ink {name}", 0, top, value, top - 0.12, f"{name} {value:+.2f}")
         x = plot.x(profit)
-        plot.line("ink profit", x, plot.y(0.42 - place), x, plot.y(-0.42 - place))
+        style = "good" if profit > 0 else "poor" if profit < 0 else "profit"
+        plot.line(f"ink {style}", x, plot.y(0.42 - place), x, plot.y(-0.42 - place))
     return figure("rungs", title, plot.svg(title), "")
 
 

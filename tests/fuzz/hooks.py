@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import msgspec
 import schemathesis
+import yaml
 from schemathesis import AuthContext, Case, CheckContext, HookContext, Response
 from schemathesis.core.failures import AcceptedNegativeData, Failure
 from schemathesis.generation.meta import CoverageScenario, StatefulPhaseData, coverage_scenario
@@ -29,6 +30,7 @@ from tests.fuzz.site import Site
 SITE = msgspec.json.decode(Path(os.environ[SITE_VARIABLE]).read_bytes(), type=Site)
 _RAW = SITE.keys()
 _HTTP = httpx.Client(trust_env=False, timeout=10)
+_DOCUMENT = yaml.safe_load(_HTTP.get(f"{SITE.base_url}/openapi.yaml").content)
 _KEY = "X-API-KEY"
 _BURST = "500"
 _INTEGERS = ("price", "qty", "budget_cents")
@@ -182,6 +184,18 @@ def failures_have_the_error_shape(ctx: CheckContext, response: Response, case: C
     body = _body(response)
     assert {"code", "error"} <= body.keys() <= {"code", "error", "details"}
     assert all(isinstance(text, str) for text in body.values())
+
+
+@schemathesis.check
+def a_failure_has_a_documented_code(ctx: CheckContext, response: Response, case: Case) -> None:
+    """The schema of a failure leaves its code open; the examples of the response list the codes."""
+    if response.status_code < 400 or response.status_code == 404:
+        return  # 404 is also the answer to an unknown method
+    answers = _DOCUMENT["paths"][case.operation.path][case.operation.method.lower()]["responses"]
+    answer = answers[str(response.status_code)]
+    if "$ref" in answer:
+        answer = _DOCUMENT["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+    assert _code(response) in answer["content"]["application/json"]["examples"]
 
 
 @schemathesis.check

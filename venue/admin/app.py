@@ -102,7 +102,8 @@ class _AdminApp:
         try:
             query = _query(scope["query_string"], endpoint.query)
             has_body = scope["method"] in ("POST", "PUT")
-            raw = await read_body(scope["headers"], receive) if has_body else b""
+            most = endpoint.body_bytes_max
+            raw = await read_body(scope["headers"], receive, most) if has_body else b""
             fields = read_fields(raw)
             call = OperatorRequest(self._venue, self._recent, segment, fields, query)
             body = None if endpoint.body is None else as_body(endpoint.body, fields)

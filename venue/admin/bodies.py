@@ -92,6 +92,7 @@ Lifetime = Annotated[int, _whole(1, LIFETIME_S_MAX)]
 RetryAfter = Annotated[int, _whole(1, 3_600)]
 BucketLimit = Annotated[int, _whole(1, RATE_BURST)]
 Count = Annotated[int, _whole(1, COUNT_MAX)]
+Entries = Annotated[tuple[dict[str, Any], ...], Meta(description="a list of objects")]
 SeedNumber = Annotated[int, Meta(ge=0, le=2**62, description="a whole number, not negative")]
 
 
@@ -162,6 +163,14 @@ class MarketBody(msgspec.Struct, frozen=True):
     outcome_label: Words | None = None
     description: Words | None = None
     market_id: Uuid | None = None
+
+
+class ListingsBody(msgspec.Struct, frozen=True):
+    """Bodies of companies, events and markets, in the order in which they are to be listed."""
+
+    companies: Entries = ()
+    events: Entries = ()
+    markets: Entries = ()
 
 
 class ResolveBody(msgspec.Struct, frozen=True):
@@ -264,11 +273,19 @@ def as_body(kind: type[Body], fields: dict[str, object]) -> Body:
         try:
             msgspec.convert(value, field.type)
         except msgspec.ValidationError:
-            raise bad(name, value, _accepted(field.type)) from None
+            raise bad(name, value, accepted_values(field.type)) from None
     for name, field in known.items():
         if field.required and name not in fields:
-            raise BadRequest(f"{name}: missing; accepted is {_accepted(field.type)}")
+            raise BadRequest(f"{name}: missing; accepted is {accepted_values(field.type)}")
     return msgspec.convert(fields, kind)
+
+
+def as_entry(kind: type[Body], name: str, place: int, fields: dict[str, object]) -> Body:
+    """One entry of a list as a body of a kind. Raises BadRequest with the entry's place."""
+    try:
+        return as_body(kind, fields)
+    except BadRequest as fault:
+        raise BadRequest(f"{name}[{place}].{fault}") from None
 
 
 def bad(name: str, value: object, accepted: str) -> BadRequest:
@@ -278,14 +295,15 @@ def bad(name: str, value: object, accepted: str) -> BadRequest:
     return BadRequest(f"{name}: {shown}; accepted is {accepted}")
 
 
-def _accepted(kind: Any) -> str:
+def accepted_values(kind: Any) -> str:
+    """The values of a field's type, in words."""
     if get_origin(kind) is Annotated:
         described = [meta.description for meta in get_args(kind)[1:] if meta.description]
-        return described[0] if described else _accepted(get_args(kind)[0])
+        return described[0] if described else accepted_values(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
-        return " or ".join(_accepted(part) for part in get_args(kind))
+        return " or ".join(accepted_values(part) for part in get_args(kind))
     if get_origin(kind) is tuple:
-        return f"a list of {_accepted(get_args(kind)[0])}"
+        return f"a list of {accepted_values(get_args(kind)[0])}"
     if isinstance(kind, type) and issubclass(kind, enum.StrEnum):
         return ", ".join(member.value for member in kind)
     return {bool: "true or false", str: "text", int: "a whole number"}.get(kind, "null")
@@ -301,7 +319,7 @@ def quarter_of(value: str) -> Quarter:
     try:
         return Quarter.parse(value)
     except ValueError:
-        raise bad("quarter", value, _accepted(QuarterText)) from None
+        raise bad("quarter", value, accepted_values(QuarterText)) from None
 
 
 def instant_of(name: str, value: str) -> int:
@@ -309,7 +327,7 @@ def instant_of(name: str, value: str) -> int:
         ns = instant.to_ns(value)
         instant.from_ns(ns)
     except (ValueError, OverflowError):
-        raise bad(name, value, _accepted(InstantText)) from None
+        raise bad(name, value, accepted_values(InstantText)) from None
     return ns
 
 
@@ -317,7 +335,7 @@ def rate_of(name: str, value: str) -> FeeRate:
     try:
         return FeeRate.parse(value)
     except ValueError:
-        raise bad(name, value, _accepted(Rate)) from None
+        raise bad(name, value, accepted_values(Rate)) from None
 
 
 def millionths_of(share: str) -> int:

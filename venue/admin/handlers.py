@@ -14,6 +14,7 @@ from venue.admin import bodies
 from venue.admin.bodies import (
     BadRequest,
     as_body,
+    as_entry,
     bad,
     instant_of,
     millionths_of,
@@ -32,10 +33,11 @@ from venue.rest.faults import (
     Share,
     Times,
 )
-from venue.rest.venue_port import VenuePort
+from venue.rest.venue_port import EngineOverloaded, EngineUnavailable, ReplyLost, VenuePort
 from venue.views.catalog import Company
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND, from_ns
+from venue.wire.limits import BODY_BYTES_MAX
 from venue.wire.model import Event, EventStatus, Market, MarketState
 from venue.wire.money import Cents
 from venue.wire.names import (
@@ -50,6 +52,9 @@ from venue.wire.names import (
 )
 
 _VERSION: Final = importlib.metadata.version("laddermaker")
+_LISTINGS_BYTES_MAX: Final = 1024 * 1024
+"""Some 8,000 markets."""
+
 _SHARE_DIGITS: Final = len(str(SHARE_SCALE)) - 1
 
 Reply = dict[str, object]
@@ -65,6 +70,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     body: type[msgspec.Struct] | None
     """None: the handler reads the fields itself."""
     query: tuple[str, ...]
+    body_bytes_max: int
 
 
 ENDPOINTS: Final[list[Endpoint]] = []
@@ -75,9 +81,10 @@ def _endpoint(
     path: str,
     body: type[msgspec.Struct] | None = bodies.Empty,
     query: tuple[str, ...] = (),
+    body_bytes_max: int = BODY_BYTES_MAX,
 ) -> Callable[[Handler], Handler]:
     def register(handler: Handler) -> Handler:
-        ENDPOINTS.append(Endpoint(method, path, handler, body, query))
+        ENDPOINTS.append(Endpoint(method, path, handler, body, query, body_bytes_max))
         return handler
 
     return register
@@ -429,6 +436,42 @@ def _market_name(call: OperatorRequest, event: Event | m.ListEvent, label: str) 
     return name, derived.rung_outcome(label)
 
 
+@_endpoint("POST", "listings", bodies.ListingsBody, body_bytes_max=_LISTINGS_BYTES_MAX)
+async def add_listings(call: OperatorRequest, body: bodies.ListingsBody) -> Reply:
+    """Companies first, then events, then markets, each as by its own endpoint. The shape of all is
+    checked before anything is listed. A later fault names the entry; what came before it stays
+    listed, and is no fault when the whole list is sent again."""
+    reply: dict[str, list[Reply]] = {name: [] for name in body.__struct_fields__}
+    parsed = [
+        (name, as_entry(kind, name, place, entry), handler)
+        for name, kind, handler in _LISTED
+        for place, entry in enumerate(getattr(body, name))
+    ]
+    for done, (name, entry, handler) in enumerate(parsed):
+        where = f"{name}[{len(reply[name])}]"
+        before = f" ({done} listed before it)"
+        try:
+            reply[name].append(await handler(call, entry))
+        except BadRequest as fault:
+            raise BadRequest(f"{where}: {fault}{before}") from None
+        except NotFound as fault:
+            raise NotFound(f"{where}: {fault}{before}") from None
+        except EngineRefused as fault:
+            raise EngineRefused(fault.code, f"{where}: {fault.message}{before}") from None
+        except (EngineUnavailable, EngineOverloaded):
+            if done:
+                raise ReplyLost from None
+            raise
+    return {**reply}
+
+
+_LISTED: Final[tuple[tuple[str, type[msgspec.Struct], Handler], ...]] = (
+    ("companies", bodies.CompanyBody, add_company),
+    ("events", bodies.EventBody, add_event),
+    ("markets", bodies.MarketBody, add_market),
+)
+
+
 @_endpoint("POST", "markets/{market}/halt")
 async def halt_market(call: OperatorRequest, _: bodies.Empty) -> Reply:
     market_id = call.market_id(call.segment)
@@ -582,7 +625,7 @@ async def clear_fault(call: OperatorRequest, body: bodies.Empty) -> Reply:
     return await list_faults(call, body)
 
 
-_FAULT_BODIES: Final[dict[FaultKind, type[msgspec.Struct]]] = {
+FAULT_BODIES: Final[dict[FaultKind, type[msgspec.Struct]]] = {
     FaultKind.REPLY_DELAY: bodies.DelayFaultBody,
     FaultKind.MARKET_DATA_DOWN: bodies.OutageFaultBody,
     FaultKind.ACCOUNTS_DOWN: bodies.OutageFaultBody,
@@ -598,7 +641,7 @@ def _rule(fields: dict[str, object]) -> FaultRule:
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise bad("kind", name, ", ".join(KINDS))
-    body = as_body(_FAULT_BODIES.get(kind, bodies.CommandFaultBody), fields)
+    body = as_body(FAULT_BODIES.get(kind, bodies.CommandFaultBody), fields)
     given = msgspec.structs.asdict(body)
     when = _when(given.pop("count", None), given.pop("share", None), given.pop("seed", 0))
     if kind in COMMAND_FAULTS and when is None:

@@ -10,6 +10,9 @@ from typing import Any, Final
 from venue.admin.listener import parsed_address, read_token
 
 TIMEOUT_S: Final = 10.0
+BULK_TIMEOUT_S: Final = 120.0
+"""Of the largest list; each entry waits for the disk."""
+
 MAY_BE_DONE: Final = "what was asked may be carried out all the same; look before it is asked again"
 
 _PREFIX: Final = "/control/v1/"
@@ -30,13 +33,13 @@ class Refused(Exception):
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=TIMEOUT_S)
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        super().__init__("localhost", timeout=timeout_s)
         self._path = path
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(TIMEOUT_S)
+        self.sock.settimeout(self.timeout)
         self.sock.connect(str(self._path))
 
 
@@ -51,13 +54,17 @@ class ControlClient:
         return f"ControlClient({self._address})"
 
     def request(
-        self, method: str, path: str, body: dict[str, object] | None = None
+        self,
+        method: str,
+        path: str,
+        body: dict[str, object] | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> dict[str, Any]:
         """The reply to one request; `path` follows /control/v1/, quoted already. Raises
         Unreachable, Rejected, Refused."""
         headers = {"Authorization": f"Bearer {self._token}"}
         content = None if body is None else json.dumps(body).encode()
-        connection = self._connection()
+        connection = self._connection(timeout_s)
         remedy = "is the venue serving with --control?"
         try:
             connection.connect()
@@ -73,11 +80,11 @@ class ControlClient:
             connection.close()
         return self._checked_reply(status, raw)
 
-    def _connection(self) -> http.client.HTTPConnection:
+    def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
         if isinstance(self._where, Path):
-            return _UnixConnection(self._where)
+            return _UnixConnection(self._where, timeout_s)
         host, port = self._where
-        return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+        return http.client.HTTPConnection(host, port, timeout=timeout_s)
 
     def _checked_reply(self, status: int, raw: bytes) -> dict[str, Any]:
         try:
@@ -135,6 +142,8 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
+        if isinstance(value[0], dict):
+            return str(len(value))  # one of several lists: `--json` shows them
         return ",".join(_text(part) for part in value)
     text = str(value)
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")

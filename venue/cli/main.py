@@ -25,6 +25,7 @@ EXIT_CONFIGURATION: Final = 2
 EXIT_ADDRESS: Final = 3
 EXIT_STATE: Final = 4
 
+DEFAULT_CONFIG: Final = Path("configs/venue.yaml")
 _COMPACT_NICENESS: Final = 10
 
 app = typer.Typer(
@@ -43,6 +44,14 @@ app = typer.Typer(
 def version() -> None:
     """Print the version."""
     typer.echo(f"venue {importlib.metadata.version('laddermaker')}")
+
+
+@app.command(epilog="Example: venue asyncapi")
+def asyncapi() -> None:
+    """Print the description of the channel (AsyncAPI 3.0, YAML); GET /openapi.yaml has the rest."""
+    from venue.stream.asyncapi import document
+
+    typer.echo(document(), nl=False)
 
 
 @app.command(epilog="Example: venue compact --state state/venue")
@@ -82,7 +91,13 @@ def compact(
 
 @app.command(epilog="Example: venue serve --state state/venue --control 127.0.0.1:8091")
 def serve(
-    config: Annotated[Path, opt("What the venue opens with (YAML).")] = Path("configs/venue.yaml"),
+    config: Annotated[
+        Path | None, opt(f"What the venue opens with (YAML); {DEFAULT_CONFIG} otherwise.")
+    ] = None,
+    empty: Annotated[
+        bool,
+        opt("Open with nothing listed, nobody known and no crowd, without --config.", "--empty"),
+    ] = False,
     host: Annotated[str, opt("Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, opt("Port to listen on; 0 takes a free one.", min=0, max=65_535)] = 8080,
     keys_file: Annotated[
@@ -133,6 +148,8 @@ def serve(
     Exit codes: 0 ended as asked, 2 bad configuration, 3 the address is taken or too few files may
     be open, 4 the state cannot be used.
     """
+    if empty and (config or tape):
+        end(EXIT_CONFIGURATION, "--empty: not with --config or --tape")
     listener = _listen(host, port, allow_remote)
     # Half a second of imports makes nothing that the collector could free, and it would spend a
     # seventh of that time looking.
@@ -168,7 +185,7 @@ def serve(
     try:
         check_file_limit()
         options = Options(
-            config=config,
+            config=None if empty else config or DEFAULT_CONFIG,
             keys_file=keys_file,
             crowd_seed=seed,
             tape=tape,

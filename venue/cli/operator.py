@@ -28,6 +28,7 @@ EXIT_REFUSED: Final = 4
 
 DEFAULT_CONTROL: Final = "127.0.0.1:8091"
 DEFAULT_TOKEN_FILE: Final = Path("state/venue-control-token")
+_BULK_PATH: Final = "listings"
 _OWNER_ONLY: Final = 0o600
 _PATH_PARAMETER: Final = re.compile(r"\{(\w+)\}")
 
@@ -45,10 +46,13 @@ class AdminTarget:
     def request(self, method: str, path: str, body: Body | None = None) -> Body:
         """The reply to one request. Ends the process when there is none."""
         from venue.admin.listener import ControlFault
-        from venue.cli.client import MAY_BE_DONE, ControlClient, Refused, Rejected, Unreachable
+        from venue.cli import client
+        from venue.cli.client import MAY_BE_DONE, Refused, Rejected, Unreachable
 
+        timeout_s = client.BULK_TIMEOUT_S if path == _BULK_PATH else client.TIMEOUT_S
         try:
-            return ControlClient(self._control, self._token_file).request(method, path, body)
+            made = client.ControlClient(self._control, self._token_file)
+            return made.request(method, path, body, timeout_s)
         except (ControlFault, Rejected) as fault:
             end(EXIT_OPTIONS, str(fault))
         except Unreachable as fault:
@@ -94,8 +98,9 @@ _groups: Final[dict[str, typer.Typer]] = {}
 _commands: Final[list[tuple[str, Callable[..., None], str]]] = []
 """Of no group: name, function, example."""
 
-ENDPOINTS: Final[list[tuple[str, str]]] = []
-"""Method and path of every request that a command makes; a test compares them with the venue's."""
+ENDPOINTS: Final[dict[tuple[str, str], str]] = {}
+"""Method and path of every request that a command makes, and the command's words; a test compares
+them with the venue's."""
 
 
 def _group(name: str, about: str, example: str) -> None:
@@ -119,7 +124,7 @@ def _command(
     function may return the body, or the path of a request without one, instead.
     raw_field: the field of the reply that goes to the file of the option `--out`, if it is given.
     """
-    ENDPOINTS.append((method, path))
+    ENDPOINTS[method, path] = words
     in_path = _PATH_PARAMETER.findall(path)
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -245,6 +250,7 @@ def _new_file(path: Path) -> Iterator[int]:
 _group("company", "Companies whose valuations are traded.", "list")
 _group("event", "Quarterly events of a series.", "status OSIER-VAL-26Q4 closed")
 _group("market", "Rungs and binary markets of an event.", "halt OSIER-VAL-26Q4-2.5B")
+_group("listing", "Companies, events and markets in bulk.", "add listings.json")
 _group("user", "Account holders and their paper cash.", "list")
 _group("key", "API keys.", "list --user anna")
 _group("token", "Bearer tokens.", "create anna --application desk --scopes svc:markets:read")
@@ -414,6 +420,24 @@ def _market_add(
     market_id: Annotated[str | None, opt("Its UUID; derived from the ticker otherwise.")] = None,
 ) -> None:
     """Add a market to an event."""
+
+
+@_command("listing add", "listings.json", "POST", _BULK_PATH)
+def _listing_add(
+    file: Annotated[
+        Path, arg("JSON: lists `companies`, `events`, `markets` of what a single add sends.")
+    ],
+) -> Body:
+    """Add all companies, events and markets of a file, in this order; known ones stay."""
+    try:
+        listings = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as fault:
+        end(EXIT_OPTIONS, f"{file}: {fault.strerror}")
+    except ValueError as fault:
+        end(EXIT_OPTIONS, f"{file}: not JSON: {fault}")
+    if not isinstance(listings, dict):
+        end(EXIT_OPTIONS, f"{file}: accepted is an object of companies, events, markets")
+    return listings
 
 
 @_command("market halt", "OSIER-VAL-26Q4-2.5B", "POST", "markets/{market}/halt")

@@ -370,21 +370,21 @@ def _origin(scope: Message) -> str:
     return f"{scope.get('scheme', 'http')}://{host}{port}"
 
 
-def _too_long() -> Refusal:
-    return Refusal(Code.INVALID_REQUEST_BODY, f"request body: longer than {BODY_BYTES_MAX} bytes")
+def _too_long(most: int) -> Refusal:
+    return Refusal(Code.INVALID_REQUEST_BODY, f"request body: longer than {most} bytes")
 
 
-async def read_body(headers: Headers, receive: Receive) -> bytes:
-    """The whole body, of which nothing beyond the cap is read. Raises Refusal(invalid_request_body)
-    if it is too long or late."""
+async def read_body(headers: Headers, receive: Receive, most: int = BODY_BYTES_MAX) -> bytes:
+    """The whole body, of which nothing beyond `most` bytes is read. Raises
+    Refusal(invalid_request_body) if it is too long or late."""
     for name, value in headers:
         # A number of that many digits is too long without being read; int() would refuse some.
         if (
             name == _CONTENT_LENGTH
             and value.isdigit()
-            and (len(value) > _LENGTH_DIGITS_MAX or int(value) > BODY_BYTES_MAX)
+            and (len(value) > _LENGTH_DIGITS_MAX or int(value) > most)
         ):
-            raise _too_long()
+            raise _too_long(most)
     body = b""
     try:
         async with asyncio.timeout(BODY_DEADLINE_S):
@@ -394,8 +394,8 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
                 if message["type"] == "http.disconnect":
                     raise ClientGone
                 body += message.get("body", b"")
-                if len(body) > BODY_BYTES_MAX:
-                    raise _too_long()
+                if len(body) > most:
+                    raise _too_long(most)
                 more = message.get("more_body", False)
     except TimeoutError:
         text = "request body: took too long"

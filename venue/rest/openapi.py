@@ -18,7 +18,6 @@ from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import Amend, BudgetOrder, QtyOrder, TimeInForce
 from venue.wire.routes import Route
 
-INTERFACE_VERSION: Final = "1.0.0"
 CONTENT_TYPE: Final = "application/yaml"
 _OPENAPI_VERSION: Final = "3.1.0"
 _JSON: Final = "application/json"
@@ -28,6 +27,17 @@ _CHALLENGE_HEADER: Final = "WWW-Authenticate"
 _TITLE: Final = "Prediction-Market Trading Service"
 
 Node = dict[str, Any]
+
+_OWN_SCHEMA: Final[Node] = {
+    "type": "object",
+    "required": ["openapi", "info", "servers", "paths", "components"],
+    "properties": {
+        "openapi": {"const": _OPENAPI_VERSION},
+        **{name: {"type": "object"} for name in ("info", "paths", "components")},
+        "servers": {"type": "array"},
+    },
+}
+"""What the body of `GET /openapi.yaml` parses to."""
 
 _LIMITER: Final = (routes.LIMIT_HEADER, routes.REMAINING_HEADER)
 _THROTTLED: Final = (*_LIMITER, routes.RETRY_AFTER_HEADER, routes.RESET_HEADER)
@@ -83,7 +93,7 @@ def description() -> Node:
         "openapi": _OPENAPI_VERSION,
         "info": {
             "title": _TITLE,
-            "version": INTERFACE_VERSION,
+            "version": routes.INTERFACE_VERSION,
             "description": "Limit orders on the outcomes of prediction markets. Money is integer "
             "cents, a price whole cents per share. An absent optional field is left out.",
         },
@@ -114,7 +124,7 @@ def _operation(route: Route, operation: Operation) -> Node:
         for status, kind in operation.answers.items()
     }
     if route is routes.OPENAPI:
-        content = {CONTENT_TYPE: {"schema": {"type": "string"}}}
+        content = {CONTENT_TYPE: {"schema": _OWN_SCHEMA}}
         responses[str(OK)] = {"description": "This description.", "content": content}
     for status, codes in refusals(route):
         shared = (status, codes) in _shared_refusals()
@@ -199,17 +209,17 @@ def _response_name(status: int, codes: tuple[Code, ...]) -> str:
 
 
 def _refusal(status: int, codes: tuple[Code, ...]) -> Node:
-    """A failure: one example per code, for clients branch on it; the text is for humans."""
-    shown = [code.value for code in codes]
-    this_version = {"type": "object", "properties": {"code": {"enum": shown}}}
+    """A failure: one example per code, for clients branch on it; the text is for humans. The schema
+    is the plain reference, for generators drop what narrows it."""
     return {
         "description": f"{', '.join(codes)}.",
         "headers": _refusal_headers(status, codes),
         "content": {
             _JSON: {
-                "schema": {"allOf": [ref(model.ErrorBody.__name__), this_version]},
+                "schema": ref(model.ErrorBody.__name__),
                 "examples": {
-                    code: {"value": {"code": code, "error": "a text for a human"}} for code in shown
+                    code.value: {"value": {"code": code.value, "error": "a text for a human"}}
+                    for code in codes
                 },
             }
         },

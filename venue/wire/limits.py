@@ -20,6 +20,9 @@ ACTIVE_KEYS_PER_USER_MAX: Final = 10
 REVOCATION_DELAY_NS_MAX: Final = 60 * NS_PER_SECOND
 
 SUBSCRIPTION_TARGETS_MAX: Final = 200
+MESSAGE_BYTES_MAX: Final = 256 * 1024
+"""Of one message of a client on the channel: ten times the largest legal set, so that larger ones
+get too_many_targets (S48)."""
 DIRECTORY_REFRESH_NS: Final = 60 * NS_PER_SECOND
 UNPARSED_FRAMES_MAX: Final = 3
 """Unparseable subscribe frames in a row that close the connection (S48)."""

@@ -7,6 +7,7 @@ from typing import Final, Literal
 import msgspec
 
 API_PREFIX: Final = "/v1"
+INTERFACE_VERSION: Final = "1.0.0"
 STREAM_PATH: Final = "/stream"
 
 API_KEY_HEADER: Final = "X-API-KEY"

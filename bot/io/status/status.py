@@ -28,6 +28,7 @@ from bot.io.status.serving import (
     said,
 )
 from bot.io.status.snapshot import Overview, StatusSource
+from bot.page.skeleton import base_style
 from venue.wire.names import Ticker
 
 BEAT_HEADER: Final = "x-laddermaker-beat"
@@ -75,7 +76,8 @@ def _page_files() -> dict[str, HttpResponse]:
         kind = _KINDS.get(file.name[file.name.rfind(".") :])
         if kind is not None:
             path = "/" if file.name == "index.html" else f"/{file.name}"
-            files[path] = HttpResponse(200, kind, file.read_bytes())
+            base = base_style().encode() if file.name == "page.css" else b""
+            files[path] = HttpResponse(200, kind, base + file.read_bytes())
     return files
 
 

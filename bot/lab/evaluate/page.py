@@ -11,9 +11,13 @@ from bot.lab.evaluate.compare import Claim, Comparison, FrontierRow
 from bot.lab.evaluate.statistics import Interval
 from bot.page.plot import BELOW, TOP, Plot, hue_css, room_for, rows_plot, span_of
 from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
+from bot.page.text import Income
 
 BEGIN: Final = "<!-- evaluation: begin -->"
 END: Final = "<!-- evaluation: end -->"
+
+_INCOME: Final = ("gain", "mean $", "edge $", "spread", "inventory", "adverse", "early")
+"""Beginnings of the heads of columns that hold profit or loss."""
 
 _MANY_WORLDS: Final = 3  # from so many on there is a table at a glance, too
 _LINE: Final = 13  # height of the name of a line: a frontier is high enough for all of them
@@ -187,7 +191,7 @@ def _frontier(found: Comparison, world: str) -> str:
     plot = Plot(
         span_of(point.sd for point in points),
         span_of(point.edge for point in points),
-        max(330, TOP + BELOW + _LINE * len(lines)),
+        max(270, TOP + BELOW + _LINE * len(lines)),
         room_for(line.entry for line in lines),
     )
     plot.marks_across(None, "sd over seeds, $")
@@ -242,6 +246,10 @@ def _blocks(label: str, text: str) -> str:
     for is_table, lines in groupby(text.splitlines(), lambda line: line.startswith("|")):
         if is_table:
             head, _, *rows = [[_plain(c) for c in line.strip("|").split("|")] for line in lines]
+            rows = [
+                [Income(cell) if name.startswith(_INCOME) else cell for name, cell in pairs]
+                for pairs in (zip(head, row, strict=True) for row in rows)
+            ]
             worst = {n for n, row in enumerate(rows) if any("(worst)" in cell for cell in row)}
             words = any(len(row[-1]) > 40 for row in rows)
             out.append(table("", head, rows, words=words, worst=worst, label=label))

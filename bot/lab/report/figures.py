@@ -15,15 +15,15 @@ from bot.lab.report.session import (
     Session,
     SessionFill,
     SessionSample,
-    dollars,
     final_cents,
     moment_dollars,
     rung_names,
     span_text,
     when,
 )
-from bot.page.plot import BELOW, TOP, Plot, hue_css, room_for, span_of, ticks
+from bot.page.plot import BELOW, LETTER, TOP, Plot, hue_css, room_for, span_of, ticks
 from bot.page.skeleton import figure, folded, table
+from bot.page.text import dollars, income
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, BookSide
 
@@ -52,7 +52,7 @@ class TimeAxis:
     def position(self, session: Session, at_ns: int) -> float:
         return max(0.0, (at_ns - session.begun_ns) / NS_PER_SECOND / self._unit_s)
 
-    def plot(self, up: Span, unit: str, height: int = 230, right: int = 92) -> Plot:
+    def plot(self, up: Span, unit: str, height: int = 210, right: int = 92) -> Plot:
         plot = Plot(self.across, up, height, right)
         plot.marks_across(
             [(value, f"{value:g}") for value in ticks(*self.across, 6)],
@@ -110,15 +110,15 @@ def _profit(session: Session, clock: TimeAxis, up: Span) -> str:
 
 
 def _sources(session: Session, totals: dict[str, int]) -> str:
-    rows = [(name, dollars(totals[name]), what) for name, what in PARTS.items()]
-    rows.append(("profit", dollars(totals["profit"]), "the sum, to the cent"))
+    rows = [(name, income(totals[name]), what) for name, what in PARTS.items()]
+    rows.append(("profit", income(totals["profit"]), "the sum, to the cent"))
     found = session.profit
     assert found is not None
     by_sureness = sure_cents(found)
     sure = [
-        ("realised", dollars(by_sureness["realised_cents"]), "sold again, at average cost"),
-        ("settled", dollars(by_sureness["settled_cents"]), "held to the payout"),
-        ("open", dollars(by_sureness["open_cents"]), "held still, at fair"),
+        ("realised", income(by_sureness["realised_cents"]), "sold again, at average cost"),
+        ("settled", income(by_sureness["settled_cents"]), "held to the payout"),
+        ("open", income(by_sureness["open_cents"]), "held still, at fair"),
     ]
     ledger = session.ledger_difference_cents
     lines = [
@@ -145,16 +145,35 @@ def _sources(session: Session, totals: dict[str, int]) -> str:
 
 
 def _ladder(session: Session, _clock: TimeAxis, _up: Span) -> str:
+    """The event with the most rungs, and the others folded below it."""
     title = "Fair curve and quotes, as quoted last"
-    shown = _last_quoted(session)
-    if shown is None:
+    events: dict[str, int] = {}
+    for rung in session.rungs:
+        events[rung.event_ticker] = events.get(rung.event_ticker, 0) + 1
+    shown = [
+        (event, found)
+        for event in sorted(events, key=lambda event: -events[event])
+        if (found := _last_quoted(session, event)) is not None
+    ]
+    if not shown:
         nothing = "No ladder: no fair value was known and nothing rested."
         return figure("curve", title, "", nothing)
+    if len(shown) == 1:
+        return _event_ladder(session, title, shown[0][1])
+    first, *others = [
+        (event, _event_ladder(session, f"{title}: {event}", found)) for event, found in shown
+    ]
+    return first[1] + "".join(folded(event, drawn) for event, drawn in others)
+
+
+def _event_ladder(
+    session: Session, title: str, shown: tuple[SessionSample, list[MarketSample]]
+) -> str:
     moment, levels = shown
     names = rung_names([session.rungs[each.rung] for each in levels])
-    plot = Plot((-0.5, len(levels) - 0.5), (0.0, float(PAYOUT_CENTS)), height=300, right=20)
-    room = max(map(len, names)) / 80  # so many letters fit in a row
-    every = max(1, math.ceil(len(names) * room))
+    plot = Plot((-0.5, len(levels) - 0.5), (0.0, float(PAYOUT_CENTS)), height=260, right=20)
+    room = LETTER * (max(map(len, names)) + 1) / (plot.x(1) - plot.x(0))
+    every = max(1, math.ceil(room))
     plot.marks_across([(at, name) for at, name in enumerate(names) if at % every == 0], "rung")
     plot.marks_up("YES cents")
     for at, level in enumerate(levels):
@@ -196,15 +215,12 @@ def _ladder(session: Session, _clock: TimeAxis, _up: Span) -> str:
     return figure("curve", title, plot.svg(said), "", below)
 
 
-def _last_quoted(session: Session) -> tuple[SessionSample, list[MarketSample]] | None:
-    """The last moment with an order of ours on the event with the most rungs, else with a fair
-    value: at the end nothing rests."""
+def _last_quoted(session: Session, event: str) -> tuple[SessionSample, list[MarketSample]] | None:
+    """The last moment with an order of ours on an event, else with a fair value: at the end nothing
+    rests."""
     known: tuple[SessionSample, list[MarketSample]] | None = None
     for moment in reversed(session.moments):
-        events: dict[str, list[MarketSample]] = {}
-        for level in moment.levels:
-            events.setdefault(session.rungs[level.rung].event_ticker, []).append(level)
-        levels = max(events.values(), key=len, default=[])
+        levels = [each for each in moment.levels if session.rungs[each.rung].event_ticker == event]
         if any(each.own_bid or each.own_ask for each in levels):
             return moment, levels
         if known is None and any(each.fair_cents is not None for each in levels):
@@ -419,7 +435,8 @@ def _uptime(session: Session, _clock: TimeAxis, _up: Span) -> str:
         return figure("uptime", title, "", "No time was sampled: the run never quoted.")
     count = len(lines)
     height = TOP + BELOW + _ROW * count
-    plot = Plot((0.0, 100.0), (0.0, float(count)), height, right=20, left=118)
+    left = room_for(name for name, _ in lines)
+    plot = Plot((0.0, 100.0), (0.0, float(count)), height, right=20, left=left)
     plot.marks_across(
         [(v, f"{v} %") for v in range(0, 101, 25)], "share of the time in which orders were taken"
     )

@@ -15,7 +15,6 @@ from bot.lab.report.sampler import KINDS
 from bot.lab.report.session import (
     Session,
     SessionSample,
-    dollars,
     filled,
     final_cents,
     findings,
@@ -24,7 +23,8 @@ from bot.lab.report.session import (
     when,
 )
 from bot.lab.report.sources import ReportFault
-from bot.page.skeleton import columns, escaped, folded, html_page, panel, table
+from bot.page.skeleton import columns, escaped, folded, html_page, numbers, panel, table
+from bot.page.text import dollars, income
 from venue.wire.instant import NS_PER_SECOND
 
 EVENTS_DRAWN_MAX: Final = 3  # events of a backtest that have figures; all of them have a row
@@ -112,7 +112,7 @@ def _group(group: Group, place: int, count: int) -> str:
 
 def _head(label: str, session: Session) -> str:
     rows = [
-        ("profit after fees", dollars(final_cents(session).get("profit", session.pnl_cents))),
+        ("profit after fees", income(final_cents(session).get("profit", session.pnl_cents))),
         ("fees", dollars(session.fees_cents)),
         ("fills", f"{filled(session)[0]:,}"),
         ("worst case at most", dollars(session.worst_max_cents)),
@@ -120,7 +120,6 @@ def _head(label: str, session: Session) -> str:
         ("refused", f"{sum(session.refused.values()):,}"),
         ("decisions", f"{session.decisions:,}"),
     ]
-    figures = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in rows)
     what = [f"series {session.series}", f"lived {span_text(session.seconds)}"]
     if session.bound:
         what.insert(0, f"queue {session.bound}")
@@ -133,7 +132,7 @@ def _head(label: str, session: Session) -> str:
     strategy = folded(f"strategy {name} and its parameters", shown) if name else ""
     return (
         f"<section class='head' aria-label='{escaped(label)}'><p class='label'>{escaped(label)}"
-        f"</p><dl class='figures'>{figures}</dl><p class='soft'>{escaped(' · '.join(what))}</p>"
+        f"</p>{numbers(rows)}<p class='soft'>{escaped(' · '.join(what))}</p>"
         f"{strategy}{warned}</section>"
     )
 
@@ -172,7 +171,7 @@ def _event(name: str, bound: str, results: Sequence[Result], settled: str) -> tu
     return (
         name,
         bound,
-        dollars(round(sum(each.net_millicents for each in results) / 1000)),
+        income(round(sum(each.net_millicents for each in results) / 1000)),
         dollars(sum(each.fees_cents for each in results)),
         sum(each.fills for each in results),
         f"{sum(each.maker_qty for each in results):,}",
@@ -267,7 +266,7 @@ def _profit(moments: Sequence[SessionSample], at_ns: int) -> float:
 def differences(first: Session, second: Session) -> str:
     both = (first, second)
     rows = [
-        *(_row(name, [_source(each, name) for each in both], dollars) for name in _SOURCES),
+        *(_row(name, [_source(each, name) for each in both], income) for name in _SOURCES),
         _row("fills", [filled(each)[0] for each in both]),
         _row("shares", [filled(each)[1] for each in both]),
         _row("worst case at most", [each.worst_max_cents for each in both], dollars),

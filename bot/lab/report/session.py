@@ -182,10 +182,6 @@ _MINUTE_S: Final = 60
 _HOUR_S: Final = 3_600
 
 
-def dollars(cents: int) -> str:
-    return f"{'-' if cents < 0 else ''}${abs(cents) // 100:,}.{abs(cents) % 100:02d}"
-
-
 def final_cents(session: Session) -> dict[str, int]:
     """The profit and its sources in whole cents, fees below zero; they add up, as the drift takes
     the rounding. Empty where no account was kept."""

@@ -159,7 +159,7 @@ def page(found: Findings) -> str:
 def _scores(xs: Iterable[float], ys: Iterable[float], *, zero: bool = False) -> Plot:
     """A plot of scores, which lie close together: its upward axis need not begin at zero."""
     plot = Plot(
-        span_of(xs, zero=zero), span_of(ys, zero=zero), 330, room_for(["chosen, what followed"])
+        span_of(xs, zero=zero), span_of(ys, zero=zero), 270, room_for(["chosen, what followed"])
     )
     plot.marks_up("score")
     return plot
@@ -181,12 +181,12 @@ def _search(found: Findings) -> str:
     base, last = found.base.score, float(rows[-1].number)
     plot = _scores([0.0, last], [*(row.score for row in rows), base])
     plot.marks_across(None, "trial")
-    plot.trace("ink poor", [(0.0, base), (last, base)])
+    plot.trace("ink base", [(0.0, base), (last, base)])
     for row in rows:
         plot.dot("trial", row.number, row.score, 3, _named(row.settings))
     steps = zip(rows, found.trace, strict=True)
     plot.trace("ink good", [(row.number, best) for row, best in steps])
-    plot.names([("best so far", "ink good", found.trace[-1], ""), ("base", "ink poor", base, "")])
+    plot.names([("best so far", "ink good", found.trace[-1], ""), ("base", "ink base", base, "")])
     return figure("trials", "Trials", plot.svg("Trials"), "")
 
 
@@ -204,7 +204,7 @@ def _marginal(found: Findings, each: Marginal) -> str:
     for text, score in each.points:
         plot.dot("trial", places[text], score, 2.5, text)
     xs = [places[value] for value in each.values]
-    base_line = ("ink poor", "base", [base] * len(xs))
+    base_line = ("ink base", "base", [base] * len(xs))
     lines = [base_line, ("ink fair", "mean", each.means), ("ink good", "best", each.bests)]
     _traces(plot, xs, lines)
     title = f"{each.key}: variance of scores it explains: {_share(each)}"
@@ -228,7 +228,7 @@ def _splits(found: Findings) -> str:
     lines = [
         ("ink open", "chosen, in its past", [row.past_score for row in rows]),
         ("ink good", "chosen, what followed", [row.score for row in rows]),
-        ("ink poor", "base, then", [row.base_score for row in rows]),
+        ("ink base", "base, then", [row.base_score for row in rows]),
     ]
     _traces(plot, [float(place) for place in range(1, len(rows) + 1)], lines)
     title = "What followed each choice"

@@ -144,3 +144,14 @@ class Days:
                 self.look()
         self.go_on(15)
         self.look()
+
+
+def busy_days(store: Store, seed: int, opening: tuple[int, int] = (0, 0)) -> Days:
+    """Two and a half days: some of them busy, one rung that pays on the second."""
+    days = Days(seed, store, opening)
+    days.live(40, 30)
+    days.live(30, 3_000)
+    days.resolve(0, "yes" if seed % 2 else "no")
+    days.live(10, 20)
+    days.live(30, 3_000)
+    return days

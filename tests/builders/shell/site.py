@@ -17,12 +17,13 @@ from tests.builders.shell.loop import VirtualLoop
 from tests.builders.shell.net import Network
 from tests.builders.shell.truth import MAKER, Truth
 from venue.engine import messages as v
-from venue.listen import KEEP_ALIVE_TIMEOUT_S, MESSAGE_BYTES_MAX, HttpProtocol, StreamProtocol
+from venue.listen import KEEP_ALIVE_TIMEOUT_S, HttpProtocol, StreamProtocol
 from venue.rest.app import make_app
 from venue.rest.venue_port import EngineUnavailable
 from venue.server import VenueServer
 from venue.storage.recovery import OpenedState, fresh
 from venue.stream.socket import make_stream
+from venue.wire.limits import MESSAGE_BYTES_MAX
 from venue.wire.model import EventStatus
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker, UserId

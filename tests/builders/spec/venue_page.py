@@ -188,50 +188,9 @@ venue check --url http://127.0.0.1:8080/v1 --control http://127.0.0.1:8091
 A reading (S-number, [assumptions.md](assumptions.md)) is our choice where the interface is open;
 `--no-readings` leaves such checks out. `make pages` makes this page.
 
-## For a client
-
-Send a key of `state/venue-keys.json` in the header `X-API-KEY`. `GET /v1/openapi.yaml` describes
-every path, query, body and response. The channel `/v1/stream` needs no credential and speaks JSON:
-first the one frame that a client may send, then each kind that it receives (S9, S10), complete
-books first.
-
-```json
-"""
-
-CLIENT_FRAMES = (
-    '{"type": "subscribe", "data": {"targets": ['
-    '{"target": "event-market", "data": {"ticker": "AURELIA-VAL-26Q4-200B"}}, '
-    '{"target": "market", "data": {"symbol": "AURELIA"}}]}}',
-)
-_RUNG = (
-    '"ticker": "AURELIA-VAL-26Q4-200B", "eventMarketId": "535f8cf1-d563-51af-981a-daa189d3129d", '
-)
-SERVER_FRAMES = (
-    '{"type": "subscribed", "data": {"targets": 2}}',
-    '{"type": "error", "message": "NOPE is not in the directory", "code": "unknown_target"}',
-    '{"type": "market-update", "data": {"type": "prediction-orderbook", '
-    + _RUNG
-    + '"ts": 1795450972143358016, "yes": [{"price": 69, "size": 110}], '
-    '"no": [{"price": 26, "size": 36}]}}',
-    '{"type": "market-update", "data": {"type": "prediction-trade", '
-    + _RUNG
-    + '"ts": 1795450980092468001, "tradeId": "b11f51ddd86cc345", "price": 69, "size": 5, '
-    '"maker": {"outcome": "yes", "side": "buy"}, "taker": {"outcome": "no", "side": "buy"}}}',
-    '{"type": "market-update", "data": {"type": "prediction-ticker", '
-    + _RUNG
-    + '"ts": 1795450980092468001, "price": 69, "size": 5}}',
-    '{"type": "market-update", "data": {"type": "prediction-implied-value", "symbol": "AURELIA", '
-    '"marketId": "5f2bcff6-061d-5aff-9126-70a1ecc17910", "ts": 1795450976907234108, '
-    '"impliedValue": "214224512711.83", "confidence": "1.000"}}',
-)
-"""Frames as the page shows them; a test has the codec read each."""
-
-AFTERWARDS = """\
-```
-
-A subscribe may name `eventMarketId` or `marketId` instead of `ticker` or `symbol`. Prices are
-cents, sizes shares, `ts` nanoseconds since 1970. `no` holds bids for NO, at prices of NO. Limits of
-connections, headers and bodies: [security.md](security.md#the-venue).
+A client begins with [client-quickstart.md](client-quickstart.md). `GET /v1/openapi.yaml` describes
+every path, query, body and response, [asyncapi.yaml](asyncapi.yaml) every frame of the channel,
+[security.md](security.md#the-venue) the limits of connections, headers and bodies.
 
 ## Every statement
 """
@@ -276,8 +235,7 @@ def anchors(heading: str, number: int) -> str:
 def page() -> str:
     """The whole page."""
     table = rows()
-    lines = [INTRODUCTION + "\n".join((*CLIENT_FRAMES, *SERVER_FRAMES)), AFTERWARDS]
-    lines.append(f"{len(table)} statements, {len(suite())} checks.")
+    lines = [INTRODUCTION, f"{len(table)} statements, {len(suite())} checks."]
     for heading, those in groupby(table, key=lambda row: row[1]):
         lines += ["", f"### {heading}", ""]
         proved: dict[str, list[str]] = {}

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.io.metrics.profits import plain_profit, row_cents
-from tests.builders.browser.chromium import Page, chromium
+from tests.builders.browser.chromium import Page
 from tests.builders.browser.site import HOSTILE, STRIKES, Site, picture, site
 from tests.builders.io.pages import SECOND, TOKEN
 from venue.wire.names import Ticker
@@ -25,12 +25,6 @@ ORDERS = "document.querySelectorAll('table.stack tbody tr').length"
 PHASE = "document.getElementById('phase').textContent"
 FIRST_PICTURE_MS = 5_000
 """Five times what is meant, for a machine that others use too."""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("chromium")) as started:
-        yield started
 
 
 @pytest.fixture

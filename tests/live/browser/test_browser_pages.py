@@ -5,18 +5,9 @@ import pytest
 from bot.lab.evaluate.page import html_tables
 from bot.page.plot import rows_plot
 from bot.page.skeleton import figure, html_page
-from tests.builders.browser.chromium import chromium
-from tests.builders.servers import need
 
 COLUMNS = 24
 WIDE = "\n".join(f"| {' | '.join([each] * COLUMNS)} |" for each in ("the head", "-", "12,345.67"))
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    need("chromium")
-    with chromium(tmp_path_factory.mktemp("chromium")) as started:
-        yield started
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -31,7 +22,7 @@ def test_only_a_wide_table_scrolls_sideways_and_not_the_page(browser, tmp_path, 
     tab.wait("document.readyState === 'complete'")
     assert tab.value("document.documentElement.scrollWidth") == width
     assert tab.value("document.querySelector('.scroll').scrollWidth") > 1280
-    assert tab.value("getComputedStyle(document.querySelector('svg text')).fontSize") == "11px"
+    assert tab.value("document.querySelector('.pane').scrollWidth") < width
     inside = "svg.x <= name.x && name.right <= svg.right"
     box = "const [svg, name] = ['svg', 'svg text:not([text-anchor=middle])'].map((each) =>"
     box += " document.querySelector(each).getBoundingClientRect());"

@@ -24,7 +24,7 @@ from bot.records.rows import (
 )
 from bot.records.statement import Statement, state
 from bot.records.store import Store
-from tests.builders.records.days import ACCOUNT, BOOK, RUNGS, Days
+from tests.builders.records.days import ACCOUNT, BOOK, RUNGS, Days, busy_days
 from tests.builders.records.lived import NIGHT_NS
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS
@@ -44,17 +44,6 @@ def sqlite(tmp_path):
     store = Store(lambda: Sqlite(tmp_path / "records.sqlite3"), BOOK)
     yield store
     store.close()
-
-
-def busy_days(store: Store, seed: int, opening: tuple[int, int] = (0, 0)) -> Days:
-    """Two and a half days: some of them busy, one rung that pays on the second."""
-    days = Days(seed, store, opening)
-    days.live(40, 30)
-    days.live(30, 3_000)
-    days.resolve(0, "yes" if seed % 2 else "no")
-    days.live(10, 20)
-    days.live(30, 3_000)
-    return days
 
 
 def assert_true_to(days: Days, statements: list[Statement]) -> None:
@@ -419,8 +408,8 @@ def test_no_name_of_a_rung_is_cut_off_in_a_plot(sqlite):
         names = [text for text in texts if f">{long}<" in text]
         assert len(names) == len(rungs)
         assert all("text-anchor='end'" in name for name in names)
-        # Letters are eleven high; such as these take six tenths of it across.
-        assert all(float(name.split("'")[0]) > 0.6 * 11 * len(long) for name in names)
+        # Letters are twelve high; such as these take six tenths of it across.
+        assert all(float(name.split("'")[0]) > 0.6 * 12 * len(long) for name in names)
 
 
 def test_a_page_of_an_empty_day_can_be_drawn(sqlite):

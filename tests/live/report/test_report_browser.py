@@ -8,21 +8,13 @@ from pathlib import Path
 import pytest
 
 from bot.lab.report.page import report
-from tests.builders.browser.chromium import Page, chromium
+from tests.builders.browser.chromium import Page
 from tests.builders.browser.site import HOSTILE
 from tests.builders.report.lived import PLOTS, invoke, lived, opened
 from tests.builders.report.made import fill, moment, session
-from tests.builders.servers import need
 
 pytestmark = pytest.mark.xdist_group("report")
 DRAWN = {"profit", "curve", "inventory", "worst", "markouts", "fills", "uptime", "requests"}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    need("chromium")
-    with chromium(tmp_path_factory.mktemp("chromium")) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +68,6 @@ def test_tab_reaches_the_skip_link_and_every_plot(tab, file):
     assert reached == tab.value("document.querySelectorAll('figure[data-state=drawn]').length")
     unnamed = "[...document.querySelectorAll('svg')].filter((e) => !e.getAttribute('aria-label'))"
     assert tab.value(f"{unnamed}.length") == 0
-
-
-def test_the_report_fits_a_phone_in_dark_mode(tab, file):
-    tab.look(390, 800, dark=True)
-    opened(tab, file)
-    assert tab.value("document.documentElement.scrollWidth") <= 390
-    assert tab.value("getComputedStyle(document.body).backgroundColor") == "rgb(18, 20, 24)"
 
 
 def test_the_names_of_rungs_of_two_events_are_not_cut_off(tab, tmp_path):

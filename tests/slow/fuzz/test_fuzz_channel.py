@@ -13,10 +13,10 @@ from websockets.sync.client import connect
 from tests.builders.abuse.frames import handshake
 from tests.fuzz.channel import CLOSE_POLICY, EMPTY_SET, FRAMES_PER_EXAMPLE, converse
 from tests.fuzz.site import served
+from venue.wire.limits import MESSAGE_BYTES_MAX
 
 FRAMES = 6_000
 RAW_STREAMS = 200
-MESSAGE_BYTES_MAX = 1024 * 1024
 SUBSCRIBED = '{"type":"subscribed","data":{"targets":0}}'
 
 

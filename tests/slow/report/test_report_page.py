@@ -50,6 +50,17 @@ def test_the_last_quotes_are_those_of_the_ladder_shown():
     assert "91 x 110" in text
 
 
+def test_the_fair_curve_of_every_event_is_drawn():
+    run = session(moments=[moment(1, rungs=9), moment(2, rungs=9)], rungs=9)
+    for place, rung in enumerate(run.rungs):
+        rung.event_ticker = f"ACME-VAL-27Q{1 + place % 3 // 2}"
+    captions = re.findall(
+        r"data-plot='curve' data-state='drawn'><figcaption>([^<]+)<", report([run])
+    )
+    title = "Fair curve and quotes, as quoted last: ACME-VAL-27Q"
+    assert captions == [f"{title}1", f"{title}2"]
+
+
 def test_the_worst_case_is_shown_with_every_limit_in_force():
     tightened = msgspec.structs.replace(moment(2), limit_cents=5_000)
     text = report([session(moments=[moment(1), tightened, moment(3)])])

@@ -11,10 +11,10 @@ from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.report.session import dollars
 from bot.lab.report.sources import sessions_of
 from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
+from bot.page.text import dollars
 from tests.builders.replay.recorded import STRATEGY_FAULTS, recorded
 from tests.builders.report.lived import CONFIG, invoke, venue_millicents
 from venue.wire.instant import NS_PER_SECOND
@@ -88,7 +88,9 @@ def test_the_sources_of_profit_add_up_and_name_the_payout(recorded_run):
 
 
 def test_the_page_shows_the_same_sums(recorded_run):
-    rows = dict(re.findall(r"<th scope='row'>(\w+)</th><td>(-?\$[\d,.]+)</td>", recorded_run.html))
+    rows = dict(
+        re.findall(r"<th scope='row'>(\w+)</th><td[^>]*>(-?\$[\d,.]+)</td>", recorded_run.html)
+    )
     parts = recorded_run.said["sources_cents"]
     assert {name: rows[name] for name in parts} == {k: dollars(v) for k, v in parts.items()}
 

@@ -1,24 +1,14 @@
 """Claims about docs/venue.md: it is whole, current, and every proof that it names exists."""
 
 import ast
-import json
 import re
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
-from tests.builders.spec.venue_page import (
-    CLIENT_FRAMES,
-    ELSEWHERE,
-    HEADINGS,
-    SERVER_FRAMES,
-    page,
-    rows,
-)
+from tests.builders.spec.venue_page import ELSEWHERE, HEADINGS, page, rows
 from venue.conformance.judge import CODES, UNPROVOKED
 from venue.conformance.runner import suite
-from venue.wire import codec, frames
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -40,20 +30,6 @@ def _table():
 def test_the_venue_page_is_current():
     text = (ROOT / "docs/venue.md").read_text(encoding="utf-8")
     assert text == page(), "run: make pages"
-
-
-@pytest.mark.parametrize("shown", CLIENT_FRAMES)
-def test_the_client_frames_of_the_page_are_accepted_by_the_venue(shown):
-    assert codec.parse_subscribe(shown.encode())
-
-
-def test_the_page_shows_every_kind_of_server_frame_as_it_is_sent():
-    read = [codec.decode_frame(shown) for shown in SERVER_FRAMES]
-    sent = [json.loads(codec.encode(frame)) for frame in read]
-    assert sent == [json.loads(shown) for shown in SERVER_FRAMES]
-    updates = {type(each.data) for each in read if isinstance(each, frames.MarketUpdate)}
-    assert updates == set(get_args(frames.Update))
-    assert {type(each) for each in read} == set(get_args(frames.ServerFrame))
 
 
 def test_every_statement_has_a_heading_and_a_proof():

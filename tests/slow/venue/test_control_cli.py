@@ -19,6 +19,8 @@ import typer.main
 import typer.testing
 
 from tests.builders import ctrl_c
+from tests.builders.house.tree import ROOT
+from tests.builders.venue import operator_page
 from tests.builders.venue.control_bench import TOKEN, served, socket_path
 from tests.builders.venue.journal_disk import Disk
 from venue.admin import handlers
@@ -86,6 +88,27 @@ def test_commands_list_change_resolve_and_archive_a_company_and_its_market(run):
     companies = done(run, "company", "list")["companies"]
     (osier,) = [row for row in companies if row["name"] == "Osier Labs"]
     assert osier["archived"] is True
+
+
+def test_a_command_lists_everything_of_a_file(run, tmp_path):
+    company = {"name": "Alder Works", "symbol": "ALDER"}
+    file = tmp_path / "listings.json"
+    file.write_text(json.dumps({"companies": [company]}), encoding="utf-8")
+    (listed,) = done(run, "listing", "add", str(file))["companies"]
+    assert listed["symbol"] == "ALDER"
+    assert run("listing", "add", str(file)).stdout.splitlines() == [
+        "companies  1", "events     -", "markets    -",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"companys": []}'])
+def test_a_file_that_is_no_list_exits_2(run, tmp_path, text):
+    file = tmp_path / "listings.json"
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+    result = run("listing", "add", str(file))
+    assert result.exit_code == EXIT_OPTIONS
+    assert result.stderr
 
 
 def test_commands_add_a_user_with_cash_keys_and_a_token(run, tmp_path):
@@ -323,7 +346,7 @@ def test_every_command_has_help_with_an_example():
                 yield [*path, name], command
 
     found = list(commands(typer.main.get_command(APP), []))
-    assert len(found) == 26
+    assert len(found) == 27
     for path, command in found:
         assert command.help
         example = command.epilog.removeprefix("\b\n")
@@ -334,6 +357,11 @@ def test_every_endpoint_of_the_venue_has_a_command():
     offered = {(each.method, each.path) for each in handlers.ENDPOINTS}
     used = {*ENDPOINTS, ("DELETE", "faults")}
     assert offered == used, "a new endpoint gets a command in venue/cli/operator.py, by its path"
+
+
+def test_the_page_of_the_operators_interface_is_current():
+    text = (ROOT / "docs/operator-api.md").read_text(encoding="utf-8")
+    assert text == operator_page.page(), "run: make pages"
 
 
 def test_the_help_of_mutually_exclusive_says_that_nothing_is_enforced():

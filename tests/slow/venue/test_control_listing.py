@@ -305,6 +305,72 @@ def test_a_rejected_command_changes_nothing_and_has_its_code(
     assert done(control, "GET", "state-hash")["state_hash"] == before
 
 
+# --- in bulk -------------------------------------------------------------------------------------
+
+
+def ladder(symbol, *labels):
+    """A company with one event of these rungs, as one body."""
+    series = f"{symbol}-VAL"
+    return {
+        "companies": [{"name": f"{symbol} Works", "symbol": symbol}],
+        "events": [event(symbol, series)],
+        "markets": [market(f"{series}-26Q4", label) for label in labels],
+    }
+
+
+def test_a_whole_ladder_is_listed_by_one_request(control, rest):
+    labels = [f"{number}B" for number in range(1, 201)]
+    listed = done(control, "POST", "listings", ladder("BULK", *labels))
+    assert [len(listed[name]) for name in ("companies", "events", "markets")] == [1, 1, 200]
+    (shown,) = rest.get("/events/BULK-VAL-26Q4").json()["events"]
+    assert [each["market_id"] for each in shown["markets"]] == [
+        each["market_id"] for each in listed["markets"]
+    ]
+
+
+def test_a_list_sent_again_changes_nothing_and_adds_what_is_new(control):
+    first = done(control, "POST", "listings", ladder("RESENT", "1B", "2B"))
+    assert done(control, "POST", "listings", ladder("RESENT", "1B", "2B")) == first
+    more = done(control, "POST", "listings", ladder("RESENT", "1B", "2B", "3B"))
+    assert more["markets"][:2] == first["markets"]
+    assert [each["ticker"] for each in more["markets"][2:]] == ["RESENT-VAL-26Q4-3B"]
+
+
+def test_a_malformed_entry_of_a_list_is_named_and_nothing_is_listed(control):
+    before = done(control, "GET", "state-hash")["state_hash"]
+    body = ladder("WRONG", "1B", "x!")
+    assert refused(control, "POST", "listings", body)[2].startswith('markets[1].label: "x!"; ')
+    body = ladder("WRONG", "1B") | {"events": [{"company": "WRONG"}]}
+    assert "events[0].series_ticker: missing" in refused(control, "POST", "listings", body)[2]
+    assert (
+        "companies: 5; accepted is a list"
+        in refused(control, "POST", "listings", {"companies": 5})[2]
+    )
+    assert done(control, "GET", "state-hash")["state_hash"] == before
+
+
+def test_a_refused_entry_of_a_list_is_named_with_what_was_listed_before_it(control, rest):
+    for labels, status, why in (
+        (("1B", "1.0B", "2B"), 400, 'markets[1]: strike_value: "1.0"'),
+        (("1B", "YES", "2B"), 409, "markets[1]: "),
+    ):
+        symbol = f"PART{status}"
+        code, _, error = refused(control, "POST", "listings", ladder(symbol, *labels))
+        assert code == status
+        assert error.startswith(why)
+        assert error.endswith("(3 listed before it)")
+        (shown,) = rest.get(f"/events/{symbol}-VAL-26Q4").json()["events"]
+        assert [each["ticker"] for each in shown["markets"]] == [f"{symbol}-VAL-26Q4-1B"]
+    assert refused(control, "POST", "listings", {"events": [event("NOBODY", "NO")]})[0] == 404
+
+
+def test_only_a_list_may_be_longer_than_16_kib(control):
+    body = ladder("LONG") | {"markets": [market("LONG-VAL-26Q4", "x!")] * 400}
+    assert refused(control, "POST", "listings", body)[2].startswith("markets[0].label")
+    name = {"name": "x" * 20_000, "symbol": "LONG"}
+    assert "longer than 16384 bytes" in refused(control, "POST", "companies", name)[2]
+
+
 # --- who may trade -------------------------------------------------------------------------------
 
 

@@ -45,6 +45,30 @@ def options_of(folder, **changes):
     return Options(**(usual | changes))
 
 
+def plan_of(folder, **changes):
+    """What a start with these options would do."""
+    with socket.socket() as listener:
+        return make_plan(options_of(folder, **changes), listener)
+
+
+def test_an_empty_venue_opens_with_nothing_and_writes_no_keys(tmp_path):
+    plan = plan_of(tmp_path, config=None, no_crowd=False)
+    assert (plan.opening, plan.write_keys, plan.crowd) == ([], None, None)
+
+
+def test_a_venue_begun_empty_keeps_what_its_operator_listed(tmp_path):
+    write_state(tmp_path / "state")
+    plan = plan_of(tmp_path, config=None, state=tmp_path / "state")
+    assert plan.opening == []
+    assert plan.state.exchange.views.catalog.market_count > 0
+
+
+def test_a_configuration_without_companies_opens_with_its_users_only(tmp_path):
+    config = tmp_path / "venue.yaml"
+    config.write_text("fees: {maker_rate: 0, taker_rate: 0}\nusers:\n  - {name: anna}\n")
+    assert plan_of(tmp_path, config=config).opening == [AddUser(UserId("anna"))]
+
+
 OPENED_NS = to_ns("2026-05-20T12:00:00Z")
 
 

@@ -157,6 +157,12 @@ def test_a_crowd_makes_two_sided_books_within_seconds(tmp_path):
                     two_sided.add(data["ticker"])
 
 
+def test_an_empty_venue_takes_no_configuration(tmp_path):
+    result = run_to_end(*command(tmp_path / "keys.json", "--empty"))
+    assert result.returncode == 2
+    assert result.stderr == "--empty: not with --config or --tape\n"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [

@@ -336,9 +336,11 @@ def check_three_unparseable_frames_in_a_row_close_the_connection(bench: Bench) -
 
 @check(needs=Needs.KEY, readings="S48")
 def check_an_oversize_message_closes_only_its_own_connection(bench: Bench) -> None:
-    """Server error frame | A message above a mebibyte closes its connection."""
+    """Server error frame | A message above 262,144 bytes closes its connection."""
     good, bad = bench.listener(), bench.listener()
-    bad.send_raw("x" * (2**20 + 1))
+    bad.send_raw("x" * 2**18)
+    same(bad.error()["code"], "invalid_frame")
+    bad.send_raw("x" * (2**18 + 1))
     same(bad.close_code(), 1009)
     same(good.accepted(), 0)
 

@@ -1,7 +1,7 @@
 // What may be sent, what is heard, how near the limits are, and what was said: budget, feed, log.
 
 import { byId, gauge, keyed, node, pairs, say } from "./dom.js";
-import { DASH, dollars, inUnit, limitName, percent, plainName, rungName, span, whole }
+import { DASH, dollars, inUnit, limitName, percent, plainName, rungName, span, tone, whole }
   from "./words.js";
 
 const LINES_MAX = 200, ALERTS_MAX = 50;
@@ -13,7 +13,7 @@ export function drawFigures(report) {
   const off = report.ledger_difference_cents;
   pairs(byId("figures"), [
     { name: "profit", value: dollars(report.pnl_cents),
-      className: report.pnl_cents < 0 ? "loss" : "" },
+      className: tone(report.pnl_cents) },
     { name: "worst case", value: `${dollars(-report.worst_case_cents)}`,
       title: "every subset of fills of everything that may be live counted" },
     { name: "of its limit", value: percent(report.worst_case_cents

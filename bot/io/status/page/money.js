@@ -1,8 +1,8 @@
 // Profit over time by its sources, fills with their markouts, and the same by rung, side and reason.
 
 import { byId, keyed, node, say, shape, table } from "./dom.js";
-import { DASH, cents, clock, dollars, gained, percent, plainName, span, whole, wholeCents }
-  from "./words.js";
+import { DASH, cents, clock, dollars, gained, income, percent, plainName, span, tone, whole,
+  wholeCents } from "./words.js";
 
 const HORIZONS = [1, 10, 60, 300];
 // name, its place in a sample, what it is.
@@ -131,7 +131,7 @@ export function drawMoney(report) {
       + `${dollars(open)} · before fees`);
     sources.update(SOURCES.map(([kind, , text]) => ({ key: kind,
       className: kind === "total" ? "sum" : "", cells: [
-        { text: NAMES[kind], className: `source-name ${kind}` }, dollars(amount[kind]), text] })));
+        { text: NAMES[kind], className: `source-name ${kind}` }, income(amount[kind]), text] })));
     markouts.update(total.fills ? rowsOf(profit).map((row) => ({ key: row.name, cells: [
       row.name === "total" ? "both sides" : `${row.name}s`, whole(row.fills), whole(row.qty),
       ...HORIZONS.map((horizon) => markoutOf(row, horizon))] })) : []);
@@ -151,7 +151,7 @@ function fillRow(fill, place, report) {
 }
 
 const toned = (value) => ({ text: gained(value),
-  className: value === null || Math.abs(value) < 0.005 ? "soft" : value < 0 ? "loss" : "" });
+  className: value === null || Math.abs(value) < 0.005 ? "soft" : tone(value) });
 
 function shortTicker(ticker, report) {
   const event = report.events.find((each) => ticker.startsWith(`${each.event_ticker}-`));
@@ -167,8 +167,8 @@ const COLUMNS = [{ head: "fills" }, { head: "shares" }, { head: "profit" }, { he
   ...HORIZONS.map((s) => ({ head: `${s} s` }))];
 function cellsOf(row) {
   const { total, spread, adverse, drift } = shownOf(row);
-  return [whole(row.fills), whole(row.qty), ...[total, spread, adverse, drift, row.fees_cents]
-    .map(dollars), ...HORIZONS.map((horizon) => markoutOf(row, horizon))];
+  return [whole(row.fills), whole(row.qty), ...[total, spread, adverse, drift].map(income),
+    dollars(row.fees_cents), ...HORIZONS.map((horizon) => markoutOf(row, horizon))];
 }
 
 function breakdown(profit) {

@@ -11,6 +11,12 @@ export function dollars(cents) {
     minimumFractionDigits: 2, maximumFractionDigits: 2 }));
 }
 
+// The class of an amount of profit or loss: green or red.
+export const tone = (value) => !known(value) || value === 0 ? "" : value < 0 ? "loss" : "gain";
+
+// An amount of profit or loss in cents, as a cell.
+export const income = (cents) => ({ text: dollars(cents), className: tone(cents) });
+
 // Whole cents of thousandths, a half to the even one: as everywhere else.
 export function wholeCents(millicents) {
   const below = Math.floor(millicents / 1000), rest = millicents - 1000 * below;
