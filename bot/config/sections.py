@@ -186,12 +186,13 @@ class Throttle(LivePart):
 
     decide_ms: Milliseconds = _ms(
         _THROTTLE.decide_ns,
-        "shortest time between two decisions of an event",
+        "shortest time between two decisions of an event; a move of others' mid against an order "
+        "of ours does not wait",
     )
     dwell_ms: Milliseconds = _ms(
         _THROTTLE.dwell_ns,
         "time after its last write before an order moves toward the touch, and that a bolder quote "
-        "has to last; a step back does not wait",
+        "has to last",
     )
     tolerance_ticks: int = key(
         _THROTTLE.tolerance_ticks,

@@ -4,7 +4,7 @@ Money in cents, times in nanoseconds, prices canonical YES.
 """
 
 import enum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,20 @@ class Phase(enum.StrEnum):
     LATCHED = "latched"  # everything is cancelled, and nothing new until a person clears the latch
     STOPPING = "stopping"
     STOPPED = "stopped"
+
+
+class Move(enum.StrEnum):
+    """A move of the market that an order of ours reacts to."""
+
+    ADVERSE = "adverse"  # the order is bolder than its quotes allow now: it is moved or cancelled
+    FAVOURABLE = "favourable"  # the order may be bolder now
+
+
+class Reaction(NamedTuple):
+    """A write that reacts to a move. since_ns: when the frame came that first called for it."""
+
+    move: Move
+    since_ns: int
 
 
 class OrderReport(msgspec.Struct, frozen=True):

@@ -30,7 +30,7 @@ from bot.core.preview import TraderPlan, plan_of
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import SUSPENDED_MIN_NS, MarketQuoter
 from bot.core.reconfigure import Reconfiguration, Remake
-from bot.core.report import Phase, Report
+from bot.core.report import Phase, Reaction, Report
 from bot.core.risk.breakers import CircuitBreakers, limits_of
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import TraderSettings
@@ -135,7 +135,7 @@ class Trader:
         gap_ns = now_ns - self._now_ns
         if gap_ns > 0:
             self._now_ns = now_ns
-        self.out.effects = []
+        self.out.on_event()
         if self._booked or self._cancelled:
             self._learn()
         if self.started_ns and gap_ns > self._staleness.gap_ns:
@@ -156,6 +156,11 @@ class Trader:
     def effects(self) -> list[m.Effect]:
         """Those of the newest event, also where taking it in has failed half-way."""
         return self.out.effects
+
+    @property
+    def reactions(self) -> Mapping[m.RequestId, Reaction]:
+        """Of the requests among `effects`, those that react to a move of the market."""
+        return self.out.reactions
 
     def report(self, now_ns: int) -> Report:
         self._learn()

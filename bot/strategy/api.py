@@ -167,7 +167,8 @@ class Quote(msgspec.Struct, frozen=True, cache_hash=True):
     """`qty` shares to rest at a canonical YES price on one side.
 
     limit: the boldest acceptable price (highest bid, lowest ask). An order that rests between it
-    and `price` stays there, to keep its queue place. None means `price` itself.
+    and `price` stays there, to keep its queue place, while its edge to the fair value is not below
+    zero. None means `price` itself.
     """
 
     side: BookSide

@@ -87,7 +87,10 @@ CHANGES: Final = (
         "An amend without a response counts as not executed.",
         FORGOTTEN,
         (Patch(OwnOrder, "on_answer", _unchanged),),
-        likely=("lost_after", "result_unknown_after", "internal_error_after", "mad_strategy"),
+        likely=(
+            *("lost_after", "result_unknown_after", "internal_error_after"),
+            *("internal_error_before", "delayed", "mad_strategy"),
+        ),
     ),
     Bug(
         "no-write-budget",

@@ -7,7 +7,7 @@ Nothing is queued: a request that cannot leave is planned again once something h
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeGuard
 
 from bot.core import messages as m
 from bot.core.account.reconciler import AccountReconciler
@@ -215,6 +215,7 @@ class OrderExecutor:
                 rung, wish.order, wish.why, now_ns
             ):
                 return
+            self._out.reacts(rung.reaction(wish))
             if self.venue.is_halted:
                 self.venue.on_probe(now_ns)
                 return
@@ -267,14 +268,18 @@ class OrderExecutor:
 
         wishes, takes: none where nothing may be quoted. The rung drops a wish that a
         limit holds back until something has changed. After a take the rung is planned again
-        before anything else leaves there.
+        before anything else leaves there. A step back that may not leave is a cancel instead.
         """
         suspects = self._suspected
         suspected = suspects.due(now_ns) if now_ns >= suspects.next_due_ns else ()
         taken = (
             [rung for rung, take in takes if self._send_take(rung, take, now_ns)] if takes else ()
         )
-        able = [row for row in wishes if row[0].may_send and row[0] not in taken] if wishes else ()
+        able = [
+            (rung, wish)
+            for rung, wish in wishes
+            if _is_step_back(wish) or (rung.may_send and rung not in taken)
+        ]
         if not (able or suspected):
             return
         for _, _, rung, candidate in self._ranked(able, suspected, now_ns):
@@ -282,23 +287,22 @@ class OrderExecutor:
                 self._look(candidate, now_ns)
                 continue
             assert rung is not None and not isinstance(candidate, CancelAction)
+            has_left = False
             if self._meets_unshown(rung, candidate):
-                rung.ladder.needs_decision = (
-                    True  # the strategy is asked again, whatever else happens
-                )
-                continue
-            if isinstance(candidate, CreateAction):
+                rung.ladder.needs_decision = True
+            elif isinstance(candidate, CreateAction):
                 has_left = self._create(rung, candidate, now_ns)
-            else:
+            elif rung.may_send:
                 has_left = self._amend(rung, candidate, now_ns)
             if has_left:
                 rung.orders_changed()
                 if self.venue.reopens_ns is not None:
                     self.venue.on_probe(now_ns)
-            elif isinstance(candidate, AmendAction) and self._flees(rung, candidate):
+            elif _is_step_back(candidate) and not self.venue.is_halted:
                 # It may not move, but it must not be picked off meanwhile.
-                why = CancelReason.BEYOND_FAIR
-                self._cancel(rung, candidate.order, why, now_ns)
+                has_left = self._cancel(rung, candidate.order, CancelReason.TOO_BOLD, now_ns)
+            if has_left and isinstance(candidate, AmendAction):
+                self._out.reacts(rung.reaction(candidate))
 
     def report_resting(self) -> None:
         """Other traders on the same rate limit leave tokens for the cancels of our orders."""
@@ -377,23 +381,11 @@ class OrderExecutor:
             return True
         if reason is HeldBack.CAP:
             self._kill_switch.hold_back_cap((own.market_id, own.book_side), verdict.detail, now_ns)
-        if reason is HeldBack.PACE and self._flees(rung, wish):
-            return False
         if reason in _COUNTED:
             self._out.holds_back(reason)
         if reason in _CANCEL_INSTEAD:
             return self._cancel(rung, own, _CANCEL_INSTEAD[reason], now_ns)
         return self._denied(rung, wish) if reason in _COUNTED else False
-
-    def _flees(self, rung: MarketQuoter, wish: AmendAction) -> bool:
-        """True if an order that is to step back is cancelled when its amend has to wait."""
-        own, price = wish.order, wish.amend.price
-        if self.venue.is_halted or rung.fair is None or price is None:
-            return False
-        # Others gain by trading with it at its present price, and less at its new one.
-        sign = 1 if own.book_side is _BID else -1
-        is_beyond = sign * own.yes_price > sign * rung.fair.value_cents
-        return is_beyond and sign * canonical(own.outcome, price) < sign * own.yes_price
 
     def _send_take(self, rung: MarketQuoter, take: Take, now_ns: int) -> bool:
         """True if an order of a take left. A take that cannot leave now is dropped, and counted."""
@@ -466,21 +458,21 @@ class OrderExecutor:
                 refused = _refused_of_late(rung, wish.order.book_side, now_ns)
                 return refused or f"no room left for more: {limit}"
             return "" if wish.order.can_cancel else f"the order is {wish.order.state}"
+        cancels = _is_step_back(wish) and not self.venue.is_halted
+        instead = ": cancelled instead" if cancels else ""
         if not rung.may_send:
-            return rung.blocked or "the book is to be confirmed first"
-        flees = isinstance(wish, AmendAction) and self._flees(rung, wish)
-        instead = ": cancelled instead" if flees else ""
+            return (rung.blocked or "the book is to be confirmed first") + instead
         verdict = self.checks.may_send(rung, wish, now_ns)
         reason = verdict.reason
         if reason is not HeldBack.VENUE and self._meets_unshown(rung, wish):
-            return "the market moved to this price after the strategy ran: requoting"
+            return f"the market moved to this price after the strategy ran: requoting{instead}"
         if reason is None:
             return ""
         if reason is HeldBack.IN_FLIGHT:
-            return f"{self._out.writes_in_flight} requests are in flight"
+            return f"{self._out.writes_in_flight} requests are in flight{instead}"
         if reason is HeldBack.PACE:
             wait_s = (self._throttle.opens_ns(rung.market_id, now_ns) - now_ns) / NS_PER_SECOND
-            return f"throttled: the next write in {wait_s:.1f} s{instead}"
+            return f"throttled: the next write in {wait_s:.1f} s"
         if reason is HeldBack.SUSPENDED and isinstance(wish, CreateAction):
             return _refused_of_late(rung, wish.book_side, now_ns)
         if isinstance(wish, AmendAction) and reason in _CANCEL_INSTEAD:
@@ -498,6 +490,10 @@ class OrderExecutor:
             bounds = self._quoting.weighing.bounds(rung.ladder)
             rung.ladder.needs_decision |= bounds.loss_cents < decided_cents
         return False
+
+
+def _is_step_back(candidate: Action | SuspectedFill) -> TypeGuard[AmendAction]:
+    return isinstance(candidate, AmendAction) and candidate.is_step_back
 
 
 def _reaches(side: BookSide, price: Price, theirs: Levels) -> bool:

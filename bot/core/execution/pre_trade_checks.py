@@ -111,7 +111,8 @@ class PreTradeChecks:
             if amend.price is None:
                 return Verdict(HeldBack.SIZE)
             amend = Amend(price=amend.price)
-        if not self.throttle.admits(rung.market_id, now_ns):
+        # A step back never waits; the improvements that bring the order back do, which bounds both.
+        if not (action.is_step_back or self.throttle.admits(rung.market_id, now_ns)):
             return Verdict(HeldBack.PACE)
         if own.side is _BUY:
             rate, qty = max(rung.maker_rate, rung.taker_rate), amend.qty or own.remaining

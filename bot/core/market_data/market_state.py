@@ -18,7 +18,7 @@ from bot.core.settings import StalenessSettings
 from bot.strategy.api import Levels, OwnFill, OwnQuote, Print
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Price, Qty, is_price
+from venue.wire.money import PAYOUT_CENTS, BookSide, Price, Qty, is_price
 
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
@@ -162,6 +162,8 @@ class MarketState:
         self._without_own: tuple[Levels, Levels] | None = None  # until book or own orders change
         self._own: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
         self._is_writing = False  # a write to some own order is in flight
+        self.checked_version = -1
+        """The version at which `moved_against` found nothing."""
 
         self.queues = Queues(queue_power)
         self._own_quotes: tuple[OwnQuote, ...] = ()
@@ -510,6 +512,23 @@ class MarketState:
             self._without_own = (sides[0], sides[1])
         return self._without_own
 
+    def moved_against(self, own: Sequence[OwnOrder]) -> bool:
+        """True if the mid of others has moved against an order of ours since `external`: down with
+        a bid of ours, up with an ask. A side without others counts as at the end of the prices."""
+        if not own:
+            self.checked_version = self.version
+            return False
+        if self._own is None:
+            self._own_sizes(own)
+        if self._is_writing or (self.ts_ns is not None and self.ts_ns < self._own_ts_ns):
+            return False  # `external` is frozen
+        moved = _twice_mid(self.without_own(own)) - _twice_mid(self.external)
+        against = _BID if moved < 0 else _ASK
+        if moved and any(order.book_side is against for order in own):
+            return True
+        self.checked_version = self.version
+        return False
+
     def settle_external(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
         """Bring `external` up to date: the book without our own size, as of the last instant of
         both.
@@ -634,6 +653,11 @@ def _append(rows: list[_Row], row: _Row) -> None:
 
 def _seconds(ns: int) -> float:
     return ns / NS_PER_SECOND if ns > 0 else 0.0
+
+
+def _twice_mid(book: tuple[Levels, Levels]) -> int:
+    bids, asks = book
+    return (bids[0][0] if bids else 0) + (asks[0][0] if asks else PAYOUT_CENTS)
 
 
 def microprice(bid: int, bid_size: int, ask: int, ask_size: int) -> float:

@@ -13,7 +13,7 @@ class CancelReason(enum.StrEnum):
     MERGED = "to be merged with what is missing"
     # What must not rest any longer:
     COULD_GROW = "could grow a position"
-    BEYOND_FAIR = "beyond the fair price, and it cannot be moved in time"
+    TOO_BOLD = "too bold now, and it cannot be moved in time"
     BEYOND_LIMITS = "beyond a limit that was lowered"
     # An amend that may not leave, or came to nothing:
     AMENDS_OFF = "amends are off: one gave its order another id"

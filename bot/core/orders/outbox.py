@@ -31,7 +31,7 @@ from bot.core.messages import (
 from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.request_budget import Priority, RequestBudget
-from bot.core.report import Counters
+from bot.core.report import Counters, Reaction
 from bot.core.risk.breakers import CircuitBreakers
 from bot.core.settings import BudgetSettings, KeySettings, PaceSettings
 from venue.wire.errors import CODES, Advice, Code, Culprit, row_for
@@ -114,6 +114,8 @@ class Outbox:
         of our own. breakers: count the writes and hold back new ones; None: nothing does."""
         keys = KeySettings() if keys is None else keys
         self.effects: list[Effect] = []
+        self.reactions: dict[RequestId, Reaction] = {}
+        """Of the requests among `effects`, those that react to a move of the market."""
         self._credentials = {Key.TRADE: _joined(purse, budget)}
         if keys.read:
             self._credentials[Key.READ] = _joined(read_purse, budget)
@@ -172,6 +174,15 @@ class Outbox:
     def holds_back(self, limit: str) -> None:
         """Count a wanted order or change that a limit held back. limit: of a small closed set."""
         _count(self.counters.held_back, limit)
+
+    def on_event(self) -> None:
+        """The next event comes: its effects are gathered anew."""
+        self.effects, self.reactions = [], {}
+
+    def reacts(self, reaction: Reaction | None) -> None:
+        """The request that has just been sent reacts to a move; None: to none."""
+        if reaction is not None:
+            self.reactions[RequestId(self._last_id)] = reaction
 
     # --- sending ----------------------------------------------------------------------------------
 

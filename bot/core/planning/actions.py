@@ -53,6 +53,18 @@ class AmendAction(msgspec.Struct, frozen=True):
     keeps_priority: bool
     why: str
     value: float = 0.0
+    is_step_back: bool = False
+    """True if the order rests at a bolder price than the quotes of its side allow: nothing but a
+    lack of tokens holds the amend back, and then it is cancelled instead."""
+
+    @property
+    def is_improvement(self) -> bool:
+        """True if it moves the order toward the touch."""
+        own, price = self.order, self.amend.price
+        if price is None:
+            return False
+        yes_price = canonical(own.outcome, price)
+        return yes_price > own.yes_price if own.book_side is _BID else yes_price < own.yes_price
 
 
 class CancelAction(msgspec.Struct, frozen=True):
@@ -67,6 +79,8 @@ class CancelAction(msgspec.Struct, frozen=True):
     instead: bool = False
     """True when another order for just its shares follows. Until a limit admits that one, this one
     need not be cancelled."""
+    is_step_back: bool = False
+    """As of an amend; without quotes on its side: True if its edge is below zero."""
 
     @property
     def gives_way(self) -> bool:

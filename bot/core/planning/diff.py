@@ -7,6 +7,7 @@ Nothing here sends, counts requests or knows limits of loss. The table:
     same price, more             keep, and add a second order for the difference
     near, not worth the priority keep: a tick on the safe side, or bolder but still with an edge
     other price, worth it        amend the price: one request, no moment without a quote
+    too bold for its quotes      amend now, past the throttle, or else cancel
     other route, or no partner   cancel, and create once that is over
     a pair locked for too little cancel the purchase: sell the inventory instead
     many at one price and route  cancel the newest of little priority; create it larger
@@ -21,6 +22,7 @@ See docs/design.md#bot-5.
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence
+from math import ceil, floor
 from operator import attrgetter
 from typing import Final
 
@@ -37,7 +39,7 @@ from bot.core.planning.actions import (
     crosses,
     free_shares,
 )
-from bot.core.planning.queue_value import REQUEST_MIN, RISK_CENTS, QuoteEconomics
+from bot.core.planning.queue_value import REQUEST_MIN, RISK_CENTS, QuoteEconomics, loses
 from bot.core.settings import PaceSettings
 from bot.strategy.api import Quote
 from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, Side, canonical
@@ -205,19 +207,28 @@ def _level_of(orders: list[OwnOrder]) -> RestingLevel:
 
 
 def _targets(
-    side: BookSide, quotes: Sequence[Quote], facing: Sequence[Quote], resize_pct: int
+    side: BookSide,
+    quotes: Sequence[Quote],
+    facing: Sequence[Quote],
+    resize_pct: int,
+    fair_cents: float | None,
 ) -> dict[Price, TargetLevel]:
     """The targets of a side by price, the best first. facing: the quotes of the other side, which
-    no order that stays for a target may meet."""
+    no order that stays for a target may meet. fair_cents: beyond it, none stays at a bolder price
+    than its target's: its edge is below zero."""
     targets: dict[Price, TargetLevel] = {}
     for quote in quotes:
         price = quote.price
         bound = price if quote.limit is None else quote.limit
         if side is _BID:
             below = (facing[0].price if facing else PAYOUT_CENTS) - 1
+            if fair_cents is not None:
+                below = min(below, floor(fair_cents))
             bound = Price(max(price, min(bound, below)))
         else:
             above = (facing[0].price if facing else 0) + 1
+            if fair_cents is not None:
+                above = max(above, ceil(fair_cents))
             bound = Price(min(price, max(bound, above)))
         resize_min = max(1, -(-resize_pct * quote.qty // 100))
         targets[price] = TargetLevel(price, bound, quote.qty, resize_min, quote.qty)
@@ -252,7 +263,7 @@ def plan_orders(
         else:
             again.append(own.due_ns)
     for side, quotes, facing in ((_BID, bids, asks), (_ASK, asks, bids)):
-        targets = _targets(side, quotes, facing, pace.resize_pct)
+        targets = _targets(side, quotes, facing, pace.resize_pct, economics.fair_cents)
         plan = _SidePlan(
             side, targets, ours, pace, now_ns, economics, side in short, ours.free[side]
         )
@@ -366,6 +377,16 @@ class _SidePlan(msgspec.Struct, eq=False):
         is_safer = level.price < target.price if self.side is _BID else level.price > target.price
         request_cents = self.economics.request_cents(level.qty)
         return not is_safer or self._gain(target, level.orders) <= request_cents
+
+    def _steps_back(self, own: OwnOrder) -> bool:
+        """True if an order rests at a bolder price than any quote of its side allows; without a
+        quote, if its edge is below zero."""
+        side, price = self.side, own.yes_price
+        if not self.targets:
+            fair_cents = self.economics.fair_cents
+            return fair_cents is not None and loses(side, price, fair_cents)
+        bounds = [target.bound for target in self.targets.values()]
+        return price > max(bounds) if side is _BID else price < min(bounds)
 
     def _gain(self, target: TargetLevel, orders: Iterable[OwnOrder]) -> float:
         """Cents gained by having orders at a target, at the back, rather than where they are. An
@@ -574,8 +595,8 @@ class _SidePlan(msgspec.Struct, eq=False):
         gain = self._gain(target, (own,))
         if self.free > 0 and self._sells_instead(target, own):
             # Its priority is lost anyway, and a sale of inventory needs no cash.
-            why = CancelReason.SOLD_INSTEAD
-            self.actions.append(CancelAction(own, why, gain, instead=is_bolder))
+            why, is_back = CancelReason.SOLD_INSTEAD, self._steps_back(own)
+            self.actions.append(CancelAction(own, why, gain, None, is_bolder, is_back))
             return
         is_too_large = own.remaining - target.qty >= target.resize_min
         qty = Qty(target.qty) if is_too_large else None
@@ -586,7 +607,7 @@ class _SidePlan(msgspec.Struct, eq=False):
             self._promise(target, min(target.promised, self._offered(target)))
         self.moved_to.append(price)
         moved = f"moved from {own.yes_price} to {price}"
-        self.actions.append(AmendAction(own, amend, False, moved, gain))
+        self.actions.append(AmendAction(own, amend, False, moved, gain, self._steps_back(own)))
 
     def _place_spares(self) -> None:
         """Spare orders go to the targets without orders, both from the touch outward; the rest is
@@ -603,8 +624,9 @@ class _SidePlan(msgspec.Struct, eq=False):
         for own, target in zip(spares, empty, strict=False):
             self._move(_level_of([own]), target)
         for own in spares[len(empty) :]:
-            why = CancelReason.NOT_WANTED
-            self.actions.append(CancelAction(own, why, RISK_CENTS * own.remaining))
+            why, value, is_back = CancelReason.NOT_WANTED, RISK_CENTS, self._steps_back(own)
+            value *= own.remaining
+            self.actions.append(CancelAction(own, why, value, is_step_back=is_back))
 
     def _count_unmatched(self) -> None:
         """Take what may rest of orders that serve no target from what the targets miss, the nearest

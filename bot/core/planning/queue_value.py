@@ -65,6 +65,11 @@ def fills(volume: float, ahead: float, qty: float) -> float:
     return volume * math.exp(-ahead / volume) * -math.expm1(-qty / volume)
 
 
+def loses(side: BookSide, price: Price, fair_cents: float) -> bool:
+    """True if a share filled at this price loses by the fair value: its edge is below zero."""
+    return price > fair_cents if side is _BID else price < fair_cents
+
+
 class TradeRates:
     """Trades against one side of a market, older ones fading."""
 

@@ -270,12 +270,19 @@ class QuotingEngine:
         rung = self._rungs.get(event.market_id)
         if not self.feed.admits(event, rung, now_ns) or rung is None:
             return False
-        own = self._desk.live(event.market_id)
-        if isinstance(event, m.Trade):
-            return rung.on_trade(event, own, now_ns)
-        may_have_filled = rung.state.on_book(
-            event, own, self.settings.staleness, now_ns, is_blocked=bool(rung.blocked)
+        own, ladder, version = (
+            self._desk.live(event.market_id),
+            rung.ladder,
+            rung.state.decision_version,
         )
+        if isinstance(event, m.Trade):
+            may_have_filled = rung.on_trade(event, own, now_ns)
+        else:
+            may_have_filled = rung.state.on_book(
+                event, own, self.settings.staleness, now_ns, is_blocked=bool(rung.blocked)
+            )
+        if not ladder.moved_ns and rung.state.decision_version != version:
+            ladder.moved_ns = now_ns
         if rung.state.older_since_ns is not None and rung.state.runs_backwards(now_ns):
             self.feed.on_clock_step(rung, now_ns)
         return may_have_filled
@@ -292,6 +299,7 @@ class QuotingEngine:
             self._implied[seen.project_id] = seen
             for ladder in ladders:
                 ladder.needs_decision = True
+                ladder.moved_ns = ladder.moved_ns or now_ns
 
     def implied_view(self, project_id: ProjectId, now_ns: int) -> ImpliedView | None:
         """The implied value of a company; None before the first. Its age is by the venue's clock,
@@ -440,7 +448,7 @@ class QuotingEngine:
         """When an event is due (`EventQuoter.due_ns`); now, or later."""
         due_ns = NEVER_NS
         for ladder in self.ladders:
-            ladder_ns = ladder.due_ns(now_ns)
+            ladder_ns = ladder.due_ns(self._desk, now_ns)
             if ladder_ns < due_ns:
                 due_ns = ladder_ns
         return due_ns
@@ -460,7 +468,7 @@ class QuotingEngine:
             if ladder.health.fault:
                 self.supervisor.end_pause(ladder, may_quote, now_ns)
                 again_ns = min(again_ns, max(now_ns, ladder.health.pulled_until_ns))
-            due_ns = ladder.decision_due_ns(may_quote, now_ns)
+            due_ns = ladder.decision_due_ns(self._desk, may_quote, now_ns)
             if due_ns == NEVER_NS and ladder.was_trimmed and self.weighing.leaves_more(ladder):
                 due_ns = ladder.decided_ns + self.settings.pace.decide_ns
             if now_ns >= due_ns:

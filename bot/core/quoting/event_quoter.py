@@ -30,9 +30,9 @@ from bot.core.market_data.market_state import MarketState, VenueClock, micropric
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State, Tag, tag_of
 from bot.core.orders.outbox import NEVER_NS, Outbox
-from bot.core.planning.actions import Action, AmendAction, CreateAction
+from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
 from bot.core.planning.diff import BySide, QuoteDebouncer, WorkingOrders, by_side, plan_orders
-from bot.core.planning.queue_value import QuoteEconomics, TradeRates, quote_economics
+from bot.core.planning.queue_value import QuoteEconomics, TradeRates, loses, quote_economics
 from bot.core.quoting.guards import (
     JumpGuard,
     WindDownStage,
@@ -41,6 +41,7 @@ from bot.core.quoting.guards import (
     stage_of,
 )
 from bot.core.quoting.strategy_health import FailedStrategy, StrategyHealth, made_by
+from bot.core.report import Move, Reaction
 from bot.core.risk.exposure import OpenExposure, RungTerms
 from bot.core.risk.limits import grid_of, taken, takes_any
 from bot.core.settings import StalenessSettings, TraderSettings
@@ -122,6 +123,9 @@ class MarketQuoter:
         )
         self._short_until_ns: dict[BookSide, int] = {}
         self._planned_ns = 0
+        # When the frames came to which a step back of an order, and an improvement, is due.
+        self._step_back_ns: dict[OwnOrder, int] = {}
+        self._wanted_ns = 0
 
     @property
     def is_active(self) -> bool:
@@ -288,6 +292,7 @@ class MarketQuoter:
             self.planned = ()
         if quotes != self.wanted:
             self.wanted = quotes
+            self._wanted_ns = self.ladder.cause_ns
             self._wanted_by_side = by_side(quotes)
             self.again_ns = 0
 
@@ -319,11 +324,38 @@ class MarketQuoter:
         plan = plan_orders(bids, asks, ours, pace, now_ns, self.worth(now_ns), short)
         self.planned = [*bids, *asks]
         self.wishes = plan.actions
+        since, cause_ns = self._step_back_ns, self.ladder.cause_ns
+        self._step_back_ns = {
+            wish.order: since.get(wish.order, cause_ns)
+            for wish in plan.actions
+            if not isinstance(wish, CreateAction) and wish.is_step_back
+        }
         if plan.again_ns is not None and plan.again_ns < again_ns:
             again_ns = plan.again_ns
         self.again_ns = again_ns
         self.denied_some = False
         self._planned_ns = now_ns
+
+    def reaction(self, wish: AmendAction | CancelAction) -> Reaction | None:
+        """The reaction to the market that a planned action is, as it leaves; None if it is none."""
+        if wish.is_step_back:
+            since_ns = self._step_back_ns.get(wish.order, self.ladder.cause_ns)
+            return Reaction(Move.ADVERSE, since_ns)
+        if isinstance(wish, AmendAction) and wish.is_improvement:
+            return Reaction(Move.FAVOURABLE, self._wanted_ns)
+        return None
+
+    def value_at(self, fair: Fair | None) -> None:
+        """Use this fair value from now on; plan again if an order has lost its edge by it."""
+        before, self.fair = self.fair, fair
+        if fair is None or fair is before or not self.again_ns:
+            return
+        if self.ours is None or any(
+            loses(own.book_side, own.yes_price, fair.value_cents)
+            and (before is None or not loses(own.book_side, own.yes_price, before.value_cents))
+            for own in self.ours.everyone
+        ):
+            self.again_ns = 0
 
     def foreseen(self, ours: WorkingOrders, now_ns: int) -> tuple[Action, ...]:
         """The actions that would be planned now for the last planned quotes; changes nothing."""
@@ -443,6 +475,10 @@ class EventQuoter:
         self._due_ns: list[int] = []  # when to renew a view, at the latest
 
         self.needs_decision = True  # the strategy is to be asked again, whatever the markets say
+        self.moved_ns = 0
+        """When the first frame came that it has not been asked about; 0 for none."""
+        self.cause_ns = 0
+        """When the frame came that the newest decision follows from, or else when it was made."""
         self._decided_version = 0
         self.may_quote = False
         self.decided_ns = 0
@@ -477,9 +513,9 @@ class EventQuoter:
         self.answered, self.takes = {}, {}
         self._valid = {}
 
-    def decision_due_ns(self, may_quote: bool, now_ns: int) -> int:
-        """When to ask the strategy: now where that pulls all quotes, or may bring them back;
-        throttled for any other change; NEVER_NS without one."""
+    def decision_due_ns(self, desk: OrderManager, may_quote: bool, now_ns: int) -> int:
+        """When to ask the strategy: now where that pulls all quotes, or may bring them back, or the
+        market has moved against an order; throttled for other changes; NEVER_NS without one."""
         if (
             self.may_quote is not may_quote
             or now_ns >= self.stage_until_ns
@@ -490,10 +526,22 @@ class EventQuoter:
         for rung in self.rungs:
             version += rung.state.decision_version
         if self.needs_decision or version != self._decided_version:
-            return self.decided_ns + self.pace.decide_ns
+            return self._throttled_ns(desk, now_ns)
         return NEVER_NS
 
-    def due_ns(self, now_ns: int) -> int:
+    def _throttled_ns(self, desk: OrderManager, now_ns: int) -> int:
+        """When a change is decided. A step back is never held back: it may be due at once."""
+        due_ns = self.decided_ns + self.pace.decide_ns
+        if now_ns < due_ns:
+            for rung in self.rungs:
+                state = rung.state
+                if state.checked_version != state.version and state.moved_against(
+                    desk.live(rung.market_id)
+                ):
+                    return now_ns
+        return due_ns
+
+    def due_ns(self, desk: OrderManager, now_ns: int) -> int:
         """When it is to be judged, decided or planned though nothing but frames came since: now, in
         the past, or later. When a rung is to be planned again by time alone is not in it."""
         version, due_ns, guard = 0, self.stage_until_ns, self.jump_guard
@@ -510,7 +558,7 @@ class EventQuoter:
         if is_pulled:
             due_ns = min(due_ns, guard.pulled_until_ns)
         if self.needs_decision or version != self._decided_version:
-            due_ns = min(due_ns, self.decided_ns + self.pace.decide_ns)
+            due_ns = min(due_ns, self._throttled_ns(desk, now_ns))
         return due_ns
 
     # --- reads of the series ----------------------------------------------------------------------
@@ -696,12 +744,12 @@ class EventQuoter:
         if self.curve is not None:
             self.fairs = self.curve.update(inputs, implied, seconds, now_ns)
         for index, own in zip(changed, owns, strict=True):
-            rungs[index].fair = self.fairs[index]
+            rungs[index].value_at(self.fairs[index])
             self.views[index] = self._view_rung(index, own, ledgers, now_ns)
         for index in () if self.curve is None else self.curve.moved:
             fair = self.fairs[index]
             if fair is not rungs[index].fair:
-                rungs[index].fair = fair
+                rungs[index].value_at(fair)
                 self.views[index] = msgspec.structs.replace(
                     self.views[index],
                     fair_cents=None if fair is None else fair.value_cents,
@@ -868,6 +916,7 @@ class EventQuoter:
         self.needs_decision = self.was_trimmed = False
         self._decided_version = sum([rung.state.decision_version for rung in self.rungs])
         self.may_quote, self.flattening, self.decided_ns = may_quote, flattening, now_ns
+        self.cause_ns, self.moved_ns = self.moved_ns or now_ns, 0
 
 
 def _name_of(strategy: Strategy) -> str:

@@ -19,7 +19,7 @@ from prometheus_client.samples import Sample
 
 from bot.core import messages as m
 from bot.core.orders.outbox import kind_of
-from bot.core.report import Report
+from bot.core.report import Move, Reaction, Report
 from bot.io.metrics.table import (
     FEED,
     NOTES,
@@ -67,6 +67,7 @@ _VERSION: Final = importlib.metadata.version("laddermaker")
 _PROCESS: Final = ProcessCollector(registry=CollectorRegistry())
 
 _KINDS: Final = ("create", "amend", "cancel", "read")
+_NONE: Final[Mapping[m.RequestId, Reaction]] = {}
 _NOT_SENT: Final = "not_sent"
 _OTHER: Final = "other"
 _ANSWERS: Final = tuple(
@@ -119,6 +120,14 @@ _TIMED: Final = (
         _TICK_S,
         tuple((kind,) for kind in _KINDS if kind != "read"),
     ),
+    Timed(
+        "reaction_seconds",
+        "Latency from the frame that calls for it to the write that moves an order: adverse, back "
+        "or away, as it is bolder than its quotes allow; favourable, toward the touch.",
+        ("move",),
+        _TICK_S,
+        tuple((move.value,) for move in Move),
+    ),
 )
 TIMED: Final = {timed.name: timed for timed in _TIMED}
 
@@ -143,6 +152,7 @@ class _PendingRequest(msgspec.Struct, frozen=True):
     key: m.Key
     at_ns: int
     tick_ns: int | None
+    reaction: Reaction | None
 
 
 class Metrics:
@@ -204,12 +214,16 @@ class Metrics:
             self._cells[key] = histogram.labels(*labels) if labels else histogram
         self._cells[key].observe(took_ns / NS_PER_SECOND)
 
-    def on_effect(self, effect: m.Effect, at_ns: int) -> None:
+    def on_effect(
+        self, effect: m.Effect, at_ns: int, reactions: Mapping[m.RequestId, Reaction] = _NONE
+    ) -> None:
+        """reactions: of the trader's newest requests to moves of the market."""
         if isinstance(effect, m.Send):
             kind = kind_of(effect.request)
             tick_ns = self._tick_ns if kind != "read" and self._is_deciding() else None
             name = type(effect.request).__name__
-            pending = _PendingRequest(name, kind, effect.key, at_ns, tick_ns)
+            reaction = reactions.get(effect.request_id)
+            pending = _PendingRequest(name, kind, effect.key, at_ns, tick_ns, reaction)
             self._pending[effect.request_id] = pending
         elif isinstance(effect, m.Noted):
             note = (effect.level, effect.name)
@@ -219,8 +233,13 @@ class Metrics:
     def on_request_sent(self, request_id: m.RequestId, at_ns: int) -> None:
         """The connection has the request; its journal entry is on disk."""
         pending = self._pending.get(request_id)
-        if pending is not None and pending.tick_ns is not None:
+        if pending is None:
+            return
+        if pending.tick_ns is not None:
             self._observe("tick_to_order_seconds", at_ns - pending.tick_ns, pending.kind)
+        if pending.reaction is not None:
+            took_ns = at_ns - pending.reaction.since_ns
+            self._observe("reaction_seconds", took_ns, pending.reaction.move.value)
 
     def on_strategy_call(self, took_ns: int) -> None:
         self._observe("strategy_seconds", took_ns)

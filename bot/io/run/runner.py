@@ -505,7 +505,7 @@ class Runner:
             self._journal_entry(at_ns, effect)
         for effect in effects:
             try:
-                self.metrics.on_effect(effect, at_ns)
+                self.metrics.on_effect(effect, at_ns, self._trader.reactions)
                 self._perform(effect)
                 for companion in self._companions:
                     companion.did(effect, at_ns)

@@ -16,7 +16,7 @@ from bot.lab.sim.truth import DOLLAR, BookPlace, Truth, check, side_of
 from bot.strategy.api import Levels
 from venue.wire import instant
 from venue.wire.errors import Advice, Code, row_for
-from venue.wire.money import Outcome
+from venue.wire.money import Outcome, Side
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import QtyOrder
 
@@ -272,7 +272,7 @@ class Rates:
         self._creates.clear()
 
     def on_write(self, market: MarketId, now_ns: int) -> None:
-        """B5, of a first create or an amend."""
+        """B5, of a first create, or an amend that does not step back."""
         pace, mine = self._settings.pace, self._markets
         if market not in mine:
             rate = pace.market_writes_per_second, pace.market_writes_burst
@@ -329,10 +329,19 @@ class Traffic:
                 self._first(request.order, now_ns)
         elif isinstance(request, m.AmendResting | m.CancelResting):
             self._one_write(request.order_id, request_id)
-            if isinstance(request, m.AmendResting) and request.order_id in self._truth.side_of:
+            if isinstance(request, m.AmendResting) and not self._may_step_back(request):
                 self.rates.on_write(self._truth.side_of[request.order_id][0], now_ns)
         reads = len(self._in_flight) - len(self._writes)
         check(reads <= _READS_MAX, "B14", f"{reads} reads in flight")
+
+    def _may_step_back(self, request: m.AmendResting) -> bool:
+        """True if an amend moves its order away from the touch, or the order does not work any
+        more: such an amend need not wait for the throttle."""
+        order = self._truth.working.get(request.order_id)
+        if order is None:
+            return True
+        price = request.amend.price or order.price
+        return price < order.price if order.side is Side.BUY else price > order.price
 
     def _one_write(self, key: str, request_id: m.RequestId) -> None:
         check(key not in self._writes, "B14", f"two writes of {key} in flight")

@@ -1,6 +1,6 @@
 """One rung that may be quoted, on an account without a history, and actions to carry out there."""
 
-from types import SimpleNamespace
+import msgspec
 
 from bot.core import messages as m
 from bot.core.account.reconciler import AccountReconciler
@@ -96,10 +96,6 @@ class Account:
         while self.out.purse.tokens(T0) > count:
             self.out.purse.spend(Priority.CANCEL, T0)
 
-    def set_fair(self, cents: float) -> None:
-        """The fair value of the rung."""
-        self.rung.fair = SimpleNamespace(value_cents=cents)  # type: ignore[assignment]
-
     def show_balance(self, cents: int, now_ns: int = T0) -> None:
         """A balance shows so much free cash, as of now."""
         balance = model.Balance(Cents(cents), Cents(0), Cents(cents))
@@ -127,6 +123,11 @@ def offer(price: int = 60, qty: int = 10) -> CreateAction:
 def move(own: OwnOrder, price: int, value: float = 1.0) -> AmendAction:
     """A wanted change of price."""
     return AmendAction(own, Amend(price=Price(price)), False, "moved", value)
+
+
+def step_back(own: OwnOrder, price: int) -> AmendAction:
+    """The same of an order that is bolder than its quotes allow."""
+    return msgspec.structs.replace(move(own, price), is_step_back=True)
 
 
 def prices(requests: list[m.Request]) -> list[int]:

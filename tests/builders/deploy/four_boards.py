@@ -230,6 +230,11 @@ FLOW = Board(
                        (quantile(0.99, "tick_to_order_seconds", "kind"), "{{kind}} 99 %")],
                       "From the oldest news of a decision to each of its writes leaving; the time "
                       "until an intent is on disk is part of it."),
+                Panel("Reaction to the market", "s",
+                      [(quantile(0.5, "reaction_seconds", "move"), "{{move}} 50 %"),
+                       (quantile(0.99, "reaction_seconds", "move"), "{{move}} 99 %")],
+                      "From the frame that calls for it to the write: adverse, an order that is "
+                      "too bold leaves its price; favourable, one moves toward the touch."),
                 Panel("In flight", "short", [(of("requests_in_flight"), "{{series}}")],
                       "Requests without an answer yet."),
             ),

@@ -19,6 +19,7 @@ from tests.builders.bot.account import (
     prices,
     show_book,
     show_touch,
+    step_back,
 )
 from tests.builders.bot.made import LAG_NS, T0
 from tests.builders.bot.planned import bid, plan
@@ -190,51 +191,46 @@ def test_an_order_is_merged_only_if_the_limits_allow_a_larger_one(loss_cents, gi
     assert of.denied == ([] if gives_way else [wish])
 
 
-@pytest.mark.parametrize(("fair", "left"), [(39.9, "CancelResting"), (40.0, None), (45.0, None)])
-def test_a_throttled_order_beyond_the_fair_value_is_cancelled(fair, left):
+def test_a_step_back_passes_the_write_throttle_and_an_improvement_waits():
     of = Account(pace={"market_writes_burst": 1, "market_writes_per_second": 1})
-    own = of.rests(40)
+    too_bold, too_shy = of.rests(40, 1), of.rests(20, 2)
     of.spend(create(10))
-    of.set_fair(fair)
-    wish = move(own, 30)
-    sent = of.spend(wish)
-    assert kinds(sent) == ([left] if left else [])
-    assert of.denied == ([] if left else [wish])
+    improvement = move(too_shy, 25)
+    assert of.spend(improvement, step_back(too_bold, 30)) == [
+        m.AmendResting(too_bold.order_id, Amend(price=Price(30)))
+    ]
+    assert of.denied == [improvement]
 
 
-@pytest.mark.parametrize(
-    ("fair", "to", "left"),
-    [
-        (39, 30, "CancelResting"),
-        (39, 35, "CancelResting"),
-        (39, 41, None),  # bolder still: the strategy wants it beyond the fair price
-        (40, 30, None),
-    ],
-)
-def test_without_tokens_an_order_that_must_step_back_is_cancelled_from_the_reserve(fair, to, left):
+def test_a_step_back_counts_against_the_write_throttle():
+    of = Account(pace={"market_writes_burst": 1, "market_writes_per_second": 1})
+    assert kinds(of.spend(step_back(of.rests(40), 30))) == ["AmendResting"]
+    assert of.spend(create(10)) == []
+
+
+@pytest.mark.parametrize(("wanted", "left"), [(step_back, ["CancelResting"]), (move, [])])
+def test_without_tokens_a_step_back_is_a_cancel_from_the_reserve(wanted, left):
     of = Account()
     bid, offered = of.rests(40, 1), of.rests(40, 2, outcome=Outcome.NO)  # an ask at 60
-    of.set_fair(fair)
     of.leave_tokens(60)
-    assert kinds(of.spend(move(bid, to))) == ([left] if left else [])
-    of.set_fair(100 - fair)
-    assert kinds(of.spend(move(offered, to))) == ([left] if left else [])
+    assert kinds(of.spend(wanted(bid, 30), wanted(offered, 30))) == 2 * left
 
 
-def test_with_tokens_an_order_that_must_step_back_is_amended():
+def test_while_the_book_is_to_be_confirmed_a_step_back_is_a_cancel():
     of = Account()
     own = of.rests(40)
-    of.set_fair(39)
-    assert kinds(of.spend(move(own, 30))) == ["AmendResting"]
+    of.rung.state.suspect_book(T0)
+    wish = step_back(own, 30)
+    assert of.sending.held_back(of.rung, wish, T0).endswith(": cancelled instead")
+    assert of.spend(create(10), wish) == [m.CancelResting(own.order_id)]
 
 
 @pytest.mark.parametrize("code", ["venue_cancel_only", "venue_halted"])
-def test_in_cancel_only_an_order_that_must_step_back_is_cancelled(code):
+def test_in_cancel_only_a_step_back_is_a_cancel(code):
     of = Account()
     own = of.rests(40)
-    of.set_fair(39)
     of.sending.venue.on_reject(code, T0)
-    wish = move(own, 30)
+    wish = step_back(own, 30)
     reason = of.sending.held_back(of.rung, wish, T0)
     takes_cancels = code == "venue_cancel_only"
     assert reason.endswith(": cancelled instead") is takes_cancels

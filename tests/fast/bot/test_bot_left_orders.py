@@ -165,9 +165,9 @@ def test_a_successful_cancel_does_not_end_cancel_only():
         for index, mid in enumerate(venue.mids):
             venue.mids[index] = mid + (4 if venue.now_ns // NS_PER_SECOND % 2 else -4)
             venue.show(index)
-        own = next(each for each in venue.trader.desk.live_orders if not each.cancel_requested)
-        own.cancel_requested = True
-        venue.trader.quoting.orders_changed(own.market_id)
+        for own in list(venue.trader.desk.live_orders)[:1]:
+            own.cancel_requested = True
+            venue.trader.quoting.orders_changed(own.market_id)
 
     venue.run(2, step, NS_PER_SECOND)
     from_ns = venue.now_ns

@@ -1,5 +1,6 @@
 """The working orders that a rung keeps between plans equal what it would compute again."""
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,7 +83,7 @@ def test_a_plan_from_kept_working_orders_equals_one_from_new_ones(drawn, wishes,
 def test_a_bolder_order_moves_once_the_other_side_is_wanted_at_its_price():
     order = made.own(price=50, qty=10)
     kept, bids = WorkingOrders([order], 0, 0), quotes(BID, [(1, 10, 2)])
-    rest = (PACE, LATER, worth(LATER), ())
+    rest = (PACE, LATER, msgspec.structs.replace(worth(LATER), fair_cents=50.5), ())
     apart, meeting = quotes(ASK, [(2, 10, 0)]), quotes(ASK, [(0, 10, 0)])
     assert [wish.book_side for wish in plan_orders(bids, apart, kept, *rest).actions] == [ASK]
     first = plan_orders(bids, meeting, kept, *rest).actions[0]

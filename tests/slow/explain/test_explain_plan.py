@@ -101,18 +101,22 @@ def test_a_kept_order_has_the_reason_it_was_placed_for(thin):
 def test_the_planned_requests_are_sent_at_the_next_decision(thin):
     thin.mids = [70, 46, 30]
     thin.show(1, thin.now_ns)
-    thin.now_ns += NS_PER_SECOND
-    thin.trader.out.purse.told_to_wait(NS_PER_SECOND, thin.now_ns)
+    thin.now_ns += NS_PER_SECOND // 5
+    thin.trader.out.purse.told_to_wait(NS_PER_SECOND // 5, thin.now_ns)
     thin.give(m.Tick())  # decided and planned, and nothing may leave
     planned = thin.trader.plan(thin.now_ns).requests
     since_ns = thin.now_ns
-    thin.now_ns += NS_PER_SECOND + 1
+    thin.now_ns += NS_PER_SECOND // 5
+    thin.give(m.Tick())
+    assert not thin.writes(since_ns)
+    thin.now_ns += NS_PER_SECOND // 5
     thin.give(m.Tick())
     sent = thin.writes(since_ns)
     assert planned
-    assert {each.order_id for _, each in planned if each.act is Act.CANCEL} == {
-        each.order_id for each in sent if isinstance(each, m.CancelResting)
-    }
+    for act, kind in (Act.CANCEL, m.CancelResting), (Act.AMEND, m.AmendResting):
+        assert {each.order_id for _, each in planned if each.act is act} == {
+            each.order_id for each in sent if isinstance(each, kind)
+        }
     assert [each.turn for _, each in planned] == list(range(1, len(planned) + 1))
 
 

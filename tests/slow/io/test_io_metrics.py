@@ -13,7 +13,15 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bot.core import messages as m
 from bot.core.orders.transitions import OrderFinding
-from bot.core.report import BreakerReport, ConfigReport, ProfitReport, ProfitRow, Report
+from bot.core.report import (
+    BreakerReport,
+    ConfigReport,
+    Move,
+    ProfitReport,
+    ProfitRow,
+    Reaction,
+    Report,
+)
 from bot.io.journal.journal import Journal
 from bot.io.metrics.metrics import COUNTED, FAMILIES, TIMED, Metrics, text_of
 from bot.io.metrics.table import FINDINGS, NOTES
@@ -126,6 +134,17 @@ def test_requests_are_timed_by_kind_and_response_without_ids():
     assert found["laddermaker_request_seconds_count", ("Unknown", "Create")] == 1
     assert found["laddermaker_request_seconds_sum", ("Unknown", "Create")] == 0.02
     assert ORDER_ID not in metrics.text().decode()
+
+
+def test_a_reaction_lasts_from_the_frame_to_the_departure_of_the_request():
+    metrics = Metrics(report)
+    cancel = sent(m.CancelResting(ORDER_ID), 1)
+    metrics.on_effect(cancel, 5 * MS, {cancel.request_id: Reaction(Move.ADVERSE, 2 * MS)})
+    metrics.on_request_sent(cancel.request_id, 9 * MS)
+    found = samples(metrics)
+    assert found["laddermaker_reaction_seconds_count", ("adverse",)] == 1
+    assert found["laddermaker_reaction_seconds_sum", ("adverse",)] == pytest.approx(0.007)
+    assert found["laddermaker_reaction_seconds_count", ("favourable",)] == 0
 
 
 @pytest.mark.parametrize(
@@ -385,7 +404,7 @@ def test_no_label_is_an_id():
     assert labels == {
         "phase", "finding", "breaker", "rung", "side", "event", "kind", "limit", "code", "lane",
         "place", "fate", "outcome", "part", "stage", "against", "horizon_s", "shadow", "bound",
-        "level", "name", "key", "answer",
+        "level", "name", "key", "answer", "move",
     }  # fmt: skip
 
 
