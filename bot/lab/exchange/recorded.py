@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from bot.core import messages as m
 from bot.lab.exchange.assumptions import Terms
@@ -122,8 +122,12 @@ class _BookMaker:
     def _side(self, outcome: Outcome, side: TapeLevels) -> Levels:
         found = self._sides.get((outcome, side))
         if found is None:
-            share = self._levels.setdefault
-            found = tuple([share(row, row) for row in _best_first(outcome, side)])
+            found = _best_first(outcome, side)
+            if found == side:
+                found = cast(Levels, side)  # one object less to keep
+            else:
+                share = self._levels.setdefault
+                found = tuple([share(row, row) for row in found])
             self._sides[outcome, side] = found
         return found
 
