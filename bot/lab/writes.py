@@ -42,8 +42,9 @@ from bot.lab.session import (
     version_of,
 )
 from venue.wire import model
+from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import Outcome, Price, Side, book_side, canonical
+from venue.wire.money import Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 
 WAIT_NS: Final = 250 * NS_PER_MS
@@ -60,6 +61,7 @@ taken at that one: timers of a busy process are late."""
 _AT_ONCE_NS: Final = NS_PER_MS  # what is no further apart counts as sent at the same time
 _TOLD_EVERY: Final = 1_000  # events between two calls for the progress
 _NOT_SENT: Final = m.Rejected(0, "", "the run did not send this")
+_ENDED: Final = m.Rejected(422, Code.ORDER_NOT_CANCELABLE, "it has ended")
 _NOT_READ: Final = m.Unknown("the run did not read this")
 
 
@@ -238,7 +240,9 @@ class WriteReplayer:
         # By orders and markets:
         self._first: dict[OrderId, _MatchRow] = {}  # the newest change that the run sent first
         self._slots: dict[OrderId, _OrderSlot] = {}
+        self._shown: dict[OrderId, model.Order] = {}  # working orders, as shown last
         self._ended: dict[OrderId, model.Order] = {}
+        self._filled: dict[OrderId, dict[str, int]] = {}  # shares by fill
         self._names: dict[ClientOrderId, ClientOrderId] = {}  # the trader's, by the run's
         self._tickers: dict[MarketId, Ticker] = {}
         self._wishes: dict[_Identity, _WriteWish] = {}
@@ -460,11 +464,30 @@ class WriteReplayer:
                 outcome, side = Outcome(order.outcome.value), Side(order.side.value)
                 price = canonical(outcome, order.price)
                 self._slots[order.order_id] = _OrderSlot(order.market_id, outcome, side, price)
-            if order.status not in model.RESTING:
-                self._ended[order.order_id] = order
+            if order.status in model.RESTING:
+                self._shown[order.order_id] = order
+            else:
+                self._end(order)
         if isinstance(body, m.SeriesBody):
             for event in body.events:
                 self._tickers.update((each.market_id, each.ticker) for each in event.markets)
+        elif isinstance(body, m.FillsBody):
+            for fill in body.fills:
+                self._learn_fill(fill)
+
+    def _learn_fill(self, fill: model.Fill) -> None:
+        fills = self._filled.setdefault(fill.order_id, {})
+        fills[fill.fill_id] = fill.qty
+        order = self._shown.get(fill.order_id)
+        if order is not None and sum(fills.values()) >= order.filled_qty + order.remaining_qty:
+            filled = Qty(sum(fills.values()))
+            status = model.OrderStatus.FILLED
+            change = {"filled_qty": filled, "remaining_qty": Qty(0), "status": status}
+            self._end(msgspec.structs.replace(order, **change))
+
+    def _end(self, order: model.Order) -> None:
+        self._ended[order.order_id] = order
+        self._shown.pop(order.order_id, None)
 
     def _in_our_names(self, body: m.Body) -> m.Body:
         match body:
@@ -563,7 +586,11 @@ class WriteReplayer:
     # --- keeping the trader on the course ---------------------------------------------------------
 
     def _take_back(self, now_id: m.RequestId, held: _TraderWrite) -> None:
-        """Answer a write of the trader as one that never left, and let it decide again."""
+        """Answer a write of the trader as one that never left, and let it decide again; a change of
+        an order that has ended as the venue would."""
+        if held.write.order_id in self._ended:
+            self._answer(m.Response(now_id, _ENDED))
+            return
         self._budget.is_taking_back = True
         self._answer(m.Response(now_id, _NOT_SENT))
         self._budget.is_taking_back = False
