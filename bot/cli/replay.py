@@ -26,7 +26,9 @@ from bot.lab.replay import Difference, Replayed, replayer_of
 from bot.lab.replay import replay as replayed
 from bot.lab.session import TO_THE_END, Place, Placed, Run, entries_of, runs_meant
 from bot.lab.session import Until as StopAt
+from bot.lab.writes import OrderWrite, WriteDifference, WriteMatch, WriteReplayer, WriteReport
 from venue.wire import instant
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 _PLACE: Final = re.compile(r"(journal-[0-9]{8,18}\.(?:log|arc)):([0-9]{1,12})", re.ASCII)
 _WHY: Final = (
@@ -45,12 +47,19 @@ def replay(
     no_notes: Annotated[
         bool, typer.Option("--no-notes", help="Skip notes: another release may word them.")
     ] = False,
+    writes: Annotated[
+        bool,
+        typer.Option("--writes", help="Compare only the writes, with those that it sends now."),
+    ] = False,
     quiet: Quiet = False,
     json_line: Json = False,
 ) -> None:
     """The recorded events go into a new trader. A run may be finished or not; the journal is only
     read. Stops at the first difference and shows both effects, the frame before and the last
     events. --json prints a line for each run.
+
+    --writes goes on after a difference, also with a journal of an earlier version: each decision
+    starts from the orders that the run had.
 
     Ends with 0 if nothing differs, with 4 if something does, with 2 for a wrong option, and with 3
     if there is no journal, if it is damaged, or if its run cannot be replayed.
@@ -62,6 +71,9 @@ def replay(
         meant = runs_meant(journal, every=every)
         for run in meant:
             stop = stop_at(until, run, meant)
+            if writes:
+                worst = max(worst, _compare_writes(run, makers, stop, quiet=quiet, json=json_line))
+                continue
             with stdout_to_stderr():
                 again = replayer_of(run, makers, notes=not no_notes)
             entries = entries_of(run) if is_watched() and not quiet else None
@@ -99,6 +111,18 @@ def stop_at(text: str, run: Run, runs: Sequence[Run] = ()) -> StopAt:
         return StopAt(at_ns=instant.to_ns(text))
     except ValueError:
         fail(EXIT_CONFIGURATION, f"--until {text}: {UNTIL_HELP}")
+
+
+def _compare_writes(run: Run, makers: Makers, stop: StopAt, *, quiet: bool, json: bool) -> int:
+    """Print how the writes of a run compare; returns the exit code."""
+    with stdout_to_stderr():
+        replayer = WriteReplayer(run, makers)
+    with progress("events", quiet=quiet) as show, stdout_to_stderr():
+        found = replayer.compare(stop, show)
+    typer.echo(msgspec.json.encode(found).decode() if json else _writes_text(found, run.begun_ns))
+    if found.differences or found.overtaken:
+        return EXIT_LEFT_OVER
+    return EXIT_VENUE if found.damage else 0
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -157,3 +181,59 @@ def _where(placed: Placed) -> str:
 
 def _clipped(text: str, most: int = 1_200) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+# --- writes ---------------------------------------------------------------------------------------
+
+_KINDS: Final = ("create", "amend", "cancel")
+_EXAMPLES: Final = 3  # differences shown of each kind
+
+
+def _writes_text(found: WriteReport, begun_ns: int) -> str:
+    first, last = found.segments[0], found.segments[-1]
+    lines = [
+        f"run {found.nonce}, {first if first == last else f'{first} to {last}'}, "
+        f"version {found.version}: {found.writes} writes, {found.reads_then} reads; now "
+        f"{found.reads_now} reads",
+        f"{'':<14}{'writes':>8}" + "".join(f"{kind + 's':>9}" for kind in _KINDS),
+    ]
+    spans = {WriteMatch.EARLIER: found.earlier_ns, WriteMatch.LATER: found.later_ns}
+    for match, counts in found.counts.items():
+        row = f"{match:<14}{sum(counts.values()):>8}"
+        row += "".join(f"{counts.get(kind, 0):>9}" for kind in _KINDS)
+        if apart_ns := spans.get(match):
+            half = apart_ns[len(apart_ns) // 2] / NS_PER_MS
+            row += f"  half by {half:,.0f} ms, at most {apart_ns[-1] / NS_PER_MS:,.0f} ms"
+        lines.append(row)
+    if found.overtaken:
+        lines.append(f"{found.overtaken} equal writes left in another order within their market")
+    if found.unfollowed:
+        lines.append(f"{found.unfollowed} writes of the run could not be repeated")
+    if found.damage:
+        lines.append(found.damage)
+    for match in WriteMatch:
+        shown = [each for each in found.differences if each.match is match][:_EXAMPLES]
+        lines += [f"{match}:"] if shown else []
+        for each in shown:
+            lines += _write_difference(each, begun_ns)
+    return "\n".join(lines)
+
+
+def _write_difference(each: WriteDifference, begun_ns: int) -> list[str]:
+    lines = [f"  {each.place.segment}:{each.place.entry}"]
+    if each.then is not None:
+        lines.append(f"    then  {_write(each.then, begun_ns)}")
+    if each.now is not None:
+        lasted = f", for {each.lasted_ns / NS_PER_SECOND:.1f} s" if each.lasted_ns else ""
+        lines.append(f"    now   {_write(each.now, begun_ns)}{lasted}")
+    return lines
+
+
+def _write(write: OrderWrite, begun_ns: int) -> str:
+    at_s = (write.at_ns - begun_ns) / NS_PER_SECOND
+    qty = f" of {write.qty}" if write.qty else ""
+    order = f", order {write.order_id}" if write.order_id else ""
+    return (
+        f"{at_s:.3f} s  {write.kind} {write.ticker} {write.side} {write.price}{qty}{order}: "
+        f"{write.why}"
+    )

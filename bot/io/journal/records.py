@@ -236,15 +236,19 @@ class Segment:
             raise JournalFault(text) from None
 
     def payloads(self) -> Iterator[bytes]:
-        at = self._first
-        while self.head is not None:
-            payload = payload_at(self._bytes, at)
-            if payload is None:
-                self._look_past(at)
-                return
-            at += FRAME.size + len(payload)
-            self.whole_bytes = at
-            yield payload_of_now(payload, self._version)
+        # As `payload_at`, without a call for each frame.
+        data, at, is_now = self._bytes, self._first, self._version >= _RENAMED_IN
+        unpack, size, crc32, end = FRAME.unpack_from, FRAME.size, zlib.crc32, len(self._bytes)
+        while self.head is not None and at + size <= end:
+            length, crc = unpack(data, at)
+            payload = data[at + size : at + size + length]
+            is_whole = 0 < length <= PAYLOAD_BYTES_MAX and len(payload) == length
+            if not is_whole or crc32(payload) != crc:
+                break
+            self.whole_bytes = at = at + size + length
+            yield payload if is_now else payload_of_now(payload, self._version)
+        if self.head is not None:
+            self._look_past(at)
 
     def entries(self) -> Iterator[Entry]:
         """The entries in order, up to the first cut or damaged one."""
