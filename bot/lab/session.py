@@ -22,7 +22,7 @@ from bot.io.journal.journal import (
     stands_at,
     version_in,
 )
-from bot.io.journal.records import MAGIC, READABLE, REPLAYABLE, Entry, JournalFault, entry_of
+from bot.io.journal.records import MAGIC, READABLE, VERSION, Entry, JournalFault, entry_of
 from venue.wire.names import Ticker
 
 EVENTS: Final = frozenset(get_args(m.Event))  # a lookup here is ten times cheaper than isinstance
@@ -217,11 +217,11 @@ def beside_of(run: Run) -> tuple[Ticker, ...]:
 def must_be_of_this_version(run: Run) -> None:
     """Raises JournalFault where an earlier trader had the run: this one would decide otherwise."""
     version = version_in(run.paths[0])
-    if version not in REPLAYABLE:
+    if version != VERSION:
         raise JournalFault(
             f"{run.paths[0]}: journal version {version}: an earlier trader made this run, and this "
-            f"program replays versions {REPLAYABLE[0]} to {REPLAYABLE[-1]}; use the program that "
-            "wrote it (`bot version` says which versions a program has)"
+            f"program replays version {VERSION}; use the program that wrote it (`bot version` says "
+            "which versions a program has), or compare the writes: `bot replay --writes`"
         )
 
 

@@ -617,7 +617,7 @@ class WriteReplayer:
         if isinstance(request, m.Create):
             if request.again:
                 return self._has_sent_again(request, why)
-            own: OwnOrder | None = OwnOrder.first_sent(request.order, request.body, now_ns, why)
+            own: OwnOrder | None = OwnOrder(request.order, now_ns, why)
             assert own is not None
             if not desk.send_create(own, request, now_ns):
                 return False

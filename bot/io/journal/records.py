@@ -22,8 +22,6 @@ from venue.wire.names import MarketId, Ticker
 MAGIC: Final = b"LMKJ"
 VERSION: Final = 8
 READABLE: Final = (1, 2, 3, 4, 5, 6, 7, 8)
-REPLAYABLE: Final = (7, 8)
-"""Version 7 has the body of each create besides the order."""
 _T = TypeVar("_T")
 _B = TypeVar("_B", bytes, memoryview)
 

@@ -1,9 +1,10 @@
-"""Claims about a demo run of 18 s that was recorded before the packages and fields were renamed."""
+"""Claims about a demo run of 18 s that a trader of before wrote as a journal of version 7."""
 
 import gzip
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import app
@@ -11,11 +12,24 @@ from bot.cli.main import app
 JOURNAL = Path(__file__).parents[1] / "io/corpus/v7-demo/journal-00000001.log.gz"
 
 
-def test_a_run_recorded_before_the_renames_replays_without_differences(tmp_path):
-    (tmp_path / JOURNAL.stem).write_bytes(gzip.decompress(JOURNAL.read_bytes()))
-    done = CliRunner().invoke(app, ["replay", str(tmp_path / JOURNAL.stem), "--no-notes", "--json"])
-    assert done.exit_code == 0, done.output
-    replayed = json.loads(done.stdout)
-    assert replayed["difference"] is None
-    assert replayed["ended"]
-    assert replayed["effects"] > 200
+@pytest.fixture
+def journal(tmp_path):
+    path = tmp_path / JOURNAL.stem
+    path.write_bytes(gzip.decompress(JOURNAL.read_bytes()))
+    return str(path)
+
+
+def test_a_run_of_an_earlier_trader_is_not_replayed(journal):
+    done = CliRunner().invoke(app, ["replay", journal])
+    assert done.exit_code == 3
+    assert "compare the writes: `bot replay --writes`" in done.stderr
+
+
+def test_an_earlier_run_sends_the_same_writes_now_but_for_steps_back_that_leave_sooner(journal):
+    done = CliRunner().invoke(app, ["replay", journal, "--writes", "--json"])
+    found = json.loads(done.stdout)
+    writes = {match: sum(kinds.values()) for match, kinds in found["counts"].items()}
+    assert found["writes"] == 183
+    assert (writes.pop("same"), writes.pop("earlier")) == (178, 3)
+    assert (sum(writes.values()), found["overtaken"]) == (3, 0)
+    assert {each["place"]["entry"] for each in found["differences"]} == {863, 865, 969}
