@@ -36,7 +36,7 @@ from bot.cli.options import (
     parsed,
     queue_models,
 )
-from bot.cli.progress import ShowProgress, progress
+from bot.cli.progress import RECORD_S, ShowProgress, announce, progress
 from bot.config.bot_config import BotConfig
 from bot.lab.backtest import run as tables
 from bot.lab.backtest.lookahead import PLAYS, LookaheadSign, lookahead_signs, watched
@@ -66,6 +66,9 @@ from venue.wire.instant import from_ns
 from venue.wire.money import FeeRate
 
 _DIED: Final = "no result: a process died; is there enough memory for so many?"
+_GUARD_RUNS: Final = 2.5
+"""A proof that the strategy does not look ahead: a whole run and three cut ones."""
+
 _SHOWN_EVERY: Final = 100
 """Records between two updates of the progress."""
 
@@ -138,6 +141,9 @@ def backtest(
             ]
             # Outcomes are read before file access is watched, and no trader sees them.
             ends = [winners(tape, folder) for folder, tape in tapes]
+            lines = sum(len(tape.lines[:records]) for _, tape in tapes)
+            runs = len(models) / jobs + (_GUARD_RUNS if guard else 0)
+            announce(lines * RECORD_S * runs, "--records N, one --queue-model, more --jobs")
             with stdout_to_stderr():
                 same = _prove_no_lookahead(tapes, config, terms, records) if guard else None
             plays = backtest_runs(

@@ -14,7 +14,7 @@ from typer._click.shell_completion import CompletionItem
 
 from bot.cli.options import warn_renamed
 from bot.io.signals import last_command
-from venue.cli.groups import CommandGroup
+from venue.cli.groups import CommandGroup, Version
 
 
 class Row(NamedTuple):
@@ -118,11 +118,9 @@ class CommandTable(CommandGroup):
         super().__init__(**attributes)
         self.commands = _LazyCommands()  # type: ignore[assignment]
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        width = max(map(len, COMMANDS))
-        for title, rows in GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl([(row.name.ljust(width), row.summary) for row in rows])
+    def sections(self) -> Mapping[str, list[tuple[str, str]]]:
+        """The table, without loading a command."""
+        return {title: [(row.name, row.summary) for row in rows] for title, rows in GROUPS.items()}
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[CompletionItem]:
         rows = [row for row in COMMANDS.values() if row.name.startswith(incomplete)]
@@ -152,7 +150,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.callback()(lambda: None)
+
+
+@app.callback()
+def _begin(version: Version = False) -> None: ...
 
 
 def main() -> None:

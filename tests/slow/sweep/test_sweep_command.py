@@ -19,6 +19,12 @@ WORLD = ("--config", str(CONFIG), "--world", "independent-base")
 SCORED = (*WORLD, "--objective", SCORE)
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """Results are kept in ./state."""
+    monkeypatch.chdir(tmp_path)
+
+
 def swept(*arguments):
     """The command in this process."""
     return CliRunner().invoke(app, ["sweep", *map(str, arguments)])
@@ -171,7 +177,7 @@ def test_sweep_names_the_file_when_the_disk_is_full(monkeypatch):
         raise NotKept("lives.jsonl: No space left on device")
 
     monkeypatch.setattr("bot.lab.evaluate.results.RunStore.put", full)
-    kept = swept(*SCORED, *over, "--seeds", "1-2")
+    kept = swept(*SCORED, *over, "--seeds", "3-4")
     assert (kept.exit_code, kept.stderr) == (2, "lives.jsonl: No space left on device\n")
 
 
