@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 MADE = {
     "docs/assumptions.md": ("tests.builders.house.assumptions_page",),
+    "docs/commands.md": ("tests.builders.house.commands_page",),
     "docs/configuration.md": ("tests.builders.config.configuration_page",),
     "docs/metrics.md": ("tests.builders.deploy.metrics_page",),
     "docs/venue.md": ("tests.builders.spec.venue_page",),

@@ -116,8 +116,8 @@ def backtest(
     be used, and if the strategy does not return; with 4 if the strategy looked ahead, a process
     died, or after Ctrl-C.
 
-    Example: bot backtest --data state/demo-record \
-        --config configs/demo.yaml --latency lognormal:30ms:0.5 --guard
+    Example: bot backtest --data mine/tape --config mine/bot.yaml \
+        --latency lognormal:30ms:0.5 --records 1000 --guard
     """
     try:
         terms = Terms(

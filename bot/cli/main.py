@@ -27,6 +27,10 @@ class Row(NamedTuple):
 
 
 GROUPS: Final = {
+    "Begin": (
+        Row("init", "Write a configuration and a strategy that run, and a tape.", "starter:init"),
+        Row("new-strategy", "Write a strategy that quotes.", "starter:new_strategy"),
+    ),
     "Trade": (
         Row("run", "Quote until stopped, then cancel every order."),
         Row("check", "Check the configuration, the venue, the key and its scopes."),

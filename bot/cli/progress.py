@@ -13,8 +13,8 @@ import typer
 STEP_S: Final = 0.005
 """How long one core takes for a step of a simulation of `bot evaluate` or `bot sweep`."""
 
-RECORD_S: Final = 1 / 2_400
-"""For a record of a tape, under one queue model (docs/limits.md#how-fast)."""
+RECORD_S: Final = 1 / 600
+"""For a record of a tape of books, under one queue model."""
 
 _LINE_S: Final = 30.0
 _ANNOUNCED_S: Final = 120.0
