@@ -190,6 +190,22 @@ def test_sweep_refuses_to_append_to_a_file_without_results(tmp_path):
     assert mine.read_text(encoding="utf-8") == "series: ACME-VAL\n"
 
 
+def test_a_long_sweep_says_how_long_it_takes_before_it_begins(tmp_path):
+    function = tmp_path / "mine.py"
+    function.write_text("import signal\ndef f(job):\n    signal.raise_signal(signal.SIGINT)\n")
+    long = ("--steps", 1_000, "--seeds", "1-20", "--objective", f"{function}:f")
+    result = swept(*WORLD, *long, *keys(LOT + "=1,2"))
+    assert result.exit_code == 4
+    assert result.stderr.startswith("about 5 min; shorter: fewer --seeds")
+
+
+def test_sweeps_of_one_configuration_in_one_world_keep_their_results_in_one_file(tmp_path):
+    over = keys("strategy.params.levels=1,2")
+    assert swept(*SCORED, *over, "--seeds", "1-2").exit_code == 0
+    [kept] = (tmp_path / "state").iterdir()
+    assert kept.name == f"sweep-{CONFIG.stem}-independent-base.jsonl"
+
+
 def test_ctrl_c_exits_with_4_and_a_second_sweep_resumes(tmp_path):
     kept = tmp_path / "kept.jsonl"
     asked = (*keys(*OVER), "--seeds", "1-4", "--how", "random", "--results", kept, "--trials", 3)
