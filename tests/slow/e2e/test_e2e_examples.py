@@ -127,13 +127,19 @@ def printed_lines(text: str, heading: str) -> list[str]:
 
 def test_the_first_commands_of_the_readme_work_as_printed_in_their_order(tmp_path):
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
-    run, activate, *others = printed_lines((ROOT / "README.md").read_text(), "## First")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    run, activate, *others = printed_lines(readme, "## First steps")
     assert (run, activate) == ("make run", "source .venv/bin/activate")
     recipe = subprocess.check_output(["make", "--dry-run", "run"], cwd=ROOT, text=True)
     with running(tmp_path, recipe.splitlines()[-1].removeprefix(".venv/bin/"), "two_sided"):
         for line in others:
             works(tmp_path, line, tmp_path)
     assert (tmp_path / "mine/report.html").stat().st_size > 0
+    of_the_run, longer = printed_lines(readme, "## Next")[:2], printed_lines(readme, "## Next")[2:]
+    for line in of_the_run:
+        works(tmp_path, line, tmp_path)
+    # These take minutes; tests/slow/sim and tests/slow/lab run smaller ones.
+    assert [line.split()[1] for line in longer] == ["simulate", "evaluate"]
 
 
 def test_the_commands_around_a_venue_of_its_own_work_as_printed(tmp_path):
