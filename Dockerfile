@@ -19,7 +19,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf,required=false \
     && /opt/build/bin/pip install --require-hashes -r build.lock \
     && python -m venv /opt/venv \
     && /opt/venv/bin/pip install --require-hashes --no-compile -r requirements.lock -r postgres.lock
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY bot bot
 COPY strategies strategies
 COPY venue venue
@@ -35,6 +35,9 @@ RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
     && /opt/venv/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/venv/lib
 
 FROM base
+LABEL org.opencontainers.image.title=laddermaker \
+      org.opencontainers.image.version=0.1.0 \
+      org.opencontainers.image.licenses=Apache-2.0
 # One thread for linear algebra: the arrays are small, and a thread for every core of a large machine
 # would run into a limit on processes.
 ENV PATH=/opt/venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 OPENBLAS_NUM_THREADS=1

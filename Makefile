@@ -11,7 +11,7 @@ SUPPLY := .venv-supply
 # Else every process that a test starts compiles the whole program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run servers rewritten test quick soak day lint types layers fuzz mutation pages bench lock clean image-check sbom audit
+.PHONY: help setup run servers rewritten test quick soak day lint types layers fuzz mutation pages bench dist lock clean image-check sbom audit
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -43,15 +43,19 @@ types: $(STAMP)
 layers: $(STAMP)
 	@$(BIN)/lint-imports --no-cache
 
-# Programs that tests start; where we may not install them, those tests say so and are skipped.
-SERVERS := chromium chromium-driver postgresql prometheus prometheus-alertmanager
+# Programs that tests start: installed when asked, and then required; else tests of them are skipped.
+SERVERS ?= no
+DEBIAN := chromium chromium-driver postgresql prometheus prometheus-alertmanager
 AS_ROOT := $(shell test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && echo yes)
 
 servers: ## install Debian's packages of what tests start (as root)
 ifeq ($(AS_ROOT),yes)
-	@dpkg-query -W $(SERVERS) >/dev/null 2>&1 || { \
+	@dpkg-query -W $(DEBIAN) >/dev/null 2>&1 || { \
+	    echo "installing with apt-get: $(DEBIAN)" >&2; \
 	    apt-get -qq update && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
-	    apt-get -qq install --no-install-recommends $(SERVERS) >/dev/null; }
+	    apt-get -qq install --no-install-recommends $(DEBIAN) >/dev/null; }
+else
+	@echo "not root, or no apt-get: nothing is installed; tests of what is missing are skipped" >&2
 endif
 
 # Else each worker rewrites the assertions of every test for itself. What fails here, `test` tells.
@@ -64,12 +68,17 @@ $(CLIENT)/.installed: tests/client/requirements.lock
 	@$(CLIENT)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r tests/client/requirements.lock
 	@touch $@
 
-test: $(STAMP) $(CLIENT)/.installed ## style, types, layers and every test
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types layers servers rewritten
-	@$(if $(AS_ROOT),LADDERMAKER_SERVERS=required) $(BIN)/pytest -n 4 --dist loadgroup
+test: $(STAMP) $(CLIENT)/.installed ## style, types, layers and every test: a quarter of an hour on two cores; SERVERS=yes installs what some start
+	@echo "style, types, layers and every test: a quarter of an hour on two cores" >&2
+ifneq ($(SERVERS),yes)
+	@echo "tests of a browser, Prometheus and PostgreSQL run if these are installed: SERVERS=yes does that, as root" >&2
+endif
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types layers $(if $(filter yes,$(SERVERS)),servers) rewritten
+	@$(if $(filter yesyes,$(SERVERS)$(AS_ROOT)),LADDERMAKER_SERVERS=required) $(BIN)/pytest -n 4 --dist loadgroup -rs
 
 # No process of the bot or of the venue is started: the wire, the engine, the trader's core.
 quick: $(STAMP) ## the wire, the engine and the trader's core: under a minute on two cores
+	@echo "tests of the wire, the engine and the trader's core: under a minute on two cores" >&2
 	@$(BIN)/pytest -n 2 tests/fast
 
 soak: TIME ?= 8h
@@ -101,6 +110,11 @@ pages: $(STAMP) ## remake the pages that are made from tables of the source
 bench: $(STAMP) ## every speed claim, as a ratio measured in one run
 	@$(BIN)/python -m bench
 
+dist: $(STAMP) ## wheel and source archive, in dist: seconds
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build --directory dist --target wheel --target sdist >/dev/null
+	@ls dist/*
+
 image-check: $(STAMP) ## the Dockerfile's steps without an engine, and the image tried (root on Debian, four minutes)
 	@$(BIN)/python -m deploy.rootfs
 
@@ -129,4 +143,4 @@ lock: ## pin every dependency with its hashes (needs uv)
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -c requirements-dev.lock -o deploy/supply/requirements.lock deploy/supply/requirements.in
 
 clean: ## remove the virtual environment and every cache
-	rm -rf $(VENV) $(MUTATION) $(CLIENT) $(SUPPLY) .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(MUTATION) $(CLIENT) $(SUPPLY) dist .mypy_cache .ruff_cache .import_linter_cache .hypothesis

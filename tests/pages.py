@@ -12,6 +12,7 @@ MADE = {
     "docs/asyncapi.yaml": ("venue", "asyncapi"),
     "docs/operator-api.md": ("tests.builders.venue.operator_page",),
     "docs/assumptions.md": ("tests.builders.house.assumptions_page",),
+    "docs/commands.md": ("tests.builders.house.commands_page",),
     "docs/configuration.md": ("tests.builders.config.configuration_page",),
     "docs/metrics.md": ("tests.builders.deploy.metrics_page",),
     "docs/venue.md": ("tests.builders.spec.venue_page",),

@@ -36,7 +36,7 @@ from bot.cli.options import (
     parsed,
     queue_models,
 )
-from bot.cli.progress import ShowProgress, progress
+from bot.cli.progress import RECORD_S, ShowProgress, announce, progress
 from bot.config.bot_config import BotConfig
 from bot.lab.backtest import run as tables
 from bot.lab.backtest.lookahead import PLAYS, LookaheadSign, lookahead_signs, watched
@@ -67,6 +67,9 @@ from venue.wire.instant import from_ns
 from venue.wire.money import FeeRate
 
 _DIED: Final = "no result: a process died; is there enough memory for so many?"
+_GUARD_RUNS: Final = 2.5
+"""A proof that the strategy does not look ahead: a whole run and three cut ones."""
+
 _SHOWN_EVERY: Final = 100
 """Records between two updates of the progress."""
 
@@ -114,8 +117,8 @@ def backtest(
     be used, and if the strategy does not return; with 4 if the strategy looked ahead, a process
     died, or after Ctrl-C.
 
-    Example: bot backtest --data state/demo-record \
-        --config configs/demo.yaml --latency lognormal:30ms:0.5 --guard
+    Example: bot backtest --data mine/tape --config mine/bot.yaml \
+        --latency lognormal:30ms:0.5 --records 1000 --guard
     """
     try:
         terms = Terms(
@@ -139,6 +142,10 @@ def backtest(
             ]
             # Outcomes are read before file access is watched, and no trader sees them.
             ends = [winners(tape, folder) for folder, tape in tapes]
+            count = sum(len(tape.records[:records]) for _, tape in tapes)
+            jobs = jobs or cores()
+            runs = len(models) / jobs + (_GUARD_RUNS if guard else 0)
+            announce(count * RECORD_S * runs, "--records N, one --queue-model, more --jobs")
             with stdout_to_stderr():
                 same = _prove_no_lookahead(tapes, config, terms, records) if guard else None
             plays = backtest_runs(
@@ -149,7 +156,7 @@ def backtest(
                 reports=html is not None or save is not None,
             )
             folders = [data, *(folder for folder, _ in tapes)]
-            came, whole = _play_all(plays, config, folders, min(jobs or cores(), len(plays)))
+            came, whole = _play_all(plays, config, folders, min(jobs, len(plays)))
             sessions = [session for each in came for session in each.sessions]
             sessions = sessions if whole else broken_off(sessions)
             write_files(

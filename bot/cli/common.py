@@ -141,6 +141,22 @@ def require_writable(*paths: Path | None, read: Sequence[Path | None] = ()) -> N
             fail(EXIT_CONFIGURATION, f"{path}: no file can be written here: {fault.strerror}")
 
 
+def results_file(named: Path | None, name: str) -> Path | None:
+    """The file in which a command keeps its results: the one that is named, else ./state/NAME. None
+    if that cannot be written, which is printed. Ends with 2 for a named one that cannot be."""
+    if named is not None:
+        require_writable(named)
+        return named
+    path = Path("state") / name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+    except OSError as fault:
+        typer.echo(f"results are not saved: {path}: {fault.strerror}; --results FILE", err=True)
+        return None
+    return path
+
+
 def write_files(*files: tuple[Path | None, Callable[[], str | bytes]]) -> None:
     """Write each file that is named, whole or not at all; end with 2 where one cannot be written.
 

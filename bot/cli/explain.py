@@ -15,6 +15,7 @@ from bot.cli.common import (
 )
 from bot.cli.explain_text import decision_text, life_text, row_text
 from bot.cli.options import ConfigPath, Json, StateDir, duration_ns
+from bot.cli.progress import announce, replay_s
 from bot.config.strategies import Makers
 from bot.io.journal.records import JournalFault
 from bot.lab.explain import Decision, Explainer
@@ -36,6 +37,8 @@ _NOT_KEPT: Final = (
     "replayed; state.journal_segments_kept sets how much it holds. `bot plan` explains an order "
     "that rests"
 )
+
+_SHORTER: Final = "an order, or with --rung a time, soon after the start of its run"
 
 
 def explain(
@@ -93,6 +96,7 @@ def _explain_order(
     for run in histories.runs:
         mine = [deed for deed in choices if deed.run == run.started.boot_nonce]
         if mine:
+            announce(replay_s(run.paths), _SHORTER)
             try:
                 with stdout_to_stderr():
                     found.extend(Explainer(run, makers).of_deeds(life, mine))
@@ -115,6 +119,7 @@ def _explain_rung(
     histories: OrderHistories, makers: Makers, ticker: str, at: str, *, json_line: bool
 ) -> None:
     run, at_ns = _moment(histories, at)
+    announce(replay_s(run.paths), _SHORTER)
     with stdout_to_stderr():
         explainer = Explainer(run, makers)
         decision = explainer.of_rung(ticker, at_ns)
@@ -144,13 +149,17 @@ def _moment(histories: OrderHistories, at: str) -> tuple[Run, int]:
 
 
 def _list_orders(histories: OrderHistories, *, json_line: bool) -> None:
-    newest = histories.orders[-_LISTED:]
+    newest = [
+        (life, histories.tickers.get(life.market_id, "(rung not listed)"))
+        for life in histories.orders[-_LISTED:]
+    ]
     if json_line:
-        typer.echo(msgspec.json.encode(newest).decode())
+        rows = [{**msgspec.structs.asdict(life), "ticker": ticker} for life, ticker in newest]
+        typer.echo(msgspec.json.encode(rows).decode())
         return
     if not newest:
         typer.echo("no order in the journal")
-    for life in newest:
-        typer.echo(row_text(life))
+    for life, ticker in newest:
+        typer.echo(row_text(life, ticker))
     if len(histories.orders) > len(newest):
         typer.echo(f"the newest {len(newest)} of {len(histories.orders)} orders", err=True)

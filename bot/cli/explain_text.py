@@ -12,14 +12,14 @@ _LEVELS = 3
 _LABEL = 10
 
 
-def row_text(life: OrderHistory) -> str:
+def row_text(life: OrderHistory, ticker: str) -> str:
     named = life.client_order_id or "-"
     venue = life.order_ids[-1] if life.order_ids else "-"
     state = life.shown or "no answer"
     if life.resting_ns is not None:
         state += f" when last seen, {instant.from_ns(life.resting_ns)[:19]}Z"
     return (
-        f"{named:<26} {venue:<20} {life.side.value} {life.price} x {life.qty}, "
+        f"{named:<26} {venue:<20} {ticker} {life.side.value} {life.price} x {life.qty}, "
         f"{len(life.deeds)} requests, {life.filled} filled, {state}"
     )
 

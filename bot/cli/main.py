@@ -14,7 +14,7 @@ from typer._click.shell_completion import CompletionItem
 
 from bot.cli.options import warn_renamed
 from bot.io.signals import last_command
-from venue.cli.groups import CommandGroup
+from venue.cli.groups import CommandGroup, Version
 
 
 class Row(NamedTuple):
@@ -27,6 +27,10 @@ class Row(NamedTuple):
 
 
 GROUPS: Final = {
+    "Begin": (
+        Row("init", "Write a configuration and a strategy that run, and a tape.", "starter:init"),
+        Row("new-strategy", "Write a strategy that quotes.", "starter:new_strategy"),
+    ),
     "Trade": (
         Row("run", "Quote until stopped, then cancel every order."),
         Row("check", "Check the configuration, the venue, the key and its scopes."),
@@ -118,11 +122,9 @@ class CommandTable(CommandGroup):
         super().__init__(**attributes)
         self.commands = _LazyCommands()  # type: ignore[assignment]
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        width = max(map(len, COMMANDS))
-        for title, rows in GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl([(row.name.ljust(width), row.summary) for row in rows])
+    def sections(self) -> Mapping[str, list[tuple[str, str]]]:
+        """The table, without loading a command."""
+        return {title: [(row.name, row.summary) for row in rows] for title, rows in GROUPS.items()}
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[CompletionItem]:
         rows = [row for row in COMMANDS.values() if row.name.startswith(incomplete)]
@@ -152,7 +154,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.callback()(lambda: None)
+
+
+@app.callback()
+def _begin(version: Version = False) -> None: ...
 
 
 def main() -> None:

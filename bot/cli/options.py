@@ -42,7 +42,11 @@ Html = Annotated[
 ]
 Results = Annotated[
     Path | None,
-    typer.Option("--results", metavar="FILE", help="Save each result here; rerun to continue."),
+    typer.Option(
+        "--results",
+        metavar="FILE",
+        help="Save each result here, if not in ./state; rerun to continue.",
+    ),
 ]
 RunFor = Annotated[
     str | None, typer.Option("--for", metavar="TIME", help="Stop after 500ms, 60s, 5m or 1h.")

@@ -10,6 +10,7 @@ import typer
 
 from bot.cli.common import EXIT_VENUE, exit_on_fault, fail, read_config, stdout_to_stderr
 from bot.cli.options import ConfigPath, Json, StateDir, StatusUrl
+from bot.cli.progress import announce, replay_s
 from bot.cli.running_bot import require_bot
 from bot.config.bot_config import Draft, finish
 from bot.config.strategies import Makers
@@ -59,6 +60,7 @@ def pnl(
         else:
             with stdout_to_stderr():
                 run = newest_run(state_dir or draft.state.directory)
+                announce(replay_s(run.paths), "--running, if the bot runs")
                 again = replayer_of(run, Makers(config.parent))
                 for _ in again.steps():
                     pass

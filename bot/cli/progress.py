@@ -1,14 +1,25 @@
-"""How far long work is, on stderr: a bar on a terminal, a line every half minute in a log."""
+"""How long work will take, and how far it is, on stderr: a bar on a terminal, a line every half
+minute in a log."""
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, Protocol
 
 import typer
 
+STEP_S: Final = 0.005
+"""How long one core takes for a step of a simulation of `bot evaluate` or `bot sweep`."""
+
+RECORD_S: Final = 1 / 600
+"""For a record of a tape of books, under one queue model."""
+
 _LINE_S: Final = 30.0
+_ANNOUNCED_S: Final = 120.0
+_REPLAYED_BYTES_PER_S: Final = {".log": 3e6, ".arc": 100e3}
+"""Of segments, plain and archived (docs/lab.md#the-journal-on-disk), by one core."""
 
 
 class ShowProgress(Protocol):
@@ -16,6 +27,18 @@ class ShowProgress(Protocol):
     the one before. total: how much there is, if that changed."""
 
     def __call__(self, done: int, what: str = "", total: int | None = None) -> None: ...
+
+
+def announce(seconds: float, shorter: str) -> None:
+    """Print how long the work will take, if it is more than two minutes. seconds: an estimate for
+    one usual machine. shorter: how to make it shorter."""
+    if seconds > _ANNOUNCED_S:
+        typer.echo(f"about {_duration(seconds)}; shorter: {shorter}", err=True)
+
+
+def replay_s(segments: Iterable[Path]) -> float:
+    """About how many seconds a replay of these segments takes, by their sizes."""
+    return sum(path.stat().st_size / _REPLAYED_BYTES_PER_S[path.suffix] for path in segments)
 
 
 def is_watched() -> bool:

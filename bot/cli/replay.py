@@ -17,7 +17,7 @@ from bot.cli.common import (
     stdout_to_stderr,
 )
 from bot.cli.options import UNTIL_HELP, JournalPath, Json, Quiet, RunConfig, Until, duration_ns
-from bot.cli.progress import is_watched, progress
+from bot.cli.progress import announce, is_watched, progress, replay_s
 from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.io.journal.journal import number_of
@@ -69,6 +69,11 @@ def replay(
     worst, makers = 0, Makers(Path() if config is None else config.parent)
     with exit_on_fault():
         meant = runs_meant(journal, every=every)
+        if not until and not quiet:
+            announce(
+                replay_s(path for run in meant for path in run.paths),
+                "--until 10m replays the first ten minutes",
+            )
         for run in meant:
             stop = stop_at(until, run, meant)
             if writes:

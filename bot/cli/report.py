@@ -1,5 +1,6 @@
 """`bot report`: a run, or a backtest, as one HTML page; two of them compared."""
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -17,12 +18,14 @@ from bot.cli.common import (
     write_files,
 )
 from bot.cli.options import Html, Json, Quiet, RunConfig
-from bot.cli.progress import progress
+from bot.cli.progress import announce, progress, replay_s
 from bot.config.strategies import Makers
+from bot.io.journal.records import JournalFault
 from bot.lab.report.page import compared, pairs, plain_pair, said
 from bot.lab.report.page import report as reported
 from bot.lab.report.session import Session, filled, final_cents, findings, plain, span_text
 from bot.lab.report.sources import NoSource, ReportFault, sessions_of
+from bot.lab.session import newest_run
 from bot.page.text import dollars
 
 _SOURCE: Final = "STATE_DIR|JOURNAL|RESULT"
@@ -61,6 +64,8 @@ def report(
             found = []
             for path in paths:
                 assert path is not None
+                if not quiet:
+                    _announce(path)
                 with progress("events", quiet=quiet) as show:
                     found.append(sessions_of(path, makers, partial(show, what=str(path))))
             paired = pairs(found[0], found[1]) if compare is not None else []
@@ -84,6 +89,13 @@ def report(
     # A backtest that was ended early is whole as a file, and says so itself.
     if any(each.damage and not each.is_backtest for sessions in found for each in sessions):
         raise typer.Exit(EXIT_VENUE)
+
+
+def _announce(path: Path) -> None:
+    """Print how long a journal's replay takes, if that is long; faults are found by the replay."""
+    with suppress(JournalFault, OSError):
+        if path.is_dir():
+            announce(replay_s(newest_run(path).paths), "report a shorter run")
 
 
 def session_text(session: Session) -> str:

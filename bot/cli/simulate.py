@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Annotated, NoReturn
+from typing import Annotated, Final, NoReturn
 
 import pydantic
 import typer
@@ -19,16 +19,31 @@ from bot.cli.common import (
     stdout_to_stderr,
 )
 from bot.cli.options import Jobs, Json, duration_ns
+from bot.cli.progress import announce
 from bot.config.plugins import StrategyFault
 from bot.config.validation import refusal_text
 from bot.lab.progress import is_whole
 from bot.lab.sim.configured import make_strategy
 from bot.lab.sim.coverage import table
-from bot.lab.sim.run import HEAD, SeedResult, Summary, many, replay_command, rows, shrink
+from bot.lab.sim.run import (
+    HEAD,
+    STOPPED,
+    SURVIVED,
+    SeedResult,
+    Summary,
+    many,
+    replay_command,
+    rows,
+    shrink,
+)
 from bot.lab.sim.scenario import SimScenario, draw, narrowed
 from venue.wire.instant import NS_PER_SECOND
 
 _ENDING = "ending: seeds that have begun are finished"
+_SEED_S: Final = 0.5
+_SIMULATED_EVENTS_PER_S: Final = 15_000
+"""How long one core takes for a seed as it is drawn, and for more events of it."""
+
 _DIED = "ended early: a process died; is there enough memory for so many?"
 
 
@@ -71,7 +86,9 @@ def simulate(
     b_seeds: Annotated[
         int, typer.Option(min=1, help="With --fault-model: seeds of each row of class B.")
     ] = 200,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only seeds that fail.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print seeds that fail, and the sum.")
+    ] = False,
     json_line: Json = False,
 ) -> None:
     """Faults are drawn from each seed. Prints each seed with its draw and its result, and at the
@@ -85,10 +102,14 @@ def simulate(
     """
     if fault_model:
         _simulate_fault_model(seed, seeds, b_seeds, jobs, json_line=json_line)
+    numbers, least = _range(seed, seeds), _count(events, "--events")
+    if for_ is None:
+        one_s = max(_SEED_S, least / _SIMULATED_EVENTS_PER_S)
+        announce(len(numbers) * one_s / jobs, "fewer --seeds, more --jobs")
     draws = _draws(
-        _numbers(seed, seeds, for_),
+        _numbers(numbers, for_),
         profile,
-        _count(events, "--events"),
+        least,
         tuple(name.strip() for name in without.split(",") if name.strip()),
         None if until is None else duration_ns("--until", until),
         tuple(_count(each, "--rungs") for each in rungs.split(",")) if rungs else None,
@@ -120,7 +141,8 @@ def simulate(
     if json_line:
         typer.echo(json.dumps(summary.plain()))
     else:
-        typer.echo(f"rows of the failure catalogue met:\n{table(summary.counts)}")
+        if not quiet:
+            typer.echo(f"rows of the failure catalogue met:\n{table(summary.counts)}")
         typer.echo(summary.line())
     raise typer.Exit(1 if summary.broken else 0 if whole else EXIT_LEFT_OVER)
 
@@ -163,26 +185,29 @@ def _draws(
         yield replace(odds, events=events)
 
 
-def _numbers(seed: int | None, seeds: str | None, for_: str | None) -> Iterator[int]:
-    if seed is not None and seeds is not None:
-        fail(EXIT_CONFIGURATION, "--seed and --seeds: one of them")
-    first, last = (seed, seed) if seed is not None else _range(seeds or "0-9")
+def _numbers(seeds: range, for_: str | None) -> Iterator[int]:
+    """The seeds, or from the first one on as many as there is time for."""
     if for_ is None:
-        yield from range(first, last + 1)
+        yield from seeds
         return
     end_s = time.monotonic() + duration_ns("--for", for_) / NS_PER_SECOND
-    number = first
+    number = seeds[0]
     while time.monotonic() < end_s:
         yield number
         number += 1
 
 
-def _range(text: str) -> tuple[int, int]:
+def _range(seed: int | None, seeds: str | None) -> range:
+    if seed is not None and seeds is not None:
+        fail(EXIT_CONFIGURATION, "--seed and --seeds: one of them")
+    if seed is not None:
+        return range(seed, seed + 1)
+    text = seeds or "0-9"
     first, dash, last = text.partition("-")
     low, high = (_count(each, "--seeds") for each in (first, last if dash else first))
     if high < low:
         fail(EXIT_CONFIGURATION, f"--seeds {text}: two numbers, the smaller first, such as 0-99")
-    return low, high
+    return range(low, high + 1)
 
 
 def _count(text: str, option: str) -> int:
@@ -215,8 +240,10 @@ def _simulate_fault_model(
     seed: int | None, seeds: str | None, b_seeds: int, jobs: int, *, json_line: bool
 ) -> NoReturn:
     """Each row of the fault model as a line of a table; ends with 1 if an invariant broke."""
-    numbers = list(_numbers(seed, seeds, None))
+    numbers = _range(seed, seeds)
     stopped = range(numbers[0], numbers[0] + b_seeds)
+    drawn = len(SURVIVED) * len(numbers) + len(STOPPED) * len(stopped)
+    announce(drawn * _SEED_S / jobs, "fewer --seeds and --b-seeds, more --jobs")
     typer.echo(HEAD, err=json_line)
     done = []
     aside = stdout_to_stderr if json_line else nullcontext[None]

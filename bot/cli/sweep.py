@@ -1,6 +1,6 @@
 """`bot sweep`: which values of a configuration's keys earn most on the same worlds or tapes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,6 +17,7 @@ from bot.cli.common import (
     fail,
     interruptible,
     require_writable,
+    results_file,
     stdout_to_stderr,
     write_files,
 )
@@ -34,7 +35,7 @@ from bot.cli.options import (
     parsed,
     queue_models,
 )
-from bot.cli.progress import progress
+from bot.cli.progress import RECORD_S, STEP_S, announce, progress
 from bot.config.plugins import StrategyFault
 from bot.lab.backtest.lookahead import watched
 from bot.lab.backtest.tapes import TapeFault, tidy
@@ -51,6 +52,7 @@ from venue.wire.money import FeeRate
 
 _TRIALS: Final = 40
 _LIBRARIES: Final = ("optuna", "distributed", "dask")
+_SHORTER: Final = "fewer --seeds or --steps, --records N, --how random --trials N, more --jobs"
 
 
 def sweep(
@@ -117,7 +119,8 @@ def sweep(
     r"""Every trial runs on the same seeds or recorded events; the result shows how much of the best
     gain is chance.
 
-    Ctrl-C ends early with the trials so far, and --results continues from there. Ends with 2 for a
+    Each result is saved. Ctrl-C ends early with the trials so far; the same command continues from
+    there. Ends with 2 for a
     file or option that cannot be used, or a configuration that fails before any change; with 3 if
     the cluster cannot be used; with 4 after Ctrl-C, if a process died, or if the strategy opened
     the tapes while it was loaded.
@@ -152,13 +155,18 @@ def sweep(
                 )
             aim = _aim(objective, risk, lab.IN_WORLDS if data is None else lab.ON_TAPES)
             require_writable(results, html, read=(config,))
+            place = world if data is None else data.resolve().name
+            results = results_file(results, f"sweep-{config.stem}-{place}.jsonl")
             configured = _trial_config(config, cell, cases, dimensions, aim)
             blocks = splits_of(len(cases), cv_blocks)
             prepared = SweepResult(configured, cases, aim, blocks, results)
             search = Search(how, dimensions, search_seed)
             most = _trials(how, size_of(dimensions), trials)
+        jobs = jobs or cores()
+        if not cluster:
+            announce((most + 1) * _trial_s(cases, steps) / jobs, _SHORTER)
         with _exit_on(lab.TrialFault, NotKept), stdout_to_stderr():
-            whole = _run_trials(prepared, search, most, jobs or cores(), cluster)
+            whole = _run_trials(prepared, search, most, jobs, cluster)
     where = cell.size_key if cell is not None else str(data)
     found = findings(prepared, dimensions, how=how, where=where, whole=whole)
     typer.echo(msgspec.json.encode(found).decode() if json_line else markdown(found))
@@ -227,6 +235,14 @@ def _trials(how: str, size: int | None, trials: int | None) -> int:
         return size
     most = trials or _TRIALS
     return most if size is None else min(most, size)
+
+
+def _trial_s(cases: Sequence[lab.Case], steps: int) -> float:
+    """About how many seconds one core takes for a trial. steps: of a case in a world."""
+    return sum(
+        case.lines * RECORD_S if isinstance(case, lab.TapeCase) else steps * STEP_S
+        for case in cases
+    )
 
 
 def _run_trials(sweep: SweepResult, search: Search, most: int, jobs: int, cluster: str) -> bool:

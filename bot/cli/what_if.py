@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 import typer
@@ -18,7 +18,7 @@ from bot.cli.options import (
     parsed,
     queue_models,
 )
-from bot.cli.progress import progress
+from bot.cli.progress import announce, progress, replay_s
 from bot.cli.replay import stop_at
 from bot.config.strategies import Makers
 from bot.lab.evaluate.timeout import Stalled
@@ -28,6 +28,9 @@ from bot.lab.replay import replayer_of
 from bot.lab.session import Run, runs_meant
 from bot.lab.what_if.changes import Trial
 from bot.lab.what_if.compare import WhatIfResult, compare, text
+
+_SLOWER_THAN_REPLAY: Final = 13
+"""A queue model takes as long as so many replays: two runs, each with an exchange."""
 
 
 def what_if(
@@ -83,6 +86,9 @@ def _compare(
     quiet: bool,
 ) -> WhatIfResult:
     stop = stop_at(until, run)
+    if not until and not quiet:
+        seconds = _SLOWER_THAN_REPLAY * len(how[1]) * replay_s(run.paths)
+        announce(seconds, "--until 10m, --queue-model pessimistic")
     again = replayer_of(run, makers)
     had = run.started.configured
     assert had is not None  # else it could not be replayed

@@ -205,7 +205,13 @@ _FILE_BYTES: Final = 10 * 1024 * 1024
 _FILES: Final = 3
 _FIELD_MAX: Final = 2_000
 """Characters of a field: as many as the trader keeps of a refused configuration."""
-_OWN_FIELDS: Final = frozenset({"event", "level", "timestamp", "exc_info"})
+_OWN_FIELDS: Final = {
+    "event": "event_ticker",
+    "level": "level_",
+    "timestamp": "timestamp_",
+    "exc_info": "exc_info_",
+}
+"""Fields that a log line has anyway, and what a note's field of that name is called in it."""
 _LEVELS: Final = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
@@ -293,9 +299,7 @@ def configure_logs(
 def log_note(level: str, name: str, fields: dict[str, str | int]) -> None:
     """Log a note of the trader; an unknown level counts as an error."""
     shown = {
-        f"{key}_" if key in _OWN_FIELDS else key: (
-            plain(value, _FIELD_MAX) if isinstance(value, str) else value
-        )
+        _OWN_FIELDS.get(key, key): plain(value, _FIELD_MAX) if isinstance(value, str) else value
         for key, value in fields.items()
     }
     structlog.stdlib.get_logger("bot").log(_LEVELS.get(level, logging.ERROR), name, **shown)

@@ -75,6 +75,9 @@ def from_file(path: Path, name: str | None = None, what: str = "API key") -> Sec
     try:
         with path.open("rb") as file:
             raw = file.read(bytes_max + 1)
+    except FileNotFoundError:
+        made = "" if name is None else "; `venue serve` writes one with the keys of its users"
+        raise SecretFault(f"{place}: there is no such file{made}") from None
     except OSError as fault:
         raise SecretFault(f"{place}: cannot be read: {fault.strerror}") from None
     if len(raw) > bytes_max:

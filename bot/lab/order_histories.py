@@ -13,7 +13,7 @@ from bot.io.journal.records import Entry, Head, JournalFault
 from bot.lab.session import Place, Placed, Run, placed_entries, refuse_blank, runs
 from venue.wire.model import RESTING
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
-from venue.wire.names import ClientOrderId, MarketId, OrderId
+from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 from venue.wire.requests import QtyOrder
 
 CHANNEL: Final = "frame of the channel"
@@ -94,6 +94,7 @@ class OrderHistories:
         self.runs: list[Run] = []  # those whose beginning is kept, the oldest first
         self.damage: list[str] = []  # a line for each thing that could not be read
         self.orders: list[OrderHistory] = []
+        self.tickers: dict[MarketId, Ticker] = {}  # of the rungs that the venue listed
         self._by_client: dict[ClientOrderId, OrderHistory] = {}
         self._by_id: dict[OrderId, OrderHistory] = {}
         self._frames: dict[MarketId, Frame] = {}
@@ -124,6 +125,9 @@ class OrderHistories:
                 self._frames[seen.market_id] = frame_of(CHANNEL, placed, seen)
             case m.Send() as send:
                 self._sent(send, placed)
+            case m.Response(answer=m.Ok(body=m.SeriesBody(events=events))):
+                for event in events:
+                    self.tickers |= {rung.market_id: rung.ticker for rung in event.markets}
             case m.Response(request_id=number, answer=answer):
                 waiting = self._asked.pop(number, None)
                 if waiting is not None:

@@ -18,7 +18,7 @@ _FLAGS: Final = {
     "HEALTHCHECK": frozenset({"interval", "timeout", "start-period", "retries"}),
 }
 _PLAIN: Final = frozenset(
-    {"FROM", "ENV", "WORKDIR", "USER", "VOLUME", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
+    {"FROM", "LABEL", "ENV", "WORKDIR", "USER", "VOLUME", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
 )
 _VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import pytest
 
@@ -19,7 +19,7 @@ PACKAGES: Final = {
 """The Debian package that each program comes in."""
 
 REQUIRED: Final = "LADDERMAKER_SERVERS"
-"""Set to `required`, a missing program fails the test: so it is where the suite installs them."""
+"""Set to `required`, a missing program fails the test: `make test SERVERS=yes` installs them."""
 
 
 def need(program: str) -> str:
@@ -28,7 +28,13 @@ def need(program: str) -> str:
         found = shutil.which(program, path=folder)
         if found is not None:
             return found
-    why = f"{program} is not installed (Debian package {PACKAGES[program]})"
+    missing(
+        f"{program} is not installed (Debian package {PACKAGES[program]}; make test SERVERS=yes)"
+    )
+
+
+def missing(why: str) -> NoReturn:
+    """Skip the test, or fail it where everything that tests start is required."""
     if os.environ.get(REQUIRED) == "required":
         pytest.fail(why)
     pytest.skip(why)

@@ -2,11 +2,12 @@
 exit codes are those that shells and supervisors know."""
 
 import contextlib
+import importlib.metadata
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -37,9 +38,36 @@ def arg(about: str, **more: Any) -> Any:
     return typer.Argument(help=about, **more)
 
 
+def _print_version(ctx: typer.Context, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        typer.echo(f"{ctx.command.name} {importlib.metadata.version('laddermaker')}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+]
+
+
 class NonBlankGroup(TyperGroup):
     """Refuses a blank option or argument, such as an unset shell variable: a blank folder would be
-    the current one."""
+    the current one. Its help shows whole summaries, under the titles of `sections`."""
+
+    def sections(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """Title to the names and summaries of the commands under it."""
+        return {"Commands": [(name, self.summary(name)) for name in self.commands]}
+
+    def summary(self, name: str) -> str:
+        """The first line of a command's help."""
+        return (self.commands[name].help or "").partition("\n")[0]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        sections = self.sections()
+        width = max(len(name) for rows in sections.values() for name, _ in rows)
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), summary) for name, summary in rows])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that `args` names. Raises typer.BadParameter for a blank word after it."""

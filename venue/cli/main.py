@@ -8,6 +8,7 @@ import importlib.metadata
 import json
 import os
 import socket
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -15,7 +16,7 @@ import typer
 
 from venue.admin.listener import is_loopback
 from venue.cli import check, operator
-from venue.cli.groups import CommandGroup, end, opt
+from venue.cli.groups import CommandGroup, Version, end, opt
 from venue.cli.operator import DEFAULT_TOKEN_FILE
 
 if TYPE_CHECKING:
@@ -28,9 +29,26 @@ EXIT_STATE: Final = 4
 DEFAULT_CONFIG: Final = Path("configs/venue.yaml")
 _COMPACT_NICENESS: Final = 10
 
+SECTIONS: Final = {
+    "Serve": ("serve", "check", "compact"),
+    "A running venue": ("status", "state", "hash", "lag", "fault"),
+    "Its markets": ("company", "event", "market", "listing"),
+    "Its users": ("user", "key", "token"),
+    "This program": ("asyncapi", "version"),
+}
+
+
+class VenueCommands(CommandGroup):
+    def sections(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        return {
+            title: [(name, self.summary(name)) for name in names]
+            for title, names in SECTIONS.items()
+        }
+
+
 app = typer.Typer(
     name="venue",
-    cls=CommandGroup,
+    cls=VenueCommands,
     help="A trading venue for strike ladders of binary contracts, with paper money.",
     epilog="Example: venue serve --config configs/venue.yaml",
     no_args_is_help=True,
@@ -38,6 +56,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback()
+def _begin(version: Version = False) -> None: ...
 
 
 @app.command(epilog="Example: venue version")

@@ -288,17 +288,29 @@ def _fault_list() -> None:
 
 @_command("fault add", "drop_after --share 0.25 --verbs create", "POST", "faults")
 def _fault_add(
-    kind: Annotated[str, arg("Such as result_unknown_after or reply_delay.")],
+    kind: Annotated[str, arg("One of those above.")],
     count: Annotated[int | None, opt("The next so many requests.")] = None,
     share: Annotated[str | None, opt("A share of the requests, 0 to 1.")] = None,
     verbs: Annotated[str | None, opt("create, amend, cancel, with commas; all otherwise.")] = None,
     seed: Annotated[int | None, opt("What the share is drawn from.")] = None,
-    delay_ms: Annotated[int | None, opt("Of reply_delay: milliseconds.")] = None,
-    on: Annotated[str | None, opt("Of reply_delay: writes, reads or all.")] = None,
-    retry_after_s: Annotated[int | None, opt("Of rate_limited: seconds.", "--retry-after")] = None,
-    limit: Annotated[int | None, opt("Of rate_limit_lowered: tokens in a bucket.")] = None,
+    delay_ms: Annotated[int | None, opt("Of reply_delay, required: milliseconds.")] = None,
+    on: Annotated[str | None, opt("Of reply_delay, required: writes, reads or all.")] = None,
+    retry_after_s: Annotated[
+        int | None, opt("Of rate_limited, required: seconds.", "--retry-after")
+    ] = None,
+    limit: Annotated[
+        int | None, opt("Of rate_limit_lowered, required: tokens in a bucket.")
+    ] = None,
 ) -> Body:
-    """Put a fault in force, instead of the one of its kind if there is one."""
+    """Put a fault in force, instead of the one of its kind if there is one.
+
+    Of writes, with --count or --share. Not carried out: engine_unavailable, engine_overloaded,
+    result_unknown_before, internal_error_before, drop_before. Carried out: result_unknown_after,
+    internal_error_after, drop_after.
+
+    Of every request: reply_delay, rate_limited (the next one, without --count or --share) and
+    rate_limit_lowered. Of reads: market_data_down, accounts_down.
+    """
     body: Body = {"kind": kind, "count": count, "share": share}
     body |= {"verbs": None if verbs is None else _parts(verbs), "seed": seed, "delay_ms": delay_ms}
     return _without_none({**body, "on": on, "retry_after_s": retry_after_s, "limit": limit})

@@ -1,6 +1,7 @@
 """The REST shell as a raw ASGI application: match the route, pass the gate, call the handler.
-Whatever goes wrong becomes one Error body. The description and the metadata of RFC 9728 are served
-before any credential is looked at (S40). Readings: docs/assumptions.md#S29, #S39, #S49."""
+Whatever goes wrong becomes one Error body. The description, to which `/` leads, and the metadata of
+RFC 9728 are served before any credential is looked at (S40). Readings: docs/assumptions.md#S29,
+#S39, #S49."""
 
 import asyncio
 import math
@@ -9,6 +10,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import ExitStack
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final
 
 import structlog
@@ -120,6 +122,8 @@ _CONTENT_LENGTH: Final = b"content-length"
 _LENGTH_DIGITS_MAX: Final = 18
 _PREFIX: Final = API_PREFIX.encode() + b"/"
 _METADATA: Final = METADATA_PATH.encode()
+_ROOT: Final = b"/"
+_TO_DESCRIPTION: Final = (b"location", (API_PREFIX + routes.OPENAPI.path).encode())
 _NOBODY: Final = ""
 """The bucket id where no credential, so no rate limit, applies."""
 _MS_PER_S: Final = 1_000
@@ -149,6 +153,9 @@ def make_app(venue: VenuePort, meter: Meter | None = None) -> Application:
         elif scope["raw_path"] == _METADATA and scope["method"] == "GET":
             await shell.turn_of(_NOBODY)
             status, body = trade.OK, _metadata(_origin(scope))
+        elif scope["raw_path"] == _ROOT and scope["method"] == "GET":
+            await shell.turn_of(_NOBODY)
+            status, body, headers = HTTPStatus.TEMPORARY_REDIRECT, b"", [_TO_DESCRIPTION]
         else:
             try:
                 status, body, headers, code = await shell.answer(

@@ -113,9 +113,10 @@ def winners(tape: Tape, folder: Path) -> dict[MarketId, Outcome] | None:
 _BEGINNING_NS: Final = 600 * NS_PER_SECOND
 
 
-def write_tape(folder: Path, into: Path) -> None:
+def write_tape(folder: Path, into: Path, level: int = 1) -> tuple[str, ...]:
     """Write the newest run of a state directory as a tape's folder; the same journal gives the same
-    bytes. Raises TapeFault when it cannot be read or has no frame of a listed rung."""
+    bytes. level: of gzip, 1 to 9. Returns what a reader has to know. Raises OSError if the folder
+    is there, TapeFault when the journal cannot be read or has no frame of a listed rung."""
     warnings: list[str] = []
     try:
         run = next(runs(folder), None)
@@ -131,7 +132,7 @@ def write_tape(folder: Path, into: Path) -> None:
     begun_ns = _begun_ns(market)
     with (
         (into / "tape.jsonl.gz").open("wb") as file,
-        gzip.GzipFile("", "wb", 1, file, mtime=0) as packed,
+        gzip.GzipFile("", "wb", level, file, mtime=0) as packed,
     ):
         # Of one instant of the venue what came first goes first.
         for each in sorted(
@@ -157,9 +158,10 @@ def write_tape(folder: Path, into: Path) -> None:
             }
             for event in market.events.values()
         ],
-        "warnings": [*warnings, *_warnings(market)],
+        "warnings": (said := (*warnings, *_warnings(market))),
     }
     (into / "catalog.json").write_bytes(msgspec.json.encode(catalog))
+    return said
 
 
 def _up_to_damage(entries: Iterator[Placed], warnings: list[str]) -> Iterator[Placed]:

@@ -96,6 +96,7 @@ class TapeCase(msgspec.Struct, frozen=True, kw_only=True):
     reading: QueueModel
     terms: Terms
     data: str  # names the recorded bytes
+    lines: int  # records that it plays
 
 
 Case = WorldCase | TapeCase
@@ -142,6 +143,7 @@ def recorded(
                     reading=reading,
                     terms=terms,
                     data=digest,
+                    lines=len(part.records),
                 )
                 found.append((part.records[0].ts, case.key, case))
     return tuple(case for _, _, case in sorted(found, key=lambda row: row[:2]))

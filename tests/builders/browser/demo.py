@@ -1,4 +1,4 @@
-"""The demo as a process with its controls open, and the picture of it for the README.
+"""The demo as a process, and the picture of it for the README.
 
 `python -m tests.builders.browser.demo` lets it trade for a while and writes docs/status.png.
 """
@@ -33,11 +33,13 @@ class Demo:
 
 
 @contextmanager
-def running_demo(folder: Path) -> Iterator[Demo]:
-    """The demo on free ports, with its state in `folder`; it is stopped in order at the end."""
+def running_demo(folder: Path, *, controls: bool = True) -> Iterator[Demo]:
+    """The demo on free ports, with its state in `folder`; it is stopped in order at the end.
+    controls: False, as in the shipped file: the page has no buttons."""
     text = (ROOT / "configs/demo.yaml").read_text()
     text = text.replace("embedded: venue.yaml", f"embedded: {ROOT / 'configs/venue.yaml'}")
-    text = text.replace("status:\n", "status:\n  control: true\n")
+    if controls:
+        text = text.replace("status:\n", "status:\n  control: true\n")
     (folder / "demo.yaml").write_text(text)
     state = folder / "state"
     process = start_bot(
@@ -64,7 +66,7 @@ def main() -> None:
     asked = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with running_demo(folder) as demo, chromium(folder) as browser:
+        with running_demo(folder, controls=False) as demo, chromium(folder) as browser:
             time.sleep(asked.live_s)
             page = browser.page()
             page.look(asked.width, SIZE[1], dark=asked.dark)

@@ -1,9 +1,11 @@
-"""Claims that the example in the help of every command works as it is printed.
+"""Claims that the commands of README and of docs/commands.md, which are the examples in the help of
+every command, work as they are printed.
 
 All of them run in one folder, one after the other, as a newcomer would type them: a venue with a
 crowd, a bot on it, and the demo with an embedded venue of its own.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -15,12 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import typer
-from typer.core import TyperCommand, TyperGroup
 
-from bot.cli.main import app as bot
 from tests.builders.e2e.runs import ROOT
-from venue.cli.main import app as venue
+from tests.builders.house.commands_page import HEAD, examples
 
 pytestmark = pytest.mark.xdist_group("examples")
 
@@ -29,27 +28,22 @@ TAPES = ROOT.parent / "shared/data"
 """Recorded tapes, where there are any."""
 
 
-def every(command: TyperCommand | TyperGroup, name: str) -> Iterator[tuple[str, str]]:
-    """A command and all below it that do something: the words that call it, and its example."""
-    if isinstance(command, TyperGroup):
-        for word, below in command.commands.items():
-            yield from every(below, f"{name} {word}")
-    else:
-        yield name, (command.epilog or "").removeprefix("\b\n").removeprefix("Example: ")
-
-
-EXAMPLES = dict(
-    each
-    for app, name in ((bot, "bot"), (venue, "venue"))
-    for each in every(typer.main.get_command(app), name)
-)
+EXAMPLES = examples()
 
 ALONE = [
-    *("bot version", "bot completion", "bot strategies", "bot simulate", "bot evaluate"),
+    *(
+        "bot init",
+        "bot new-strategy",
+        "bot version",
+        "bot completion",
+        "bot strategies",
+        "bot simulate",
+        "bot evaluate",
+    ),
     *("bot sweep", "bot worst-case", "bot config show", "bot config schema", "bot config diff"),
     *("bot run", "bot replay", "bot explain", "bot pnl", "bot report", "bot statement"),
     *("bot export", "bot what-if", "bot plan", "bot config confirm", "bot reset", "bot record"),
-    *("bot backtest", "bot calibrate", "venue version"),
+    *("bot backtest", "bot calibrate", "venue version", "venue asyncapi"),
 ]
 """Those that need no venue but the embedded one; those behind `bot run` read what it left."""
 
@@ -57,6 +51,7 @@ ON_A_VENUE = [
     *("bot check", "bot status", "bot pause", "bot resume", "bot flatten", "venue status"),
     *("venue hash", "venue company list", "venue company add", "venue company value"),
     *("venue event add", "venue market add", "venue market halt", "venue market resume"),
+    "venue listing add",
     *("venue event status", "venue market resolve", "venue user list", "venue user add"),
     *("venue user deposit", "venue user withdraw", "venue key create", "venue key list"),
     *("venue token create", "venue company rename", "venue company archive", "venue lag set"),
@@ -81,6 +76,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a newcomer has: the shipped configurations, and a folder of tapes."""
     folder = tmp_path_factory.mktemp("examples")
     shutil.copytree(ROOT / "configs", folder / "configs")
+    listings = {"companies": [{"name": "Birch Works", "symbol": "BIRCH"}]}
+    (folder / "listings.json").write_text(json.dumps(listings))
     if TAPES.is_dir():
         (folder / "tapes").symlink_to(TAPES)
     return folder
@@ -123,6 +120,39 @@ def running(folder: Path, line: str, ready: str) -> Iterator[None]:
         process.send_signal(signal.SIGTERM)
         code = process.wait(60)
     assert code == 0, f"{line}\n{printed.read_text()[-2000:]}"
+
+
+def printed_lines(text: str, heading: str) -> list[str]:
+    """The commands of the first block after a heading, their comments left out."""
+    block = text.partition(heading)[2].split("```")[1]
+    lines = (line.partition(" #")[0].strip() for line in block.strip().splitlines())
+    return [line for line in lines if line]
+
+
+def test_the_first_commands_of_the_readme_work_as_printed_in_their_order(tmp_path):
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    run, activate, *others = printed_lines(readme, "## First steps")
+    assert (run, activate) == ("make run", "source .venv/bin/activate")
+    recipe = subprocess.check_output(["make", "--dry-run", "run"], cwd=ROOT, text=True)
+    with running(tmp_path, recipe.splitlines()[-1].removeprefix(".venv/bin/"), "two_sided"):
+        for line in others:
+            works(tmp_path, line, tmp_path)
+    assert (tmp_path / "mine/report.html").stat().st_size > 0
+    of_the_run, longer = printed_lines(readme, "## Next")[:2], printed_lines(readme, "## Next")[2:]
+    for line in of_the_run:
+        works(tmp_path, line, tmp_path)
+    # These take minutes; tests/slow/sim and tests/slow/lab run smaller ones.
+    assert [line.split()[1] for line in longer] == ["simulate", "evaluate"]
+
+
+def test_the_commands_around_a_venue_of_its_own_work_as_printed(tmp_path):
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    serve, *others = printed_lines(HEAD, "# Commands")
+    with running(tmp_path, serve, "venue ready"):
+        for line in others:
+            with running(tmp_path, line, "key_tried" if "reaper" in line else "two_sided"):
+                pass
 
 
 @pytest.mark.parametrize("name", ALONE)

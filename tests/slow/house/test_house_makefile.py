@@ -63,3 +63,29 @@ def test_make_setup_announces_each_long_step():
     long = [number for number, line in enumerate(lines) if "-m venv" in line or "/pip " in line]
     assert len(long) == 3
     assert all(lines[number - 1].startswith('echo "') for number in long)
+
+
+def commands_of(target, *words):
+    """What `make` would run, without running it."""
+    done = subprocess.run(
+        ["make", "--dry-run", target, *words], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_make_test_installs_servers_only_when_asked():
+    assert "apt-get" not in commands_of("test")
+    asked = commands_of("test", "SERVERS=yes")
+    assert "apt-get" in asked
+    assert ("LADDERMAKER_SERVERS=required" in asked) == ("dpkg-query" in asked)
+
+
+def test_continuous_integration_runs_the_tests_of_the_servers_too():
+    assert "make test SERVERS=yes" in (ROOT / ".ci/run").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("target", ["test", "quick"])
+def test_a_test_target_says_first_how_long_it_takes(target):
+    lines = commands_of(target).splitlines()
+    said = next(number for number, line in enumerate(lines) if "on two cores" in line)
+    assert said < next(number for number, line in enumerate(lines) if "/pytest" in line)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ from bot.config.sections import SETTINGS_OF, key_of_field
 from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.settings import TraderSettings
 from tests.builders.house import tree
+from venue.cli.main import app as venue
 from venue.seed import read_seed
 
 PAGE = tree.ROOT / "docs/configuration.md"
@@ -111,6 +113,28 @@ def test_every_command_on_the_operators_pages_parses(path):
             command.make_context(command.name, words)
         except TyperException as fault:
             raise AssertionError(f"{command.name} {words}: {fault.message}") from None
+
+
+BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PRINTED = [tree.ROOT / "README.md", *sorted((tree.ROOT / "docs").rglob("*.md"))]
+GROUPS = {"bot": ROOT_COMMAND, "venue": typer.main.get_command(venue)}
+
+
+@tree.of_each(PRINTED)
+def test_every_command_in_a_block_of_a_page_parses(path):
+    for block in BLOCK.findall(tree.text(path)):
+        for line in block.replace("\\\n", " ").splitlines():
+            if not line.startswith(("bot ", "venue ")) or " ... " in line:
+                continue
+            program, *words = shlex.split(line, comments=True)
+            command = GROUPS[program]
+            while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
+                command = command.commands[words.pop(0)]
+            end = next((at for at, word in enumerate(words) if word in ("&", ">", "|", "||")), None)
+            try:
+                command.make_context(command.name, words[:end])
+            except TyperException as fault:
+                raise AssertionError(f"{line}: {fault.message}") from None
 
 
 def commands(group, before=""):

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from bot.cli.main import app as bot
 from tests import journeys
-from tests.builders.house import tree
+from tests.builders.house import commands_page, tree
 from venue.cli.main import app as venue
 
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -41,6 +41,10 @@ def test_the_map_of_the_trader_names_exactly_its_files():
         for folder in (TRADER, *TRADER.iterdir())
         if folder.is_dir() and folder.name != "__pycache__"
     }
+
+
+def test_the_page_of_commands_is_current():
+    assert tree.text(tree.ROOT / "docs/commands.md") == commands_page.page(), "make pages"
 
 
 def test_the_figures_of_the_journeys_are_current():

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
 from bot.cli import running_bot
 from bot.cli.main import COMMANDS
+from bot.cli.main import app as bot
 from bot.config.bot_config import read_draft
 from bot.core.report import ConfigReport, Phase, Report
 from bot.io.state import small_files
@@ -27,6 +29,7 @@ from tests.builders import ctrl_c
 from tests.builders.house.tree import ROOT
 from tests.builders.io.commands import DEMO, demo_copy, invoke
 from tests.builders.io.samples import report
+from venue.cli.main import app as venue
 
 TOKEN = "canary_token_of_the_control"
 
@@ -385,6 +388,17 @@ def test_the_version_names_the_journals_that_it_reads():
     shown = json.loads(invoke("version", "--json").stdout)
     assert shown["journal"] in shown["journals_read"]
     assert shown["bot"] in invoke("version").stdout
+
+
+def test_the_option_version_prints_the_program_and_its_version():
+    version = json.loads(invoke("version", "--json").stdout)["bot"]
+    assert invoke("--version").stdout == f"bot {version}\n"
+    assert CliRunner().invoke(venue, ["--version"]).stdout == f"venue {version}\n"
+
+
+@pytest.mark.parametrize("program", [bot, venue])
+def test_the_help_of_a_program_cuts_no_description_short(program):
+    assert "..." not in CliRunner().invoke(program, ["--help"]).output.partition("]...")[2]
 
 
 SINGLE = sorted(set(COMMANDS) - {"config"})

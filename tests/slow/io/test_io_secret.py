@@ -56,6 +56,13 @@ def test_a_file_without_the_named_key_is_refused_and_not_echoed(tmp_path, conten
     assert "lm_" not in str(caught.value)
 
 
+def test_a_missing_file_of_keys_is_said_to_be_written_by_venue_serve(tmp_path):
+    with pytest.raises(SecretFault, match="there is no such file; `venue serve` writes one"):
+        from_file(tmp_path / "venue-keys.json", "maker")
+    with pytest.raises(SecretFault, match=r"there is no such file$"):
+        from_file(tmp_path / "key")
+
+
 def test_a_key_is_removed_from_the_environment_when_it_is_read(monkeypatch):
     monkeypatch.setenv("MAKER_KEY", "lm_abc")
     assert from_environment("MAKER_KEY").reveal() == "lm_abc"

@@ -266,7 +266,7 @@ def test_a_log_line_is_json_without_control_characters(logged):
     assert line["event"] == "feed_closed"
     assert line["level"] == "warning"
     assert line["reason"] == "a?b?[31m"
-    assert (line["event_"], line["count"]) == ("X", 3)
+    assert (line["event_ticker"], line["count"]) == ("X", 3)
 
 
 def test_the_log_has_every_fault_of_a_refused_configuration(logged):

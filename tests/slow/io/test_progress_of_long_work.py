@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from bot.cli import progress as said
-from bot.cli.progress import progress
+from bot.cli.progress import announce, progress, replay_s
 
 
 class Clock:
@@ -90,3 +90,16 @@ def test_a_terminal_gets_a_progress_bar_that_is_cleared_at_the_end(clock, capsys
 def test_a_pipe_is_not_watched():
     assert not sys.stderr.isatty()
     assert not said.is_watched()
+
+
+def test_only_work_of_over_two_minutes_is_announced_with_a_way_to_shorten_it(capsys):
+    announce(120, "fewer --seeds")
+    announce(7_000, "fewer --seeds")
+    assert lines(capsys) == ["about 1.9 h; shorter: fewer --seeds"]
+
+
+def test_an_archived_segment_takes_longer_to_replay_than_a_plain_one_of_its_size(tmp_path):
+    plain, archived = tmp_path / "journal-00000001.log", tmp_path / "journal-00000002.arc"
+    for path in (plain, archived):
+        path.write_bytes(bytes(1_000))
+    assert 0 < replay_s([plain]) < replay_s([archived])

@@ -40,6 +40,12 @@ PAIR = (
 )
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results are kept in ./state."""
+    monkeypatch.chdir(tmp_path)
+
+
 def missing(store: Store, tasks: dict[str, Task]) -> list[Task]:
     return [task for key, task in tasks.items() if key not in store.results]
 
@@ -427,15 +433,52 @@ def test_evaluate_rejects_a_document_without_markers_before_any_run(
     assert " simulations" not in came.stderr
 
 
+INTERRUPTS = (
+    "import os, signal; ASKED or os.kill(os.getpid(), signal.SIGINT); ASKED.append(1); return {}"
+)
+"""Sends Ctrl-C when it is called first."""
+
+
 def test_ctrl_c_saves_the_finished_runs_and_exits_with_4(tmp_path: Path) -> None:
-    interrupts = "import os, signal; ASKED or os.kill(os.getpid(), signal.SIGINT); "
-    does = f"{interrupts}ASKED.append(1); return {{}}"
     kept = tmp_path / "results.jsonl"
     few = ("--seeds", "1-3", "--results", str(kept))
-    came = evaluated(tmp_path, does, *few)
+    came = evaluated(tmp_path, INTERRUPTS, *few)
     assert came.exit_code == 4
     assert f"1 of 3 simulations ran and are saved in {kept}" in came.stderr
-    assert evaluated(tmp_path, does, *few).exit_code == 0
+    assert evaluated(tmp_path, INTERRUPTS, *few).exit_code == 0
+
+
+def test_ctrl_c_prints_the_tables_of_the_complete_seeds(tmp_path: Path) -> None:
+    came = evaluated(tmp_path, INTERRUPTS, "--seeds", "1-3")
+    assert came.exit_code == 4
+    assert came.stdout.startswith("Seeds 1-1")
+    assert "tables are of the complete seeds" in came.stderr
+
+
+def test_results_are_kept_without_being_asked_for(tmp_path: Path) -> None:
+    assert evaluated(tmp_path, "return {}").exit_code == 0
+    assert "1 simulations, 1 of them saved before" in evaluated(tmp_path, "return {}").stderr
+
+
+def test_results_that_cannot_be_kept_are_announced_and_the_evaluation_runs(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file")
+    came = evaluated(tmp_path, "return {}")
+    assert came.exit_code == 0
+    assert came.stderr.startswith("results are not saved: state/evaluate.jsonl: ")
+
+
+def test_a_long_evaluation_says_how_long_it_takes_before_it_begins(tmp_path: Path) -> None:
+    came = evaluated(tmp_path, INTERRUPTS, "--seeds", "1-999", "--steps", "100")
+    assert came.exit_code == 4
+    announced = "about 8 min; shorter: --quick, fewer --seeds or --steps, more --jobs"
+    assert came.stderr.splitlines()[0] == announced
+
+
+def test_a_quick_evaluation_has_six_seeds() -> None:
+    few = ("--strategies", "arb", "--worlds", "theme-thin", "--no-baselines", "--jobs", "1")
+    came = CliRunner().invoke(app, ["evaluate", *few, "--steps", "40", "--quick"])
+    assert came.exit_code == 0, came.stderr
+    assert came.stdout.startswith("Seeds 1-6")
 
 
 def evaluated(folder: Path, does: str, *options: str) -> Result:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from bot.core import messages as m
+from bot.lab.backtest.tapes import read_tapes, tape_folders
 from bot.lab.export import tell
 from bot.lab.progress import EVERY
 from bot.lab.session import segments_meant
@@ -71,6 +72,20 @@ def test_export_reports_the_rows_of_each_table(exported):
     }
     assert min(told[name] for name in TABLES) > 0
     assert told["damage"] == []
+
+
+def test_export_as_a_tape_writes_what_a_backtest_of_the_journal_plays(exported, tmp_path):
+    kept, (made,) = tmp_path / "kept", tape_folders(exported.state)
+    done = invoke(str(exported.state), "--tape", str(kept), "--json")
+    assert done.exit_code == 0, done.output
+    assert [*read_tapes(kept)] == [*read_tapes(made)]
+    notes = json.loads((kept / "catalog.json").read_text())["warnings"]
+    assert json.loads(done.stdout) == {"tape": notes}
+
+
+def test_export_as_a_tape_refuses_a_folder_that_exists(exported, tmp_path):
+    done = invoke(str(exported.state), "--tape", str(tmp_path))
+    assert (done.exit_code, done.stderr) == (2, f"{tmp_path}: File exists\n")
 
 
 def test_every_book_frame_and_book_read_is_a_row(exported):

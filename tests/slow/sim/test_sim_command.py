@@ -57,6 +57,12 @@ def test_simulate_prints_the_scenario_first_and_the_catalogue_rows_last():
     assert "1 seeds, " in lines[-1]
 
 
+def test_a_quiet_simulation_prints_one_line_if_every_invariant_holds():
+    done = simulate(*SHORT, "--quiet")
+    [line] = done.stdout.splitlines()
+    assert line.startswith("1 seeds, ")
+
+
 def test_simulate_prints_json_on_stdout_and_the_scenario_on_stderr():
     done = simulate(*SHORT, "--json")
     told = json.loads(done.stdout)

@@ -19,6 +19,12 @@ WORLD = ("--config", str(CONFIG), "--world", "independent-base")
 SCORED = (*WORLD, "--objective", SCORE)
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """Results are kept in ./state."""
+    monkeypatch.chdir(tmp_path)
+
+
 def swept(*arguments):
     """The command in this process, unless `--jobs` is among them."""
     return CliRunner().invoke(app, ["sweep", "--jobs", "1", *map(str, arguments)])
@@ -171,7 +177,7 @@ def test_sweep_names_the_file_when_the_disk_is_full(monkeypatch):
         raise NotKept("lives.jsonl: No space left on device")
 
     monkeypatch.setattr("bot.lab.evaluate.results.RunStore.put", full)
-    kept = swept(*SCORED, *over, "--seeds", "1-2")
+    kept = swept(*SCORED, *over, "--seeds", "3-4")
     assert (kept.exit_code, kept.stderr) == (2, "lives.jsonl: No space left on device\n")
 
 
@@ -182,6 +188,22 @@ def test_sweep_refuses_to_append_to_a_file_without_results(tmp_path):
     assert result.exit_code == 2
     assert result.stderr == f"{mine}: holds something else than results that were kept\n"
     assert mine.read_text(encoding="utf-8") == "series: ACME-VAL\n"
+
+
+def test_a_long_sweep_says_how_long_it_takes_before_it_begins(tmp_path):
+    function = tmp_path / "mine.py"
+    function.write_text("import signal\ndef f(job):\n    signal.raise_signal(signal.SIGINT)\n")
+    long = ("--steps", 1_000, "--seeds", "1-20", "--objective", f"{function}:f")
+    result = swept(*WORLD, *long, *keys(LOT + "=1,2"))
+    assert result.exit_code == 4
+    assert result.stderr.startswith("about 5 min; shorter: fewer --seeds")
+
+
+def test_sweeps_of_one_configuration_in_one_world_keep_their_results_in_one_file(tmp_path):
+    over = keys("strategy.params.levels=1,2")
+    assert swept(*SCORED, *over, "--seeds", "1-2").exit_code == 0
+    [kept] = (tmp_path / "state").iterdir()
+    assert kept.name == f"sweep-{CONFIG.stem}-independent-base.jsonl"
 
 
 def test_ctrl_c_exits_with_4_and_a_second_sweep_resumes(tmp_path):

@@ -27,6 +27,7 @@ from venue.admin import handlers
 from venue.cli import client
 from venue.cli.client import reply_lines
 from venue.cli.operator import ENDPOINTS, EXIT_OPTIONS, EXIT_REFUSED, EXIT_UNREACHABLE, mount
+from venue.rest.faults import FaultKind
 
 APP = typer.Typer(rich_markup_mode=None)
 mount(APP)
@@ -55,6 +56,11 @@ def run_command(address, token_file, *arguments):
     """A command run to its end."""
     where = ["--control", address, "--token-file", str(token_file)]
     return typer.testing.CliRunner().invoke(APP, [*arguments, *where])
+
+
+def test_the_help_of_fault_add_names_every_kind():
+    told = typer.testing.CliRunner().invoke(APP, ["fault", "add", "--help"]).output
+    assert [kind for kind in FaultKind if kind not in told] == []
 
 
 def done(run, *arguments):

@@ -55,6 +55,12 @@ async def test_each_path_segment_is_decoded_on_its_own(desk, path, answer):
     assert await raw(desk, "GET", path) == answer
 
 
+async def test_the_root_leads_to_the_description(desk):
+    sent = await exchange(desk, "GET", "/")
+    assert sent[0]["status"] == 307
+    assert dict(sent[0]["headers"])[b"location"] == b"/v1/openapi.yaml"
+
+
 async def test_a_path_of_thousands_of_segments_is_rejected_without_decoding(desk, monkeypatch):
     decoded = []
     monkeypatch.setattr(app_module, "percent_decoded", decoded.append)
