@@ -35,6 +35,10 @@ StatusUrl = Annotated[
 Reason = Annotated[
     str, typer.Option(help="Why, in 1 to 200 characters; the bot writes it into its journal.")
 ]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A key of the YAML; may be repeated."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress on stderr.")]
 Html = Annotated[

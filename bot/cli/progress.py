@@ -3,19 +3,28 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Final, Protocol
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final
 
 import typer
+
+from bot.cli.common import interruptible
+from bot.lab.progress import Console, ShowProgress
 
 _LINE_S: Final = 30.0
 
 
-class ShowProgress(Protocol):
-    """Called as work goes on. done: how much of it is done. what: the current part of it; empty for
-    the one before. total: how much there is, if that changed."""
+class Terminal(Console):
+    """Progress on stderr, and Ctrl-C. quiet: show no progress."""
 
-    def __call__(self, done: int, what: str = "", total: int | None = None) -> None: ...
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+
+    def progress(self, unit: str, total: int | None = None) -> AbstractContextManager[ShowProgress]:
+        return progress(unit, total, quiet=self._quiet)
+
+    def interruptible(self, text: str = "") -> AbstractContextManager[Callable[[], bool]]:
+        return interruptible(text)
 
 
 def is_watched() -> bool:

@@ -14,6 +14,7 @@ from bot.cli.options import (
     QueuePower,
     Quiet,
     ReadLag,
+    Sets,
     Until,
     parsed,
     queue_models,
@@ -32,10 +33,7 @@ from bot.lab.what_if.compare import WhatIfResult, compare, text
 
 def what_if(
     journal: JournalPath,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A key of the YAML; may be repeated."),
-    ] = None,
+    sets: Sets = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Another configuration, whole.")
     ] = None,

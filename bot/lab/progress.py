@@ -1,7 +1,8 @@
-"""Progress of long work by rows; whole numbers in options."""
+"""Progress of long work; whole numbers in options."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, Protocol, TypeVar
 
 Progress = Callable[[int], None]  # called with how many rows have passed by now
 EVERY: Final = 1_000  # rows between two words
@@ -10,6 +11,34 @@ _Row = TypeVar("_Row")
 
 def no_progress(_rows: int) -> None:
     pass
+
+
+class ShowProgress(Protocol):
+    """Called as work goes on. done: how much of it is done. what: the current part of it; empty for
+    the one before. total: how much there is, if that changed."""
+
+    def __call__(self, done: int, what: str = "", total: int | None = None) -> None: ...
+
+
+class Console:
+    """Where long work shows how far it is, and by which a person ends it early. This one shows
+    nothing, and nobody ends its work."""
+
+    def progress(self, unit: str, total: int | None = None) -> AbstractContextManager[ShowProgress]:
+        """Show progress within the block. unit: a plural. total: None while it is unknown."""
+        return nullcontext(_show_nothing)
+
+    def interruptible(self, text: str = "") -> AbstractContextManager[Callable[[], bool]]:
+        """Gives a function that is True until a person asks for an early end. text: what is shown
+        then."""
+        return nullcontext(lambda: True)
+
+
+def _show_nothing(done: int, what: str = "", total: int | None = None) -> None:
+    pass
+
+
+QUIET: Final = Console()
 
 
 class Counted:

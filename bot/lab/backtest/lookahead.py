@@ -41,11 +41,16 @@ class CutRun(msgspec.Struct, frozen=True):
     resolution_ns: int
     until_ns: int
     through_ns: int = 0  # the end of the quiet behind `until_ns`, which is lived as well
+    sets: tuple[str, ...] = ()  # keys set over the configuration
 
 
 class GuardedAnswers(msgspec.Struct, frozen=True):
     answers: tuple[tuple[int, bytes], ...]
     opened: tuple[str, ...]
+
+
+class LookaheadFault(Exception):
+    """The strategy looks ahead, or opened a file of the data."""
 
 
 class LookaheadSign(msgspec.Struct, frozen=True):
@@ -79,7 +84,7 @@ def record_answers(asked: CutRun) -> GuardedAnswers:
     end_ns = max(asked.until_ns, asked.through_ns)
     tape, answers = asked.tape, list[tuple[int, bytes]]()
     with watched([asked.folder], asked.config) as opened:
-        made = finish(read_draft(asked.config))
+        made = finish(read_draft(asked.config, sets=asked.sets))
 
         def make() -> Strategy:
             return AnswerRecorder(
@@ -137,15 +142,17 @@ def lookahead_signs(
     terms: Terms,
     records_max: int | None = None,
     progress: Callable[[int], None] = lambda plays: None,
+    sets: tuple[str, ...] = (),
 ) -> Iterator[LookaheadSign | int]:
     """After each cut the number of equal answers up to it, or one sign of looking ahead, and then
-    no more. progress: runs done, of `PLAYS`. Raises ConfigFault."""
+    no more. progress: runs done, of `PLAYS`. sets: keys set over the file. Raises ConfigFault."""
     instants = cuts(tape, records_max)
     whole: GuardedAnswers | None = None
     for plays, until_ns in enumerate((instants[-1], *instants), 1):
         given = tape if whole is None else known_at(tape, until_ns)
         through_ns = quiet_through(tape, until_ns)
-        heard = _alone(CutRun(given, folder, config, terms, closes_ns(tape), until_ns, through_ns))
+        closing_ns = closes_ns(tape)
+        heard = _alone(CutRun(given, folder, config, terms, closing_ns, until_ns, through_ns, sets))
         progress(plays)
         if heard.opened:
             yield LookaheadSign(tape.event, 0, f"opened {heard.opened[0]}")

@@ -1,0 +1,409 @@
+"""The lab as functions, for notebooks and for the commands: `laddermaker.lab`.
+
+`bot backtest`, `evaluate`, `sweep`, `replay` and `what-if` call the functions here. A keyword with
+two underscores, or with a dot, sets a key of the configuration, as `--set` does:
+`risk__order_qty=5`.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import msgspec
+
+from bot.config.bot_config import BotConfig, finish, read_draft
+from bot.config.overrides import override_text
+from bot.config.plugins import name_class
+from bot.io.state.atomic_file import replace_named
+from bot.lab import frames
+from bot.lab.backtest import run as tables
+from bot.lab.backtest.lookahead import (
+    PLAYS,
+    LookaheadFault,
+    LookaheadSign,
+    lookahead_signs,
+    watched,
+)
+from bot.lab.backtest.tapes import Tape, read_tapes, tape_folders, warnings, winners
+from bot.lab.exchange.assumptions import Latency, Terms, milliseconds
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.progress import QUIET, Console, ShowProgress
+from bot.lab.report.figures import FIGURES, drawn
+from bot.lab.report.page import report
+from bot.lab.report.session import Saved, Session
+from bot.lab.report.sources import (
+    BacktestOutcome,
+    BacktestRun,
+    backtest_runs,
+    broken_off,
+    played,
+    run_backtests_apart,
+)
+from bot.page.skeleton import html_page
+from bot.strategy.api import Strategy
+from venue.wire.instant import from_ns
+from venue.wire.money import FeeRate
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+T = TypeVar("T")
+
+Place = str | Path
+StrategyName = type[Strategy] | str
+"""A class, or a text as `strategy.name` in a configuration has it."""
+
+_SHOWN_EVERY: Final = 100
+"""Records between two updates of the progress."""
+
+
+class Drawing:
+    """A page that a notebook shows in its cell; `str` of it is the whole HTML file."""
+
+    def __init__(self, title: str, inner: str) -> None:
+        self._page = html_page(title, inner)
+
+    def __str__(self) -> str:
+        return self._page
+
+    def _repr_html_(self) -> str:
+        # Its style sheet must not reach the notebook.
+        escaped = self._page.replace("&", "&amp;").replace('"', "&quot;")
+        return f'<iframe srcdoc="{escaped}" width="100%" height="560" frameborder="0"></iframe>'
+
+
+class LabResult(Generic[T]):
+    """What a function of the lab found. found: the values that the command prints as JSON."""
+
+    def __init__(
+        self,
+        found: T,
+        text: Callable[[], str],
+        columns: dict[str, str],
+        rows: Callable[[], Iterable[dict[str, Any]]],
+    ) -> None:
+        """columns: names and pandas types of the frame."""
+        self.found = found
+        self._text = text
+        self._columns = columns
+        self._rows = rows
+
+    def __str__(self) -> str:
+        return self._text()
+
+    __repr__ = __str__
+
+    def frame(self) -> "DataFrame":
+        """The table as a dataframe. Raises LibraryFault without pandas."""
+        return frames.frame_of(self._columns, self._rows())
+
+
+def terms(
+    *,
+    latency: str = "30ms",
+    feed_latency: str = "10ms",
+    read_lag: str = "100ms",
+    maker_fee: str = "0",
+    taker_fee: str = "0.07",
+    power: float = 3.0,
+    index: bool = False,
+    seed: int = 1,
+    faults: float = 0.0,
+) -> Terms:
+    """The terms of a backtest, by the options of `bot backtest`. Raises ValueError."""
+    return Terms(
+        latency=Latency.parse(latency),
+        feed_ns=milliseconds(feed_latency),
+        read_lag_ns=milliseconds(read_lag),
+        maker_rate=FeeRate.parse(maker_fee),
+        taker_rate=FeeRate.parse(taker_fee),
+        power=power,
+        with_index=index,
+        seed=seed,
+        faults=faults,
+    )
+
+
+def _sets(strategy: StrategyName | None, sets: Sequence[str], more: dict[str, Any]) -> list[str]:
+    """Every key that is set, as text. Raises ValueError for a keyword that names no key."""
+    unknown = [key for key in more if "." not in key and "__" not in key]
+    if unknown:
+        raise ValueError(
+            f"{unknown[0]}: neither an option nor a key of the configuration, such as "
+            "risk__order_qty"
+        )
+    named = [] if strategy is None else [override_text("strategy.name", _text_of(strategy))]
+    return [*named, *sets, *(override_text(key, value) for key, value in more.items())]
+
+
+def _text_of(strategy: StrategyName) -> str:
+    return strategy if isinstance(strategy, str) else name_class(strategy)
+
+
+def _require_importable(sets: Sequence[str], why: str) -> None:
+    """Raises ValueError if the strategy is a class that no other process can import."""
+    if any("#" in text for text in sets if text.startswith("strategy.name=")):
+        raise ValueError(
+            f"{why}: the strategy is a class of this process alone; write it into a file and name "
+            "that: ./mine.py"
+        )
+
+
+# --- backtest -------------------------------------------------------------------------------------
+
+
+class BacktestFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """The results of a backtest, as `bot backtest --json` prints them.
+
+    whole: False if it was ended early. same_answers: how many answers of the strategy were the same
+    without the future, None if that was not proved. notes: what a reader has to know of the data.
+    runs, begun: how many runs there were to be, and how many began.
+    """
+
+    whole: bool
+    terms: Terms
+    same_answers: int | None
+    notes: tuple[str, ...]
+    results: tuple[tables.Result, ...]
+    runs: int
+    begun: int
+
+
+class BacktestResult(LabResult[BacktestFindings]):
+    """A backtest: a result for each event and queue model, and what was sampled meanwhile.
+
+    sessions: as a report draws them, empty where nothing was sampled.
+    """
+
+    def __init__(self, found: BacktestFindings, sessions: Sequence[Session]) -> None:
+        super().__init__(found, self._lines, _BACKTEST_COLUMNS, self._table)
+        self.sessions = tuple(sessions)
+
+    @property
+    def results(self) -> tuple[tables.Result, ...]:
+        return self.found.results
+
+    def _lines(self) -> str:
+        found = self.found
+        lines = [tables.text(found.results), *found.notes]
+        if not found.whole:
+            lines.append(f"ended early: {found.begun} of {found.runs} runs had begun")
+        if found.same_answers is not None:
+            lines.append(f"guard: {found.same_answers} answers were the same without the future")
+        return "\n".join(lines)
+
+    def _table(self) -> Iterable[dict[str, Any]]:
+        for each in self.found.results:
+            row = msgspec.structs.asdict(each)
+            row |= {"queue_model": each.bound, "requests": sum(each.requests.values())}
+            row |= {"net_cents": each.net_millicents / 1000}
+            row |= {"halved_hours": each.wind_down_hours.get("halved", 0.0)}
+            yield row | {"refused": sum(each.refused.values())}
+
+    def quotes(self, *, time_index: bool = False) -> "DataFrame":
+        """As `frames.quotes`, which says what the columns are; so are the four below."""
+        return frames.quotes(self.sessions, time_index=time_index)
+
+    def curve(self, *, time_index: bool = False) -> "DataFrame":
+        return frames.curve(self.sessions, time_index=time_index)
+
+    def fills(self, *, time_index: bool = False) -> "DataFrame":
+        return frames.fills(self.sessions, time_index=time_index)
+
+    def markouts(self, *, time_index: bool = False) -> "DataFrame":
+        return frames.markouts(self.sessions, time_index=time_index)
+
+    def diagnostics(self, *, time_index: bool = False) -> "DataFrame":
+        return frames.diagnostics(self.sessions, time_index=time_index)
+
+    def plot(self, figure: str = "profit", *, event: str | None = None) -> Drawing:
+        """One figure of the report, a drawing for each queue model. event: its ticker, the first
+        without one. Raises ValueError for an unknown figure or event."""
+        return plot(self.sessions, figure, event=event)
+
+    def html(self) -> str:
+        """The report as one HTML file."""
+        return report(self.sessions)
+
+    def save(self, path: Place) -> None:
+        """Write what was sampled as a file for `bot report` and for dataframes."""
+        replace_named(Path(path), self.saved())
+
+    def saved(self) -> bytes:
+        return msgspec.json.encode(Saved(whole=self.found.whole, sessions=list(self.sessions)))
+
+
+_BACKTEST_COLUMNS: Final = frames.columns(
+    "tape event queue_model settled net_cents:float64 fees_cents:int64 fills:int64 maker_qty:int64 "
+    "taker_qty:int64 printed_qty:int64 held_qty:int64 requests:int64 refused:int64 decisions:int64 "
+    "strategy_errors:int64 worst_case_max_cents:int64 halved_hours:float64 latched records:int64 "
+    "hours:float64 whole:bool"
+)
+
+
+def plot(sessions: Sequence[Session], figure: str, *, event: str | None = None) -> Drawing:
+    """One figure of the report of sessions: `profit`, `curve`, `inventory`, `worst`, `markouts`,
+    `fills`, `uptime`, `diagnostics` or `requests`. event: of the tape's events, the first without
+    one. Raises ValueError for an unknown figure or event, and if nothing was sampled."""
+    chosen = next((each for each in FIGURES if each.key == figure), None)
+    if chosen is None:
+        known = ", ".join(each.key for each in FIGURES)
+        raise ValueError(f"{figure}: no such figure; there are {known}")
+    wanted = [each for each in sessions if event in (None, each.series, each.name)]
+    if not wanted:
+        raise ValueError(f"{event or 'no event'}: nothing was sampled")
+    shown = [each for each in wanted if each.name == wanted[0].name]
+    labels = [f"<p class='label'>queue {each.bound}</p>" if each.bound else "" for each in shown]
+    parts = zip(labels, drawn(chosen, shown), strict=True)
+    return Drawing(f"{shown[0].name}: {chosen.head}", "".join(f"{a}{b}" for a, b in parts))
+
+
+def backtest(
+    strategy: StrategyName | None,
+    data: Place,
+    config: Place,
+    *,
+    queue_models: Sequence[QueueModel | str] = tuple(QueueModel),
+    terms: Terms | None = None,
+    events: int = 10_000,
+    records: int | None = None,
+    jobs: int = 1,
+    guard: bool = False,
+    sampled: bool = True,
+    sets: Sequence[str] = (),
+    console: Console = QUIET,
+    **more: Any,
+) -> BacktestResult:
+    """Play recorded markets through the whole trader, once under each queue model.
+
+    strategy: instead of the configuration's, without the parameters of that one. data: a tape, a
+    folder of tapes, a state directory, or Parquet. terms: of `terms`. events: of each tape at most.
+    records: of each event at most. jobs: processes. guard: True to prove first that the strategy
+    does not look ahead. sampled: False for the results alone, in less time. sets: texts as of
+    `--set`. more: further keys, such as `strategy__params__levels=3`.
+
+    Raises ConfigFault, TapeFault, ValueError for an option, Stalled for a strategy that does not
+    return, LookaheadFault for one that looks ahead or opens the data, and BrokenProcessPool.
+    """
+    data, config = Path(data), Path(config)
+    every = tuple(_sets(strategy, sets, more))
+    if guard or jobs > 1:
+        _require_importable(every, "guard=True and jobs > 1 run other processes")
+    chosen = {QueueModel(each) for each in queue_models}
+    models = tuple(model for model in QueueModel if model in chosen)
+    terms = terms or Terms()
+    tapes = [
+        (folder, tape)
+        for folder in tape_folders(data)
+        for tape in itertools.islice(read_tapes(folder), events)
+    ]
+    # Outcomes are read before file access is watched, and no trader sees them.
+    ends = [winners(tape, folder) for folder, tape in tapes]
+    same = None
+    if guard:
+        same = _same_without_future(tapes, config, terms, records, every, console)
+    runs = backtest_runs(
+        [*zip([tape for _, tape in tapes], ends, strict=True)],
+        models,
+        terms,
+        records,
+        reports=sampled,
+    )
+    folders = [data, *(folder for folder, _ in tapes)]
+    came, whole = _run_all(runs, config, every, folders, jobs, console)
+    sessions = [session for each in came for session in each.sessions]
+    found = BacktestFindings(
+        whole=whole,
+        terms=terms,
+        same_answers=same,
+        notes=tuple(text for folder, _ in tapes[:1] for text in warnings(folder)),
+        results=tuple(result for each in came for result in each.results),
+        runs=len(runs),
+        begun=len(came),
+    )
+    return BacktestResult(found, sessions if whole else broken_off(sessions))
+
+
+def _same_without_future(
+    tapes: Sequence[tuple[Path, Tape]],
+    config: Path,
+    terms: Terms,
+    records: int | None,
+    sets: tuple[str, ...],
+    console: Console,
+) -> int:
+    """How many answers were the same without the future. Raises LookaheadFault at the first that
+    differs."""
+    same = 0
+    with console.progress("runs", PLAYS * len(tapes)) as show:
+        for number, (folder, tape) in enumerate(tapes):
+
+            def through(plays: int, done: int = number * PLAYS) -> None:
+                show(done + plays)
+
+            show(number * PLAYS, f"{tape.event} guard")
+            for found in lookahead_signs(tape, folder, config, terms, records, through, sets):
+                if isinstance(found, LookaheadSign):
+                    when = f" at {from_ns(found.at_ns)}" if found.at_ns else ""
+                    where = f"on {found.event}{when}: {found.found}"
+                    raise LookaheadFault(f"the strategy looks ahead {where}")
+                same += found
+    return same
+
+
+def _run_all(
+    runs: Sequence[BacktestRun],
+    config: Path,
+    sets: tuple[str, ...],
+    folders: Sequence[Path],
+    jobs: int,
+    console: Console,
+) -> tuple[list[BacktestOutcome], bool]:
+    """What came of each run, and True if none was left out. Raises LookaheadFault if a strategy
+    opened a file of the data."""
+    ending = "" if jobs == 1 else "ending: runs that have begun are finished"
+    with (
+        console.interruptible(ending) as wanted,
+        watched(folders, config) as opened,
+        console.progress("records", sum(run.records for run in runs)) as show,
+    ):
+        configured = finish(read_draft(config, sets=sets))  # its faults come before anything runs
+        came: list[BacktestOutcome] = []
+        done = 0
+        if jobs == 1:
+            for run in runs:
+                if wanted():
+                    came.append(_run_here(run, configured, wanted, show, done))
+                    done += run.records
+        else:
+            for run, found in run_backtests_apart(
+                runs, config, folders, min(jobs, len(runs)), wanted, sets
+            ):
+                came.append(found)
+                done += run.records
+                show(done, f"{run.tape.event} {run.reading.name.lower()}")
+    files = [*opened, *(path for each in came for path in each.opened)]
+    if files:
+        raise LookaheadFault(f"{files[0]} was opened while the strategy ran")
+    return came, wanted()
+
+
+def _run_here(
+    run: BacktestRun,
+    config: BotConfig,
+    wanted: Callable[[], bool],
+    show: ShowProgress,
+    done: int,
+) -> BacktestOutcome:
+    """done: records of the runs before it."""
+
+    def through(records: int) -> bool:
+        if records % _SHOWN_EVERY == 0:
+            show(done + records)
+        return wanted()
+
+    show(done, f"{run.tape.event} {run.reading.name.lower()}")
+    came = played(run, config, through)
+    show(done + run.records)
+    return came
