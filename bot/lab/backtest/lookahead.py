@@ -20,7 +20,7 @@ from bot.lab.backtest.run import Backtest
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.pool import deaf
-from bot.strategy.api import EventView, Quotes, Strategy
+from bot.strategy.api import EventView, Quotes, Strategy, StrategyAnswer, quotes_of
 from venue.crowd.tape import Tape, closes_ns, decode_record
 
 CUTS: Final = 3
@@ -69,11 +69,12 @@ class AnswerRecorder(Strategy):
         self.name = inner.name or type(inner).__name__  # type: ignore[misc]
         super().__init__(inner.params)
 
-    def quote(self, view: EventView) -> Quotes:
+    def quote(self, view: EventView) -> Quotes | StrategyAnswer:
         text = RAISED
         try:
             answer = self._inner.quote(view)
-            text = msgspec.json.encode({key: answer[key] for key in sorted(answer)})
+            quotes = quotes_of(answer)
+            text = msgspec.json.encode({key: quotes[key] for key in sorted(quotes)})
         finally:
             self._on_answer(text)
         return answer
