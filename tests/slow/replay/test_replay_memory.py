@@ -9,7 +9,9 @@ import pytest
 from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.lab import frames
+from bot.lab.api import plot
 from bot.lab.replay import replay, replayer_of
+from bot.lab.report.sources import sessions_of
 from bot.lab.session import placed_entries, runs_meant
 from tests.builders.replay.recorded import brutal, recorded
 from tests.builders.replay.remembering import Remembering
@@ -32,7 +34,7 @@ def messages(state: Path) -> list[list[m.Event | m.Effect]]:
     """What the journal of each life holds, the oldest first."""
     return [
         [placed.entry.message for placed in placed_entries(run.paths)]
-        for run in reversed(runs_meant(state, every=True))
+        for run in runs_meant(state, every=True)
     ]
 
 
@@ -73,6 +75,8 @@ def test_the_diagnostics_of_a_run_are_a_frame_and_a_figure(state):
     frame = frames.diagnostics(state, every_s=0.1, time_index=True)
     assert isinstance(frame.index, pandas.DatetimeIndex)
     assert set(frame["name"]) == {"calls", "rungs:fair"}
-    calls = frame[frame["name"] == "calls"]["value"]
-    assert calls.is_monotonic_increasing
-    assert calls.iloc[-1] > calls.iloc[0]
+    calls = frame[frame["name"] == "calls"].groupby("event_ticker")["value"]
+    assert all(each.is_monotonic_increasing for _, each in calls)
+    (session,) = sessions_of(state, Makers(Path()), every_s=0.1)
+    page = str(plot([session], "diagnostics"))
+    assert page.count("<svg") == len({*zip(frame["event_ticker"], frame["name"], strict=True)})
