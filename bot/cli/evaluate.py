@@ -1,8 +1,6 @@
 """`bot evaluate`: strategies in seeded worlds with the whole trader, and what chance allows."""
 
-from collections.abc import Iterable
 from concurrent.futures.process import BrokenProcessPool
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,29 +12,18 @@ from bot.cli.common import (
     EXIT_LEFT_OVER,
     fail,
     fail_unwritten,
-    interruptible,
     require_writable,
     stdout_to_stderr,
     write_files,
 )
 from bot.cli.options import Html, Jobs, Json, Results
-from bot.cli.progress import progress
+from bot.cli.progress import Terminal
 from bot.config.plugins import StrategyFault
+from bot.lab import api
 from bot.lab.evaluate import page
-from bot.lab.evaluate.compare import compare
-from bot.lab.evaluate.entries import Contender, entries_named
-from bot.lab.evaluate.results import NotKept, RunStore, Task, code_digest, run_tasks, tasks_of
-from bot.lab.evaluate.run import RunMetrics
-from bot.lab.evaluate.scenarios import (
-    SeedFault,
-    blocks_named,
-    is_held_out,
-    log_opening,
-    sized,
-    worlds_named,
-)
-
-_HOLDOUT_LOG = Path("docs/holdout.md")
+from bot.lab.evaluate.evaluation import Evaluation
+from bot.lab.evaluate.results import NotKept
+from bot.lab.evaluate.scenarios import SeedFault
 
 
 def evaluate(
@@ -86,22 +73,20 @@ def evaluate(
     require_writable(results, save, html, markdown)
     try:
         with stdout_to_stderr():
-            entries = entries_named(strategies, baselines=baselines)
-        cells = tuple(sized(cell, steps) for cell in worlds_named(worlds))
-        reported, tuned = blocks_named(seeds, tune, holdout=holdout)
-        with stdout_to_stderr():
-            _make_each(entries)
-        stored = RunStore(results, RunMetrics)
-        for block in (reported, tuned):
-            if block is not None and is_held_out(block):
-                now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
-                log_opening(_HOLDOUT_LOG, now, block, strategies, worlds, code_digest())
+            asked = Evaluation(
+                strategies,
+                worlds,
+                seeds,
+                tune=tune,
+                steps=steps,
+                baselines=baselines,
+                results=results,
+                holdout=holdout,
+            )
     except (StrategyFault, SeedFault, ValueError) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
-    wanted = tasks_of(entries, cells, [*(tuned or ()), *reported], Path.cwd())
-    missing = [task for key, task in wanted.items() if key not in stored.results]
-    _simulate(stored, missing, len(wanted), jobs, results)
-    found = compare(stored, entries, cells, reported, tuned, Path.cwd())
+    _simulate(asked, jobs, results)
+    found = asked.comparison()
     as_json = msgspec.json.encode(found)
     typer.echo(as_json.decode() if json_line else page.markdown(found))
     write_files(
@@ -116,39 +101,23 @@ def evaluate(
         fail(EXIT_CONFIGURATION, "\n".join(each.sentence for each in found.faults))
 
 
-def _make_each(entries: Iterable[Contender]) -> None:
-    """Make each strategy once, so that a wrong parameter is found before anything runs."""
-    for entry in entries:
-        for params in entry.settings() if entry.plugin else ():
-            entry.maker(params, Path.cwd())
-
-
-def _simulate(
-    stored: RunStore[RunMetrics],
-    missing: list[Task],
-    wanted: int,
-    jobs: int,
-    results: Path | None,
-) -> None:
+def _simulate(asked: Evaluation, jobs: int, results: Path | None) -> None:
     """Run the missing trials. Ends with 2 for a strategy that cannot run, with 4 if not all ran."""
-    had = wanted - len(missing)
-    typer.echo(f"{wanted} simulations, {had} of them saved before", err=True)
-    done, why = 0, "ended early"
-    ending = "ending: simulations that have begun are finished"
-    with (
-        interruptible(ending) as is_more,
-        progress("simulations", len(missing)) as show,
-        stdout_to_stderr(),
-    ):
+    wanted = asked.total
+    typer.echo(
+        f"{wanted} simulations, {wanted - len(asked.missing)} of them saved before", err=True
+    )
+    why = "ended early"
+    with stdout_to_stderr():
         try:
-            for done, task in enumerate(run_tasks(stored, missing, jobs, is_more), 1):
-                show(done, f"{task.world.name} seed {task.seed}")
+            api.run_simulations(asked, jobs, Terminal())
         except (StrategyFault, NotKept) as fault:
             fail(EXIT_CONFIGURATION, str(fault))
         except BrokenProcessPool:
             why = "a process died; is there enough memory for so many?"
-    if done < len(missing):
+    if asked.left:
         there = f"saved in {results}; the same command continues from there"
         if results is None:
             there = "lost; --results FILE would have saved them"
-        fail(EXIT_LEFT_OVER, f"{why}: {had + done} of {wanted} simulations ran and are {there}")
+        ran = wanted - asked.left
+        fail(EXIT_LEFT_OVER, f"{why}: {ran} of {wanted} simulations ran and are {there}")

@@ -20,6 +20,10 @@ class Terminal(Console):
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
 
+    @property
+    def is_watched(self) -> bool:
+        return is_watched() and not self._quiet
+
     def progress(self, unit: str, total: int | None = None) -> AbstractContextManager[ShowProgress]:
         return progress(unit, total, quiet=self._quiet)
 

@@ -6,15 +6,16 @@ two underscores, or with a dot, sets a key of the configuration, as `--set` does
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 import msgspec
 
 from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.config.overrides import override_text
 from bot.config.plugins import name_class
+from bot.config.strategies import Makers
 from bot.io.state.atomic_file import replace_named
 from bot.lab import frames
 from bot.lab.backtest import run as tables
@@ -26,9 +27,14 @@ from bot.lab.backtest.lookahead import (
     watched,
 )
 from bot.lab.backtest.tapes import Tape, read_tapes, tape_folders, warnings, winners
+from bot.lab.evaluate.compare import Comparison
+from bot.lab.evaluate.evaluation import Evaluation
+from bot.lab.evaluate.page import markdown
 from bot.lab.exchange.assumptions import Latency, Terms, milliseconds
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.progress import QUIET, Console, ShowProgress
+from bot.lab.replay import Replayed, replayer_of
+from bot.lab.replay import replay as replay_run
 from bot.lab.report.figures import FIGURES, drawn
 from bot.lab.report.page import report
 from bot.lab.report.session import Saved, Session
@@ -40,6 +46,15 @@ from bot.lab.report.sources import (
     played,
     run_backtests_apart,
 )
+from bot.lab.session import entries_of, runs_meant, until_named
+from bot.lab.sweep import trials
+from bot.lab.sweep.output import markdown as sweep_markdown
+from bot.lab.sweep.plan import SweepPlan
+from bot.lab.sweep.sweep import Findings, TrialRow
+from bot.lab.what_if.changes import Trial
+from bot.lab.what_if.compare import WhatIfResult, compare
+from bot.lab.what_if.compare import text as what_if_text
+from bot.lab.what_if.run import RunFigures
 from bot.page.skeleton import html_page
 from bot.strategy.api import Strategy
 from venue.wire.instant import from_ns
@@ -144,10 +159,13 @@ def _text_of(strategy: StrategyName) -> str:
 def _require_importable(sets: Sequence[str], why: str) -> None:
     """Raises ValueError if the strategy is a class that no other process can import."""
     if any("#" in text for text in sets if text.startswith("strategy.name=")):
-        raise ValueError(
-            f"{why}: the strategy is a class of this process alone; write it into a file and name "
-            "that: ./mine.py"
-        )
+        raise ValueError(_IMPORTABLE.format(why))
+
+
+_IMPORTABLE: Final = (
+    "{}: the strategy is a class of this process alone; write it into a file and name that: "
+    "./mine.py"
+)
 
 
 # --- backtest -------------------------------------------------------------------------------------
@@ -407,3 +425,261 @@ def _run_here(
     came = played(run, config, through)
     show(done + run.records)
     return came
+
+
+# --- evaluate -------------------------------------------------------------------------------------
+
+
+class EndedEarly(Exception):
+    """A person ended it before there was a result. What a file of results holds is kept."""
+
+
+def evaluate(
+    strategies: StrategyName | Sequence[StrategyName],
+    worlds: str | Sequence[str] = "base",
+    seeds: str = "1-100",
+    *,
+    tune: str = "",
+    steps: int = 600,
+    baselines: bool = True,
+    jobs: int = 1,
+    results: Place | None = None,
+    holdout: bool = False,
+    console: Console = QUIET,
+) -> LabResult[Comparison]:
+    """Simulate strategies in seeded worlds with the whole trader. The first is compared with the
+    others. The texts are those of `bot evaluate`; results: a file that a later call continues from.
+
+    Raises StrategyFault, SeedFault, ValueError for unknown worlds, NotKept, EndedEarly and
+    BrokenProcessPool.
+    """
+    given = [strategies] if isinstance(strategies, str | type) else strategies
+    names = ",".join(_text_of(each) for each in given)
+    if jobs > 1 and "#" in names:
+        raise ValueError(_IMPORTABLE.format("jobs > 1 runs other processes"))
+    asked = Evaluation(
+        names,
+        worlds if isinstance(worlds, str) else ",".join(worlds),
+        seeds,
+        tune=tune,
+        steps=steps,
+        baselines=baselines,
+        results=None if results is None else Path(results),
+        holdout=holdout,
+    )
+    run_simulations(asked, jobs, console)
+    if asked.left:
+        raise EndedEarly(f"{asked.left} of {asked.total} simulations did not run")
+    found = asked.comparison()
+    return LabResult(found, lambda: markdown(found), _FRONTIER_COLUMNS, lambda: _frontier(found))
+
+
+def run_simulations(asked: Evaluation, jobs: int, console: Console) -> None:
+    """Run what an evaluation lacks, or a part of it. Raises as `Evaluation.run` does."""
+    with (
+        console.interruptible("ending: simulations that have begun are finished") as is_more,
+        console.progress("simulations", len(asked.missing)) as show,
+    ):
+        for done, task in enumerate(asked.run(jobs, is_more), 1):
+            show(done, f"{task.world.name} seed {task.seed}")
+
+
+_FRONTIER_COLUMNS: Final = frames.columns(
+    "strategy world risk value:float64 chosen:bool seeds:int64 mean:float64 sd:float64 "
+    "edge:float64 edge_error:float64 ratio:float64 q05:float64 q01:float64 latched:int64"
+)
+
+
+def _frontier(found: Comparison) -> Iterable[dict[str, Any]]:
+    for line in found.lines:
+        for point in line.points:
+            row = msgspec.structs.asdict(point)
+            yield row | {"strategy": line.entry, "world": line.world, "risk": line.risk}
+
+
+# --- sweep ----------------------------------------------------------------------------------------
+
+
+def sweep(
+    strategy: StrategyName | None,
+    data: Place | None,
+    config: Place,
+    over: Sequence[str] | Mapping[str, object],
+    *,
+    world: str = "",
+    jobs: int = 1,
+    results: Place | None = None,
+    sets: Sequence[str] = (),
+    console: Console = QUIET,
+    options: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> LabResult[Findings]:
+    """Find which values of keys earn most, each on the same seeds of a world or recorded events.
+
+    strategy, config, sets and more: as of `backtest`. data: tapes; None where `world` is given.
+    over: texts as of `bot sweep --over`, or values by key: `{"risk.order_qty": [20, 40]}`, and a
+    text for a range. options: further arguments of `SweepPlan`, such as
+    `{"how": "random", "trials": 20, "seeds": "1-20", "terms": terms(latency="50ms")}`.
+
+    Raises what `SweepPlan` does, TrialFault where the configuration itself fails, RunnerFault,
+    NotKept, and EndedEarly before the first trial.
+    """
+    every = _sets(strategy, sets, more)
+    if jobs > 1:
+        _require_importable(every, "jobs > 1 runs other processes")
+    plan = SweepPlan(
+        Path(config),
+        _over(over) if isinstance(over, Mapping) else over,
+        data=None if data is None else Path(data),
+        world=world,
+        results=None if results is None else Path(results),
+        sets=every,
+        **(options or {}),
+    )
+    with trials.processes(jobs) as runner:
+        whole = run_trials(plan, runner, console)
+    if not plan.sweep.trials:
+        raise EndedEarly("not even the configuration itself had run on every case")
+    found = plan.findings(whole=whole)
+    columns = dict.fromkeys((found.rows[0] if found.rows else found.base).settings, "string")
+    return LabResult(
+        found,
+        lambda: sweep_markdown(found),
+        frames.columns(_TRIAL_COLUMNS) | columns,
+        lambda: (_trial(row) for row in (found.base, *found.rows)),
+    )
+
+
+def run_trials(plan: SweepPlan, runner: trials.Runner, console: Console) -> bool:
+    """Run the trials of a sweep; False if it was ended early. Raises as `SweepPlan.run` does."""
+    simulations = 0
+    total = (plan.most + 1) * len(plan.sweep.cases)
+    with (
+        console.interruptible() as wanted,
+        console.progress("simulations", total) as show,
+    ):
+
+        def done(more: int) -> None:
+            nonlocal simulations
+            simulations += more
+            show(simulations, f"{len(plan.sweep.trials)} trials")
+
+        return plan.run(runner, wanted, done)
+
+
+def _over(values: Mapping[str, object]) -> list[str]:
+    return [
+        f"{key.replace('__', '.')}="
+        + (each if isinstance(each, str) else ",".join(map(str, cast("Iterable[object]", each))))
+        for key, each in values.items()
+    ]
+
+
+_TRIAL_COLUMNS: Final = (
+    "number:int64 score:float64 mean:float64 sd:float64 least:float64 gain:float64 "
+    "gain_low:float64 gain_high:float64 p:float64 better:int64 worse:int64 latched:int64"
+)
+
+
+def _trial(row: TrialRow) -> dict[str, Any]:
+    gain = {"gain": row.gain.value, "gain_low": row.gain.least, "gain_high": row.gain.most}
+    settings = dict.fromkeys(row.settings) | dict(row.settings)
+    return msgspec.structs.asdict(row) | settings | gain
+
+
+# --- replay and what-if ---------------------------------------------------------------------------
+
+
+def replays(
+    journal: Place,
+    *,
+    config: Place | None = None,
+    until: str = "",
+    every: bool = False,
+    notes: bool = True,
+    console: Console = QUIET,
+) -> Iterator[Replayed]:
+    """Replay the newest run of a state directory or segment, or every run of it.
+
+    config: the configuration of that run, if its strategy is a file next to it. until: where to
+    stop, as of `bot replay`. notes: False to compare decisions alone. Raises JournalFault, and
+    ValueError for `until`.
+    """
+    makers = Makers(Path() if config is None else Path(config).parent)
+    meant = runs_meant(Path(journal), every=every)
+    for run in meant:
+        stop = until_named(until, run, meant)
+        again = replayer_of(run, makers, notes=notes)
+        with console.progress("entries", entries_of(run) if console.is_watched else None) as show:
+            found = replay_run(again, stop, show)
+        yield found
+
+
+def replay(journal: Place, **options: Any) -> Replayed:
+    """Replay the newest run. Arguments and faults as of `replays`."""
+    (found,) = replays(journal, **options)
+    return found
+
+
+def what_if(
+    journal: Place,
+    *,
+    config: Place | None = None,
+    strategy: StrategyName | None = None,
+    queue_models: Sequence[QueueModel | str] = (QueueModel.PESSIMISTIC, QueueModel.EXPECTED),
+    until: str = "",
+    terms: Terms | None = None,
+    sets: Sequence[str] = (),
+    console: Console = QUIET,
+    **more: Any,
+) -> LabResult[WhatIfResult]:
+    """Compare a journalled session with what another configuration would have done.
+
+    config: instead of the run's. strategy, sets and more: as of `backtest`. until: where to stop,
+    as of `bot replay`. Raises ConfigFault, JournalFault, Stalled, and ValueError for `until`.
+    """
+    (run,) = runs_meant(Path(journal), every=False)
+    folder = Path() if config is None else Path(config).parent
+    trial = Trial(_sets(strategy, sets, more), None if config is None else Path(config), folder)
+    makers = Makers(folder)
+    stop = until_named(until, run)
+    again = replayer_of(run, makers)
+    had = run.started.configured
+    assert had is not None  # else it could not be replayed
+    # A tape has a series of its own, whatever the file says.
+    settings = msgspec.structs.replace(had.settings, series_ticker=again.trader.series_ticker)
+    had = msgspec.structs.replace(had, settings=settings)
+    models = tuple(QueueModel(each) for each in queue_models)
+    with console.progress("events") as show:
+
+        def through(what: str, done: int, of: int) -> None:
+            show(done, what, of or None)
+
+        found = compare(run, again, had, trial, makers, terms or Terms(), models, stop, through)
+    return LabResult(
+        found, lambda: what_if_text(found), _WHAT_IF_COLUMNS, lambda: _what_if_rows(found)
+    )
+
+
+_WHAT_IF_COLUMNS: Final = frames.columns(
+    "what queue_model hours:float64 profit_cents:float64 fees_cents:int64 fills:int64 "
+    "maker_qty:int64 taker_qty:int64 requests:int64 refused:int64 worst_case_max_cents:int64 "
+    "decisions:int64 strategy_errors:int64 latched"
+)
+
+
+def _what_if_rows(found: WhatIfResult) -> Iterable[dict[str, Any]]:
+    yield _figures("happened", None, found.happened)
+    for model in found.played:
+        yield _figures("unchanged", model.reading, model.unchanged)
+        if model.changed is not None:
+            yield _figures("changed", model.reading, model.changed)
+
+
+def _figures(what: str, queue_model: str | None, of: RunFigures) -> dict[str, Any]:
+    row = msgspec.structs.asdict(of) | {"what": what, "queue_model": queue_model}
+    row["profit_cents"] = None if of.profit is None else of.profit.profit / 1000
+    return row | {
+        "requests": sum(of.requests.values()),
+        "refused": sum(of.refused.values()),
+    }

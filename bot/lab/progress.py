@@ -1,8 +1,11 @@
 """Progress of long work; whole numbers in options."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol, TypeVar
+
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 Progress = Callable[[int], None]  # called with how many rows have passed by now
 EVERY: Final = 1_000  # rows between two words
@@ -11,6 +14,23 @@ _Row = TypeVar("_Row")
 
 def no_progress(_rows: int) -> None:
     pass
+
+
+_DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h)", re.ASCII)
+_UNITS_NS: Final = {
+    "ms": NS_PER_MS,
+    "s": NS_PER_SECOND,
+    "m": 60 * NS_PER_SECOND,
+    "h": 3600 * NS_PER_SECOND,
+}
+
+
+def duration_of(text: str) -> int:
+    """Nanoseconds of a text such as 60s. Raises ValueError for anything else."""
+    found = _DURATION.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        raise ValueError(f"{text}: a number and ms, s, m or h, such as 60s")
+    return int(found[1]) * _UNITS_NS[found[2]]
 
 
 class ShowProgress(Protocol):
@@ -23,6 +43,11 @@ class ShowProgress(Protocol):
 class Console:
     """Where long work shows how far it is, and by which a person ends it early. This one shows
     nothing, and nobody ends its work."""
+
+    @property
+    def is_watched(self) -> bool:
+        """True if it is worth some work to know how far it is."""
+        return False
 
     def progress(self, unit: str, total: int | None = None) -> AbstractContextManager[ShowProgress]:
         """Show progress within the block. unit: a plural. total: None while it is unknown."""
