@@ -541,12 +541,12 @@ def sweep(
     if not plan.sweep.trials:
         raise EndedEarly("not even the configuration itself had run on every case")
     found = plan.findings(whole=whole)
-    columns = dict.fromkeys((found.rows[0] if found.rows else found.base).settings, "string")
+    keys = {key: "string" for row in found.rows for key in row.settings}
     return LabResult(
         found,
         lambda: sweep_markdown(found),
-        frames.columns(_TRIAL_COLUMNS) | columns,
-        lambda: (_trial(row) for row in (found.base, *found.rows)),
+        frames.columns(_TRIAL_COLUMNS) | keys,
+        lambda: (_trial(row, keys) for row in (found.base, *found.rows)),
     )
 
 
@@ -581,9 +581,10 @@ _TRIAL_COLUMNS: Final = (
 )
 
 
-def _trial(row: TrialRow) -> dict[str, Any]:
+def _trial(row: TrialRow, keys: Iterable[str]) -> dict[str, Any]:
+    """keys: of the search; the configuration itself sets none of them."""
     gain = {"gain": row.gain.value, "gain_low": row.gain.least, "gain_high": row.gain.most}
-    settings = dict.fromkeys(row.settings) | dict(row.settings)
+    settings = {key: row.settings.get(key) for key in keys}
     return msgspec.structs.asdict(row) | settings | gain
 
 

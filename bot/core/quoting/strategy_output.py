@@ -1,7 +1,7 @@
 """What a strategy returns beside its quotes: numbers for people, and a memory that outlives it.
 
 The journal has both as notes, and only when they change: nobody but the strategy depends on them.
-See docs/strategies.md#diagnostics-and-memory.
+See strategies/README.md#what-it-remembers-and-says.
 """
 
 from collections.abc import Iterator
