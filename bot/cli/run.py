@@ -347,7 +347,8 @@ def _plan(
     from bot.lab.shadow_sidecar import ShadowSidecar
 
     watch = StrategyWatchdog(config.strategy_budget_ns)
-    shadows = [ShadowSidecar(config.source.path, state)] if config.shadows else []
+    source = config.source
+    shadows = [ShadowSidecar(source.path, state, source.sets)] if config.shadows else []
     makers = Makers(config.source.path.parent, watch.wrapped)
     trader = Trader(
         settings,

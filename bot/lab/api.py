@@ -45,6 +45,7 @@ from bot.lab.report.sources import (
     broken_off,
     played,
     run_backtests_apart,
+    sessions_of,
 )
 from bot.lab.session import entries_of, runs_meant, until_named
 from bot.lab.sweep import trials
@@ -260,10 +261,22 @@ _BACKTEST_COLUMNS: Final = frames.columns(
 )
 
 
-def plot(sessions: Sequence[Session], figure: str, *, event: str | None = None) -> Drawing:
-    """One figure of the report of sessions: `profit`, `curve`, `inventory`, `worst`, `markouts`,
-    `fills`, `uptime`, `diagnostics` or `requests`. event: of the tape's events, the first without
-    one. Raises ValueError for an unknown figure or event, and if nothing was sampled."""
+def plot(
+    source: frames.Source,
+    figure: str = "profit",
+    *,
+    event: str | None = None,
+    config: Place | None = None,
+) -> Drawing:
+    """One figure of the report: `profit`, `curve`, `inventory`, `worst`, `markouts`, `fills`,
+    `uptime`, `requests` or `diagnostics`. source, config: as of `frames.quotes`. event: of a
+    backtest's events, the first without one. Raises ValueError for an unknown figure or event, and
+    if nothing was sampled; otherwise as `frames.quotes` does."""
+    if isinstance(source, str | Path):
+        folder = Path() if config is None else Path(config).parent
+        sessions: Sequence[Session] = sessions_of(Path(source), Makers(folder))
+    else:
+        sessions = source
     chosen = next((each for each in FIGURES if each.key == figure), None)
     if chosen is None:
         known = ", ".join(each.key for each in FIGURES)
