@@ -119,5 +119,5 @@ def _simulate(asked: Evaluation, jobs: int, results: Path | None) -> None:
         there = f"saved in {results}; the same command continues from there"
         if results is None:
             there = "lost; --results FILE would have saved them"
-        ran = wanted - asked.left
+        ran = wanted - len(asked.left)
         fail(EXIT_LEFT_OVER, f"{why}: {ran} of {wanted} simulations ran and are {there}")

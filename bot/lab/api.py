@@ -393,7 +393,8 @@ def _run_all(
 ) -> tuple[list[BacktestOutcome], bool]:
     """What came of each run, and True if none was left out. Raises LookaheadFault if a strategy
     opened a file of the data."""
-    ending = "" if jobs == 1 else "ending: runs that have begun are finished"
+    jobs = min(jobs, len(runs))
+    ending = "" if jobs <= 1 else "ending: runs that have begun are finished"
     with (
         console.interruptible(ending) as wanted,
         watched(folders, config) as opened,
@@ -402,15 +403,13 @@ def _run_all(
         configured = finish(read_draft(config, sets=sets))  # its faults come before anything runs
         came: list[BacktestOutcome] = []
         done = 0
-        if jobs == 1:
+        if jobs <= 1:
             for run in runs:
                 if wanted():
                     came.append(_run_here(run, configured, wanted, show, done))
                     done += run.records
         else:
-            for run, found in run_backtests_apart(
-                runs, config, folders, min(jobs, len(runs)), wanted, sets
-            ):
+            for run, found in run_backtests_apart(runs, config, folders, jobs, wanted, sets):
                 came.append(found)
                 done += run.records
                 show(done, f"{run.tape.event} {run.reading.name.lower()}")
@@ -482,7 +481,7 @@ def evaluate(
     )
     run_simulations(asked, jobs, console)
     if asked.left:
-        raise EndedEarly(f"{asked.left} of {asked.total} simulations did not run")
+        raise EndedEarly(f"{len(asked.left)} of {asked.total} simulations did not run")
     found = asked.comparison()
     return LabResult(found, lambda: markdown(found), _FRONTIER_COLUMNS, lambda: _frontier(found))
 

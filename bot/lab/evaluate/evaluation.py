@@ -54,9 +54,9 @@ class Evaluation:
         self.missing = [task for key, task in wanted.items() if key not in self._store.results]
 
     @property
-    def left(self) -> int:
-        """How many simulations have not run yet."""
-        return sum(task.result_key not in self._store.results for task in self.missing)
+    def left(self) -> list[Task]:
+        """The simulations that have not run yet."""
+        return [task for task in self.missing if task.result_key not in self._store.results]
 
     def _make_each(self) -> None:
         """Make each strategy once, so that a wrong parameter is found before anything runs."""
