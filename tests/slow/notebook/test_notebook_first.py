@@ -43,7 +43,7 @@ def test_every_cell_of_a_notebook_runs_and_shows_what_it_ends_with(path, tmp_pat
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
