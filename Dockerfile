@@ -21,6 +21,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf,required=false \
     && /opt/venv/bin/pip install --require-hashes --no-compile -r requirements.lock -r postgres.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY bot bot
+COPY laddermaker laddermaker
 COPY strategies strategies
 COPY venue venue
 # The wheel is built by the locked hatchling and installed without looking for anything else. Then

@@ -1,10 +1,8 @@
 """`bot evaluate`: strategies in seeded worlds with the whole trader, and what chance allows."""
 
-from collections.abc import Iterable
 from concurrent.futures.process import BrokenProcessPool
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 import typer
@@ -14,31 +12,20 @@ from bot.cli.common import (
     EXIT_LEFT_OVER,
     fail,
     fail_unwritten,
-    interruptible,
     require_writable,
     results_file,
     stdout_to_stderr,
     write_files,
 )
 from bot.cli.options import AllCores, Html, Json, Results
-from bot.cli.progress import STEP_S, announce, progress
+from bot.cli.progress import Terminal
 from bot.config.plugins import StrategyFault
+from bot.lab import api
 from bot.lab.evaluate import page
-from bot.lab.evaluate.compare import compare
-from bot.lab.evaluate.entries import Contender, entries_named
-from bot.lab.evaluate.results import NotKept, RunStore, Task, code_digest, run_tasks, tasks_of
-from bot.lab.evaluate.run import RunMetrics
-from bot.lab.evaluate.scenarios import (
-    SeedFault,
-    blocks_named,
-    is_held_out,
-    log_opening,
-    sized,
-    worlds_named,
-)
+from bot.lab.evaluate.evaluation import Evaluation
+from bot.lab.evaluate.results import NotKept
+from bot.lab.evaluate.scenarios import SeedFault
 from bot.lab.pool import cores
-
-_HOLDOUT_LOG: Final = Path("docs/holdout.md")
 
 _SEEDS, _STEPS = "1-100", 600
 _QUICK_SEEDS, _QUICK_STEPS = "1-6", 100
@@ -102,34 +89,27 @@ def evaluate(
     if quick:
         seeds, steps = seeds or _QUICK_SEEDS, steps or _QUICK_STEPS
     try:
-        with stdout_to_stderr():
-            entries = entries_named(strategies, baselines=baselines)
-        cells = tuple(sized(cell, steps or _STEPS) for cell in worlds_named(worlds))
-        reported, tuned = blocks_named(seeds or _SEEDS, tune, holdout=holdout)
-        with stdout_to_stderr():
-            _make_each(entries)
         results = results_file(results, "evaluate.jsonl")
-        stored = RunStore(results, RunMetrics)
-        for block in (reported, tuned):
-            if block is not None and is_held_out(block):
-                now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
-                log_opening(_HOLDOUT_LOG, now, block, strategies, worlds, code_digest())
+        with stdout_to_stderr():
+            asked = Evaluation(
+                strategies,
+                worlds,
+                seeds or _SEEDS,
+                tune=tune,
+                steps=steps or _STEPS,
+                baselines=baselines,
+                results=results,
+                holdout=holdout,
+            )
     except (StrategyFault, SeedFault, ValueError) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
-    wanted = tasks_of(entries, cells, [*(tuned or ()), *reported], Path.cwd())
-    missing = [task for key, task in wanted.items() if key not in stored.results]
-    jobs = jobs or cores()
-    announce(
-        sum(task.world.steps for task in missing) * STEP_S / jobs,
-        f"{'' if quick else '--quick, '}fewer --seeds or --steps, more --jobs",
-    )
-    early = _simulate(stored, missing, len(wanted), jobs, results)
+    early = _simulate(asked, jobs or cores(), results, quick=quick)
+    reported, tuned = asked.reported, asked.tuned
     if early:
-        left = {task.seed for key, task in wanted.items() if key not in stored.results}
-        reported, tuned = _complete(reported, tuned, left)
+        reported, tuned = _complete(reported, tuned, {task.seed for task in asked.left})
         if not reported:
             fail(EXIT_LEFT_OVER, f"{early}; no seed is complete yet")
-    found = compare(stored, entries, cells, reported, tuned, Path.cwd())
+    found = asked.comparison(reported, tuned)
     as_json = msgspec.json.encode(found)
     typer.echo(as_json.decode() if json_line else page.markdown(found))
     if early:
@@ -146,13 +126,6 @@ def evaluate(
         fail(EXIT_CONFIGURATION, "\n".join(each.sentence for each in found.faults))
 
 
-def _make_each(entries: Iterable[Contender]) -> None:
-    """Make each strategy once, so that a wrong parameter is found before anything runs."""
-    for entry in entries:
-        for params in entry.settings() if entry.plugin else ():
-            entry.maker(params, Path.cwd())
-
-
 def _complete(reported: range, tuned: range | None, left: set[int]) -> tuple[range, range | None]:
     """The seeds that can be reported, and those that chose the settings, while the seeds in `left`
     are not complete. They run in order, the tuning seeds first: until these are complete, they are
@@ -162,34 +135,23 @@ def _complete(reported: range, tuned: range | None, left: set[int]) -> tuple[ran
     return reported[: next((at for at, seed in enumerate(reported) if seed in left), None)], tuned
 
 
-def _simulate(
-    stored: RunStore[RunMetrics],
-    missing: list[Task],
-    wanted: int,
-    jobs: int,
-    results: Path | None,
-) -> str:
+def _simulate(asked: Evaluation, jobs: int, results: Path | None, *, quick: bool) -> str:
     """Run the missing simulations. Returns why not all ran, empty if they did. Ends with 2 for a
     strategy that cannot run."""
-    had = wanted - len(missing)
-    typer.echo(f"{wanted} simulations, {had} of them saved before", err=True)
-    done, why = 0, "ended early"
-    ending = "ending: simulations that have begun are finished"
-    with (
-        interruptible(ending) as is_more,
-        progress("simulations", len(missing)) as show,
-        stdout_to_stderr(),
-    ):
+    wanted, missing = asked.total, len(asked.missing)
+    typer.echo(f"{wanted} simulations, {wanted - missing} of them saved before", err=True)
+    why = "ended early"
+    shorter = f"{'' if quick else '--quick, '}fewer --seeds or --steps, more --jobs"
+    with stdout_to_stderr():
         try:
-            for done, task in enumerate(run_tasks(stored, missing, jobs, is_more), 1):
-                show(done, f"{task.world.name} seed {task.seed}")
+            api.run_simulations(asked, jobs, Terminal(shorter=shorter))
         except (StrategyFault, NotKept) as fault:
             fail(EXIT_CONFIGURATION, str(fault))
         except BrokenProcessPool:
             why = "a process died; is there enough memory for so many?"
-    if done == len(missing):
+    if not asked.left:
         return ""
     there = f"saved in {results}; the same command continues from there"
     if results is None:
         there = "lost; --results FILE would have saved them"
-    return f"{why}: {had + done} of {wanted} simulations ran and are {there}"
+    return f"{why}: {wanted - len(asked.left)} of {wanted} simulations ran and are {there}"

@@ -15,7 +15,7 @@ from bot.cli.common import (
 )
 from bot.cli.explain_text import decision_text, life_text, row_text
 from bot.cli.options import ConfigPath, Json, StateDir, duration_ns
-from bot.cli.progress import announce, replay_s
+from bot.cli.progress import announce
 from bot.config.strategies import Makers
 from bot.io.journal.records import JournalFault
 from bot.lab.explain import Decision, Explainer
@@ -26,6 +26,7 @@ from bot.lab.order_histories import (
     OrderRequest,
     read_order_histories,
 )
+from bot.lab.progress import replay_s
 from bot.lab.session import Run
 from venue.wire import instant
 

@@ -1,6 +1,5 @@
 """Options that several commands share, and how their values are read."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
@@ -8,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 import typer
 
 from bot.cli.common import EXIT_CONFIGURATION, fail
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from bot.lab.progress import duration_of
+from bot.lab.session import UNTIL_HELP
 
 if TYPE_CHECKING:
     from bot.lab.exchange.queue_model import QueueModel
@@ -34,6 +34,10 @@ StatusUrl = Annotated[
 ]
 Reason = Annotated[
     str, typer.Option(help="Why, in 1 to 200 characters; the bot writes it into its journal.")
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A key of the YAML; may be repeated."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress on stderr.")]
@@ -71,10 +75,6 @@ AllCores = Annotated[
         help="Processes to run in; as many as the cores that this one may use, unless given.",
     ),
 ]
-UNTIL_HELP: Final = (
-    "90s after the start, a time such as 2026-11-21T21:38:43Z, the number of an event, or an entry "
-    "such as journal-00000003.log:1234."
-)
 Until = Annotated[str, typer.Option("--until", metavar="TIME|ENTRY", help=f"Stop at {UNTIL_HELP}")]
 Latency = Annotated[
     str,
@@ -100,14 +100,6 @@ Events = Annotated[
 
 # --- values ---------------------------------------------------------------------------------------
 
-_DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h)", re.ASCII)
-_UNITS_NS: Final = {
-    "ms": NS_PER_MS,
-    "s": NS_PER_SECOND,
-    "m": 60 * NS_PER_SECOND,
-    "h": 3600 * NS_PER_SECOND,
-}
-
 
 def parsed(option: str, text: str, parse: Callable[[str], V]) -> V:
     """The value of an option's text; ends with 2, naming the option, where `parse` raises."""
@@ -119,10 +111,7 @@ def parsed(option: str, text: str, parse: Callable[[str], V]) -> V:
 
 def duration_ns(option: str, text: str) -> int:
     """Nanoseconds of a text such as 60s; ends with 2, naming the option, for anything else."""
-    found = _DURATION.fullmatch(text)
-    if found is None or int(found[1]) == 0:
-        fail(EXIT_CONFIGURATION, f"{option} {text}: a number and ms, s, m or h, such as 60s")
-    return int(found[1]) * _UNITS_NS[found[2]]
+    return parsed(option, text, duration_of)
 
 
 def queue_models(text: str) -> "tuple[QueueModel, ...]":

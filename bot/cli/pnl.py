@@ -10,12 +10,13 @@ import typer
 
 from bot.cli.common import EXIT_VENUE, exit_on_fault, fail, read_config, stdout_to_stderr
 from bot.cli.options import ConfigPath, Json, StateDir, StatusUrl
-from bot.cli.progress import announce, replay_s
+from bot.cli.progress import announce
 from bot.cli.running_bot import require_bot
 from bot.config.bot_config import Draft, finish
 from bot.config.strategies import Makers
 from bot.core.report import Report
 from bot.io.metrics.profits import plain_profit, plain_shadow
+from bot.lab.progress import replay_s
 from bot.lab.replay import replayer_of
 from bot.lab.session import newest_run
 from bot.lab.shadow import shadow_reports

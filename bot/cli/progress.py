@@ -3,30 +3,40 @@ minute in a log."""
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Final, Protocol
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final
 
 import typer
 
-STEP_S: Final = 0.005
-"""How long one core takes for a step of a simulation of `bot evaluate` or `bot sweep`."""
-
-RECORD_S: Final = 1 / 600
-"""For a record of a tape of books, under one queue model."""
+from bot.cli.common import interruptible
+from bot.lab.progress import Console, ShowProgress
 
 _LINE_S: Final = 30.0
 _ANNOUNCED_S: Final = 120.0
-_REPLAYED_BYTES_PER_S: Final = {".log": 3e6, ".arc": 100e3}
-"""Of segments, plain and archived (docs/lab.md#the-journal-on-disk), by one core."""
 
 
-class ShowProgress(Protocol):
-    """Called as work goes on. done: how much of it is done. what: the current part of it; empty for
-    the one before. total: how much there is, if that changed."""
+class Terminal(Console):
+    """Progress on stderr, and Ctrl-C. quiet: show no progress. shorter: how to make the work
+    shorter; empty where nobody is told how long it takes."""
 
-    def __call__(self, done: int, what: str = "", total: int | None = None) -> None: ...
+    def __init__(self, *, quiet: bool = False, shorter: str = "") -> None:
+        self._quiet = quiet
+        self._shorter = shorter
+
+    @property
+    def is_watched(self) -> bool:
+        return is_watched() and not self._quiet
+
+    def progress(self, unit: str, total: int | None = None) -> AbstractContextManager[ShowProgress]:
+        return progress(unit, total, quiet=self._quiet)
+
+    def announce(self, seconds: float) -> None:
+        if self._shorter and not self._quiet:
+            announce(seconds, self._shorter)
+
+    def interruptible(self, text: str = "") -> AbstractContextManager[Callable[[], bool]]:
+        return interruptible(text)
 
 
 def announce(seconds: float, shorter: str) -> None:
@@ -34,11 +44,6 @@ def announce(seconds: float, shorter: str) -> None:
     one usual machine. shorter: how to make it shorter."""
     if seconds > _ANNOUNCED_S:
         typer.echo(f"about {_duration(seconds)}; shorter: {shorter}", err=True)
-
-
-def replay_s(segments: Iterable[Path]) -> float:
-    """About how many seconds a replay of these segments takes, by their sizes."""
-    return sum(path.stat().st_size / _REPLAYED_BYTES_PER_S[path.suffix] for path in segments)
 
 
 def is_watched() -> bool:

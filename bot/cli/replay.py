@@ -1,7 +1,6 @@
 """`bot replay`: replay a journalled run and stop at the first effect that differs."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -16,21 +15,18 @@ from bot.cli.common import (
     fail,
     stdout_to_stderr,
 )
-from bot.cli.options import UNTIL_HELP, JournalPath, Json, Quiet, RunConfig, Until, duration_ns
-from bot.cli.progress import announce, is_watched, progress, replay_s
+from bot.cli.options import JournalPath, Json, Quiet, RunConfig, Until
+from bot.cli.progress import Terminal, progress
 from bot.config.strategies import Makers
 from bot.core import messages as m
-from bot.io.journal.journal import number_of
-from bot.lab.progress import is_whole
-from bot.lab.replay import Difference, Replayed, replayer_of
-from bot.lab.replay import replay as replayed
-from bot.lab.session import TO_THE_END, Place, Placed, Run, entries_of, runs_meant
+from bot.lab import api
+from bot.lab.replay import Difference, Replayed
+from bot.lab.session import Placed, Run, UntilFault, runs_meant, until_named
 from bot.lab.session import Until as StopAt
 from bot.lab.writes import OrderWrite, WriteDifference, WriteMatch, WriteReplayer, WriteReport
 from venue.wire import instant
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
-_PLACE: Final = re.compile(r"(journal-[0-9]{8,18}\.(?:log|arc)):([0-9]{1,12})", re.ASCII)
 _WHY: Final = (
     "either another program or configuration wrote this journal (`bot version` prints this one's), "
     "or a decision depended on something outside it: a clock, chance, the order of a set"
@@ -66,24 +62,21 @@ def replay(
 
     Example: bot replay state/demo --until 90s
     """
-    worst, makers = 0, Makers(Path() if config is None else config.parent)
+    worst = 0
     with exit_on_fault():
-        meant = runs_meant(journal, every=every)
-        if not until and not quiet:
-            announce(
-                replay_s(path for run in meant for path in run.paths),
-                "--until 10m replays the first ten minutes",
+        if writes:
+            raise typer.Exit(
+                _compare_writes(journal, config, until, every=every, quiet=quiet, json=json_line)
             )
-        for run in meant:
-            stop = stop_at(until, run, meant)
-            if writes:
-                worst = max(worst, _compare_writes(run, makers, stop, quiet=quiet, json=json_line))
-                continue
-            with stdout_to_stderr():
-                again = replayer_of(run, makers, notes=not no_notes)
-            entries = entries_of(run) if is_watched() and not quiet else None
-            with progress("entries", entries, quiet=quiet) as show, stdout_to_stderr():
-                found = replayed(again, stop, show)
+        runs = api.replays(
+            journal,
+            config=config,
+            until=until,
+            every=every,
+            notes=not no_notes,
+            console=Terminal(quiet=quiet, shorter="--until 10m replays the first ten minutes"),
+        )
+        while (found := _next(runs)) is not None:
             if json_line:
                 plain = msgspec.to_builtins(found)
                 plain["events_per_second"] = found.events_per_second
@@ -96,30 +89,30 @@ def replay(
         raise typer.Exit(worst)
 
 
-def stop_at(text: str, run: Run, runs: Sequence[Run] = ()) -> StopAt:
-    """Where to stop. Ends with 2 for an unknown form, and for a segment that neither the run nor
-    any of `runs` has."""
-    if not text:
-        return TO_THE_END
-    named = _PLACE.fullmatch(text)
-    if named is not None:
-        paths = [path for each in (runs or (run,)) for path in each.paths]
-        if number_of(Path(named[1])) not in [number_of(path) for path in paths]:
-            some = f"{paths[0].name} to {paths[-1].name}"
-            fail(EXIT_CONFIGURATION, f"--until {text}: no such segment; replayed are {some}")
-        return StopAt(place=Place(named[1], int(named[2])))
-    if is_whole(text):
-        return StopAt(number=int(text))
-    if text[-1:] in "smh" and "T" not in text:
-        return StopAt(at_ns=run.begun_ns + duration_ns("--until", text))
-    try:
-        return StopAt(at_ns=instant.to_ns(text))
-    except ValueError:
-        fail(EXIT_CONFIGURATION, f"--until {text}: {UNTIL_HELP}")
+def _next(runs: Iterator[Replayed]) -> Replayed | None:
+    with stdout_to_stderr():
+        try:
+            return next(runs, None)
+        except UntilFault as fault:
+            fail(EXIT_CONFIGURATION, f"--until {fault}")
 
 
-def _compare_writes(run: Run, makers: Makers, stop: StopAt, *, quiet: bool, json: bool) -> int:
-    """Print how the writes of a run compare; returns the exit code."""
+def _compare_writes(
+    journal: Path, config: Path | None, until: str, *, every: bool, quiet: bool, json: bool
+) -> int:
+    """Print how the writes of the runs compare; returns the exit code."""
+    worst, makers = 0, Makers(Path() if config is None else config.parent)
+    meant = runs_meant(journal, every=every)
+    for run in meant:
+        try:
+            stop = until_named(until, run, meant)
+        except UntilFault as fault:
+            fail(EXIT_CONFIGURATION, f"--until {fault}")
+        worst = max(worst, _compare_run(run, makers, stop, quiet=quiet, json=json))
+    return worst
+
+
+def _compare_run(run: Run, makers: Makers, stop: StopAt, *, quiet: bool, json: bool) -> int:
     with stdout_to_stderr():
         replayer = WriteReplayer(run, makers)
     with progress("events", quiet=quiet) as show, stdout_to_stderr():

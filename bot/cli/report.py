@@ -18,9 +18,10 @@ from bot.cli.common import (
     write_files,
 )
 from bot.cli.options import Html, Json, Quiet, RunConfig
-from bot.cli.progress import announce, progress, replay_s
+from bot.cli.progress import announce, progress
 from bot.config.strategies import Makers
 from bot.io.journal.records import JournalFault
+from bot.lab.progress import replay_s
 from bot.lab.report.page import compared, pairs, plain_pair, said
 from bot.lab.report.page import report as reported
 from bot.lab.report.session import Session, filled, final_cents, findings, plain, span_text

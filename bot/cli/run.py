@@ -21,7 +21,7 @@ from bot.cli.common import (
     require_valid,
     stdout_to_stderr,
 )
-from bot.cli.options import Json, RunFor, StateDir, VenueSeed, VenueTape, duration_ns
+from bot.cli.options import Json, RunFor, Sets, StateDir, VenueSeed, VenueTape, duration_ns
 from bot.cli.site import paper_config, paper_plan, paper_site, site_of, start_venue
 from bot.io.signals import remembered
 
@@ -61,6 +61,7 @@ def run(
     configs: Annotated[
         list[Path], typer.Argument(metavar="CONFIG...", help="One YAML file for each series.")
     ],
+    sets: Sets = None,
     for_: RunFor = None,
     json_line: Json = False,
     tape: VenueTape = None,
@@ -87,6 +88,8 @@ def run(
     With --paper no order reaches the venue: its key needs the scope read only, and the state is
     kept in ./state/<name>-paper. A live bot may trade the series meanwhile.
 
+    --set counts for every CONFIG, also when the file changes during the run.
+
     Example: bot run configs/demo.yaml --for 20s --json
     """
     if queue_model is not None and not paper:
@@ -97,7 +100,7 @@ def run(
         with exit_on_fault(), stdout_to_stderr() if json_line else nullcontext():
             from bot.config.bot_config import read_draft
 
-            drafts = [read_draft(config) for config in configs]
+            drafts = [read_draft(config, sets=sets or ()) for config in configs]
             # What a paper run left rests on its local exchange; its next run finds it.
             with nullcontext() if paper else _nothing_left_behind(drafts, state_dir):
                 code, summary = run_all([require_valid(draft) for draft in drafts], options)
@@ -344,7 +347,8 @@ def _plan(
     from bot.lab.shadow_sidecar import ShadowSidecar
 
     watch = StrategyWatchdog(config.strategy_budget_ns)
-    shadows = [ShadowSidecar(config.source.path, state)] if config.shadows else []
+    source = config.source
+    shadows = [ShadowSidecar(source.path, state, source.sets)] if config.shadows else []
     makers = Makers(config.source.path.parent, watch.wrapped)
     trader = Trader(
         settings,

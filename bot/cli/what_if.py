@@ -1,8 +1,7 @@
 """`bot what-if`: a recorded session with another configuration, against the market it met."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 import typer
@@ -14,31 +13,22 @@ from bot.cli.options import (
     QueuePower,
     Quiet,
     ReadLag,
+    Sets,
     Until,
     parsed,
     queue_models,
 )
-from bot.cli.progress import announce, progress, replay_s
-from bot.cli.replay import stop_at
-from bot.config.strategies import Makers
+from bot.cli.progress import Terminal
+from bot.lab import api
 from bot.lab.evaluate.timeout import Stalled
 from bot.lab.exchange.assumptions import Terms, milliseconds
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.replay import replayer_of
-from bot.lab.session import Run, runs_meant
-from bot.lab.what_if.changes import Trial
-from bot.lab.what_if.compare import WhatIfResult, compare, text
-
-_SLOWER_THAN_REPLAY: Final = 13
-"""A queue model takes as long as so many replays: two runs, each with an exchange."""
+from bot.lab.session import UntilFault
 
 
 def what_if(
     journal: JournalPath,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A key of the YAML; may be repeated."),
-    ] = None,
+    sets: Sets = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Another configuration, whole.")
     ] = None,
@@ -66,38 +56,18 @@ def what_if(
     lag_ns = parsed("--read-lag", read_lag, milliseconds)
     terms = Terms(read_lag_ns=lag_ns, power=power, seed=seed)
     with exit_on_fault(), stdout_to_stderr():
-        (run,) = runs_meant(journal, every=False)
         try:
-            folder = Path() if config is None else config.parent
-            trial = Trial(sets or [], config, folder)
-            found = _compare(run, trial, Makers(folder), until, (terms, models), quiet=quiet)
+            result = api.what_if(
+                journal,
+                config=config,
+                queue_models=models,
+                until=until,
+                terms=terms,
+                sets=sets or (),
+                console=Terminal(quiet=quiet, shorter="--until 10m, --queue-model pessimistic"),
+            )
         except Stalled as fault:
             fail(EXIT_CONFIGURATION, f"no result: {fault}")
-    typer.echo(msgspec.json.encode(found).decode() if json_line else text(found))
-
-
-def _compare(
-    run: Run,
-    trial: Trial,
-    makers: Makers,
-    until: str,
-    how: tuple[Terms, Sequence[QueueModel]],
-    *,
-    quiet: bool,
-) -> WhatIfResult:
-    stop = stop_at(until, run)
-    if not until and not quiet:
-        seconds = _SLOWER_THAN_REPLAY * len(how[1]) * replay_s(run.paths)
-        announce(seconds, "--until 10m, --queue-model pessimistic")
-    again = replayer_of(run, makers)
-    had = run.started.configured
-    assert had is not None  # else it could not be replayed
-    # A tape has a series of its own, whatever the file says.
-    settings = msgspec.structs.replace(had.settings, series_ticker=again.trader.series_ticker)
-    had = msgspec.structs.replace(had, settings=settings)
-    with progress("events", quiet=quiet) as show:
-
-        def through(what: str, done: int, of: int) -> None:
-            show(done, what, of or None)
-
-        return compare(run, again, had, trial, makers, *how, stop, through)
+        except UntilFault as fault:
+            fail(EXIT_CONFIGURATION, f"--until {fault}")
+    typer.echo(msgspec.json.encode(result.found).decode() if json_line else str(result))

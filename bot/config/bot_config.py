@@ -2,7 +2,7 @@
 the file start from its own folder, the state directory from where the program is started."""
 
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ import msgspec
 
 from bot.config.checks import check_file
 from bot.config.diff import KeyRow, digest_of, rows_of
+from bot.config.overrides import SET_LINE, parsed_overrides, with_overrides
 from bot.config.renamed import with_current_keys
 from bot.config.secrets import KeyPlace, file_in, is_loopback
 from bot.config.sections import SETTINGS_OF, File, NoticePart, PaperQueue, Part, Status, field_of
@@ -213,17 +214,27 @@ def default_stream_url(base_url: str) -> str:
     return f"{'wss' if scheme == 'https' else 'ws'}://{rest}{STREAM_PATH}"
 
 
-def read_draft(path: Path, raw: bytes | None = None) -> Draft:
+def read_draft(path: Path, raw: bytes | None = None, sets: Sequence[str] = ()) -> Draft:
     """Read a file and check everything but the strategy; faults are kept in the draft.
 
-    raw: its bytes where they have been read already. Raises ConfigFault only for a file that is no
-    plain YAML at all.
+    raw: its bytes where they have been read already. sets: texts of keys to set over it, such as
+    `risk.order_qty=5`. Raises ConfigFault only for a file that is no plain YAML at all, and for a
+    text of `sets` that is no key and value.
     """
+    overrides, wrong = parsed_overrides(sets)
+    if wrong:
+        raise ConfigFault(wrong)
     try:
         source = read_yaml(path, raw)
     except YamlFault as fault:
         raise ConfigFault(list(fault.lines)) from None
-    return draft_of(source)
+    if not sets:
+        return draft_of(source)
+    source, renamed = with_current_keys(source)
+    source = msgspec.structs.replace(with_overrides(source, overrides), sets=tuple(sets))
+    draft = draft_of(source)
+    draft.faults += renamed
+    return draft
 
 
 def draft_of(source: YamlText) -> Draft:
@@ -267,13 +278,14 @@ def finish(draft: Draft) -> BotConfig:
     shadows, wrong = find_shadows(draft.source)
     faults = sorted({*draft.faults, *faults, *wrong})
     if faults or found is None:
-        raise ConfigFault([f"{draft.source.path}:{fault.line}: {fault.text}" for fault in faults])
+        raise ConfigFault([_located(draft.source, fault) for fault in faults])
     file = draft.file
     try:
         choice = choice_of(file.strategy.name, found)
     except ValueError as fault:
         line = draft.source.line_of(("strategy", "params"))
-        raise ConfigFault([f"{draft.source.path}:{line}: strategy.params: {fault}"]) from None
+        found_at = Fault(line, f"strategy.params: {fault}")
+        raise ConfigFault([_located(draft.source, found_at)]) from None
     return BotConfig(
         name=draft.name,
         trader=trader_settings(file, fold_ticker(file.series)),
@@ -292,6 +304,12 @@ def finish(draft: Draft) -> BotConfig:
         rows=rows_of(file, draft.source, {("strategy", "params"): found[1]}),
         makers=Makers(draft.source.path.parent),
     )
+
+
+def _located(source: YamlText, fault: Fault) -> str:
+    """The text of a fault after its file and line, or after the option that set its key."""
+    where = "--set " if fault.line == SET_LINE else f"{source.path}:{fault.line}: "
+    return f"{where}{fault.text}"
 
 
 def trader_settings(file: File, series_ticker: Ticker) -> TraderSettings:

@@ -37,6 +37,7 @@ class LiveConfig:
         one."""
         self.path = config.source.path
         self.started_with = config.source.raw
+        self._sets = config.source.sets
         self._makers = makers
         self._in_force = in_force
         self._give = tell
@@ -60,7 +61,7 @@ class LiveConfig:
         if raw is None:
             return _refused([f"{self.path}:1: cannot be read: is it there?"])
         try:
-            config = finish(read_draft(self.path, raw))
+            config = finish(read_draft(self.path, raw, self._sets))
         except ConfigFault as fault:
             return _refused(fault.faults)
         try:

@@ -91,6 +91,37 @@ def shipped_strategies() -> list[str]:
     )
 
 
+def name_class(strategy: type[Strategy]) -> str:
+    """A text by which `find_strategy` finds a class of this process, such as one of a notebook's
+    cell. Another process finds it only if it is in a module that can be imported."""
+    module, name = strategy.__module__, strategy.__qualname__
+    dotted = f"{module}:{name}"
+    is_found = module != "__main__" and getattr(sys.modules.get(module), name, None) is strategy
+    if is_found and _DOTTED.fullmatch(dotted) and not module.startswith("strategy_"):
+        return dotted
+    known = next((text for text, each in _CLASSES.items() if each is strategy), None)
+    text = known or f"{dotted}#{len(_CLASSES) + 1}"
+    _CLASSES[text] = strategy
+    return text
+
+
+_CLASSES: Final[dict[str, type[Strategy]]] = {}
+"""Classes that were given instead of a text; the number in a name keeps a class apart from the one
+that a notebook's cell defined before it."""
+
+
+def class_source(text: str) -> bytes | None:
+    """The source of a class that `name_class` named, as far as it is known; None for any other
+    text."""
+    strategy = _CLASSES.get(text)
+    if strategy is None:
+        return None
+    try:
+        return inspect.getsource(strategy).encode()
+    except (OSError, TypeError):
+        return text.encode()
+
+
 def find_strategy(text: str, folder: Path) -> type[Strategy]:
     """The strategy of `ladder_joint`, `package.module:Class`, `./mine.py:Class`, or `./mine.py` for
     its `STRATEGY`.
@@ -98,8 +129,11 @@ def find_strategy(text: str, folder: Path) -> type[Strategy]:
     folder: where a file path starts. Raises StrategyFault when there is none, it cannot be
     imported, or it is no Strategy with a Params schema.
     """
-    module, name = _named(text, folder)
-    found = getattr(module, name, None)
+    found: Any = _CLASSES.get(text)
+    name = text
+    if found is None:
+        module, name = _named(text, folder)
+        found = getattr(module, name, None)
     if not (isinstance(found, type) and issubclass(found, Strategy)):
         raise StrategyFault(f"{text}: {name} is no class made from bot.strategy.api.Strategy")
     if not (isinstance(found.Params, type) and issubclass(found.Params, Strategy.Params)):

@@ -25,12 +25,13 @@ class Fault(msgspec.Struct, frozen=True, order=True):
 
 class YamlText(msgspec.Struct, frozen=True):
     """`lines` has the line of every value, and of every key under its place; `raw` the
-    very bytes."""
+    very bytes. sets: texts of keys that are set over the file's (`bot.config.overrides`)."""
 
     path: Path
     content: dict[str, Plain]
     lines: dict[Place, int]
     raw: bytes = b""
+    sets: tuple[str, ...] = ()
 
     def line_of(self, place: Place) -> int:
         """The line of a value, or of the nearest thing around it."""

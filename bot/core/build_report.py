@@ -122,6 +122,7 @@ def _event(trader: TraderState, ladder: EventQuoter, now_ns: int) -> EventReport
         limits=limits_used(exposure, trader.quoting.weighing.bounds(ladder)),
         cuts=dict(Counter(cut.reason.value for cut in trader.quoting.weighing.trims(ladder))),
         stage=ladder.stage,
+        diagnostics=dict(ladder.output.diagnostics),
     )
 
 

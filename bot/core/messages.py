@@ -106,6 +106,14 @@ class FillMark(msgspec.Struct, frozen=True, gc=False):
     created_at: Instant
 
 
+class StrategyMemory(msgspec.Struct, frozen=True, gc=False):
+    """What a strategy wants to have again of an event (`bot.strategy.api.Memory`), as JSON."""
+
+    event_ticker: Ticker
+    strategy: str
+    values: str
+
+
 class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The run begins.
 
@@ -118,6 +126,7 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     one; None where the journal does not say. fills_since: what they booked above it, in the order
     of booking. event_cash: net cash of the fills and payouts that they
     booked, by event. paper: True where orders go to a local exchange and not to the venue.
+    memories: of the strategies of earlier runs, by event.
     """
 
     boot_nonce: str
@@ -132,6 +141,7 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     event_cash: tuple[tuple[Ticker, Cents], ...] = ()
     paper: bool = False
     fills_since: tuple[FillMark, ...] = ()
+    memories: tuple[StrategyMemory, ...] = ()
 
 
 class Tick(msgspec.Struct, frozen=True, tag=True, gc=False):

@@ -100,7 +100,8 @@ class EventReport(msgspec.Struct, frozen=True):
     that each limit makes smaller now, or leaves out. strategy_fault: the last fault of its
     strategy, empty after a later valid answer. implied: the value by the fair
     curve and the decided rungs; None while unknown. alarms: impossible or unlikely facts in the
-    prices of others and in the curve. stage: see `bot.core.quoting.guards`."""
+    prices of others and in the curve. stage: see `bot.core.quoting.guards`. diagnostics:
+    the strategy's own numbers."""
 
     event_ticker: Ticker
     title: str
@@ -115,6 +116,7 @@ class EventReport(msgspec.Struct, frozen=True):
     limits: tuple["BreakerReport", ...] = ()
     cuts: dict[str, int] = {}
     stage: str = "open"
+    diagnostics: dict[str, float] = {}
 
 
 class BreakerReport(msgspec.Struct, frozen=True):

@@ -27,7 +27,17 @@ from bot.io.journal.records import JournalFault
 from bot.lab.order_histories import CHANNEL, Frame, OrderHistory, OrderRequest, frame_of
 from bot.lab.replay import replayer_of
 from bot.lab.session import Place, Placed, Run, Step, placed_entries
-from bot.strategy.api import EventView, Levels, Quote, Quotes, Strategy, Take, checked
+from bot.strategy.api import (
+    EventView,
+    Levels,
+    Quote,
+    Quotes,
+    Strategy,
+    StrategyAnswer,
+    Take,
+    checked,
+    quotes_of,
+)
 from venue.wire.money import BookSide, Cents, Price, Qty, canonical
 from venue.wire.names import ClientOrderId, MarketId, Ticker
 
@@ -53,11 +63,12 @@ class RecordedStrategy(Strategy):
         self.name = inner.name or type(inner).__name__  # type: ignore[misc]
         super().__init__(inner.params)
 
-    def quote(self, view: EventView) -> Quotes:
+    def quote(self, view: EventView) -> Quotes | StrategyAnswer:
         self.calls += 1
         self.view, self._answer = view, None
-        self._answer = self._inner.quote(view)
-        return self._answer
+        answer = self._inner.quote(view)
+        self._answer = quotes_of(answer)
+        return answer
 
     def leans(self, market_id: MarketId) -> tuple[tuple[InventoryShift, ...], str]:
         """How far inventory moved the quotes of a rung in the last answer, and why this is unknown,
@@ -68,7 +79,8 @@ class RecordedStrategy(Strategy):
             # The same rung objects: a strategy may see by that which of them have changed.
             copied = deepcopy(self._inner, {id(rung): rung for rung in self.view.rungs})
             nothing = without_shares(self.view)
-            then, free = checked(self._answer, self.view), checked(copied.quote(nothing), nothing)
+            then = checked(self._answer, self.view)
+            free = checked(quotes_of(copied.quote(nothing)), nothing)
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: some are not copied
             return (), f"asked again holding nothing: {type(fault).__name__}: {fault}"
         return _leans(then.get(market_id, ()), free.get(market_id, ())), ""

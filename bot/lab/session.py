@@ -4,7 +4,9 @@ A run begins a segment with its `Started` and has every segment up to the next r
 may be gone, and with them the beginning of a run.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
@@ -23,6 +25,8 @@ from bot.io.journal.journal import (
     version_in,
 )
 from bot.io.journal.records import MAGIC, READABLE, VERSION, Entry, JournalFault, entry_of
+from bot.lab.progress import duration_of, is_whole
+from venue.wire.instant import to_ns
 from venue.wire.names import Ticker
 
 EVENTS: Final = frozenset(get_args(m.Event))  # a lookup here is ten times cheaper than isinstance
@@ -45,6 +49,18 @@ UNCAUSED: Final = (
 
 _BEGINS_WITHIN: Final = 64  # the `Started` of a run is among so many first entries of a segment
 _FOREVER_NS: Final = 2**63 - 1
+
+
+_PLACE: Final = re.compile(r"(journal-[0-9]{8,18}\.(?:log|arc)):([0-9]{1,12})", re.ASCII)
+
+UNTIL_HELP: Final = (
+    "90s after the start, a time such as 2026-11-21T21:38:43Z, the number of an event, or an entry "
+    "such as journal-00000003.log:1234."
+)
+
+
+class UntilFault(ValueError):
+    """A text that says no place to stop at."""
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -94,6 +110,30 @@ TO_THE_END: Final = Until()
 
 
 # --- the runs of a state directory ----------------------------------------------------------------
+
+
+def until_named(text: str, run: Run, meant: Sequence[Run] = ()) -> Until:
+    """Where to stop, by a text of `UNTIL_HELP`; empty for the end. Raises UntilFault for another
+    form, and for a segment that neither the run nor any of `meant` has."""
+    if not text:
+        return TO_THE_END
+    named = _PLACE.fullmatch(text)
+    if named is not None:
+        paths = [path for each in (meant or (run,)) for path in each.paths]
+        if number_of(Path(named[1])) not in [number_of(path) for path in paths]:
+            some = f"{paths[0].name} to {paths[-1].name}"
+            raise UntilFault(f"{text}: no such segment; replayed are {some}")
+        return Until(place=Place(named[1], int(named[2])))
+    if is_whole(text):
+        return Until(number=int(text))
+    try:
+        if text[-1:] in "smh" and "T" not in text:
+            return Until(at_ns=run.begun_ns + duration_of(text))
+        with suppress(ValueError):
+            return Until(at_ns=to_ns(text))
+    except ValueError as fault:
+        raise UntilFault(str(fault)) from None
+    raise UntilFault(f"{text}: {UNTIL_HELP}")
 
 
 def runs(state: Path, named: Path | None = None) -> Iterator[Run]:

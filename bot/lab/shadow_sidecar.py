@@ -9,7 +9,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,12 +42,14 @@ class ShadowSidecar:
     secrets: tuple[Secret, ...] = ()
     families: tuple[tuple[Family[Any], Any], ...] = ()
 
-    def __init__(self, config: Path, state: Path) -> None:
-        """Make it before the journal of the run is opened. config: the file of the bot."""
+    def __init__(self, config: Path, state: Path, sets: Sequence[str] = ()) -> None:
+        """Make it before the journal of the run is opened. config: the file of the bot. sets: keys
+        set over it."""
         self._after = 0
         with contextlib.suppress(OSError):
             self._after = max(map(number_of, segments(state)), default=0)
         self._command = (config, state)
+        self._sets = sets
         self._child: asyncio.subprocess.Process | None = None
         self._log = structlog.stdlib.get_logger("bot")
         self.reports: _Reports = ()  # the newest score of each candidate
@@ -75,7 +77,7 @@ class ShadowSidecar:
         with anyio.CancelScope(shield=True):
             child = self._child = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "bot.lab.shadow_sidecar"),
-                *map(str, (*self._command, self._after)),
+                *map(str, (*self._command, self._after, *self._sets)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -154,12 +156,12 @@ class JournalTail:
             self._number, self._at = newer, first
 
 
-def follow(config: Path, state: Path, after: int) -> None:
+def follow(config: Path, state: Path, after: int, sets: Sequence[str]) -> None:
     """Follow a journal and print the candidates' scores each second until stdin ends."""
     from bot.config.bot_config import finish, read_draft
     from bot.lab.shadow import Shadow
 
-    whole = finish(read_draft(config))
+    whole = finish(read_draft(config, sets=sets))
     shadow, tail = Shadow(whole.shadows, whole.trader), JournalTail(state, after)
     reported_s = caught_up_s = time.monotonic()
     out = sys.stdout.buffer
@@ -185,6 +187,6 @@ def follow(config: Path, state: Path, after: int) -> None:
 if __name__ == "__main__":
     os.nice(19)
     try:
-        follow(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
+        follow(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
     except (JournalFault, OSError) as fault:
         sys.exit(str(fault))

@@ -14,8 +14,11 @@ of an installed package), by dotted path (`package.module:Class`) or by file pat
 If it raises, or its answer is invalid, the quotes of its event are cancelled and others continue.
 """
 
+import math
+import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, cast
+from numbers import Integral, Real
+from typing import Any, ClassVar, Final, Self, cast
 
 import msgspec
 import pydantic
@@ -30,6 +33,7 @@ __all__ = [
     "EventView",
     "ImpliedView",
     "Intensity",
+    "Memory",
     "OwnFill",
     "OwnQuote",
     "Print",
@@ -38,10 +42,14 @@ __all__ = [
     "Resting",
     "RungView",
     "Strategy",
+    "StrategyAnswer",
     "Take",
 ]
 
 Levels = tuple[tuple[Price, Qty], ...]
+
+Memory = Mapping[str, int | float | str | bool]
+"""Named values that a strategy wants to have again in its next view."""
 
 
 class Print(msgspec.Struct, frozen=True):
@@ -118,6 +126,36 @@ class RungView(msgspec.Struct, frozen=True):
     fills: tuple[OwnFill, ...] = ()
     own: tuple[OwnQuote, ...] = ()
 
+    @classmethod
+    def example(cls, ticker: str = "KX-1-T50", **fields: Any) -> Self:
+        """A rung for the tests of a strategy: 100 shares bid at 40 and offered at 60, no inventory,
+        no fees. fields: others than these. The microprice, and a fair value in the middle, follow
+        from the book unless they are given. Raises TypeError for an unknown field."""
+        bids: Levels = fields.get("bids", ((Price(40), Qty(100)),))
+        asks: Levels = fields.get("asks", ((Price(60), Qty(100)),))
+        micro = mid = None
+        if bids and asks:
+            (bid, bid_qty), (ask, ask_qty) = bids[0], asks[0]
+            micro = (bid * ask_qty + ask * bid_qty) / (bid_qty + ask_qty)
+            mid = (bid + ask) / 2
+        usual = cls(
+            market_id=MarketId(f"id-of-{ticker}"),
+            ticker=Ticker(ticker),
+            strike=50.0,
+            bids=bids,
+            asks=asks,
+            microprice_cents=micro,
+            last_price=None,
+            yes_qty=Qty(0),
+            no_qty=Qty(0),
+            maker_fee_rate=FeeRate(0),
+            taker_fee_rate=FeeRate(0),
+            fair_cents=mid,
+            fair_sd_cents=None if mid is None else 1.0,
+            quotable=True,
+        )
+        return msgspec.structs.replace(usual, **fields)
+
     @property
     def net_qty(self) -> int:
         """YES shares less NO shares."""
@@ -148,7 +186,8 @@ class EventView(msgspec.Struct, frozen=True):
     now_s: seconds since the run began, monotonic. cash_cents: free for new orders at the last
     balance read, None before. loss_limit_cents: the highest exposure of the event, None without a
     limit. intensity: of fills, pooled over the markets; None while unknown. size_part: the divisor
-    of sizes in the answer, 2 near the end.
+    of sizes in the answer, 2 near the end. memory: of the newest answer of this strategy that
+    had one, also of an earlier run; empty before the first.
     """
 
     event_ticker: Ticker
@@ -161,6 +200,22 @@ class EventView(msgspec.Struct, frozen=True):
     loss_limit_cents: int | None = None
     intensity: Intensity | None = None
     size_part: int = 1
+    memory: Memory = {}
+
+    @classmethod
+    def example(cls, *rungs: RungView, **fields: Any) -> Self:
+        """An event for the tests of a strategy, a day before it resolves, of these rungs or of
+        `RungView.example()`. fields: others than these. Raises TypeError for an unknown field."""
+        usual = cls(
+            event_ticker=Ticker("KX-1"),
+            is_ladder=True,
+            seconds_to_resolution=86_400.0,
+            implied=None,
+            rungs=rungs or (RungView.example(),),
+            cash_cents=1_000_000,
+            loss_limit_cents=100_000,
+        )
+        return msgspec.structs.replace(usual, **fields)
 
 
 class Quote(msgspec.Struct, frozen=True, cache_hash=True):
@@ -198,6 +253,27 @@ Resting = Mapping[MarketId, tuple[Quote, ...]]
 """The quotes of an answer, without its takes."""
 
 
+class StrategyAnswer(msgspec.Struct, frozen=True):
+    """Quotes, and what a strategy says beside them.
+
+    diagnostics: finite numbers by name, for the journal, the status page, the report and
+    dataframes; `DIAGNOSTICS_MAX` at most. memory: handed back as `EventView.memory`, after a
+    restart too; None leaves the one before. Finite numbers, texts and truth values by name,
+    `MEMORY_MAX` at most. Names have letters, digits and _ . : / -, `NAME_MAX` characters at most, a
+    text `TEXT_MAX`.
+    """
+
+    quotes: Quotes
+    diagnostics: Mapping[str, float] = {}
+    memory: Memory | None = None
+
+
+DIAGNOSTICS_MAX: Final = 64
+MEMORY_MAX: Final = 64
+NAME_MAX: Final = 64
+TEXT_MAX: Final = 100
+
+
 class Strategy:
     """Base of every strategy. One instance serves one event for the whole run."""
 
@@ -211,7 +287,7 @@ class Strategy:
     def __init__(self, params: Any) -> None:
         self.params = params
 
-    def quote(self, view: EventView) -> Quotes:
+    def quote(self, view: EventView) -> Quotes | StrategyAnswer:
         """The quotes wanted now: a pure function of `view` and of earlier views."""
         raise NotImplementedError
 
@@ -225,6 +301,82 @@ class ValidatedQuotes(msgspec.Struct, frozen=True):
 
     resting: dict[MarketId, tuple[Quote, ...]]
     takes: dict[MarketId, tuple[Take, ...]]
+
+
+class OutputCheck(msgspec.Struct, frozen=True):
+    """What came with the quotes of an answer, validated. memory: None leaves the one before."""
+
+    diagnostics: dict[str, float]
+    memory: dict[str, int | float | str | bool] | None
+
+
+def quotes_of(answer: Quotes | StrategyAnswer) -> Quotes:
+    """The quotes of an answer, not validated."""
+    return answer.quotes if isinstance(answer, StrategyAnswer) else answer
+
+
+_NAME: Final = re.compile(rf"[\w.:/-]{{1,{NAME_MAX}}}", re.ASCII)
+_INT_MAX: Final = 2**63
+
+
+def checked_output(answer: StrategyAnswer) -> OutputCheck:
+    """The diagnostics and the memory of an answer. Raises NonsenseQuotes naming the first fault."""
+    diagnostics = {
+        _named("diagnostics", key): _number("diagnostics", key, value)
+        for key, value in _entries("diagnostics", answer.diagnostics, DIAGNOSTICS_MAX)
+    }
+    if answer.memory is None:
+        return OutputCheck(diagnostics, None)
+    memory = {
+        _named("memory", key): _remembered(key, value)
+        for key, value in _entries("memory", answer.memory, MEMORY_MAX)
+    }
+    return OutputCheck(diagnostics, memory)
+
+
+def _entries(what: str, values: object, most: int) -> list[tuple[object, object]]:
+    if not isinstance(values, Mapping):
+        raise NonsenseQuotes(f"{what}: wanted a mapping of names, got {_kind(values)}")
+    if len(values) > most:
+        raise NonsenseQuotes(f"{what}: {len(values)} names; wanted {most} at most")
+    return list(values.items())
+
+
+def _named(what: str, name: object) -> str:
+    if type(name) is not str or _NAME.fullmatch(name) is None:
+        raise NonsenseQuotes(
+            f"{what}: name {str(name)[:NAME_MAX]!r}; wanted 1 to {NAME_MAX} letters, digits and "
+            "_ . : / -"
+        )
+    return name
+
+
+def _number(what: str, name: object, value: object) -> float:
+    """A float, or what numpy and others have for one."""
+    try:
+        number = float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise NonsenseQuotes(f"{what}: {name} {_said(value)}; wanted a finite number")
+    return number
+
+
+def _remembered(name: object, value: object) -> int | float | str | bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and len(value) <= TEXT_MAX:
+        return str(value)
+    if isinstance(value, Integral) and abs(int(value)) < _INT_MAX:
+        return int(value)
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return _number("memory", name, value)
+    wanted = f"a finite number, True, False or a text of {TEXT_MAX} characters at most"
+    raise NonsenseQuotes(f"memory: {name} {_said(value)}; wanted {wanted}")
+
+
+def _said(value: object) -> str:
+    return repr(value)[:60]
 
 
 def mapped(answer: object) -> Quotes:

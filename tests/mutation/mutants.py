@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.mutation.parts import Part
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("bot", "venue", "strategies", "configs", "docs", "tests", "pyproject.toml")
+COPIED = ("bot", "laddermaker", "venue", "strategies", "configs", "docs", "tests", "pyproject.toml")
 PLUGIN = "tests.mutation.few"
 KILLED = frozenset({1, 3})
 """Exit codes of pytest that mean that a test noticed."""

@@ -33,7 +33,7 @@ from bot.strategy.api import ImpliedView, Strategy, Take
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, to_ns
 from venue.wire.money import BookSide, Outcome, Qty, Side, book_side, canonical
-from venue.wire.names import MarketId, ProjectId, fold_ticker
+from venue.wire.names import MarketId, ProjectId, Ticker, fold_ticker
 
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 
@@ -134,6 +134,7 @@ class QuotingEngine:
         )
         self.began_ns = 0
         self._unreadable = ""  # an event that the newest read of the series shows malformed
+        self.memories: dict[Ticker, m.StrategyMemory] = {}  # of earlier runs, as in `Started`
         self.takes: list[tuple[MarketQuoter, Take]] = []
         self.flattening = ""
         self.supervisor = StrategySupervisor(self.ladders, out)
@@ -170,6 +171,9 @@ class QuotingEngine:
                     ladder.unread()
                 continue
             if event.event_ticker not in known:
+                if event.event_ticker in self.memories:
+                    memory = self.memories.pop(event.event_ticker)
+                    ladder.output.restore(memory.strategy, memory.values)
                 known[event.event_ticker] = ladder
                 self.ladders.append(ladder)
                 self._out.note("info", "event_found", event=event.event_ticker)
@@ -511,6 +515,9 @@ class QuotingEngine:
             return
         if ladder.health.fault:
             self.supervisor.on_sane_answer(ladder)
+        for name, values in ladder.output.changes():
+            event, strategy = ladder.event.event_ticker, ladder.health.name
+            self._out.note("debug", name, event=event, strategy=strategy, values=values)
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}

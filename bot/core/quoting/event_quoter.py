@@ -41,6 +41,7 @@ from bot.core.quoting.guards import (
     stage_of,
 )
 from bot.core.quoting.strategy_health import FailedStrategy, StrategyHealth, made_by
+from bot.core.quoting.strategy_output import StrategyOutput
 from bot.core.report import Move, Reaction
 from bot.core.risk.exposure import OpenExposure, RungTerms
 from bot.core.risk.limits import grid_of, taken, takes_any
@@ -55,7 +56,9 @@ from bot.strategy.api import (
     Resting,
     RungView,
     Strategy,
+    StrategyAnswer,
     Take,
+    checked_output,
     mapped,
     split,
 )
@@ -458,6 +461,7 @@ class EventQuoter:
         # The strategy, and its newest valid answer: quotes to rest, takes for this very moment.
         self.strategy = strategy
         self.health = StrategyHealth(_name_of(strategy))
+        self.output = StrategyOutput()
         self.answered: dict[MarketId, tuple[Quote, ...]] = {}
         """The same object while the answer is the same."""
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
@@ -767,6 +771,7 @@ class EventQuoter:
             loss_limit_cents=self.loss_limit_cents,
             intensity=self.flow.intensity,
             size_part=self._size_divisor,
+            memory=self.output.memory(self.health.name),
         )
 
     def _view_rung(
@@ -849,6 +854,9 @@ class EventQuoter:
             self.health.name = _name_of(self.strategy)
         self.health.calls += 1
         answer = self.strategy.quote(view)
+        output = None
+        if isinstance(answer, StrategyAnswer):
+            output, answer = checked_output(answer), answer.quotes
         wanted = cast("Resting", answer if type(answer) is dict else mapped(answer))
         before = self.answered
         others = [key for key, each in wanted.items() if before.get(key, _ABSENT) is not each]
@@ -871,6 +879,8 @@ class EventQuoter:
                         valid[key, id(rows)] = rows
             self.answered = resting
         self.takes = takes
+        if output is not None or self.output.diagnostics:
+            self.output.take(output, self.health.name)
         quotes: Resting = self.answered
         if self.stage is not WindDownStage.OPEN or self.flattening:
             net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}

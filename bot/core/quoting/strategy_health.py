@@ -10,7 +10,7 @@ from typing import Final
 
 from bot.core.fault_text import fault_text
 from bot.core.messages import StrategyOverran
-from bot.strategy.api import EventView, Quotes, Strategy
+from bot.strategy.api import EventView, Quotes, Strategy, StrategyAnswer
 from venue.wire.instant import NS_PER_SECOND
 
 FIRST_PAUSE_NS: Final = 5 * NS_PER_SECOND
@@ -34,7 +34,7 @@ class FailedStrategy(Strategy):
             self._strategy = self._make_strategy()
         return self._strategy
 
-    def quote(self, view: EventView) -> Quotes:
+    def quote(self, view: EventView) -> Quotes | StrategyAnswer:
         return self.made().quote(view)
 
 

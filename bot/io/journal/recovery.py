@@ -337,7 +337,7 @@ class OpenOrderIndex:
 
 class RecoveredState(msgspec.Struct, frozen=True):
     """The state at the start of a run. damage: where a damaged journal is, for a person. winners,
-    complete_fill, fills_since, event_cash: as in `Started`."""
+    complete_fill, fills_since, event_cash, memories: as in `Started`."""
 
     fate: m.JournalFate
     open_intents: tuple[m.UnconfirmedCreate, ...] = ()
@@ -347,6 +347,7 @@ class RecoveredState(msgspec.Struct, frozen=True):
     complete_fill: m.FillMark | None = None
     event_cash: tuple[tuple[Ticker, Cents], ...] = ()
     fills_since: tuple[m.FillMark, ...] = ()
+    memories: tuple[m.StrategyMemory, ...] = ()
 
     def _carried(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _CARRIED}
@@ -367,7 +368,7 @@ class RecoveredState(msgspec.Struct, frozen=True):
         )
 
 
-_CARRIED: Final = ("winners", "complete_fill", "event_cash", "fills_since")
+_CARRIED: Final = ("winners", "complete_fill", "event_cash", "fills_since", "memories")
 """Fields that a head, a recovered state and a start have in common."""
 
 
@@ -390,6 +391,10 @@ WINNERS_MAX: Final = 1_000
 EVENTS_MAX: Final = 1_000
 """Events whose cash is remembered; of a forgotten one a loss limit begins again."""
 
+MEMORIES_MAX: Final = 200
+"""Events whose strategy's memory is kept, far above the open events of a series; that of the event
+that changed longest ago goes first."""
+
 FILLS_SINCE_MAX: Final = 10_000
 """Fills remembered by id that no poll has proved complete; the oldest beyond count as complete."""
 
@@ -408,6 +413,7 @@ class RunningState:
         self._complete_fill = head.complete_fill
         self._fills_since = {mark.fill_id: mark for mark in head.fills_since}
         self._event_cash = dict(head.event_cash)
+        self._memories = {each.event_ticker: each for each in head.memories}
 
     @property
     def too_many(self) -> bool:
@@ -427,6 +433,7 @@ class RunningState:
                 if message.new_account:
                     self._winners.clear()
                     self._event_cash.clear()
+                    self._memories.clear()
                     self._complete_fill = None
                     self._fills_since.clear()
             case m.Noted():
@@ -443,7 +450,17 @@ class RunningState:
         if name == "winner_told":
             self._on_winner(fields)
         elif name == "event_left":
-            self._event_cash.pop(fold_ticker(str(fields["event"])), None)
+            event = fold_ticker(str(fields["event"]))
+            self._event_cash.pop(event, None)
+            self._memories.pop(event, None)
+        elif name == "strategy_memory":
+            event = Ticker(str(fields["event"]))
+            self._memories.pop(event, None)
+            self._memories[event] = m.StrategyMemory(
+                event, str(fields["strategy"]), str(fields["values"])
+            )
+            if len(self._memories) > MEMORIES_MAX:
+                del self._memories[next(iter(self._memories))]
         elif name in _CASH and "cents" in fields:
             event = Ticker(str(fields["event"]))
             before = self._event_cash.pop(event, Cents(0))
@@ -482,6 +499,7 @@ class RunningState:
             self._complete_fill,
             tuple(self._event_cash.items()),
             tuple(self._fills_since.values()),
+            tuple(self._memories.values()),
         )
 
     def memory(self) -> RecoveredState:

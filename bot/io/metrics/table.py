@@ -646,6 +646,8 @@ _NOTES: Final = {
         "fill_marked",
         "fill_valued",
         "rung_settled",
+        "strategy_diagnostics",
+        "strategy_memory",
         "winner_told",
     ),
     "info": (

@@ -16,9 +16,11 @@ from bot.core.fault_text import fault_text
 from bot.core.messages import Event, StrategyOverran
 from bot.core.quoting.strategy_health import made_by
 from bot.io.faults import is_ctrl_c
-from bot.strategy.api import EventView, Quotes, Strategy
+from bot.strategy.api import EventView, Quotes, Strategy, StrategyAnswer
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
+
+Answer = Quotes | StrategyAnswer
 
 PATIENCE: Final = 10
 """A call is interrupted after so many times its budget."""
@@ -71,7 +73,7 @@ class StrategyWatchdog:
         taken, self.overruns = self.overruns, []
         return taken
 
-    def run(self, call: Callable[[], Quotes]) -> Quotes:
+    def run(self, call: Callable[[], Answer]) -> Answer:
         """The result of a call. Raises its exception, and StrategyStalled after a timeout."""
         if not self._prepared():
             return call()
@@ -116,7 +118,7 @@ class TimedStrategy(_Wrapped):
         super().__init__(make)
         self._watch = watch
 
-    def quote(self, view: EventView) -> Quotes:
+    def quote(self, view: EventView) -> Answer:
         call = self._watch.number(view.event_ticker)
         self._watch.asked += 1
         began_ns, began_cpu_ns = time.monotonic_ns(), time.thread_time_ns()
@@ -159,7 +161,7 @@ class Retold(_Wrapped):
         self._interrupted = interrupted
         self._calls = {} if calls is None else calls
 
-    def quote(self, view: EventView) -> Quotes:
+    def quote(self, view: EventView) -> Answer:
         call = self._calls[view.event_ticker] = self._calls.get(view.event_ticker, 0) + 1
         if call in self._interrupted.get(view.event_ticker, frozenset()):
             self._inner = made_by(self._make)

@@ -20,7 +20,7 @@ from bot.lab.backtest.run import Backtest
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.pool import deaf
-from bot.strategy.api import EventView, Quotes, Strategy
+from bot.strategy.api import EventView, Quotes, Strategy, StrategyAnswer, quotes_of
 from venue.crowd.tape import Tape, closes_ns
 
 CUTS: Final = 3
@@ -41,11 +41,16 @@ class CutRun(msgspec.Struct, frozen=True):
     resolution_ns: int
     until_ns: int
     through_ns: int = 0  # the end of the quiet behind `until_ns`, which is lived as well
+    sets: tuple[str, ...] = ()  # keys set over the configuration
 
 
 class GuardedAnswers(msgspec.Struct, frozen=True):
     answers: tuple[tuple[int, bytes], ...]
     opened: tuple[str, ...]
+
+
+class LookaheadFault(Exception):
+    """The strategy looks ahead, or opened a file of the data."""
 
 
 class LookaheadSign(msgspec.Struct, frozen=True):
@@ -64,11 +69,12 @@ class AnswerRecorder(Strategy):
         self.name = inner.name or type(inner).__name__  # type: ignore[misc]
         super().__init__(inner.params)
 
-    def quote(self, view: EventView) -> Quotes:
+    def quote(self, view: EventView) -> Quotes | StrategyAnswer:
         text = RAISED
         try:
             answer = self._inner.quote(view)
-            text = msgspec.json.encode({key: answer[key] for key in sorted(answer)})
+            quotes = quotes_of(answer)
+            text = msgspec.json.encode({key: quotes[key] for key in sorted(quotes)})
         finally:
             self._on_answer(text)
         return answer
@@ -79,7 +85,7 @@ def record_answers(asked: CutRun) -> GuardedAnswers:
     end_ns = max(asked.until_ns, asked.through_ns)
     tape, answers = asked.tape, list[tuple[int, bytes]]()
     with watched([asked.folder], asked.config) as opened:
-        made = finish(read_draft(asked.config))
+        made = finish(read_draft(asked.config, sets=asked.sets))
 
         def make() -> Strategy:
             return AnswerRecorder(
@@ -136,15 +142,17 @@ def lookahead_signs(
     terms: Terms,
     records_max: int | None = None,
     progress: Callable[[int], None] = lambda plays: None,
+    sets: tuple[str, ...] = (),
 ) -> Iterator[LookaheadSign | int]:
     """After each cut the number of equal answers up to it, or one sign of looking ahead, and then
-    no more. progress: runs done, of `PLAYS`. Raises ConfigFault."""
+    no more. progress: runs done, of `PLAYS`. sets: keys set over the file. Raises ConfigFault."""
     instants = cuts(tape, records_max)
     whole: GuardedAnswers | None = None
     for plays, until_ns in enumerate((instants[-1], *instants), 1):
         given = tape if whole is None else known_at(tape, until_ns)
         through_ns = quiet_through(tape, until_ns)
-        heard = _alone(CutRun(given, folder, config, terms, closes_ns(tape), until_ns, through_ns))
+        closing_ns = closes_ns(tape)
+        heard = _alone(CutRun(given, folder, config, terms, closing_ns, until_ns, through_ns, sets))
         progress(plays)
         if heard.opened:
             yield LookaheadSign(tape.event, 0, f"opened {heard.opened[0]}")

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core.quoting.guards import WindDownStage, stage_of
 from bot.core.report import ProfitRow
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
@@ -71,6 +72,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     faults: dict[str, int] = msgspec.field(default_factory=dict)
     strategy_fault: str = ""  # the first of `strategy_errors`, empty without one
     asked: int | None = None  # how many records were asked for, None for all
+    # By stage of the wind-down, how many of the hours were played in it.
+    wind_down_hours: dict[str, float] = msgspec.field(default_factory=dict)
     maker_rate: str = ""  # maker_rate, taker_rate: of fees, as they were given
     taker_rate: str = ""
 
@@ -99,6 +102,7 @@ class Backtest:
         self._terms = terms
         if resolution_ns is None:
             resolution_ns = closes_ns(tape)
+        self._resolution_ns, self._curfew = resolution_ns, settings.curfew
         self._began_ns = tape.records[0].ts - NS_PER_SECOND
         self._driver = Driver(self._began_ns)
         if venue is None:
@@ -109,6 +113,18 @@ class Backtest:
         self._link = TermsLink(terms)
         self._run = TraderRun(self._driver, venue, self.trader, self._link)
         self._records = 0
+
+    def _wind_down_hours(self) -> dict[str, float]:
+        """By stage other than open, the hours of the run in it, up to the resolution."""
+        hours: dict[str, float] = {}
+        at_ns, end_ns = self._began_ns, min(self.recorded_ns, self._resolution_ns)
+        while at_ns < end_ns:
+            stage, _, in_ns = stage_of(self._curfew, self._resolution_ns - at_ns)
+            until_ns = min(end_ns, at_ns + in_ns)
+            if stage is not WindDownStage.OPEN:
+                hours[stage] = hours.get(stage, 0.0) + (until_ns - at_ns) / _HOUR_NS
+            at_ns = until_ns
+        return hours
 
     @property
     def recorded_ns(self) -> int:
@@ -193,6 +209,7 @@ class Backtest:
             cpu_s=cpu_s,
             faults=dict(self._link.faults.befallen),
             strategy_fault=self.trader.out.first_fault,
+            wind_down_hours=self._wind_down_hours(),
             maker_rate=str(self._terms.maker_rate),
             taker_rate=str(self._terms.taker_rate),
         )
@@ -270,6 +287,25 @@ def _row(tape: str, reading: QueueModel, rows: Sequence[Result]) -> str:
     )
 
 
+_STAGES: Final = {
+    WindDownStage.HALVED: "sizes were halved",
+    WindDownStage.REDUCING: "only inventory was reduced",
+    WindDownStage.ENDED: "nothing was quoted",
+}
+
+
+def _wound_down(rows: Sequence[Result]) -> str:
+    """What the wind-down did near the end of the events; empty if it did nothing."""
+    first = [row for row in rows if row.bound == rows[0].bound]  # the same under each queue model
+    hours = sum(row.hours for row in first)
+    said = [
+        f"{what} for {spent:.2f} of {hours:.2f} hours"
+        for stage, what in _STAGES.items()
+        if (spent := sum(row.wind_down_hours.get(stage, 0.0) for row in first))
+    ]
+    return f"wind-down: {', '.join(said)} (wind_down in the configuration)" if said else ""
+
+
 def notes(results: Sequence[Result]) -> list[str]:
     lines = []
     for tape in dict.fromkeys(result.tape for result in results):
@@ -288,6 +324,8 @@ def notes(results: Sequence[Result]) -> list[str]:
             f"{tape}: fees as given, not as recorded: maker {rows[0].maker_rate}, "
             f"taker {rows[0].taker_rate} (--maker-fee, --taker-fee)"
         )
+        if wound_down := _wound_down(rows):
+            lines.append(f"{tape}: {wound_down}")
         for row in rows:
             if row.latched:
                 lines.append(f"{row.event}, {row.bound}: latched: {row.latched}")

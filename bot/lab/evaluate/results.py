@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 import numpy as np
 
-from bot.config.plugins import StrategyFault, module_of
+from bot.config.plugins import StrategyFault, class_source, module_of
 from bot.lab.evaluate.entries import Contender
 from bot.lab.evaluate.run import RunMetrics, run_strategy
 from bot.lab.evaluate.scenarios import RandomInputs, Scenario, draw
@@ -89,6 +89,9 @@ def code_digest(*plugins: str, folder: Path = _ROOT) -> str:
     """Of this program and of `plugins` with every file they import. Raises StrategyFault."""
     digest = hashlib.blake2b(_program(), digest_size=6)
     for plugin in filter(None, plugins):
+        if (source := class_source(plugin)) is not None:
+            digest.update(source)
+            continue
         module = module_of(plugin, folder)
         file = getattr(module, "__file__", None)
         if file is None:

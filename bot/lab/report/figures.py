@@ -29,6 +29,7 @@ from venue.wire.money import PAYOUT_CENTS, BookSide
 
 FILLS_DRAWN_MAX: Final = 2_000
 FILLS_LISTED_MAX: Final = 200
+DIAGNOSTICS_DRAWN_MAX: Final = 12
 _NOTHING: Final = "No samples: the run never opened its books."
 _ROW: Final = 15
 _STATES: Final = ("on target", "missing", "nothing wanted")
@@ -497,6 +498,32 @@ def _requests(session: Session, clock: TimeAxis, up: Span) -> str:
     return figure("requests", title, plot.svg(said), "", below)
 
 
+def _diagnostics(session: Session, clock: TimeAxis, _up: Span) -> str:
+    """A plot for each number, as each has a scale of its own."""
+    title = "Diagnostics of the strategy"
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for moment in session.moments:
+        at = clock.position(session, moment.at_ns)
+        for event, name, value in moment.diagnostics:
+            found.setdefault((event, name), []).append((at, value))
+    is_one = len({event for event, _ in found}) == 1
+    named = {(name if is_one else f"{event} {name}"): rows for (event, name), rows in found.items()}
+    plots, table_rows = [], []
+    for place, (name, points) in enumerate(sorted(named.items())):
+        values = [value for _, value in points]
+        mean = math.fsum(values) / len(values)
+        cells = (min(values), mean, max(values), values[-1])
+        table_rows.append((name, len(values), *(f"{each:.6g}" for each in cells)))
+        if place < DIAGNOSTICS_DRAWN_MAX:
+            plot = clock.plot(span_of(values, zero=False), name, 130, 20)
+            plot.trace("ink profit", points, steps=True)
+            plots.append(plot.svg(f"{name}: from {cells[0]:.6g} to {cells[2]:.6g}"))
+    head = ("number", "samples", "least", "mean", "greatest", "last")
+    below = table("Every number", head, table_rows) if table_rows else ""
+    nothing = "The strategy said no numbers."
+    return figure("diagnostics", title, "".join(plots), nothing, below)
+
+
 FIGURES: Final = (
     Figure("profit", "Profit", _profit_ups, _profit),
     Figure("curve", "Fair curve", lambda _: (), _ladder),
@@ -506,4 +533,11 @@ FIGURES: Final = (
     Figure("fills", "Fills", lambda _: (), _fills),
     Figure("uptime", "Uptime", lambda _: (), _uptime),
     Figure("requests", "Requests", _requests_ups, _requests),
+    Figure("diagnostics", "Diagnostics", lambda _: (), _diagnostics),
 )
+
+
+def figures_of(sessions: Sequence[Session]) -> tuple[Figure, ...]:
+    """All figures, but that of diagnostics where no strategy had any."""
+    has_any = any(moment.diagnostics for each in sessions for moment in each.moments)
+    return FIGURES if has_any else FIGURES[:-1]

@@ -10,7 +10,7 @@ import numpy as np
 from bot.core.account.markouts import MILLI
 from bot.lab.backtest.run import Result
 from bot.lab.evaluate.statistics import mean_difference, resamples
-from bot.lab.report.figures import FIGURES, drawn
+from bot.lab.report.figures import drawn, figures_of
 from bot.lab.report.sampler import KINDS
 from bot.lab.report.session import (
     Session,
@@ -88,7 +88,7 @@ def page(title: str, groups: Sequence[Group], above: str = "") -> str:
 
 def _group(group: Group, place: int, count: int) -> str:
     sessions, name = group.sessions, f"g{place}"
-    linked = [*((each.key, each.head) for each in FIGURES), ("limits", "Limits")]
+    linked = [*((each.key, each.head) for each in figures_of(sessions)), ("limits", "Limits")]
     links = "".join(f"<li><a href='#{name}-{k}'>{escaped(text)}</a></li>" for k, text in linked)
     heads = zip(group.labels, sessions, strict=True)
     parts = [
@@ -98,7 +98,7 @@ def _group(group: Group, place: int, count: int) -> str:
     ]
     if group.compared:
         parts.append(panel(f"{name}-compared", "Differences", differences(*sessions)))
-    for each in FIGURES:
+    for each in figures_of(sessions):
         figures = drawn(each, sessions)
         if len(figures) > 1:
             figures = [

@@ -209,6 +209,11 @@ class Sampler:
             limit_cents=report.worst_case_limit_cents,
             requests=(sent["create"], sent["amend"], sent["cancel"], sent["read"]),
             levels=levels,
+            diagnostics=tuple(
+                (event.event_ticker, name, value)
+                for event in report.events
+                for name, value in event.diagnostics.items()
+            ),
         )
 
     def close(self) -> Session:

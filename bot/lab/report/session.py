@@ -59,6 +59,7 @@ class SessionSample(msgspec.Struct, frozen=True, array_like=True):
     limit_cents: int
     requests: tuple[int, int, int, int]  # so far, create, amend, cancel and read
     levels: tuple[MarketSample, ...]  # of the rungs of then
+    diagnostics: tuple[tuple[str, str, float], ...] = ()  # event, name, value of its strategy
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):

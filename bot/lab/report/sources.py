@@ -242,14 +242,17 @@ def run_backtests_apart(
     data: Sequence[Path],
     jobs: int,
     wanted: Callable[[], bool],
+    sets: tuple[str, ...] = (),
 ) -> Iterator[tuple[BacktestRun, BacktestOutcome]]:
     """Run these in processes, in order, until no more is wanted. data: where no file may be opened
-    meanwhile. Raises what `played` does, and BrokenProcessPool."""
-    work = partial(_played_alone, config=config, data=tuple(data))
+    meanwhile. sets: keys set over the file. Raises what `played` does, and BrokenProcessPool."""
+    work = partial(_played_alone, config=config, data=tuple(data), sets=sets)
     yield from in_order(work, plays, jobs, wanted)
 
 
-def _played_alone(play: BacktestRun, config: Path, data: tuple[Path, ...]) -> BacktestOutcome:
+def _played_alone(
+    play: BacktestRun, config: Path, data: tuple[Path, ...], sets: tuple[str, ...]
+) -> BacktestOutcome:
     with watched(data, config) as opened:
-        came = played(play, finish(read_draft(config)), lambda _records: True)
+        came = played(play, finish(read_draft(config, sets=sets)), lambda _records: True)
     return msgspec.structs.replace(came, opened=tuple(opened))

@@ -27,7 +27,16 @@ from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.exposure_rules import LIMITS
 from bot.lab.sim.scenario import MS, SECOND, SimScenario, account_loss_cents, series_of
 from bot.lab.sim.venue import RESOLUTION_NS
-from bot.strategy.api import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
+from bot.strategy.api import (
+    EventView,
+    NonsenseQuotes,
+    Quote,
+    Quotes,
+    Strategy,
+    Take,
+    quotes_of,
+    split,
+)
 from venue.wire.money import BookSide, Cents, Price, Qty, is_price
 
 KINDS: Final = ("lower", "raise", "strategy")
@@ -227,7 +236,7 @@ class FaultyStrategy(Strategy):
     def _asked(self, view: EventView) -> Quotes:
         """What the inner strategy wants; its own faults are counted. Raises as it does."""
         try:
-            wanted = self._inner.quote(view)
+            wanted = quotes_of(self._inner.quote(view))
         except _ANY_FAULT as fault:
             self._coverage.strategy_fault(fault)
             raise

@@ -236,6 +236,7 @@ class SimulatedWorld:
             complete_fill=memory.complete_fill,
             fills_since=memory.fills_since,
             event_cash=memory.event_cash,
+            memories=memory.memories,
         )
         known = [intent.order.client_order_id for intent in memory.open_intents]
         self.auditor.flight.remembered(known, lost=memory.fate is m.JournalFate.LOST)

@@ -7,6 +7,7 @@ process, in another one and on a cluster.
 
 import copy
 import itertools
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -197,10 +198,10 @@ class Setup(msgspec.Struct, frozen=True):
 class TrialConfig:
     """A configuration file and its variants. Raises ConfigFault if the file is at fault."""
 
-    def __init__(self, path: Path, world: Scenario | None) -> None:
-        """world: where it is to be lived; None: on tapes."""
+    def __init__(self, path: Path, world: Scenario | None, sets: Sequence[str] = ()) -> None:
+        """world: where it is to be lived; None: on tapes. sets: keys set over the file."""
         self._world = world
-        draft = read_draft(path)
+        draft = read_draft(path, sets=sets)
         self._source: YamlText = draft.source
         self.base = self._setup(finish(draft))
 
@@ -219,7 +220,7 @@ class TrialConfig:
         except ConfigFault as fault:
             # The line of the file does not help.
             lines = [line.removeprefix(f"{source.path}:") for line in fault.faults]
-            text = "; ".join(line.partition(": ")[2] for line in lines)
+            text = "; ".join(re.sub(r"^(--set |[0-9]+: )", "", line) for line in lines)
             raise TrialFault(text[:_SHOWN_MAX]) from None
 
     def _setup(self, config: BotConfig) -> Setup:

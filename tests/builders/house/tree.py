@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-SHIPPED = ("bot", "strategies", "venue")
+SHIPPED = ("bot", "laddermaker", "strategies", "venue")
 PURE = ("bot/core", "bot/strategy", "venue/engine", "venue/wire")
 _TEXT_ENDINGS = {".py", ".md", ".txt", ".toml", ".yaml", ".yml", ".lock", ".html", ".cfg", ".sh"}
 _TEXT_NAMES = {"Dockerfile", "Makefile", "run", ".gitignore", ".dockerignore"}

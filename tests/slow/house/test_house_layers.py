@@ -22,6 +22,7 @@ CONTRACTS = tomllib.loads(tree.text(tree.ROOT / "pyproject.toml"))["tool"]["impo
 # One forbidden import per contract: (contract id, file, the import).
 PLANTS = [
     ("one-arrow", "venue/engine/planted_arrow.py", "import bot.core.settings"),
+    ("public-names", "bot/lab/planted_name.py", "import laddermaker.lab"),
     ("venue-layers", "venue/wire/planted_up.py", "import venue.engine.messages"),
     ("bot-layers", "bot/core/planted_up.py", "import bot.io"),
     ("trader-layers", "bot/core/orders/planted_up.py", "import bot.core.market_data.market_state"),

@@ -10,7 +10,7 @@ from tests.builders.house import tree
 
 pytestmark = pytest.mark.xdist_group("house")  # what is parsed is parsed once
 
-EVERYTHING = ("bot", "strategies", "venue", "tests", "bench")
+EVERYTHING = ("bot", "laddermaker", "strategies", "venue", "tests", "bench")
 SHIPPED_FILES = tree.python_files(*tree.SHIPPED)
 ALL_FILES = tree.python_files(*EVERYTHING)
 

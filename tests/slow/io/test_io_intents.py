@@ -6,6 +6,7 @@ import pytest
 from bot.core import messages as m
 from bot.io.journal.records import Entry, Head
 from bot.io.journal.recovery import (
+    MEMORIES_MAX,
     OPEN_MAX,
     WINNERS_MAX,
     WORKING_MAX,
@@ -292,3 +293,34 @@ def test_the_number_of_remembered_winners_is_bounded():
         trail.follow(Entry(1, m.Noted("debug", "winner_told", fields)))
     assert len(trail.memory().winners) == WINNERS_MAX
     assert trail.memory().winners[0] == ("1", Outcome.YES)
+
+
+# --- memories of strategies -----------------------------------------------------------------------
+
+
+def memory_note(event: str, values: str = '{"n":1}') -> Entry:
+    fields: dict[str, str | int] = {"event": event, "strategy": "mine", "values": values}
+    return Entry(1, m.Noted("debug", "strategy_memory", fields))
+
+
+def test_the_memory_of_a_strategy_is_kept_until_its_event_leaves_or_the_account_changes():
+    trail = RunningState()
+    for entry in (memory_note("E1"), memory_note("E2"), memory_note("E1", '{"n":2}')):
+        trail.follow(entry)
+    kept = {each.event_ticker: each.values for each in trail.memory().memories}
+    assert kept == {"E1": '{"n":2}', "E2": '{"n":1}'}
+    started = trail.memory().started("0" * 20, False)
+    assert started.memories == trail.head(2).memories == trail.memory().memories
+    trail.follow(Entry(2, m.Noted("info", "event_left", {"event": "E1"})))
+    next_run = RunningState(trail.head(3))
+    assert [each.event_ticker for each in next_run.memory().memories] == ["E2"]
+    next_run.follow(Entry(4, m.Started("0" * 20, (), new_account=True)))
+    assert next_run.memory().memories == ()
+
+
+def test_the_number_of_remembered_memories_is_bounded():
+    trail = RunningState()
+    for number in range(MEMORIES_MAX + 1):
+        trail.follow(memory_note(f"E{number}"))
+    kept = trail.memory().memories
+    assert (len(kept), kept[0].event_ticker) == (MEMORIES_MAX, "E1")

@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from bot.cli import progress as said
-from bot.cli.progress import announce, progress, replay_s
+from bot.cli.progress import announce, progress
+from bot.lab.progress import replay_s
 
 
 class Clock:

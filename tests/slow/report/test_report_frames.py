@@ -13,6 +13,9 @@ from tests.builders.report.lived import CONFIG, invoke
 
 pytest.importorskip("pandas")
 pytestmark = pytest.mark.xdist_group("report")
+SAID = [name for name in frames.COLUMNS if name != "diagnostics"]
+"""The frames that have rows of any run: its strategy says no numbers."""
+
 PAGE = (Path(__file__).resolve().parents[3] / "docs/lab.md").read_text(encoding="utf-8")
 
 
@@ -25,7 +28,7 @@ def state(run) -> Path:
 def test_a_frame_has_the_documented_columns_and_types(state, name):
     frame = getattr(frames, name)(state)
     assert {key: str(kind) for key, kind in frame.dtypes.items()} == frames.COLUMNS[name]
-    assert len(frame) > 10
+    assert len(frame) > 10 or name not in SAID
 
 
 @pytest.mark.parametrize("name", frames.COLUMNS)
@@ -52,7 +55,7 @@ def test_the_documented_example_gives_the_mean_of_pnl(state, tmp_path):
     assert len(found["film"]) > 3
 
 
-@pytest.mark.parametrize("name", frames.COLUMNS)
+@pytest.mark.parametrize("name", SAID)
 def test_a_frame_of_a_damaged_journal_warns_that_it_ends_there(state, tmp_path, name):
     (journal,) = state.glob("journal-*.log")
     content = bytearray(journal.read_bytes())

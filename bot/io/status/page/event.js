@@ -72,6 +72,11 @@ function about(event) {
     + dollars(-event.worst_case_cents)];
   if (event.stage && event.stage !== "open") parts.push(`near its end: ${plainName(event.stage)}`);
   if (event.strategy_fault) parts.push(`strategy: ${event.strategy_fault}`);
+  const said = Object.entries(event.diagnostics || {});
+  if (said.length) {
+    const numbers = said.map(([name, value]) => `${name} ${Number(value.toPrecision(5))}`);
+    parts.push(`strategy says ${numbers.join(", ")}`);
+  }
   return parts.join(" · ");
 }
 
