@@ -6,12 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
+from bot.core.account.reconciler import AccountChange
 from bot.core.orders.order import State
 from bot.core.planning.actions import AmendAction, CancelAction
 from bot.core.planning.queue_value import NOTHING_KNOWN, loses
 from bot.core.report import Move, Reaction
 from bot.core.settings import PaceSettings
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
+from tests.builders.bot import made
 from tests.builders.bot.planned import ASK, BID, PACES, plan, rests
 from tests.builders.bot.thin import Thin
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -100,6 +102,17 @@ def test_a_move_against_an_order_that_came_with_our_own_write_is_decided_once_it
     assert [request for _, request in venue.sent[since:] if request != amend.request] == [
         m.AmendResting(amend.request.order_id, Amend(price=Price(48)))
     ]
+
+
+@pytest.mark.parametrize("fills", [0, 1])
+def test_a_fill_of_ours_is_decided_at_once(fills):
+    venue = quoting(SLOW)
+    market_id, [own] = venue.markets[0].market_id, venue.trader.desk.live_orders
+    booked = tuple(made.fill(own, number, 1) for number in range(fills))
+    venue.trader.quoting.learn(AccountChange(booked, (market_id,)), venue.now_ns)
+    decisions = venue.trader.out.counters.decisions
+    venue.give(m.Tick())
+    assert venue.trader.out.counters.decisions == decisions + fills
 
 
 @pytest.mark.parametrize(
