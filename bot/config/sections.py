@@ -186,8 +186,8 @@ class Throttle(LivePart):
 
     decide_ms: Milliseconds = _ms(
         _THROTTLE.decide_ns,
-        "shortest time between two decisions of an event; a move of others' mid against an order "
-        "of ours does not wait",
+        "shortest time between two decisions of an event; a fill, and a move of others' mid "
+        "against an order of ours, do not wait",
     )
     dwell_ms: Milliseconds = _ms(
         _THROTTLE.dwell_ns,

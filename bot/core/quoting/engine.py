@@ -391,6 +391,7 @@ class QuotingEngine:
                 side = book_side(outcome, Side(fill.side.value))
                 price = canonical(outcome, fill.outcome_price)
                 rung.state.on_own_fill(side, price, fill.qty, at_ns)
+                rung.ladder.has_filled = True
                 fair = None if rung.fair is None else rung.fair.value_cents
                 rung.ladder.flow.on_own_fill(fill.market_id, fair, side, at_ns)
 

@@ -479,6 +479,8 @@ class EventQuoter:
         self._due_ns: list[int] = []  # when to renew a view, at the latest
 
         self.needs_decision = True  # the strategy is to be asked again, whatever the markets say
+        self.has_filled = False
+        """Fills of ours were booked since the newest decision, so its quotes may be too bold."""
         self.moved_ns = 0
         """When the first frame came that it has not been asked about; 0 for none."""
         self.cause_ns = 0
@@ -518,8 +520,8 @@ class EventQuoter:
         self._valid = {}
 
     def decision_due_ns(self, desk: OrderManager, may_quote: bool, now_ns: int) -> int:
-        """When to ask the strategy: now where that pulls all quotes, or may bring them back, or the
-        market has moved against an order; throttled for other changes; NEVER_NS without one."""
+        """When to ask the strategy: now where that pulls all quotes, or may bring them back, or an
+        order may be too bold; throttled for other changes; NEVER_NS without one."""
         if (
             self.may_quote is not may_quote
             or now_ns >= self.stage_until_ns
@@ -534,9 +536,12 @@ class EventQuoter:
         return NEVER_NS
 
     def _throttled_ns(self, desk: OrderManager, now_ns: int) -> int:
-        """When a change is decided. A step back is never held back: it may be due at once."""
+        """When a change is decided: now if an order of ours may be too bold, after a fill or a move
+        of others' mid. A step back is never held back."""
         due_ns = self.decided_ns + self.pace.decide_ns
         if now_ns < due_ns:
+            if self.has_filled:
+                return now_ns
             for rung in self.rungs:
                 state = rung.state
                 if state.checked_version != state.version and state.moved_against(
@@ -923,7 +928,7 @@ class EventQuoter:
 
     def begin_decision(self, flattening: str, now_ns: int, *, may_quote: bool) -> None:
         """It is decided now: later market changes need another decision."""
-        self.needs_decision = self.was_trimmed = False
+        self.needs_decision = self.was_trimmed = self.has_filled = False
         self._decided_version = sum([rung.state.decision_version for rung in self.rungs])
         self.may_quote, self.flattening, self.decided_ns = may_quote, flattening, now_ns
         self.cause_ns, self.moved_ns = self.moved_ns or now_ns, 0

@@ -6,12 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
+from bot.core.account.reconciler import AccountChange
 from bot.core.orders.order import State
 from bot.core.planning.actions import AmendAction, CancelAction
 from bot.core.planning.queue_value import NOTHING_KNOWN, loses
 from bot.core.report import Move, Reaction
 from bot.core.settings import PaceSettings
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
+from tests.builders.bot import made
 from tests.builders.bot.planned import ASK, BID, PACES, plan, rests
 from tests.builders.bot.thin import Thin
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -102,6 +104,17 @@ def test_a_move_against_an_order_that_came_with_our_own_write_is_decided_once_it
     ]
 
 
+@pytest.mark.parametrize("fills", [0, 1])
+def test_a_fill_of_ours_is_decided_at_once(fills):
+    venue = quoting(SLOW)
+    market_id, [own] = venue.markets[0].market_id, venue.trader.desk.live_orders
+    booked = tuple(made.fill(own, number, 1) for number in range(fills))
+    venue.trader.quoting.learn(AccountChange(booked, (market_id,)), venue.now_ns)
+    decisions = venue.trader.out.counters.decisions
+    venue.give(m.Tick())
+    assert venue.trader.out.counters.decisions == decisions + fills
+
+
 @pytest.mark.parametrize(
     ("mid", "move", "waits_ns"), [(50, Move.ADVERSE, 0), (56, Move.FAVOURABLE, NS_PER_SECOND)]
 )
@@ -139,7 +152,7 @@ def test_a_reaction_lasts_from_the_frame_that_called_for_it(mid, move, waits_ns)
         writes_burst=st.sampled_from([1, 300]),
     ),
 )
-def test_no_order_without_an_edge_rests_after_a_decision(moves, pace):
+def test_no_order_without_an_edge_rests_after_a_decision_but_where_it_is_wanted(moves, pace):
     venue = Thin([60, 50, 40], pace=pace)
     venue.start()
     for index, by, ms in moves:
@@ -149,7 +162,8 @@ def test_no_order_without_an_edge_rests_after_a_decision(moves, pace):
         for rung in venue.trader.quoting.ladders[0].rungs:
             for own in venue.trader.desk.live(rung.market_id):
                 assert own.state is State.OPEN
-                assert not loses(own.book_side, own.yes_price, rung.fair.value_cents)
+                is_wanted = own.yes_price in [quote.price for quote in rung.wanted]
+                assert is_wanted or not loses(own.book_side, own.yes_price, rung.fair.value_cents)
         venue.run(ms / 1_000)
 
 
