@@ -103,7 +103,7 @@ class _BookMaker:
 
     def books_after(self, record: Record) -> Iterator[MarketBook]:
         if isinstance(record, BookRecord):
-            yield self._market_book(self._market_of[record.ticker], record.yes, record.no)
+            yield self._canonical_book(self._market_of[record.ticker], record.yes, record.no)
             return
         touched = self._target.absorb(record)
         if self._is_partition and self._target.survival_cents() is None:
@@ -113,13 +113,15 @@ class _BookMaker:
             for (outcome, price), size in self._target.wanted(rung).items():
                 wanted[outcome].append((price, size))
             yes, no = (tuple(wanted[outcome]) for outcome in (Outcome.YES, Outcome.NO))
-            book = self._market_book(self._markets[rung], yes, no)
+            book = self._canonical_book(self._markets[rung], yes, no)
             yield self._books.setdefault(book, book)
 
-    def _market_book(self, market: MarketId, yes: TapeLevels, no: TapeLevels) -> MarketBook:
-        return MarketBook(market, self._side(Outcome.YES, yes), self._side(Outcome.NO, no))
+    def _canonical_book(self, market: MarketId, yes: TapeLevels, no: TapeLevels) -> MarketBook:
+        return MarketBook(
+            market, self._canonical_side(Outcome.YES, yes), self._canonical_side(Outcome.NO, no)
+        )
 
-    def _side(self, outcome: Outcome, side: TapeLevels) -> Levels:
+    def _canonical_side(self, outcome: Outcome, side: TapeLevels) -> Levels:
         found = self._sides.get((outcome, side))
         if found is None:
             found = _best_first(outcome, side)
