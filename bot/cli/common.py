@@ -276,3 +276,7 @@ def log_without(*keys: "Secret") -> "SecretRedactor":
         redactor.learn(key)
     configure_logs(redactor)
     return redactor
+
+
+def warn_renamed(old: str, new: str) -> None:
+    typer.echo(f"deprecated: {old} is now {new}; {old} stops working in the next version", err=True)

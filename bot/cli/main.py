@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer._click.shell_completion import CompletionItem
 
-from bot.cli.options import warn_renamed
+from bot.cli.common import warn_renamed
 from bot.io.signals import last_command
 from venue.cli.groups import CommandGroup, Version
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
-from bot.cli.common import EXIT_CONFIGURATION, fail
+from bot.cli.common import EXIT_CONFIGURATION, fail, warn_renamed
 from bot.lab.progress import duration_of
 from bot.lab.session import UNTIL_HELP
 
@@ -130,7 +130,3 @@ def queue_models(text: str) -> "tuple[QueueModel, ...]":
     except ValueError:
         fail(EXIT_CONFIGURATION, f"--queue-model {text}: some of {', '.join(QueueModel)}")
     return tuple(model for model in QueueModel if model in wanted)
-
-
-def warn_renamed(old: str, new: str) -> None:
-    typer.echo(f"deprecated: {old} is now {new}; {old} stops working in the next version", err=True)

@@ -43,10 +43,13 @@ def test_a_strategy_has_its_memory_again_after_a_crash(state):
     for life in messages(state):
         for message in life:
             if isinstance(message, m.Started):
-                if message.journal is m.JournalFate.LOST:
-                    calls = {}
                 handed = {each.event_ticker: calls_in(each.values) for each in message.memories}
-                assert handed == calls
+                # What a crash kept from the disk was in no request yet.
+                assert message.journal is m.JournalFate.LOST or handed.keys() == calls.keys()
+                assert all(
+                    calls[event] - 1 <= count <= calls[event] for event, count in handed.items()
+                )
+                calls = handed
                 handed_back += bool(handed)
             elif isinstance(message, m.Noted) and message.name == "strategy_memory":
                 event = str(message.fields["event"])
