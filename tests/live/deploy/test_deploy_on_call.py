@@ -1,10 +1,10 @@
 """Claims about a night on call, from a real Prometheus and Alertmanager: one cause, one page."""
 
+import contextlib
 import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -69,8 +69,8 @@ def test_a_revoked_key_is_one_page(tmp_path):
         def mend() -> None:
             """Another key of the same account, in the file that the bot reads at its start."""
             file = tmp_path / "maker.key"
-            file.chmod(0o600)
-            file.write_text(site.keys["reader"])
+            file.unlink()
+            site.venue("key", "create", "maker", "--scopes", "read,trade", "--out", str(file))
             site.restart_bot()
 
         assert pages_of(site, site.revoke_key, mend) == ["KeyRefused"]
@@ -82,16 +82,15 @@ def test_a_full_disk_is_one_page(tmp_path):
     filler = disk / "filler"
 
     def fill() -> None:
-        with filler.open("wb") as file:
-            room = os.statvfs(disk)
-            for _ in range(room.f_bavail):
-                file.write(bytes(room.f_bsize))
+        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1_000_000))
 
     try:
         with small_disk(disk, 1_200), night(tmp_path, disk / "state") as site:
 
             def mend() -> None:
-                Path(filler).unlink()
+                filler.unlink()
                 site.restart_bot()
 
             assert len(pages_of(site, fill, mend)) == 1
