@@ -13,7 +13,7 @@ export function drawFigures(report) {
   const off = report.ledger_difference_cents;
   pairs(byId("figures"), [
     { name: "profit", value: dollars(report.pnl_cents),
-      className: report.pnl_cents < 0 ? "loss" : "" },
+      className: report.pnl_cents < 0 ? "loss" : report.pnl_cents > 0 ? "gain" : "" },
     { name: "worst case", value: `${dollars(-report.worst_case_cents)}`,
       title: "every subset of fills of everything that may be live counted" },
     { name: "of its limit", value: percent(report.worst_case_cents

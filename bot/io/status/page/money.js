@@ -151,7 +151,7 @@ function fillRow(fill, place, report) {
 }
 
 const toned = (value) => ({ text: gained(value),
-  className: value === null || Math.abs(value) < 0.005 ? "soft" : value < 0 ? "loss" : "" });
+  className: value === null || Math.abs(value) < 0.005 ? "soft" : value < 0 ? "loss" : "gain" });
 
 function shortTicker(ticker, report) {
   const event = report.events.find((each) => ticker.startsWith(`${each.event_ticker}-`));
