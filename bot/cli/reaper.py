@@ -169,7 +169,7 @@ def _watch(
             if at_once:
                 await watching.latch_first()
             trouble = await key_trouble(rest)
-            if isinstance(trouble, Rejected) and trouble.status:
+            if isinstance(trouble, Rejected):
                 await rest.drain()
                 raise ReaperFault(
                     f"reaper: the venue refuses its key: {trouble.status} {trouble.code}; "

@@ -14,6 +14,7 @@ PACKAGES: Final = {
     "initdb": "postgresql",
     "postgres": "postgresql",
     "prometheus": "prometheus",
+    "prometheus-alertmanager": "prometheus-alertmanager",
     "promtool": "prometheus",
 }
 """The Debian package that each program comes in."""

@@ -342,10 +342,15 @@ class Metrics:
         return beats and self._reaper is not None and not self._reaper.ended
 
     @property
-    def does_reaper_key_work(self) -> bool:
-        """True if the reaper says that its key can cancel. One that only visits the page tried its
-        key before it began."""
-        return self._is_visited if self._reaper is None else not self._reaper.plea
+    def does_reaper_key_work(self) -> bool | None:
+        """True if the reaper says that its key can cancel, False if the venue refuses it, None if
+        the reaper's last try reached nobody. One that only visits the page tried its key before it
+        began."""
+        if self._reaper is None:
+            return self._is_visited
+        if self._reaper.plea:
+            return False
+        return True if self._reaper.key_known else None
 
     # --- for Prometheus ---------------------------------------------------------------------------
 
@@ -523,7 +528,7 @@ COUNTED: Final[tuple[Family[Metrics], ...]] = (
     ),
     gauge(
         "reaper_key_works",
-        "1 while the reaper's key can cancel; absent where no reaper can be.",
+        "1 while the reaper's key can cancel, 0 while it is refused; absent while not known.",
         lambda t: t.does_reaper_key_work if t.expects_reaper else None,
     ),
 )

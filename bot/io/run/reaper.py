@@ -403,25 +403,28 @@ class Reaper:
         """Try the key now and then: a reaper whose key does not work guards nothing."""
         while True:
             trouble = await key_trouble(self._rest)
-            if isinstance(trouble, m.Unknown):
-                works = self._key  # as far as it is known
-            elif trouble is None:
-                works = "yes"
-            else:
-                works = f"no: {trouble.status} {trouble.code or trouble.message}"
+            match trouble:
+                case None:
+                    works, level = "yes", self._log.info
+                case m.Rejected():
+                    works = f"no: {trouble.status} {trouble.code or trouble.message}"
+                    level = self._log.error
+                case m.Unknown():
+                    works, level = f"not known: {trouble.reason}", self._log.warning
             if works != self._key:
                 self._key = works
-                level = self._log.info if works == "yes" else self._log.error
                 level("key_tried", works=works)
-                if self._heart is not None:
+            if self._heart is not None:
+                if not isinstance(trouble, m.Unknown):
                     self._heart.plead("" if trouble is None else works)
+                self._heart.know_key(known=not isinstance(trouble, m.Unknown))
             await asyncio.sleep(TOLD_NS / NS_PER_SECOND)
 
 
 async def key_trouble(rest: Rest) -> m.Rejected | m.Unknown | None:
-    """Why the key cannot sweep: rejected, scope too small, or no answer (status 0).
+    """None if the key can sweep, Rejected if the venue refuses it or its scope (401 or 403).
 
-    None when it can; Unknown when the venue has a trouble of its own.
+    Unknown if the venue said neither: no connection, no answer, or a trouble of its own.
     """
     unsaid: m.Unknown | None = None
     answers: asyncio.Queue[m.Response] = asyncio.Queue()
@@ -432,11 +435,10 @@ async def key_trouble(rest: Rest) -> m.Rejected | m.Unknown | None:
         replied = await answers.get()
         answer = replied.answer
         if isinstance(answer, m.Rejected):
-            held = answer.status == 0 and replied.retry_after_ns is not None
-            if held or answer.status == TOO_MANY:
-                # Nothing more is asked before the wait is over.
+            if answer.status in (0, TOO_MANY):
+                # Not sent: no connection, or a wait that the venue asked for.
                 return m.Unknown(answer.code or answer.message)
-            if answer.status in (0, 401, 403):
+            if answer.status in (401, 403):
                 return answer
             if row_for(answer.status, answer.code).sequenced is Sequenced.NEVER:
                 unsaid = m.Unknown(answer.code)

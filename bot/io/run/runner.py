@@ -283,6 +283,7 @@ class Runner:
         ]
         self._notes: list[str] = []
         self._paused = ""
+        self._paused_ns = 0
         self._log = structlog.stdlib.get_logger("bot")
 
     def tell(self, event: m.Event) -> None:
@@ -295,7 +296,9 @@ class Runner:
             self._draw(now_ns)
         if self._drawn is None:
             return None
-        return Snapshot(now_ns, self._decided_ns, self._drawn, self._paused, self._notice())
+        return Snapshot(
+            now_ns, self._decided_ns, self._drawn, self._paused, self._notice(), self._paused_ns
+        )
 
     def _notice(self) -> str:
         cut = self._journal.cut_bytes
@@ -571,7 +574,8 @@ class Runner:
             case m.Noted():
                 if effect.level != "debug":
                     self._notes = [*self._notes[1 - NOTES_KEPT :], _said(effect)]
-                self._paused = why_paused(effect) or self._paused
+                if why := why_paused(effect):
+                    self._paused, self._paused_ns = why, self._clock.now_ns()
                 log_note(effect.level, effect.name, effect.fields)
                 self._plead(effect)
             case m.Latched():

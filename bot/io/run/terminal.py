@@ -123,9 +123,8 @@ def picture(
     the end."""
     report = snapshot.report
     why = snapshot.unhealthy()
-    phase = f"{report.phase}, only to flatten" if report.flattening else report.phase
     mark = "PAPER  " if report.paper else ""
-    head = f"{mark}{report.series_ticker}  {phase}  {address}"
+    head = f"{mark}{report.series_ticker}  {snapshot.state}  {address}"
     parts: list[RenderableType] = [_text(head, "bold")]
     parts += [_text(f"{what}: {told}", "yellow") for what, told in _asides(snapshot) if told]
     if why and report.phase == "quoting":

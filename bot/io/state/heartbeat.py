@@ -35,7 +35,8 @@ REAPER: Final = "reaper-heartbeat"
 class HeartbeatRecord(msgspec.Struct, frozen=True, kw_only=True):
     """boot: of the run, 20 hex digits. beat: counts from 1. monotonic_ns, wall_ns: for a person
     only. ended: the run is over and left nothing. plea: why the writer cannot cancel, empty when it
-    can. guards: of a reaper, the boot of the run that it would act for."""
+    can. guards: of a reaper, the boot of the run that it would act for. key_known: False while its
+    last try of the key had no answer of the venue about the key."""
 
     boot: str
     beat: int
@@ -44,6 +45,7 @@ class HeartbeatRecord(msgspec.Struct, frozen=True, kw_only=True):
     ended: bool = False
     plea: str = ""
     guards: str = ""
+    key_known: bool = True
 
 
 class Heartbeat:
@@ -58,6 +60,7 @@ class Heartbeat:
         self._next_ns = 0
         self._plea = ""
         self._fault = ""
+        self._key_known = True
         self.guards = guards
 
     def beat(self, now_ns: int) -> bool:
@@ -79,6 +82,12 @@ class Heartbeat:
         """From the next beat on say why somebody else must cancel; "" takes it back."""
         if why != self._plea:
             self._plea = why
+            self._next_ns = 0
+
+    def know_key(self, *, known: bool) -> None:
+        """From the next beat on say if the venue has answered about the key; see the record."""
+        if known != self._key_known:
+            self._key_known = known
             self._next_ns = 0
 
     def guard(self, boot: str) -> None:
@@ -104,6 +113,7 @@ class Heartbeat:
             ended=ended,
             plea=self._plea,
             guards=self.guards,
+            key_known=self._key_known,
         )
         return msgspec.json.encode(pulse) + b"\n"
 

@@ -12,7 +12,7 @@ from bot.core.report import EventReport, Phase, Report, RungReport
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import Metrics
 from bot.io.status.serving import framed
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, from_ns
 from venue.wire.names import Ticker
 
 DECIDED_NS_MAX: Final = 2 * NS_PER_SECOND
@@ -21,20 +21,35 @@ DECIDED_NS_MAX: Final = 2 * NS_PER_SECOND
 
 class Snapshot(msgspec.Struct, frozen=True):
     """decided_ns: the last tick. now_ns: when this was requested. paused: why it was last paused,
-    empty if never. notice: what a person should know of how it began."""
+    empty if never. paused_ns: when that was, 0 if never. notice: what a person should know of how
+    it began."""
 
     now_ns: int
     decided_ns: int
     report: Report
     paused: str = ""
     notice: str = ""
+    paused_ns: int = 0
 
     @property
     def stands_still(self) -> str:
-        """Why it is paused; empty when it is not."""
+        """Why it is paused and since when; empty when it is not."""
         if self.report.phase is not Phase.PAUSED:
             return ""
-        return self.paused or "asked for"
+        why = self.paused or "asked for"
+        return f"{why} (since {_to_second(self.paused_ns)})" if self.paused_ns else why
+
+    @property
+    def is_channel_silent(self) -> bool:
+        heard_ns = self.report.feed_heard_ns
+        return heard_ns is None or self.now_ns - heard_ns > self.report.feed_silent_after_ns
+
+    @property
+    def state(self) -> str:
+        """The phase as a person is shown it: a bot without a channel quotes nothing."""
+        no_feed = self.report.phase is Phase.QUOTING and self.is_channel_silent
+        state = "no feed" if no_feed else self.report.phase.value
+        return f"{state}, only to flatten" if self.report.flattening else state
 
     @property
     def age_ms(self) -> int:
@@ -50,8 +65,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             return ""
         if report.phase is not Phase.QUOTING:
             return f"{report.phase.value}: {report.latched}" if report.latched else report.phase
-        heard_ns, silent_ns = report.feed_heard_ns, report.feed_silent_after_ns
-        if heard_ns is None or self.now_ns - heard_ns > silent_ns:
+        if self.is_channel_silent:
             return "the channel is silent"
         if report.withheld:
             return f"no new order: {report.withheld}"
@@ -75,6 +89,10 @@ class Snapshot(msgspec.Struct, frozen=True):
             reasons = Counter({f"no new order: {report.withheld}": sum(reasons.values())})
         told = [f"{why} ({count} rungs)" for why, count in reasons.most_common()]
         return f"nothing rests: {'; '.join(told) or 'the series has no rung to quote'}"
+
+
+def _to_second(ns: int) -> str:
+    return f"{from_ns(ns).partition('.')[0]}Z"
 
 
 def _why_bare(event: EventReport, rung: RungReport) -> str:
@@ -194,12 +212,13 @@ class Overview:
 
     def status(self) -> dict[str, object]:
         """The newest snapshot as JSON. age_ms: since the last decision; unhealthy, paused, idle:
-        reasons, empty when it is not so."""
+        reasons, empty when it is not so. state: the phase for a person."""
         now = self._shown.look()
         return {
             "age_ms": None if now is None else now.age_ms,
             "unhealthy": "starting" if now is None else now.unhealthy(),
             "report": None if now is None else now.report,
+            "state": "starting" if now is None else now.state,
             "paused": "" if now is None else now.stands_still,
             "idle": "" if now is None else now.idle,
             "notice": "" if now is None else now.notice,

@@ -36,7 +36,7 @@ def until(true: Callable[[], bool], longest_s: float, what: str) -> None:
         time.sleep(0.1)
 
 
-Keys = Mapping[str, Mapping[str, int]]
+Keys = Mapping[str, Mapping[str, int | str]]
 """Keys of a bot's configuration, by section."""
 
 
@@ -232,9 +232,9 @@ class Site:
 
 
 @contextlib.contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
-    """A disk of 64 MB at an empty folder. Raises PermissionError where none can be mounted."""
-    command = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder)]
+def small_disk(folder: Path, size_mb: int = 64) -> Iterator[None]:
+    """A disk of `size_mb` at an empty folder. Raises PermissionError where none can be mounted."""
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size_mb}m", "tmpfs", str(folder)]
     if subprocess.run(command, capture_output=True, timeout=10).returncode:
         raise PermissionError("no disk can be mounted")
     try:

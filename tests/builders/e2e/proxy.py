@@ -29,6 +29,7 @@ class Proxy:
         self._random = random.Random(seed)
         self.seen: Counter[str] = Counter()
         self.port = 0
+        self._is_silent = False
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         # A loop holds its tasks weakly: without this a connection that lost one end may be
@@ -55,6 +56,11 @@ class Proxy:
     def heal(self) -> None:
         """Lose and hold nothing new; responses that are held already stay so for their time."""
         self._faults = []
+        self._is_silent = False
+
+    def silence(self) -> None:
+        """From here on no channel carries anything, with its connection open; `heal` ends it."""
+        self._is_silent = True
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -135,7 +141,7 @@ class Proxy:
 
         async def one_way(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
             while data := await source.read(65_536):
-                if not is_silent.is_set():
+                if not (is_silent.is_set() or self._is_silent):
                     sink.write(data)
                     await sink.drain()
 

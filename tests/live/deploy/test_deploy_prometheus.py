@@ -103,7 +103,8 @@ def test_every_alert_has_a_runbook_and_every_runbook_an_alert():
     named = {alert.name for alert in rules.alerts()}
     assert named == set(rules.pages())
     for alert in rules.alerts():
-        assert alert.annotations["runbook_url"] == f"docs/runbooks/{alert.name}.md"
+        url = "{{ $externalLabels.runbooks }}" + f"/{alert.name}.md"
+        assert alert.annotations["runbook_url"] == url
         assert alert.labels["severity"] in ("page", "ticket")
 
 

@@ -36,26 +36,27 @@ KEY = """    tea_cups: int = key(_THROTTLE.tea_cups, "cups of tea for each decis
 FIELD = """    tea_cups: int = 1
     \"\"\"Cups of tea for each decision.\"\"\"
 """
-RUNBOOK_URL = "docs/runbooks/" + "TeaOut.md"  # in two parts: the page is not in this tree
-ALERT = f"""      - alert: TeaOut
+RUNBOOK_PATH = "docs/runbooks/" + "TeaOut.md"  # in two parts: the page is not in this tree
+ALERT = """      - alert: TeaOut
         expr: >-
           laddermaker_tea == 0
         for: 1m
-        labels: {{severity: ticket}}
+        labels: {severity: ticket}
         annotations:
-          summary: "{{{{ $labels.series }}}} has no tea"
+          summary: "{{ $labels.series }} has no tea"
           description: >-
             No cup is left.
-          runbook_url: {RUNBOOK_URL}
+          runbook_url: "{{ $externalLabels.runbooks }}/TeaOut.md"
 
 """
-ALERT_TEST = f"""  - name: TeaOut
+ALERT_TEST = """  - name: TeaOut
     interval: 15s
+    external_labels: {runbooks: 'https://runbooks.example/laddermaker'}
     input_series:
-      - series: 'laddermaker_tea{{instance="127.0.0.1:8090",job="bot",series="ACME-VAL"}}'
+      - series: 'laddermaker_tea{instance="127.0.0.1:8090",job="bot",series="ACME-VAL"}'
         values: '1x4 0x10'
     alert_rule_test:
-      - {{eval_time: 60s, alertname: TeaOut, exp_alerts: []}}
+      - {eval_time: 60s, alertname: TeaOut, exp_alerts: []}
       - eval_time: 180s
         alertname: TeaOut
         exp_alerts:
@@ -67,7 +68,7 @@ ALERT_TEST = f"""  - name: TeaOut
             exp_annotations:
               summary: 'ACME-VAL has no tea'
               description: 'No cup is left.'
-              runbook_url: '{RUNBOOK_URL}'
+              runbook_url: 'https://runbooks.example/laddermaker/TeaOut.md'
 
 """
 RUNBOOK = """# TeaOut
@@ -151,7 +152,7 @@ def add_metric_and_alert(root):
     rules = root / "deploy/prometheus/rules"
     put(rules / "alerts.yaml", ALERT, before="      - alert: BotRestarting")
     put(rules / "tests/alerts.yaml", ALERT_TEST, before="  - name: BotRestarting")
-    (root / RUNBOOK_URL).write_text(RUNBOOK)
+    (root / RUNBOOK_PATH).write_text(RUNBOOK)
     row = "| [TeaOut](TeaOut.md) | ticket | No cup of tea is left. |\n"
     put(root / "docs/runbooks/README.md", row, before="| [BudgetStarved]")
 

@@ -359,6 +359,18 @@ def test_the_metrics_show_a_reaper_whose_key_is_refused(tmp_path):
     assert found["laddermaker_reaper_key_works", ()] == 0
 
 
+def test_the_metrics_say_nothing_of_a_reapers_key_that_nobody_answered_about(tmp_path):
+    metrics = Metrics(report, now_ns=lambda: 0, state=tmp_path, expects_reaper=True)
+    heart = Heartbeat(tmp_path, "0" * 20, REAPER)
+    shown = []
+    for second, known in enumerate((True, True, False, True)):
+        heart.know_key(known=known)
+        heart.beat(second * SECOND)
+        metrics.on_report(report(now_ns=second * SECOND))
+        shown.append(samples(metrics).get(("laddermaker_reaper_key_works", ())))
+    assert shown[1:] == [1, None, 1]
+
+
 def test_a_reaper_that_polls_the_page_counts_as_watching_for_ten_seconds():
     now = [0]
     metrics = Metrics(report, now_ns=lambda: now[0], expects_reaper=True)

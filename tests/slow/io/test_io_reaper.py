@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -416,6 +417,14 @@ async def test_only_a_refusal_of_the_key_itself_is_trouble_with_the_key(refusal,
     assert type(trouble) is kind
     if kind is m.Rejected:
         assert trouble.status == refusal[0]
+
+
+async def test_no_connection_is_no_refusal_of_the_key():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    rest = Rest(f"http://127.0.0.1:{port}/v1", Secret("lm_reaper"), 2, sane_only=False)
+    assert isinstance(await key_trouble(rest), m.Unknown)
+    await rest.drain()
 
 
 async def test_a_reaper_pleads_while_its_key_is_refused_and_says_when_it_ends(

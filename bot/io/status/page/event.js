@@ -105,14 +105,15 @@ function rungRow(rung, event, pick) {
 
 function outcomeRows(event) {
   const worst = Math.min(...event.outcome_cents);
+  const isWorst = (profit) => profit === worst && worst < Math.max(...event.outcome_cents);
   const most = Math.max(1, ...event.outcome_cents.map(Math.abs));
   const strikes = event.rungs.map((rung) => rungName(rung, event));
   const where = (index) => index === 0 ? `below ${strikes[0]}`
     : index === strikes.length ? `${strikes[index - 1]} or more`
     : `${strikes[index - 1]} to ${strikes[index]}`;
   return event.outcome_cents.map((profit, index) => ({ key: index,
-    className: profit === worst ? "worst" : "", cells: [
-      where(index) + (profit === worst ? " · worst" : ""),
+    className: isWorst(profit) ? "worst" : "", cells: [
+      where(index) + (isWorst(profit) ? " · worst" : ""),
       event.implied ? percent(event.implied.chances[index]) : DASH,
       { text: dollars(profit), bar: profit / most }] }));
 }

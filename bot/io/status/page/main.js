@@ -18,17 +18,17 @@ function draw(status) {
   drawControls(status);
   const report = status.report;
   const phase = report ? report.phase : "starting";
-  const flat = report && report.flattening ? `${phase}, only to flatten` : phase;
-  say(byId("phase"), flat);
-  name(byId("phase"), `pill ${status.unhealthy ? "poor" : phase === "paused" || flat !== phase
+  const state = status.state;
+  say(byId("phase"), state);
+  name(byId("phase"), `pill ${status.unhealthy ? "poor" : phase === "paused" || state !== phase
     ? "held" : "good"}`);
   const unhealthy = status.unhealthy && status.unhealthy !== phase ? status.unhealthy : "";
-  say(byId("health"), [unhealthy, status.idle, status.notice].filter(Boolean).join("; "));
-  announce(`${flat}. ${status.unhealthy}. ${report ? report.findings.join(". ") : ""}`, report);
+  say(byId("health"), [unhealthy, status.paused, status.idle, status.notice].filter(Boolean).join("; "));
+  announce(`${state}. ${status.unhealthy}. ${report ? report.findings.join(". ") : ""}`, report);
   if (!report) return;
   say(byId("series"), report.series_ticker);
   byId("paper").hidden = !report.paper;
-  document.title = `${report.paper ? "PAPER · " : ""}${flat} · ${report.series_ticker}`;
+  document.title = `${report.paper ? "PAPER · " : ""}${state} · ${report.series_ticker}`;
   drawFindings(report);
   drawFigures(report);
   if (byId("events").hasChildNodes()) {
