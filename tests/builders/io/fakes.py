@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bot.core import messages as m
-from bot.core.report import Phase, Report
+from bot.core.report import Phase, Reaction, Report
 from bot.io.client.feed import Feed, FeedTimes
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
@@ -39,6 +39,7 @@ class FakeTrader:
         self._more = asyncio.Event()
         self.left = m.DrainComplete((), ())
         self.effects: list[m.Effect] = []
+        self.reactions: dict[m.RequestId, Reaction] = {}
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
         self.events.append(event)

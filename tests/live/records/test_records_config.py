@@ -104,7 +104,7 @@ def test_receivers_are_configured_by_a_file_or_a_variable(tmp_path, monkeypatch)
             "notices:\n  - url_env: NO_HOOK\n",
             "environment variable NO_HOOK: not set; export it, or ",
         ),
-        ("notices:\n  - url_file: no-hook\n", "no-hook: cannot be read"),
+        ("notices:\n  - url_file: no-hook\n", "no-hook: there is no such file"),
         (
             "records:\n  postgres_url: postgresql://keeper@localhost/books\n"
             "  postgres_password_env: NO_PASSWORD\n",

@@ -47,12 +47,13 @@ def without_cpu(rows):
     return [{key: each for key, each in row.items() if key != "cpu_s"} for row in rows]
 
 
-def test_an_evaluation_from_python_is_the_commands(monkeypatch):
+def test_an_evaluation_from_python_is_the_commands(monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     found = lab.evaluate(["fixed_spread", "glft:0.01"], seeds="1-2", steps=40, baselines=False)
     printed = command(
         *("evaluate", "--strategies", "fixed_spread,glft:0.01", "--seeds", "1-2"),
         *("--steps", 40, "--no-baselines", "--jobs", 1),
+        *("--results", tmp_path / "evaluate.jsonl"),
     )
     for line in (*printed["lines"], *(plain := comparable(found.found))["lines"]):
         for point in line["points"]:
@@ -80,6 +81,7 @@ def test_a_sweep_from_python_is_the_commands(tmp_path):
     printed = command(
         *("sweep", "--config", config, "--world", "independent-base", "--seeds", "1-2"),
         *("--steps", 40, "--cv-blocks", 0, "--over", "risk.order_qty=20,40"),
+        *("--results", tmp_path / "sweep.jsonl"),
     )
     assert comparable(found.found) == printed
     frame = found.frame()

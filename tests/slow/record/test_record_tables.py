@@ -123,4 +123,4 @@ def test_a_parquet_export_without_pyarrow_names_the_package(both, tmp_path):
 def test_an_export_without_an_output_folder_exits_with_2(both):
     done = export(both[0] / "state")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "--csv or --parquet" in done.stderr
+    assert "--csv, --parquet or --tape" in done.stderr
