@@ -8,7 +8,7 @@ See docs/failure-modes.md#feed-ok.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 import msgspec
@@ -348,17 +348,17 @@ class MarketQuoter:
             return Reaction(Move.FAVOURABLE, self._wanted_ns)
         return None
 
-    def value_at(self, fair: Fair | None) -> None:
-        """Use this fair value from now on; plan again if an order has lost its edge by it."""
+    def value_at(self, fair: Fair | None, orders: Iterable[OwnOrder]) -> None:
+        """Use this fair value from now on; plan again if an order of ours has lost its edge by it.
+        orders: our live ones here."""
         before, self.fair = self.fair, fair
         if fair is None or fair is before or not self.again_ns:
             return
-        if self.ours is None or any(
-            loses(own.book_side, own.yes_price, fair.value_cents)
-            and (before is None or not loses(own.book_side, own.yes_price, before.value_cents))
-            for own in self.ours.everyone
-        ):
-            self.again_ns = 0
+        for own in orders:
+            if loses(own.book_side, own.yes_price, fair.value_cents) and (
+                before is None or not loses(own.book_side, own.yes_price, before.value_cents)
+            ):
+                self.again_ns = 0
 
     def foreseen(self, ours: WorkingOrders, now_ns: int) -> tuple[Action, ...]:
         """The actions that would be planned now for the last planned quotes; changes nothing."""
@@ -753,12 +753,12 @@ class EventQuoter:
         if self.curve is not None:
             self.fairs = self.curve.update(inputs, implied, seconds, now_ns)
         for index, own in zip(changed, owns, strict=True):
-            rungs[index].value_at(self.fairs[index])
+            rungs[index].value_at(self.fairs[index], own)
             self.views[index] = self._view_rung(index, own, ledgers, now_ns)
         for index in () if self.curve is None else self.curve.moved:
             fair = self.fairs[index]
             if fair is not rungs[index].fair:
-                rungs[index].value_at(fair)
+                rungs[index].value_at(fair, desk.live(rungs[index].market_id))
                 self.views[index] = msgspec.structs.replace(
                     self.views[index],
                     fair_cents=None if fair is None else fair.value_cents,
