@@ -91,6 +91,7 @@ CHANGES: Final = (
             *("lost_after", "result_unknown_after", "internal_error_after"),
             *("internal_error_before", "delayed", "mad_strategy"),
         ),
+        profile="requests",
     ),
     Bug(
         "no-write-budget",
