@@ -218,8 +218,8 @@ async def _traded(crowd: Crowd, venue: VenueServer) -> None:
 def _both(venue: VenueServer) -> Application:
     rest, stream = make_app(venue, venue.metrics.request), make_stream(venue.hub, venue.now_ns)
 
-    async def app(scope: Message, receive: Receive, send: Send) -> None:
-        await (stream if scope["type"] == "websocket" else rest)(scope, receive, send)
+    def app(scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
+        return (stream if scope["type"] == "websocket" else rest)(scope, receive, send)
 
     return app
 

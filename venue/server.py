@@ -28,7 +28,6 @@ from venue.stream.hub import Hub
 from venue.views.projector import Projector, Views
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, from_ns
 from venue.wire.limits import REPLY_DEADLINE_NS
-from venue.wire.names import MarketId
 
 QUEUE_MAX: Final = 1_000
 """Commands that may wait; beyond it the answer is engine_overloaded."""
@@ -75,7 +74,8 @@ class VenueServer:
         self._views: Views = state.exchange.views
         self.cursor_key = state.cursor_key
         self.faults = Faults()
-        self._clock = Clock(state.exchange.at_ns)
+        self.now_ns = Clock(state.exchange.at_ns).now_ns
+        self.find_market = state.exchange.engine.find_market
         self._log = state.log
         self._writer = None if state.log is None else ThreadPoolExecutor(1, "log")
         self._log_fault: str | None = None
@@ -108,17 +108,11 @@ class VenueServer:
             ),
         )
 
-    def now_ns(self) -> int:
-        return self._clock.now_ns()
-
     @property
     def views(self) -> Views:
         """What reads see: everything due by now, however late the projection's own task is."""
         self._make_visible(self.now_ns())
         return self._views
-
-    def find_market(self, name: str) -> MarketId | None:
-        return self._exchange.engine.find_market(name)
 
     def observe(self, observer: Callable[[list[m.Event]], None]) -> None:
         """Call `observer` with every list of events as they become visible. It must not raise."""

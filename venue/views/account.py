@@ -76,7 +76,7 @@ class AccountViews(EventTaker):
         self._catalog = catalog
         self._accounts: dict[UserId, _AccountView] = {}
         self._shown_fills: dict[tuple[UserId, int], model.Fill] = {}
-        self._takers = {
+        self.takers = {
             messages.OrderChanged: self._change_order,
             messages.FillBooked: self._book,
             messages.PositionChanged: self._change_position,

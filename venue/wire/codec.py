@@ -140,7 +140,7 @@ def _parse_object(body: bytes) -> dict[str, object]:
     value = _STRICT.decode(text)
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
-    return {key: field for key, field in value.items() if field is not None}
+    return value
 
 
 def _body_fields(body: bytes) -> dict[str, object]:
@@ -152,10 +152,10 @@ def _body_fields(body: bytes) -> dict[str, object]:
 
 def _integer(fields: dict[str, object], key: str) -> int | None:
     value = fields.get(key)
-    if value is None:
-        return None
     if isinstance(value, WrittenInteger):
         return integer_of(value.text)
+    if value is None:
+        return None
     raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: an integer is wanted")
 
 
@@ -168,19 +168,19 @@ def _number(fields: dict[str, object], key: str) -> int | NoInteger | None:
     return _integer(fields, key)
 
 
-def _string(fields: dict[str, object], key: str) -> str | None:
-    value = fields.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: a string is wanted")
-    return value
+def _strings(fields: dict[str, object], keys: tuple[str, ...]) -> list[str | None]:
+    """The texts of these keys, None where there is none."""
+    texts: list[str | None] = []
+    for key in keys:
+        value = fields.get(key)
+        if value is not None and not isinstance(value, str):
+            raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: a string is wanted")
+        texts.append(value)
+    return texts
 
 
-def _required(value: T | None, key: str) -> T:
-    if value is None:
-        raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: missing")
-    return value
+def _missing(what: str) -> Refusal:
+    return Refusal(Code.INVALID_REQUEST_BODY, f"{what}: missing")
 
 
 E_ = TypeVar("E_", Outcome, Side, TimeInForce)
@@ -211,14 +211,11 @@ def _checked_qty(value: int | NoInteger) -> Qty:
     return Qty(value)
 
 
-def _market_name(ticker: str | None, market_id: str | None) -> str:
-    if ticker is not None and market_id is not None:
-        raise Refusal(Code.CONFLICTING_IDENTIFIERS, "ticker and market_id name the market twice")
-    if ticker is not None:
-        return ticker
-    if market_id is not None:
-        return market_id
-    raise Refusal(Code.INVALID_REQUEST_BODY, "ticker or market_id: one of them is wanted")
+_ORDER_STRINGS: Final = (
+    *("ticker", "market_id", "outcome", "side"),
+    *("time_in_force", "client_order_id"),
+)
+_DEFAULT_TIME_IN_FORCE: Final = TimeInForce.GTC.value
 
 
 def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> NewOrder:
@@ -227,20 +224,21 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     of the market's name, price, size, budget, enums, double identifiers, the idempotency key,
     market_not_found. Unknown fields are ignored, null counts as absent (S32)."""
     fields = _body_fields(body)
-    ticker, market_id = _string(fields, "ticker"), _string(fields, "market_id")
-    outcome_text = _required(_string(fields, "outcome"), "outcome")
-    side_text = _required(_string(fields, "side"), "side")
-    price_value = _number(fields, "price")
+    ticker, market_id, outcome_text, side_text, tif_text, key = _strings(fields, _ORDER_STRINGS)
+    price_value, qty_value = _number(fields, "price"), _number(fields, "qty")
+    budget_value = _integer(fields, "budget_cents")
+    if outcome_text is None:
+        raise _missing("outcome")
+    if side_text is None:
+        raise _missing("side")
     if price_value is None:
-        raise Refusal(Code.INVALID_REQUEST_BODY, "price: missing")
-    qty_value, budget_value = _number(fields, "qty"), _integer(fields, "budget_cents")
-    tif_text = _string(fields, "time_in_force")
-    client_order_id = _string(fields, "client_order_id")
-    tif_text = TimeInForce.GTC.value if tif_text is None else tif_text
+        raise _missing("price")
+    if tif_text is None:
+        tif_text = _DEFAULT_TIME_IN_FORCE
     if ticker is None and market_id is None:
-        _market_name(ticker, market_id)
+        raise _missing("ticker or market_id")
     if qty_value is None and budget_value is None:
-        raise Refusal(Code.INVALID_REQUEST_BODY, "qty or budget_cents: one of them is wanted")
+        raise _missing("qty or budget_cents")
 
     # Of two names neither is the market's: the refusal is about there being two.
     if market_id is None and ticker is not None and not names.is_market_path(ticker):
@@ -253,18 +251,19 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
         qty = _checked_qty(qty_value)
     if budget_value is not None:
         _check_budget(budget_value, qty_value, side_text, tif_text)
-    outcome = _member(_OUTCOMES, outcome_text, "outcome")
-    side = _member(_SIDES, side_text, "side")
-    tif = _member(_TIMES_IN_FORCE, tif_text, "time_in_force")
-    name = _market_name(ticker, market_id)
-    key = _checked_client_order_id(client_order_id)
-    resolved = resolve(name)
+    outcome = _OUTCOMES.get(outcome_text) or _member(_OUTCOMES, outcome_text, "outcome")
+    side = _SIDES.get(side_text) or _member(_SIDES, side_text, "side")
+    tif = _TIMES_IN_FORCE.get(tif_text) or _member(_TIMES_IN_FORCE, tif_text, "time_in_force")
+    if ticker is not None and market_id is not None:
+        raise Refusal(Code.CONFLICTING_IDENTIFIERS, "ticker and market_id name the market twice")
+    client_order_id = _checked_client_order_id(key)
+    resolved = resolve(ticker or market_id or "")
     if resolved is None:
         raise Refusal(Code.MARKET_NOT_FOUND, "no such market")
     if qty is not None:
-        return QtyOrder(resolved, outcome, side, price, qty, tif, key)
+        return QtyOrder(resolved, outcome, side, price, qty, tif, client_order_id)
     assert budget_value is not None
-    return BudgetOrder(resolved, outcome, price, Cents(budget_value), tif, key)
+    return BudgetOrder(resolved, outcome, price, Cents(budget_value), tif, client_order_id)
 
 
 def _check_budget(budget: int, qty: int | NoInteger | None, side_text: str, tif_text: str) -> None:

@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 from tests.builders.abuse.door import Peer, served, until
 from venue.listen import HttpProtocol, Server, StreamProtocol
 
-HTTP_CALLS = {"on_message_begin", "send_400_response"}
+HTTP_CALLS = {"on_headers_complete", "send_400_response"}
 STREAM_CALLS = {"data_received", "handle_connect", "run_asgi", "send"}
 HTTP_ATTRIBUTES = {"cycle", "flow", "transport", "scope", "server_state"}
 STREAM_ATTRIBUTES = {
