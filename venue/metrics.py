@@ -11,10 +11,8 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 from prometheus_client import (
     CollectorRegistry,
-    Counter,
     GCCollector,
     ProcessCollector,
-    disable_created_metrics,
     generate_latest,
 )
 from prometheus_client.core import (
@@ -94,13 +92,19 @@ _STATUS_AND_CODE: Final = frozenset(
     + [(str(row.status), code.value) for code, row in CODES.items()]
 )
 
-# They would double the lines of a scrape.
-disable_created_metrics()  # type: ignore[no-untyped-call]
+
+class Count:
+    """A counter that the event loop alone counts up."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
 
 
 class Buckets:
     """A histogram, filled by the event loop alone: prometheus_client's own takes two locks and ten
-    calls for an observation, and three are made of every write."""
+    calls for an observation, and every write makes several."""
 
     __slots__ = ("_bounds", "_counts", "_sum")
 
@@ -114,11 +118,13 @@ class Buckets:
         self._counts[bisect_left(self._bounds, value)] += 1
         self._sum += value
 
-    def add_to(self, family: HistogramMetricFamily, labels: tuple[str, ...]) -> None:
+    def shown(self) -> tuple[list[tuple[str, float]], float]:
+        """Each bound and how many values it includes, as shown; the sum of all values."""
         bounds = map(floatToGoString, (*self._bounds, math.inf))
-        family.add_metric(
-            labels, list(zip(bounds, itertools.accumulate(self._counts), strict=True)), self._sum
-        )
+        return list(zip(bounds, itertools.accumulate(self._counts), strict=True)), self._sum
+
+
+_Labels = tuple[str, ...]
 
 
 class VenueMetrics(Collector):
@@ -127,23 +133,29 @@ class VenueMetrics(Collector):
         self._readings: Readings = {**readings, "build_info": lambda: 1.0}
         self._labels_read = {"build_info": build}
         self._registry = CollectorRegistry(auto_describe=False)
-        self._read = [row for row in FAMILIES if row.read or row.kind == "gauge"]
-        assert {row.name for row in self._read} == self._readings.keys(), "one reading per row"
-        counters: dict[str, Counter] = {
-            row.name: Counter(_PREFIX + row.name, row.help, row.labels, registry=self._registry)
-            for row in FAMILIES
-            if row.kind == "counter" and not row.read
+        read = {row.name for row in FAMILIES if row.read or row.kind == "gauge"}
+        assert read == self._readings.keys(), "one reading per row"
+        self._requests: dict[_Labels, Count] = {}
+        self._request_seconds: dict[_Labels, Buckets] = {}
+        self._by_request: dict[tuple[str | None, int, str | None], tuple[Count, Buckets]] = {}
+        self._log_entries, self._log_bytes = Count(), Count()
+        self._refusals: dict[_Labels, Count] = {
+            (each,): Count() for each in (*get_args(AppendRefusal), OTHER)
         }
-        self._requests = counters["http_requests"]
-        self._log_entries = counters["log_entries"]
-        self._log_bytes = counters["log_written_bytes"]
-        refusals = counters["log_refusals"]
-        self._refusals = {each: refusals.labels(each) for each in (*get_args(AppendRefusal), OTHER)}
-        self._batches = Buckets(_BATCH)
-        self._append_seconds = Buckets(_APPEND_S)
+        self._batches, self._append_seconds = Buckets(_BATCH), Buckets(_APPEND_S)
         self._apply_seconds = {kind: Buckets(_APPLY_S) for kind in (*command_kinds, OTHER)}
-        self._request_seconds: dict[str, Buckets] = {}
-        self._by_request: dict[tuple[str | None, int, str | None], tuple[Counter, Buckets]] = {}
+        self._counts: dict[str, dict[_Labels, Count]] = {
+            "http_requests": self._requests,
+            "log_entries": {(): self._log_entries},
+            "log_written_bytes": {(): self._log_bytes},
+            "log_refusals": self._refusals,
+        }
+        self._histograms: dict[str, dict[_Labels, Buckets]] = {
+            "http_request_seconds": self._request_seconds,
+            "engine_apply_seconds": {(kind,): each for kind, each in self._apply_seconds.items()},
+            "batch_commands": {(): self._batches},
+            "log_append_seconds": {(): self._append_seconds},
+        }
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
         GCCollector(registry=self._registry)
@@ -153,19 +165,21 @@ class VenueMetrics(Collector):
     ) -> None:
         """A request was answered. route_name: None for an unknown path. code: None for success."""
         key = (route_name, status, code)
-        counted = self._by_request.get(key) or self._request_children(key)
-        counted[0].inc()
-        counted[1].observe(seconds)
+        count, buckets = self._by_request.get(key) or self._request_children(key)
+        count.value += 1
+        buckets.observe(seconds)
 
-    def _request_children(self, key: tuple[str | None, int, str | None]) -> tuple[Counter, Buckets]:
+    def _request_children(self, key: tuple[str | None, int, str | None]) -> tuple[Count, Buckets]:
         route, status, code = key
         name = route if route in _ROUTES else OTHER
         labels = (str(status), code or SUCCESS)
         is_known = labels in _STATUS_AND_CODE
         if not is_known:
             name, labels = OTHER, ("0", OTHER)
-        seconds = self._request_seconds.setdefault(name, Buckets(_REQUEST_S))
-        children = self._requests.labels(name, *labels), seconds
+        children = (
+            self._requests.setdefault((name, *labels), Count()),
+            self._request_seconds.setdefault((name,), Buckets(_REQUEST_S)),
+        )
         if is_known and (route is None or route in _ROUTES):
             self._by_request[key] = children
         return children
@@ -177,34 +191,34 @@ class VenueMetrics(Collector):
         self._batches.observe(commands)
 
     def appended(self, count: int, size_bytes: int, seconds: float) -> None:
-        self._log_entries.inc(count)
-        self._log_bytes.inc(size_bytes)
+        self._log_entries.value += count
+        self._log_bytes.value += size_bytes
         self._append_seconds.observe(seconds)
 
     def append_refused(self, reason: AppendRefusal) -> None:
-        self._refusals.get(reason, self._refusals[OTHER]).inc()
+        (self._refusals.get((reason,)) or self._refusals[OTHER,]).value += 1
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        histograms: dict[str, dict[tuple[str, ...], Buckets]] = {
-            "http_request_seconds": {(name,): each for name, each in self._request_seconds.items()},
-            "engine_apply_seconds": {(kind,): each for kind, each in self._apply_seconds.items()},
-            "batch_commands": {(): self._batches},
-            "log_append_seconds": {(): self._append_seconds},
-        }
         for row in FAMILIES:
+            name = _PREFIX + row.name
             if row.kind == "histogram":
-                family = HistogramMetricFamily(_PREFIX + row.name, row.help, labels=row.labels)
-                for labels, buckets in histograms[row.name].items():
-                    buckets.add_to(family, labels)
-                yield family
-        for row in self._read:
+                histogram = HistogramMetricFamily(name, row.help, labels=row.labels)
+                for labels, buckets in self._histograms[row.name].items():
+                    histogram.add_metric(labels, *buckets.shown())
+                yield histogram
+                continue
+            kind: Any = CounterMetricFamily if row.kind == "counter" else GaugeMetricFamily
+            metric = kind(name, row.help, labels=row.labels)
+            if row.name in self._counts:
+                for labels, count in self._counts[row.name].items():
+                    metric.add_metric(labels, float(count.value))
+                yield metric
+                continue
             read: Callable[[], float | None] = self._readings[row.name]
             value = read()
             if value is not None:
-                kind: Any = CounterMetricFamily if row.kind == "counter" else GaugeMetricFamily
-                metric = kind(_PREFIX + row.name, row.help, labels=row.labels)
                 metric.add_metric(self._labels_read.get(row.name, ()), float(value))
                 yield metric

@@ -41,6 +41,8 @@ CANCELS_FIRST_ABOVE: Final = 100
 BATCH_MAX: Final = 64
 """Commands carried out before the loop gets a turn: some milliseconds at most."""
 
+_ADDS_RISK: Final = (m.PlaceOrder, m.AmendOrder)
+
 TRY_S: Final = 1.0
 """How often we retry a log that took nothing: while the venue is not ready, no command comes."""
 
@@ -144,7 +146,7 @@ class VenueServer:
         nothing, ReplyLost after two seconds: the command may be applied all the same."""
         if self._closed or self._log_broken:
             raise EngineUnavailable
-        waits = isinstance(command, m.PlaceOrder | m.AmendOrder)
+        waits = isinstance(command, _ADDS_RISK)
         room = QUEUE_MAX - CANCEL_RESERVE if waits else QUEUE_MAX
         if len(self._line) >= room:
             raise EngineOverloaded

@@ -5,7 +5,7 @@ bot also survives"), else `Garbled`. Readings: docs/assumptions.md#S10, #S12, #S
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast, get_args
+from typing import Annotated, Any, Final, TypeVar, cast, get_args
 
 import msgspec
 
@@ -218,11 +218,65 @@ _ORDER_STRINGS: Final = (
 _DEFAULT_TIME_IN_FORCE: Final = TimeInForce.GTC.value
 
 
+class _PlainOrder(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """An order by size without a fault, as nearly every caller writes it."""
+
+    outcome: Outcome
+    side: Side
+    price: Annotated[int, msgspec.Meta(ge=PRICE_MIN, le=PRICE_MAX)]
+    qty: Annotated[int, msgspec.Meta(ge=1, le=limits.QTY_MAX)]
+    client_order_id: str
+    ticker: str = ""
+    market_id: str = ""
+    time_in_force: TimeInForce | msgspec.UnsetType = msgspec.UNSET
+
+
+_PLAIN_ORDER: Final = msgspec.json.Decoder(_PlainOrder)
+_PLAIN_BYTES_MAX: Final = 1_024
+_PLAIN_QUOTES: Final = 20
+"""Of six keys, one of them ticker or market_id, and four strings; four more are of the time in
+force. A key that occurs twice, which msgspec does not see, has more."""
+
+
+def _plain_order(body: bytes) -> _PlainOrder | None:
+    """The order of a body that is plain; None, and the strict reader decides, if anything about it
+    is not. In a tenth of the strict reader's time: half of all that a write takes to be read."""
+    if len(body) > _PLAIN_BYTES_MAX or b"\\" in body:
+        return None
+    try:
+        plain = _PLAIN_ORDER.decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    quotes = _PLAIN_QUOTES if plain.time_in_force is msgspec.UNSET else _PLAIN_QUOTES + 4
+    if body.count(b'"') != quotes or not names.is_client_order_id(plain.client_order_id):
+        return None
+    named = names.is_market_path(plain.ticker) if plain.ticker else names.is_uuid(plain.market_id)
+    return plain if named else None
+
+
+def _no_such_market() -> Refusal:
+    return Refusal(Code.MARKET_NOT_FOUND, "no such market")
+
+
 def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> NewOrder:
     """The order that the body of POST /orders names. resolve: the UUID of a market named by ticker
     or UUID, or None. Raises Refusal with the first failing row: types and missing fields, the shape
     of the market's name, price, size, budget, enums, double identifiers, the idempotency key,
     market_not_found. Unknown fields are ignored, null counts as absent (S32)."""
+    plain = _plain_order(body)
+    if plain is not None:
+        listed = resolve(plain.ticker or plain.market_id)
+        if listed is None:
+            raise _no_such_market()
+        return QtyOrder(
+            listed,
+            plain.outcome,
+            plain.side,
+            Price(plain.price),
+            Qty(plain.qty),
+            plain.time_in_force or TimeInForce.GTC,
+            ClientOrderId(plain.client_order_id),
+        )
     fields = _body_fields(body)
     ticker, market_id, outcome_text, side_text, tif_text, key = _strings(fields, _ORDER_STRINGS)
     price_value, qty_value = _number(fields, "price"), _number(fields, "qty")
@@ -259,7 +313,7 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     client_order_id = _checked_client_order_id(key)
     resolved = resolve(ticker or market_id or "")
     if resolved is None:
-        raise Refusal(Code.MARKET_NOT_FOUND, "no such market")
+        raise _no_such_market()
     if qty is not None:
         return QtyOrder(resolved, outcome, side, price, qty, tif, client_order_id)
     assert budget_value is not None
