@@ -73,9 +73,11 @@ class WholeCycle:
 
     def body(self) -> bytes | None:
         cycle = self._cycle
-        return None if cycle.more_body or cycle.disconnected else bytes(cycle.body)
+        if cycle.more_body or cycle.disconnected or cycle.waiting_for_100_continue:
+            return None
+        return bytes(cycle.body)
 
-    def respond(self, status: int, headers: Headers, body: bytes) -> bool:
+    def write_response(self, status: int, headers: Headers, body: bytes) -> bool:
         """Write one response in one piece, with what uvicorn does around it. False for what is
         less usual: a slow or lost reader, HEAD, a connection that is to end."""
         cycle = self._cycle

@@ -114,7 +114,7 @@ class Buckets:
         self._counts = [0] * (len(bounds) + 1)
         self._sum = 0.0
 
-    def observe(self, value: float) -> None:
+    def add_value(self, value: float) -> None:
         self._counts[bisect_left(self._bounds, value)] += 1
         self._sum += value
 
@@ -167,7 +167,7 @@ class VenueMetrics(Collector):
         key = (route_name, status, code)
         count, buckets = self._by_request.get(key) or self._request_children(key)
         count.value += 1
-        buckets.observe(seconds)
+        buckets.add_value(seconds)
 
     def _request_children(self, key: tuple[str | None, int, str | None]) -> tuple[Count, Buckets]:
         route, status, code = key
@@ -185,15 +185,15 @@ class VenueMetrics(Collector):
         return children
 
     def applied(self, kind: str, seconds: float) -> None:
-        (self._apply_seconds.get(kind) or self._apply_seconds[OTHER]).observe(seconds)
+        (self._apply_seconds.get(kind) or self._apply_seconds[OTHER]).add_value(seconds)
 
     def batch(self, commands: int) -> None:
-        self._batches.observe(commands)
+        self._batches.add_value(commands)
 
     def appended(self, count: int, size_bytes: int, seconds: float) -> None:
         self._log_entries.value += count
         self._log_bytes.value += size_bytes
-        self._append_seconds.observe(seconds)
+        self._append_seconds.add_value(seconds)
 
     def append_refused(self, reason: AppendRefusal) -> None:
         (self._refusals.get((reason,)) or self._refusals[OTHER,]).value += 1

@@ -90,7 +90,7 @@ class WholeMessage(Protocol):
     def body(self) -> bytes | None:
         """The whole body, if it has arrived; else None, and it is to be received."""
 
-    def respond(self, status: int, headers: Headers, body: bytes) -> bool:
+    def write_response(self, status: int, headers: Headers, body: bytes) -> bool:
         """Write the whole response. False, with nothing written, if it is to be sent instead."""
 
 
@@ -150,7 +150,7 @@ _log = structlog.get_logger(__name__)
 
 
 def make_app(venue: VenuePort, meter: Meter | None = None) -> Application:
-    return _RestApp(venue, meter).respond
+    return _RestApp(venue, meter).answer_request
 
 
 class _RestApp:
@@ -165,7 +165,7 @@ class _RestApp:
         # Made now: the first caller who asks must not hold up the orders of the others.
         self._description = openapi.document()
 
-    async def respond(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def answer_request(self, scope: Message, receive: Receive, send: Send) -> None:
         begun = time.perf_counter()
         route, parameter = _find(scope["method"], scope["raw_path"])
         content_type, headers = _JSON, Headers()
@@ -187,7 +187,7 @@ class _RestApp:
                 self._meter(name, code, status, time.perf_counter() - begun)
             headers = [content_type, (_CONTENT_LENGTH, b"%d" % len(body)), *headers]
             whole = _whole_message(scope)
-            if whole is None or not whole.respond(status, headers, body):
+            if whole is None or not whole.write_response(status, headers, body):
                 await send({"type": "http.response.start", "status": status, "headers": headers})
                 await send({"type": "http.response.body", "body": body})
         except ClientGone:
