@@ -399,7 +399,7 @@ class MarketQuoter:
 _TRADING: Final = (model.EventStatus.OPEN, model.EventStatus.CLOSED)
 
 _VIEW_MIN_NS: Final = 2 * NS_PER_SECOND
-_VIEW_MAX_NS: Final = 10 * NS_PER_SECOND
+_VIEW_MAX_NS: Final = 5 * NS_PER_SECOND
 """The view of a quiet market is renewed once the age of its book has doubled, in these bounds."""
 
 _VALID_MAX: Final = 1_024

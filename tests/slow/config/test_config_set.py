@@ -13,6 +13,7 @@ from bot.config.overrides import override_text
 from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.lab.session import runs_meant
+from tests.builders.io.commands import finished
 
 DEMO = Path("configs/demo.yaml")
 
@@ -84,14 +85,11 @@ def test_a_key_stays_set_when_the_file_of_a_running_bot_changes(tmp_path):
 
 def test_a_run_trades_with_the_keys_that_were_set(tmp_path):
     state = tmp_path / "state"
-    done = CliRunner().invoke(
-        app,
-        [
-            *("run", str(DEMO), "--for", "2s", "--json", "--status-port", "0"),
-            *("--state-dir", str(state), "--set", "risk.order_qty=3"),
-        ],
+    done = finished(
+        *("bot", "run", DEMO, "--for", "2s", "--json", "--status-port", "0"),
+        *("--state-dir", state, "--set", "risk.order_qty=3"),
     )
-    assert done.exit_code == 0, done.output
+    assert done.returncode == 0, done.stderr
     (run,) = runs_meant(state, every=False)
     assert run.started.configured is not None
     assert run.started.configured.settings.risk.order_qty == 3
