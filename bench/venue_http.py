@@ -106,7 +106,7 @@ def _create(keys: list[str], tickers: list[str], salt: str, place: int, number: 
 
 def _serve_nothing(parent: Connection) -> None:
     """The anchor: the same server around a handler that does nothing."""
-    from venue.listen.server import make_server
+    from venue.listen import make_server
 
     answer = b"0" * _BODY_BYTES
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % _BODY_BYTES)]

@@ -4,18 +4,15 @@ never backwards."""
 import time
 from typing import Final
 
-_BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
-"""The clock that a sleeping host does not stop; None where the system has none (not Linux)."""
-
-
-def _elapsed_ns() -> int:
-    return time.monotonic_ns() if _BOOT is None else time.clock_gettime_ns(_BOOT)
+_ELAPSED: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""The clock that a sleeping host does not stop; the monotonic one where there is none (not Linux).
+"""
 
 
 class Clock:
     def __init__(self, after_ns: int) -> None:
         """after_ns: the last instant of an earlier run; the clock starts after it."""
-        self._offset_ns = max(time.time_ns(), after_ns + 1) - _elapsed_ns()
+        self._offset_ns = max(time.time_ns(), after_ns + 1) - time.clock_gettime_ns(_ELAPSED)
 
     def now_ns(self) -> int:
-        return _elapsed_ns() + self._offset_ns
+        return time.clock_gettime_ns(_ELAPSED) + self._offset_ns

@@ -15,11 +15,17 @@ from typing import Final
 import structlog
 import uvicorn
 from uvicorn._types import ASGISendEvent
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
+from venue.rest.app import WHOLE_EXTENSION
+from venue.rest.gate import CLOSE, Headers
 from venue.stream.socket import ABORT_EXTENSION, Application, Message, Receive, Send
 from venue.wire import codec, limits
 from venue.wire.errors import CODES, Code
@@ -54,10 +60,46 @@ class AddressTaken(Exception):
     """Another process listens on a bound address already; `str()` names it."""
 
 
+class WholeCycle:
+    """The body and the response of one request and response of uvicorn's."""
+
+    __slots__ = ("_cycle",)
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle = cycle
+
+    def body(self) -> bytes | None:
+        cycle = self._cycle
+        if cycle.more_body or cycle.disconnected or cycle.waiting_for_100_continue:
+            return None
+        return bytes(cycle.body)
+
+    def write_response(self, status: int, headers: Headers, body: bytes) -> bool:
+        """Write one response in one piece, with what uvicorn does around it. False for what is
+        less usual: a slow or lost reader, HEAD, a connection that is to end."""
+        cycle = self._cycle
+        if cycle.flow.write_paused or cycle.disconnected or cycle.scope["method"] == "HEAD":
+            return False
+        if CLOSE in headers or not cycle.keep_alive:
+            return False
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        lines = [b"%b: %b\r\n" % field for field in (*cycle.default_headers, *headers)]
+        cycle.transport.write(b"".join([STATUS_LINE[status], *lines, b"\r\n", body]))
+        cycle.message_event.set()
+        cycle.on_response()
+        return True
+
+
 class HttpProtocol(HttpToolsProtocol):
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self.scope["extensions"] = {ABORT_EXTENSION: {"abort": self.transport.abort}}
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if self.cycle is not None:
+            # The application's task has not begun: it is made, and runs in a later turn.
+            self.scope["extensions"] = {
+                ABORT_EXTENSION: {"abort": self.transport.abort},
+                WHOLE_EXTENSION: {"message": WholeCycle(self.cycle)},
+            }
 
     def send_400_response(self, msg: str) -> None:
         """Refuse malformed HTTP in the Error shape. An answer in flight stays the last of the

@@ -1,22 +1,28 @@
 """Every metric of the venue in one table, and what counts them. Labels come from closed sets (else
 `other`): never an order, a user, a market or an address."""
 
+import itertools
+import math
 import platform
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Literal, get_args
 
 import msgspec
 from prometheus_client import (
     CollectorRegistry,
-    Counter,
     GCCollector,
-    Histogram,
     ProcessCollector,
-    disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from venue.wire.errors import CODES
 from venue.wire.routes import ROUTES
@@ -86,8 +92,39 @@ _STATUS_AND_CODE: Final = frozenset(
     + [(str(row.status), code.value) for code, row in CODES.items()]
 )
 
-# They would double the lines of a scrape.
-disable_created_metrics()  # type: ignore[no-untyped-call]
+
+class Count:
+    """A counter that the event loop alone counts up."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+class Buckets:
+    """A histogram, filled by the event loop alone: prometheus_client's own takes two locks and ten
+    calls for an observation, and every write makes several."""
+
+    __slots__ = ("_bounds", "_counts", "_sum")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        """bounds: rising; the bucket of all that is more comes by itself."""
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def add_value(self, value: float) -> None:
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self._sum += value
+
+    def shown(self) -> tuple[list[tuple[str, float]], float]:
+        """Each bound and how many values it includes, as shown; the sum of all values."""
+        bounds = map(floatToGoString, (*self._bounds, math.inf))
+        return list(zip(bounds, itertools.accumulate(self._counts), strict=True)), self._sum
+
+
+_Labels = tuple[str, ...]
 
 
 class VenueMetrics(Collector):
@@ -96,78 +133,92 @@ class VenueMetrics(Collector):
         self._readings: Readings = {**readings, "build_info": lambda: 1.0}
         self._labels_read = {"build_info": build}
         self._registry = CollectorRegistry(auto_describe=False)
-        self._read = [row for row in FAMILIES if row.read or row.kind == "gauge"]
-        assert {row.name for row in self._read} == self._readings.keys(), "one reading per row"
-        made: dict[str, Any] = {
-            row.name: self._counted(row) for row in FAMILIES if row not in self._read
+        read = {row.name for row in FAMILIES if row.read or row.kind == "gauge"}
+        assert read == self._readings.keys(), "one reading per row"
+        self._requests: dict[_Labels, Count] = {}
+        self._request_seconds: dict[_Labels, Buckets] = {}
+        self._by_request: dict[tuple[str | None, int, str | None], tuple[Count, Buckets]] = {}
+        self._log_entries, self._log_bytes = Count(), Count()
+        self._refusals: dict[_Labels, Count] = {
+            (each,): Count() for each in (*get_args(AppendRefusal), OTHER)
         }
-        self._requests: Counter = made["http_requests"]
-        self._request_seconds: Histogram = made["http_request_seconds"]
-        self._batches: Histogram = made["batch_commands"]
-        self._append_seconds: Histogram = made["log_append_seconds"]
-        self._log_entries: Counter = made["log_entries"]
-        self._log_bytes: Counter = made["log_written_bytes"]
-        refusals: Counter = made["log_refusals"]
-        self._refusals = {each: refusals.labels(each) for each in (*get_args(AppendRefusal), OTHER)}
-        apply_seconds: Histogram = made["engine_apply_seconds"]
-        self._apply_seconds = {kind: apply_seconds.labels(kind) for kind in (*command_kinds, OTHER)}
-        self._by_request: dict[tuple[str | None, int, str | None], tuple[Counter, Histogram]] = {}
+        self._batches, self._append_seconds = Buckets(_BATCH), Buckets(_APPEND_S)
+        self._apply_seconds = {kind: Buckets(_APPLY_S) for kind in (*command_kinds, OTHER)}
+        self._counts: dict[str, dict[_Labels, Count]] = {
+            "http_requests": self._requests,
+            "log_entries": {(): self._log_entries},
+            "log_written_bytes": {(): self._log_bytes},
+            "log_refusals": self._refusals,
+        }
+        self._histograms: dict[str, dict[_Labels, Buckets]] = {
+            "http_request_seconds": self._request_seconds,
+            "engine_apply_seconds": {(kind,): each for kind, each in self._apply_seconds.items()},
+            "batch_commands": {(): self._batches},
+            "log_append_seconds": {(): self._append_seconds},
+        }
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
         GCCollector(registry=self._registry)
-
-    def _counted(self, row: Family) -> Counter | Histogram:
-        name = _PREFIX + row.name
-        if row.kind == "counter":
-            return Counter(name, row.help, row.labels, registry=self._registry)
-        return Histogram(name, row.help, row.labels, registry=self._registry, buckets=row.buckets)
 
     def request(
         self, route_name: str | None, code: str | None, status: int, seconds: float
     ) -> None:
         """A request was answered. route_name: None for an unknown path. code: None for success."""
         key = (route_name, status, code)
-        counted = self._by_request.get(key) or self._request_children(key)
-        counted[0].inc()
-        counted[1].observe(seconds)
+        count, buckets = self._by_request.get(key) or self._request_children(key)
+        count.value += 1
+        buckets.add_value(seconds)
 
-    def _request_children(
-        self, key: tuple[str | None, int, str | None]
-    ) -> tuple[Counter, Histogram]:
+    def _request_children(self, key: tuple[str | None, int, str | None]) -> tuple[Count, Buckets]:
         route, status, code = key
         name = route if route in _ROUTES else OTHER
         labels = (str(status), code or SUCCESS)
         is_known = labels in _STATUS_AND_CODE
         if not is_known:
             name, labels = OTHER, ("0", OTHER)
-        children = self._requests.labels(name, *labels), self._request_seconds.labels(name)
+        children = (
+            self._requests.setdefault((name, *labels), Count()),
+            self._request_seconds.setdefault((name,), Buckets(_REQUEST_S)),
+        )
         if is_known and (route is None or route in _ROUTES):
             self._by_request[key] = children
         return children
 
     def applied(self, kind: str, seconds: float) -> None:
-        (self._apply_seconds.get(kind) or self._apply_seconds[OTHER]).observe(seconds)
+        (self._apply_seconds.get(kind) or self._apply_seconds[OTHER]).add_value(seconds)
 
     def batch(self, commands: int) -> None:
-        self._batches.observe(commands)
+        self._batches.add_value(commands)
 
     def appended(self, count: int, size_bytes: int, seconds: float) -> None:
-        self._log_entries.inc(count)
-        self._log_bytes.inc(size_bytes)
-        self._append_seconds.observe(seconds)
+        self._log_entries.value += count
+        self._log_bytes.value += size_bytes
+        self._append_seconds.add_value(seconds)
 
     def append_refused(self, reason: AppendRefusal) -> None:
-        self._refusals.get(reason, self._refusals[OTHER]).inc()
+        (self._refusals.get((reason,)) or self._refusals[OTHER,]).value += 1
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        for row in self._read:
+        for row in FAMILIES:
+            name = _PREFIX + row.name
+            if row.kind == "histogram":
+                histogram = HistogramMetricFamily(name, row.help, labels=row.labels)
+                for labels, buckets in self._histograms[row.name].items():
+                    histogram.add_metric(labels, *buckets.shown())
+                yield histogram
+                continue
+            kind: Any = CounterMetricFamily if row.kind == "counter" else GaugeMetricFamily
+            metric = kind(name, row.help, labels=row.labels)
+            if row.name in self._counts:
+                for labels, count in self._counts[row.name].items():
+                    metric.add_metric(labels, float(count.value))
+                yield metric
+                continue
             read: Callable[[], float | None] = self._readings[row.name]
             value = read()
             if value is not None:
-                kind: Any = CounterMetricFamily if row.kind == "counter" else GaugeMetricFamily
-                metric = kind(_PREFIX + row.name, row.help, labels=row.labels)
                 metric.add_metric(self._labels_read.get(row.name, ()), float(value))
                 yield metric

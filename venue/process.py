@@ -3,6 +3,7 @@ crowd. Ends in reverse: crowd, new connections, requests in flight, then the seq
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -32,6 +33,10 @@ DRAIN_TIMEOUT_S: Final = 5
 """Requests in flight get this long at the end."""
 
 COMPACTION_CHECK_S: Final = 1.0
+
+COLLECT_AFTER: Final = 10_000
+"""Objects made and not freed until the collector looks for cycles, 700 by default: a request leaves
+none, and resting orders, walked over each time, are none. It took 4 % of the time of a write."""
 
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -91,6 +96,7 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
             log.warning("keys_kept", why="the keys of a state were in the way", now=str(kept))
     if plan.opening:
         venue.open_with(plan.opening)
+    gc.set_threshold(COLLECT_AFTER)
     server = make_server(_both(venue), DRAIN_TIMEOUT_S)
     venue.connections_open = lambda: len(server.server_state.connections)
     stop = asyncio.Event()
@@ -218,8 +224,8 @@ async def _traded(crowd: Crowd, venue: VenueServer) -> None:
 def _both(venue: VenueServer) -> Application:
     rest, stream = make_app(venue, venue.metrics.request), make_stream(venue.hub, venue.now_ns)
 
-    async def app(scope: Message, receive: Receive, send: Send) -> None:
-        await (stream if scope["type"] == "websocket" else rest)(scope, receive, send)
+    def app(scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
+        return (stream if scope["type"] == "websocket" else rest)(scope, receive, send)
 
     return app
 

@@ -28,7 +28,6 @@ from venue.stream.hub import Hub
 from venue.views.projector import Projector, Views
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, from_ns
 from venue.wire.limits import REPLY_DEADLINE_NS
-from venue.wire.names import MarketId
 
 QUEUE_MAX: Final = 1_000
 """Commands that may wait; beyond it the answer is engine_overloaded."""
@@ -41,6 +40,8 @@ CANCELS_FIRST_ABOVE: Final = 100
 
 BATCH_MAX: Final = 64
 """Commands carried out before the loop gets a turn: some milliseconds at most."""
+
+_ADDS_RISK: Final = (m.PlaceOrder, m.AmendOrder)
 
 TRY_S: Final = 1.0
 """How often we retry a log that took nothing: while the venue is not ready, no command comes."""
@@ -75,7 +76,8 @@ class VenueServer:
         self._views: Views = state.exchange.views
         self.cursor_key = state.cursor_key
         self.faults = Faults()
-        self._clock = Clock(state.exchange.at_ns)
+        self.now_ns = Clock(state.exchange.at_ns).now_ns
+        self.find_market = state.exchange.engine.find_market
         self._log = state.log
         self._writer = None if state.log is None else ThreadPoolExecutor(1, "log")
         self._log_fault: str | None = None
@@ -108,17 +110,11 @@ class VenueServer:
             ),
         )
 
-    def now_ns(self) -> int:
-        return self._clock.now_ns()
-
     @property
     def views(self) -> Views:
         """What reads see: everything due by now, however late the projection's own task is."""
         self._make_visible(self.now_ns())
         return self._views
-
-    def find_market(self, name: str) -> MarketId | None:
-        return self._exchange.engine.find_market(name)
 
     def observe(self, observer: Callable[[list[m.Event]], None]) -> None:
         """Call `observer` with every list of events as they become visible. It must not raise."""
@@ -150,7 +146,7 @@ class VenueServer:
         nothing, ReplyLost after two seconds: the command may be applied all the same."""
         if self._closed or self._log_broken:
             raise EngineUnavailable
-        waits = isinstance(command, m.PlaceOrder | m.AmendOrder)
+        waits = isinstance(command, _ADDS_RISK)
         room = QUEUE_MAX - CANCEL_RESERVE if waits else QUEUE_MAX
         if len(self._line) >= room:
             raise EngineOverloaded

@@ -60,6 +60,7 @@ class Engine:
         self._orders = Orders(self._ledger.accounts_by_number, self._listings.markets_by_number)
         self._venue_state = VenueState.OPEN
         self._matcher = Matcher(self._identity, self._ledger, self._orders)
+        self.find_market = self._listings.find
 
     def apply(self, command: m.Command, now_ns: int) -> m.Applied:
         """Carry a command out: its answer, and its events in order: prints and fills by match, then
@@ -269,9 +270,6 @@ class Engine:
     def market_ids(self) -> tuple[MarketId, ...]:
         """Every market, resolved ones too, in the order of listing."""
         return tuple(self._listings.markets)
-
-    def find_market(self, name: str) -> MarketId | None:
-        return self._listings.find(name)
 
     @property
     def fees_cents(self) -> Cents:

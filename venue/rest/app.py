@@ -8,10 +8,9 @@ import math
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import ExitStack
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import structlog
 
@@ -25,6 +24,7 @@ from venue.rest.gate import (
     Headers,
     authorize,
     charge,
+    origin_of,
     pace_headers,
 )
 from venue.rest.params import percent_decoded
@@ -61,6 +61,10 @@ Answered = tuple[int, bytes, Headers, Code | None]
 ABORT_EXTENSION: Final = "laddermaker.abort"
 """Where the server puts `{"abort": function}`, which cuts the transport without a closing word."""
 
+WHOLE_EXTENSION: Final = "laddermaker.whole"
+"""Where the server puts `{"message": WholeMessage}`, if it can: ASGI's own messages take a fifth of
+the time of a write."""
+
 LONG_ANSWERS_MAX: Final = 8
 """Of one user, made and not taken yet: a snapshot has a megabyte for every 2,500 resting orders."""
 
@@ -80,6 +84,16 @@ BODY_DEADLINE_S: Final = 10.0
 
 class ClientGone(Exception):
     """The caller hung up before its request was whole; there is nobody to answer."""
+
+
+class WholeMessage(Protocol):
+    """A request's body and its response, each in one piece."""
+
+    def body(self) -> bytes | None:
+        """The whole body, if it has arrived; else None, and it is to be received."""
+
+    def write_response(self, status: int, headers: Headers, body: bytes) -> bool:
+        """Write the whole response. False, with nothing written, if it is to be sent instead."""
 
 
 READS: Final[dict[Route, Callable[[Request], bytes | Iterator[bytes]]]] = {
@@ -113,6 +127,13 @@ def _shape(route: Route) -> _Shape:
 
 _BY_SHAPE: Final[dict[_Shape, Route]] = {_shape(route): route for route in routes.ROUTES}
 
+_BY_PATH: Final[dict[tuple[str, bytes], Route]] = {
+    (route.method, f"{API_PREFIX}/{'/'.join(route.segments)}".encode()): route
+    for route in routes.ROUTES
+    if not any(segment.startswith("{") for segment in route.segments)
+}
+"""The routes whose path has no variable, by their usual spelling; another escapes some letter."""
+
 _SEGMENTS_MAX: Final = max(len(route.segments) for route in routes.ROUTES)
 """A path of more is not looked at any further: it may have thousands, and nobody showed a key."""
 
@@ -133,85 +154,73 @@ _log = structlog.get_logger(__name__)
 
 
 def make_app(venue: VenuePort, meter: Meter | None = None) -> Application:
-    shell = _RestApp(venue)
-    # Made now: the first caller who asks must not hold up the orders of the others.
-    description = openapi.document()
-
-    async def app(scope: Message, receive: Receive, send: Send) -> None:
-        # Whatever ends it, what was kept for an answer until it is sent is given back.
-        with ExitStack() as sent:
-            await respond(scope, receive, send, sent)
-
-    async def respond(scope: Message, receive: Receive, send: Send, sent: ExitStack) -> None:
-        begun = time.perf_counter()
-        route, parameter = _find(scope["method"], scope["raw_path"])
-        content_type, headers = _JSON, Headers()
-        code: Code | None = None
-        if route is routes.OPENAPI:
-            await shell.turn_of(_NOBODY)
-            status, body, content_type = trade.OK, description, _YAML
-        elif scope["raw_path"] == _METADATA and scope["method"] == "GET":
-            await shell.turn_of(_NOBODY)
-            status, body = trade.OK, _metadata(_origin(scope))
-        elif scope["raw_path"] == _ROOT and scope["method"] == "GET":
-            await shell.turn_of(_NOBODY)
-            status, body, headers = HTTPStatus.TEMPORARY_REDIRECT, b"", [_TO_DESCRIPTION]
-        else:
-            try:
-                status, body, headers, code = await shell.answer(
-                    scope, receive, route, parameter, sent
-                )
-            except ClientGone:
-                return
-            except ConnectionCut:
-                await _cut(scope, receive)
-                return
-        if meter is not None:
-            name = None if route is None else route.name
-            meter(name, code, status, time.perf_counter() - begun)
-        length = (_CONTENT_LENGTH, str(len(body)).encode())
-        await send(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": [content_type, length, *headers],
-            }
-        )
-        await send({"type": "http.response.body", "body": body})
-
-    return app
+    return _RestApp(venue, meter).answer_request
 
 
 class _RestApp:
-    def __init__(self, venue: VenuePort) -> None:
+    def __init__(self, venue: VenuePort, meter: Meter | None) -> None:
         self._venue = venue
+        self._meter = meter
         self._gate = Gate(venue.access)
         self._cursors = Cursors(venue.cursor_key)
         self._turns = FairTurns()
         self._free_turns = FairTurns()
         self._slots = ResponseSlots(LONG_ANSWERS_MAX)
+        # Made now: the first caller who asks must not hold up the orders of the others.
+        self._description = openapi.document()
 
-    async def turn_of(self, bucket_id: str) -> None:
-        """Wait for the turn of an answer outside the rate limit of this bucket, if it is one."""
-        await self._free_turns.wait_turn(bucket_id)
+    async def answer_request(self, scope: Message, receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
+        route, parameter = _find(scope["method"], scope["raw_path"])
+        content_type, headers = _JSON, Headers()
+        code: Code | None = None
+        # Whose places are taken by this answer until it is sent, or never will be.
+        places: list[UserId] = []
+        try:
+            if route is routes.OPENAPI:
+                await self._free_turns.wait_turn(_NOBODY)
+                status, body, content_type = trade.OK, self._description, _YAML
+            elif route is None and scope["raw_path"] == _METADATA and scope["method"] == "GET":
+                await self._free_turns.wait_turn(_NOBODY)
+                status, body = trade.OK, _metadata(origin_of(scope))
+            elif route is None and scope["raw_path"] == _ROOT and scope["method"] == "GET":
+                await self._free_turns.wait_turn(_NOBODY)
+                status, body = HTTPStatus.TEMPORARY_REDIRECT, b""
+                headers = [_TO_DESCRIPTION]
+            else:
+                answered = await self._answer(scope, receive, route, parameter, places)
+                status, body, headers, code = answered
+            if self._meter is not None:
+                name = None if route is None else route.name
+                self._meter(name, code, status, time.perf_counter() - begun)
+            headers = [content_type, (_CONTENT_LENGTH, b"%d" % len(body)), *headers]
+            whole = _whole_message(scope)
+            if whole is None or not whole.write_response(status, headers, body):
+                await send({"type": "http.response.start", "status": status, "headers": headers})
+                await send({"type": "http.response.body", "body": body})
+        except ClientGone:
+            pass
+        except ConnectionCut:
+            await _cut(scope, receive)
+        finally:
+            for user_id in places:
+                self._slots.release_slot(user_id)
 
-    async def answer(
+    async def _answer(
         self,
         scope: Message,
         receive: Receive,
         route: Route | None,
         parameter: str | None,
-        sent: ExitStack,
+        places: list[UserId],
     ) -> Answered:
-        """The answer to one request. Raises ClientGone, ConnectionCut. sent: ends once the answer
-        is sent, or never will be."""
+        """The answer to one request. Raises ClientGone, ConnectionCut. places: gets the user of
+        each place taken for the answer."""
         headers: Headers = []
         caller: Caller | None = None
         try:
             now_ns = self._venue.now_ns()
-            caller = self._gate.authenticate(
-                scope["headers"], partial(_origin, scope), now_ns, scope.get("client")
-            )
+            caller = self._gate.authenticate(scope, now_ns)
             faults = self._venue.faults
             headers = charge(caller, now_ns, faults.bucket_limit, faults.throttled_s())
             user_id = authorize(caller, route)
@@ -225,12 +234,12 @@ class _RestApp:
                 now_ns,
                 parameter,
                 scope["query_string"],
-                partial(self._body, scope["headers"], receive, user_id),
+                partial(self._body, scope, receive, user_id),
             )
-            status, body = await self._handled(request, sent)
+            status, body = await self._handled(request, places)
         except GateRefusal as refusal:
             if caller is not None and refusal.code is Code.RATE_LIMITED:
-                await self.turn_of(caller.facts.bucket_id)
+                await self._free_turns.wait_turn(caller.facts.bucket_id)
             return _error(refusal.code, refusal.message, headers + refusal.headers)
         except Refusal as refusal:
             return _error(refusal.code, refusal.message, headers)
@@ -249,14 +258,19 @@ class _RestApp:
             return _error(Code.INTERNAL_ERROR, INTERNAL_ERROR_TEXT, headers)
         return status, body, headers, None
 
-    async def _body(self, headers: Headers, receive: Receive, user_id: UserId) -> bytes:
+    async def _body(self, scope: Message, receive: Receive, user_id: UserId) -> bytes:
         """The whole body of a write. One that takes long to read through waits for a turn."""
-        body = await read_body(headers, receive)
+        whole = _whole_message(scope)
+        body = None if whole is None else whole.body()
+        if body is None:
+            body = await read_body(scope["headers"], receive)
+        elif len(body) > BODY_BYTES_MAX:
+            raise _too_long(BODY_BYTES_MAX)
         if len(body) > _SHORT_BODY_BYTES_MAX:
             await self._turns.wait_turn(user_id)
         return body
 
-    async def _handled(self, request: Request, sent: ExitStack) -> Response:
+    async def _handled(self, request: Request, places: list[UserId]) -> Response:
         read = READS.get(request.route)
         faults = self._venue.faults
         delay_ms, cleared = faults.reply_delay_ms(is_write=read is None), faults.delays_cleared
@@ -265,7 +279,7 @@ class _RestApp:
             if read is None:
                 status, body = await WRITES[request.route](request)
             else:
-                status, body = trade.OK, await self._read(request, read, sent)
+                status, body = trade.OK, await self._read(request, read, places)
         except Exception as fault:  # noqa: BLE001 - raised again; a refusal is held back as well
             failure = fault
         if delay_ms:
@@ -287,7 +301,7 @@ class _RestApp:
         self,
         request: Request,
         read: Callable[[Request], bytes | Iterator[bytes]],
-        sent: ExitStack,
+        places: list[UserId],
     ) -> bytes:
         """The body of a read. A long one has a place until it is sent; one in pieces makes each in
         a turn."""
@@ -299,12 +313,12 @@ class _RestApp:
         if self._slots.is_full(user_id):
             made = b""  # free the memory of the stale answer while waiting
             await self._place(user_id)
-            sent.callback(self._slots.release_slot, user_id)
+            places.append(user_id)
             await self._turns.wait_turn(user_id)
             made = read(request)
         else:
             await self._slots.acquire_slot(user_id)
-            sent.callback(self._slots.release_slot, user_id)
+            places.append(user_id)
         if isinstance(made, bytes):
             return made
         pieces = []
@@ -320,6 +334,14 @@ class _RestApp:
                 await self._slots.acquire_slot(user_id)
         except TimeoutError:
             raise ConnectionCut from None
+
+
+def _whole_message(scope: Message) -> WholeMessage | None:
+    extensions = scope.get("extensions")
+    if not extensions or WHOLE_EXTENSION not in extensions:
+        return None
+    whole: WholeMessage = extensions[WHOLE_EXTENSION]["message"]
+    return whole
 
 
 def _report(fault: Exception, route: Route | None) -> None:
@@ -354,6 +376,9 @@ def _find(method: str, raw_path: bytes) -> tuple[Route | None, str | None]:
     """The route that serves a path, and its variable segment; (None, None) when none does. Segments
     are split before they are decoded, so an escaped slash stays inside. One that cannot be decoded
     is None: no literal, and for the handler to refuse."""
+    route = _BY_PATH.get((method, raw_path))
+    if route is not None:
+        return route, None
     if not raw_path.startswith(_PREFIX):
         return None, None
     pieces = raw_path[len(_PREFIX) :].split(b"/", _SEGMENTS_MAX)
@@ -367,14 +392,6 @@ def _find(method: str, raw_path: bytes) -> tuple[Route | None, str | None]:
         return None, None
     shape = (*segments[:_VARIABLE_AT], None, *segments[_VARIABLE_AT + 1 :])
     return _BY_SHAPE.get((method, shape)), segments[_VARIABLE_AT]
-
-
-def _origin(scope: Message) -> str:
-    # Not the Host header: what a caller sends is not sent back.
-    server = scope.get("server") or ("localhost", None)
-    host = f"[{server[0]}]" if ":" in server[0] else server[0]
-    port = "" if server[1] is None else f":{server[1]}"
-    return f"{scope.get('scheme', 'http')}://{host}{port}"
 
 
 def _too_long(most: int) -> Refusal:

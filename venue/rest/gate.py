@@ -3,8 +3,8 @@ and the headers of each (S42). Raw keys and tokens are hashed on arrival and nev
 put into an error. Readings: docs/assumptions.md#S42, #S51."""
 
 import hashlib
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -58,31 +58,32 @@ class Gate:
     def __init__(self, access: CredentialStore) -> None:
         self._access = access
         self._buckets: dict[str, TokenBucket] = {}
+        self._by_key: dict[str, Caller] = {}
         self._failed = AuthThrottle()
 
-    def authenticate(
-        self,
-        headers: Headers,
-        origin: Callable[[], str],
-        now_ns: int,
-        client: tuple[str, int] | None = None,
-    ) -> Caller:
-        """The caller that the request's headers (names in lower case) name; nothing is charged.
-        origin: gives scheme and authority for a challenge. Raises GateRefusal:
-        conflicting_credentials when both headers are there, unauthenticated when neither or when
-        the one is empty, repeated, unknown, revoked, expired. An address that fails too often is
-        asked to close."""
+    def authenticate(self, scope: Mapping[str, Any], now_ns: int) -> Caller:
+        """The caller that the headers (names in lower case) of an ASGI scope name; nothing is
+        charged. Raises GateRefusal: conflicting_credentials when both headers are there,
+        unauthenticated when neither or when the one is empty, repeated, unknown, revoked, expired.
+        An address that fails too often is asked to close."""
         try:
-            return self._known(headers, origin, now_ns)
+            return self._known(scope, now_ns)
         except GateRefusal as refusal:
+            client = scope.get("client")
             if self._failed.note("" if client is None else client[0], now_ns):
                 refusal.headers.append(CLOSE)
             raise
 
-    def _known(self, headers: Headers, origin: Callable[[], str], now_ns: int) -> Caller:
-        # White space around a value is no part of it (RFC 9110, 5.5); what trails comes through.
-        keys = [value.strip(b" \t") for name, value in headers if name == _API_KEY]
-        bearers = [value for name, value in headers if name == _BEARER]
+    def _known(self, scope: Mapping[str, Any], now_ns: int) -> Caller:
+        keys: list[bytes] = []
+        bearers: list[bytes] = []
+        for name, value in scope["headers"]:
+            if name == _API_KEY:
+                # White space around a value is no part of it (RFC 9110, 5.5); what trails comes
+                # through.
+                keys.append(value.strip(b" \t"))
+            elif name == _BEARER:
+                bearers.append(value)
         if keys and bearers:
             raise GateRefusal(
                 Code.CONFLICTING_CREDENTIALS,
@@ -95,15 +96,20 @@ class Gate:
                 raise GateRefusal(
                     Code.UNAUTHENTICATED,
                     "the bearer token is not valid",
-                    [(_CHALLENGE, _unauthenticated_challenge(origin()))],
+                    [(_CHALLENGE, _unauthenticated_challenge(origin_of(scope)))],
                 )
             return Caller(token, True, self._bucket(token.bucket_id, now_ns))
         # One hash and one look-up. The look-up's time may depend on the digest, but reveals nothing
         # of the key: nobody can choose keys whose digests approach a given one.
-        key = self._access.key(_sha256_hex(keys[0])) if len(keys) == 1 and keys[0] else None
+        digest = _sha256_hex(keys[0]) if len(keys) == 1 and keys[0] else ""
+        key = self._access.key(digest)
         if key is None or key.revoked:
             raise GateRefusal(Code.UNAUTHENTICATED, "no valid credential", [])
-        return Caller(key, False, self._bucket(key.bucket_id, now_ns))
+        caller = self._by_key.get(digest)
+        if caller is None or caller.facts is not key:
+            caller = Caller(key, False, self._bucket(key.bucket_id, now_ns))
+            self._by_key[digest] = caller
+        return caller
 
     def _token(self, bearers: list[bytes], now_ns: int) -> KnownToken | None:
         scheme, _, raw = bearers[0].partition(b" ")
@@ -172,6 +178,15 @@ def pace_headers(caller: Caller, now_ns: int, throttled_s: int | None = None) ->
     wait_s = max(1, throttled_s or _seconds_up(bucket.wait_ns()))
     full_s = _seconds_up(now_ns + bucket.wait_ns(bucket.burst))
     return [(_RETRY_AFTER, str(wait_s).encode()), (_RESET, str(full_s).encode())]
+
+
+def origin_of(scope: Mapping[str, Any]) -> str:
+    """Scheme and authority at which a request came in."""
+    # Not the Host header: what a caller sends is not sent back.
+    server = scope.get("server") or ("localhost", None)
+    host = f"[{server[0]}]" if ":" in server[0] else server[0]
+    port = "" if server[1] is None else f":{server[1]}"
+    return f"{scope.get('scheme', 'http')}://{host}{port}"
 
 
 def _seconds_up(duration_ns: int) -> int:

@@ -21,6 +21,7 @@ PAYLOAD_VERSION: Final = 1
 """First byte of a snapshot's payload; raise it when a snapshot Struct changes its meaning."""
 
 _ACCESS_COMMANDS: Final = (m.AddKey, m.RevokeKey, m.AddToken)
+_OF_A_MATCH: Final = (m.TradePrinted, m.FillBooked)
 
 
 class RecoveredVenue(msgspec.Struct, eq=False):
@@ -52,7 +53,7 @@ class RecoveredVenue(msgspec.Struct, eq=False):
         for event in events:
             if isinstance(event, m.TradePrinted):
                 self.printed_ns = max(event.at_ns, self.printed_ns + 1)
-            if isinstance(event, m.TradePrinted | m.FillBooked) and event.at_ns != self.printed_ns:
+            if isinstance(event, _OF_A_MATCH) and event.at_ns != self.printed_ns:
                 event = msgspec.structs.replace(event, at_ns=self.printed_ns)
             stamped.append(event)
         return stamped

@@ -20,10 +20,10 @@ from venue.wire.strike import dollars_per_unit
 class EventTaker:
     """Takes events in, each by the function for its type: a column of patterns would cost more."""
 
-    _takers: Mapping[type[messages.Event], Callable[[Any], None]]
+    takers: Mapping[type[messages.Event], Callable[[Any], None]]
 
     def apply(self, event: messages.Event) -> None:
-        take = self._takers.get(type(event))
+        take = self.takers.get(type(event))
         if take is not None:
             take(event)
 
@@ -113,7 +113,7 @@ class Catalog(EventTaker):
         self._by_market: dict[MarketId, _MarketView] = {}
         self._by_ticker: dict[Ticker, _MarketView] = {}
         self.directory = Directory()
-        self._takers = {
+        self.takers = {
             messages.CompanyListed: self._take_company,
             messages.CompanyArchived: self._take_archiving,
             messages.EventListed: self._take_event,

@@ -98,7 +98,7 @@ class MarketViews(EventTaker):
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._tapes: dict[MarketId, _Tape] = {}
-        self._takers = {
+        self.takers = {
             messages.LevelChanged: self._change_level,
             messages.TradePrinted: self._print,
             messages.MarketListed: self._list_market,

@@ -1,6 +1,7 @@
 """The engine's events into the views, in order and a chosen time late."""
 
 from collections import deque
+from typing import get_args
 
 import msgspec
 
@@ -17,19 +18,32 @@ class ViewsSnapshot(msgspec.Struct, frozen=True):
 
 
 class Views:
-    def __init__(self) -> None:
-        self.catalog = Catalog()
-        self.market = MarketViews(self.catalog)
-        self.account = AccountViews(self.catalog)
+    def __init__(
+        self,
+        catalog: Catalog | None = None,
+        market: MarketViews | None = None,
+        account: AccountViews | None = None,
+    ) -> None:
+        """None: empty."""
+        self.catalog = Catalog() if catalog is None else catalog
+        self.market = MarketViews(self.catalog) if market is None else market
+        self.account = AccountViews(self.catalog) if account is None else account
+        # The catalog first: the other two look up in it what an event names.
+        by_view = (self.catalog.takers, self.market.takers, self.account.takers)
+        self._takers = {
+            kind: tuple([takers[kind] for takers in by_view if kind in takers])
+            for kind in get_args(Event)
+        }
 
     @classmethod
     def restored(cls, snapshot: ViewsSnapshot) -> "Views":
         """Views that answer every read as those did that gave this snapshot, cursors included."""
-        views = cls()
-        views.catalog = Catalog.restored(snapshot.catalog)
-        views.market = MarketViews.restored(views.catalog, snapshot.market)
-        views.account = AccountViews.restored(views.catalog, snapshot.account)
-        return views
+        catalog = Catalog.restored(snapshot.catalog)
+        return cls(
+            catalog,
+            MarketViews.restored(catalog, snapshot.market),
+            AccountViews.restored(catalog, snapshot.account),
+        )
 
     def snapshot(self) -> ViewsSnapshot:
         return ViewsSnapshot(
@@ -37,10 +51,8 @@ class Views:
         )
 
     def apply(self, event: Event) -> None:
-        # The catalog first: the other two look up in it what an event names.
-        self.catalog.apply(event)
-        self.market.apply(event)
-        self.account.apply(event)
+        for take in self._takers[type(event)]:
+            take(event)
 
 
 class Projector:

@@ -5,7 +5,7 @@ bot also survives"), else `Garbled`. Readings: docs/assumptions.md#S10, #S12, #S
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast, get_args
+from typing import Annotated, Any, Final, TypeVar, cast, get_args
 
 import msgspec
 
@@ -140,7 +140,7 @@ def _parse_object(body: bytes) -> dict[str, object]:
     value = _STRICT.decode(text)
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
-    return {key: field for key, field in value.items() if field is not None}
+    return value
 
 
 def _body_fields(body: bytes) -> dict[str, object]:
@@ -152,10 +152,10 @@ def _body_fields(body: bytes) -> dict[str, object]:
 
 def _integer(fields: dict[str, object], key: str) -> int | None:
     value = fields.get(key)
-    if value is None:
-        return None
     if isinstance(value, WrittenInteger):
         return integer_of(value.text)
+    if value is None:
+        return None
     raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: an integer is wanted")
 
 
@@ -168,19 +168,19 @@ def _number(fields: dict[str, object], key: str) -> int | NoInteger | None:
     return _integer(fields, key)
 
 
-def _string(fields: dict[str, object], key: str) -> str | None:
-    value = fields.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: a string is wanted")
-    return value
+def _strings(fields: dict[str, object], keys: tuple[str, ...]) -> list[str | None]:
+    """The texts of these keys, None where there is none."""
+    texts: list[str | None] = []
+    for key in keys:
+        value = fields.get(key)
+        if value is not None and not isinstance(value, str):
+            raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: a string is wanted")
+        texts.append(value)
+    return texts
 
 
-def _required(value: T | None, key: str) -> T:
-    if value is None:
-        raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: missing")
-    return value
+def _missing(what: str) -> Refusal:
+    return Refusal(Code.INVALID_REQUEST_BODY, f"{what}: missing")
 
 
 E_ = TypeVar("E_", Outcome, Side, TimeInForce)
@@ -211,14 +211,51 @@ def _checked_qty(value: int | NoInteger) -> Qty:
     return Qty(value)
 
 
-def _market_name(ticker: str | None, market_id: str | None) -> str:
-    if ticker is not None and market_id is not None:
-        raise Refusal(Code.CONFLICTING_IDENTIFIERS, "ticker and market_id name the market twice")
-    if ticker is not None:
-        return ticker
-    if market_id is not None:
-        return market_id
-    raise Refusal(Code.INVALID_REQUEST_BODY, "ticker or market_id: one of them is wanted")
+_ORDER_STRINGS: Final = (
+    *("ticker", "market_id", "outcome", "side"),
+    *("time_in_force", "client_order_id"),
+)
+_DEFAULT_TIME_IN_FORCE: Final = TimeInForce.GTC.value
+
+
+class _PlainOrder(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """An order by size without a fault, as nearly every caller writes it."""
+
+    outcome: Outcome
+    side: Side
+    price: Annotated[int, msgspec.Meta(ge=PRICE_MIN, le=PRICE_MAX)]
+    qty: Annotated[int, msgspec.Meta(ge=1, le=limits.QTY_MAX)]
+    client_order_id: str
+    ticker: str = ""
+    market_id: str = ""
+    time_in_force: TimeInForce | msgspec.UnsetType = msgspec.UNSET
+
+
+_PLAIN_ORDER: Final = msgspec.json.Decoder(_PlainOrder)
+_PLAIN_BYTES_MAX: Final = 1_024
+_PLAIN_QUOTES: Final = 20
+"""Of six keys, one of them ticker or market_id, and four strings; four more are of the time in
+force. A key that occurs twice, which msgspec does not see, has more."""
+
+
+def _plain_order(body: bytes) -> _PlainOrder | None:
+    """The order of a body that is plain; None, and the strict reader decides, if anything about it
+    is not. In a tenth of the strict reader's time: half of all that a write takes to be read."""
+    if len(body) > _PLAIN_BYTES_MAX or b"\\" in body:
+        return None
+    try:
+        plain = _PLAIN_ORDER.decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    quotes = _PLAIN_QUOTES if plain.time_in_force is msgspec.UNSET else _PLAIN_QUOTES + 4
+    if body.count(b'"') != quotes or not names.is_client_order_id(plain.client_order_id):
+        return None
+    named = names.is_market_path(plain.ticker) if plain.ticker else names.is_uuid(plain.market_id)
+    return plain if named else None
+
+
+def _no_such_market() -> Refusal:
+    return Refusal(Code.MARKET_NOT_FOUND, "no such market")
 
 
 def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> NewOrder:
@@ -226,21 +263,36 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     or UUID, or None. Raises Refusal with the first failing row: types and missing fields, the shape
     of the market's name, price, size, budget, enums, double identifiers, the idempotency key,
     market_not_found. Unknown fields are ignored, null counts as absent (S32)."""
+    plain = _plain_order(body)
+    if plain is not None:
+        listed = resolve(plain.ticker or plain.market_id)
+        if listed is None:
+            raise _no_such_market()
+        return QtyOrder(
+            listed,
+            plain.outcome,
+            plain.side,
+            Price(plain.price),
+            Qty(plain.qty),
+            plain.time_in_force or TimeInForce.GTC,
+            ClientOrderId(plain.client_order_id),
+        )
     fields = _body_fields(body)
-    ticker, market_id = _string(fields, "ticker"), _string(fields, "market_id")
-    outcome_text = _required(_string(fields, "outcome"), "outcome")
-    side_text = _required(_string(fields, "side"), "side")
-    price_value = _number(fields, "price")
+    ticker, market_id, outcome_text, side_text, tif_text, key = _strings(fields, _ORDER_STRINGS)
+    price_value, qty_value = _number(fields, "price"), _number(fields, "qty")
+    budget_value = _integer(fields, "budget_cents")
+    if outcome_text is None:
+        raise _missing("outcome")
+    if side_text is None:
+        raise _missing("side")
     if price_value is None:
-        raise Refusal(Code.INVALID_REQUEST_BODY, "price: missing")
-    qty_value, budget_value = _number(fields, "qty"), _integer(fields, "budget_cents")
-    tif_text = _string(fields, "time_in_force")
-    client_order_id = _string(fields, "client_order_id")
-    tif_text = TimeInForce.GTC.value if tif_text is None else tif_text
+        raise _missing("price")
+    if tif_text is None:
+        tif_text = _DEFAULT_TIME_IN_FORCE
     if ticker is None and market_id is None:
-        _market_name(ticker, market_id)
+        raise _missing("ticker or market_id")
     if qty_value is None and budget_value is None:
-        raise Refusal(Code.INVALID_REQUEST_BODY, "qty or budget_cents: one of them is wanted")
+        raise _missing("qty or budget_cents")
 
     # Of two names neither is the market's: the refusal is about there being two.
     if market_id is None and ticker is not None and not names.is_market_path(ticker):
@@ -253,18 +305,19 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
         qty = _checked_qty(qty_value)
     if budget_value is not None:
         _check_budget(budget_value, qty_value, side_text, tif_text)
-    outcome = _member(_OUTCOMES, outcome_text, "outcome")
-    side = _member(_SIDES, side_text, "side")
-    tif = _member(_TIMES_IN_FORCE, tif_text, "time_in_force")
-    name = _market_name(ticker, market_id)
-    key = _checked_client_order_id(client_order_id)
-    resolved = resolve(name)
+    outcome = _OUTCOMES.get(outcome_text) or _member(_OUTCOMES, outcome_text, "outcome")
+    side = _SIDES.get(side_text) or _member(_SIDES, side_text, "side")
+    tif = _TIMES_IN_FORCE.get(tif_text) or _member(_TIMES_IN_FORCE, tif_text, "time_in_force")
+    if ticker is not None and market_id is not None:
+        raise Refusal(Code.CONFLICTING_IDENTIFIERS, "ticker and market_id name the market twice")
+    client_order_id = _checked_client_order_id(key)
+    resolved = resolve(ticker or market_id or "")
     if resolved is None:
-        raise Refusal(Code.MARKET_NOT_FOUND, "no such market")
+        raise _no_such_market()
     if qty is not None:
-        return QtyOrder(resolved, outcome, side, price, qty, tif, key)
+        return QtyOrder(resolved, outcome, side, price, qty, tif, client_order_id)
     assert budget_value is not None
-    return BudgetOrder(resolved, outcome, price, Cents(budget_value), tif, key)
+    return BudgetOrder(resolved, outcome, price, Cents(budget_value), tif, client_order_id)
 
 
 def _check_budget(budget: int, qty: int | NoInteger | None, side_text: str, tif_text: str) -> None:

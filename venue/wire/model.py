@@ -193,7 +193,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     realized_pnl: Cents | None = None
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class Order(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """An order as replies and reads show it; `price` is the limit for its own outcome."""
 
     order_id: OrderId

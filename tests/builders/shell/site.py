@@ -18,7 +18,7 @@ from tests.builders.shell.net import Network
 from tests.builders.shell.truth import MAKER, Truth
 from venue.engine import messages as v
 from venue.listen import KEEP_ALIVE_TIMEOUT_S, HttpProtocol, StreamProtocol
-from venue.rest.app import make_app
+from venue.rest.app import WHOLE_EXTENSION, make_app
 from venue.rest.venue_port import EngineUnavailable
 from venue.server import VenueServer
 from venue.storage.recovery import OpenedState, fresh
@@ -225,8 +225,12 @@ class Site:
             raw = f"/v1{path}".encode()
             head = [(k, val) for k, val in scope["headers"] if k != b"content-length"]
             head.append((b"content-length", str(len(body)).encode()))
+            # Bodies and answers go through here: not past it, to the connection.
+            extensions = {
+                name: each for name, each in scope["extensions"].items() if name != WHOLE_EXTENSION
+            }
             inner = {**scope, "method": method, "raw_path": raw, "path": raw.decode(),
-                     "query_string": query, "headers": head}  # fmt: skip
+                     "query_string": query, "headers": head, "extensions": extensions}  # fmt: skip
             said: list[Message] = []
             left = [{"type": "http.request", "body": body, "more_body": False}]
 

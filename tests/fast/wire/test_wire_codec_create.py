@@ -47,6 +47,11 @@ def raw(**texts):
     return ("{" + ",".join(f'"{key}":{text}' for key, text in fields.items()) + "}").encode()
 
 
+def twice(key, of):
+    """A body without another fault in which a key occurs a second time, with the same value."""
+    return json.dumps(of).encode()[:-1] + f', "{key}": {json.dumps(of[key])}}}'.encode()
+
+
 def nested(depth):
     """A body whose deepest value is `depth` brackets deep."""
     return raw(extra="[" * (depth - 1) + "]" * (depth - 1))
@@ -75,6 +80,8 @@ REFUSED = [
     ],
     (raw()[:-1] + b',"price":41}', BODY),
     (raw()[:-1] + b',"pric\\u0065":42}', BODY),
+    *[(twice(name, of), BODY) for of in (BASE, BASE | {"time_in_force": "gtc"}) for name in of],
+    (twice("market_id", without("ticker") | {"market_id": MARKET_ID}), BODY),
     (raw(extra='"' + "x" * limits.BODY_BYTES_MAX + '"'), BODY),
     (nested(limits.BODY_DEPTH_MAX + 1), BODY),
     (nested(5000), BODY),
@@ -252,6 +259,12 @@ BUDGET_ORDERS = st.builds(
     st.sampled_from([TimeInForce.IOC, TimeInForce.FOK]),
     CLIENT_ORDER_IDS,
 )
+
+
+@given(QTY_ORDERS)
+def test_an_unknown_field_changes_nothing_about_an_order(order):
+    body = codec.encode_new_order(order)[:-1] + b',"note":null}'
+    assert codec.parse_new_order(body, resolve) == order
 
 
 @given(st.one_of(QTY_ORDERS, BUDGET_ORDERS))

@@ -5,21 +5,29 @@ import inspect
 
 import pytest
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
 from tests.builders.abuse.door import Peer, served, until
 from venue.listen import HttpProtocol, Server, StreamProtocol
 
-HTTP_CALLS = {"on_message_begin", "send_400_response"}
+HTTP_CALLS = {"on_headers_complete", "send_400_response"}
 STREAM_CALLS = {"data_received", "handle_connect", "run_asgi", "send"}
 HTTP_ATTRIBUTES = {"cycle", "flow", "transport", "scope", "server_state"}
 STREAM_ATTRIBUTES = {
     *("scope", "writable", "close_sent", "default_headers", "handshake_initiated", "conn"),
     *("transport", "close_timeout"),
 }
-CYCLE_ATTRIBUTES = {"keep_alive", "response_complete"}
+CYCLE_ATTRIBUTES = {
+    *("scope", "transport", "flow", "default_headers", "message_event", "on_response"),
+    *("disconnected", "keep_alive", "waiting_for_100_continue", "body", "more_body"),
+    *("response_started", "response_complete"),
+}
 
 
 def config():
@@ -96,6 +104,10 @@ def test_no_attribute_of_ours_shadows_one_of_uvicorn(kind, names):
 def test_a_request_cycle_has_the_attributes_that_we_use():
     source = inspect.getsource(RequestResponseCycle.__init__)
     assert all(f"self.{name} = " in source for name in CYCLE_ATTRIBUTES)
+
+
+def test_a_status_line_of_uvicorn_is_the_first_line_of_an_answer():
+    assert STATUS_LINE[201] == b"HTTP/1.1 201 Created\r\n"
 
 
 @pytest.mark.anyio
