@@ -18,7 +18,7 @@ _ANNOUNCED_S: Final = 120.0
 
 class Terminal(Console):
     """Progress on stderr, and Ctrl-C. quiet: show no progress. shorter: how to make the work
-    shorter; empty where nobody is told how long it takes."""
+    shorter; empty: say nothing of how long it takes."""
 
     def __init__(self, *, quiet: bool = False, shorter: str = "") -> None:
         self._quiet = quiet

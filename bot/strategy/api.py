@@ -254,7 +254,7 @@ Resting = Mapping[MarketId, tuple[Quote, ...]]
 
 
 class StrategyAnswer(msgspec.Struct, frozen=True):
-    """Quotes, and what a strategy says beside them.
+    """Quotes, with a strategy's diagnostics and memory.
 
     diagnostics: finite numbers by name, for the journal, the status page, the report and
     dataframes; `DIAGNOSTICS_MAX` at most. memory: handed back as `EventView.memory`, after a

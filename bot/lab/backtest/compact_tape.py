@@ -1,4 +1,4 @@
-"""The tapes of a folder, read and checked once, in a compact file beside them.
+"""The tapes of a folder, read and checked once, in a compact file of the same folder.
 
 The file begins with a digest of the recorded files and of the program that read them, and a digest
 of its own content. Where either differs, the recorded files are read again and the compact file is
