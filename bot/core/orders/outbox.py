@@ -176,7 +176,7 @@ class Outbox:
         _count(self.counters.held_back, limit)
 
     def on_event(self) -> None:
-        """The next event comes: its effects are gathered anew."""
+        """Begin with no effects: the next event has come."""
         self.effects, self.reactions = [], {}
 
     def reacts(self, reaction: Reaction | None) -> None:

@@ -1,4 +1,4 @@
-"""What a strategy returns beside its quotes: numbers for people, and a memory that outlives it.
+"""What a strategy returns with its quotes: diagnostics for people, and a memory that outlives it.
 
 The journal has both as notes, and only when they change: nobody but the strategy depends on them.
 See strategies/README.md#what-it-remembers-and-says.
