@@ -20,6 +20,7 @@ import pytest
 
 from tests.builders.e2e.runs import ROOT
 from tests.builders.house.commands_page import HEAD, examples
+from tests.builders.house.make import lines_made
 
 pytestmark = pytest.mark.xdist_group("examples")
 
@@ -134,8 +135,7 @@ def test_the_first_commands_of_the_readme_work_as_printed_in_their_order(tmp_pat
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     run, activate, *others = printed_lines(readme, "## First steps")
     assert (run, activate) == ("make run", "source .venv/bin/activate")
-    recipe = subprocess.check_output(["make", "--dry-run", "run"], cwd=ROOT, text=True)
-    with running(tmp_path, recipe.splitlines()[-1].removeprefix(".venv/bin/"), "two_sided"):
+    with running(tmp_path, lines_made("run")[-1].removeprefix(".venv/bin/"), "two_sided"):
         for line in others:
             works(tmp_path, line, tmp_path)
     assert (tmp_path / "mine/report.html").stat().st_size > 0
