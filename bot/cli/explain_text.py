@@ -119,7 +119,7 @@ def _strategy(decision: Decision) -> str:
     if not decision.asked:
         why = f": {decision.pulled}" if decision.pulled else ""
         return f"{decision.strategy} was not asked{why}"
-    flat = f"; flattening only: {decision.flattening}" if decision.flattening else ""
+    flat = f"; reduce-only: {decision.reduce_only}" if decision.reduce_only else ""
     takes = [f"to take {each}" for each in map(_one, decision.takes)]
     wanted = ", ".join([*map(_one, decision.answered), *takes]) or "nothing here"
     return f"{decision.strategy} wanted {wanted}{flat}"

@@ -32,6 +32,10 @@ StatusUrl = Annotated[
     str,
     typer.Option("--status", metavar="URL", help="The bot's status page, if not the configured."),
 ]
+EventAsked = Annotated[
+    str,
+    typer.Option("--event", metavar="TICKER", help="Of this event alone, not of the whole series."),
+]
 Reason = Annotated[
     str, typer.Option(help="Why, in 1 to 200 characters; the bot writes it into its journal.")
 ]

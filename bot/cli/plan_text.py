@@ -23,8 +23,7 @@ def plan_text(plan: TraderPlan) -> str:
     ]
     if plan.withheld:
         lines.append(f"nothing new leaves: {plan.withheld}")
-    if plan.flattening:
-        lines.append(f"flattening: only quotes that reduce the inventory: {plan.flattening}")
+    lines += [each.text() for each in plan.restrictions]
     requests = plan.requests
     has_takes = any(rung.takes for event in plan.events for rung in event.rungs)
     none = (

@@ -10,7 +10,7 @@ import msgspec
 
 from bot.cli.common import EXIT_CONFIGURATION, EXIT_LEFT_OVER, EXIT_VENUE, fail
 from bot.config.bot_config import Draft, ExternalSettings
-from bot.core.report import Report
+from bot.core.report import Phase, Report
 from bot.io.client.sockets import trusted
 from bot.io.secret import Secret, from_file
 from bot.io.state.small_files import HERE, page_kept
@@ -32,13 +32,12 @@ _MAYBE_RECEIVED: Final = (
 
 
 class StatusBody(msgspec.Struct):
-    """What `/status.json` holds. report: None while the bot starts. unhealthy, paused, notice: why,
-    or empty."""
+    """What `/status.json` holds. report: None while the bot starts. unhealthy, notice: why, or
+    empty."""
 
     report: Report | None
     age_ms: int | None
     unhealthy: str
-    paused: str
     notice: str = ""
 
 
@@ -64,10 +63,10 @@ class StatusPage(NamedTuple):
         except (msgspec.DecodeError, UnicodeDecodeError) as fault:
             fail(EXIT_VENUE, f"{self.base}: not the status of a bot of this version: {fault}")
 
-    def request_action(self, action: str, reason: str, token: Secret) -> str:
+    def request_action(self, action: str, reason: str, token: Secret, event: str = "") -> str:
         """Ask for an action: "" if the bot accepts, else why it refuses. Ends with 3 unanswered."""
         headers = {"Authorization": f"Bearer {token.reveal()}"}
-        body = {"reason": reason}
+        body = {"reason": reason} | ({"event": event} if event else {})
         answer = _request(f"{self.base}/control/{action}", self.series, headers, body)
         if answer.status_code == _ACCEPTED:
             return ""
@@ -76,10 +75,10 @@ class StatusPage(NamedTuple):
     def is_paused(self) -> bool:
         """True if the bot says that it is paused. Ends with 3 without an answer."""
         try:
-            body = msgspec.json.decode(self.fetch_path("/status.json"), type=dict[str, msgspec.Raw])
-            return msgspec.json.decode(body["paused"], type=str) != ""
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
+            shown = msgspec.json.decode(self.fetch_path("/status.json"), type=StatusBody)
+        except (msgspec.DecodeError, UnicodeDecodeError):
             return False
+        return shown.report is not None and shown.report.phase is Phase.PAUSED
 
 
 class Unanswered(Exception):
@@ -153,9 +152,9 @@ def _bot_at(draft: Draft, base: str) -> StatusPage | None:
 
 
 def require_action(
-    action: str, draft: Draft, reason: str, status: str, state: Path | None
+    action: str, draft: Draft, reason: str, status: str, state: Path | None, event: str = ""
 ) -> StatusPage:
-    """Ask the running bot for an action; returns once it accepted.
+    """Ask the running bot for an action; returns once it accepted. event: for this one alone.
 
     Ends with 2 for an empty or long reason, with 3 if no bot answers or there is no token, and with
     4 if the bot refuses.
@@ -171,7 +170,7 @@ def require_action(
             "and restart the bot, or name its state directory with --state-dir. SIGUSR1 pauses and "
             "SIGUSR2 resumes without one",
         )
-    if refusal := page.request_action(action, reason, token):
+    if refusal := page.request_action(action, reason, token, event):
         fail(EXIT_LEFT_OVER, f"{page.base}: {refusal}")
     return page
 

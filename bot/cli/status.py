@@ -39,7 +39,7 @@ def _print_table(shown: StatusBody, report: Report, base: str) -> None:
     seconds = max(1.0, (report.now_ns - report.started_ns) / NS_PER_SECOND)
     per_second = sum(report.counters.requests.values()) / seconds
     now_ns = report.now_ns + (shown.age_ms or 0) * NS_PER_MS
-    snapshot = Snapshot(now_ns, report.now_ns, report, shown.paused, shown.notice)
+    snapshot = Snapshot(now_ns, report.now_ns, report, shown.notice)
     console = Console()
     with console.capture() as drawn:
         console.print(picture(snapshot, [], base, per_second))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import typer
 
 from bot.cli.common import exit_on_fault, read_lenient, warn_on_interrupt
-from bot.cli.options import ConfigPath, Json, Reason, StateDir, StatusUrl
+from bot.cli.options import ConfigPath, EventAsked, Json, Reason, StateDir, StatusUrl
 from bot.cli.running_bot import NO_ANSWER, require_action
 
 _HELP = """{about}Needs `status.control: true` in the configuration.
@@ -24,14 +24,15 @@ def _action(action: str, about: str, why: str, accepted: str) -> Callable[..., N
     def ask(
         config: ConfigPath,
         reason: Reason = "asked for at the command line",
+        event: EventAsked = "",
         status: StatusUrl = "",
         state_dir: StateDir = None,
         json_line: Json = False,
     ) -> None:
         with exit_on_fault(), warn_on_interrupt(NO_ANSWER):
-            page = require_action(action, read_lenient(config), reason, status, state_dir)
-        done = json.dumps({"done": action, "series": page.series})
-        typer.echo(done if json_line else accepted)
+            page = require_action(action, read_lenient(config), reason, status, state_dir, event)
+        done = {"done": action, "series": page.series} | ({"event": event} if event else {})
+        typer.echo(json.dumps(done) if json_line else (f"{event}: " if event else "") + accepted)
 
     ask.__doc__ = _HELP.format(about=about, action=action, why=why)
     return ask
@@ -41,13 +42,15 @@ pause = _action(
     "pause",
     "The bot stays paused, whatever happens, until `bot resume`. ",
     "the venue behaves oddly",
-    "the bot pauses: it cancels everything and sends nothing new until bot resume; bot status "
-    "shows what still rests",
+    "everything is cancelled and nothing new sent until bot resume; bot status shows what still "
+    "rests",
 )
-resume = _action("resume", "", "looked at, all is well", "the bot quotes again")
+resume = _action(
+    "resume", "", "looked at, all is well", "quotes again, as far as nothing else restricts it"
+)
 flatten = _action(
     "flatten",
     "",
     "results tonight",
-    "the bot only reduces its inventory from now on; bot resume quotes both sides again",
+    "only inventory is reduced from now on; bot resume quotes both sides again",
 )

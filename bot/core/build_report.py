@@ -1,6 +1,7 @@
 """Draws the `Report`, for people and metrics. Decides nothing."""
 
 from collections import Counter
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Final, Protocol
 
@@ -29,6 +30,7 @@ from bot.core.report import (
 )
 from bot.core.risk.exposure import Bounds, Exposure, loss_cents
 from bot.core.settings import TraderSettings
+from bot.core.trading_state import InForce, Restriction, in_force, stricter, strictest_first
 from bot.strategy.api import Levels
 from venue.wire.money import BookSide, Cents
 
@@ -36,7 +38,6 @@ from venue.wire.money import BookSide, Cents
 class TraderState(Protocol):
     """The parts of a trader that a report and a plan read."""
 
-    phase: Phase
     started_ns: int
     first_two_sided_ns: int | None
     is_paper: bool
@@ -48,20 +49,28 @@ class TraderState(Protocol):
     reconfiguration: Reconfiguration
 
     @property
+    def phase(self) -> Phase:
+        """Of the run, as a person is shown it."""
+
+    @property
+    def restrictions(self) -> Sequence[Restriction]:
+        """What restricts every event of the series now."""
+
+    @property
     def withheld(self) -> str:
         """Why no new order may leave at all; empty if one may."""
 
 
 def draw(trader: TraderState, settings: TraderSettings, now_ns: int) -> Report:
     quoting, ledgers, desk, out = trader.quoting, trader.ledgers, trader.desk, trader.out
-    profit = quoting.pnl.report()
+    profit, series = quoting.pnl.report(), in_force(trader.restrictions)
     return Report(
         now_ns=now_ns,
         phase=trader.phase,
         series_ticker=settings.series_ticker,
         started_ns=trader.started_ns,
         first_two_sided_ns=trader.first_two_sided_ns,
-        events=tuple(_event(trader, ladder, now_ns) for ladder in quoting.ladders),
+        events=tuple(_event(trader, ladder, series, now_ns) for ladder in quoting.ladders),
         counters=msgspec.structs.replace(
             deepcopy(out.counters),
             fills=ledgers.fills,
@@ -92,7 +101,8 @@ def draw(trader: TraderState, settings: TraderSettings, now_ns: int) -> Report:
         inconsistency=kind_in(trader.guard.latched) or "",
         breakers=trader.guard.breakers.levels(now_ns),
         profit=profit,
-        flattening=quoting.flattening,
+        state=series.state,
+        restrictions=tuple(strictest_first(trader.restrictions)),
         budget=out.purse.report(now_ns),
         config=trader.reconfiguration.report(),
         fills=quoting.pnl.last_fills(),
@@ -106,8 +116,9 @@ def _cents(millicents: int) -> Cents:
     return Cents(round(millicents / MILLI))
 
 
-def _event(trader: TraderState, ladder: EventQuoter, now_ns: int) -> EventReport:
+def _event(trader: TraderState, ladder: EventQuoter, series: InForce, now_ns: int) -> EventReport:
     exposure: Exposure = trader.quoting.weighing.exposure(ladder)
+    restrictions = tuple(strictest_first(ladder.restrictions(now_ns)))
     return EventReport(
         event_ticker=ladder.event.event_ticker,
         title=ladder.event.title,
@@ -121,7 +132,8 @@ def _event(trader: TraderState, ladder: EventQuoter, now_ns: int) -> EventReport
         alarms=ladder.alarms,
         limits=limits_used(exposure, trader.quoting.weighing.bounds(ladder)),
         cuts=dict(Counter(cut.reason.value for cut in trader.quoting.weighing.trims(ladder))),
-        stage=ladder.stage,
+        state=stricter(series, in_force(restrictions)).state,
+        restrictions=restrictions,
         diagnostics=dict(ladder.output.diagnostics),
     )
 

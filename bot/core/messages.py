@@ -155,21 +155,25 @@ class StopRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class PauseRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Pull all quotes until resumed."""
+    """Pull all quotes until resumed. event: of this one alone; None: of the whole series."""
 
     reason: str
+    event: Ticker | None = None
 
 
 class FlattenRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Only reduce inventory until resumed. Once there is none, a pause."""
+    """Only reduce inventory until resumed; of the whole series: once there is none, a pause."""
 
     reason: str
+    event: Ticker | None = None
 
 
 class ResumeRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Quote again after a pause, and both ways again after a flatten."""
+    """Quote again after a pause, and both ways again after a flatten. event: on this one, as far as
+    the series may; None: on all of them."""
 
     reason: str = ""
+    event: Ticker | None = None
 
 
 class LatchSet(msgspec.Struct, frozen=True, tag=True, gc=False):

@@ -19,6 +19,7 @@ from bot.core.report import BreakerReport, Phase
 from bot.core.risk.buying_power import BuyingPower
 from bot.core.risk.exposure import Bounds, Exposure, OpenExposure
 from bot.core.risk.trim import Trim
+from bot.core.trading_state import Restriction, strictest_first
 from bot.strategy.api import Levels, Quote, Take
 from venue.wire.limits import QTY_MAX
 from venue.wire.money import BookSide, Price, Qty, Side, canonical
@@ -104,15 +105,15 @@ class EventPlan(msgspec.Struct, frozen=True):
 
 
 class TraderPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it. withheld: why no new order may leave at all, else empty. flattening: why only
-    reductions of inventory are wanted, else empty. tokens: in the bucket of the trade key;
+    """All of it. withheld: why no new order may leave at all, else empty. restrictions: of the
+    whole series, the strictest first. tokens: in the bucket of the trade key;
     `reserve` of them are for cancels and recovery alone."""
 
     now_ns: int
     phase: Phase
     series_ticker: Ticker
     withheld: str
-    flattening: str
+    restrictions: tuple[Restriction, ...]
     tokens: int
     reserve: int
     in_flight: int
@@ -172,7 +173,7 @@ def plan_of(trader: TraderState, sending: OrderExecutor, reserve: int, now_ns: i
         phase=trader.phase,
         series_ticker=trader.reconfiguration.settings.series_ticker,
         withheld=trader.withheld,
-        flattening=trader.quoting.flattening,
+        restrictions=tuple(strictest_first(trader.restrictions)),
         tokens=trader.out.purse.tokens(now_ns),
         reserve=reserve,
         in_flight=len(trader.out.pending),
@@ -182,17 +183,7 @@ def plan_of(trader: TraderState, sending: OrderExecutor, reserve: int, now_ns: i
 
 def why_pulled(ladder: EventQuoter, now_ns: int) -> str:
     """Why the strategy of an event is not asked at `now_ns`; empty when it is."""
-    if not ladder.is_open:
-        return f"event {ladder.event.status}"
-    if not ladder.is_read:
-        return "its newest read cannot be read"
-    if not ladder.is_understood:
-        return "neither a survival ladder nor one binary market"
-    if now_ns < ladder.health.pulled_until_ns:
-        return ladder.health.fault
-    if ladder.jump_guard.was_pulled:
-        return f"news: {ladder.jump_guard.why}"
-    return ""
+    return next((each.why for each in ladder.restrictions(now_ns) if each.state.is_halted), "")
 
 
 class _Preview:

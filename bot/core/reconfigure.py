@@ -22,10 +22,10 @@ from bot.core.orders.manager import OrderManager
 from bot.core.orders.outbox import Outbox
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter
-from bot.core.quoting.guards import WindDownStage
 from bot.core.report import ConfigReport
 from bot.core.risk.limits import no_looser
 from bot.core.settings import JOURNAL_NAMES, TraderSettings
+from bot.core.trading_state import Source, TradingState
 from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import Ticker
@@ -140,15 +140,20 @@ class ConfigCanary:
         rungs = [
             rung
             for ladder in self._ladders
-            if ladder.is_open
-            and ladder.is_understood
-            and ladder.stage in (WindDownStage.OPEN, WindDownStage.HALVED)
-            and (self._news_changed or now_ns >= ladder.jump_guard.pulled_until_ns)
+            if self._counts(ladder, now_ns)
             for rung in ladder.rungs
             if rung.is_active
             if not rung.blocked
         ]
         return sum(rung.is_two_sided(self._desk) for rung in rungs), len(rungs)
+
+    def _counts(self, ladder: EventQuoter, now_ns: int) -> bool:
+        """True if nothing keeps an event from both sides but what the change may have broken."""
+        broken = (Source.STRATEGY, Source.JUMP_GUARD) if self._news_changed else (Source.STRATEGY,)
+        return all(
+            each.source in broken or each.state is TradingState.REDUCED
+            for each in ladder.restrictions(now_ns)
+        )
 
 
 def _at_fault(ladders: Sequence[EventQuoter]) -> dict[Ticker, str]:

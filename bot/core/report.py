@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from bot.core.distribution import Alarm, Implied
+from bot.core.trading_state import Restriction, TradingState
 from bot.strategy.api import Levels
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
@@ -100,8 +101,8 @@ class EventReport(msgspec.Struct, frozen=True):
     that each limit makes smaller now, or leaves out. strategy_fault: the last fault of its
     strategy, empty after a later valid answer. implied: the value by the fair
     curve and the decided rungs; None while unknown. alarms: impossible or unlikely facts in the
-    prices of others and in the curve. stage: see `bot.core.quoting.guards`. diagnostics:
-    the strategy's own numbers."""
+    prices of others and in the curve. restrictions: its own, the strictest first; state: what they
+    and those of the series leave. diagnostics: the strategy's own numbers."""
 
     event_ticker: Ticker
     title: str
@@ -115,7 +116,8 @@ class EventReport(msgspec.Struct, frozen=True):
     alarms: tuple[Alarm, ...] = ()
     limits: tuple["BreakerReport", ...] = ()
     cuts: dict[str, int] = {}
-    stage: str = "open"
+    state: TradingState = TradingState.ACTIVE
+    restrictions: tuple[Restriction, ...] = ()
     diagnostics: dict[str, float] = {}
 
 
@@ -344,7 +346,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     foreign_tokens: int = 0
     profit: ProfitReport | None = None
     shadows: tuple[ShadowReport, ...] = ()
-    flattening: str = ""
+    state: TradingState = TradingState.ACTIVE
+    restrictions: tuple[Restriction, ...] = ()
     unknown_oldest_ns: int = 0
     cash_reserved_cents: Cents | None = None
     budget: BudgetReport | None = None

@@ -1,8 +1,8 @@
 """The trader: `receive(event, now_ns) -> effects`, a pure function of its event log.
 
 Update state on every event, decide on a tick. STARTING (settle what an earlier run left, read the
-account, cancel what rests) -> QUOTING <-> PAUSED -> STOPPING (cancel all, verify by a read) ->
-STOPPED. A breaker or a latch leads to LATCHED, which cancels and verifies likewise, and stays.
+account, cancel what rests) -> QUOTING -> STOPPING (cancel all, verify by a read) -> STOPPED. How
+much is traded meanwhile is for the restrictions: `bot.core.trading_state`.
 
 See docs/design.md#law-2, #law-6, #law-8; docs/fault-model.md.
 """
@@ -34,6 +34,7 @@ from bot.core.report import Phase, Reaction, Report
 from bot.core.risk.breakers import CircuitBreakers, limits_of
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import TraderSettings
+from bot.core.trading_state import EVERYTHING, Restriction, Source, TradingState
 from bot.strategy.api import Strategy
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -49,8 +50,29 @@ _SIDE_NS = 60 * NS_PER_SECOND
 
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
 _BLOCKING = ("account_unread", "cancels_fail", "journal_failed", *_KEYS_REFUSED)
+_SHARES_DIFFER = "position_differs"
 _OPEN = (Phase.QUOTING, Phase.PAUSED)
 _ENDING = (Phase.STOPPING, Phase.STOPPED)
+
+
+_OF_THE_RUN: Final = {
+    Phase.STARTING: Restriction(
+        source=Source.RUN,
+        state=TradingState.HALTED,
+        why="starting",
+        ends="once the account is read and nothing of an earlier run is left",
+    ),
+    Phase.STOPPING: Restriction(
+        source=Source.RUN, state=TradingState.HALTED, why="stopping", ends="the next run"
+    ),
+    Phase.STOPPED: Restriction(
+        source=Source.RUN, state=TradingState.HALTED, why="stopped", ends="the next run"
+    ),
+}
+
+
+def _alert(why: str, state: TradingState = TradingState.HALTED) -> Restriction:
+    return Restriction(source=Source.ALERT, state=state, why=why, ends="the alert clears")
 
 
 class Trader:
@@ -105,12 +127,12 @@ class Trader:
             self.desk,
             self.out,
         )
-        self.phase = Phase.STARTING
+        self._run_phase = Phase.STARTING
+        self._operator: Restriction | None = None  # the newest word
         self.started_ns = 0
         self.is_paper = False
         self.first_two_sided_ns: int | None = None
         self._now_ns = 0
-        self._pause_wanted = False
         self._opened = False
         self._contradicted = False  # latched because the books contradict each other
         self._stirred = True  # more than frames came since the last whole tick, or some of it waits
@@ -149,7 +171,7 @@ class Trader:
         if contradiction is not None and not self._contradicted:
             self._contradicted = True
             self.guard.latch_by(contradiction, self._now_ns)
-            self._enter(Phase.LATCHED)
+            self._restrict()
         return self.out.effects
 
     @property
@@ -172,11 +194,38 @@ class Trader:
         return plan_of(self, self._sending, self.reconfiguration.settings.budget.reserve, now_ns)
 
     @property
+    def phase(self) -> Phase:
+        """The phase of the run; PAUSED or LATCHED while nothing is quoted by a person's word or the
+        kill switch."""
+        if self._run_phase in _ENDING:
+            return self._run_phase
+        if self.guard.latched:
+            return Phase.LATCHED
+        if self._operator is not None and self._operator.state is TradingState.HALTED:
+            return Phase.PAUSED if self._run_phase is Phase.QUOTING else self._run_phase
+        return self._run_phase
+
+    @property
+    def restrictions(self) -> Sequence[Restriction]:
+        """What restricts every event of the series now."""
+        findings = self.out.findings
+        is_quoting = self._run_phase is Phase.QUOTING
+        if is_quoting and not (findings or self._operator or self.guard.latched):
+            return ()
+        found = [self.guard.restriction, self._operator]
+        if not is_quoting:
+            found.append(_OF_THE_RUN[self._run_phase])
+        found += [_alert(findings[name]) for name in _BLOCKING if name in findings]
+        if _SHARES_DIFFER in findings:
+            found.append(_alert(findings[_SHARES_DIFFER], TradingState.REDUCE_ONLY))
+        return [each for each in found if each is not None]
+
+    @property
     def withheld(self) -> str:
         """Why no new order may leave at all; empty when one may."""
         if self.phase is not Phase.QUOTING:
             return f"{self.phase}: {self.guard.latched}" if self.guard.latched else str(self.phase)
-        return "; ".join(self.out.findings[name] for name in self._blocking())
+        return "; ".join([each.why for each in self.restrictions if each.state.is_halted])
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -215,16 +264,43 @@ class Trader:
         self.quoting.feed.on_subscription_refused(self._now_ns)
 
     def _on_pause(self, event: m.PauseRequested) -> None:
-        self._wanted(Phase.PAUSED, "")
-        self.out.note("info", "paused", reason=event.reason)
+        self._operator_wants(TradingState.HALTED, event.reason, event.event, "`bot resume`")
+        self._note_word("paused", event)
 
     def _on_flatten(self, event: m.FlattenRequested) -> None:
-        self._wanted(Phase.QUOTING, event.reason or "asked for")
-        self.out.note("info", "flattening", reason=event.reason)
+        ends = "`bot resume`" if event.event else "flat: then halted; or `bot resume`"
+        self._operator_wants(TradingState.REDUCE_ONLY, event.reason, event.event, ends)
+        self._note_word("flattening", event)
 
     def _on_resume(self, event: m.ResumeRequested) -> None:
-        self._wanted(Phase.QUOTING, "")
-        self.out.note("info", "resumed", **({"reason": event.reason} if event.reason else {}))
+        if event.event is None:
+            self._operator = None
+        self.quoting.restrict_event(event.event, None)
+        self._restrict()
+        self._note_word("resumed", event)
+
+    def _note_word(
+        self, name: str, event: m.PauseRequested | m.FlattenRequested | m.ResumeRequested
+    ) -> None:
+        fields = {"reason": event.reason, "event": event.event}
+        self.out.note("info", name, **{key: text for key, text in fields.items() if text})
+
+    def _operator_wants(
+        self, state: TradingState, why: str, event: Ticker | None, ends: str
+    ) -> None:
+        """event: None for the whole series."""
+        wanted = Restriction(
+            source=Source.OPERATOR,
+            state=state,
+            why=why or "asked for",
+            ends=ends,
+            since_ns=self._now_ns,
+        )
+        if event is None:
+            self._operator = wanted
+            self._restrict()
+        elif not self.quoting.restrict_event(event, wanted):
+            self.out.note("warning", "event_unknown", event=event)
 
     def _on_journal_failed(self, event: m.JournalFailed) -> None:
         self.out.find("journal_failed", event.reason)
@@ -244,18 +320,12 @@ class Trader:
             self.out.note("warning", "unknown_creates_found", count=len(event.open_intents))
         if event.latched:
             self._latch(event.latched, ours=False)
+        self._restrict()
 
-    def _wanted(self, phase: Phase, flattening: str) -> None:
-        """The operator's newest word: quote, only reduce inventory if `flattening`, or pause."""
-        self._pause_wanted = phase is Phase.PAUSED
-        self.quoting.flatten(flattening)
-        if self.phase in _OPEN:
-            self._enter(phase)
-
-    def _enter(self, phase: Phase) -> None:
-        if self.phase not in _ENDING:
-            self.phase = phase
-            self._clear()
+    def _restrict(self) -> None:
+        """Put the restrictions of this instant in force."""
+        self.quoting.restrict(self.restrictions)
+        self._clear()
 
     def _clear(self) -> None:
         """Where nothing may rest in the phase, the cancels leave now."""
@@ -268,7 +338,7 @@ class Trader:
 
     def _latch(self, reason: str, *, ours: bool) -> None:
         self.guard.latch(reason, self._now_ns, ours=ours)
-        self._enter(Phase.LATCHED)
+        self._restrict()
 
     def _unlatch(self, *, looked: bool) -> None:
         """The latch is gone; after a contradiction the books are opened again."""
@@ -280,16 +350,15 @@ class Trader:
         if self._contradicted:
             self._contradicted = self._opened = False
             self._custody.reopen(self._now_ns)
-        if self.phase is Phase.LATCHED:
-            self._enter(self._open_phase() if self._opened else Phase.STARTING)
-
-    def _open_phase(self) -> Phase:
-        return Phase.PAUSED if self._pause_wanted else Phase.QUOTING
+            if self._run_phase not in _ENDING:
+                self._run_phase = Phase.STARTING
+        self._restrict()
 
     def _stop(self, reason: str) -> None:
-        if self.phase in _ENDING:
+        if self._run_phase in _ENDING:
             return
-        self._enter(Phase.STOPPING)
+        self._run_phase = Phase.STOPPING
+        self._restrict()
         for ladder in self.quoting.ladders:
             ladder.want({}, pulled=True)
         self.out.note("info", "stopping", reason=reason)
@@ -521,13 +590,13 @@ class Trader:
         self.guard.schedule_judgement()
         if self.phase is Phase.STARTING:
             self._start_up()
-        if self.quoting.flattening and self.phase is Phase.QUOTING:
+        if self._flattens and self.phase is Phase.QUOTING:
             self._rest_when_flat()
         self.quoting.weighing.await_others(self._now_ns)
         if self._now_ns >= self._account.unread_due_ns:
             self._custody.check_unread(self._now_ns)
         self.out.hold("inconsistency_observed", self.out.inconsistencies.observed)
-        both_sides = self.may_quote and not self.quoting.flattening
+        both_sides = self.may_quote and not self._flattens
         self.reconfiguration.judge(self._now_ns, quoting=both_sides)
         self._clear()
         self._learn()
@@ -548,11 +617,11 @@ class Trader:
         if self.phase is Phase.LATCHED:
             self.guard.verify_flat(self._custody, now_ns)
         if self.phase is Phase.STOPPING and self._custody.is_drained(now_ns):
-            self.phase = Phase.STOPPED
+            self._run_phase = Phase.STOPPED
             out.effects.append(self._custody.left_over())
             return True
         self._is_pending = bool(
-            quoting.flattening
+            self._flattens
             or not quoting.weighing.is_together
             or self.reconfiguration.trial is not None
             or self.desk.unknown
@@ -567,10 +636,11 @@ class Trader:
             quoting.pnl.on_tick(now_ns, is_open=self.ledgers.is_open)
             self._plan_due_ns = now_ns + _RETRY_NS
             return ()
-        if self.out.findings or quoting.flattening:
-            self._sending.pull_growth()
+        if self.out.findings or quoting.in_force != EVERYTHING:
+            quoting.restrict(self.restrictions)
+        self._sending.pull_growth()
         decisions = self.out.counters.decisions
-        wishes, again_ns = quoting.decide(self.may_quote, now_ns)
+        wishes, again_ns = quoting.decide(now_ns)
         self._plan_due_ns = min(again_ns, quoting.pnl.due_ns)
         if self.out.counters.decisions != decisions:
             self.guard.schedule_judgement()  # the marks may have moved
@@ -584,9 +654,14 @@ class Trader:
                 self._latch(reason, ours=True)
                 self._learn()
 
+    @property
+    def _flattens(self) -> bool:
+        """True from the operator's request to flatten until nothing is left, or another word."""
+        return self._operator is not None and self._operator.state is TradingState.REDUCE_ONLY
+
     def _rest_when_flat(self) -> None:
         if not self.desk.live_orders and self.quoting.is_flat():
-            self._wanted(Phase.PAUSED, "")
+            self._operator_wants(TradingState.HALTED, "flat", None, "`bot resume`")
             self.out.note("info", "flat")
 
     @property
@@ -618,7 +693,7 @@ class Trader:
             self._stop("orders that the journal does not know rest in our rungs")
         elif self._custody.has_opened(self._now_ns):
             self._opened = True
-            self.phase = self._open_phase()
+            self._run_phase = Phase.QUOTING
             self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
 
     def _send_reads(self) -> None:

@@ -25,6 +25,7 @@ from bot.core.orders.rejects import CancelHealth
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.risk.breakers import CircuitBreakers, limits_of
 from bot.core.settings import TraderSettings
+from bot.core.trading_state import Restriction, Source, TradingState
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome
@@ -151,6 +152,19 @@ class KillSwitch:
         """These rungs are over, without inventory of ours."""
         for market_id in rungs:
             self._marks.pop(market_id, None)
+
+    @property
+    def restriction(self) -> Restriction | None:
+        """That of the latch; None without one."""
+        if not self.latched:
+            return None
+        return Restriction(
+            source=Source.KILL_SWITCH,
+            state=TradingState.KILLED,
+            why=self.latched,
+            ends="`bot reset`, once a person has looked",
+            since_ns=self._latched_ns,
+        )
 
     # --- the latch --------------------------------------------------------------------------------
 

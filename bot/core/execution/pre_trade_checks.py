@@ -20,9 +20,9 @@ from bot.core.orders.request_budget import Priority, WriteThrottle
 from bot.core.planning.actions import AmendAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import MarketQuoter
-from bot.core.quoting.guards import WindDownStage
 from bot.core.risk.breakers import ORDER_QTY_CAP
 from bot.core.settings import TraderSettings
+from bot.core.trading_state import TradingState
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical, notional
 from venue.wire.requests import Amend, TimeInForce
 
@@ -203,15 +203,14 @@ class PreTradeChecks:
     @property
     def all_shrink_only(self) -> bool:
         """True while no order on any market may add exposure."""
-        return bool(self._quoting.flattening or _SHARES_DIFFER in self._out.findings)
+        return self._quoting.in_force.state is TradingState.REDUCE_ONLY
 
     def shrinks_only(self, rung: MarketQuoter) -> bool:
         """True if new orders on a market may only reduce inventory."""
         signs = self._out.inconsistencies
         return (
-            bool(self._quoting.flattening)
-            or _SHARES_DIFFER in self._out.findings
-            or rung.ladder.stage is WindDownStage.REDUCING
+            self.all_shrink_only
+            or rung.ladder.in_force.state is TradingState.REDUCE_ONLY
             or bool(signs.signs and signs.blocks(rung.market_id))
         )
 

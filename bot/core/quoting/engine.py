@@ -29,6 +29,7 @@ from bot.core.quoting.takes import leaving
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.risk.limits import lowered
 from bot.core.settings import TraderSettings
+from bot.core.trading_state import EVERYTHING, InForce, Restriction, in_force
 from bot.strategy.api import ImpliedView, Strategy, Take
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, to_ns
@@ -76,11 +77,11 @@ class StrategySupervisor:
                 if pulled or event.interrupted:
                     self._report_fault(ladder, "strategy_stalled")
 
-    def end_pause(self, ladder: EventQuoter, may_quote: bool, now_ns: int) -> None:
+    def end_pause(self, ladder: EventQuoter, series: InForce, now_ns: int) -> None:
         """Once the pause after a fault is over, ask the strategy again; one that is not asked any
         more loses its alert."""
         if now_ns >= ladder.health.pulled_until_ns:
-            if may_quote and ladder.is_open and ladder.is_understood:
+            if ladder.is_open and ladder.is_understood and not series.state.is_halted:
                 ladder.needs_decision = True
             else:
                 self.on_sane_answer(ladder)
@@ -136,7 +137,8 @@ class QuotingEngine:
         self._unreadable = ""  # an event that the newest read of the series shows malformed
         self.memories: dict[Ticker, m.StrategyMemory] = {}  # of earlier runs, as in `Started`
         self.takes: list[tuple[MarketQuoter, Take]] = []
-        self.flattening = ""
+        self.in_force = EVERYTHING
+        """What the restrictions of the whole series leave its events."""
         self.supervisor = StrategySupervisor(self.ladders, out)
 
     def use_settings(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
@@ -241,11 +243,17 @@ class QuotingEngine:
     def is_ours(self, market_id: MarketId) -> bool:
         return market_id in self._rungs
 
-    def flatten(self, reason: str) -> None:
-        """From here on quotes may only reduce inventory; an empty reason ends that."""
-        self.flattening = reason
-        for ladder in self.ladders:
-            ladder.needs_decision = True
+    def restrict(self, series: Iterable[Restriction]) -> None:
+        """From here on these restrict every event, and nothing else does but its own."""
+        self.in_force = in_force(series)
+
+    def restrict_event(self, event: Ticker | None, by_operator: Restriction | None) -> bool:
+        """Put the operator's restriction of an event, or of each one, in the place of the one
+        before; None ends it. False if there is no such event."""
+        found = [each for each in self.ladders if event in (None, each.event.event_ticker)]
+        for ladder in found:
+            ladder.restrict(by_operator)
+        return bool(found)
 
     def active_rungs(self) -> list[MarketQuoter]:
         """Rungs that take orders, of events that are open."""
@@ -458,7 +466,7 @@ class QuotingEngine:
                 due_ns = ladder_ns
         return due_ns
 
-    def decide(self, may_quote: bool, now_ns: int) -> tuple[list[tuple[MarketQuoter, Action]], int]:
+    def decide(self, now_ns: int) -> tuple[list[tuple[MarketQuoter, Action]], int]:
         """The actions wanted now, rung by rung, and when to look again.
 
         A plan holds until its inputs change, or its time has come: actions that could not be
@@ -471,13 +479,13 @@ class QuotingEngine:
         again_ns = NEVER_NS
         for ladder in self.ladders:
             if ladder.health.fault:
-                self.supervisor.end_pause(ladder, may_quote, now_ns)
+                self.supervisor.end_pause(ladder, self.in_force, now_ns)
                 again_ns = min(again_ns, max(now_ns, ladder.health.pulled_until_ns))
-            due_ns = ladder.decision_due_ns(self._desk, may_quote, now_ns)
+            due_ns = ladder.decision_due_ns(self._desk, self.in_force, now_ns)
             if due_ns == NEVER_NS and ladder.was_trimmed and self.weighing.leaves_more(ladder):
                 due_ns = ladder.decided_ns + self.settings.pace.decide_ns
             if now_ns >= due_ns:
-                self._decide_event(ladder, may_quote, now_ns)
+                self._decide_event(ladder, now_ns)
             elif due_ns < again_ns:
                 again_ns = due_ns
             for rung in ladder.rungs:
@@ -493,19 +501,18 @@ class QuotingEngine:
                     wishes += [(rung, wish) for wish in rung.wishes]
         return wishes, again_ns
 
-    def _decide_event(self, ladder: EventQuoter, may_quote: bool, now_ns: int) -> None:
+    def _decide_event(self, ladder: EventQuoter, now_ns: int) -> None:
         """Ask the strategy of an event, and trim its quotes to the limits."""
-        ladder.begin_decision(self.flattening, now_ns, may_quote=may_quote)
+        ladder.begin_decision(self.in_force, now_ns)
         self._out.counters.decisions += 1
         bounds = self.weighing.bounds(ladder, wanted=True)
         ladder.loss_limit_cents = bounds.loss_cents
         implied = self.implied_view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
         self.pnl.on_view(view, now_ns, ladder.changed)
-        is_pulled = ladder.learn(view, self._out, now_ns)
-        if not (may_quote and ladder.is_open and ladder.is_understood) or (
-            is_pulled or now_ns < ladder.health.pulled_until_ns
-        ):
+        ladder.learn(view, self._out, now_ns)
+        ladder.judge_state(self.in_force, now_ns)
+        if ladder.in_force.state.is_halted:
             ladder.want({}, pulled=True)
             return
         try:

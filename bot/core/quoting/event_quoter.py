@@ -8,7 +8,7 @@ See docs/failure-modes.md#feed-ok.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, cast
 
 import msgspec
@@ -35,10 +35,9 @@ from bot.core.planning.diff import BySide, QuoteDebouncer, WorkingOrders, by_sid
 from bot.core.planning.queue_value import QuoteEconomics, TradeRates, loses, quote_economics
 from bot.core.quoting.guards import (
     JumpGuard,
-    WindDownStage,
+    WindDown,
     allowed,
     net_after,
-    stage_of,
 )
 from bot.core.quoting.strategy_health import FailedStrategy, StrategyHealth, made_by
 from bot.core.quoting.strategy_output import StrategyOutput
@@ -47,6 +46,15 @@ from bot.core.risk.exposure import OpenExposure, RungTerms
 from bot.core.risk.limits import grid_of, taken, takes_any
 from bot.core.settings import StalenessSettings, TraderSettings
 from bot.core.strike import strike_dollars
+from bot.core.trading_state import (
+    EVERYTHING,
+    InForce,
+    Restriction,
+    Source,
+    TradingState,
+    in_force,
+    stricter,
+)
 from bot.strategy.api import (
     EventView,
     ImpliedView,
@@ -486,26 +494,23 @@ class EventQuoter:
         self.cause_ns = 0
         """When the frame came that the newest decision follows from, or else when it was made."""
         self._decided_version = 0
-        self.may_quote = False
         self.decided_ns = 0
         self.was_trimmed = False  # its quotes were cut to what other events had left it
         self.some_blocked = True  # some rung cannot be quoted, as they were judged last
         self.unweighed = True  # the exposure of some rung is stale
         self.worst_cents: Cents | None = None  # of the exposure; None until it is reckoned
 
-        self._curfew = settings.curfew
-        self.stage = WindDownStage.OPEN  # how near to its end it was decided last
-        self._size_divisor = 1
-        self.stage_until_ns = 0
-        self.flattening = ""  # why quotes may only reduce inventory; empty if they may do more
+        self.wind_down = WindDown(settings.curfew)
+        self._by_operator: Restriction | None = None
+        # As it was decided last: what the series' restrictions left, and what its own did, too.
+        self._series: InForce | None = None
+        self.in_force = EVERYTHING
 
     def use_settings(self, settings: TraderSettings, strategy: Strategy | None) -> None:
         """Use other settings, and another strategy if there is one, from now on. Resting orders
         stay until the next decision."""
         self.pace = settings.pace
-        if settings.curfew != self._curfew:
-            self._curfew = settings.curfew
-            self.stage_until_ns = 0
+        self.wind_down.use_settings(settings.curfew)
         self.jump_guard.use_settings(settings.news)
         if strategy is not None:
             self._use_strategy(strategy)
@@ -519,12 +524,12 @@ class EventQuoter:
         self.answered, self.takes = {}, {}
         self._valid = {}
 
-    def decision_due_ns(self, desk: OrderManager, may_quote: bool, now_ns: int) -> int:
-        """When to ask the strategy: now where that pulls all quotes, or may bring them back, or an
-        order may be too bold; throttled for other changes; NEVER_NS without one."""
+    def decision_due_ns(self, desk: OrderManager, series: InForce, now_ns: int) -> int:
+        """When to ask the strategy: now where its trading state turns, or an order may be too bold;
+        throttled for other changes; NEVER_NS without one. series: what its restrictions leave."""
         if (
-            self.may_quote is not may_quote
-            or now_ns >= self.stage_until_ns
+            self._series != series
+            or now_ns >= self.wind_down.until_ns
             or (now_ns < self.jump_guard.pulled_until_ns) is not self.jump_guard.was_pulled
         ):
             return now_ns
@@ -553,7 +558,7 @@ class EventQuoter:
     def due_ns(self, desk: OrderManager, now_ns: int) -> int:
         """When it is to be judged, decided or planned though nothing but frames came since: now, in
         the past, or later. When a rung is to be planned again by time alone is not in it."""
-        version, due_ns, guard = 0, self.stage_until_ns, self.jump_guard
+        version, due_ns, guard = 0, self.wind_down.until_ns, self.jump_guard
         for rung in self.rungs:
             state = rung.state
             if not rung.again_ns:
@@ -606,7 +611,7 @@ class EventQuoter:
         self.is_read = True
         if resolution_ns != self.resolution_ns:
             self.resolution_ns = resolution_ns
-            self.stage_until_ns = 0
+            self.wind_down.invalidate()
         if reordered:
             self._use_strategy(made_by(make_strategy))
             new, repriced = list(known.values()), []
@@ -725,9 +730,6 @@ class EventQuoter:
         """
         left_ns = max(0, self.resolution_ns - now_ns)
         seconds = left_ns / NS_PER_SECOND
-        if now_ns >= self.stage_until_ns:
-            self.stage, self._size_divisor, in_ns = stage_of(self._curfew, left_ns)
-            self.stage_until_ns = now_ns + in_ns
         rungs, versions, inputs = self.rungs, self._versions, self._inputs
         changed = self.changed = []
         owns: list[list[OwnOrder]] = []
@@ -775,7 +777,7 @@ class EventQuoter:
             cash_cents=ledgers.available_cents,
             loss_limit_cents=self.loss_limit_cents,
             intensity=self.flow.intensity,
-            size_part=self._size_divisor,
+            size_part=self.in_force.divisor,
             memory=self.output.memory(self.health.name),
         )
 
@@ -826,9 +828,8 @@ class EventQuoter:
             own=state.own_quotes(own, now_ns),
         )
 
-    def learn(self, view: EventView, out: Outbox, now_ns: int) -> bool:
-        """Learn from a decision, and look for news. True if news keeps the quotes away now; that is
-        counted and logged once when it begins."""
+    def learn(self, view: EventView, out: Outbox, now_ns: int) -> None:
+        """Learn from a decision, and look for news: counted and logged once when it begins."""
         was_pulled = self.jump_guard.was_pulled
         is_pulled = self.jump_guard.on_decision(
             [view.rungs[index] for index in self.changed], now_ns
@@ -841,11 +842,10 @@ class EventQuoter:
         if is_pulled and not was_pulled:
             out.counters.news_pulls += 1
             out.note("warning", "news", event=self.event.event_ticker, why=self.jump_guard.why)
-        return is_pulled
 
     def ask_strategy(self, view: EventView) -> Resting:
-        """The quotes that the strategy wants to rest, validated, as the stage and a flattening
-        allow and as the venue takes them; `takes` likewise. Raises whatever the strategy raises.
+        """The quotes that the strategy wants to rest, validated, as the trading state allows and as
+        the venue takes them; `takes` likewise. Raises whatever the strategy raises.
 
         A strategy may return for a rung a very tuple that it returned before: that one is valid. A
         tuple with takes never is: each answer wants its takes once.
@@ -887,23 +887,11 @@ class EventQuoter:
         if output is not None or self.output.diagnostics:
             self.output.take(output, self.health.name)
         quotes: Resting = self.answered
-        if self.stage is not WindDownStage.OPEN or self.flattening:
+        if self.in_force != EVERYTHING:
             net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
-            quotes, self.takes = self.wind_down(quotes, takes, net_qty)
+            self.takes = dict(allowed(takes, net_qty, self.in_force))
+            quotes = allowed(quotes, net_after(net_qty, self.takes), self.in_force)
         return self.as_taken(quotes) if self.max_order_qty or not self._takes_any else quotes
-
-    def wind_down(
-        self,
-        quotes: Resting,
-        takes: Mapping[MarketId, tuple[Take, ...]],
-        net_qty: Mapping[MarketId, int],
-    ) -> tuple[Resting, dict[MarketId, tuple[Take, ...]]]:
-        """The quotes and takes that the stage and a flattening allow, together. net_qty: inventory
-        of every rung, YES less NO shares."""
-        divisor, shrinks = self._size_divisor, bool(self.flattening)
-        takes = dict(allowed(takes, net_qty, self.stage, divisor=divisor, flattening=shrinks))
-        left = net_after(net_qty, takes)
-        return allowed(quotes, left, self.stage, divisor=divisor, flattening=shrinks), takes
 
     def as_taken(self, quotes: Resting) -> Resting:
         """No quote larger than the learned ceiling, each on the price grid of its market."""
@@ -926,12 +914,62 @@ class EventQuoter:
             if wanted is not rung.wanted:
                 rung.want(wanted, pulled=False)
 
-    def begin_decision(self, flattening: str, now_ns: int, *, may_quote: bool) -> None:
-        """It is decided now: later market changes need another decision."""
+    def begin_decision(self, series: InForce, now_ns: int) -> None:
+        """It is decided now: later market changes need another decision. series: what the
+        restrictions of the series leave."""
         self.needs_decision = self.was_trimmed = self.has_filled = False
         self._decided_version = sum([rung.state.decision_version for rung in self.rungs])
-        self.may_quote, self.flattening, self.decided_ns = may_quote, flattening, now_ns
+        self._series, self.decided_ns = series, now_ns
         self.cause_ns, self.moved_ns = self.moved_ns or now_ns, 0
+        if now_ns >= self.wind_down.until_ns:
+            self.wind_down.judge(self.resolution_ns, now_ns)
+        self.judge_state(series, now_ns)
+
+    def restrict(self, by_operator: Restriction | None) -> None:
+        """Put the operator's restriction of this event in the place of the one before; None ends
+        it. It is decided at once."""
+        if by_operator is not self._by_operator:
+            self._by_operator = by_operator
+            self._series = None
+
+    def judge_state(self, series: InForce, now_ns: int) -> None:
+        """Put the strictest in force of the series' restrictions and its own."""
+        if (
+            series == EVERYTHING
+            and self.is_open
+            and self.is_understood
+            and self._by_operator is None
+            and self.wind_down.restriction is None
+            and now_ns >= self.health.pulled_until_ns
+            and now_ns >= self.jump_guard.pulled_until_ns
+        ):
+            self.in_force = EVERYTHING
+        else:
+            self.in_force = stricter(series, in_force(self.restrictions(now_ns)))
+
+    def restrictions(self, now_ns: int) -> list[Restriction]:
+        """Its own, not those of the series."""
+        found = [
+            self._by_operator,
+            self._untradable(),
+            self.health.restriction(now_ns),
+            self.jump_guard.restriction(now_ns),
+            self.wind_down.restriction,
+        ]
+        return [each for each in found if each is not None]
+
+    def _untradable(self) -> Restriction | None:
+        why = ""
+        if not self.is_open:
+            why = f"event {self.event.status}"
+        elif not self.is_read:
+            why = "its newest read cannot be read"
+        elif not self.is_understood:
+            why = "neither a survival ladder nor one binary market"
+        if not why:
+            return None
+        ends = "a later read of the series shows it otherwise"
+        return Restriction(source=Source.VENUE, state=TradingState.HALTED, why=why, ends=ends)
 
 
 def _name_of(strategy: Strategy) -> str:

@@ -5,12 +5,11 @@ know more than our quotes, which are cancelled at once, and made again from book
 
 Near the end of an event some traders know its outcome, and nothing bought can be sold again. So
 sizes are halved, then only inventory is reduced, then nothing is quoted. That holds for every
-strategy, and so does an operator's request to flatten, in the sizes of that stage.
+strategy.
 
 See docs/pricing.md#section-1c-news, #section-1c-time.
 """
 
-import enum
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
@@ -19,6 +18,7 @@ import msgspec
 
 from bot.core.orders.outbox import NEVER_NS
 from bot.core.settings import CurfewSettings, NewsSettings
+from bot.core.trading_state import EVERYTHING, InForce, Restriction, Source, TradingState
 from bot.strategy.api import Levels, Quote, RungView, Take
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Price, Qty
@@ -41,6 +41,18 @@ class JumpGuard:
         self.was_pulled = False  # when the event was decided last
         self.pulled_until_ns = 0  # its rungs are not quoted before
         self.why = ""  # in a few words
+
+    def restriction(self, now_ns: int) -> Restriction | None:
+        """The pull that holds now; None without one."""
+        if now_ns >= self.pulled_until_ns:
+            return None
+        return Restriction(
+            source=Source.JUMP_GUARD,
+            state=TradingState.HALTED,
+            why=f"news: {self.why}",
+            ends="after its time without another jump",
+            until_ns=self.pulled_until_ns,
+        )
 
     def use_settings(self, settings: NewsSettings) -> None:
         """Change the settings; a pull goes on for its time."""
@@ -111,52 +123,70 @@ class JumpGuard:
         return True
 
 
-class WindDownStage(enum.StrEnum):
-    """How much may be quoted."""
+class WindDown:
+    """Restricts an event as its end comes near.
 
-    OPEN = "open"  # everything
-    HALVED = "halved"  # half of each size, at least a share
-    REDUCING = "reducing"  # only reductions of inventory
-    ENDED = "ended"  # nothing
+    until_ns: when the next stage begins, NEVER_NS after all of them; a judgement before then would
+    change nothing.
+    """
 
+    def __init__(self, settings: CurfewSettings) -> None:
+        self.settings = settings
+        self.until_ns = 0
+        self.restriction: Restriction | None = None
 
-def stage_of(settings: CurfewSettings, left_ns: int) -> tuple[WindDownStage, int, int]:
-    """The stage of an event that resolves in `left_ns`, the divisor of its sizes, and how long it
-    is to the next stage; NEVER_NS after all of them."""
-    stage = WindDownStage.OPEN
-    if left_ns <= settings.stop_ns and settings.stop_ns:
-        stage = WindDownStage.ENDED
-    elif left_ns <= settings.reduce_ns:
-        stage = WindDownStage.REDUCING
-    elif left_ns <= settings.halve_ns:
-        stage = WindDownStage.HALVED
-    divisor = 2 if left_ns <= settings.halve_ns and settings.halve_ns else 1
-    # The very end is a turn, too: from there on quotes only reduce, whatever the settings.
-    turns_ns = (0, settings.halve_ns, settings.reduce_ns, settings.stop_ns)
-    in_ns = min([left_ns - turn_ns for turn_ns in turns_ns if turn_ns < left_ns], default=NEVER_NS)
-    return stage, divisor, in_ns
+    def use_settings(self, settings: CurfewSettings) -> None:
+        """Change the settings from the next judgement on."""
+        if settings != self.settings:
+            self.settings = settings
+            self.until_ns = 0
+
+    def invalidate(self) -> None:
+        """The event resolves at another time: judge at the next occasion."""
+        self.until_ns = 0
+
+    def judge(self, resolution_ns: int, now_ns: int) -> None:
+        """Restrict an event that resolves then as its stage demands."""
+        settings, left_ns = self.settings, max(0, resolution_ns - now_ns)
+        # The very end is a turn, too: from there on quotes only reduce, whatever the settings.
+        turns_ns = (0, settings.halve_ns, settings.reduce_ns, settings.stop_ns)
+        self.until_ns = min(
+            [now_ns + left_ns - turn_ns for turn_ns in turns_ns if turn_ns < left_ns],
+            default=NEVER_NS,
+        )
+        state = TradingState.ACTIVE
+        if left_ns <= settings.stop_ns and settings.stop_ns:
+            state = TradingState.HALTED
+        elif left_ns <= settings.reduce_ns:
+            state = TradingState.REDUCE_ONLY
+        elif left_ns <= settings.halve_ns:
+            state = TradingState.REDUCED
+        self.restriction = None
+        if state is not TradingState.ACTIVE:
+            self.restriction = Restriction(
+                source=Source.WIND_DOWN,
+                state=state,
+                why="the event resolves soon",
+                ends="when it has resolved",
+                until_ns=None if self.until_ns == NEVER_NS else self.until_ns,
+                divisor=2 if left_ns <= settings.halve_ns and settings.halve_ns else 1,
+            )
 
 
 def allowed(
-    wanted: Mapping[MarketId, tuple[_Wish, ...]],
-    net_qty: Mapping[MarketId, int],
-    stage: WindDownStage,
-    *,
-    divisor: int,
-    flattening: bool = False,
+    wanted: Mapping[MarketId, tuple[_Wish, ...]], net_qty: Mapping[MarketId, int], limit: InForce
 ) -> Mapping[MarketId, tuple[_Wish, ...]]:
-    """The wanted quotes or takes that a stage allows; the same mapping if it allows all.
+    """The wanted quotes or takes that are allowed; the same mapping if all are.
 
-    net_qty: the inventory, YES less NO shares, of each rung with quotes. divisor: of sizes.
-    flattening: only reductions of inventory are allowed, in any stage.
+    net_qty: the inventory, YES less NO shares, of each rung with quotes.
     """
-    if stage is WindDownStage.ENDED:
+    if limit.state.is_halted:
         return {}
-    if stage is WindDownStage.OPEN and not flattening:
+    if limit == EVERYTHING:
         return wanted
-    reduces = flattening or stage is WindDownStage.REDUCING
+    reduces = limit.state is TradingState.REDUCE_ONLY
     return {
-        market_id: _within(wishes, divisor, net_qty[market_id] if reduces else None)
+        market_id: _within(wishes, limit.divisor, net_qty[market_id] if reduces else None)
         for market_id, wishes in wanted.items()
     }
 

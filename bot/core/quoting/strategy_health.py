@@ -10,6 +10,7 @@ from typing import Final
 
 from bot.core.fault_text import fault_text
 from bot.core.messages import StrategyOverran
+from bot.core.trading_state import Restriction, Source, TradingState
 from bot.strategy.api import EventView, Quotes, Strategy, StrategyAnswer
 from venue.wire.instant import NS_PER_SECOND
 
@@ -58,6 +59,18 @@ class StrategyHealth:
         self._pauses = 0
         self._overruns = 0
         self._overran_at = 0
+
+    def restriction(self, now_ns: int) -> Restriction | None:
+        """The pause after a fault; None once it is over."""
+        if now_ns >= self.pulled_until_ns:
+            return None
+        return Restriction(
+            source=Source.STRATEGY,
+            state=TradingState.HALTED,
+            why=self.fault,
+            ends="the strategy is asked again",
+            until_ns=self.pulled_until_ns,
+        )
 
     def on_raise(self, fault: Exception, now_ns: int) -> None:
         self._pull(fault_text(fault), now_ns)

@@ -192,6 +192,22 @@ def _rung_markouts(report: Report) -> list[Sample]:
     ]
 
 
+def _trading_states(report: Report) -> list[Sample]:
+    scopes = [("series", report.state), *[(e.event_ticker, e.state) for e in report.events]]
+    return [((scope,), float(state.level)) for scope, state in scopes]
+
+
+def _restrictions(report: Report) -> list[Sample]:
+    strictest: dict[tuple[str, str], int] = {}
+    scopes = [("series", report.restrictions)]
+    scopes += [(each.event_ticker, each.restrictions) for each in report.events]
+    for scope, restrictions in scopes:
+        for each in restrictions:
+            place = (scope, each.source.value)
+            strictest[place] = max(strictest.get(place, 0), each.state.level)
+    return [(place, float(level)) for place, level in strictest.items()]
+
+
 # --- the tables -----------------------------------------------------------------------------------
 
 STATE: Final[tuple[Family[Report], ...]] = (
@@ -207,9 +223,16 @@ STATE: Final[tuple[Family[Report], ...]] = (
         lambda r: r.paper,
     ),
     gauge(
-        "flattening",
-        "1 while only orders that reduce inventory are quoted.",
-        lambda r: bool(r.flattening),
+        "trading_state",
+        "0 active, 1 reduced, 2 reduce-only, 3 halted, 4 killed; of the series and of each event.",
+        _trading_states,
+        "scope",
+    ),
+    gauge(
+        "restriction",
+        "What each source restricts a scope to, in the levels of `trading_state`.",
+        _restrictions,
+        "scope source",
     ),
     gauge(
         "latched",
@@ -652,7 +675,15 @@ _NOTES: Final = {
     ),
     "info": (
         *("config_applied", "config_proven", "create_identified"),
-        *("create_never_landed", "event_found", "event_left", "feed_opened", "flat", "flattening"),
+        *(
+            "create_never_landed",
+            "event_found",
+            "event_left",
+            "event_unknown",
+            "feed_opened",
+            "flat",
+            "flattening",
+        ),
         *("latched_flat", "no_journal", "orders_kept", "paused", "quoting"),
         *("resumed", "rung_settled", "shares_taken_over", "stopping", "two_sided_everywhere"),
     ),

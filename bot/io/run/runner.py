@@ -36,7 +36,7 @@ from bot.io.secret import Secret
 from bot.io.signals import heard, stopping
 from bot.io.state.kill_switch_file import LatchFault
 from bot.io.state.persistent_guards import PersistentGuards
-from bot.io.status.snapshot import Snapshot, why_paused
+from bot.io.status.snapshot import Snapshot
 from venue.wire.instant import NS_PER_SECOND
 
 DRAIN_NS: Final = 8 * NS_PER_SECOND
@@ -282,8 +282,6 @@ class Runner:
             row for each in companions for row in each.families
         ]
         self._notes: list[str] = []
-        self._paused = ""
-        self._paused_ns = 0
         self._log = structlog.stdlib.get_logger("bot")
 
     def tell(self, event: m.Event) -> None:
@@ -296,9 +294,7 @@ class Runner:
             self._draw(now_ns)
         if self._drawn is None:
             return None
-        return Snapshot(
-            now_ns, self._decided_ns, self._drawn, self._paused, self._notice(), self._paused_ns
-        )
+        return Snapshot(now_ns, self._decided_ns, self._drawn, self._notice())
 
     def _notice(self) -> str:
         cut = self._journal.cut_bytes
@@ -574,8 +570,6 @@ class Runner:
             case m.Noted():
                 if effect.level != "debug":
                     self._notes = [*self._notes[1 - NOTES_KEPT :], _said(effect)]
-                if why := why_paused(effect):
-                    self._paused, self._paused_ns = why, self._clock.now_ns()
                 log_note(effect.level, effect.name, effect.fields)
                 self._plead(effect)
             case m.Latched():

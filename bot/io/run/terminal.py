@@ -126,7 +126,10 @@ def picture(
     mark = "PAPER  " if report.paper else ""
     head = f"{mark}{report.series_ticker}  {snapshot.state}  {address}"
     parts: list[RenderableType] = [_text(head, "bold")]
-    parts += [_text(f"{what}: {told}", "yellow") for what, told in _asides(snapshot) if told]
+    parts += [_text(each.text(), "yellow") for each in report.restrictions]
+    if report.config.fault:
+        fault = f"the configuration before the newest change is in force: {report.config.fault}"
+        parts.append(_text(fault, "yellow"))
     if why and report.phase == "quoting":
         parts.append(_text(why, "yellow"))
     parts += [_text(each, "yellow") for each in (snapshot.idle, snapshot.notice) if each]
@@ -135,16 +138,6 @@ def picture(
     parts += _ladders(report.events)
     parts += [_text(note, "dim") for note in notes]
     return Group(*parts)
-
-
-def _asides(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
-    """Anything unusual by request or fault, each with its reason; empty if it is not."""
-    report = snapshot.report
-    return (
-        ("paused", snapshot.stands_still),
-        ("only to flatten", report.flattening),
-        ("the configuration before the newest change is in force", report.config.fault),
-    )
 
 
 def _text(text: str, style: str = "") -> Text:

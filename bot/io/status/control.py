@@ -16,6 +16,7 @@ import structlog
 
 from bot.core import messages as m
 from bot.core.report import Phase, Report
+from bot.core.trading_state import Source, TradingState
 from bot.io.client.answers import plain
 from bot.io.faults import OperatorError
 from bot.io.secret import Secret, SecretFault, checked
@@ -65,43 +66,49 @@ class Control:
         return fits and scheme.lower() == "bearer"
 
     async def send_command(
-        self, action: Action, reason: str, series: Ticker | None = None
+        self,
+        action: Action,
+        reason: str,
+        series: Ticker | None = None,
+        event: Ticker | None = None,
     ) -> str | None:
         """Send a command to one series, or to all. None once it was sent; else why it makes no
         sense for every one of them.
 
-        reason: 1 to REASON_MAX characters, the caller's own words.
+        reason: 1 to REASON_MAX characters, the caller's own words. event: pause, resume or flatten
+        this one alone.
         """
         tickers = list(self._shown) if series is None else [series]
-        refusals = [await self._ask(action, reason, ticker) for ticker in tickers]
+        refusals = [await self._ask(action, reason, ticker, event) for ticker in tickers]
         refused = [refusal for refusal in refusals if refusal]
         structlog.stdlib.get_logger("bot").warning(
             "control",
             action=action.value,
             series=", ".join(tickers),
+            **({} if event is None else {"event_ticker": event}),
             reason=plain(reason),
             refused="; ".join(refused),
         )
         return "; ".join(sorted(set(refused))) if len(refused) == len(refusals) else None
 
-    async def _ask(self, action: Action, reason: str, ticker: Ticker) -> str:
+    async def _ask(self, action: Action, reason: str, ticker: Ticker, event: Ticker | None) -> str:
         """Why it makes no sense, else ""."""
         shown = self._shown[ticker]
         snapshot = await self._picture(ticker)
-        refusal = "" if snapshot is None else _refusal(action, snapshot.report)
+        refusal = "" if snapshot is None else _refusal(action, snapshot.report, event)
         if refusal:
             return refusal
         newest = shown.look()
         self._told_ns[ticker] = 0 if newest is None else newest.now_ns
         match action:
             case Action.PAUSE:
-                shown.tell(m.PauseRequested(reason))
+                shown.tell(m.PauseRequested(reason, event))
             case Action.CANCEL_ALL:
                 shown.tell(m.PauseRequested(f"cancel all: {reason}"))
             case Action.RESUME:
-                shown.tell(m.ResumeRequested(reason))
+                shown.tell(m.ResumeRequested(reason, event))
             case Action.FLATTEN:
-                shown.tell(m.FlattenRequested(reason))
+                shown.tell(m.FlattenRequested(reason, event))
             case Action.RESET:
                 return await self._reset(reason, shown)
         return ""
@@ -140,19 +147,32 @@ def _unlatch(folder: Path) -> bool:
     return removed
 
 
-def _refusal(action: Action, report: Report) -> str:
+def _refusal(action: Action, report: Report, event: Ticker | None) -> str:
     """Why an action makes no sense now; "" when it does."""
     phase = report.phase
     if phase in (Phase.STOPPING, Phase.STOPPED):
         return f"it is {phase}"
     if phase is Phase.LATCHED and action in (Action.RESUME, Action.FLATTEN):
         return "it is latched: look at the reason, then reset"
+    scopes = {None: report.restrictions} | {e.event_ticker: e.restrictions for e in report.events}
+    if event not in scopes:
+        return f"no event {event} in {report.series_ticker}"
+    stated = {
+        scope: each.state
+        for scope, restrictions in scopes.items()
+        for each in restrictions
+        if each.source is Source.OPERATOR
+    }
     match action:
-        case Action.PAUSE if phase is Phase.PAUSED:
+        case Action.CANCEL_ALL | Action.RESET if event is not None:
+            return f"{action} is for the whole series"
+        case Action.PAUSE if stated.get(event) is TradingState.HALTED:
             return "it is paused already"
-        case Action.RESUME if phase is Phase.QUOTING and not report.flattening:
+        case Action.RESUME if phase is not Phase.STARTING and not (
+            stated if event is None else event in stated
+        ):
             return "it is quoting already"
-        case Action.FLATTEN if report.flattening:
+        case Action.FLATTEN if stated.get(event) is TradingState.REDUCE_ONLY:
             return "it is flattening already"
         case Action.CANCEL_ALL if phase is Phase.PAUSED and not _may_rest(report):
             return "nothing rests, and it is paused"

@@ -9,6 +9,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.report import EventReport, Phase, Report, RungReport
+from bot.core.trading_state import TradingState
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import Metrics
 from bot.io.status.serving import framed
@@ -20,24 +21,13 @@ DECIDED_NS_MAX: Final = 2 * NS_PER_SECOND
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """decided_ns: the last tick. now_ns: when this was requested. paused: why it was last paused,
-    empty if never. paused_ns: when that was, 0 if never. notice: what a person should know of how
-    it began."""
+    """decided_ns: the last tick. now_ns: when this was requested. notice: what a person should
+    know of how it began."""
 
     now_ns: int
     decided_ns: int
     report: Report
-    paused: str = ""
     notice: str = ""
-    paused_ns: int = 0
-
-    @property
-    def stands_still(self) -> str:
-        """Why it is paused and since when; empty when it is not."""
-        if self.report.phase is not Phase.PAUSED:
-            return ""
-        why = self.paused or "asked for"
-        return f"{why} (since {_to_second(self.paused_ns)})" if self.paused_ns else why
 
     @property
     def is_channel_silent(self) -> bool:
@@ -49,7 +39,8 @@ class Snapshot(msgspec.Struct, frozen=True):
         """The phase as a person is shown it: a bot without a channel quotes nothing."""
         no_feed = self.report.phase is Phase.QUOTING and self.is_channel_silent
         state = "no feed" if no_feed else self.report.phase.value
-        return f"{state}, only to flatten" if self.report.flattening else state
+        is_restricted = state == Phase.QUOTING and self.report.state is not TradingState.ACTIVE
+        return f"{state}, {self.report.state}".replace("_", " ") if is_restricted else state
 
     @property
     def age_ms(self) -> int:
@@ -108,13 +99,6 @@ def _why_bare(event: EventReport, rung: RungReport) -> str:
     if event.cuts:
         return f"limits leave nothing: {', '.join(sorted(event.cuts))}"
     return "the strategy wants no order"
-
-
-def why_paused(noted: m.Noted) -> str:
-    """The reason in a note of a pause; empty for any other note."""
-    if noted.name == "flat":
-        return "everything is flat"
-    return str(noted.fields.get("reason", "")) if noted.name == "paused" else ""
 
 
 class StatusSource(msgspec.Struct, frozen=True):
@@ -219,7 +203,7 @@ class Overview:
             "unhealthy": "starting" if now is None else now.unhealthy(),
             "report": None if now is None else now.report,
             "state": "starting" if now is None else now.state,
-            "paused": "" if now is None else now.stands_still,
+            "restricted": [] if now is None else [r.text() for r in now.report.restrictions],
             "idle": "" if now is None else now.idle,
             "notice": "" if now is None else now.notice,
             "control": self._control,

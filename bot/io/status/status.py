@@ -29,7 +29,7 @@ from bot.io.status.serving import (
 )
 from bot.io.status.snapshot import Overview, StatusSource
 from bot.page.skeleton import base_style
-from venue.wire.names import Ticker
+from venue.wire.names import Ticker, fold_ticker
 
 BEAT_HEADER: Final = "x-laddermaker-beat"
 """When the trader last decided, on its own clock; the oldest of them where no series is named."""
@@ -67,6 +67,7 @@ _ACTIONS: Final = {f"{_CONTROL}{action.value}": action for action in Action}
 
 class _ControlBody(msgspec.Struct):
     reason: str
+    event: str = ""
 
 
 def _page_files() -> dict[str, HttpResponse]:
@@ -228,22 +229,26 @@ class StatusApp:
             return said(403, "not from a page of another origin")
         if not self._control.admits(header(scope, b"authorization")):
             return said(401, "the token is missing or wrong", (b"www-authenticate", b"Bearer"))
-        reason = _reason(await body_of(receive, _BODY_MAX))
-        if reason is None:
+        body = _control_body(await body_of(receive, _BODY_MAX))
+        if body is None:
             return said(400, f'send {{"reason": "..."}} of 1 to {REASON_MAX} characters')
-        refusal = await self._control.send_command(action, reason, asked)
+        event = fold_ticker(body.event) if body.event else None
+        refusal = await self._control.send_command(action, body.reason, asked, event)
         if refusal is not None:
             return said(409, refusal)
         return HttpResponse(202, JSON, msgspec.json.encode({"done": action.value}))
 
 
-def _reason(body: bytes | None) -> str | None:
-    """The reason in a body, printable and trimmed; None when there is none."""
+def _control_body(body: bytes | None) -> _ControlBody | None:
+    """A body, printable and trimmed; None without a reason."""
     try:
-        reason = msgspec.json.decode(body or b"", type=_ControlBody).reason.strip()
+        asked = msgspec.json.decode(body or b"", type=_ControlBody)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return plain(reason, None) if 1 <= len(reason) <= REASON_MAX else None
+    reason = asked.reason.strip()
+    if not 1 <= len(reason) <= REASON_MAX:
+        return None
+    return _ControlBody(plain(reason, None), plain(asked.event[:REASON_MAX].strip(), None))
 
 
 def _same_origin(scope: Message) -> bool:

@@ -8,10 +8,11 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.quoting.guards import WindDownStage, stage_of
+from bot.core.quoting.guards import WindDown
 from bot.core.report import ProfitRow
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
+from bot.core.trading_state import TradingState
 from bot.lab.driver import Driver
 from bot.lab.evaluate.timeout import ended_when_stalled
 from bot.lab.exchange.assumptions import Terms
@@ -115,14 +116,16 @@ class Backtest:
         self._records = 0
 
     def _wind_down_hours(self) -> dict[str, float]:
-        """By stage other than open, the hours of the run in it, up to the resolution."""
+        """By state of the wind-down, the hours of the run in it, up to the resolution."""
         hours: dict[str, float] = {}
         at_ns, end_ns = self._began_ns, min(self.recorded_ns, self._resolution_ns)
+        wind_down = WindDown(self._curfew)
         while at_ns < end_ns:
-            stage, _, in_ns = stage_of(self._curfew, self._resolution_ns - at_ns)
-            until_ns = min(end_ns, at_ns + in_ns)
-            if stage is not WindDownStage.OPEN:
-                hours[stage] = hours.get(stage, 0.0) + (until_ns - at_ns) / _HOUR_NS
+            wind_down.judge(self._resolution_ns, at_ns)
+            until_ns = min(end_ns, wind_down.until_ns)
+            if wind_down.restriction is not None:
+                state = wind_down.restriction.state
+                hours[state] = hours.get(state, 0.0) + (until_ns - at_ns) / _HOUR_NS
             at_ns = until_ns
         return hours
 
@@ -287,10 +290,10 @@ def _row(tape: str, reading: QueueModel, rows: Sequence[Result]) -> str:
     )
 
 
-_STAGES: Final = {
-    WindDownStage.HALVED: "sizes were halved",
-    WindDownStage.REDUCING: "only inventory was reduced",
-    WindDownStage.ENDED: "nothing was quoted",
+_STATES: Final = {
+    TradingState.REDUCED: "sizes were halved",
+    TradingState.REDUCE_ONLY: "only inventory was reduced",
+    TradingState.HALTED: "nothing was quoted",
 }
 
 
@@ -300,8 +303,8 @@ def _wound_down(rows: Sequence[Result]) -> str:
     hours = sum(row.hours for row in first)
     said = [
         f"{what} for {spent:.2f} of {hours:.2f} hours"
-        for stage, what in _STAGES.items()
-        if (spent := sum(row.wind_down_hours.get(stage, 0.0) for row in first))
+        for state, what in _STATES.items()
+        if (spent := sum(row.wind_down_hours.get(state, 0.0) for row in first))
     ]
     return f"wind-down: {', '.join(said)} (wind_down in the configuration)" if said else ""
 

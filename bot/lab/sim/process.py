@@ -20,7 +20,7 @@ from bot.lab.sim.traffic_rules import PULLED_NS, Decided, FeedWatch, Inheritance
 from bot.lab.sim.truth import Broken, check, level_of, side_of
 from venue.engine import messages as v
 from venue.wire.money import Price
-from venue.wire.names import MarketId
+from venue.wire.names import MarketId, Ticker
 from venue.wire.requests import QtyOrder
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -163,7 +163,9 @@ class Process:
         self._unknowns = False
         self._quiet = 0
         self._stopping = False
-        self._standing = False
+        # What a person has paused or flattened: events; None is the whole series.
+        self._paused: set[Ticker | None] = set()
+        self._reducing: set[Ticker | None] = set()
         self._costs_unknown = False
 
     def _fresh(self, first: Trader | None) -> Trader:
@@ -234,10 +236,8 @@ class Process:
     def _on_control_event(self, event: m.Event) -> None:
         if isinstance(event, m.StopRequested | m.JournalFailed):
             self._stopping = True
-        elif isinstance(event, m.PauseRequested):
-            self._standing = True
-        elif isinstance(event, m.ResumeRequested | m.FlattenRequested):
-            self._standing = False
+        elif isinstance(event, m.PauseRequested | m.FlattenRequested | m.ResumeRequested):
+            self._on_operator(event)
         elif isinstance(event, m.LatchCleared):
             self.latched = ""
             self.traffic.rates.on_breaker_cleared()
@@ -249,6 +249,18 @@ class Process:
             if self._costs_unknown:
                 self._auditor.exposure.cost_unknown()
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
+
+    def _on_operator(
+        self, event: m.PauseRequested | m.FlattenRequested | m.ResumeRequested
+    ) -> None:
+        for scopes in (self._paused, self._reducing):
+            if isinstance(event, m.ResumeRequested) and event.event is None:
+                scopes.clear()
+            scopes.discard(event.event)
+        if isinstance(event, m.PauseRequested):
+            self._paused.add(event.event)
+        elif isinstance(event, m.FlattenRequested):
+            self._reducing.add(event.event)
 
     def _configured_anew(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
         """B3: what the file says is in force once noted, and a rollback loosens no limit."""
@@ -280,17 +292,22 @@ class Process:
         if self._inheritance is not None:
             self._inheritance.audit_send(request)
         first = request if isinstance(request, m.Create) and not request.again else None
+        market: MarketId | None = None
+        if first:
+            market = first.order.market_id
+        elif isinstance(request, m.AmendResting) and request.order_id in truth.side_of:
+            market = truth.side_of[request.order_id][0]
         if first or isinstance(request, m.AmendResting):
             check(not self._stopping, "B13", "new exposure after a stop")
-            check(not self._standing, "B4", "new exposure while paused")
+            check(not self._holds_for(self._paused, market), "B4", "new exposure while paused")
             check(not self.latched, "B13", "new exposure after a breaker tripped")
-        if first:
-            self._may_quote(first.order.market_id, now_ns)
-            if self.is_successor:
-                self._coverage.hit("create_after_restart")
-        elif isinstance(request, m.AmendResting) and request.order_id in truth.side_of:
-            self._may_quote(truth.side_of[request.order_id][0], now_ns)
+        if market is not None:
+            self._may_quote(market, now_ns)
+        if first and self.is_successor:
+            self._coverage.hit("create_after_restart")
         self._auditor.audit_send(request)
+        if first and self._holds_for(self._reducing, first.order.market_id):
+            self._only_reduces(first.order)
         if first:
             self._reaches_no_further(first.order, first.order.price)
             self._few_enough(now_ns)
@@ -307,6 +324,22 @@ class Process:
         ours[level] = None
         most = self.settings.breakers.ticks_through
         check(ticks <= most, "B3", f"{order} at {price} is {ticks} ticks through, at most {most}")
+
+    def _holds_for(self, scopes: set[Ticker | None], market: MarketId | None) -> bool:
+        """True if the whole series, or the event of a market, is among these."""
+        if not scopes:
+            return False
+        event = None if market is None else self._auditor.exposure.event_of.get(market)
+        return None in scopes or event in scopes
+
+    def _only_reduces(self, order: QtyOrder) -> None:
+        """B4: while only inventory may be reduced, all of a side that may trade is at most that."""
+        (market, is_bid), auditor = side_of(order), self._auditor
+        room = max(0, auditor.truth.net(market) * (-1 if is_bid else 1))
+        possible = auditor.flight.possible(market)
+        qty = sum(each.qty for each in possible if each.is_bid is is_bid)
+        text = f"{qty} shares may trade where {room} reduce the inventory: {order}"
+        check(qty <= room, "B4", text)
 
     def _few_enough(self, now_ns: int) -> None:
         """B3: so many orders may be live at once, and be cancelled in so long."""
@@ -330,16 +363,17 @@ class Process:
         if kept_away or now_ns < purse.opens_ns() or purse.tokens(now_ns) < 1:
             left_ns.clear()
             return
-        why = "stopped" if self._stopping else self.latched or ("paused" if self._standing else "")
+        why = "stopped" if self._stopping else self.latched
         waiting: dict[int, int] = {}
         for own in trader.desk.live_orders:
             if own.state is not State.OPEN or own.due_ns > now_ns:
                 continue
             stale = self.feed.stale(own.market_id, now_ns, PULLED_NS)
-            if reason := why or stale or self.decided.decided_by(own.market_id):
+            paused = "paused" if self._holds_for(self._paused, own.market_id) else ""
+            if reason := why or paused or stale or self.decided.decided_by(own.market_id):
                 since_ns = waiting[id(own)] = left_ns.get(id(own), now_ns)
                 text = f"{own.order_id} rests and is not cancelled: {reason}"
-                check(now_ns - since_ns < _PULL_NS, "B13" if why else "B4", text)
+                check(now_ns - since_ns < _PULL_NS, "B13" if why or paused else "B4", text)
         self._left_ns = waiting
 
     def _orders_are_monotone(self, event: m.Event) -> None:

@@ -97,7 +97,7 @@ def numbers(trader: Trader) -> set[int]:
         found |= {
             ladder.strategy.params.max_position_qty,
             ladder.pace.place_horizon_ns // NS_PER_MS,
-            ladder._curfew.halve_ns // NS_PER_MS,
+            ladder.wind_down.settings.halve_ns // NS_PER_MS,
             ladder.jump_guard._settings.pull_ns // NS_PER_MS,
         }
     found |= {each._limits.rung_position_qty for each in quoting.weighing._trimmers.values()}

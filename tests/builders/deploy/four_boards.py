@@ -347,8 +347,11 @@ RISK = Board(
                       [(of("latched"), "{{series}} latched"),
                        (of("breaker_trips_total"), "{{series}} {{breaker}}")],
                       "What tripped, and whether the bot stands latched.", wide=6),
-                Panel("Flattening", "bool_yes_no", [(of("flattening"), "{{series}}")],
-                      "Whether only what shrinks a position is quoted.", "stat", 6),
+                Panel("Trading state", "short",
+                      [(of("trading_state"), "{{scope}}"),
+                       (of("restriction"), "{{scope}}: {{source}}")],
+                      "0 active, 1 reduced, 2 reduce-only, 3 halted, 4 killed; and by source.",
+                      wide=6),
             ),
         ),
         (

@@ -233,7 +233,7 @@ def denied(monkeypatch) -> tuple[Thin, list[int]]:
     thin.start()
     rung = thin.rung(0)
     rung.want((Quote(BookSide.BID, Price(60), Qty(10)),), pulled=True)
-    thin.trader.quoting.decide(True, thin.now_ns)
+    thin.trader.quoting.decide(thin.now_ns)
     for wish in rung.wishes:
         rung.denied(wish)
     made: list[int] = []
@@ -251,7 +251,7 @@ def denied(monkeypatch) -> tuple[Thin, list[int]]:
 def decide(thin: Thin, later_ns: int = 0) -> None:
     for ladder in thin.trader.quoting.ladders:
         ladder.needs_decision = False
-    thin.trader.quoting.decide(True, thin.now_ns + later_ns)
+    thin.trader.quoting.decide(thin.now_ns + later_ns)
 
 
 def test_a_denied_action_is_planned_again_only_after_a_second(monkeypatch):
@@ -287,9 +287,9 @@ def test_an_action_that_was_not_denied_stays_planned():
     thin.start()
     rung = thin.rung(0)
     rung.want((), pulled=True)
-    first, _ = thin.trader.quoting.decide(True, thin.now_ns)
+    first, _ = thin.trader.quoting.decide(thin.now_ns)
     decide(thin, 1)
-    again, _ = thin.trader.quoting.decide(True, thin.now_ns + 2)
+    again, _ = thin.trader.quoting.decide(thin.now_ns + 2)
     assert [wish for _, wish in again] == [wish for _, wish in first] != []
 
 

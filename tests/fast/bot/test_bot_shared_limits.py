@@ -10,9 +10,11 @@ from bot.core.orders.outbox import Outbox
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import PaceSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
+from bot.core.trading_state import TradingState
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.builders.bot.engines import RISK, Engine, event
 from tests.builders.bot.made import T0
+from tests.builders.bot.restricted import by_operator
 from tests.builders.bot.thin import Thin
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Price, Qty
@@ -35,7 +37,7 @@ def two_tight(limits: dict[str, int]) -> tuple[Engine, Outbox]:
     series.read(T0, event(1), event(2))
     for ladder in series.ladders:
         ladder.rungs[0].blocked = ""
-    series.decide(True, T0)
+    series.decide(T0)
     wanted = [sum(each.qty for each in ladder.rungs[0].wanted) for ladder in series.ladders]
     assert wanted == [10, 6]
     return series, series.out
@@ -46,20 +48,21 @@ def test_a_trimmed_event_is_decided_again_once_others_leave_it_more_of_the_limit
     series, out = two_tight(limits)
     first, cut = series.ladders
     later_ns = T0 + NS_PER_SECOND
-    series.decide(True, later_ns)
+    series.decide(later_ns)
     assert out.counters.decisions == 2
     first.rungs[0].blocked, first.needs_decision = "halted", True
-    series.decide(True, later_ns)
+    series.decide(later_ns)
     assert [each.qty for each in cut.rungs[0].wanted] == [10]
-    series.decide(True, later_ns + NS_PER_SECOND)
+    series.decide(later_ns + NS_PER_SECOND)
     assert out.counters.decisions == 4
 
 
 @pytest.mark.parametrize("limits", TIGHT)
 def test_an_event_without_quotes_is_not_decided_again_for_more_of_the_limit(limits):
     series, out = two_tight(limits)
+    series.restrict([by_operator(TradingState.HALTED)])
     for beat in range(1, 5):
-        series.decide(False, T0 + beat * NS_PER_SECOND)
+        series.decide(T0 + beat * NS_PER_SECOND)
     assert out.counters.decisions == 4, "once each, as they may not quote any more"
 
 
@@ -69,7 +72,7 @@ def test_size_above_the_venues_order_limit_leaves_its_room_to_other_events():
     for ladder in series.ladders:
         ladder.rungs[0].blocked = ""
     series.limit_order_qty(series.ladders[0].rungs[0].market_id, Qty(5))
-    series.decide(True, T0)
+    series.decide(T0)
     wanted = [sum(each.qty for each in ladder.rungs[0].wanted) for ladder in series.ladders]
     assert wanted == [2, 10]
 
@@ -82,14 +85,14 @@ def test_room_that_another_series_frees_counts_at_the_next_decision():
     series = Engine(TenAtSixty, risk, account)
     series.read(T0, event(1), event(2))
     series.ladders[0].rungs[0].blocked = ""
-    series.decide(True, T0)
+    series.decide(T0)
     cut = series.ladders[0]
     assert [each.qty for each in cut.rungs[0].wanted] == [8]
     at_risk[0] = Cents(0)
-    series.decide(True, T0 + NS_PER_SECOND)
+    series.decide(T0 + NS_PER_SECOND)
     assert series.out.counters.decisions == 2
     cut.needs_decision = True
-    series.decide(True, T0 + NS_PER_SECOND)
+    series.decide(T0 + NS_PER_SECOND)
     assert [each.qty for each in cut.rungs[0].wanted] == [10]
 
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.quoting.guards import WindDownStage, allowed, stage_of
+from bot.core.quoting.guards import WindDown, allowed, net_after
 from bot.core.settings import CurfewSettings
+from bot.core.trading_state import InForce, TradingState
 from bot.strategy.api import EventView, Quote, Quotes, Strategy, Take
 from tests.builders.bot.planned import ASK, BID
 from tests.builders.bot.thin import Thin
@@ -24,48 +25,52 @@ HOUR_NS = 3_600 * NS_PER_SECOND
 
 
 @pytest.mark.parametrize(
-    ("hours", "settings", "stage"),
+    ("hours", "settings", "state"),
     [
-        (24.01, {}, WindDownStage.OPEN),
-        (24, {}, WindDownStage.HALVED),
-        (1.01, {}, WindDownStage.HALVED),
-        (1, {}, WindDownStage.REDUCING),
-        (0, {}, WindDownStage.REDUCING),
-        (0.001, {"halve_ns": 0, "reduce_ns": 0}, WindDownStage.OPEN),
-        (0.25, {"stop_ns": HOUR_NS // 4}, WindDownStage.ENDED),
+        (24.01, {}, TradingState.ACTIVE),
+        (24, {}, TradingState.REDUCED),
+        (1.01, {}, TradingState.REDUCED),
+        (1, {}, TradingState.REDUCE_ONLY),
+        (0, {}, TradingState.REDUCE_ONLY),
+        (0.001, {"halve_ns": 0, "reduce_ns": 0}, TradingState.ACTIVE),
+        (0.25, {"stop_ns": HOUR_NS // 4}, TradingState.HALTED),
     ],
 )
-def test_the_stage_of_wind_down_follows_the_hours_left(hours, settings, stage):
-    assert stage_of(CurfewSettings(**settings), int(hours * HOUR_NS))[0] is stage
+def test_the_state_of_a_wind_down_follows_the_hours_left(hours, settings, state):
+    wind_down, now_ns = WindDown(CurfewSettings(**settings)), 10**18
+    wind_down.judge(now_ns + int(hours * HOUR_NS), now_ns)
+    restriction = wind_down.restriction
+    assert (TradingState.ACTIVE if restriction is None else restriction.state) is state
 
 
 def quotes(*levels: tuple[BookSide, int, int]) -> dict[MarketId, tuple[Quote, ...]]:
     return {RUNG: tuple(Quote(side, Price(p), Qty(q), Price(p)) for side, p, q in levels)}
 
 
-def sizes(wanted, net: int, stage: WindDownStage) -> list[tuple[BookSide, int, int]]:
-    return [(q.side, q.price, q.qty) for q in allowed(wanted, {RUNG: net}, stage, divisor=2)[RUNG]]
+def sizes(wanted, net: int, state: TradingState) -> list[tuple[BookSide, int, int]]:
+    left = allowed(wanted, {RUNG: net}, InForce(state, 2))
+    return [(q.side, q.price, q.qty) for q in left[RUNG]]
 
 
 BOTH_SIDES = [(BID, 47, 10), (BID, 48, 10), (ASK, 53, 20), (ASK, 52, 20)]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "net", "stage", "left"),
+    ("wanted", "net", "state", "left"),
     [
         (
             [(BID, 48, 10), (BID, 47, 15), (ASK, 52, 1)],
             0,
-            WindDownStage.HALVED,
+            TradingState.REDUCED,
             [(BID, 48, 5), (BID, 47, 7), (ASK, 52, 1)],
         ),
-        (BOTH_SIDES, 13, WindDownStage.REDUCING, [(ASK, 52, 10), (ASK, 53, 3)]),
-        (BOTH_SIDES, -3, WindDownStage.REDUCING, [(BID, 48, 3)]),
-        (BOTH_SIDES, 0, WindDownStage.REDUCING, []),
+        (BOTH_SIDES, 13, TradingState.REDUCE_ONLY, [(ASK, 52, 10), (ASK, 53, 3)]),
+        (BOTH_SIDES, -3, TradingState.REDUCE_ONLY, [(BID, 48, 3)]),
+        (BOTH_SIDES, 0, TradingState.REDUCE_ONLY, []),
     ],
 )
-def test_sizes_are_halved_and_then_only_reductions_left_boldest_first(wanted, net, stage, left):
-    assert sizes(quotes(*wanted), net, stage) == left
+def test_sizes_are_halved_and_then_only_reductions_left_boldest_first(wanted, net, state, left):
+    assert sizes(quotes(*wanted), net, state) == left
 
 
 @pytest.mark.parametrize(("halve_ns", "shares"), [(HOUR_NS, 5), (HOUR_NS // 4, 10), (0, 10)])
@@ -79,43 +84,39 @@ def test_reductions_are_halved_from_halve_ms_on(halve_ns, shares):
     )
     thin.ends_ns = thin.now_ns + HOUR_NS // 2
     thin.run(8)
-    view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
-    at = view.rungs[0].market_id
-    wanted = {at: (Quote(ASK, Price(75), Qty(10), Price(75)),)}
-    assert ladder.stage is WindDownStage.REDUCING
-    left, _ = ladder.wind_down(wanted, {}, {at: 30})
-    assert [quote.qty for quote in left[at]] == [shares]
+    assert ladder.in_force.state is TradingState.REDUCE_ONLY
+    left = allowed(quotes((ASK, 75, 10)), {RUNG: 30}, ladder.in_force)
+    assert [quote.qty for quote in left[RUNG]] == [shares]
 
 
 def test_changed_wind_down_settings_apply_at_the_next_tick():
     thin = Thin([70])
     thin.start()
     ladder, settings = thin.trader.quoting.ladders[0], thin.initial_settings
-    for stop_ns, stage in ((90 * 24 * HOUR_NS, WindDownStage.ENDED), (HOUR_NS, WindDownStage.OPEN)):
+    for stop_ns, state in (
+        (90 * 24 * HOUR_NS, TradingState.HALTED),
+        (HOUR_NS, TradingState.ACTIVE),
+    ):
         curfew = CurfewSettings(halve_ns=stop_ns, reduce_ns=stop_ns, stop_ns=stop_ns)
         ladder.use_settings(msgspec.structs.replace(settings, curfew=curfew), None)
         thin.give(m.Tick())
-        assert ladder.stage is stage
-        assert bool(ladder.rungs[0].wanted) is (stage is WindDownStage.OPEN)
+        assert ladder.in_force.state is state
+        assert bool(ladder.rungs[0].wanted) is (state is TradingState.ACTIVE)
 
 
 def test_takes_are_halved_and_reduced_too():
     takes = {RUNG: (Take(BID, Price(52), Qty(8), whole=True),)}
-    assert allowed(takes, {RUNG: 0}, WindDownStage.HALVED, divisor=2) == {
+    assert allowed(takes, {RUNG: 0}, InForce(TradingState.REDUCED, 2)) == {
         RUNG: (Take(BID, Price(52), Qty(4), whole=True),)
     }
-    assert allowed(takes, {RUNG: 5}, WindDownStage.REDUCING, divisor=2) == {RUNG: ()}
+    assert allowed(takes, {RUNG: 5}, InForce(TradingState.REDUCE_ONLY, 2)) == {RUNG: ()}
 
 
 @pytest.mark.parametrize(("net", "resting"), [(30, 22), (8, 0), (5, 0)])
 def test_a_take_and_a_quote_together_do_not_reduce_more_than_the_position(net, resting):
-    thin = Thin([70])
-    thin.start()
-    ladder = thin.trader.quoting.ladders[0]
-    ladder.flattening = "asked for"
-    wanted = quotes((ASK, 75, 100))
-    takes = {RUNG: (Take(ASK, Price(70), Qty(8)),)}
-    resting_on, taken = ladder.wind_down(wanted, takes, {RUNG: net})
+    reduce_only, held = InForce(TradingState.REDUCE_ONLY, 1), {RUNG: net}
+    taken = allowed({RUNG: (Take(ASK, Price(70), Qty(8)),)}, held, reduce_only)
+    resting_on = allowed(quotes((ASK, 75, 100)), net_after(held, taken), reduce_only)
     assert sum(quote.qty for quote in resting_on[RUNG]) == resting
     assert sum(take.qty for take in taken[RUNG]) == min(8, net)
 
@@ -129,7 +130,7 @@ levels = st.lists(
 
 @given(levels, st.integers(-60, 60))
 def test_no_fill_while_reducing_enlarges_a_position(wanted, net):
-    standing = sizes(quotes(*wanted), net, WindDownStage.REDUCING)
+    standing = sizes(quotes(*wanted), net, TradingState.REDUCE_ONLY)
     bids = sum(qty for side, _, qty in standing if side is BID)
     asks = sum(qty for side, _, qty in standing if side is ASK)
     assert 0 <= bids <= max(0, -net)
@@ -158,7 +159,7 @@ def test_past_the_resolution_date_only_reductions_are_left_even_without_a_wind_d
 
 def test_no_quote_is_allowed_after_the_end():
     wanted = quotes((ASK, 52, 10))
-    assert allowed(wanted, {RUNG: 13}, WindDownStage.ENDED, divisor=2) == {}
+    assert allowed(wanted, {RUNG: 13}, InForce(TradingState.HALTED, 2)) == {}
 
 
 class Held(Thin):
@@ -202,7 +203,7 @@ def test_nothing_is_created_while_a_closed_order_may_have_reduced_the_position()
     thin.start()
     thin.ends_ns = thin.now_ns + HOUR_NS // 2
     thin.run(8, lambda: thin.show(0), NS_PER_SECOND)
-    assert thin.trader.quoting.ladders[0].stage is WindDownStage.REDUCING
+    assert thin.trader.quoting.ladders[0].in_force.state is TradingState.REDUCE_ONLY
     (left,) = thin.orders.values()
     assert (left.side, left.remaining_qty) == (model.ShownSide.SELL, 10)
     at_ns, thin.mids = thin.now_ns, [68]

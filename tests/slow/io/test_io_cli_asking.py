@@ -21,11 +21,13 @@ from bot.cli.main import COMMANDS
 from bot.cli.main import app as bot
 from bot.config.bot_config import read_draft
 from bot.core.report import ConfigReport, Phase, Report
+from bot.core.trading_state import TradingState
 from bot.io.state import small_files
 from bot.io.state.locks import StateDirectory, held_by_a_bot
 from bot.io.state.small_files import keep_page, page_kept
 from bot.io.status.serving import address
 from tests.builders import ctrl_c
+from tests.builders.bot.restricted import by_operator
 from tests.builders.house.tree import ROOT
 from tests.builders.io.commands import DEMO, demo_copy, invoke
 from tests.builders.io.samples import report
@@ -86,10 +88,8 @@ def body(
     unhealthy: str = "",
     series: tuple[str, ...] = ("AURELIA-VAL",),
     shown: Report | None = None,
-    paused: str = "",
 ) -> bytes:
     shown = {"age_ms": 3, "unhealthy": unhealthy, "report": shown or report(), "control": True}
-    shown["paused"] = paused
     return msgspec.json.encode({**shown, "series": series})
 
 
@@ -114,17 +114,18 @@ def test_an_unhealthy_bot_is_shown_with_3_and_the_reason():
     assert json.loads(line.stdout)["unhealthy"] == "latched: look at it"
 
 
-def test_status_shows_why_a_bot_flattens_pauses_or_refused_its_configuration():
+def test_status_shows_what_restricts_a_bot_and_why_its_configuration_was_refused():
     fault = ConfigReport(fault="risk.order_qty: 0")
-    flat = msgspec.structs.replace(report(), flattening="results tonight", config=fault)
+    state, why = TradingState.REDUCE_ONLY, "results tonight"
+    restricted = (by_operator(state, why), by_operator(state, why, 1_800_000_000_000_000_000))
+    flat = msgspec.structs.replace(report(), state=state, restrictions=restricted, config=fault)
     with site(body(shown=flat)) as page:
         shown = invoke("status", str(DEMO), "--status", page.url).stdout
-    assert "quoting, only to flatten" in shown
-    assert "only to flatten: results tonight" in shown
+    assert "quoting, reduce only" in shown
+    line = "reduce only (operator): results tonight"
+    assert f"{line}; ends: `bot resume`" in shown
+    assert f"{line}, since 2027-01-15T08:00:00Z" in shown
     assert "change is in force: risk.order_qty: 0" in shown
-    with site(body(shown=report(Phase.PAUSED), paused="it behaves oddly")) as page:
-        shown = invoke("status", str(DEMO), "--status", page.url).stdout
-    assert "paused: it behaves oddly" in shown
 
 
 def broken(folder: Path, *changes: tuple[str, str]) -> Path:
@@ -321,7 +322,7 @@ def test_a_command_without_a_token_or_a_page_asks_nothing_and_says_what_to_do(tm
 
 def test_a_bot_that_is_paused_already_counts_as_paused_by_cancel_all(tmp_path):
     refusal = (409, "nothing rests, and it is paused")
-    with site(body(paused="asked for"), {"cancel-all": refusal}) as page:
+    with site(body(shown=report(Phase.PAUSED)), {"cancel-all": refusal}) as page:
         done = invoke(
             "cancel-all", str(DEMO), "--status", page.url, "--state-dir", state(tmp_path), "--json"
         )

@@ -9,10 +9,12 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Phase
+from bot.core.trading_state import TradingState
 from bot.io.secret import Secret
 from bot.io.state.kill_switch_file import KillSwitchFile
 from bot.io.status.control import TOKEN_NAME, Action, Control, ControlFault, token_in
 from bot.io.status.status import StatusApp
+from tests.builders.bot.restricted import by_operator
 from tests.builders.io.pages import TOKEN, EventLog, app_of, client_of, seen, served, shown_by
 from tests.builders.io.samples import report
 from venue.wire.names import Ticker
@@ -20,10 +22,18 @@ from venue.wire.names import Ticker
 pytestmark = pytest.mark.anyio
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 WHY = {"reason": "a test"}
+EVENT = report(Phase.QUOTING).events[0].event_ticker
 
 
 def in_phase(phase: Phase, **changes: object):
     return lambda: seen(msgspec.structs.replace(report(phase), **changes))
+
+
+def paused(**changes: object):
+    return in_phase(Phase.PAUSED, restrictions=(by_operator(TradingState.HALTED),), **changes)
+
+
+FLATTENING = in_phase(Phase.QUOTING, restrictions=(by_operator(TradingState.REDUCE_ONLY),))
 
 
 async def asked(
@@ -51,11 +61,11 @@ async def asked(
     ("action", "look", "event"),
     [
         ("pause", seen, m.PauseRequested("a test")),
-        ("resume", in_phase(Phase.PAUSED), m.ResumeRequested("a test")),
-        ("resume", in_phase(Phase.QUOTING, flattening="x"), m.ResumeRequested("a test")),
+        ("resume", paused(), m.ResumeRequested("a test")),
+        ("resume", FLATTENING, m.ResumeRequested("a test")),
         ("flatten", seen, m.FlattenRequested("a test")),
         ("cancel-all", seen, m.PauseRequested("cancel all: a test")),
-        ("cancel-all", in_phase(Phase.PAUSED, resting=1), m.PauseRequested("cancel all: a test")),
+        ("cancel-all", paused(resting=1), m.PauseRequested("cancel all: a test")),
         ("pause", lambda: None, m.PauseRequested("a test")),
     ],
 )
@@ -63,6 +73,25 @@ async def test_a_command_becomes_an_event_of_the_trader(action, look, event):
     answer, events = await asked(action, look)
     assert (answer.status_code, answer.json()) == (202, {"done": action})
     assert events == [event]
+
+
+async def test_a_command_may_be_for_one_event():
+    _, events = await asked("pause", body=WHY | {"event": EVENT.lower()})
+    assert events == [m.PauseRequested("a test", EVENT)]
+
+
+@pytest.mark.parametrize(
+    ("action", "event", "text"),
+    [
+        ("pause", "NONE-26", "no event NONE-26"),
+        ("resume", EVENT, "quoting already"),
+        ("reset", EVENT, "for the whole series"),
+    ],
+)
+async def test_a_command_for_an_event_is_refused_where_it_makes_no_sense(action, event, text):
+    answer, events = await asked(action, body=WHY | {"event": event})
+    assert (answer.status_code, events) == (409, [])
+    assert text in answer.text
 
 
 async def test_a_reason_is_one_line_without_control_characters():
@@ -82,12 +111,12 @@ async def test_a_reset_clears_the_latch_and_gives_the_trader_the_reason(tmp_path
 @pytest.mark.parametrize(
     ("action", "look", "text"),
     [
-        ("pause", in_phase(Phase.PAUSED), "paused already"),
+        ("pause", paused(), "paused already"),
         ("resume", seen, "quoting already"),
         ("resume", in_phase(Phase.LATCHED, latched="x"), "latched"),
         ("flatten", in_phase(Phase.LATCHED, latched="x"), "latched"),
-        ("flatten", in_phase(Phase.QUOTING, flattening="x"), "flattening already"),
-        ("cancel-all", in_phase(Phase.PAUSED, resting=0), "nothing rests"),
+        ("flatten", FLATTENING, "flattening already"),
+        ("cancel-all", paused(resting=0), "nothing rests"),
         ("reset", seen, "nothing is latched"),
         ("reset", lambda: None, "nothing is latched"),
         *((action.value, in_phase(Phase.STOPPING), "stopping") for action in Action),

@@ -391,8 +391,8 @@ def test_there_is_no_metric_of_a_reaper_that_is_not_configured(tmp_path):
 
 UNITS = ("_cents", "_seconds", "_shares", "_orders", "_dollars", "_bytes", "_tokens")
 COUNTED_THINGS = {
-    "phase", "flattening", "latched", "inconsistency", "findings", "finding", "breaker_used",
-    "breaker_limit",
+    "phase", "trading_state", "restriction", "latched", "inconsistency", "findings", "finding",
+    "breaker_used", "breaker_limit",
     "config_at_fault", "event_alarms", "rung_quotable", "rung_on_target", "event_quotes_cut",
     "strategy_at_fault",
     "requests_in_flight", "paper", "tokens", "tokens_reserve", "tokens_burst",
@@ -416,7 +416,7 @@ def test_no_label_is_an_id():
     assert labels == {
         "phase", "finding", "breaker", "rung", "side", "event", "kind", "limit", "code", "lane",
         "place", "fate", "outcome", "part", "stage", "against", "horizon_s", "shadow", "bound",
-        "level", "name", "key", "answer", "move",
+        "level", "name", "key", "answer", "move", "scope", "source",
     }  # fmt: skip
 
 

@@ -246,21 +246,6 @@ async def test_a_signal_after_the_drain_changes_nothing_while_sidecars_finish(tm
     assert ended.exit_code is Exit.OK
 
 
-@pytest.mark.parametrize(
-    ("noted", "why"),
-    [
-        (m.Noted("info", "paused", {"reason": "it behaves oddly"}), "it behaves oddly"),
-        (m.Noted("info", "flat", {}), "everything is flat"),
-    ],
-)
-async def test_the_snapshot_says_why_the_bot_was_last_paused(tmp_path, noted, why):
-    runner = runner_of(
-        FakeTrader(lambda event: [noted] if isinstance(event, m.Started) else []), tmp_path
-    )
-    await run(runner)
-    assert runner.look().paused == why
-
-
 async def test_the_summary_has_the_figures_of_the_run(tmp_path):
     ended = await run(runner_of(FakeTrader(), tmp_path))
     summary = summary_of(ended, ended.report.now_ns - 2_500_000_000)

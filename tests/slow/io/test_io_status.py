@@ -72,19 +72,6 @@ async def test_the_health_page_is_one_line_whatever_a_strategy_raised():
     assert answer.content == b"the strategy is at fault everywhere: x: ?[2J??ok ?\n"
 
 
-@pytest.mark.parametrize(("phase", "reason"), [(Phase.PAUSED, "a test"), (Phase.QUOTING, "")])
-async def test_the_reason_of_a_pause_is_shown_while_it_lasts(phase, reason):
-    shown = msgspec.structs.replace(snapshot(phase), paused="a test")
-    async with client_of(lambda: shown) as client:
-        assert (await client.get("/status.json", headers=HOST)).json()["paused"] == reason
-
-
-async def test_a_pause_is_shown_with_the_moment_it_began():
-    shown = msgspec.structs.replace(snapshot(Phase.PAUSED), paused="a test", paused_ns=0)
-    since = msgspec.structs.replace(shown, paused_ns=1_800_000_000_000_000_000)
-    assert since.stands_still == "a test (since 2027-01-15T08:00:00Z)"
-
-
 async def test_a_bot_without_a_channel_is_shown_as_no_feed_and_not_as_quoting():
     deaf = msgspec.structs.replace(snapshot(Phase.QUOTING), now_ns=10**15)
     async with client_of(lambda: deaf) as client:

@@ -6,6 +6,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Phase
+from bot.core.trading_state import TradingState
 from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.world import SimulatedWorld
 from tests.builders.bot.worlds import calm, quoting, resting
@@ -63,7 +64,7 @@ def test_a_trader_pauses_without_orders_once_it_is_flat() -> None:
     assert not any(nets(world).values())
     assert resting(world) == 0
     assert was_noted(world, "flat")
-    assert trader.report(world.now_ns).flattening == ""
+    assert trader.report(world.now_ns).state is not TradingState.REDUCE_ONLY
 
 
 def test_a_resume_ends_a_flatten_and_quotes_both_sides() -> None:
@@ -71,11 +72,12 @@ def test_a_resume_ends_a_flatten_and_quotes_both_sides() -> None:
     world.deliver(world.process, m.FlattenRequested("home"))
     world.driver.run_until(world.now_ns + 2 * SECOND)
     trader = world.process.trader
-    assert trader.report(world.now_ns).flattening == "home"
+    (restriction,) = trader.report(world.now_ns).restrictions
+    assert (restriction.state, restriction.why) == (TradingState.REDUCE_ONLY, "home")
     assert not trader.quoting.all_two_sided()
     world.deliver(world.process, m.ResumeRequested())
     assert world.driver.run_until(world.now_ns + 5 * SECOND, trader.quoting.all_two_sided)
-    assert trader.report(world.now_ns).flattening == ""
+    assert trader.report(world.now_ns).state is not TradingState.REDUCE_ONLY
 
 
 def test_a_flatten_resumes_a_paused_trader_with_reducing_quotes_only() -> None:
@@ -106,7 +108,7 @@ def test_a_flatten_waits_for_a_halted_rung() -> None:
     world.driver.run_until(world.now_ns + 10 * SECOND)
     trader = world.process.trader
     assert trader.phase is Phase.QUOTING
-    assert trader.quoting.flattening == "home"
+    assert [each.why for each in trader.restrictions] == ["home"]
 
 
 def test_a_flatten_requested_before_the_opening_holds_after_it() -> None:

@@ -70,7 +70,9 @@ export function eventPanel(event) {
 function about(event) {
   const parts = [event.title, event.status, `worst case over every subset of fills `
     + dollars(-event.worst_case_cents)];
-  if (event.stage && event.stage !== "open") parts.push(`near its end: ${plainName(event.stage)}`);
+  for (const each of event.restrictions || []) {
+    parts.push(`${plainName(each.state)} (${plainName(each.source)}): ${each.why}; ends: ${each.ends}`);
+  }
   if (event.strategy_fault) parts.push(`strategy: ${event.strategy_fault}`);
   const said = Object.entries(event.diagnostics || {});
   if (said.length) {

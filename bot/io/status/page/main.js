@@ -23,7 +23,7 @@ function draw(status) {
   name(byId("phase"), `pill ${status.unhealthy ? "poor" : phase === "paused" || state !== phase
     ? "held" : "good"}`);
   const unhealthy = status.unhealthy && status.unhealthy !== phase ? status.unhealthy : "";
-  say(byId("health"), [unhealthy, status.paused, status.idle, status.notice].filter(Boolean).join("; "));
+  say(byId("health"), [unhealthy, ...(status.restricted ?? []), status.idle, status.notice].filter(Boolean).join("; "));
   announce(`${state}. ${status.unhealthy}. ${report ? report.findings.join(". ") : ""}`, report);
   if (!report) return;
   say(byId("series"), report.series_ticker);

@@ -1,0 +1,76 @@
+"""Claims about the trading states of single events: one is restricted, the others trade on."""
+
+from bot.core import messages as m
+from bot.core.report import EventReport, Phase
+from bot.core.trading_state import Source, TradingState
+from bot.lab.sim.scenario import SECOND
+from bot.lab.sim.world import SimulatedWorld
+from tests.builders.bot.worlds import calm, quoting
+
+
+def events(world: SimulatedWorld) -> tuple[EventReport, ...]:
+    return world.process.trader.report(world.now_ns).events
+
+
+def orders_of(event: EventReport) -> int:
+    return sum(len(rung.orders) for rung in event.rungs)
+
+
+def test_a_pause_of_one_event_cancels_its_orders_alone_until_its_resume() -> None:
+    world = quoting(calm())
+    first, second = events(world)
+    world.deliver(world.process, m.PauseRequested("results", first.event_ticker))
+    world.driver.run_until(world.now_ns + 2 * SECOND)
+    paused, other = events(world)
+    assert (orders_of(paused), orders_of(other)) == (0, orders_of(second))
+    assert paused.state is TradingState.HALTED
+    (restriction,) = paused.restrictions
+    assert (restriction.source, restriction.why) == (Source.OPERATOR, "results")
+    assert world.process.trader.phase is Phase.QUOTING
+    world.deliver(world.process, m.ResumeRequested("", first.event_ticker))
+    quotes_again = world.process.trader.quoting.all_two_sided
+    assert world.driver.run_until(world.now_ns + 5 * SECOND, quotes_again)
+
+
+def test_a_resume_of_the_series_ends_what_the_operator_said_of_each_event() -> None:
+    world = quoting(calm())
+    for each in events(world):
+        world.deliver(world.process, m.PauseRequested("", each.event_ticker))
+    world.driver.run_until(world.now_ns + 2 * SECOND)
+    assert not any(map(orders_of, events(world)))
+    world.deliver(world.process, m.ResumeRequested())
+    quotes_again = world.process.trader.quoting.all_two_sided
+    assert world.driver.run_until(world.now_ns + 5 * SECOND, quotes_again)
+
+
+def test_the_strictest_of_two_restrictions_is_in_force() -> None:
+    world = quoting(calm())
+    first = events(world)[0].event_ticker
+    world.deliver(world.process, m.PauseRequested("results", first))
+    world.deliver(world.process, m.FlattenRequested("home"))
+    assert [each.state for each in events(world)] == [
+        TradingState.HALTED,
+        TradingState.REDUCE_ONLY,
+    ]
+
+
+def test_a_flatten_of_one_event_leaves_the_others_quoting_both_sides() -> None:
+    world = quoting(calm())
+    first, second = events(world)
+    world.deliver(world.process, m.FlattenRequested("home", first.event_ticker))
+    world.driver.run_until(world.now_ns + 2 * SECOND)
+    flat, other = events(world)
+    assert orders_of(flat) == 0, "without inventory there is nothing to reduce"
+    assert orders_of(other) == orders_of(second)
+
+
+def test_a_restriction_of_an_unknown_event_is_noted_and_changes_nothing() -> None:
+    world = quoting(calm())
+    before = [orders_of(each) for each in events(world)]
+    world.deliver(world.process, m.PauseRequested("results", world.process.trader.series_ticker))
+    world.driver.run_until(world.now_ns + 2 * SECOND)
+    assert [orders_of(each) for each in events(world)] == before
+    noted = [
+        e.name for _, _, effects in world.process.log for e in effects if isinstance(e, m.Noted)
+    ]
+    assert "event_unknown" in noted
