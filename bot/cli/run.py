@@ -84,6 +84,7 @@ def run(
 ) -> None:
     """Stop it with Ctrl-C or SIGTERM; it ends with a summary. SIGUSR1 pauses and SIGUSR2 resumes.
     Several series share the account: one venue, one key, one request budget, one status page.
+    Ends with 3 if the strategy failed at every decision.
 
     With --paper no order reaches the venue: its key needs the scope read only, and the state is
     kept in ./state/<name>-paper. A live bot may trade the series meanwhile.

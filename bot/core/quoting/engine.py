@@ -514,6 +514,7 @@ class QuotingEngine:
             self.supervisor.on_raise(ladder, fault, now_ns)
             ladder.want({}, pulled=True)
             return
+        self._out.counters.strategy_answers += 1
         if ladder.health.fault:
             self.supervisor.on_sane_answer(ladder)
         for name, values in ladder.output.changes():

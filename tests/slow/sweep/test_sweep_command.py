@@ -117,6 +117,20 @@ def test_a_raising_strategy_fails_only_its_trial(tmp_path):
     assert re.search(rf"\| 2 \| bad 1 \| {why} \|", result.stdout)
 
 
+def test_a_configuration_whose_strategy_always_fails_ends_the_sweep_with_exit_code_3(tmp_path):
+    tape = written(tmp_path / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
+    (tmp_path / "mine.py").write_text(
+        "from bot.strategy.api import Strategy\n\n\n"
+        "class Mine(Strategy):\n"
+        "    def quote(self, view):\n"
+        "        raise ValueError('bad')\n"
+    )
+    path = configured(tmp_path, "./mine.py:Mine")
+    result = swept("--data", tape, "--config", path, *keys("risk.order_qty=10,20"))
+    assert result.exit_code == 3
+    assert "the base configuration: KX-1: the strategy raised " in result.stderr
+
+
 def test_the_html_page_is_self_contained_and_shows_every_key(tmp_path):
     page = tmp_path / "page.html"
     over = (*keys(f"{LOT}=1:20", "strategy.params.adverse_probit=0.01:0.9:log"),)
