@@ -374,6 +374,7 @@ def _plan(
         run_ns=options.run_ns,
         control=config.status.control,
         configured=msgspec.structs.replace(config.configured, settings=settings),
+        name=config.name,
         live=lambda tell: LiveConfig(config, makers, trader.reconfiguration, tell, state),
         companions=(
             *sidecars_of(config, state, paper=options.paper),

@@ -250,6 +250,7 @@ def status_json() -> bytes:
         for ticker, live in (("X-26Q4", orders), ("X-27Q1", ()))
     ]
     shown = {"age_ms": 1, "unhealthy": "", "report": {"events": events}, "series": ["AURELIA-VAL"]}
+    shown["names"] = ["demo"]
     return msgspec.json.encode(msgspec.to_builtins(shown))
 
 
