@@ -135,5 +135,5 @@ def backtest(
     typer.echo(msgspec.json.encode(result.found).decode() if json_line else str(result))
     if not result.found.whole:
         raise typer.Exit(EXIT_LEFT_OVER)
-    if fault := result.found.strategy_fault:
-        fail(EXIT_VENUE, f"the strategy failed at every decision, so nothing was quoted: {fault}")
+    if why := result.found.strategy_fault:
+        fail(EXIT_VENUE, f"the strategy failed at every decision, so nothing was quoted: {why}")
