@@ -13,6 +13,7 @@ from bot.core import messages as m
 from bot.core.report import Phase
 from bot.io.metrics.profits import plain_profit, row_cents
 from tests.builders.browser.chromium import Page
+from tests.builders.browser.money import assert_income_green_and_loss_red
 from tests.builders.browser.site import HOSTILE, STRIKES, Site, picture, site
 from tests.builders.io.pages import SECOND, TOKEN
 from venue.wire.names import Ticker
@@ -91,6 +92,22 @@ def test_every_outcome_is_listed_and_the_worst_marked(page):
     rows = "[...document.querySelectorAll('tr.worst')].map((row) => row.textContent)"
     assert page.value(rows) == ["200 to 212.5 · worst20.0 %−$12.50"]
     assert page.value("document.querySelectorAll('td > .bar').length") == 6
+
+
+OUTCOMES = "[...document.querySelectorAll('td:has(> .bar)')].map((cell) => cell.className)"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_income_is_green_and_loss_is_red_as_in_every_report(browser, page_site, width, dark):
+    tab = browser.page()
+    tab.look(width, 900, dark=dark)
+    open_page(tab, page_site)
+    assert_income_green_and_loss_red(tab, dark=dark)
+    assert tab.value(OUTCOMES) == ["gain", "gain", "loss", "loss", "gain", "gain"]
+    worst = tab.value("getComputedStyle(document.querySelector('tr.worst th')).color")
+    assert worst == tab.value("getComputedStyle(document.body).color")
+    assert_no_complaint(tab, page_site)
 
 
 def test_the_page_shows_profit_fills_budget_limits_and_log(page, page_site):
