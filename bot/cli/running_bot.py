@@ -15,7 +15,7 @@ from bot.io.client.sockets import trusted
 from bot.io.secret import Secret, from_file
 from bot.io.state.small_files import HERE, page_kept
 from bot.io.status.control import TOKEN_NAME
-from venue.wire.names import fold_ticker
+from venue.wire.names import Ticker, fold_ticker
 
 ANSWER_S: Final = 5.0
 NO_ANSWER: Final = "the bot may have received it all the same; see bot status"
@@ -136,7 +136,7 @@ def _bot_at(draft: Draft, base: str) -> StatusPage | None:
         return None
     try:
         body = msgspec.json.decode(answer.content, type=dict[str, msgspec.Raw])
-        series = msgspec.json.decode(body["series"], type=tuple[str, ...])
+        series = msgspec.json.decode(body["series"], type=tuple[Ticker, ...])
         names = msgspec.json.decode(body["names"], type=tuple[str, ...])
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
         fail(EXIT_VENUE, f"{base}: what answers there is no bot of this version")
