@@ -100,7 +100,7 @@ def test_the_markouts_on_the_page_are_those_of_pnl(recorded_run):
     for row in recorded_run.pnl["profit"]["total"]["markouts"]:
         name = f"{row['horizon_s']} s, {row['against']}"
         found = re.search(
-            rf"{name}</th><td>([-+.\d]+)</td><td>[^<]*</td><td>(\d+)</td>", recorded_run.html
+            rf"{name}</th><td[^>]*>([-+.\d]+)</td><td>[^<]*</td><td>(\d+)</td>", recorded_run.html
         )
         assert found is not None
         assert float(found[1]) == pytest.approx(row["mean_cents"], abs=0.001)
