@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.simulated_journals import brutal, recorded
 from bot.config.strategies import Makers
 from bot.io.journal.records import entry_of
 from bot.lab.replay import replay, replayer_of
 from bot.lab.session import payloads_of, runs_meant
 from bot.lab.writes import WriteReplayer
-from tests.builders.replay.recorded import brutal, recorded
 from venue.wire.instant import NS_PER_SECOND
 
 _SEED = 16

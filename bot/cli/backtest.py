@@ -10,6 +10,7 @@ import typer
 from bot.cli.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
+    EXIT_VENUE,
     cleanup_on_sigterm,
     exit_on_fault,
     fail,
@@ -87,8 +88,8 @@ def backtest(
     pessimistic and optimistic bound it.
 
     Ctrl-C ends early with the results so far. Ends with 2 for a folder, file or option that cannot
-    be used, and if the strategy does not return; with 4 if the strategy looked ahead, a process
-    died, or after Ctrl-C.
+    be used, and if the strategy does not return; with 3 if it failed at every decision; with 4 if
+    it looked ahead, a process died, or after Ctrl-C.
 
     Example: bot backtest --data mine/tape --config mine/bot.yaml \
         --latency lognormal:30ms:0.5 --records 1000 --guard
@@ -132,4 +133,7 @@ def backtest(
     except (TapeFault, ValueError) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
     typer.echo(msgspec.json.encode(result.found).decode() if json_line else str(result))
-    raise typer.Exit(0 if result.found.whole else EXIT_LEFT_OVER)
+    if not result.found.whole:
+        raise typer.Exit(EXIT_LEFT_OVER)
+    if why := result.found.strategy_fault:
+        fail(EXIT_VENUE, f"the strategy failed at every decision, so nothing was quoted: {why}")

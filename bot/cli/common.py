@@ -195,18 +195,18 @@ def require_open_files(least: int) -> None:
 # --- configuration and keys -----------------------------------------------------------------------
 
 
-def read_config(path: Path) -> "Draft":
+def read_config(path: Path, sets: Sequence[str] = ()) -> "Draft":
     """The draft of a configuration. Raises ConfigFault with all its faults, the strategy's too."""
     from bot.config.bot_config import read_draft
 
-    return require_valid(read_draft(path))
+    return require_valid(read_draft(path, sets=sets))
 
 
-def finished_config(path: Path) -> "BotConfig":
+def finished_config(path: Path, sets: Sequence[str] = ()) -> "BotConfig":
     """A whole configuration, strategy included. Raises ConfigFault with all its faults."""
     from bot.config.bot_config import finish
 
-    return finish(read_config(path))
+    return finish(read_config(path, sets))
 
 
 def require_valid(draft: "Draft") -> "Draft":

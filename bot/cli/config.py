@@ -1,6 +1,7 @@
 """`bot config`: show, describe, compare and confirm configuration files."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from bot.cli.common import (
     finished_config,
     stdout_to_stderr,
 )
-from bot.cli.options import ConfigPath, Json, StateDir
+from bot.cli.options import ConfigPath, Json, Sets, StateDir
 from bot.config.bot_config import BotConfig
 from bot.config.diff import changes
 from bot.config.schema import schema_text
@@ -118,14 +119,16 @@ def diff(
 def confirm(
     config: ConfigPath,
     yes: Annotated[bool, typer.Option("--yes", help="The limits in the file are meant.")] = False,
+    sets: Sets = None,
     state_dir: StateDir = None,
 ) -> None:
     """Let a running bot take over a file that raises a limit more than tenfold, or sets it to 0.
 
-    Without it the bot refuses such a change. Takes effect within two seconds.
+    Without it the bot refuses such a change, and names this command with the --set it runs with,
+    which must be the same here. Takes effect within two seconds.
     Ends with 2 without --yes, or if the file cannot be used, and with 3 if no bot has run here.
     """
-    whole = _finished(config)
+    whole = _finished(config, sets or ())
     folder = state_dir or whole.state.directory
     for row in whole.rows:
         if row.key.startswith("risk.") and row.line is not None:
@@ -139,6 +142,6 @@ def confirm(
     typer.echo(f"{config}: confirmed; a running bot takes it over within two seconds")
 
 
-def _finished(path: Path) -> BotConfig:
+def _finished(path: Path, sets: Sequence[str] = ()) -> BotConfig:
     with exit_on_fault(), stdout_to_stderr():
-        return finished_config(path)
+        return finished_config(path, sets)

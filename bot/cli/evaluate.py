@@ -10,6 +10,7 @@ import typer
 from bot.cli.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
+    EXIT_VENUE,
     fail,
     fail_unwritten,
     require_writable,
@@ -74,8 +75,8 @@ def evaluate(
 
     Ctrl-C prints the tables of the seeds that are complete; the same command continues from there.
     Ends with 2 for unknown names or seeds, for the holdout without its flag and, after printing the
-    result, if a strategy raised or its answer was invalid; with 4 after Ctrl-C or if a process
-    died.
+    result, if a strategy raised or its answer was invalid, with 3 if one did at every decision;
+    with 4 after Ctrl-C or if a process died.
 
     Example: bot evaluate --strategies ladder_joint,glft --worlds base \
         --no-baselines --seeds 1-2 --steps 60 --html evaluation.html
@@ -123,7 +124,9 @@ def evaluate(
         except OSError as fault:
             fail_unwritten(fault, save, html, markdown)
     if found.faults:
-        fail(EXIT_CONFIGURATION, "\n".join(each.sentence for each in found.faults))
+        is_useless = any(each.always for each in found.faults)
+        code = EXIT_VENUE if is_useless else EXIT_CONFIGURATION
+        fail(code, "\n".join(each.sentence for each in found.faults))
 
 
 def _complete(reported: range, tuned: range | None, left: set[int]) -> tuple[range, range | None]:

@@ -84,6 +84,7 @@ def run(
 ) -> None:
     """Stop it with Ctrl-C or SIGTERM; it ends with a summary. SIGUSR1 pauses and SIGUSR2 resumes.
     Several series share the account: one venue, one key, one request budget, one status page.
+    Ends with 3 if the strategy failed at every decision.
 
     With --paper no order reaches the venue: its key needs the scope read only, and the state is
     kept in ./state/<name>-paper. A live bot may trade the series meanwhile.
@@ -373,6 +374,7 @@ def _plan(
         run_ns=options.run_ns,
         control=config.status.control,
         configured=msgspec.structs.replace(config.configured, settings=settings),
+        name=config.name,
         live=lambda tell: LiveConfig(config, makers, trader.reconfiguration, tell, state),
         companions=(
             *sidecars_of(config, state, paper=options.paper),

@@ -15,7 +15,7 @@ from bot.io.client.sockets import trusted
 from bot.io.secret import Secret, from_file
 from bot.io.state.small_files import HERE, page_kept
 from bot.io.status.control import TOKEN_NAME
-from venue.wire.names import fold_ticker
+from venue.wire.names import Ticker, fold_ticker
 
 ANSWER_S: Final = 5.0
 NO_ANSWER: Final = "the bot may have received it all the same; see bot status"
@@ -112,7 +112,7 @@ def base_of(draft: Draft, status: str, state: Path | None = None) -> str:
 
 
 def require_bot(draft: Draft, status: str = "", state: Path | None = None) -> StatusPage:
-    """The running bot of a configuration; ends with 3 if none answers, or one of other series."""
+    """The running bot of a configuration; ends with 3 if none answers, or a stranger's."""
     base = base_of(draft, status, state)
     page = _bot_at(draft, base)
     if page is None:
@@ -121,8 +121,7 @@ def require_bot(draft: Draft, status: str = "", state: Path | None = None) -> St
 
 
 def find_bot(draft: Draft, status: str = "", state: Path | None = None) -> StatusPage | None:
-    """The running bot of a configuration; None if none answers. Ends with 3 for one of other
-    series."""
+    """The running bot of a configuration; None if none answers. Ends with 3 for a stranger's."""
     configured = status or draft.file.status.port or page_kept(state or draft.state.directory)
     return _bot_at(draft, base_of(draft, status, state)) if configured else None
 
@@ -136,16 +135,20 @@ def _bot_at(draft: Draft, base: str) -> StatusPage | None:
         return None
     try:
         body = msgspec.json.decode(answer.content, type=dict[str, msgspec.Raw])
-        series = msgspec.json.decode(body["series"], type=tuple[str, ...])
+        series = msgspec.json.decode(body["series"], type=tuple[Ticker, ...])
+        names = msgspec.json.decode(body["names"], type=tuple[str, ...])
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
         fail(EXIT_VENUE, f"{base}: what answers there is no bot of this version")
     wanted = fold_ticker(draft.file.series)
-    if wanted in series:
-        return StatusPage(base, wanted)
+    bots = dict(zip(series, names, strict=False))
     # A tape on the embedded venue has a series of its own, whatever the configuration says.
     if len(series) == 1 and not isinstance(draft.venue, ExternalSettings):
-        return StatusPage(base, series[0])
-    fail(EXIT_VENUE, f"{base}: the bot there trades {', '.join(series)}, not {wanted}")
+        wanted = series[0]
+    if bots.get(wanted) == draft.name:
+        return StatusPage(base, wanted)
+    there = ", ".join(f"{name} on {ticker}" for ticker, name in bots.items())
+    mine = f"{draft.name} on {fold_ticker(draft.file.series)}"
+    fail(EXIT_VENUE, f"{base}: the bot there is {there}, and {draft.source.path} describes {mine}")
 
 
 # --- asking it ------------------------------------------------------------------------------------

@@ -120,10 +120,10 @@ def sweep(
     gain is chance.
 
     Each result is saved. Ctrl-C ends early with the trials so far; the same command continues from
-    there. Ends with 2 for a
-    file or option that cannot be used, or a configuration that fails before any change; with 3 if
-    the cluster cannot be used; with 4 after Ctrl-C, if a process died, or if the strategy opened
-    the tapes while it was loaded.
+    there. Ends with 2 for a file or option that cannot be used, or a configuration that fails
+    before any change; with 3 if the cluster cannot be used, or the strategy failed at every
+    decision; with 4 after Ctrl-C, if a process died, or if the strategy opened the tapes while it
+    was loaded.
 
     Example: bot sweep --config configs/demo.yaml --world independent-base \
         --seeds 1-3 --steps 60 --over strategy.params.levels=1,2,3 \
@@ -173,14 +173,15 @@ def sweep(
 
 @contextmanager
 def _exit_on(*kinds: type[Exception]) -> Iterator[None]:
-    """End with 2 for these, or for a library that is not installed; with 3 for the cluster."""
+    """End with 2 for these, or for a library that is not installed; with 3 for the cluster, and for
+    a strategy that failed at every decision."""
     try:
         yield
     except ModuleNotFoundError as fault:
         if (fault.name or "").partition(".")[0] not in _LIBRARIES:
             raise
         fail(EXIT_CONFIGURATION, f"{fault.name} is not installed: pip install laddermaker[lab]")
-    except lab.ClusterFault as fault:
+    except (lab.ClusterFault, lab.StrategyFailed) as fault:
         fail(EXIT_VENUE, str(fault))
     except LookaheadFault as fault:
         fail(EXIT_LEFT_OVER, f"no result: {fault}")

@@ -32,7 +32,10 @@ def worst_case(
     ] = "",
     hold: Annotated[
         list[str] | None,
-        typer.Option(metavar="RUNG=yes:10@45,no:5", help="Inventory; may be repeated."),
+        typer.Option(
+            metavar="RUNG=yes:10@45,no:5",
+            help="Inventory, traded at the price, else the book's; may be repeated.",
+        ),
     ] = None,
     order: Annotated[
         list[str] | None,
@@ -70,13 +73,13 @@ def worst_case(
             if event and event not in [each.event for each in events]:
                 known = ", ".join(each.event for each in events)
                 raise lab.WhatIfFault(f"--event {event}: there is {known}")
-            for text in hold or ():
-                lab.add_holding(events, text, event)
+            assumed = [each for text in hold or () for each in lab.add_holding(events, text, event)]
             for text in order or ():
                 lab.add_order(events, text, event)
             if at is not None:
                 lab.ask_at(events, at)
-            found = [each for each in lab.answers(events, risk) if event in ("", each.event)]
+            every = lab.answers(events, risk, assumed)
+            found = [each for each in every if event in ("", each.event)]
         except lab.WhatIfFault as fault:
             fail(EXIT_CONFIGURATION, str(fault))
     if json_line:
@@ -130,4 +133,5 @@ def _text(answer: lab.EventAnswer) -> str:
         held = rung.label, rung.yes_qty, rung.no_qty, rung.bid_qty, rung.ask_qty
         rungs.append((*held, rung.at, rung.bid_room_qty, rung.ask_room_qty))
     tables = [text_table(outcomes, indent="  "), *limits, text_table(rungs, indent="  ")]
-    return "\n".join([f"event {answer.event}", *tables])
+    assumed = [f"  {each}" for each in answer.assumed]
+    return "\n".join([f"event {answer.event}", *assumed, *tables])

@@ -1,6 +1,7 @@
 """The configuration file of a running bot: what a change of it means for the trader. A file with
 any fault, or with a change that takes a restart, is refused whole."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -80,7 +81,9 @@ class LiveConfig:
             return _refused([*(self._line(each, "takes a restart") for each in waiting), _NOTHING])
         unsure = [change for change in found if lifts_a_limit(change)]
         if unsure and self.confirmed() != config.digest:
-            return _refused([*(self._line(each, _TENFOLD) for each in unsure), _CONFIRM, _NOTHING])
+            sets = "".join(f" --set {shlex.quote(each)}" for each in self._sets)
+            advice = f"bot config confirm CONFIG --yes{sets} has it taken over all the same"
+            return _refused([*(self._line(each, _TENFOLD) for each in unsure), advice, _NOTHING])
         told = tuple(str(change) for change in found)
         if not told:
             if now.digest.endswith(TIGHTER):
@@ -111,5 +114,4 @@ def _plain(digest: str) -> str:
 
 
 _TENFOLD: Final = "more than ten times the limit in force"
-_CONFIRM: Final = "bot config confirm CONFIG --yes has it taken over all the same"
 _NOTHING: Final = "nothing of the file was applied"

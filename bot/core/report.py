@@ -147,10 +147,10 @@ class Counters(msgspec.Struct, kw_only=True):
 
     breaker_trips: by breaker. beyond_caps: creates and amends held back by the compiled caps.
     news_pulls: times that news pulled all rungs of an event. takes: by `TakeOutcome`.
-    strategy_errors: answers that were an exception or nonsense. strategy_overruns: calls that took
-    too long, strategy_interrupted: those ended by force. denied: requests that had
-    to wait for a token, by lane, once a decision each. held_back: orders and changes, by the limit
-    that held them back as they were to leave.
+    strategy_errors: answers that were an exception or nonsense. strategy_answers: the valid ones.
+    strategy_overruns: calls that took too long, strategy_interrupted: those ended by force. denied:
+    requests that had to wait for a token, by lane, once a decision each. held_back: orders and
+    changes, by the limit that held them back as they were to leave.
     """
 
     frames: int = 0
@@ -167,6 +167,7 @@ class Counters(msgspec.Struct, kw_only=True):
     self_trades: int = 0
     rate_limited: int = 0
     strategy_errors: int = 0
+    strategy_answers: int = 0
     breaker_trips: dict[str, int] = {}
     beyond_caps: int = 0
     news_pulls: int = 0
@@ -175,6 +176,11 @@ class Counters(msgspec.Struct, kw_only=True):
     strategy_interrupted: int = 0
     denied: dict[str, int] = {}
     held_back: dict[str, int] = {}
+
+    @property
+    def strategy_failed(self) -> bool:
+        """True if the strategy failed from the first to the last decision: nothing was quoted."""
+        return self.strategy_errors > 0 and not self.strategy_answers
 
 
 class Against(enum.StrEnum):

@@ -309,8 +309,8 @@ class Trader:
     def _on_started(self, event: m.Started) -> None:
         self._sending.nonce = event.boot_nonce
         self.reconfiguration.began(event.configured)
-        self.started_ns = self.quoting.began_ns = self._now_ns
-        self.quoting.memories = {each.event_ticker: each for each in event.memories}
+        self.started_ns = self._now_ns
+        self.quoting.begin(event.memories, self._now_ns)
         self.is_paper = event.paper
         self._account.on_resume(self._now_ns)
         self._custody.restore(event, self._now_ns)

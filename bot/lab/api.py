@@ -191,6 +191,13 @@ class BacktestFindings(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
     begun: int
 
+    @property
+    def strategy_fault(self) -> str:
+        """The first fault of a strategy that failed at every decision of every run, else empty."""
+        if any(each.strategy_answers for each in self.results):
+            return ""
+        return next((each.strategy_fault for each in self.results if each.strategy_errors), "")
+
 
 class BacktestResult(LabResult[BacktestFindings]):
     """A backtest: a result for each event and queue model, and what was sampled meanwhile.
@@ -539,8 +546,8 @@ def sweep(
     text for a range. options: further arguments of `SweepPlan`, such as
     `{"how": "random", "trials": 20, "seeds": "1-20", "terms": terms(latency="50ms")}`.
 
-    Raises what `SweepPlan` does, TrialFault where the configuration itself fails, RunnerFault,
-    NotKept, and EndedEarly before the first trial.
+    Raises what `SweepPlan` does, TrialFault or StrategyFailed where the configuration itself fails,
+    RunnerFault, NotKept, and EndedEarly before the first trial.
     """
     every = _sets(strategy, sets, more)
     if jobs > 1:

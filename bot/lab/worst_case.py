@@ -33,8 +33,10 @@ from venue.wire.money import (
     BookSide,
     Cents,
     FeeRate,
+    Outcome,
     Price,
     Qty,
+    Side,
     canonical,
     fee_cents,
     is_price,
@@ -70,6 +72,8 @@ class GivenRung(_Given):
     yes_qty: _Shares = 0
     no_qty: _Shares = 0
     price: _PriceCents = _MIDDLE  # the canonical price at which its room is asked
+    bid: _PriceCents | None = None  # the best YES prices of others in its book
+    ask: _PriceCents | None = None
     fee_rate: str = ""  # "" for the event's
 
 
@@ -120,6 +124,8 @@ def _event_of_report(event: EventReport) -> GivenEvent:
             price=_MIDDLE
             if rung.fair_cents is None
             else max(PRICE_MIN, min(PRICE_MAX, round(rung.fair_cents))),
+            bid=rung.bids[0][0] if rung.bids else None,
+            ask=rung.asks[0][0] if rung.asks else None,
             fee_rate=rung.fee_rate,
         )
         for rung in event.rungs
@@ -169,29 +175,72 @@ def event_of_file(path: Path) -> GivenEvent:
 # --- options --------------------------------------------------------------------------------------
 
 _SHARES: Final = re.compile(r"(yes|no):([0-9]{1,7})(?:@([0-9]{1,2}))?", re.ASCII)
-_HOLD: Final = "RUNG=yes:10, RUNG=yes:10,no:5 or RUNG=yes:10@45 for shares bought at 45"
+_HOLD: Final = "RUNG=yes:10@45 for shares bought at 45, or RUNG=yes:10,no:5 at the book's prices"
 _ORDER: Final = re.compile(r"(.*):(bid|ask):([0-9]{1,18}):([0-9]{1,18})", re.ASCII)
 _ORDER_WANTED: Final = "RUNG:bid:45:10 or RUNG:ask:55:10: side, price in cents of YES, shares"
 
 
-def add_holding(events: Sequence[GivenEvent], text: str, event_meant: str = "") -> None:
-    """Set a rung's inventory by a text such as `RUNG=yes:10,no:5`. With `@45` the difference is
-    bought or sold at that price, fee included; else the cash stays. event_meant: decides between
-    rungs of one label. Raises WhatIfFault."""
+class AssumedTrade(msgspec.Struct, frozen=True):
+    """The trade by which an inventory became that of a `--hold`.
+
+    price: cents of that outcome, fee not included. source: "option", or the side of the book.
+    """
+
+    event: str
+    rung: str
+    outcome: Outcome
+    side: Side
+    qty: Qty
+    price: Price
+    source: str
+
+    def __str__(self) -> str:
+        done = "bought" if self.side is Side.BUY else "sold"
+        where = "as --hold says" if self.source == "option" else f"the {self.source} in the book"
+        return f"{self.rung}: {self.qty} {self.outcome} {done} at {self.price}, {where}"
+
+
+def add_holding(
+    events: Sequence[GivenEvent], text: str, event_meant: str = ""
+) -> list[AssumedTrade]:
+    """Set a rung's inventory by a text such as `RUNG=yes:10@45,no:5`. The difference is bought or
+    sold at that price, else at the best one in the rung's book, fee included. event_meant: decides
+    between rungs of one label. Raises WhatIfFault, also without any price."""
     option = f"--hold {text}"
     label, _, shares = text.rpartition("=")
     parts = [_SHARES.fullmatch(part) for part in shares.split(",")]
     if not label or not all(parts):
         raise WhatIfFault(f"{option}: want {_HOLD}")
     event, rung = _find(events, label, option, event_meant)
-    for outcome, digits, cents in (part.groups() for part in parts if part):
-        qty = int(digits)
+    trades = []
+    for name, digits, cents in (part.groups() for part in parts if part):
+        outcome, more = Outcome(name), int(digits) - getattr(rung, f"{name}_qty")
         if cents is not None:
-            price, more = _price(int(cents), option), qty - getattr(rung, f"{outcome}_qty")
-            traded = Qty(abs(more))
-            paid = notional(price, traded) if more > 0 else -notional(price, traded)
-            event.cash_cents -= paid + fee_cents(event.rate_of(rung), traded, price)
-        setattr(rung, f"{outcome}_qty", qty)
+            price, source = _price(int(cents), option), "option"
+        elif more:
+            price, source = _book_price(rung, outcome, option, is_buy=more > 0)
+        else:
+            continue
+        traded, side = Qty(abs(more)), Side.BUY if more > 0 else Side.SELL
+        paid = notional(price, traded) if more > 0 else -notional(price, traded)
+        event.cash_cents -= paid + fee_cents(event.rate_of(rung), traded, price)
+        setattr(rung, f"{name}_qty", int(digits))
+        if more:
+            shown = rung.label.removeprefix(f"{event.event}-")
+            trades.append(AssumedTrade(event.event, shown, outcome, side, traded, price, source))
+    return trades
+
+
+def _book_price(
+    rung: GivenRung, outcome: Outcome, option: str, *, is_buy: bool
+) -> tuple[Price, str]:
+    """The best price of others for that trade, cents of its outcome, and the side of the book."""
+    takes_ask = is_buy == (outcome is Outcome.YES)
+    best, source = (rung.ask, "best ask") if takes_ask else (rung.bid, "best bid")
+    if best is None:
+        example = f"{rung.label}={outcome}:10@45"
+        raise WhatIfFault(f"{option}: no {source} is known there; say the price: {example}")
+    return canonical(outcome, Price(best)), source
 
 
 def add_order(events: Sequence[GivenEvent], text: str, event_meant: str = "") -> None:
@@ -264,13 +313,17 @@ class EventAnswer(msgspec.Struct, frozen=True):
     event: str
     outcomes: tuple[OutcomeAnswer, ...]
     worst_cents: Cents  # over all outcomes
+    assumed: tuple[AssumedTrade, ...]  # by which inventories became those of `--hold`
     limits: tuple[BreakerReport, ...]  # used, and left by the other events
     within: bool  # True if none is exceeded
     rungs: tuple[RungAnswer, ...]
 
 
-def answers(events: Sequence[GivenEvent], risk: RiskSettings) -> list[EventAnswer]:
-    """Each event with what the others leave of the series' limits. Raises WhatIfFault."""
+def answers(
+    events: Sequence[GivenEvent], risk: RiskSettings, assumed: Sequence[AssumedTrade] = ()
+) -> list[EventAnswer]:
+    """Each event with what the others leave of the series' limits. assumed: as `add_holding`
+    returned them. Raises WhatIfFault."""
     in_force = limits_in_force(risk)
     exposures = [_exposure(event) for event in events]
     out = []
@@ -279,7 +332,8 @@ def answers(events: Sequence[GivenEvent], risk: RiskSettings) -> list[EventAnswe
         lost = series_loss_cents([each.worst_cents for each in others])
         resting = Cents(sum(each.resting_cents for each in others))
         bounds = bounds_of(in_force, event_limit_cents(in_force, lost), resting)
-        out.append(_answer(event, exposure, bounds))
+        trades = tuple(each for each in assumed if each.event == event.event)
+        out.append(_answer(event, exposure, bounds, trades))
     return out
 
 
@@ -296,7 +350,9 @@ def _exposure(event: GivenEvent) -> Exposure:
     )
 
 
-def _answer(event: GivenEvent, exposure: Exposure, bounds: Bounds) -> EventAnswer:
+def _answer(
+    event: GivenEvent, exposure: Exposure, bounds: Bounds, assumed: tuple[AssumedTrade, ...]
+) -> EventAnswer:
     limits = limits_used(exposure, bounds)
     over = any(abs(rung.yes_qty - rung.no_qty) > bounds.position_qty for rung in event.rungs)
     labels = [rung.label.removeprefix(f"{event.event}-") for rung in event.rungs]
@@ -330,6 +386,7 @@ def _answer(event: GivenEvent, exposure: Exposure, bounds: Bounds) -> EventAnswe
         event.event,
         tuple(itertools.starmap(OutcomeAnswer, cents)),
         exposure.worst_cents,
+        assumed,
         limits,
         not over and all(each.used <= each.limit for each in limits),
         rungs,

@@ -3,6 +3,7 @@ what rounding leaves, two cents at most, is in the drift."""
 
 import csv
 import io
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -12,8 +13,8 @@ from bot.core.account.markouts import HORIZONS_S, MILLI
 from bot.core.report import Against
 from bot.io.metrics.profits import part_cents, plain_markout
 from bot.page.plot import Plot, rows_plot, span_of
-from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
-from bot.page.text import dollars, income, text_table
+from bot.page.skeleton import columns, escaped, figure, html_page, numbers, panel, table
+from bot.page.text import Income, dollars, income, text_table
 from bot.records.rows import ProfitRow
 from bot.records.statement import StatedFill, Statement, StatementLine
 from venue.wire.instant import NS_PER_SECOND, from_ns
@@ -145,7 +146,7 @@ def _rows(statement: Statement) -> Iterator[Mapping[str, object]]:
 # --- text -----------------------------------------------------------------------------------------
 
 _HEAD: Final = (
-    *("", "fills", "bought", "sold", "YES/NO before", "after", "cash", "profit", *_PARTS),
+    *("", "profit", *_PARTS, "cash", "fills", "bought", "sold", "YES/NO before", "after"),
     *(f"{horizon_s} s" for horizon_s in HORIZONS_S),
 )
 
@@ -156,15 +157,15 @@ def _cells(line: StatementLine) -> tuple[str, ...]:
     means = {e.horizon_s: e.mean_cents for e in line.markouts if e.against is Against.FAIR}
     return (
         line.name,
+        *(income(cents[f"{name}_cents"]) for name in ("profit", *_PARTS[:-1])),
+        dollars(cents["fees_cents"]),
+        dollars(line.cash_cents),
         str(line.fills),
         str(line.bought_qty),
         str(line.sold_qty),
         f"{line.yes_open}/{line.no_open}",
         f"{line.yes_close}/{line.no_close}",
-        dollars(line.cash_cents),
-        *(income(cents[f"{name}_cents"]) for name in ("profit", *_PARTS[:-1])),
-        dollars(cents["fees_cents"]),
-        *(f"{means[each]:+.2f}" if each in means else "-" for each in HORIZONS_S),
+        *(Income(f"{means[each]:+.2f}") if each in means else "-" for each in HORIZONS_S),
     )
 
 
@@ -204,18 +205,21 @@ def _check_lines(statement: Statement) -> list[str]:
 
 def as_text(statement: Statement) -> str:
     """For a person at a terminal."""
+    title, *head = _head_lines(statement)
     rows = [_HEAD, *(_cells(line) for line in (*_active(statement), statement.total))]
-    return "\n".join([*_head_lines(statement), text_table(rows), *_check_lines(statement)])
+    checks = _check_lines(statement)
+    return "\n".join([title, _profit_line(statement.total), *head, text_table(rows), *checks])
+
+
+def _profit_line(line: StatementLine) -> str:
+    cents = cents_of(line)
+    parts = ", ".join(f"{name} {dollars(cents[f'{name}_cents'])}" for name in _PARTS)
+    return f"profit {dollars(cents['profit_cents'])} ({parts}), {line.fills} fills"
 
 
 def summary_line(statement: Statement) -> str:
-    cents = cents_of(statement.total)
-    parts = ", ".join(f"{name} {dollars(cents[f'{name}_cents'])}" for name in _PARTS)
     verdict = "closes" if statement.closes else "DOES NOT CLOSE"
-    return (
-        f"{statement.day}: profit {dollars(cents['profit_cents'])} ({parts}), "
-        f"{statement.total.fills} fills; the statement {verdict}"
-    )
+    return f"{statement.day}: {_profit_line(statement.total)}; the statement {verdict}"
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -237,6 +241,8 @@ def page(statement: Statement, profits: Sequence[ProfitRow]) -> str:
     title, *head = _head_lines(statement)
     lines = _active(statement)
     rungs = [_cells(line) for line in (*lines, statement.total)]
+    total = zip(_HEAD[1:], rungs[-1][1:], strict=True)
+    leading = list(itertools.islice(total, len(_PARTS) + 3))
     note = "Markouts: cents a share against fair, weighted by shares."
     fills = [plain_fill(each) for each in statement.fills[:_FILLS_SHOWN_MAX]]
     rows = [["" if fill[k] is None else fill[k] for k in _FILL_COLUMNS] for fill in fills]
@@ -245,6 +251,7 @@ def page(statement: Statement, profits: Sequence[ProfitRow]) -> str:
     names = [name.replace("_", " ") for name in _FILL_COLUMNS]
     figures = (_profit_plot(statement, profits), _rung_plot(lines), _holdings_plot(lines))
     body = [
+        numbers(leading),
         f"<p class='finding{' good' if statement.closes else ''}'>{escaped(verdict)}</p>",
         *(f"<p>{escaped(line)}</p>" for line in head),
         "<ul>",

@@ -271,7 +271,7 @@ class FillBooker:
         shown = (fill.outcome.value, fill.side.value, fill.market_id)
         if shown != (own.outcome.value, own.side.value, own.market_id):
             return f"fill {fill.fill_id}: not of the kind of its order"
-        most = max(own.known.size, own.filled + own.max_fillable)
+        most = max(own.known.size, own.traded_max)
         is_possible = (
             own.from_previous_run or filled <= most
         )  # the size that an earlier run asked for
@@ -464,14 +464,16 @@ class AccountReconciler:
         return Cents(booked + sum(map(self.unbooked_cents, rungs)))
 
     def unbooked_cents(self, market_id: MarketId) -> Cents:
-        """Net cash of a rung's fills not booked yet, at the worst price that their order may have
-        had, and the fee of single shares."""
+        """Net cash of a rung's fills not booked yet, each at the worst price that its order may
+        have had then, and the fee of single shares."""
         cash, rate = 0, self._rates[market_id]
         for own, ahead in self._unbooked(market_id):
-            price = own.worst_price
-            amount = notional(price, Qty(ahead))
-            cash += -amount if own.side is Side.BUY else amount
-            cash -= ahead * fee_cents(rate, Qty(1), price)
+            first, first_price = own.worst_fills
+            early = min(ahead, max(0, first - (own.filled - ahead)))
+            for qty, price in ((early, first_price), (ahead - early, own.worst_price)):
+                amount = notional(price, Qty(qty))
+                cash += -amount if own.side is Side.BUY else amount
+                cash -= qty * fee_cents(rate, Qty(1), price)
         return Cents(cash)
 
     def held(self, market_id: MarketId) -> tuple[Qty, Qty, Cents]:
@@ -539,6 +541,9 @@ class AccountReconciler:
         self.fills_from_ns = begun_ns
         shown = {row.fill_id: row.fee_cents for row in rows}
         fills = self.booker.on_list(rows, begun_ns, now_ns, live_orders)
+        for order_id in dict.fromkeys(fill.order_id for fill in fills):
+            if own := self._desk.owner_of(order_id):
+                own.on_fills_booked(self.booked_qty(own))
         self.on_activity(self.booker.booked_ns)
         for fill in fills:
             self._filled_qty += fill.qty

@@ -156,8 +156,12 @@ class OwnOrder:
         self.fill_offset = 0
         """Added to the filled shares that its id shows. Above zero, an earlier id filled them;
         below zero, they were in the positions when the books opened."""
+        self.booked = 0
+        """Its shares whose fills are booked: a stale read may lack them, they cannot fill again."""
         self.worst_price = order.price
-        """The worst price at which any of it may have filled."""
+        """The worst price of its fills from the newest answered create or amend on."""
+        self.worst_fills: tuple[int, Price] = (0, order.price)
+        """So many of its first shares may have filled at this price, which may be worse."""
         self.tag = UNTAGGED
         self.why = why
         self._set_known(OrderSnapshot(0, order.price, order.qty))
@@ -296,10 +300,15 @@ class OwnOrder:
         """
         if self.state is _CLOSED:
             return Qty(0)
-        unfilled = Qty(max(0, self.known.size - self.known.filled))
+        unfilled = Qty(max(0, self.known.size - max(self.known.filled, self.booked)))
         if amend is not None and amend.qty is not None:
             return Qty(max(unfilled - 1, 0) + amend.qty)
         return unfilled
+
+    @property
+    def traded_max(self) -> int:
+        """Shares of it that may trade in all, those that have traded included."""
+        return max(self.filled, self.booked) + self.max_fillable
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -447,6 +456,11 @@ class OwnOrder:
         self._learn(self._snapshot_of(shown, self.known.epoch + 1))
         self.apply_event(OrderEvent.ACK_CLOSED if self.known.ended else OrderEvent.ACK_OPEN, now_ns)
         self._set_amend(None)
+        # Matching was complete: what fills from here on fills at the new limit.
+        first, worst_price = self.worst_fills
+        if first > self.booked:
+            self.worst_price = self._worse_price(worst_price, self.worst_price)
+        self.worst_fills, self.worst_price = (self.filled, self.worst_price), self.price
 
     def on_cancel_body(self, shown: model.Order, reduced_by: Qty, now_ns: int) -> None:
         """A 2xx to a cancel: nothing works any more.
@@ -455,7 +469,7 @@ class OwnOrder:
         the two leave over may have filled: the order is CLOSED_UNCONFIRMED until a read shows them.
         """
         floor = Qty(max(self.filled, shown.filled_qty + self.fill_offset))
-        unaccounted = max(0, self.max_fillable - reduced_by - (floor - self.filled))
+        unaccounted = max(0, self.traded_max - reduced_by - floor)
         self.last_write_ns = now_ns
         self._learn(
             OrderSnapshot(self.known.epoch + 1, self.price, Qty(floor + unaccounted), floor)
@@ -479,8 +493,8 @@ class OwnOrder:
         shows fewer fills than we know, it counts its own alone."""
         if self.order_id is not None:
             self.previous_ids = (*self.previous_ids, self.order_id)
-        if shown.filled_qty + self.fill_offset < self.filled:
-            self.fill_offset = int(self.filled)
+        if shown.filled_qty + self.fill_offset < (filled := max(self.filled, self.booked)):
+            self.fill_offset = int(filled)
         self.order_id = shown.order_id
         known = self.known
         self._set_known(OrderSnapshot(known.epoch, known.price, known.size, known.filled))
@@ -517,6 +531,11 @@ class OwnOrder:
         known = self.known
         filled, size = Qty(known.filled - qty), Qty(known.size - qty)
         self._set_known(msgspec.structs.replace(known, filled=filled, size=size))
+
+    def on_fills_booked(self, booked_qty: int) -> None:
+        """So many of its shares are booked by now, under its id and previous ones."""
+        self.booked = booked_qty
+        self._set_amend(self.amend)
 
     def on_fills_shown(self, shown: model.Order) -> None:
         """Something shows this order: its fills count. The evidence that it is gone starts over,

@@ -133,9 +133,9 @@ class QuotingEngine:
         self.weighing = PortfolioRisk(
             settings.risk, desk, ledgers, self.ladders, self._rungs, account
         )
-        self.began_ns = 0
+        self._began_ns = 0
         self._unreadable = ""  # an event that the newest read of the series shows malformed
-        self.memories: dict[Ticker, m.StrategyMemory] = {}  # of earlier runs, as in `Started`
+        self._memories: dict[Ticker, m.StrategyMemory] = {}  # of earlier runs
         self.takes: list[tuple[MarketQuoter, Take]] = []
         self.in_force = EVERYTHING
         """What the restrictions of the whole series leave its events."""
@@ -148,6 +148,11 @@ class QuotingEngine:
         self.weighing.reconfigure(settings.risk)
 
     # --- the series -------------------------------------------------------------------------------
+
+    def begin(self, memories: Iterable[m.StrategyMemory], now_ns: int) -> None:
+        """The run starts. memories: of earlier runs, as in `Started`."""
+        self._began_ns = now_ns
+        self._memories = {each.event_ticker: each for each in memories}
 
     def take_series(
         self, events: Iterable[model.Event], begun_ns: int, now_ns: int
@@ -165,7 +170,7 @@ class QuotingEngine:
                 _refuse_claimed(event, self._rungs)
                 if ladder is None:
                     strategy = made_by(self._make_strategy)
-                    ladder = EventQuoter(event, self.settings, strategy, self.clock, self.began_ns)
+                    ladder = EventQuoter(event, self.settings, strategy, self.clock, self._began_ns)
                 listed = ladder.refresh(event, believed_from_ns, self._make_strategy)
             except ValueError as fault:
                 self._unreadable = f"{event.event_ticker}: {fault}"
@@ -173,8 +178,8 @@ class QuotingEngine:
                     ladder.unread()
                 continue
             if event.event_ticker not in known:
-                if event.event_ticker in self.memories:
-                    memory = self.memories.pop(event.event_ticker)
+                memory = self._memories.pop(event.event_ticker, None)
+                if memory is not None:
                     ladder.output.restore(memory.strategy, memory.values)
                 known[event.event_ticker] = ladder
                 self.ladders.append(ladder)
@@ -293,8 +298,8 @@ class QuotingEngine:
             may_have_filled = rung.state.on_book(
                 event, own, self.settings.staleness, now_ns, is_blocked=bool(rung.blocked)
             )
-        if not ladder.moved_ns and rung.state.decision_version != version:
-            ladder.moved_ns = now_ns
+        if rung.state.decision_version != version:
+            ladder.on_move(now_ns)
         if rung.state.older_since_ns is not None and rung.state.runs_backwards(now_ns):
             self.feed.on_clock_step(rung, now_ns)
         return may_have_filled
@@ -311,7 +316,7 @@ class QuotingEngine:
             self._implied[seen.project_id] = seen
             for ladder in ladders:
                 ladder.needs_decision = True
-                ladder.moved_ns = ladder.moved_ns or now_ns
+                ladder.on_move(now_ns)
 
     def implied_view(self, project_id: ProjectId, now_ns: int) -> ImpliedView | None:
         """The implied value of a company; None before the first. Its age is by the venue's clock,
@@ -399,9 +404,7 @@ class QuotingEngine:
                 side = book_side(outcome, Side(fill.side.value))
                 price = canonical(outcome, fill.outcome_price)
                 rung.state.on_own_fill(side, price, fill.qty, at_ns)
-                rung.ladder.has_filled = True
-                fair = None if rung.fair is None else rung.fair.value_cents
-                rung.ladder.flow.on_own_fill(fill.market_id, fair, side, at_ns)
+                rung.ladder.on_own_fill(rung, side, at_ns)
 
     def on_winner_known(self, market_id: MarketId) -> None:
         """The payout of a rung has shown its winner."""
@@ -521,6 +524,7 @@ class QuotingEngine:
             self.supervisor.on_raise(ladder, fault, now_ns)
             ladder.want({}, pulled=True)
             return
+        self._out.counters.strategy_answers += 1
         if ladder.health.fault:
             self.supervisor.on_sane_answer(ladder)
         for name, values in ladder.output.changes():

@@ -707,6 +707,16 @@ class EventQuoter:
         book = (state.bids, state.asks)
         self.jump_guard.on_market_trade(rung.market.ticker, seen.price, others, taker, book, now_ns)
 
+    def on_move(self, now_ns: int) -> None:
+        """A frame came that the strategy has not been asked about."""
+        self.moved_ns = self.moved_ns or now_ns
+
+    def on_own_fill(self, rung: MarketQuoter, side: BookSide, at_ns: int) -> None:
+        """A fill of ours was booked on a rung."""
+        self.has_filled = True
+        fair = None if rung.fair is None else rung.fair.value_cents
+        self.flow.on_own_fill(rung.market_id, fair, side, at_ns)
+
     def on_own_change(self) -> None:
         """The exposure of a rung is stale: a limit may admit an action that it denied."""
         self.unweighed = True

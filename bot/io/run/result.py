@@ -56,8 +56,9 @@ class RunResult(msgspec.Struct, frozen=True):
             return Exit.LEFT_OVER
         if self.crashed:
             return Exit.BUG
-        # A latched run did not end as asked: a person has to look before the next one quotes.
-        return Exit.VENUE if self.died or self.report.latched else Exit.OK
+        # None of these ended as asked: a person has to look before the next run quotes.
+        is_useless = self.report.counters.strategy_failed
+        return Exit.VENUE if self.died or self.report.latched or is_useless else Exit.OK
 
     @property
     def crashed(self) -> bool:
@@ -105,6 +106,7 @@ def summary_of(ended: RunResult, process_start_ns: int) -> dict[str, object]:
         "unknown": list(ended.finished.unknown),
         "unshown": _UNSHOWN if ended.finished.unshown else None,
         "latched": report.latched,
+        "strategy_failed": report.counters.strategy_failed or None,
         "findings": list(report.findings),
         "died": list(ended.died),
     }

@@ -145,7 +145,7 @@ class Site(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A whole run. live_table: there is a terminal to draw on. run_ns: None until stopped. control:
     the status page takes commands with a token. live: makes the watched configuration file, given
-    where its events go. paper: None for the venue itself."""
+    where its events go. paper: None for the venue itself. name: of the configuration."""
 
     trader: Trader
     watch: StrategyWatchdog
@@ -164,6 +164,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     companions: tuple[Sidecar, ...] = ()
     shadows: Callable[[], tuple[ShadowReport, ...]] = tuple
     paper: Paper | None = None
+    name: str = ""
 
 
 async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[RunResult, ...]:
@@ -187,7 +188,13 @@ async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[RunResult, ...
     runners = await _runners(plans, clock)
     shown = {
         ticker: StatusSource(
-            runner.look, runner.metrics, runner.last_notes, runner.tell, plan.state, runner.plan
+            runner.look,
+            runner.metrics,
+            runner.last_notes,
+            runner.tell,
+            plan.state,
+            runner.plan,
+            plan.name,
         )
         for plan, (ticker, runner) in zip(plans, runners.items(), strict=True)
     }

@@ -1,7 +1,7 @@
 """The data of the status page, metrics and terminal of one series: snapshot, history, log."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -103,7 +103,8 @@ def _why_bare(event: EventReport, rung: RungReport) -> str:
 
 class StatusSource(msgspec.Struct, frozen=True):
     """One series of this process. look: None before the first decision. tell: gives its trader an
-    event. state: None when it keeps none. plan: what would be sent now, as JSON can hold it."""
+    event. state: None when it keeps none. plan: what would be sent now, as JSON can hold it. name:
+    of its configuration."""
 
     look: Callable[[], Snapshot | None]
     metrics: Metrics
@@ -111,6 +112,7 @@ class StatusSource(msgspec.Struct, frozen=True):
     tell: Callable[[m.Event], None]
     state: Path | None = None
     plan: Callable[[], object] | None = None
+    name: str = ""
 
 
 POINTS_MAX: Final = 480
@@ -178,14 +180,15 @@ class Overview:
         self,
         shown: StatusSource,
         tail: LogTail | None,
-        series: tuple[Ticker, ...],
+        names: Mapping[Ticker, str],
         *,
         control: bool,
     ) -> None:
-        """series: all of this process. control: True if its controls are open."""
+        """names: of the configurations of this process, by series. control: True if its controls
+        are open."""
         self._shown = shown
         self._tail = tail
-        self._series = series
+        self._names = names
         self._control = control
         self._history = History()
 
@@ -207,7 +210,8 @@ class Overview:
             "idle": "" if now is None else now.idle,
             "notice": "" if now is None else now.notice,
             "control": self._control,
-            "series": self._series,
+            "series": tuple(self._names),
+            "names": tuple(self._names.values()),
         }
 
     def reader(self) -> "Reader":

@@ -100,9 +100,9 @@ class StatusApp:
         self._control = control
         self._streams = streams or Streams()
         self._files = _page_files()
-        series = tuple(self._shown)
+        names = {ticker: each.name for ticker, each in self._shown.items()}
         self._overviews = {
-            ticker: Overview(each, tail, series, control=control is not None)
+            ticker: Overview(each, tail, names, control=control is not None)
             for ticker, each in self._shown.items()
         }
 

@@ -71,6 +71,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     events: int  # received by the trader
     cpu_s: float  # of the whole run
     faults: dict[str, int] = msgspec.field(default_factory=dict)
+    strategy_answers: int = 0  # the valid ones
     strategy_fault: str = ""  # the first of `strategy_errors`, empty without one
     asked: int | None = None  # how many records were asked for, None for all
     # By stage of the wind-down, how many of the hours were played in it.
@@ -204,6 +205,7 @@ class Backtest:
             refused=dict(venue.exchange.refused),
             decisions=report.counters.decisions,
             strategy_errors=report.counters.strategy_errors,
+            strategy_answers=report.counters.strategy_answers,
             worst_case_max_cents=report.worst_case_max_cents,
             ledger_difference_cents=report.ledger_difference_cents,
             latched=self._run.latched,

@@ -108,11 +108,13 @@ class Faulty(msgspec.Struct, frozen=True, kw_only=True):
     times: int
     lives: int
     first: str  # the first fault, with file and line where it has one
+    always: bool  # True if it failed at every decision of every run, so that nothing was quoted
 
     @property
     def sentence(self) -> str:
         often = f"{self.times} times in {self.lives} {'run' if self.lives == 1 else 'runs'}"
-        return f"{self.entry}: its strategy was at fault {often}, first {self.first}"
+        every = ", at every decision" if self.always else ""
+        return f"{self.entry}: its strategy was at fault {often}{every}, first {self.first}"
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,14 +220,19 @@ def compare(
 
 
 def _faults(cells: Sequence[_Cell]) -> list[Faulty]:
-    wrong: defaultdict[str, list[RunMetrics]] = defaultdict(list)
+    by_entry: defaultdict[str, list[RunMetrics]] = defaultdict(list)
     for cell in cells:
-        rows = (*cell.tuned, *cell.runs)
-        wrong[cell.entry.name] += [run for row in rows for run in row if run.errors]
+        by_entry[cell.entry.name] += [run for row in (*cell.tuned, *cell.runs) for run in row]
     return [
-        Faulty(entry=name, times=sum(r.errors for r in runs), lives=len(runs), first=runs[0].fault)
-        for name, runs in wrong.items()
-        if runs
+        Faulty(
+            entry=name,
+            times=sum(run.errors for run in wrong),
+            lives=len(wrong),
+            first=wrong[0].fault,
+            always=not any(run.answers for run in runs),
+        )
+        for name, runs in by_entry.items()
+        if (wrong := [run for run in runs if run.errors])
     ]
 
 

@@ -16,7 +16,7 @@ from bot.page.text import Income
 BEGIN: Final = "<!-- evaluation: begin -->"
 END: Final = "<!-- evaluation: end -->"
 
-_INCOME: Final = ("gain", "mean $", "edge $", "spread", "inventory", "adverse", "early")
+_INCOME: Final = ("gain", "mean $", "edge $", "q0", "spread", "inventory", "adverse", "early")
 """Beginnings of the heads of columns that hold profit or loss."""
 
 _MANY_WORLDS: Final = 3  # from so many on there is a table at a glance, too

@@ -99,6 +99,7 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
     waste: float = 0.0  # fees beyond the exact ones
     markouts: dict[str, float] = {}  # cents a share after each horizon, against the true value
     errors: int = 0  # how often the strategy was at fault
+    answers: int = 0  # how often it was not
     latched: str = ""
     fault: str = ""  # the first time
     cpu_s: float = 0.0
@@ -334,6 +335,7 @@ class _WorldRun:
             waste=account.fees_cents - float(exact.sum()),
             markouts={k: int(each.sum()) / qty / MILLICENTS for k, each in marked.items() if qty},
             errors=counters.strategy_errors,
+            answers=counters.strategy_answers,
             latched=self._run.latched,
             fault=self._run.trader.out.first_fault,
         )

@@ -23,7 +23,7 @@ from bot.lab.report.session import (
 )
 from bot.page.plot import BELOW, LETTER, TOP, Plot, hue_css, room_for, span_of, ticks
 from bot.page.skeleton import figure, folded, table
-from bot.page.text import dollars, income
+from bot.page.text import Income, dollars, income
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, BookSide
 
@@ -330,7 +330,7 @@ def _markouts(session: Session, _clock: TimeAxis, up: Span) -> str:
     rows = [
         (
             f"{each.horizon_s} s, {each.against}",
-            f"{each.mean_cents:+.3f}",
+            Income(f"{each.mean_cents:+.3f}"),
             "-" if each.error_cents is None else f"{each.error_cents:.3f}",
             each.fills,
             f"{each.qty:,}",

@@ -17,7 +17,16 @@ from bot.lab.evaluate import statistics as stats
 from bot.lab.evaluate.results import RunStore
 from bot.lab.evaluate.statistics import DeflatedRatio, Floats, Interval, Ints, Overfitting, sds
 from bot.lab.sweep.space import Dimension, Search, Settings
-from bot.lab.sweep.trials import Case, CaseResult, Job, Runner, TrialConfig, TrialFault, code_of
+from bot.lab.sweep.trials import (
+    Case,
+    CaseResult,
+    Job,
+    Runner,
+    StrategyFailed,
+    TrialConfig,
+    TrialFault,
+    code_of,
+)
 
 SPLITS: Final = 4  # unless said otherwise, and unless there are too few cases for it
 
@@ -67,6 +76,7 @@ class Trial(msgspec.Struct, omit_defaults=True):
     values: list[float] = []  # the objective, by case, empty until all are there
     latched: int = 0  # lives that a breaker ended
     fault: str = ""  # why it has none
+    failed: bool = False  # True if its strategy failed at every decision of every life
 
 
 class SweepResult:
@@ -107,8 +117,8 @@ class SweepResult:
         progress: Callable[[int], None],
     ) -> bool:
         """most: trials at most. progress: called with how many more runs are done. Returns False if
-        no more was wanted. Raises what the runner raises, and TrialFault where the base
-        configuration fails."""
+        no more was wanted. Raises what the runner raises, and where the base configuration fails
+        StrategyFailed or TrialFault."""
 
         def have_lived(settings: Sequence[Settings]) -> bool:
             """Live these; False where not all could be, for no more was wanted."""
@@ -121,7 +131,8 @@ class SweepResult:
         if not have_lived([{}]):
             return False
         if fault := self.trials[0].fault:
-            raise TrialFault(f"the base configuration: {fault}")
+            kind = StrategyFailed if self.trials[0].failed else TrialFault
+            raise kind(f"the base configuration: {fault}")
         past = self.splits[0].past if self.splits else len(self.cases)
         while wanted() and (left := most + 1 - len(self.trials)) > 0:
             asked = search.propose(min(search.round_size(len(self.cases)), left))
@@ -173,6 +184,7 @@ class SweepResult:
             if faults:
                 more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
                 trial.fault = faults[0] + more
+                trial.failed = all(each.failed for _, each in came)
                 continue
             trial.values = [self.aim.sign * each.values[self.aim.name] for _, each in came]
             trial.latched = sum(each.values.get("latched", 0) > 0 for _, each in came)

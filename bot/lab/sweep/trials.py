@@ -62,6 +62,10 @@ class TrialFault(Exception):
     """Settings that the configuration cannot take; the text names them and the accepted values."""
 
 
+class StrategyFailed(Exception):
+    """The strategy of the base configuration failed at every decision of every run."""
+
+
 class ClusterFault(Exception):
     """A cluster cannot be used: no scheduler answers, or a worker has another program."""
 
@@ -308,19 +312,22 @@ class Job(msgspec.Struct, frozen=True):
 
 class CaseResult(msgspec.Struct, frozen=True):
     """The result of a run: numbers by name, money in dollars; or a fault, which is the trial's own.
-    lasting: True if the same job would come to the same again, so that it may be kept."""
+    lasting: True if the same job would come to the same again, so that it may be kept. failed: True
+    if the strategy failed at every decision."""
 
     values: dict[str, float]
     fault: str = ""
     lasting: bool = True
+    failed: bool = False
 
 
 class _StrategyRaised(Exception):
     """The strategy raised while it was asked for quotes."""
 
-    def __init__(self, errors: int, first: str) -> None:
+    def __init__(self, errors: int, answers: int, first: str) -> None:
         text = f", first {first}" if first else ""
         super().__init__(f"the strategy raised {errors} times{text}")
+        self.failed = not answers
 
 
 def run_job(job: Job) -> CaseResult:
@@ -332,7 +339,7 @@ def run_job(job: Job) -> CaseResult:
         with _ONE:
             return CaseResult(_scored(job) if job.function else measure(job))
     except _StrategyRaised as raised:
-        return CaseResult({}, str(raised))
+        return CaseResult({}, str(raised), failed=raised.failed)
     except Stalled as stalled:
         # How long it took depends on the host: another time it may come back.
         return CaseResult({}, str(stalled), lasting=False)
@@ -352,7 +359,7 @@ def measure(job: Job) -> dict[str, float]:
             case.world, random_inputs_of(case.world, case.seed), make, settings=trader
         )
         if life.errors:
-            raise _StrategyRaised(life.errors, life.fault)
+            raise _StrategyRaised(life.errors, life.answers, life.fault)
         values = {name: life.figure(name) for name in IN_WORLDS}
         return values | {"latched": float(bool(life.latched))}
     whole, won = _tape(Path(case.folders[0]), case.event, case.data)
@@ -365,7 +372,8 @@ def measure(job: Job) -> dict[str, float]:
     if opened:
         raise ValueError(f"no result: {Path(opened[0]).name} was opened while the strategy ran")
     if result.strategy_errors:
-        raise _StrategyRaised(result.strategy_errors, result.strategy_fault)
+        errors, answers = result.strategy_errors, result.strategy_answers
+        raise _StrategyRaised(errors, answers, result.strategy_fault)
     return {
         "net": result.net_millicents / 100_000,
         "fees": result.fees_cents / 100,

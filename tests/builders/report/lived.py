@@ -6,12 +6,13 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
+from bench.simulated_journals import STRATEGY_FAULTS
 from bot.cli.main import app
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
 from tests.builders.browser.chromium import Page
-from tests.builders.replay.recorded import STRATEGY_FAULTS, recorded
+from tests.builders.replay.recorded import recorded
 from venue.wire.instant import NS_PER_SECOND
 
 CONFIG = """\

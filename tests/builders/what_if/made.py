@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from bench.simulated_journals import STRATEGY_FAULTS
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.journal_market import JournalMarket, read_market
 from bot.lab.session import Run, placed_entries, runs_meant
 from bot.lab.sim.scenario import draw, narrowed
-from tests.builders.replay.recorded import STRATEGY_FAULTS, recorded
+from tests.builders.replay.recorded import recorded
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Price, Qty

@@ -8,7 +8,7 @@ from tests.builders.bot import made
 from tests.builders.bot.books import Books
 from tests.builders.bot.made import EVENT, LAG_NS, MARKET, T0
 from venue.wire import model
-from venue.wire.money import Outcome, Price, Qty, Side
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 from venue.wire.requests import Amend
 
 FEE = 2  # cents a share at these prices, at a rate of 0.07
@@ -42,6 +42,39 @@ def paid(own: OwnOrder, *fills: model.Fill) -> int:
 @pytest.mark.parametrize(("side", "cents"), [(Side.BUY, 3 * (60 + 2)), (Side.SELL, -3 * (40 - 2))])
 def test_unbooked_fills_around_a_price_amend_count_at_the_worse_price(side, cents, price, to):
     assert paid(amended_with_fills(side, price, to, filled=3)) == cents
+
+
+@pytest.mark.parametrize(
+    ("side", "price", "to", "cents"),
+    [(Side.BUY, 60, 40, 62 + 2 * 42), (Side.SELL, 40, 60, -38 - 2 * 58)],
+)
+def test_fills_after_an_answered_amend_count_at_the_new_price(side, price, to, cents):
+    own = amended_with_fills(side, price, to, filled=1)
+    own.on_fills_shown(made.shown(own, filled=3))
+    assert paid(own) == cents
+
+
+def test_a_booked_fill_no_longer_counts_as_live_before_a_read_of_its_order():
+    books, own = Books().opened(), made.own(State.OPEN, price=40)
+    books.desk.add_order(own)
+    books.trade(made.fill(own, 1, 4))
+    books.walk()
+    assert (own.filled, own.max_fillable, own.reach) == (0, 6, (BookSide.BID, 40, 6))
+    own.on_query(made.shown(own, filled=0), T0 + 2 * LAG_NS, LAG_NS)  # a stale read
+    assert own.max_fillable == 6
+    own.on_query(made.shown(own, filled=4), T0 + 4 * LAG_NS, LAG_NS)
+    assert (own.filled, own.max_fillable) == (4, 6)
+
+
+def test_a_fill_booked_before_a_cancel_is_answered_leaves_the_rest_unaccounted():
+    books, own = Books().opened(), made.own(State.OPEN, price=40)
+    books.desk.add_order(own)
+    books.trade(made.fill(own, 1, 3))
+    books.walk()
+    own.on_cancel_sent()
+    gone = made.shown(own, filled=3, remaining=0, status=model.OrderStatus.CANCELED)
+    own.on_cancel_body(gone, Qty(5), T0)
+    assert own.max_fillable == 2
 
 
 def test_fills_during_an_undecided_price_amend_count_at_the_dearer_price():

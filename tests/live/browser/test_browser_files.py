@@ -4,6 +4,7 @@ in light and in dark, with every label of every drawing in view."""
 import pytest
 
 from tests.builders.browser.files import KINDS, written_pages
+from tests.builders.browser.money import assert_income_green_and_loss_red
 from tests.builders.report.lived import opened
 
 pytestmark = pytest.mark.xdist_group("files")
@@ -31,17 +32,8 @@ OVERLAPPING = """[...document.querySelectorAll('svg')].flatMap((svg) => {
     Math.abs(other.top - at[place].top) < 0.6 * at[place].height)).map((text) => text.textContent);
 })"""
 
-TONES = """[...document.querySelectorAll('td, dd')].filter((cell) => cell.matches('.gain, .loss'))
-  .map((cell) => [cell.className.match(/gain|loss/)[0], /^[-−]/.test(cell.textContent.trim()),
-    getComputedStyle(cell).color])"""
-
-COLOURS = {
-    False: {"gain": "rgb(21, 117, 74)", "loss": "rgb(178, 58, 47)"},
-    True: {"gain": "rgb(84, 189, 139)", "loss": "rgb(240, 133, 123)"},
-}
-"""By whether the page is dark."""
-
 GROUND = {False: "rgb(246, 246, 243)", True: "rgb(18, 20, 24)"}
+"""By whether the page is dark."""
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +55,7 @@ def test_a_page_shows_every_label_and_the_colour_of_money(browser, pages, kind, 
     assert tab.value(OVERLAPPING) == []
     assert tab.value(SMALLEST_PX) >= 7
     assert tab.value("getComputedStyle(document.body).backgroundColor") == GROUND[dark]
-    tones = tab.value(TONES)
-    assert tones
-    for tone, is_negative, colour in tones:
-        assert is_negative == (tone == "loss")
-        assert colour == COLOURS[dark][tone]
+    assert_income_green_and_loss_red(tab, dark=dark)
     assert tab.complaints == []
 
 

@@ -13,6 +13,7 @@ from bot.core import messages as m
 from bot.core.report import Phase
 from bot.io.metrics.profits import plain_profit, row_cents
 from tests.builders.browser.chromium import Page
+from tests.builders.browser.money import assert_income_green_and_loss_red
 from tests.builders.browser.site import HOSTILE, STRIKES, Site, picture, site
 from tests.builders.io.pages import SECOND, TOKEN
 from venue.wire.names import Ticker
@@ -46,6 +47,13 @@ def open_page(tab: Page, page_site: Site, query: str = "") -> Page:
     tab.open(page_site.url + query)
     tab.wait(WHOLE)
     return tab
+
+
+def opened_at(browser, page_site: Site, width: int, *, dark: bool = False) -> Page:
+    """A fresh tab of this width on the page."""
+    tab = browser.page()
+    tab.look(width, 740, dark=dark)
+    return open_page(tab, page_site)
 
 
 def assert_no_complaint(tab: Page, page_site: Site) -> None:
@@ -91,6 +99,20 @@ def test_every_outcome_is_listed_and_the_worst_marked(page):
     rows = "[...document.querySelectorAll('tr.worst')].map((row) => row.textContent)"
     assert page.value(rows) == ["200 to 212.5 · worst20.0 %−$12.50"]
     assert page.value("document.querySelectorAll('td > .bar').length") == 6
+
+
+OUTCOMES = "[...document.querySelectorAll('td:has(> .bar)')].map((cell) => cell.className)"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_income_is_green_and_loss_is_red_as_in_every_report(browser, page_site, width, dark):
+    tab = opened_at(browser, page_site, width, dark=dark)
+    assert_income_green_and_loss_red(tab, dark=dark)
+    assert tab.value(OUTCOMES) == ["gain", "gain", "loss", "loss", "gain", "gain"]
+    worst = tab.value("getComputedStyle(document.querySelector('tr.worst th')).color")
+    assert worst == tab.value("getComputedStyle(document.body).color")
+    assert_no_complaint(tab, page_site)
 
 
 def test_the_page_shows_profit_fills_budget_limits_and_log(page, page_site):
@@ -271,9 +293,7 @@ CONTRAST = """(() => {
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_the_page_fits_phone_and_desktop_with_enough_contrast(browser, page_site, width, dark):
-    tab = browser.page()
-    tab.look(width, 740, dark=dark)
-    open_page(tab, page_site)
+    tab = opened_at(browser, page_site, width, dark=dark)
     assert tab.value("document.documentElement.scrollWidth") == width
     assert tab.value(CONTRAST) == []
     ground = tab.value("getComputedStyle(document.body).backgroundColor")
@@ -300,9 +320,7 @@ def test_no_strike_overlaps_another_and_no_bar_its_figure(browser, page_site, wi
     cents = (9_034, 400, -1_250, -300, 150, 7_700, 20, 99_999, -99_999, 0, 5)
     event = replace(event, rungs=rungs, outcome_cents=cents)
     page_site.report = replace(page_site.report, events=(event,))
-    tab = browser.page()
-    tab.look(width, 740)
-    open_page(tab, page_site)
+    tab = opened_at(browser, page_site, width)
     tab.wait("document.querySelectorAll('svg text.strike').length > 1")
     assert tab.value(f"{OVERLAPS}('svg text.strike')") == 0
     assert tab.value(f"{OVERLAPS}('td > .over, td > .bar')") == 0

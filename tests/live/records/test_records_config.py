@@ -184,6 +184,7 @@ def test_a_statement_is_made_as_text_json_csv_and_page(tmp_path, traded_day):
     done = statement(tmp_path, "--day", "2026-11-20", *files)
     assert done.exit_code == 0, done.output
     assert "the statement closes" in done.stdout
+    assert done.stdout.splitlines()[1].startswith("profit ")
     printed = json.loads(statement(tmp_path, "--day", "2026-11-20", "--json").stdout)
     assert printed["closes"]
     assert len(printed["fills"]) == len(traded_day.fills)
@@ -195,6 +196,7 @@ def test_a_statement_is_made_as_text_json_csv_and_page(tmp_path, traded_day):
     assert sum(row["kind"] == "fill" for row in rows) == len(traded_day.fills)
     page = (tmp_path / "d.html").read_text()
     assert page.count("<svg") == 3
+    assert page.index("<dt>profit</dt>") < page.index("the statement closes")
     assert "http://" not in page
     assert "https://" not in page
 

@@ -258,6 +258,17 @@ def test_the_first_exception_of_a_strategy_is_reported_with_file_and_line(tmp_pa
     strategy_file(tmp_path / "raises.py", "return self.params.missing")
     done = backtest(folder, configured(tmp_path, "./raises.py"), "--queue-model", "pessimistic")
     assert " strategy errors, the first: raises.py:9: AttributeError" in done.stdout
+    assert done.exit_code == 3
+    why = "the strategy failed at every decision, so nothing was quoted: raises.py:9: Attribute"
+    assert done.stderr.startswith(why)
+
+
+def test_a_strategy_that_fails_once_still_has_a_result(tmp_path, folder):
+    body = "self.asked = getattr(self, 'asked', 0) + 1; return {} if self.asked > 1 else {}[0]"
+    strategy_file(tmp_path / "raises.py", body)
+    done = backtest(folder, configured(tmp_path, "./raises.py"), "--queue-model", "pessimistic")
+    assert " strategy errors, the first: raises.py:9: KeyError" in done.stdout
+    assert done.exit_code == 0
 
 
 def test_sigterm_removes_the_temporary_files(tmp_path, folder):

@@ -1,6 +1,7 @@
 """Claims about what a change of the file means: a new configuration, a refusal, or nothing."""
 
 import os
+import shlex
 
 import pytest
 from typer.testing import CliRunner
@@ -20,10 +21,10 @@ GOOD = TEXT.format(base_url="https://venue.example/v1", number=1_000, lot=10)
 class Bot:
     """A trader that has begun, its file, and what it was told."""
 
-    def __init__(self, folder, text: str = GOOD) -> None:
+    def __init__(self, folder, text: str = GOOD, sets: tuple[str, ...] = ()) -> None:
         self.path = folder / "bot.yaml"
         self.path.write_text(text)
-        config = finish(read_draft(self.path))
+        config = finish(read_draft(self.path, sets=sets))
         self.makers = makers = Makers(folder)
         self.trader = Trader(config.trader, config.make_strategy, remake=makers)
         self.trader.receive(m.Started("0" * 20, (), True, configured=config.configured), 1)
@@ -77,6 +78,21 @@ def test_a_limit_raised_more_than_tenfold_must_be_confirmed(tmp_path):
     assert CliRunner().invoke(app, [*asked, "--yes"]).exit_code == 0
     assert isinstance(bot.change("", "", raised), m.Reconfigured)
     assert isinstance(bot.change("order_qty: 100", "order_qty: 1"), m.Reconfigured)
+
+
+def test_a_confirmation_counts_for_a_run_with_the_same_set(tmp_path):
+    sets = ("risk.series_loss_cents=30001", "risk.event_loss_cents=20000")
+    bot = Bot(tmp_path, GOOD.replace("order_qty: 100", "order_qty: 10"), sets)
+    raised = GOOD.replace("order_qty: 100", "order_qty: 101")
+    bot.path.write_text(raised)
+    command = why(bot.change("", "", raised)).partition("bot config confirm CONFIG ")[2]
+    options = shlex.split(command.partition(" has it")[0])
+    assert options == ["--yes", "--set", sets[0], "--set", sets[1]]
+    asked = ["config", "confirm", str(bot.path), "--state-dir", str(tmp_path)]
+    assert CliRunner().invoke(app, [*asked, "--yes"]).exit_code == 0
+    assert "more than ten times" in why(bot.change("", "", raised))
+    assert CliRunner().invoke(app, [*asked, *options]).exit_code == 0
+    assert isinstance(bot.change("", "", raised), m.Reconfigured)
 
 
 def test_another_strategy_by_name_is_a_live_change(bot):

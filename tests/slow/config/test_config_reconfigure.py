@@ -290,3 +290,15 @@ def test_a_lower_order_limit_keeps_the_oldest_orders_and_trips_no_breaker(venue)
     venue.run(5)
     assert [own.order_id for own in venue.trader.desk.live_orders] == before[:1]
     assert venue.trader.phase is Phase.QUOTING
+
+
+def test_a_lowered_loss_limit_shows_as_passed_by_what_rested_before(venue):
+    lowered = msgspec.structs.replace(
+        venue.settings.risk, event_loss_cents=100, series_loss_cents=100
+    )
+    before = venue.trader.report(venue.now_ns).worst_case_max_cents
+    venue.change(risk=lowered)
+    venue.run(30)
+    report = venue.trader.report(venue.now_ns)
+    assert report.worst_case_max_cents == before > report.worst_case_limit_cents
+    assert report.worst_case_cents <= report.worst_case_limit_cents

@@ -110,3 +110,13 @@ def test_imports_have_no_cycle():
 
 def test_the_cycle_check_finds_a_cycle():
     assert cycle_of({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})
+
+
+def test_only_tests_import_tests():
+    files = tree.python_files(*tree.SHIPPED, "bench", "deploy")
+    assert [
+        f"{path}: {name}"
+        for path in files
+        for _, name in tree.imports(path)
+        if name.partition(".")[0] == "tests"
+    ] == []

@@ -88,9 +88,10 @@ def body(
     unhealthy: str = "",
     series: tuple[str, ...] = ("AURELIA-VAL",),
     shown: Report | None = None,
+    names: tuple[str, ...] = ("demo", "other"),
 ) -> bytes:
     shown = {"age_ms": 3, "unhealthy": unhealthy, "report": shown or report(), "control": True}
-    return msgspec.json.encode({**shown, "series": series})
+    return msgspec.json.encode({**shown, "series": series, "names": names[: len(series)]})
 
 
 def state(folder: Path, token: str = TOKEN) -> str:
@@ -144,7 +145,7 @@ TRADING_FAULTS = (
 def test_a_running_bot_can_be_asked_although_its_file_has_faults_about_trading(tmp_path, command):
     path = broken(tmp_path, *TRADING_FAULTS)
     given = () if command == "status" else ("--state-dir", state(tmp_path))
-    with site(body()) as page:
+    with site(body(names=("broken",))) as page:
         done = invoke(command, str(path), "--status", page.url, *given)
     assert done.exit_code == 0, done.output
     for shown in (
@@ -194,7 +195,26 @@ def test_a_bot_of_other_series_is_not_asked(tmp_path):
     with site(body(series=("OTHER-A", "OTHER-B"))) as page:
         done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", state(tmp_path))
     assert done.exit_code == 3
-    assert "trades OTHER-A, OTHER-B, not AURELIA-VAL" in done.stderr
+    there = f"{page.url}: the bot there is demo on OTHER-A, other on OTHER-B, and {DEMO} describes"
+    assert done.stderr == f"{there} demo on AURELIA-VAL\n"
+    assert page.asked == []
+
+
+@pytest.mark.parametrize("command", ["status", "plan", "pnl", "worst-case"])
+def test_a_bot_of_another_name_is_not_taken_for_that_of_the_configuration(command):
+    with site(body(names=("tokyo",))) as page:
+        done = invoke(command, str(DEMO), "--status", page.url)
+    assert done.exit_code == 3
+    assert "the bot there is tokyo on AURELIA-VAL, and " in done.stderr
+    assert done.stderr.endswith(" describes demo on AURELIA-VAL\n")
+
+
+def test_a_bot_of_another_name_is_not_paused_by_cancel_all(tmp_path):
+    options = ("--status", "{}", "--state-dir", state(tmp_path))
+    with site(body(names=("tokyo",))) as page:
+        done = invoke("cancel-all", str(DEMO), *(each.format(page.url) for each in options))
+    assert done.exit_code == 2  # as without a bot: on an embedded venue there is nothing else to do
+    assert "the bot there is tokyo on AURELIA-VAL" in done.stderr
     assert page.asked == []
 
 

@@ -24,7 +24,7 @@ import venue.__main__
 from bot.cli.run import summary_text
 from bot.io.state.kill_switch_file import KillSwitchFile
 from tests.builders.house.tree import ROOT
-from tests.builders.io.commands import finished, invoke
+from tests.builders.io.commands import demo_with_strategy, finished, invoke
 from venue.cli.groups import CommandGroup
 
 WORDS = [
@@ -275,3 +275,22 @@ def test_the_summary_for_a_person_leaves_out_empty_lines():
     }
     assert summary_text(summary) == "fills: 0"
     assert summary_text(summary | {"latched": "loss"}) == "fills: 0\nlatched: loss"
+
+
+def test_a_run_whose_strategy_fails_at_every_decision_ends_with_exit_code_3(tmp_path):
+    raises = (
+        "from bot.strategy.api import Strategy\n\n\n"
+        "class Mine(Strategy):\n"
+        "    name = 'mine'\n\n"
+        "    def quote(self, view):\n"
+        "        raise ValueError('bad')\n\n\n"
+        "STRATEGY = Mine\n"
+    )
+    config = demo_with_strategy(tmp_path, raises, "fails")
+    done = finished(
+        "bot", "run", config, "--for", "8s", "--json", "--state-dir", tmp_path / "state"
+    )
+    summary = json.loads(done.stdout)
+    assert done.returncode == summary["exit_code"] == 3, done.stderr
+    assert summary["strategy_failed"]
+    assert (summary["died"], summary["latched"]) == ([], "")

@@ -59,10 +59,39 @@ def test_shares_bought_at_a_price_have_cost_it_and_the_fee():
     assert [each["nothing_fills_cents"] for each in event["outcomes"]] == [-812, 188, 188, 188]
 
 
-def test_shares_without_a_price_cost_nothing_and_both_outcomes_can_be_held():
-    event = asked(*THREE, "--hold", "175B=yes:10,no:4")
-    assert [each["nothing_fills_cents"] for each in event["outcomes"]] == [400, 1_000, 1_000, 1_000]
+def test_shares_of_both_outcomes_can_be_held():
+    event = asked(*THREE, "--hold", "175B=yes:10@40,no:4@50")
+    cents = [400 - 600, *[1_000 - 600] * 3]
+    assert [each["nothing_fills_cents"] for each in event["outcomes"]] == cents
     assert (event["rungs"][0]["yes_qty"], event["rungs"][0]["no_qty"]) == (10, 4)
+
+
+def test_shares_without_a_price_are_refused_where_no_book_is_known():
+    done = invoke(DEMO, *THREE, "--hold", "175B=no:10")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "--hold 175B=no:10: no best bid is known there; say the price: 175B=no:10@45\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("hold", "cents", "said"),
+    [
+        ("yes:20", -10 * 46, "10 yes bought at 46, the best ask in the book"),
+        ("yes:4", 6 * 44, "6 yes sold at 44, the best bid in the book"),
+        ("no:10", -10 * 56, "10 no bought at 56, the best bid in the book"),
+        ("yes:20@30", -10 * 30, "10 yes bought at 30, as --hold says"),
+        ("yes:10", 0, ""),
+    ],
+)
+def test_shares_without_a_price_are_traded_at_the_best_one_of_the_book(tmp_path, hold, cents, said):
+    path = tmp_path / "what-if.yaml"
+    path.write_text("rungs: [{label: 175B, yes_qty: 10, bid: 44, ask: 46}]\n")
+    words = ("--file", str(path), "--hold", f"175B={hold}")
+    below, _ = asked(*words)["outcomes"]
+    assert below["nothing_fills_cents"] == cents + (1_000 if hold == "no:10" else 0)
+    shown = invoke(DEMO, *words).stdout.splitlines()[1]
+    assert shown == f"  175B: {said}" if said else "if the outcome is" in shown
 
 
 def test_the_room_is_the_largest_order_at_the_price_asked_about():
@@ -166,8 +195,8 @@ FAULTS = [
     (("--order", "200B:bid:0:10"), "price 0; accepted: 1 to 99 cents"),
     (("--order", "200B:bid:45:0"), "size 0; accepted: 1 to 1000000 shares"),
     (("--order", "210B:bid:45:10"), "no rung '210B'; there are 175B, 200B, 225B"),
-    (("--hold", "200B"), "--hold 200B: want RUNG=yes:10"),
-    (("--hold", "200B=maybe:3"), "want RUNG=yes:10"),
+    (("--hold", "200B"), "--hold 200B: want RUNG=yes:10@45"),
+    (("--hold", "200B=maybe:3"), "want RUNG=yes:10@45"),
     (("--hold", "210B=yes:3"), "no rung '210B'"),
     (("--at", "100"), "--at 100: price 100"),
     (("--event", "OTHER"), "--event OTHER: there is given"),
@@ -219,8 +248,8 @@ def rung(event: str, label: str, yes: int, no: int, *orders: OrderReport) -> Run
         strike_text=label,
         state="active",
         blocked="",
-        bids=(),
-        asks=(),
+        bids=((Price(60), Qty(5)),),
+        asks=((Price(63), Qty(5)),),
         fair_cents=61.7,
         fair_sd_cents=1.0,
         last_price=None,
@@ -250,6 +279,7 @@ def status_json() -> bytes:
         for ticker, live in (("X-26Q4", orders), ("X-27Q1", ()))
     ]
     shown = {"age_ms": 1, "unhealthy": "", "report": {"events": events}, "series": ["AURELIA-VAL"]}
+    shown["names"] = ["demo"]
     return msgspec.json.encode(msgspec.to_builtins(shown))
 
 
@@ -287,6 +317,7 @@ def test_a_label_of_several_events_is_of_the_event_that_is_named(two_events):
     assert event["rungs"][1]["bid_qty"] == 1
     event = asked(*words, "--event", "X-27Q1", "--hold", "200B=yes:7")
     assert event["rungs"][1]["yes_qty"] == 7
+    assert [(each["rung"], each["price"]) for each in event["assumed"]] == [("200B", 63)]
 
 
 def test_the_example_of_the_help_works_as_it_is_printed():

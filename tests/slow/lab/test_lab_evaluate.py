@@ -496,13 +496,22 @@ def evaluated(folder: Path, does: str, *options: str) -> Result:
         ("return [view]", "wanted a mapping of market_id to quotes, got list"),
     ],
 )
-def test_a_strategy_fault_is_reported_above_the_tables_with_exit_code_2(
+def test_a_strategy_that_always_fails_is_reported_above_the_tables_with_exit_code_3(
     tmp_path: Path, does: str, said: str
 ) -> None:
     came = evaluated(tmp_path, does)
-    assert came.exit_code == 2
+    assert came.exit_code == 3
     first = came.stdout.splitlines()[0]
     assert first.startswith("**")
     assert "its strategy was at fault " in first
+    assert ", at every decision, first " in first
     assert said in first
     assert said in came.stderr
+
+
+def test_a_strategy_that_fails_now_and_then_ends_an_evaluation_with_exit_code_2(
+    tmp_path: Path,
+) -> None:
+    came = evaluated(tmp_path, "ASKED.append(1); return {} if len(ASKED) > 1 else {}[0]")
+    assert came.exit_code == 2
+    assert "at every decision" not in came.stderr

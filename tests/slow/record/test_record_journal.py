@@ -9,6 +9,7 @@ import pytest
 import structlog.testing
 from typer.testing import CliRunner
 
+from bench.simulated_journals import brutal
 from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.archive import archive, archive_of
@@ -18,7 +19,7 @@ from bot.lab.session import runs, runs_meant
 from bot.records.follow import Follower
 from tests.builders.io.samples import create, sent
 from tests.builders.record.made import journal, steady
-from tests.builders.replay.recorded import brutal, recorded
+from tests.builders.replay.recorded import recorded
 from venue.wire.instant import NS_PER_SECOND
 
 pytestmark = pytest.mark.xdist_group("record")

@@ -8,10 +8,11 @@ from unittest import mock
 import pytest
 from typer.testing import CliRunner
 
+from bench.simulated_journals import STRATEGY_FAULTS
 from bot.cli.main import app
 from bot.lab.export import COLUMNS, opened
 from bot.lab.sim.scenario import draw, narrowed
-from tests.builders.replay.recorded import STRATEGY_FAULTS, recorded
+from tests.builders.replay.recorded import recorded
 from venue.wire.instant import NS_PER_SECOND
 
 arrow = pytest.importorskip("pyarrow")

@@ -9,6 +9,7 @@ import json
 import msgspec
 import pytest
 
+from bench.simulated_journals import STRATEGY_FAULTS, RecordedWorld, written
 from bot.core import messages as m
 from bot.io.journal.archive import archive
 from bot.io.journal.journal import read_segment, segments
@@ -20,7 +21,7 @@ from bot.lab.sim.phases import run_phases
 from bot.lab.sim.scenario import draw, narrowed
 from tests.builders.record.made import journal
 from tests.builders.records.lived import event, fill, market, market_id
-from tests.builders.replay.recorded import SANE, STRATEGY_FAULTS, Recorded, written
+from tests.builders.replay.recorded import SANE
 from tests.builders.scale import cases
 from tests.mutants.bug import planted
 from venue.crowd.tape import BookRecord, closes_ns
@@ -48,7 +49,7 @@ class World:
         self._orders: dict[str, v.OrderState] = {}
         folder.mkdir()
         with planted((SANE,)):
-            self.world = Recorded(odds)
+            self.world = RecordedWorld(odds)
             self.world.exchange.watchers.append(self._watch)
             run_phases(self.world)
         (life,) = self.world.processes

@@ -15,6 +15,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from bench.simulated_journals import brutal
 from bot.cli.main import app
 from bot.config.plugins import StrategyFault
 from bot.config.strategies import Makers
@@ -31,7 +32,7 @@ from bot.io.run.watchdog import Retold
 from bot.lab.replay import Replayed, replay, replayer_of
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.strategy.api import EventView, Quotes, Strategy
-from tests.builders.replay.recorded import brutal, recorded
+from tests.builders.replay.recorded import recorded
 from tests.builders.scale import cases
 from tests.mutants.bug import Patch, handles, planted
 from venue.wire.instant import NS_PER_SECOND

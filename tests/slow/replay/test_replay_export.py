@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from bench.simulated_journals import brutal
 from bot.cli.main import app
 from bot.core import messages as m
 from bot.lab.backtest.tapes import read_tapes, tape_folders
@@ -20,7 +21,7 @@ from tests.builders.explain import raw
 from tests.builders.explain.raw import Row
 from tests.builders.records import lived
 from tests.builders.records.lived import NOON_NS, Journalled, market
-from tests.builders.replay.recorded import brutal, recorded
+from tests.builders.replay.recorded import recorded
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND, Instant
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from bench.simulated_journals import brutal
 from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.lab import frames
 from bot.lab.api import plot
 from bot.lab.replay import replay, replayer_of
 from bot.lab.session import placed_entries, runs_meant
-from tests.builders.replay.recorded import brutal, recorded
+from tests.builders.replay.recorded import recorded
 from tests.builders.replay.remembering import Remembering
 from venue.wire.instant import NS_PER_SECOND
 

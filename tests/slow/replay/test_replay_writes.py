@@ -9,6 +9,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from bench.simulated_journals import brutal
 from bot.cli.main import app
 from bot.config.strategies import Makers, MakeStrategy
 from bot.core import messages as m
@@ -20,7 +21,7 @@ from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.session import Until, runs_meant
 from bot.lab.writes import WriteMatch, WriteReplayer, WriteReport
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
-from tests.builders.replay.recorded import brutal, recorded
+from tests.builders.replay.recorded import recorded
 from tests.builders.scale import cases
 from tests.mutants.bug import Patch, planted
 from venue.wire.instant import NS_PER_SECOND

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.simulated_journals import STRATEGY_FAULTS
 from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
@@ -15,7 +16,7 @@ from bot.lab.report.sources import sessions_of
 from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
 from bot.page.text import dollars
-from tests.builders.replay.recorded import STRATEGY_FAULTS, recorded
+from tests.builders.replay.recorded import recorded
 from tests.builders.report.lived import CONFIG, invoke, venue_millicents
 from venue.wire.instant import NS_PER_SECOND
 
@@ -99,7 +100,7 @@ def test_the_markouts_on_the_page_are_those_of_pnl(recorded_run):
     for row in recorded_run.pnl["profit"]["total"]["markouts"]:
         name = f"{row['horizon_s']} s, {row['against']}"
         found = re.search(
-            rf"{name}</th><td>([-+.\d]+)</td><td>[^<]*</td><td>(\d+)</td>", recorded_run.html
+            rf"{name}</th><td[^>]*>([-+.\d]+)</td><td>[^<]*</td><td>(\d+)</td>", recorded_run.html
         )
         assert found is not None
         assert float(found[1]) == pytest.approx(row["mean_cents"], abs=0.001)

@@ -96,25 +96,41 @@ def test_a_piece_begins_with_the_books_of_its_start(tmp_path):
     assert records[2:] == whole.records[11:14]
 
 
+RAISES = """from pydantic import Field
+from bot.strategy.api import Strategy
+
+
+class Mine(Strategy):
+    class Params(Strategy.Params):
+        bad: int = Field({bad}, description='raises')
+
+    def quote(self, view):
+        if self.params.bad:
+            raise ValueError('bad')
+        return {{}}
+"""
+
+
+def swept_where_bad_raises(folder, bad: int):
+    """A sweep over both values of a key, 1 of which makes the strategy raise. bad: its default."""
+    tape = written(folder / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
+    (folder / "mine.py").write_text(RAISES.format(bad=bad))
+    path = configured(folder, "./mine.py:Mine")
+    return swept("--data", tape, "--config", path, *keys("strategy.params.bad=0,1"))
+
+
 def test_a_raising_strategy_fails_only_its_trial(tmp_path):
-    tape = written(tmp_path / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
-    (tmp_path / "mine.py").write_text(
-        "from pydantic import Field\n"
-        "from bot.strategy.api import Strategy\n\n\n"
-        "class Mine(Strategy):\n"
-        "    class Params(Strategy.Params):\n"
-        "        bad: int = Field(0, description='raises')\n\n"
-        "    def quote(self, view):\n"
-        "        if self.params.bad:\n"
-        "            raise ValueError('bad')\n"
-        "        return {}\n"
-    )
-    path = configured(tmp_path, "./mine.py:Mine")
-    result = swept("--data", tape, "--config", path, *keys("strategy.params.bad=0,1"))
+    result = swept_where_bad_raises(tmp_path, 0)
     assert result.exit_code == 0, result.output
     assert "### Trials that failed" in result.stdout
     why = r"KX-1: the strategy raised [1-9]\d* times, first mine.py:11: ValueError: bad"
     assert re.search(rf"\| 2 \| bad 1 \| {why} \|", result.stdout)
+
+
+def test_a_configuration_whose_strategy_always_fails_ends_the_sweep_with_exit_code_3(tmp_path):
+    result = swept_where_bad_raises(tmp_path, 1)
+    assert result.exit_code == 3
+    assert "the base configuration: KX-1: the strategy raised " in result.stderr
 
 
 def test_the_html_page_is_self_contained_and_shows_every_key(tmp_path):

@@ -9,12 +9,13 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from bench.simulated_journals import STRATEGY_FAULTS
 from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.sim.scenario import draw, narrowed, often
-from tests.builders.replay.recorded import STRATEGY_FAULTS, recorded
+from tests.builders.replay.recorded import recorded
 from tests.builders.strategies.strategy_file import strategy_file
 from tests.builders.what_if.made import calm, run_of
 from venue.wire.instant import NS_PER_SECOND

@@ -2,7 +2,7 @@
 
 import { node, say, table } from "./dom.js";
 import { inWords, ladderPicture } from "./ladder.js";
-import { DASH, cents, dollars, net, percent, plainName, rungName, span, unitOf, whole }
+import { DASH, cents, dollars, income, net, percent, plainName, rungName, span, unitOf, whole }
   from "./words.js";
 
 const own = (rung, side) => {
@@ -69,7 +69,7 @@ export function eventPanel(event) {
 
 function about(event) {
   const parts = [event.title, event.status, `worst case over every subset of fills `
-    + dollars(-event.worst_case_cents)];
+    + dollars(event.worst_case_cents)];
   for (const each of event.restrictions || []) {
     parts.push(`${plainName(each.state)} (${plainName(each.source)}): ${each.why}; ends: ${each.ends}`);
   }
@@ -117,7 +117,7 @@ function outcomeRows(event) {
     className: isWorst(profit) ? "worst" : "", cells: [
       where(index) + (isWorst(profit) ? " · worst" : ""),
       event.implied ? percent(event.implied.chances[index]) : DASH,
-      { text: dollars(profit), bar: profit / most }] }));
+      { ...income(profit), bar: profit / most }] }));
 }
 
 function orderRows(rung, event) {

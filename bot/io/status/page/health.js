@@ -14,8 +14,8 @@ export function drawFigures(report) {
   pairs(byId("figures"), [
     { name: "profit", value: dollars(report.pnl_cents),
       className: tone(report.pnl_cents) },
-    { name: "worst case", value: `${dollars(-report.worst_case_cents)}`,
-      title: "every subset of fills of everything that may be live counted" },
+    { name: "worst case", value: dollars(report.worst_case_cents),
+      title: "the most that may be lost: every subset of fills of all that may be live counted" },
     { name: "of its limit", value: percent(report.worst_case_cents
       / Math.max(1, report.worst_case_limit_cents), 0) },
     { name: "fills", value: whole(counters.fills) },

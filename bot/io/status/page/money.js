@@ -115,8 +115,9 @@ function apart(ends) {
 const markoutOf = (row, horizon) => {
   const found = row.markouts.find((each) => each.against === "fair" && each.horizon_s === horizon);
   if (!found) return DASH;
-  return gained(found.mean_cents) + (found.error_cents === null ? ""
-    : ` ± ${found.error_cents.toFixed(2)}`);
+  const { text, className } = toned(found.mean_cents);
+  return { className, text: text + (found.error_cents === null ? ""
+    : ` ± ${found.error_cents.toFixed(2)}`) };
 };
 const rowsOf = (profit) => [profit.total, ...(profit.by.side ?? [])];
 

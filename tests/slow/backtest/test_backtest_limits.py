@@ -1,0 +1,38 @@
+"""Claims about the worst case that a run reports: no limit counts as passed that was not."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bot.config.bot_config import finish, read_draft
+from bot.lab.backtest.run import Backtest
+from bot.lab.exchange.assumptions import Latency, Terms
+from bot.lab.exchange.queue_model import QueueModel
+from venue.crowd.tape import read_tape
+from venue.wire.instant import NS_PER_MS
+from venue.wire.money import Cents
+
+STARTER = Path(__file__).parents[3] / "bot" / "starter"
+
+
+@pytest.mark.parametrize(("limit_cents", "latency_ms"), [(600, 50), (2_000, 200)])
+def test_fills_of_the_shipped_tape_never_show_a_loss_limit_as_passed(limit_cents, latency_ms):
+    config = finish(read_draft(STARTER / "bot.yaml"))
+    settings, limit = config.trader, Cents(limit_cents)
+    risk = msgspec.structs.replace(settings.risk, event_loss_cents=limit, series_loss_cents=limit)
+    terms = Terms(
+        latency=Latency(latency_ms * NS_PER_MS),
+        feed_ns=latency_ms * NS_PER_MS,
+        read_lag_ns=500 * NS_PER_MS,
+    )
+    run = Backtest(
+        read_tape(STARTER / "tape"),
+        msgspec.structs.replace(settings, risk=risk),
+        config.make_strategy,
+        QueueModel.OPTIMISTIC,
+        terms,
+    ).run()
+    came = run.result(None)
+    assert came.fills > 100
+    assert limit_cents * 0.9 < came.worst_case_max_cents <= limit_cents
