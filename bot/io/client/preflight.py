@@ -65,8 +65,9 @@ async def probe(
 ) -> list[Finding]:
     """All checks in order; a venue that cannot be reached ends them early."""
     client, reads = connection.requests, read_key(address)
-    findings = [_read_scope(await _answered(client, m.ReadBalance(), reads), reads)]
-    if not findings[0].well:
+    findings = _lacking(connection)
+    findings.append(_read_scope(await _answered(client, m.ReadBalance(), reads), reads))
+    if not findings[-1].well:
         return findings
     cancel = m.CancelResting(NO_SUCH_ORDER)
     findings.append(_trade_scope(await _answered(client, cancel)))
@@ -80,8 +81,6 @@ async def probe(
     if rungs:
         findings.append(await _book(client, rungs[0], reads))
         findings.append(await _channel(connection, address.stream_url, rungs[0]))
-    if lacks := what_is_missing(connection.capabilities):
-        findings.append(Finding("venue's capabilities", False, "cannot be traded", lacks))
     return findings
 
 
@@ -91,8 +90,8 @@ async def obstacles(
     """The first thing that makes it pointless to begin, or nothing: a venue that lacks what trading
     needs, no answer for five seconds, key or scope rejected, no such series."""
     client, reads = connection.requests, read_key(address)
-    if lacks := what_is_missing(connection.capabilities):
-        return [Finding("venue's capabilities", False, "cannot be traded", lacks)]
+    if lacking := _lacking(connection):
+        return lacking
     balance = await _until_reached(lambda: _answered(client, m.ReadBalance(), reads))
     if _is_refused(balance, 0, 401, 403):
         return [_read_scope(balance, reads)]
@@ -103,6 +102,11 @@ async def obstacles(
     if _is_refused(series, 400, 404):
         return [_series(series, series_ticker)[0]]
     return []
+
+
+def _lacking(connection: Connection) -> list[Finding]:
+    lacks = what_is_missing(connection.capabilities)
+    return [Finding("capabilities", False, "the venue cannot be traded", lacks)] if lacks else []
 
 
 async def series_obstacle(

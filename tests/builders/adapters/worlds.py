@@ -7,7 +7,6 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 from typing import Final, Protocol
 
 from bot.core import messages as m
@@ -303,11 +302,3 @@ def lived(opened: Opened, scenario: Callable[[VenueUser], Awaitable[None]]) -> N
 
     with spared():
         run(loop, main())
-
-
-EXAMPLE: Final = "<!-- example_venue.py -->\n```python\n"
-
-
-def example_module(page: Path) -> str:
-    """The example adapter as the page prints it."""
-    return page.read_text(encoding="utf-8").partition(EXAMPLE)[2].partition("```")[0]
