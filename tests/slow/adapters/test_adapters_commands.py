@@ -6,6 +6,7 @@ import os
 import pytest
 
 from bot.io.journal.records import Entry
+from tests.builders.adapters.packages import install
 from tests.builders.io.commands import finished
 from tests.builders.io.samples import create, sent
 from tests.builders.record.made import journal
@@ -44,15 +45,9 @@ def bot(tmp_path):
     key.chmod(0o600)
     config.write_text(CONFIG.format(key=key, state=state))
     packages = tmp_path / "packages"
-    dist = packages / "elsewhere-0.1.dist-info"
-    dist.mkdir(parents=True)
-    (dist / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 0.1\n")
-    (dist / "entry_points.txt").write_text(
-        "[laddermaker.venues]\nelsewhere = elsewhere:Elsewhere\n"
-    )
 
     def run(module: str, *words: str):
-        (packages / "elsewhere.py").write_text(module)
+        install(packages, "elsewhere", "elsewhere", module, "Elsewhere")
         environment = {**os.environ, "PYTHONPATH": str(packages)}
         return finished("bot", words[0], config, *words[1:], env=environment)
 
@@ -71,7 +66,7 @@ def test_a_check_says_that_a_venue_cannot_be_traded(bot):
     done = bot(WITHOUT_IDS, "check", "--json")
     assert done.returncode == 3, done.stderr
     findings = {each["name"]: each for each in json.loads(done.stdout)["findings"]}
-    assert "could rest twice" in findings["venue's capabilities"]["advice"]
+    assert "could rest twice" in findings["capabilities"]["advice"]
 
 
 def test_a_start_whose_adapter_cannot_be_made_says_that_orders_may_rest(bot):
@@ -87,8 +82,5 @@ def test_a_start_whose_adapter_cannot_be_made_says_that_orders_may_rest(bot):
 def test_cancel_all_names_an_adapter_that_cannot_be_made(bot):
     done = bot("raise RuntimeError('broken')\n", "cancel-all")
     assert done.returncode == 3, done.stderr
-    assert (
-        "elsewhere (elsewhere:Elsewhere) cannot be made: RuntimeError: broken"
-        in " ".join(done.stderr.split())
-        or "RuntimeError: broken" in done.stderr
-    )
+    assert "venue.adapter: elsewhere of the package elsewhere" in done.stderr
+    assert "RuntimeError: broken" in done.stderr

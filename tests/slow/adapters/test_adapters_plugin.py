@@ -17,7 +17,8 @@ from bot.io.adapter import (
     what_is_missing,
 )
 from bot.io.client.native import NativeAdapter
-from tests.builders.adapters.worlds import ADDRESS, VenueUser, behind, example_module, lived
+from tests.builders.adapters.packages import example_module, install
+from tests.builders.adapters.worlds import ADDRESS, VenueUser, behind, lived
 from tests.builders.house import tree
 from tests.builders.shell.life import Life, Plan, assert_safe, live
 from tests.builders.shell.site import Bend
@@ -47,18 +48,13 @@ def installed(tmp_path, monkeypatch):
     """Install a package of one module, which names an adapter of this name."""
     added = []
 
-    def install(name: str, module: str, text: str, attribute: str = "ExampleVenue") -> None:
+    def installed_as(name: str, module: str, text: str) -> None:
         added.append(module)
-        (tmp_path / f"{module}.py").write_text(text)
-        dist = tmp_path / f"{module}-0.1.dist-info"
-        dist.mkdir()
-        (dist / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 0.1\n")
-        entry = f"[laddermaker.venues]\n{name} = {module}:{attribute}\n"
-        (dist / "entry_points.txt").write_text(entry)
+        install(tmp_path, name, module, text, "ExampleVenue")
         importlib.invalidate_caches()
 
     monkeypatch.syspath_prepend(str(tmp_path))
-    yield install
+    yield installed_as
     for module in added:
         sys.modules.pop(module, None)
 
