@@ -39,7 +39,7 @@ from bot.core.execution.cancel_all import (
 from bot.core.messages import Key
 from bot.core.settings import BudgetSettings
 from bot.io import loop
-from bot.io.client.rest import Rest
+from bot.io.adapter import VenueAdapter, VenueAddress, adapter_named, read_key
 from bot.io.clock import Clock
 from bot.io.faults import OperatorError
 from bot.io.run.reaper import sweep
@@ -101,11 +101,13 @@ def cancel_all(
             fail(EXIT_CONFIGURATION, text)
         else:
             key = key_of(draft.reaper.key)
-        read_key = None if place is None else key_of(place)
+        others = {} if place is None else {Key.READ: key_of(place)}
+        adapter = adapter_named(settings.adapter)
+    address = VenueAddress(settings.base_url, settings.stream_url, key, others)
     series = None if whole else fold_ticker(draft.file.series)
     wanted = sweep_settings(draft, series, deadline_ns, verify=verify)
     with warn_on_interrupt("orders may rest, and cancels may be in flight; run it again"):
-        verdict = _sweep(settings, key, read_key, wanted, quiet=json_line)
+        verdict = _sweep(adapter, address, wanted, quiet=json_line)
     code, text, fields = _outcome(verdict, reaper_key=reaper_key)
     _clear_remains(state_dir or draft.state.directory, verdict)
     if json_line:
@@ -190,25 +192,23 @@ def _warn_of_a_bot(settings: ExternalSettings, key: Secret) -> None:
 
 
 def _sweep(
-    settings: ExternalSettings,
-    key: Secret,
-    read_key: Secret | None,
+    adapter: VenueAdapter,
+    address: VenueAddress,
     wanted: SweepSettings,
     *,
     quiet: bool,
 ) -> Verdict:
     require_open_files(FILES_OF_A_LOOK)
     keep_memory_private()
-    others = {} if read_key is None else {Key.READ: read_key}
-    log_without(key, *others.values())
+    log_without(*address.secrets)
 
     async def swept() -> Verdict:
-        most = wanted.requests_in_flight
-        rest = Rest(settings.base_url, key, most, others=others, sane_only=False)
+        client = adapter.order_client(address, wanted.requests_in_flight, sane_only=False)
+        progress = (lambda _: None) if quiet else _progress()
         try:
-            return await sweep(rest, Clock(), wanted, (lambda _: None) if quiet else _progress())
+            return await sweep(client, Clock(), wanted, progress, reads=read_key(address))
         finally:
-            await rest.drain()
+            await client.drain()
 
     return loop.run(swept)
 

@@ -21,8 +21,8 @@ from bot.cli.sidecars import require_secrets
 from bot.cli.site import site_of, temporary_venue
 from bot.config.bot_config import Draft, finish
 from bot.io import loop
+from bot.io.adapter import connect
 from bot.io.client.preflight import Finding, probe
-from bot.io.client.rest import Rest
 from bot.io.run.embedded import EmbeddedVenue
 from bot.io.state.kill_switch_file import BY as CRASH_LOOP
 from bot.io.state.kill_switch_file import KillSwitchFile
@@ -63,11 +63,11 @@ def _probe(draft: Draft, embedded: EmbeddedVenue | None) -> list[Finding]:
 
     async def probed() -> list[Finding]:
         in_flight = config.trader.pace.requests_in_flight
-        rest = Rest(site.base_url, site.key, in_flight, others=site.others)
+        connection = connect(site.adapter, site.address, in_flight)
         try:
-            return await probe(rest, site.stream_url, config.trader.series_ticker)
+            return await probe(connection, site.address, config.trader.series_ticker)
         finally:
-            await rest.drain()
+            await connection.requests.drain()
 
     return [
         Finding("configuration", True, f"{draft.source.path}: {config.name}"),

@@ -25,9 +25,8 @@ from bot.config.bot_config import BotConfig, Draft, finish
 from bot.core.preview import TraderPlan
 from bot.core.trader import Trader
 from bot.io import loop
-from bot.io.client.feed import Feed
+from bot.io.adapter import connect
 from bot.io.client.preflight import obstacles
-from bot.io.client.rest import Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import left_in
 from bot.io.journal.recovery import NOTHING_LEFT
@@ -116,7 +115,7 @@ def _dry_run_at(
     config: BotConfig, embedded: EmbeddedVenue | None, state: Path, longest_ns: int
 ) -> DryPlan:
     site, _ = site_of(config, embedded)
-    log_without(site.key, *site.others.values())
+    log_without(*site.address.secrets)
     watch = StrategyWatchdog(config.strategy_budget_ns)
     settings = config.trader
     trader = Trader(settings, watch.wrapped(config.make_strategy), WishesOnly(settings.budget))
@@ -125,14 +124,13 @@ def _dry_run_at(
 
     async def planned() -> DryPlan:
         in_flight = settings.pace.requests_in_flight
-        rest = Rest(site.base_url, site.key, in_flight, others=site.others)
+        connection = connect(site.adapter, site.address, in_flight)
         try:
-            for found in await obstacles(rest, settings.series_ticker):
+            for found in await obstacles(connection, site.address, settings.series_ticker):
                 fail(EXIT_VENUE, f"{found.name}: {found.found}; {found.advice}")
             return await dry_run(
                 trader,
-                rest,
-                lambda tell: Feed(site.stream_url, tell),
+                connection,
                 memory,
                 watch,
                 Clock(),
@@ -141,6 +139,6 @@ def _dry_run_at(
                 new_account=embedded is not None,
             )
         finally:
-            await rest.drain()
+            await connection.requests.drain()
 
     return loop.run(planned)

@@ -131,7 +131,7 @@ def _watch(
     from bot.core.execution.cancel_all import SweepSettings
     from bot.core.messages import Rejected
     from bot.io import loop
-    from bot.io.client.rest import Rest
+    from bot.io.adapter import VenueAddress, adapter_named
     from bot.io.client.sockets import client_beside
     from bot.io.clock import Clock
     from bot.io.run.reaper import (
@@ -153,10 +153,12 @@ def _watch(
     keep_memory_private()
     log_without(own)
     wanted = SweepSettings(deadline_ns=60 * NS_PER_SECOND)
+    adapter = adapter_named(settings.adapter)
     held = None if url is not None else StateDirectory.open(folder, REAPER_LOCK, "reaper")
 
     async def watched() -> tuple[str, bool]:
-        rest = Rest(settings.base_url, own, wanted.requests_in_flight, sane_only=False)
+        address = VenueAddress(settings.base_url, settings.stream_url, own)
+        requests = adapter.order_client(address, wanted.requests_in_flight, sane_only=False)
         async with client_beside() as client:
             if held is not None:
                 source, latch = file_source(held.path), KillSwitchFile(held.path)
@@ -165,12 +167,12 @@ def _watch(
                 source, latch = page_source(client, url), None
             heart = None if held is None else heart_in(held.path)
             series = fold_ticker(draft.file.series)
-            watching = Reaper(source, rest, Clock(), latch, after_ns, wanted, heart, series)
+            watching = Reaper(source, requests, Clock(), latch, after_ns, wanted, heart, series)
             if at_once:
                 await watching.latch_first()
-            trouble = await key_trouble(rest)
+            trouble = await key_trouble(requests)
             if isinstance(trouble, Rejected):
-                await rest.drain()
+                await requests.drain()
                 raise ReaperFault(
                     f"reaper: the venue refuses its key: {trouble.status} {trouble.code}; "
                     "it needs the scopes read and trade"

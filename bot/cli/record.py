@@ -1,6 +1,7 @@
 """`bot record`: record a series into a journal; nothing is written at the venue."""
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,23 +102,23 @@ def record_series(
 async def _recorded(
     config: "BotConfig", site: "Site", state: Path, run_ns: int | None
 ) -> "Recorded":
-    from bot.io.client.feed import Feed
+    from bot.io.adapter import ask, connect, read_key
     from bot.io.client.preflight import series_obstacle
-    from bot.io.client.rest import Rest
     from bot.io.clock import Clock
     from bot.io.run.recording import Recording
     from bot.io.run.session import SiteFault
 
-    log_without(site.key, *site.others.values())
-    rest = Rest(site.base_url, site.key, 1, others=site.others)
-    if obstacle := await series_obstacle(rest.ask, config.trader.series_ticker):
-        await rest.drain()
+    log_without(*site.address.secrets)
+    connection = connect(site.adapter, site.address, 1)
+
+    reads = partial(ask, connection.requests, key=read_key(site.address))
+    if obstacle := await series_obstacle(reads, config.trader.series_ticker):
+        await connection.requests.drain()
         raise SiteFault(obstacle)
     recording = Recording(
         config.configured,
         Clock(),
-        rest,
-        lambda emit: Feed(site.stream_url, emit),
+        connection,
         state,
         segment_bytes=config.state.segment_bytes,
         segments_kept=config.state.segments_kept,

@@ -29,7 +29,7 @@ from bot.core.execution.cancel_all import Clean, KeyRefused, Overdue, SweepSetti
 from bot.core.messages import JournalFate, Key
 from bot.core.settings import Strangers
 from bot.io import loop
-from bot.io.client.rest import Rest
+from bot.io.adapter import AdapterFault, VenueAddress, adapter_named
 from bot.io.clock import Clock
 from bot.io.faults import OperatorError
 from bot.io.journal.journal import left_in
@@ -147,7 +147,10 @@ def _cancelled(
     series = None if known_alone else fold_ticker(draft.file.series)
     ours = ids if known_alone else ids | _market_ids(memory)
     wanted = sweep_settings(draft, series, DEADLINE_NS, known=ours)
-    verdict = _swept(venue.base_url, keys, read_key, wanted)
+    try:
+        verdict = _swept(venue, keys, read_key, wanted)
+    except AdapterFault as fault:
+        return False, f"{fault}, so nothing was cancelled: {_may_rest(memory)}", 0
     verified, text = _outcome(verdict, memory)
     if known_alone and memory.fate is not JournalFate.FOUND:
         return False, f"the journal cannot show which orders are ours ({why_alone})", 0
@@ -191,10 +194,11 @@ def _keys(draft: Draft, venue: ExternalSettings) -> tuple[list[Secret], Secret |
 
 
 def _swept(
-    base_url: str, keys: list[Secret], read_key: Secret | None, settings: SweepSettings
+    venue: ExternalSettings, keys: list[Secret], read_key: Secret | None, settings: SweepSettings
 ) -> Verdict:
     """The verdict with the first key that the venue accepts. SIGINT and SIGTERM are deferred until
-    then."""
+    then. Raises AdapterFault."""
+    adapter = adapter_named(venue.adapter)
     keep_memory_private()
     log_without(*keys, *([read_key] if read_key is not None else []))
     log = structlog.stdlib.get_logger("bot")
@@ -202,19 +206,18 @@ def _swept(
 
     async def swept() -> Verdict:
         for key in keys:
-            others = {Key.READ: read_key} if read_key is not None and key is keys[0] else None
-            rest = Rest(
-                base_url,
-                key,
+            others = {Key.READ: read_key} if read_key is not None and key is keys[0] else {}
+            client = adapter.order_client(
+                VenueAddress(venue.base_url, venue.stream_url, key, others),
                 settings.requests_in_flight,
-                others=others,
                 request_s=_REQUEST_S,
                 sane_only=False,
             )
             try:
-                verdict = await sweep(rest, Clock(), settings)
+                reads = Key.READ if others else Key.TRADE
+                verdict = await sweep(client, Clock(), settings, reads=reads)
             finally:
-                await rest.drain(0.0)
+                await client.drain(0.0)
             if not isinstance(verdict, KeyRefused):
                 break
         return verdict

@@ -238,10 +238,11 @@ def _shared_site(
     keys differ."""
     from bot.config.bot_config import ConfigFault
 
-    def place(site: "Site") -> tuple[str, str, dict[str, str]]:
-        keys = {"trade": site.key.reveal()}
-        keys |= {key: each.reveal() for key, each in site.others.items()}
-        return site.base_url, site.stream_url, keys
+    def place(site: "Site") -> tuple[object, ...]:
+        address = site.address
+        keys = {"trade": address.key.reveal()}
+        keys |= {key: each.reveal() for key, each in address.others.items()}
+        return type(site.adapter), address.base_url, address.stream_url, keys
 
     first, named = site_of(configs[0], embedded)
     faults = [
@@ -284,7 +285,8 @@ def _trade(
         site, named = _shared_site(configs, embedded)
         if site.embedded is None:
             # Before the page: a bot that holds the account may well have its port, too.
-            held.callback(AccountLock.acquire(site.base_url, site.key, states[0]).close)
+            lock = AccountLock.acquire(site.address.base_url, site.address.key, states[0])
+            held.callback(lock.close)
     status = configs[0].status
     port = status.port if options.status_port is None else options.status_port
     page = listen(status.host, port)

@@ -14,9 +14,9 @@ from venue.wire.instant import NS_PER_MS
 
 if TYPE_CHECKING:
     from bot.config.bot_config import BotConfig, Draft, PaperSettings
+    from bot.io.adapter import Connection
     from bot.io.clock import Clock
     from bot.io.run.embedded import EmbeddedVenue
-    from bot.io.run.runner import Connection
     from bot.io.run.session import Plan, Site
 
 _PAPER_READ_LAG_NS: Final = 5 * NS_PER_MS
@@ -107,6 +107,7 @@ def site_of(
     from bot.config.bot_config import ConfigFault, ExternalSettings
     from bot.core.messages import Key
     from bot.io import secret
+    from bot.io.adapter import BUILT_IN, VenueAddress, adapter_named
     from bot.io.run.embedded import KEY_NAME, OpeningFault
     from bot.io.run.session import Site
 
@@ -117,14 +118,17 @@ def site_of(
             for name, place in ((Key.READ, settings.read_key), (Key.STANDBY, settings.standby_key))
             if place is not None
         }
-        return Site(settings.base_url, settings.stream_url, key_of(settings.key), None, others), ()
+        key = key_of(settings.key)
+        address = VenueAddress(settings.base_url, settings.stream_url, key, others)
+        return Site(adapter_named(settings.adapter), address, None), ()
     assert embedded is not None
     try:
         ready = embedded.ready()
     except OpeningFault as fault:
         raise ConfigFault([str(fault)]) from None
     key = secret.from_file(Path(ready.keys_file), KEY_NAME)
-    return Site(ready.base_url, ready.stream_url, key, embedded), ready.series
+    address = VenueAddress(ready.base_url, ready.stream_url, key)
+    return Site(adapter_named(BUILT_IN), address, embedded), ready.series
 
 
 # --- paper ----------------------------------------------------------------------------------------
@@ -147,13 +151,15 @@ def paper_site(
 ) -> "tuple[Site, tuple[str, ...]]":
     """As `site_of`, with the key that reads an external venue for a paper run."""
     from bot.config.bot_config import ExternalSettings
+    from bot.io.adapter import VenueAddress, adapter_named
     from bot.io.run.session import Site
 
     venue = config.venue
     if not isinstance(venue, ExternalSettings):
         return site_of(config, embedded)
     assert config.paper.key is not None
-    return Site(venue.base_url, venue.stream_url, key_of(config.paper.key), None), ()
+    address = VenueAddress(venue.base_url, venue.stream_url, key_of(config.paper.key))
+    return Site(adapter_named(venue.adapter), address, None), ()
 
 
 def paper_plan(
@@ -165,6 +171,7 @@ def paper_plan(
     """
     import msgspec
 
+    from bot.io.adapter import what_is_missing
     from bot.io.client.preflight import PublicVenue, series_obstacle
     from bot.io.journal.recovery import EMBEDDED
     from bot.io.run.runner import Paper
@@ -179,12 +186,14 @@ def paper_plan(
     model = (queue_model or paper.queue_model).upper()
 
     async def connect() -> "Connection":
-        public = PublicVenue(site.base_url, site.stream_url, site.key)
+        if lacks := what_is_missing(site.adapter.capabilities, paper=True):
+            raise SiteFault(f"venue.adapter: {lacks}")
+        public = PublicVenue(site.adapter, site.address)
         if obstacle := await series_obstacle(public.read_public, series):
             await public.close()
             raise SiteFault(obstacle)
         exchange = PaperExchange(terms, QueueModel[model], folder, clock.now_ns)
         return PaperVenue(public, exchange, paper.latency_ns).connection
 
-    place = f"paper at {site.base_url}" if site.embedded is None else EMBEDDED
+    place = f"paper at {site.address.base_url}" if site.embedded is None else EMBEDDED
     return msgspec.structs.replace(plan, paper=Paper(place, connect))

@@ -19,6 +19,7 @@ from bot.config.strict_yaml import Fault, Plain, YamlFault, YamlText, read_yaml
 from bot.config.validation import typed
 from bot.core.messages import Configuration, StrategyChoice
 from bot.core.settings import Candidate, KeySettings, TraderSettings
+from bot.io.adapter import BUILT_IN, AdapterFault, adapter_named
 from bot.records.database import Address
 from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS
@@ -54,6 +55,9 @@ class ExternalSettings(msgspec.Struct, frozen=True):
     read_key: KeyPlace | None = None
     standby_key: KeyPlace | None = None
     """For cancels if the trading key is refused."""
+
+    adapter: str = BUILT_IN
+    """The name that `bot.io.adapter.adapter_named` takes."""
 
 
 class ReaperSettings(msgspec.Struct, frozen=True):
@@ -145,14 +149,15 @@ class Draft:
             return EmbeddedSettings(folder / venue.embedded)
         assert venue.base_url is not None
         base_url = venue.base_url.rstrip("/")
-        key = KeyPlace.of(folder, venue)
+        key, is_foreign = KeyPlace.of(folder, venue), venue.adapter != BUILT_IN
         assert key is not None
         return ExternalSettings(
             base_url,
-            venue.stream_url or default_stream_url(base_url),
+            venue.stream_url or ("" if is_foreign else default_stream_url(base_url)),
             key,
             KeyPlace.of(folder, venue, "read_key"),
             KeyPlace.of(folder, venue, "standby_key"),
+            venue.adapter,
         )
 
     @property
@@ -273,10 +278,11 @@ def spared(draft: Draft, needed: frozenset[str] = WHERE) -> Draft | None:
 
 
 def finish(draft: Draft) -> BotConfig:
-    """Import the strategies and check their parameters. Raises ConfigFault with all faults."""
+    """Import the strategies and check their parameters, and import the adapter. Raises ConfigFault
+    with all faults."""
     found, faults = find_live(draft.source)
     shadows, wrong = find_shadows(draft.source)
-    faults = sorted({*draft.faults, *faults, *wrong})
+    faults = sorted({*draft.faults, *faults, *wrong, *_adapter_faults(draft)})
     if faults or found is None:
         raise ConfigFault([_located(draft.source, fault) for fault in faults])
     file = draft.file
@@ -304,6 +310,17 @@ def finish(draft: Draft) -> BotConfig:
         rows=rows_of(file, draft.source, {("strategy", "params"): found[1]}),
         makers=Makers(draft.source.path.parent),
     )
+
+
+def _adapter_faults(draft: Draft) -> list[Fault]:
+    """That of an installed adapter that cannot be made; the built-in one always can."""
+    if draft.faults or draft.file.venue.adapter == BUILT_IN:
+        return []
+    try:
+        adapter_named(draft.file.venue.adapter)
+    except AdapterFault as fault:
+        return [Fault(draft.source.line_of(("venue", "adapter")), str(fault))]
+    return []
 
 
 def _located(source: YamlText, fault: Fault) -> str:

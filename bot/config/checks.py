@@ -19,6 +19,7 @@ from bot.config.secrets import (
 from bot.config.sections import Breakers, File, NoticePart, Records, Venue
 from bot.config.strict_yaml import Fault, Place, Plain, YamlText
 from bot.core.risk.breakers import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
+from bot.io.adapter import BUILT_IN, adapter_names
 from venue.wire.names import is_path_segment
 from venue.wire.routes import API_PREFIX
 
@@ -76,8 +77,8 @@ def _check_venue(venue: Venue, wrong: Wrong) -> None:
         wrong(("venue",), "exactly one of embedded and base_url is wanted")
         return
     if venue.embedded is not None:
-        for key in type(venue).model_fields:
-            if key != "embedded" and getattr(venue, key) is not None:
+        for key, field in type(venue).model_fields.items():
+            if key != "embedded" and getattr(venue, key) != field.default:
                 wrong(("venue", key), "not with embedded, which gives its own")
         return
     check_key("venue", venue, wrong)
@@ -87,7 +88,9 @@ def _check_venue(venue: Venue, wrong: Wrong) -> None:
         wrong(("venue", "standby_key_name"), "only with standby_key_file")
     assert venue.base_url is not None
     check_address(("venue", "base_url"), venue.base_url, ("http", "https"), wrong)
-    if not venue.base_url.rstrip("/").endswith(API_PREFIX):
+    if venue.adapter != BUILT_IN and venue.adapter not in (names := adapter_names()):
+        wrong(("venue", "adapter"), f"{venue.adapter[:60]!r}; accepted: {', '.join(names)}")
+    if venue.adapter == BUILT_IN and not venue.base_url.rstrip("/").endswith(API_PREFIX):
         wrong(("venue", "base_url"), f"accepted: an address that ends in {API_PREFIX}")
     if venue.stream_url is not None:
         check_address(("venue", "stream_url"), venue.stream_url, ("ws", "wss"), wrong)

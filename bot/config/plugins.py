@@ -17,8 +17,7 @@ import pydantic
 from pydantic.fields import FieldInfo
 
 from bot.config.validation import rules
-from bot.core.fault_text import fault_text
-from bot.io.faults import is_ctrl_c
+from bot.io.faults import plugin_fault_text
 from bot.strategy.api import Strategy
 
 ENTRY_POINTS: Final = "laddermaker.strategies"
@@ -188,17 +187,10 @@ def made(strategy: type[Strategy], params: Any) -> Strategy:
         if not hasattr(instance, "params"):
             said = "its __init__(self, params) does not begin with super().__init__(params)"
     except BaseException as fault:  # noqa: BLE001 - a plugin may raise anything
-        said = _said(fault)
+        said = plugin_fault_text(fault)
     if said:
         raise StrategyFault(f"cannot be made: {said}")
     return instance
-
-
-def _said(fault: BaseException) -> str:
-    """The text of a plugin's fault. Raises it again if it is a person's Ctrl-C."""
-    if is_ctrl_c(fault):
-        raise fault
-    return fault_text(fault)
 
 
 def tried(strategy: type[Strategy]) -> type[Strategy]:
@@ -213,7 +205,7 @@ def _imported(name: str, text: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except BaseException as fault:  # noqa: BLE001 - a plugin may raise anything
-        said = _said(fault)
+        said = plugin_fault_text(fault)
     raise StrategyFault(f"{text}: cannot be imported: {said}")
 
 
@@ -240,7 +232,7 @@ def _from_file(path: Path) -> ModuleType:
         _FROM_FILES[path.absolute()] = module
         return module
     except BaseException as fault:  # noqa: BLE001 - a plugin may raise anything
-        said = _said(fault)
+        said = plugin_fault_text(fault)
     del sys.modules[name]
     raise StrategyFault(f"{path}: cannot be imported: {said}")
 

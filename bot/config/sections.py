@@ -21,6 +21,7 @@ from bot.core.settings import (
     StartSettings,
     Strangers,
 )
+from bot.io.adapter import BUILT_IN
 from bot.io.notices import Form, What
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX, RATE_BURST, RATE_PER_SECOND
@@ -107,6 +108,9 @@ class Venue(Part):
     embedded: str | None = key(None, "a path of a venue's YAML")
     base_url: str | None = key(None, "an address that ends in /v1")
     stream_url: str | None = key(None, "a ws or wss address")
+    adapter: str = key(
+        BUILT_IN, "the adapter that speaks to the venue; others come with installed packages"
+    )
     key_file: str | None = key(None, "a file that holds the key")
     key_name: str | None = key(None, "the key's name, where the JSON file holds several keys")
     key_env: str | None = key(None, "an environment variable that holds it")

@@ -114,6 +114,25 @@ class StrategyMemory(msgspec.Struct, frozen=True, gc=False):
     values: str
 
 
+class VenueCapabilities(msgspec.Struct, frozen=True, gc=False):
+    """What a venue can do, as its adapter says. The trader obeys the first two; without the others
+    no run starts."""
+
+    amend_keeps_place: bool = True
+    """An amend that only makes an order smaller keeps its queue place, and one of the price is a
+    single request. False: the venue has no such amend, so an order is cancelled and created."""
+
+    pushed_fills: bool = True
+    """The channel shows every trade as it happens, ours among them. False: the fills are read at
+    the normal period also while nothing of ours seems to change."""
+
+    idempotent_ids: bool = True
+    """A create sent again under its client_order_id is the same order, and shows it."""
+
+    whole_cents: bool = True
+    """Prices are whole cents from 1 to 99, and sizes whole shares."""
+
+
 class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The run begins.
 
@@ -126,7 +145,8 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     one; None where the journal does not say. fills_since: what they booked above it, in the order
     of booking. event_cash: net cash of the fills and payouts that they
     booked, by event. paper: True where orders go to a local exchange and not to the venue.
-    memories: of the strategies of earlier runs, by event.
+    memories: of the strategies of earlier runs, by event. capabilities: of the venue that orders go
+    to.
     """
 
     boot_nonce: str
@@ -142,6 +162,7 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     paper: bool = False
     fills_since: tuple[FillMark, ...] = ()
     memories: tuple[StrategyMemory, ...] = ()
+    capabilities: VenueCapabilities = VenueCapabilities()
 
 
 class Tick(msgspec.Struct, frozen=True, tag=True, gc=False):

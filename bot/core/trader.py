@@ -312,6 +312,8 @@ class Trader:
         self.started_ns = self._now_ns
         self.quoting.begin(event.memories, self._now_ns)
         self.is_paper = event.paper
+        self.desk.obey(event.capabilities)
+        self._account.obey(event.capabilities)
         self._account.on_resume(self._now_ns)
         self._custody.restore(event, self._now_ns)
         for intent in event.open_intents:

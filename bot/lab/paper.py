@@ -7,7 +7,7 @@ until a new book, and then our orders are behind everything in it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -18,10 +18,19 @@ import structlog
 
 from bot.core import messages as m
 from bot.core.market_data.market_state import VenueClock
+from bot.io.adapter import (
+    DRAIN_SLACK_S,
+    NOT_JOURNALED,
+    REQUEST_S_MAX,
+    Answered,
+    Connection,
+    Emit,
+    MarketChannel,
+    MayLeave,
+    OrderClient,
+)
 from bot.io.client.preflight import PUBLIC_READS, PublicRead, PublicVenue
-from bot.io.client.rest import DRAIN_SLACK_S, REQUEST_S_MAX
 from bot.io.faults import OperatorError
-from bot.io.run.runner import Connection, Emit, MarketChannel
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.exchange import MAKER, Response
 from bot.lab.exchange.live import LiveMarket
@@ -34,9 +43,6 @@ from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents
 from venue.wire.names import MarketId
-
-Answered = Callable[[m.Response], None]
-MayLeave = Callable[[], Awaitable[bool]]
 
 FOLDER: Final = "account"  # in the state directory of the run
 _FORGOTTEN_EVERY: Final = 1_000  # commands of the log
@@ -169,7 +175,7 @@ class PaperExchange:
             self._state.close()
 
 
-class PaperVenue:
+class PaperVenue(OrderClient, MarketChannel):
     """Carries the requests of one trader, and is its channel, with our own orders and trades in it.
     End it with `drain`."""
 
@@ -204,7 +210,6 @@ class PaperVenue:
     # --- requests ---------------------------------------------------------------------------------
 
     def start(self, send: m.Send, answered: Answered, may_leave: MayLeave | None = None) -> None:
-        """Begin a request; `answered` is called exactly once, later."""
         tasks = self._reads if isinstance(send.request, PUBLIC_READS) else self._ours
         task = asyncio.get_running_loop().create_task(self._run(send, answered, may_leave))
         tasks.add(task)
@@ -214,8 +219,7 @@ class PaperVenue:
         tokens_limit: int | None = None
         try:
             if may_leave is not None and not await may_leave():
-                refused = m.Rejected(0, "", "not in the journal in time, so not sent")
-                response = Response(refused, None, None)
+                response = Response(NOT_JOURNALED, None, None)
             elif isinstance(send.request, PUBLIC_READS):
                 response, tokens_limit = await self._read_venue(send, send.request)
             else:

@@ -22,7 +22,8 @@ from bot.lab.evaluate.timeout import Stalled, ended_when_stalled
 from bot.lab.exchange.assumptions import Latency, Terms
 from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel
-from bot.lab.exchange.trader_run import TermsLink, TraderRun, alone
+from bot.lab.exchange.simulated_venue import TermsLink
+from bot.lab.exchange.trader_run import TraderRun, alone
 from bot.lab.own_orders import OwnOrders
 from bot.lab.session import UNCAUSED, Run, placed_entries
 from venue.engine import messages as v
@@ -85,7 +86,7 @@ class CandidateRun:
                     self._run.deliver([_with_own_strategy(event)])
                 case _:
                     self._run.deliver([event])
-            self._run.publish()
+            self._run.venue.publish()
 
     def advance_to(self, at_ns: int, own: OwnOrders, venue_ns: int) -> None:
         """Nothing more happened up to an instant. venue_ns: that by the venue's clock."""

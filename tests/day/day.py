@@ -21,6 +21,7 @@ import structlog
 from bot.cli.sidecars import sidecars_of
 from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.core.trader import Trader
+from bot.io.adapter import Connection
 from bot.io.journal.journal import Journal, segments
 from bot.io.logs import LogTail, SecretRedactor, configure_logs
 from bot.io.run.runner import Child, Runner
@@ -243,7 +244,7 @@ def _runner(
     runner = Runner(
         Trader(settings, watch.wrapped(config.make_strategy)),
         clock,
-        requests,
+        Connection(requests, feed_of),
         lambda failed: Journal(
             state,
             clock.now_ns(),
@@ -251,7 +252,6 @@ def _runner(
             segment_bytes=config.state.segment_bytes,
             segments_kept=config.state.segments_kept,
         ),
-        feed_of,
         state=state,
         watch=watch,
         configured=msgspec.structs.replace(config.configured, settings=settings),

@@ -29,6 +29,7 @@ from bot.core.messages import (
     ReadSeries,
     Rejected,
     SeriesBody,
+    VenueCapabilities,
 )
 from bot.core.orders.outbox import NEVER_NS
 from bot.core.settings import StalenessSettings
@@ -138,7 +139,14 @@ class AccountPoller:
         self._quiet_ns = staleness.poll_quiet_ns
         self._shown_from_ns = 0  # a read begun since then shows all that may have changed
         self._slow: set[Resource] = set()  # lists that wait for the slow period
+        # What the venue does to the series is no doing of ours: it has no slow period.
+        self._never_slow = frozenset({Resource.SERIES})
         self._bodies: dict[Resource, Body] = {}  # the newest last page of each list
+
+    def obey(self, capabilities: VenueCapabilities) -> None:
+        """Keep the fills at their normal period where the channel does not show ours."""
+        if not capabilities.pushed_fills:
+            self._never_slow |= {Resource.FILLS}
 
     def _schedule(self, kind: Resource, at_ns: int) -> None:
         self.due_ns[kind] = at_ns
@@ -261,8 +269,7 @@ class AccountPoller:
         self.done_ns[kind] = now_ns
         self.unread_due_ns = 0 if self._has_unread else self.unread_due_ns
         due_ns = self._turn_ns(kind, now_ns)
-        # What the venue does to the series is no doing of ours: it has no slow period.
-        if kind is not Resource.SERIES and walk.begun_ns >= self._shown_from_ns:
+        if kind not in self._never_slow and walk.begun_ns >= self._shown_from_ns:
             self._slow.add(kind)
             due_ns = max(due_ns, self._turn_ns(kind, now_ns, self._quiet_ns))
         self._schedule(kind, due_ns)

@@ -126,7 +126,7 @@ class PreTradeChecks:
             return Verdict(HeldBack.EXPOSURE)
         if self.shrinks_only(rung) and not self._shrinks(own, amend):
             return Verdict(HeldBack.SHRINK_ONLY)
-        if own.order_id is None or not own.is_allowed(OrderEvent.AMEND) or not desk.amends:
+        if own.order_id is None or desk.amends_off or not own.is_allowed(OrderEvent.AMEND):
             return Verdict(amend=amend)  # the order manager leaves it, or cancels instead
         if desk.rejects.blocked and desk.rejects.is_blocked(AmendResting(own.order_id, amend)):
             return Verdict(amend=amend)  # likewise

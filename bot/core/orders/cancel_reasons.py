@@ -17,6 +17,7 @@ class CancelReason(enum.StrEnum):
     BEYOND_LIMITS = "beyond a limit that was lowered"
     # An amend that may not leave, or came to nothing:
     AMENDS_OFF = "amends are off: one gave its order another id"
+    NO_AMENDS = "amends keep no queue place at this venue"
     AMEND_REJECTED = "its change was refused"
     AMEND_UNANSWERED = "its amend has no answer"
     AMEND_SIZE = "too much here"

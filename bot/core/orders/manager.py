@@ -28,6 +28,7 @@ from bot.core.messages import (
     Rejected,
     Request,
     Unknown,
+    VenueCapabilities,
 )
 from bot.core.orders.cancel_reasons import CancelReason
 from bot.core.orders.order import (
@@ -122,8 +123,9 @@ class OrderManager:
         self._strays: OrderedDict[Slot, None] = OrderedDict()
         self.rejects = RejectHistory()
         self._foreign_cancels = ForeignCancels(out)
-        self.amends = True
-        """False once an amend gave its order another id (S13)."""
+        self.amends_off: CancelReason | None = None
+        """Why no order is amended: the venue's amends keep no place, or one gave its order another
+        id (S13)."""
         self.amends_of_size = True
         """False once the venue took an amend's qty for the order's total."""
         self.last_write_ns = 0
@@ -138,6 +140,11 @@ class OrderManager:
         listed_ns = 2 * staleness.read_lag_ns + 3 * staleness.poll_orders_fast_ns
         self._resend_refused_ns = max(staleness.refused_resend_ns, listed_ns)
         self._resend_refused_max_ns = max(4 * self._resend_refused_ns, staleness.unread_ns)
+
+    def obey(self, capabilities: VenueCapabilities) -> None:
+        """Cancel and create instead of every amend, at a venue whose amends keep no place."""
+        if not capabilities.amend_keeps_place:
+            self.amends_off = CancelReason.NO_AMENDS
 
     # --- questions --------------------------------------------------------------------------------
 
@@ -360,8 +367,8 @@ class OrderManager:
         rejected before. False, and nothing changed, when nothing could be sent."""
         if own.order_id is None or not own.is_allowed(OrderEvent.AMEND):
             return False
-        if not self.amends:
-            return self.send_cancel(own, CancelReason.AMENDS_OFF, now_ns)
+        if self.amends_off is not None:
+            return self.send_cancel(own, self.amends_off, now_ns)
         request = AmendResting(own.order_id, amend)
         if self.rejects.blocked and self.rejects.is_blocked(request):
             return self.send_cancel(own, CancelReason.AMEND_REJECTED, now_ns)
@@ -620,8 +627,8 @@ class OrderManager:
     def _rename(self, own: OwnOrder, shown: model.Order, at_ns: int) -> bool:
         """An amend gave an order another id (S13): keep it under that one, and amend no order any
         more. False where that id was found resting meanwhile, and is counted there."""
-        if self.amends:
-            self.amends = False
+        if self.amends_off is None:
+            self.amends_off = CancelReason.AMENDS_OFF
             self._out.note(
                 "warning", "amends_off", order_id=shown.order_id, why=CancelReason.AMENDS_OFF
             )

@@ -6,7 +6,6 @@ a reconnect the trader subscribes again. Readings: docs/assumptions.md#S8, #S9, 
 
 import asyncio
 import random
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -14,6 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 from bot.core import messages as m
+from bot.io.adapter import Emit, MarketChannel
 from bot.io.client.answers import event_of, plain
 from bot.io.client.sockets import trusted
 from bot.io.clock import Clock
@@ -81,12 +81,10 @@ class _Flood:
             raise _Ended(f"more than {self._most} frames {self._what} within {FLOOD_S:g} s")
 
 
-class Feed:
-    """One channel. `emit` is called on the event loop with every event, in order of arrival."""
+class Feed(MarketChannel):
+    """The channel of the interface."""
 
-    def __init__(
-        self, url: str, emit: Callable[[m.Event], None], times: FeedTimes | None = None
-    ) -> None:
+    def __init__(self, url: str, emit: Emit, times: FeedTimes | None = None) -> None:
         self._url = url
         self._ssl = trusted() if url.startswith("wss:") else None
         self._emit = emit

@@ -11,9 +11,18 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.orders.outbox import TOO_MANY, WAIT_DEFAULT_NS
-from bot.io.client.feed import Feed
-from bot.io.client.rest import Reply, Rest
-from bot.io.secret import Secret
+from bot.io.adapter import (
+    Connection,
+    Emit,
+    MarketChannel,
+    OrderClient,
+    VenueAdapter,
+    VenueAddress,
+    ask,
+    connect,
+    read_key,
+    what_is_missing,
+)
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, OrderId, Ticker
@@ -51,43 +60,57 @@ class Finding(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
-async def probe(rest: Rest, stream_url: str, series_ticker: Ticker) -> list[Finding]:
+async def probe(
+    connection: Connection, address: VenueAddress, series_ticker: Ticker
+) -> list[Finding]:
     """All checks in order; a venue that cannot be reached ends them early."""
-    findings = [_read_scope(rest, await _answered(rest, m.ReadBalance()))]
-    if not findings[0].well:
+    client, reads = connection.requests, read_key(address)
+    findings = _lacking(connection)
+    findings.append(_read_scope(await _answered(client, m.ReadBalance(), reads), reads))
+    if not findings[-1].well:
         return findings
     cancel = m.CancelResting(NO_SUCH_ORDER)
-    findings.append(_trade_scope(await _answered(rest, cancel)))
-    if rest.has_standby:
-        answer = await _answered(rest, cancel, m.Key.STANDBY)
+    findings.append(_trade_scope(await _answered(client, cancel)))
+    if m.Key.STANDBY in address.others:
+        answer = await _answered(client, cancel, m.Key.STANDBY)
         findings.append(msgspec.structs.replace(_trade_scope(answer), name="standby key"))
-    answer = await _answered(rest, m.ReadSeries(series_ticker, ""))
+    answer = await _answered(client, m.ReadSeries(series_ticker, ""), reads)
     series, rungs = _series(answer, series_ticker)
     findings.append(series)
-    findings += await _account(rest)
+    findings += await _account(client, reads)
     if rungs:
-        findings.append(await _book(rest, rungs[0]))
-        findings.append(await _channel(stream_url, rungs[0]))
+        findings.append(await _book(client, rungs[0], reads))
+        findings.append(await _channel(connection, address.stream_url, rungs[0]))
     return findings
 
 
-async def obstacles(rest: Rest, series_ticker: Ticker) -> list[Finding]:
-    """The first thing that makes it pointless to begin, or nothing: no answer for five seconds, key
-    or scope rejected, no such series."""
-    balance = await _until_reached(lambda: _answered(rest, m.ReadBalance()))
+async def obstacles(
+    connection: Connection, address: VenueAddress, series_ticker: Ticker
+) -> list[Finding]:
+    """The first thing that makes it pointless to begin, or nothing: a venue that lacks what trading
+    needs, no answer for five seconds, key or scope rejected, no such series."""
+    client, reads = connection.requests, read_key(address)
+    if lacking := _lacking(connection):
+        return lacking
+    balance = await _until_reached(lambda: _answered(client, m.ReadBalance(), reads))
     if _is_refused(balance, 0, 401, 403):
-        return [_read_scope(rest, balance)]
-    cancel = await _answered(rest, m.CancelResting(NO_SUCH_ORDER))
+        return [_read_scope(balance, reads)]
+    cancel = await _answered(client, m.CancelResting(NO_SUCH_ORDER))
     if _is_refused(cancel, 401, 403):
         return [_trade_scope(cancel)]
-    series = await _answered(rest, m.ReadSeries(series_ticker, ""))
+    series = await _answered(client, m.ReadSeries(series_ticker, ""), reads)
     if _is_refused(series, 400, 404):
         return [_series(series, series_ticker)[0]]
     return []
 
 
+def _lacking(connection: Connection) -> list[Finding]:
+    lacks = what_is_missing(connection.capabilities)
+    return [Finding("capabilities", False, "the venue cannot be traded", lacks)] if lacks else []
+
+
 async def series_obstacle(
-    read: Callable[[m.ReadSeries], Awaitable[Reply]], series_ticker: Ticker
+    read: Callable[[m.ReadSeries], Awaitable[m.Response]], series_ticker: Ticker
 ) -> str:
     """Why a series cannot be followed by reads alone, and what to do; empty where it can be.
     Retries a silent venue for five seconds."""
@@ -102,9 +125,9 @@ async def series_obstacle(
     return f"{series_ticker}: {said}; check venue, key and series with `bot check`"
 
 
-async def _answered(rest: Rest, request: m.Request, key: m.Key | None = None) -> m.Answer:
+async def _answered(client: OrderClient, request: m.Request, key: m.Key = m.Key.TRADE) -> m.Answer:
     """The answer to a request; obeys Retry-After of a rate limit."""
-    reply = await rest.ask(request, key)
+    reply = await ask(client, request, key)
     if _is_refused(reply.answer, TOO_MANY):
         waits_ns = reply.retry_after_ns
         await asyncio.sleep((WAIT_DEFAULT_NS if waits_ns is None else waits_ns) / NS_PER_SECOND)
@@ -143,8 +166,8 @@ def _advice(answer: m.Answer, otherwise: str) -> str:
     return _PASSES if _said(answer).rpartition(" ")[2] in _PASSING else otherwise
 
 
-def _read_scope(rest: Rest, answer: m.Answer) -> Finding:
-    key = "the read key" if rest.key_for(m.ReadBalance()) is m.Key.READ else "the key"
+def _read_scope(answer: m.Answer, reads: m.Key) -> Finding:
+    key = "the read key" if reads is m.Key.READ else "the key"
     if isinstance(answer, m.Ok):
         return Finding("read scope", True, "the balance can be read")
     advice = "see whether the venue runs and venue.base_url is its address"
@@ -180,7 +203,7 @@ def _series(answer: m.Answer, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
     return Finding("series", False, _said(answer), _advice(answer, advice)), []
 
 
-async def _account(rest: Rest) -> list[Finding]:
+async def _account(client: OrderClient, reads: m.Key) -> list[Finding]:
     out = []
     lists: tuple[tuple[str, m.Read], ...] = (
         ("orders", m.ReadResting("")),
@@ -188,23 +211,23 @@ async def _account(rest: Rest) -> list[Finding]:
         ("positions", m.ReadPositions("")),
     )
     for name, request in lists:
-        answer = await _answered(rest, request)
+        answer = await _answered(client, request, reads)
         well = isinstance(answer, m.Ok)
         advice = "" if well else _advice(answer, _OTHERWISE)
         out.append(Finding(name, well, _said(answer), advice))
     return out
 
 
-async def _book(rest: Rest, rung: MarketId) -> Finding:
-    answer = await _answered(rest, m.ReadBook(rung))
+async def _book(client: OrderClient, rung: MarketId, reads: m.Key) -> Finding:
+    answer = await _answered(client, m.ReadBook(rung), reads)
     well = isinstance(answer, m.Ok)
     advice = "" if well else "without it a quiet book cannot be confirmed"
     return Finding("order book", well, _said(answer), advice)
 
 
-async def _channel(stream_url: str, rung: MarketId) -> Finding:
+async def _channel(connection: Connection, stream_url: str, rung: MarketId) -> Finding:
     heard: asyncio.Queue[m.Event] = asyncio.Queue()
-    feed = Feed(stream_url, heard.put_nowait)
+    feed = connection.channel_of(heard.put_nowait)
     feed.subscribe(m.SubscribeTo((rung,), ()))
     running = asyncio.ensure_future(feed.run())
     opened, pongs = False, 0
@@ -240,17 +263,16 @@ class PublicVenue:
     The key needs the scope read alone. Needs a running loop; end it with `drain`.
     """
 
-    def __init__(self, base_url: str, stream_url: str, key: Secret) -> None:
-        self._rest = Rest(base_url, key, 1)
-        self._stream_url = stream_url
+    def __init__(self, adapter: VenueAdapter, address: VenueAddress) -> None:
+        self._connection = connect(adapter, address, 1)
 
-    async def read_public(self, request: PublicRead) -> Reply:
+    async def read_public(self, request: PublicRead) -> m.Response:
         """Raises nothing: a fault is an answer."""
         assert isinstance(request, PUBLIC_READS), "a paper run asks for nothing else"
-        return await self._rest.ask(request)
+        return await ask(self._connection.requests, request)
 
-    def channel(self, emit: Callable[[m.Event], None]) -> Feed:
-        return Feed(self._stream_url, emit)
+    def channel(self, emit: Emit) -> MarketChannel:
+        return self._connection.channel_of(emit)
 
     async def close(self) -> None:
-        await self._rest.drain()
+        await self._connection.requests.drain()

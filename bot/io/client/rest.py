@@ -6,7 +6,7 @@ connection. No redirect is followed and nothing is retried here.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, assert_never
 
 import httpx
@@ -14,6 +14,14 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.orders.outbox import TOO_MANY, WAIT_DEFAULT_NS
+from bot.io.adapter import (
+    DRAIN_SLACK_S,
+    NOT_JOURNALED,
+    REQUEST_S_MAX,
+    Answered,
+    MayLeave,
+    OrderClient,
+)
 from bot.io.client.answers import answer_of, is_write, plain, retry_after_ns, tokens_left
 from bot.io.client.sockets import LAST_LOOK, PreSendCheck, is_early, transport, whole_within
 from bot.io.clock import Clock
@@ -26,18 +34,8 @@ TIMEOUTS: Final = httpx.Timeout(connect=2.0, read=5.0, write=2.0, pool=1.0)
 KEEPALIVE_S: Final = 4.0
 """Idle connections close before the usual server's five seconds are over."""
 
-REQUEST_S_MAX: Final = 10.0
-"""Timeout of a whole request: the read timeout covers single reads only. With the runner's drain it
-fits into the grace period of a container."""
-
 LEAVE_S: Final = 2.0
 """A create or amend that was not sent after so long is stale and is not sent."""
-
-DRAIN_SLACK_S: Final = 0.5
-"""The drain's timeout beyond that of one request."""
-
-DRAIN_READS_S: Final = 0.5
-"""Timeout for reads in flight at the end of a run."""
 
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 _READS_IN_FLIGHT: Final = 16
@@ -91,8 +89,8 @@ class BadSegment(Exception):
     """An id that must not be part of a path: it could name another route."""
 
 
-class Rest:
-    """The venue's REST interface for one account. Needs a running loop; end it with `drain`.
+class Rest(OrderClient):
+    """The client of the interface for one account. Needs a running loop; end it with `drain`.
 
     key: for writes, and for reads unless `others` has one. requests_in_flight: most writes at once.
     request_s: timeout of a whole request. leave_s: age beyond which a create or amend is not sent.
@@ -144,12 +142,7 @@ class Rest:
         )
         return _Client(http)
 
-    @property
-    def has_standby(self) -> bool:
-        """True if there is a key for cancels should the first be rejected."""
-        return m.Key.STANDBY in self._keys
-
-    def key_for(self, request: m.Request) -> m.Key:
+    def _key_for(self, request: m.Request) -> m.Key:
         splits = m.Key.READ in self._keys and not is_write(request)
         return m.Key.READ if splits else m.Key.TRADE
 
@@ -157,16 +150,7 @@ class Rest:
     def in_flight(self) -> int:
         return len(self._tasks)
 
-    def start(
-        self,
-        send: m.Send,
-        answered: Callable[[m.Response], None],
-        may_leave: Callable[[], Awaitable[bool]] | None = None,
-    ) -> None:
-        """Begin a request; `answered` is called exactly once, later.
-
-        may_leave: awaited before the first byte; when it returns False, nothing is sent.
-        """
+    def start(self, send: m.Send, answered: Answered, may_leave: MayLeave | None = None) -> None:
         run = self._run(send, answered, may_leave, self._clock.now_ns())
         task = asyncio.get_running_loop().create_task(run)
         self._tasks.add(task)
@@ -178,14 +162,14 @@ class Rest:
     async def _run(
         self,
         send: m.Send,
-        answered: Callable[[m.Response], None],
-        may_leave: Callable[[], Awaitable[bool]] | None,
+        answered: Answered,
+        may_leave: MayLeave | None,
         begun_ns: int,
     ) -> None:
         if may_leave is None or await may_leave():
             reply = await self.ask(send.request, send.key, begun_ns)
         else:
-            reply = Reply(m.Rejected(0, "", "not in the journal in time, so not sent"))
+            reply = Reply(NOT_JOURNALED)
         told = (reply.tokens_left, reply.retry_after_ns, reply.tokens_limit)
         answered(m.Response(send.request_id, reply.answer, *told))
 
@@ -203,7 +187,7 @@ class Rest:
 
     async def _asked(self, request: m.Request, key: m.Key | None, begun_ns: int | None) -> Reply:
         begun_ns = self._clock.now_ns() if begun_ns is None else begun_ns
-        key = self.key_for(request) if key is None else key
+        key = self._key_for(request) if key is None else key
         secret = self._keys.get(key)
         if secret is None:
             return Reply(m.Rejected(0, "", f"there is no {key} key"))
@@ -326,11 +310,6 @@ class Rest:
         return Reply(answer, tokens_left(response.headers), waits_ns, limit)
 
     async def drain(self, reads_s: float | None = None) -> int:
-        """Wait for every request in flight, then close the connections.
-
-        reads_s: timeout of reads once no write is in flight; None is that of writes.
-        Returns how many have no answer even so; they will not be sent any more.
-        """
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._request_s + DRAIN_SLACK_S
         await self._wait(lambda: self._tasks - self._reads, until_s)

@@ -18,8 +18,7 @@ from bot.core.preview import TraderPlan
 from bot.core.report import Phase
 from bot.core.settings import BudgetSettings
 from bot.core.trader import Trader
-from bot.io.client.feed import Feed
-from bot.io.client.rest import Rest
+from bot.io.adapter import Connection, OrderClient
 from bot.io.clock import Clock
 from bot.io.journal.recovery import RecoveredState
 from bot.io.run.inbox import ConflatingQueue
@@ -66,8 +65,8 @@ class DryPlan(msgspec.Struct, frozen=True):
 
 
 class _ReadOnlyVenue:
-    def __init__(self, rest: Rest, tell: Callable[[m.Event], None]) -> None:
-        self._rest = rest
+    def __init__(self, requests: OrderClient, tell: Callable[[m.Event], None]) -> None:
+        self._requests = requests
         self._tell = tell
         self._seen: dict[OrderId, model.Order] = {}
         self._cancelled: dict[OrderId, model.Order] = {}
@@ -78,7 +77,7 @@ class _ReadOnlyVenue:
     def perform(self, send: m.Send) -> None:
         request = send.request
         if not isinstance(request, m.Create | m.AmendResting | m.CancelResting):
-            self._rest.start(send, self._on_read)
+            self._requests.start(send, self._on_read)
             return
         order = (
             str(request.order.client_order_id)
@@ -158,8 +157,7 @@ _NO_ID: Final = 10**20
 
 async def dry_run(
     trader: Trader,
-    rest: Rest,
-    feed_of: Callable[[Callable[[m.Event], None]], Feed],
+    connection: Connection,
     memory: RecoveredState,
     watch: StrategyWatchdog,
     clock: Clock,
@@ -178,7 +176,7 @@ async def dry_run(
     def tell(event: m.Event) -> None:
         inbox.put(event, clock.now_ns())
 
-    venue, feed = _ReadOnlyVenue(rest, tell), feed_of(tell)
+    venue, feed = _ReadOnlyVenue(connection.requests, tell), connection.channel_of(tell)
 
     async def has_settled() -> bool:
         give_up_ns = clock.now_ns() + longest_ns
@@ -208,7 +206,8 @@ async def dry_run(
 
     listening = asyncio.ensure_future(feed.run())
     try:
-        tell(memory.started(secrets.token_hex(10), new_account, latched=latched))
+        able = connection.capabilities
+        tell(memory.started(secrets.token_hex(10), new_account, latched=latched, capabilities=able))
         settled = await has_settled()
         return DryPlan(trader.plan(clock.now_ns()), tuple(venue.withheld), settled)
     finally:

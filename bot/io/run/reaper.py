@@ -26,8 +26,9 @@ from bot.core.execution.cancel_all import (
     Verdict,
 )
 from bot.core.orders.outbox import TOO_MANY
+from bot.io.adapter import OrderClient, ask
+from bot.io.client.answers import is_write
 from bot.io.client.preflight import NO_SUCH_ORDER
-from bot.io.client.rest import Rest
 from bot.io.client.sockets import whole_within
 from bot.io.clock import Clock
 from bot.io.faults import OperatorError
@@ -44,14 +45,17 @@ PROGRESS_NS: Final = 500 * NS_PER_MS
 
 
 async def sweep(
-    rest: Rest,
+    client: OrderClient,
     clock: Clock,
     settings: SweepSettings,
     progress: Callable[[CancelAll], None] = lambda _: None,
+    *,
+    reads: m.Key = m.Key.TRADE,
 ) -> Verdict:
-    """Cancel until there is a verdict. progress: called with the sweeper while it works.
+    """Cancel until there is a verdict. progress: called with the sweeper while it works. reads: the
+    key on which reads go.
 
-    Requests in flight at the end are left to `Rest.drain`; so they are if this is cancelled.
+    Requests in flight at the end are left to `drain`; so they are if this is cancelled.
     """
     answers: asyncio.Queue[m.Response] = asyncio.Queue()
     sweeper = CancelAll(settings, clock.now_ns())
@@ -63,8 +67,8 @@ async def sweep(
             match effect:
                 case m.Send():
                     # The sweeper knows of one key; where reads have their own, they go on it.
-                    key = rest.key_for(effect.request)
-                    rest.start(msgspec.structs.replace(effect, key=key), answers.put_nowait)
+                    key = effect.key if is_write(effect.request) else reads
+                    client.start(msgspec.structs.replace(effect, key=key), answers.put_nowait)
                 case m.WakeAt():
                     wake_ns = effect.at_ns
                 case m.Noted():
@@ -174,7 +178,7 @@ class Reaper:
     def __init__(
         self,
         source: Source,
-        rest: Rest,
+        client: OrderClient,
         clock: Clock,
         latch: KillSwitchFile | None,
         after_ns: int,
@@ -183,7 +187,7 @@ class Reaper:
         series: Ticker | None = None,
     ) -> None:
         self._source = source
-        self._rest = rest
+        self._client = client
         self._clock = clock
         self._latch = latch
         self._after_ns = after_ns
@@ -241,7 +245,7 @@ class Reaper:
                     task.cancel()
                     await asyncio.wait([task])
             self._doubt()
-            await self._rest.drain()
+            await self._client.drain()
             if self._setting is not None:
                 await self._setting
             if self._beats is not None:
@@ -384,7 +388,7 @@ class Reaper:
             # A slow disk must not keep resting orders from being cancelled.
             await asyncio.wait([self._setting], timeout=LATCH_S)
         wanted = msgspec.structs.replace(self._sweep_settings, series_ticker=self._only)
-        verdict = await sweep(self._rest, self._clock, wanted, self._begun)
+        verdict = await sweep(self._client, self._clock, wanted, self._begun)
         self._doubt()
         self._sweeper = None
         again_ns = SWEEP_AGAIN_NS
@@ -402,7 +406,7 @@ class Reaper:
     async def _check_key(self) -> None:
         """Try the key now and then: a reaper whose key does not work guards nothing."""
         while True:
-            trouble = await key_trouble(self._rest)
+            trouble = await key_trouble(self._client)
             match trouble:
                 case None:
                     works, level = "yes", self._log.info
@@ -421,19 +425,15 @@ class Reaper:
             await asyncio.sleep(TOLD_NS / NS_PER_SECOND)
 
 
-async def key_trouble(rest: Rest) -> m.Rejected | m.Unknown | None:
+async def key_trouble(client: OrderClient) -> m.Rejected | m.Unknown | None:
     """None if the key can sweep, Rejected if the venue refuses it or its scope (401 or 403).
 
     Unknown if the venue said neither: no connection, no answer, or a trouble of its own.
     """
     unsaid: m.Unknown | None = None
-    answers: asyncio.Queue[m.Response] = asyncio.Queue()
     requests: tuple[m.Request, ...] = (m.ReadResting(""), m.CancelResting(NO_SUCH_ORDER))
     for request in requests:
-        # Not asked directly: this task may be cancelled, a request never is.
-        rest.start(m.Send(m.RequestId(0), request, "key"), answers.put_nowait)
-        replied = await answers.get()
-        answer = replied.answer
+        answer = (await ask(client, request)).answer
         if isinstance(answer, m.Rejected):
             if answer.status in (0, TOO_MANY):
                 # Not sent: no connection, or a wait that the venue asked for.

@@ -4,7 +4,7 @@ request that is no read would end the recording."""
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +14,7 @@ import structlog
 from bot.core import messages as m
 from bot.core.recorder import RECORDING, TapeRecorder
 from bot.core.report import Phase
-from bot.io.client.feed import Feed
-from bot.io.client.rest import Rest
+from bot.io.adapter import Connection
 from bot.io.clock import Clock
 from bot.io.journal.journal import Archivist, Journal, left_in
 from bot.io.journal.records import JournalFault
@@ -55,8 +54,7 @@ class Recording:
         self,
         configured: m.Configuration,
         clock: Clock,
-        rest: Rest,
-        feed_of: Callable[[Callable[[m.Event], None]], Feed],
+        connection: Connection,
         state: Path,
         *,
         segment_bytes: int,
@@ -77,9 +75,9 @@ class Recording:
         )
         self.observer = TapeRecorder(configured.settings)
         self._clock = clock
-        self._rest = rest
+        self._requests = connection.requests
         self._state = state
-        self._feed = feed_of(self.tell)
+        self._feed = connection.channel_of(self.tell)
         self._journal = Journal(
             state,
             clock.now_ns(),
@@ -131,7 +129,7 @@ class Recording:
                     await self._ended.wait()
             except TimeoutError:
                 self.tell(m.StopRequested("the time asked for is over"))
-            await self._rest.drain()
+            await self._requests.drain()
             if not self._journal.broken:
                 await self._journal.durable()
         for task in tasks:
@@ -178,7 +176,7 @@ class Recording:
             case m.Send():
                 if isinstance(effect.request, m.Write):
                     raise WriteFault(type(effect.request).__name__)
-                self._rest.start(effect, self.tell)
+                self._requests.start(effect, self.tell)
             case m.SubscribeTo():
                 self._feed.subscribe(effect)
             case m.WakeAt():

@@ -22,7 +22,7 @@ from bot.core import messages as m
 from bot.core.preview import TraderPlan
 from bot.core.report import Phase, Report, ShadowReport
 from bot.core.trader import Trader
-from bot.io.client.rest import DRAIN_READS_S
+from bot.io.adapter import DRAIN_READS_S, Connection
 from bot.io.clock import Clock
 from bot.io.journal.journal import IN_TIME_S, Journal
 from bot.io.journal.recovery import NOTHING_LEFT
@@ -84,38 +84,6 @@ class ShutdownDeadline:
         if self._due_ns is None:
             return due_ns
         return min(due_ns, self._due_ns, self._seen_ns + GAP_NS_MAX // 2)
-
-
-Emit = Callable[[m.Event], None]
-
-
-class RequestCarrier(Protocol):
-    """Carries the requests of one trader, each to exactly one answer. A paper run has one of its
-    own (`bot.lab.paper`)."""
-
-    def start(
-        self,
-        send: m.Send,
-        answered: Callable[[m.Response], None],
-        may_leave: Callable[[], Awaitable[bool]] | None = None,
-    ) -> None:
-        """See `bot.io.client.rest.Rest.start`."""
-
-    async def drain(self, reads_s: float | None = None) -> int:
-        """See `bot.io.client.rest.Rest.drain`."""
-
-
-class MarketChannel(Protocol):
-    def subscribe(self, wish: m.SubscribeTo) -> None: ...
-
-    async def run(self) -> None: ...
-
-
-class Connection(msgspec.Struct, frozen=True):
-    """A way to a venue. channel_of: makes its channel, given where events go."""
-
-    requests: RequestCarrier
-    channel_of: Callable[[Emit], MarketChannel]
 
 
 class Paper(msgspec.Struct, frozen=True):
@@ -224,9 +192,8 @@ class Runner:
         self,
         trader: Trader,
         clock: Clock,
-        rest: RequestCarrier,
+        connection: Connection,
         journal_of: Callable[[Callable[[str], None]], Journal],
-        feed_of: Callable[[Emit], MarketChannel],
         *,
         state: Path | None = None,
         drain_ns: int = DRAIN_NS,
@@ -237,14 +204,15 @@ class Runner:
         shadows: Callable[[], tuple[ShadowReport, ...]] = tuple,
         paper: bool = False,
     ) -> None:
-        """journal_of, feed_of: make them, given where failures and events go. watch: of the
+        """journal_of: makes it, given where failures go. watch: of the
         trader's strategies. reaper: True if one is expected. configured: for the journal.
         companions: they get every effect. shadows: the newest scores of the candidates. state:
         where latch, crash record and heartbeat are; None keeps none of them.
         """
         self._trader = trader
         self._clock = clock
-        self._rest = rest
+        self._requests = connection.requests
+        self._capabilities = connection.capabilities
         self._state = state
         self._watch = watch
         self._configured = configured
@@ -255,7 +223,7 @@ class Runner:
         self._drain = ShutdownDeadline(drain_ns, clock.now_ns())
         self._inbox = ConflatingQueue()
         self._journal = journal_of(lambda reason: self.tell(m.JournalFailed(reason)))
-        self._feed = feed_of(self.tell)
+        self._feed = connection.channel_of(self.tell)
         self._wake_ns = 0
         self._stop_at_ns: int | None = None
         self._finished: m.DrainComplete | None = None
@@ -344,6 +312,7 @@ class Runner:
                 latched=latched,
                 configured=self._configured,
                 paper=self._paper,
+                capabilities=self._capabilities,
             )
         )
         with signals_to((self,)) if signals else nullcontext():
@@ -367,7 +336,7 @@ class Runner:
                 tasks.start_soon(self._beside, child)
             overdue = await self._decide()
             # Replies in flight belong in the journal: a create among them may be live.
-            if unanswered := await self._rest.drain(DRAIN_READS_S):
+            if unanswered := await self._requests.drain(DRAIN_READS_S):
                 self._log.error("requests_unanswered", count=unanswered)
             for arrived in self._inbox.take_events(len(self._inbox)):
                 if overdue:  # too late to act on, but it changes the orders left
@@ -386,7 +355,7 @@ class Runner:
 
     async def abandon(self) -> None:
         """Close what was opened, where `run` will never be called."""
-        await self._rest.drain()
+        await self._requests.drain()
         self._journal.withdraw()
 
     def _last_report(self) -> Report:
@@ -562,7 +531,7 @@ class Runner:
             case m.Send():
                 # An intent is on disk before its bytes leave; cancels need not wait.
                 adds = isinstance(effect.request, m.Create | m.AmendResting)
-                self._rest.start(effect, self.tell, lambda: self._may_leave(effect, wait=adds))
+                self._requests.start(effect, self.tell, lambda: self._may_leave(effect, wait=adds))
             case m.SubscribeTo():
                 self._feed.subscribe(effect)
             case m.WakeAt():

@@ -19,12 +19,10 @@ import structlog
 from rich.console import Console
 
 from bot.core import messages as m
-from bot.core.messages import Key
 from bot.core.report import ShadowReport
 from bot.core.trader import Trader
-from bot.io.client.feed import Feed
+from bot.io.adapter import Connection, VenueAdapter, VenueAddress, connect
 from bot.io.client.preflight import obstacles
-from bot.io.client.rest import Rest
 from bot.io.clock import Clock
 from bot.io.faults import OperatorError
 from bot.io.journal.journal import Journal
@@ -34,10 +32,9 @@ from bot.io.logs import LogTail, SecretRedactor, configure_logs
 from bot.io.run.config_watcher import FileWatch, LiveFile
 from bot.io.run.embedded import EmbeddedVenue
 from bot.io.run.result import Exit, RunResult
-from bot.io.run.runner import Child, Connection, Paper, Runner, Sidecar, signals_to
+from bot.io.run.runner import Child, Paper, Runner, Sidecar, signals_to
 from bot.io.run.terminal import show_lines, show_table
 from bot.io.run.watchdog import StrategyWatchdog
-from bot.io.secret import Secret
 from bot.io.state.locks import StateFault
 from bot.io.status.control import Control, token_in
 from bot.io.status.serving import address, serve
@@ -132,14 +129,11 @@ class SiteFault(OperatorError):
 
 
 class Site(msgspec.Struct, frozen=True):
-    """Where the venue is and what opens it. embedded: the child process if the venue is ours.
-    others: further keys, by purpose."""
+    """The venue of a run. embedded: the child process if the venue is ours."""
 
-    base_url: str
-    stream_url: str
-    key: Secret
+    adapter: VenueAdapter
+    address: VenueAddress
     embedded: EmbeddedVenue | None
-    others: dict[Key, Secret] = {}
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,7 +170,7 @@ async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[RunResult, ...
     first = plans[0]
     masker = SecretRedactor()
     beside = (each for plan in plans for companion in plan.companions for each in companion.secrets)
-    for key in (first.site.key, *first.site.others.values(), *beside):
+    for key in (*first.site.address.secrets, *beside):
         masker.learn(key)
     # A live table owns the terminal: what would scroll it away goes to a file.
     tail, console = LogTail(), drawn_on(plans)
@@ -232,9 +226,8 @@ async def _runner(plan: Plan, clock: Clock) -> Runner:
     return Runner(
         plan.trader,
         clock,
-        connection.requests,
+        connection,
         lambda failed: open_journal(plan, clock, failed),
-        connection.channel_of,
         state=plan.state,
         watch=plan.watch,
         configured=plan.configured,
@@ -247,11 +240,11 @@ async def _runner(plan: Plan, clock: Clock) -> Runner:
 
 async def _live(plan: Plan) -> Connection:
     site = plan.site
-    rest = Rest(site.base_url, site.key, plan.requests_in_flight, others=site.others)
-    for found in await obstacles(rest, plan.trader.series_ticker):
-        await rest.drain()
+    connection = connect(site.adapter, site.address, plan.requests_in_flight)
+    for found in await obstacles(connection, site.address, plan.trader.series_ticker):
+        await connection.requests.drain()
         raise SiteFault(f"{found.name}: {found.found}; {found.advice}")
-    return Connection(rest, lambda emit: Feed(site.stream_url, emit))
+    return connection
 
 
 def open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Journal:
@@ -263,7 +256,7 @@ def open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Jou
         segment_bytes=plan.segment_bytes,
         segments_kept=plan.segments_kept,
     )
-    place = EMBEDDED if plan.site.embedded is not None else plan.site.base_url
+    place = EMBEDDED if plan.site.embedded is not None else plan.site.address.base_url
     if plan.paper is not None:
         place = plan.paper.place
     try:

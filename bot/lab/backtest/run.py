@@ -18,7 +18,8 @@ from bot.lab.evaluate.timeout import ended_when_stalled
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind, RecordedMarket, kind_of
-from bot.lab.exchange.trader_run import Observer, TermsLink, TraderRun, alone
+from bot.lab.exchange.simulated_venue import TermsLink
+from bot.lab.exchange.trader_run import Observer, TraderRun, alone
 from bot.strategy.api import Strategy
 from venue.crowd.tape import Tape, closes_ns
 from venue.wire.instant import NS_PER_SECOND
@@ -26,7 +27,6 @@ from venue.wire.money import Outcome
 from venue.wire.names import MarketId, Ticker
 
 CONFIDENCE: Final = 0.95  # the confidence of a recorded index price
-_PING_NS: Final = 5 * NS_PER_SECOND // 2
 _HOUR_NS: Final = 3600 * NS_PER_SECOND
 _NONCE: Final = "b0" * 10
 
@@ -152,7 +152,7 @@ class Backtest:
     def _play(self, progress: Progress) -> None:
         driver, run = self._driver, self._run
         run.deliver([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
-        driver.schedule_after(_PING_NS, self._ping)
+        run.venue.keep_alive()
         for at_ns, price in self._tape.values if self._terms.with_index else ():
             if at_ns >= self.recorded_ns:
                 seen = m.ImpliedValueSeen(self._tape.project_id, at_ns, float(price), CONFIDENCE)
@@ -160,15 +160,11 @@ class Backtest:
         for place, record in enumerate(self._tape.records):
             driver.reach(record.ts)
             self.venue.play(place)
-            run.publish()
+            run.venue.publish()
             self._records += 1
             if not progress(self._records):
                 break
         driver.run_until(self.recorded_ns)
-
-    def _ping(self) -> None:
-        self._run.send_frames([m.FeedAlive()])
-        self._driver.schedule_after(_PING_NS, self._ping)
 
     # --- what came of it --------------------------------------------------------------------------
 

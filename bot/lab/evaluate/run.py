@@ -49,7 +49,6 @@ HORIZONS_S: Final = (1, 10, 60)
 ADVERSE_S: Final = 10  # moves of a rung so soon after a fill are adverse; later ones are drift
 _EARLY_SHARE: Final = 0.1
 _NEAR_CENTS: Final = 2
-_PING_NS: Final = 5 * NS_PER_SECOND // 2
 _NONCE: Final = "e0" * 10
 _MANY: Final = 1_000_000
 
@@ -229,23 +228,19 @@ class _WorldRun:
         driver, run, end_ns = self._driver, self._run, START_NS + self._world.life_ns
         crowd = DrawnCrowd(self._world, self._draws.true_path, self._market, START_NS)
         run.deliver([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
-        driver.schedule_after(_PING_NS, self._ping)
+        run.venue.keep_alive()
         driver.schedule_at(START_NS + STEP_NS - 1, self._sample)
         for at_ns, act in self._draws.acts:
             if at_ns >= self._world.life_ns:
                 break
             driver.reach(START_NS + at_ns)
             if isinstance(act, Published):
-                run.send_frames([m.ImpliedValueSeen(PROJECT, driver.now_ns, *act)])
+                run.venue.send_frames([m.ImpliedValueSeen(PROJECT, driver.now_ns, *act)])
             else:
                 crowd.perform_act(act, driver.now_ns)
-            run.publish()
+            run.venue.publish()
         driver.reach(end_ns)
         self._market.resolve(self._draws.true_path.pays, end_ns)
-
-    def _ping(self) -> None:
-        self._run.send_frames([m.FeedAlive()])
-        self._driver.schedule_after(_PING_NS, self._ping)
 
     def _sample(self) -> None:
         market = self._market

@@ -22,7 +22,8 @@ from bot.lab.exchange.assumptions import Latency, Terms
 from bot.lab.exchange.exchange import MAKER, PaperAccount
 from bot.lab.exchange.live import LiveMarket, catalogue_of
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.trader_run import TermsLink, TraderRun, alone
+from bot.lab.exchange.simulated_venue import TermsLink
+from bot.lab.exchange.trader_run import TraderRun, alone
 from bot.lab.journal_market import JournalMarket, MarketEvent
 from bot.lab.own_orders import OwnFill, OwnOrders, RestingChange
 from bot.lab.progress import Progress, no_progress
@@ -230,7 +231,7 @@ class WhatIfRun:
                     break
                 driver.reach(at_ns)
                 self.venue.play(each, at_ns)
-                run.publish()
+                run.venue.publish()
                 if done % _TOLD_EVERY == 0:
                     progress(done)
             driver.run_until(market.ended_ns)

@@ -21,8 +21,8 @@ from bot.core import messages as m
 from bot.core.orders.order import State
 from bot.core.report import Phase
 from bot.core.trader import Trader
-from bot.io.client.feed import Feed
-from bot.io.client.rest import Rest
+from bot.io.adapter import VenueAddress, connect
+from bot.io.client.native import NativeAdapter
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal
 from bot.io.run.config_watcher import FileWatch
@@ -167,12 +167,13 @@ class Storm:
         clock = Clock()
         state = self.folder / "state"
         state.mkdir()
+        venue = self.config.venue
+        address = VenueAddress(venue.base_url, venue.stream_url, Secret(self.venue.keys["maker"]))
         runner = Runner(
             self.trader,
             clock,
-            Rest(self.venue.base_url, Secret(self.venue.keys["maker"]), 32),
+            connect(NativeAdapter(), address, 32),
             lambda failed: Journal(state, clock.now_ns(), failed),
-            lambda emit: Feed(self.config.venue.stream_url, emit),
             watch=self.watch,
             configured=self.config.configured,
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bot.core import messages as m
 from bot.core.report import Phase, Reaction, Report
+from bot.io.adapter import Connection
 from bot.io.client.feed import Feed, FeedTimes
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
@@ -89,9 +90,11 @@ def runner_of(
     return Runner(
         trader,
         clock,
-        rest or Rest(base_url, Secret("lm_test"), 4),
+        Connection(
+            rest or Rest(base_url, Secret("lm_test"), 4),
+            lambda emit: Feed("ws://127.0.0.1:1", emit, times),
+        ),
         lambda failed: Journal(folder, clock.now_ns(), failed),
-        lambda emit: Feed("ws://127.0.0.1:1", emit, times),
         state=folder if keeps else None,
         drain_ns=drain_ns,
         watch=watch,

@@ -21,13 +21,14 @@ from bot.core import messages as m
 from bot.core.report import Phase
 from bot.core.settings import RiskSettings, StalenessSettings, TraderSettings
 from bot.core.trader import Trader
+from bot.io.adapter import Connection
 from bot.io.client import sockets
 from bot.io.client.feed import Feed
 from bot.io.client.rest import TIMEOUTS, Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal, read_journal, segments
 from bot.io.run.result import RunResult
-from bot.io.run.runner import Child, Connection, Runner
+from bot.io.run.runner import Child, Runner
 from bot.io.secret import Secret
 from bot.strategy.api import Strategy
 from strategies.fixed_spread import FixedSpread
@@ -82,6 +83,7 @@ class Plan:
     strategy: Callable[[], Strategy] = lambda: FixedSpread(FixedSpread.Params(lot_qty=LOT))
     timeouts: httpx.Timeout = field(default_factory=lambda: TIMEOUTS)
     connect: Callable[[Clock], Connection] | None = None
+    capabilities: m.VenueCapabilities = field(default_factory=m.VenueCapabilities)
 
 
 @dataclass
@@ -243,15 +245,14 @@ async def _world(plan: Plan, loop: VirtualLoop, folder: Path, watch: Watch) -> L
     clock = Clock()
     if plan.connect is None:
         rest = Rest(plan.base_url, Secret(KEY), 32, timeouts=plan.timeouts)
-        connection = Connection(rest, lambda emit: Feed(plan.stream_url, emit))
+        connection = Connection(rest, lambda emit: Feed(plan.stream_url, emit), plan.capabilities)
     else:
         connection = plan.connect(clock)
     runner = Runner(
         trader,
         clock,
-        connection.requests,
+        connection,
         lambda failed: Journal(folder, clock.now_ns(), failed),
-        connection.channel_of,
         state=folder,
         paper=plan.connect is not None,
     )

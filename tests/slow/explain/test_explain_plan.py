@@ -15,6 +15,7 @@ from bot.core.risk.exposure import Bounds, Exposure, OpenExposure, RungTerms, bo
 from bot.core.risk.limits import limits_in_force
 from bot.core.settings import RiskSettings
 from bot.core.trader import Trader
+from bot.io.adapter import Connection
 from bot.io.clock import Clock
 from bot.io.journal.recovery import NOTHING_LEFT, RecoveredState
 from bot.io.run.dryrun import DryPlan, WishesOnly, dry_run
@@ -240,8 +241,7 @@ def dry(
     async def run() -> DryPlan:
         return await dry_run(
             trader,
-            reads,
-            lambda tell: Books(thin, tell, clock),
+            Connection(reads, lambda tell: Books(thin, tell, clock)),
             memory,
             StrategyWatchdog(NS_PER_SECOND),
             clock,

@@ -33,6 +33,8 @@ PLANTS = [
     ("judge", "venue/conformance/planted_types.py", "import venue.wire.model"),
     ("bot-strategy", "bot/strategy/planted_core.py", "import bot.core.messages"),
     ("bot-core", "bot/core/planted_venue.py", "import venue.engine.messages"),
+    ("wire-format", "bot/core/planted_bytes.py", "import venue.wire.codec"),
+    ("adapter-seam", "bot/io/run/planted_client.py", "import bot.io.client.rest"),
     ("bot-io", "bot/io/planted_venue.py", "import venue.views"),
     ("bot-records", "bot/records/planted_venue.py", "import venue.views"),
     ("strategies", "strategies/planted_order.py", "import bot.core.messages"),

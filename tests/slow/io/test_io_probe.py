@@ -6,8 +6,9 @@ import asyncio
 import pytest
 
 from bot.core import messages as m
+from bot.io.adapter import Connection, VenueAddress
 from bot.io.client import preflight
-from bot.io.client.rest import Reply
+from bot.io.secret import Secret
 from tests.builders.records import lived as records
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
@@ -18,23 +19,30 @@ from venue.wire.names import Ticker
 pytestmark = pytest.mark.anyio
 
 
+ADDRESS = VenueAddress(
+    "http://127.0.0.1:1/v1",
+    "ws://127.0.0.1:1/v1/stream",
+    Secret("k" * 20),
+    {m.Key.STANDBY: Secret("s" * 20)},
+)
+
+
 class Venue:
-    """A venue that gives every request one reply unless its kind has another; logs what is done."""
+    """A venue that gives every request one reply unless its kind has another; logs what is done.
 
-    has_standby = True
+    channel_of: makes its channel.
+    """
 
-    def __init__(self, reply: Reply, replies: dict[type, m.Answer] | None = None) -> None:
+    def __init__(self, reply, replies: dict[type, m.Answer] | None = None, channel_of=None) -> None:
         self.done: list[object] = []
         self._reply = reply
         self._replies = replies or {}
+        self.connection = Connection(self, channel_of)
 
-    def key_for(self, request: m.Request) -> m.Key:
-        return m.Key.TRADE
-
-    async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:
-        self.done.append(type(request))
-        own = self._replies.get(type(request))
-        return self._reply if own is None else Reply(own)
+    def start(self, send: m.Send, answered) -> None:
+        self.done.append(type(send.request))
+        own = self._replies.get(type(send.request))
+        answered(self._reply if own is None else m.Response(send.request_id, own))
 
     async def sleep(self, seconds: float) -> None:
         self.done.append(seconds)
@@ -43,8 +51,12 @@ class Venue:
 BALANCE = m.Ok(m.BalanceBody(Balance(Cents(1), Cents(0), Cents(1))))
 
 
-def throttled(wait_ns: int | None) -> Reply:
-    return Reply(m.Rejected(429, "rate_limited", ""), retry_after_ns=wait_ns)
+def reply(answer: m.Answer, wait_ns: int | None = None) -> m.Response:
+    return m.Response(m.RequestId(0), answer, retry_after_ns=wait_ns)
+
+
+def throttled(wait_ns: int | None) -> m.Response:
+    return reply(m.Rejected(429, "rate_limited", ""), wait_ns)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +65,7 @@ def throttled(wait_ns: int | None) -> Reply:
 async def test_a_start_waits_as_long_as_a_throttling_venue_asks(monkeypatch, waits_ns, waits_s):
     venue = Venue(throttled(waits_ns))
     monkeypatch.setattr(preflight.asyncio, "sleep", venue.sleep)
-    assert await preflight.obstacles(venue, Ticker("ACME-VAL")) == []
+    assert await preflight.obstacles(venue.connection, ADDRESS, Ticker("ACME-VAL")) == []
     asked = [m.ReadBalance, m.CancelResting, m.ReadSeries]
     assert venue.done == [step for request in asked for step in (request, waits_s)]
 
@@ -63,7 +75,7 @@ async def test_a_check_waits_as_long_as_a_throttling_venue_asks(
 ):
     venue = Venue(throttled(2 * NS_PER_SECOND), {m.ReadBalance: BALANCE})
     monkeypatch.setattr(preflight.asyncio, "sleep", venue.sleep)
-    found = await preflight.probe(venue, "ws://127.0.0.1:1/v1/stream", Ticker("ACME-VAL"))
+    found = await preflight.probe(venue.connection, ADDRESS, Ticker("ACME-VAL"))
     assert [each.well for each in found] == [True] + 6 * [False]
     refused = [
         *(m.CancelResting, m.CancelResting, m.ReadSeries),
@@ -84,9 +96,9 @@ async def test_a_check_waits_as_long_as_a_throttling_venue_asks(
     ids=["not found", "no events", "a cursor that was not sent", "cut off", "not now"],
 )
 async def test_a_check_blames_the_ticker_only_where_the_venue_has_no_such_series(answer, advice):
-    unknown = Reply(m.Rejected(404, "order_not_found", ""))
+    unknown = reply(m.Rejected(404, "order_not_found", ""))
     venue = Venue(unknown, {m.ReadBalance: BALANCE, m.ReadSeries: answer})
-    found = await preflight.probe(venue, "ws://127.0.0.1:1/v1/stream", Ticker("ACME-VAL"))
+    found = await preflight.probe(venue.connection, ADDRESS, Ticker("ACME-VAL"))
     (series,) = [each for each in found if each.name == "series"]
     assert advice in series.advice
 
@@ -107,7 +119,7 @@ async def test_a_pong_is_not_taken_for_the_answer_to_the_subscription(
     class Channel:
         """One that opens, answers a ping, and then says this."""
 
-        def __init__(self, url, emit) -> None:
+        def __init__(self, emit) -> None:
             self._emit = emit
 
         def subscribe(self, wish: m.SubscribeTo) -> None:
@@ -119,7 +131,6 @@ async def test_a_pong_is_not_taken_for_the_answer_to_the_subscription(
                 await asyncio.sleep(0)
             await asyncio.Event().wait()
 
-    monkeypatch.setattr(preflight, "Feed", Channel)
     monkeypatch.setattr(preflight, "CHANNEL_S", 0.1 if not told else 30)
     market = records.market(1)
     series = m.Ok(m.SeriesBody((records.event(market),), ""))
@@ -128,7 +139,8 @@ async def test_a_pong_is_not_taken_for_the_answer_to_the_subscription(
         m.ReadResting: m.Ok(m.OrdersBody((), "")),
         m.ReadBook: m.Ok(m.BookBody(model.Orderbook(market.ticker, market.market_id, "", (), ()))),
     }
-    venue = Venue(Reply(m.Rejected(404, "order_not_found", "")), {m.ReadBalance: BALANCE} | empty)
-    shown = await preflight.probe(venue, "ws://127.0.0.1:1/v1/stream", records.SERIES)
+    unknown = reply(m.Rejected(404, "order_not_found", ""))
+    venue = Venue(unknown, {m.ReadBalance: BALANCE} | empty, Channel)
+    shown = await preflight.probe(venue.connection, ADDRESS, records.SERIES)
     (channel,) = [each for each in shown if each.name == "channel"]
     assert (channel.well, channel.found) == (well, found)

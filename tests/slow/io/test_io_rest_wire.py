@@ -9,7 +9,9 @@ import httpx
 import pytest
 
 from bot.core import messages as m
-from bot.io.client.preflight import probe
+from bot.io.adapter import Connection, VenueAddress
+from bot.io.client.feed import Feed
+from bot.io.client.preflight import Finding, probe
 from bot.io.client.rest import Rest
 from bot.io.client.sockets import trusted
 from bot.io.secret import Secret
@@ -65,6 +67,15 @@ async def keeping(closes: int, kept: int = 0) -> AsyncIterator[Keeping]:
 def rest_at(port: int, in_flight: int = 4, **more) -> Rest:
     more.setdefault("timeouts", PATIENT)
     return Rest(f"http://127.0.0.1:{port}/v1", Secret(KEY), in_flight, **more)
+
+
+async def probed(port: int, others: dict[m.Key, Secret] | None = None) -> dict[str, Finding]:
+    """The findings of a check at a port, by name."""
+    rest = rest_at(port, others=others)
+    address = VenueAddress(f"http://127.0.0.1:{port}/v1", "ws://x", Secret(KEY), others or {})
+    findings = await probe(Connection(rest, Feed), address, Ticker("X"))
+    await rest.drain()
+    return {each.name: each for each in findings}
 
 
 # --- a kept connection that was closed ------------------------------------------------------------
@@ -236,9 +247,7 @@ async def test_a_check_tries_every_key_and_names_a_refused_one():
             await says(401, b'{"code":"unauthenticated","error":""}')(writer)
 
     async with hostile(talk) as site:
-        rest = rest_at(site.port, others=OTHERS)
-        findings = {each.name: each for each in await probe(rest, "ws://x", Ticker("X"))}
-        await rest.drain()
+        findings = await probed(site.port, OTHERS)
     assert findings["read scope"].well
     assert findings["trade scope"].well
     assert not findings["standby key"].well
@@ -247,9 +256,7 @@ async def test_a_check_tries_every_key_and_names_a_refused_one():
 
 async def test_a_check_names_a_refused_read_key():
     async with hostile(says(401, b'{"code":"unauthenticated","error":""}')) as site:
-        rest = rest_at(site.port, others=OTHERS)
-        [finding] = await probe(rest, "ws://x", Ticker("X"))
-        await rest.drain()
+        [finding] = (await probed(site.port, OTHERS)).values()
     assert "the read key" in finding.advice
 
 
@@ -265,9 +272,7 @@ async def test_a_check_does_not_blame_the_address_for_a_passing_error(status, co
             await says(200, b'{"available_cents":1,"reserved_cents":0,"total_cents":1}')(writer)
 
     async with hostile(talk) as site:
-        rest = rest_at(site.port)
-        findings = {each.name: each for each in await probe(rest, "ws://x", Ticker("X"))}
-        await rest.drain()
+        findings = await probed(site.port)
     assert "check again in a moment" in findings["trade scope"].advice
 
 

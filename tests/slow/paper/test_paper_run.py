@@ -4,6 +4,8 @@ import asyncio
 import re
 
 from bot.core import messages as m
+from bot.io.adapter import VenueAddress
+from bot.io.client.native import NativeAdapter
 from bot.io.client.preflight import PublicVenue
 from bot.io.secret import Secret
 from bot.lab.exchange.assumptions import Terms
@@ -29,7 +31,8 @@ class PaperWorld:
 
     def connect(self, clock):
         self.exchange = PaperExchange(TERMS, self.queue_model, self.folder, clock.now_ns)
-        public = PublicVenue(BASE_URL, STREAM_URL, Secret(KEY))
+        address = VenueAddress(BASE_URL, STREAM_URL, Secret(KEY))
+        public = PublicVenue(NativeAdapter(), address)
         return PaperVenue(public, self.exchange).connection
 
     def live(self, **changes) -> Life:

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from bot.cli import record
 from bot.cli.main import app
 from bot.core import messages as m
+from bot.io.adapter import Connection
 from bot.io.clock import Clock
 from bot.io.journal.journal import read_journal, segments
 from bot.io.journal.records import Entry, JournalFault
@@ -199,7 +200,7 @@ def test_recording_is_refused_where_a_bot_left_open_orders(tmp_path):
     before = path.read_bytes()
     configured = m.Configuration(SETTINGS, m.StrategyChoice("x", "{}"), "0")
     with pytest.raises(JournalFault, match="orders to settle"):
-        Recording(configured, None, None, None, path.parent, segment_bytes=9, segments_kept=9)
+        Recording(configured, None, None, path.parent, segment_bytes=9, segments_kept=9)
     assert path.read_bytes() == before
     assert segments(path.parent) == [path]
 
@@ -209,12 +210,13 @@ def test_recording_is_refused_where_a_bot_left_open_orders(tmp_path):
 async def test_a_recording_raises_instead_of_sending_a_write(request_, tmp_path):
     asked = []
 
-    class Rest:
+    class Client:
         def start(self, send, answered):
             asked.append(send)
 
     configured = m.Configuration(SETTINGS, m.StrategyChoice("x", "{}"), "0")
-    recording = Recording(configured, Clock(), Rest(), lambda tell: None, tmp_path,
+    connection = Connection(Client(), lambda tell: None)
+    recording = Recording(configured, Clock(), connection, tmp_path,
                           segment_bytes=10**6, segments_kept=9)  # fmt: skip
     with (
         mock.patch.object(recording.observer, "receive", lambda *_: [sent(request_)]),
