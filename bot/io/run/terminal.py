@@ -44,6 +44,7 @@ async def show_lines(look: Look, every_s: float = LINES_S) -> None:
             log.info(
                 "state",
                 phase=report.phase.value,
+                state=snapshot.state,
                 age_ms=snapshot.age_ms,
                 resting=report.resting,
                 unknown=report.unknown_open,

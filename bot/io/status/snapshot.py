@@ -11,6 +11,7 @@ from bot.core import messages as m
 from bot.core.report import EventReport, Phase, Report, RungReport
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import Metrics
+from bot.io.metrics.states import is_channel_silent, shown_state, why_unquotable
 from bot.io.status.serving import framed
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, from_ns
 from venue.wire.names import Ticker
@@ -40,15 +41,9 @@ class Snapshot(msgspec.Struct, frozen=True):
         return f"{why} (since {_to_second(self.paused_ns)})" if self.paused_ns else why
 
     @property
-    def is_channel_silent(self) -> bool:
-        heard_ns = self.report.feed_heard_ns
-        return heard_ns is None or self.now_ns - heard_ns > self.report.feed_silent_after_ns
-
-    @property
     def state(self) -> str:
-        """The phase as a person is shown it: a bot without a channel quotes nothing."""
-        no_feed = self.report.phase is Phase.QUOTING and self.is_channel_silent
-        state = "no feed" if no_feed else self.report.phase.value
+        """The state for a person, and if it only flattens."""
+        state = shown_state(self.report, self.now_ns)
         return f"{state}, only to flatten" if self.report.flattening else state
 
     @property
@@ -65,13 +60,10 @@ class Snapshot(msgspec.Struct, frozen=True):
             return ""
         if report.phase is not Phase.QUOTING:
             return f"{report.phase.value}: {report.latched}" if report.latched else report.phase
-        if self.is_channel_silent:
+        if is_channel_silent(report, self.now_ns):
             return "the channel is silent"
-        if report.withheld:
-            return f"no new order: {report.withheld}"
-        rungs = [rung for event in report.events for rung in event.rungs]
-        if all(rung.blocked for rung in rungs):
-            return f"no rung can be quoted: {rungs[0].blocked}" if rungs else "no rung at all"
+        if why := why_unquotable(report):
+            return why
         # Of an event that is over or closed no strategy is asked.
         asked = [each for each in report.events if not all(rung.blocked for rung in each.rungs)]
         if report.resting == 0 and all(event.strategy_fault for event in asked):
@@ -212,7 +204,7 @@ class Overview:
 
     def status(self) -> dict[str, object]:
         """The newest snapshot as JSON. age_ms: since the last decision; unhealthy, paused, idle:
-        reasons, empty when it is not so. state: the phase for a person."""
+        reasons, empty when it is not so. state: for a person."""
         now = self._shown.look()
         return {
             "age_ms": None if now is None else now.age_ms,
