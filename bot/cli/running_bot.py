@@ -33,13 +33,14 @@ _MAYBE_RECEIVED: Final = (
 
 class StatusBody(msgspec.Struct):
     """What `/status.json` holds. report: None while the bot starts. unhealthy, paused, notice: why,
-    or empty."""
+    or empty. state: for a person."""
 
     report: Report | None
     age_ms: int | None
     unhealthy: str
     paused: str
     notice: str = ""
+    state: str = ""
 
 
 class StatusPage(NamedTuple):
