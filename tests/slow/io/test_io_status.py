@@ -15,10 +15,11 @@ from rich.console import Console
 from bot.core.report import Phase
 from bot.io.logs import SecretRedactor, configure_logs, log_note
 from bot.io.metrics.metrics import Metrics
-from bot.io.run.terminal import dollars, picture, show_lines
+from bot.io.run.terminal import picture, show_lines
 from bot.io.secret import MASK, Secret
 from bot.io.status.serving import StatusFault, listen
 from bot.io.status.snapshot import Snapshot
+from bot.page.text import dollars
 from tests.builders.house.tree import ROOT
 from tests.builders.io import pages
 from tests.builders.io.samples import ORDER_ID, report
