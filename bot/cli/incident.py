@@ -31,6 +31,7 @@ from bot.core.report import Phase
 from bot.io import loop
 from bot.io.client.rest import Rest
 from bot.io.journal.records import JournalFault
+from bot.io.journal.recovery import PAPER_AT, address_kept
 from bot.io.secret import Secret, SecretFault, set_aside
 from bot.io.state.heartbeat import read_pulse
 from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile
@@ -118,10 +119,7 @@ def _report(
         journal_fault = str(fault)
     if journal is not None and journal.ended and bot.why == NO_BOT and not bot.holds_lock:
         bot = msgspec.structs.replace(bot, why=STOPPED)
-    paper = bot.paper or (journal is not None and journal.paper)
-    venue = None
-    if isinstance(draft.venue, ExternalSettings) and not paper:
-        venue = _ask_venue(draft, draft.venue)
+    venue = _ask_venue(draft, folder, bot)
     flat, verdict = verdict_of(bot, venue, journal)
     unread = [] if bot.address or bot.why == STOPPED else [f"the bot's page: {bot.why}"]
     if venue is not None and venue.why:
@@ -228,7 +226,13 @@ class _Unread(Exception):
         self.is_refused = refused
 
 
-def _ask_venue(draft: Draft, settings: ExternalSettings) -> VenuePart:
+def _ask_venue(draft: Draft, folder: Path, bot: BotPart) -> VenuePart | None:
+    """None where no order of the run is at a venue apart from it."""
+    settings, traded = draft.venue, address_kept(folder) or ""
+    if not isinstance(settings, ExternalSettings) or bot.paper or traded.startswith(PAPER_AT):
+        return None
+    if traded not in ("", settings.base_url):
+        return VenuePart(why=f"the last run traded at {traded}, the file says {settings.base_url}")
     keys = _keys(draft, settings)
     if not keys:
         return VenuePart(why="no key of it can be read")

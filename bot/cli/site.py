@@ -166,7 +166,7 @@ def paper_plan(
     import msgspec
 
     from bot.io.client.preflight import PublicVenue, series_obstacle
-    from bot.io.journal.recovery import EMBEDDED
+    from bot.io.journal.recovery import EMBEDDED, PAPER_AT
     from bot.io.run.runner import Paper
     from bot.io.run.session import SiteFault
     from bot.lab.exchange.assumptions import Terms
@@ -186,5 +186,5 @@ def paper_plan(
         exchange = PaperExchange(terms, QueueModel[model], folder, clock.now_ns)
         return PaperVenue(public, exchange, paper.latency_ns).connection
 
-    place = f"paper at {site.base_url}" if site.embedded is None else EMBEDDED
+    place = f"{PAPER_AT}{site.base_url}" if site.embedded is None else EMBEDDED
     return msgspec.structs.replace(plan, paper=Paper(place, connect))

@@ -7,9 +7,10 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.report import FEED_SILENT_NS
-from bot.io.journal.journal import first_entries, left_in, read_segment, segments
+from bot.io.journal.journal import first_entries, left_in, read_segment
 from bot.io.journal.records import Entry, JournalFault
 from bot.io.metrics.table import FINDINGS
+from bot.lab.session import segments_meant
 from venue.wire.instant import NS_PER_SECOND
 
 WINDOW_NS: Final = 3_600 * NS_PER_SECOND
@@ -55,9 +56,9 @@ class OpenFinding(msgspec.Struct, frozen=True):
 
 class JournalHistory(msgspec.Struct, kw_only=True):
     """A journal from `since_ns` to its last entry. refused: rejections by code. unanswered:
-    requests that ended without a definite answer. findings: open at the end. may_rest: orders that
-    rest as far as the journal knows, and creates without an answer. ended: the newest run stopped
-    in good order. damage: what could not be read."""
+    requests that ended without a definite answer. findings: noted since then and open at the end.
+    may_rest: orders that rest as far as the journal knows, and creates without an answer. ended:
+    the newest run stopped in good order. damage: what could not be read."""
 
     since_ns: int
     until_ns: int = 0
@@ -70,7 +71,6 @@ class JournalHistory(msgspec.Struct, kw_only=True):
     may_rest: list[str] = []
     starts: int = 0
     ended: bool = False
-    paper: bool = False
     damage: list[str] = []
 
 
@@ -79,12 +79,7 @@ def read_history(state: Path, since_ns: int | None = None) -> JournalHistory:
 
     Raises JournalFault when there is no journal. Damage is reported in the history.
     """
-    try:
-        paths = segments(state)
-    except OSError as fault:
-        raise JournalFault(f"{state}: {fault.strerror}") from None
-    if not paths:
-        raise JournalFault(f"{state}: no journal here")
+    paths = segments_meant(state)
     reader = _HistoryReader(_end_of(paths) - WINDOW_NS if since_ns is None else since_ns)
     for path in _since(paths, reader.history.since_ns):
         reader.read(path)
@@ -161,7 +156,7 @@ class _HistoryReader:
                 self._silence("bot", history.until_ns, at_ns)
             self._heard_ns = None
             self._findings.clear()
-            history.ended, history.paper = False, message.paper
+            history.ended = False
             history.starts += at_ns >= history.since_ns
         elif isinstance(message, _HEARD):
             if self._heard_ns is not None:

@@ -33,8 +33,20 @@ def night(tmp_path_factory):
         found["killed"] = reported(config)
         after = listed(venue)
         text = finished("bot", "incident", config).stdout
+        found["key refused"] = reported(with_a_refused_key(venue, config))
     found["venue dead"] = reported(config)
     return found, (before, after), text
+
+
+def with_a_refused_key(venue: Venue, config: Path) -> Path:
+    """The same bot with a trade key that the venue does not know, and a reaper's key that works."""
+    for name, key in (("wrong", "lm_wrong"), ("reaper", venue.keys["reaper"])):
+        (config.parent / f"{name}.key").write_text(key)
+        (config.parent / f"{name}.key").chmod(0o400)
+    text = config.read_text().replace("maker.key", "wrong.key")
+    other = config.with_name("refused.yaml")
+    other.write_text(f"{text}reaper:\n  key_file: {config.parent / 'reaper.key'}\n")
+    return other
 
 
 def listed(venue: Venue) -> set[str]:
@@ -72,6 +84,14 @@ def test_the_report_tells_who_did_what_in_its_order(night):
         ("operator", "pause"),
         ("operator", "resume"),
     ]
+
+
+def test_with_the_key_of_the_bot_refused_the_account_is_read_with_that_of_the_reaper(night):
+    code, report = night[0]["key refused"]
+    assert (code, report["flat"]) == (4, False)
+    assert report["venue"]["orders"]
+    assert report["venue"]["refused_keys"] == ["trade key: 401 unauthenticated"]
+    assert {cause["runbook"] for cause in report["causes"]} == {"BotDown", "KeyRefused"}
 
 
 def test_with_bot_and_venue_dead_the_journal_says_what_may_rest(night):

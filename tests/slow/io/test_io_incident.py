@@ -13,6 +13,7 @@ from bot.io.state.kill_switch_file import KillSwitchFile
 from bot.io.state.locks import StateDirectory
 from bot.lab.incident import runbook_of
 from tests.builders.deploy import rules
+from tests.builders.e2e.runs import CONFIG
 from tests.builders.io.commands import demo_copy, invoke
 from venue.wire.instant import NS_PER_SECOND, to_ns
 
@@ -122,6 +123,26 @@ def test_a_bot_that_runs_and_does_not_answer_is_not_shown_as_flat(tmp_path):
     assert done.exit_code == 3
     report = json.loads(done.stdout)
     assert (report["flat"], report["causes"][0]["runbook"]) == (None, "BotDown")
+
+
+@pytest.mark.parametrize(
+    ("traded", "why"),
+    [
+        ("paper at http://127.0.0.1:1/v1", None),
+        ("http://127.0.0.1:2/v1", "the last run traded at http://127.0.0.1:2/v1, the file says"),
+        ("http://127.0.0.1:1/v1", "not reached"),
+    ],
+)
+def test_the_venue_is_asked_only_where_the_last_run_traded_there(tmp_path, traded, why):
+    night(tmp_path)
+    (tmp_path / "state/venue-address").write_text(f"{traded}\n")
+    (tmp_path / "maker.key").write_text("lm_maker")
+    (tmp_path / "maker.key").chmod(0o400)
+    config = tmp_path / "bot.yaml"
+    url, key_file, state = "http://127.0.0.1:1/v1", tmp_path / "maker.key", tmp_path / "state"
+    config.write_text(CONFIG.format(base_url=url, key_file=key_file, state=state))
+    venue = json.loads(asked(config, "--json").stdout)["venue"]
+    assert venue is None if why is None else venue["why"].startswith(why)
 
 
 def test_a_time_that_is_none_ends_with_2(tmp_path):
