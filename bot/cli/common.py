@@ -14,7 +14,7 @@ import typer
 if TYPE_CHECKING:
     from bot.config.bot_config import BotConfig, Draft, ExternalSettings
     from bot.config.secrets import KeyPlace
-    from bot.io.logs import SecretRedactor
+    from bot.io.logs import LogForm, SecretRedactor
     from bot.io.secret import Secret
 
 EXIT_CONFIGURATION: Final = 2
@@ -268,13 +268,14 @@ def key_of(place: "KeyPlace") -> "Secret":
     return secret.from_environment(place.key_env)
 
 
-def log_without(*keys: "Secret") -> "SecretRedactor":
-    from bot.io.logs import SecretRedactor, configure_logs
+def log_without(*keys: "Secret", form: "LogForm | None" = None) -> "SecretRedactor":
+    """Log to stderr without these keys. form: of the lines; None for what fits the stream."""
+    from bot.io.logs import LogForm, SecretRedactor, configure_logs
 
     redactor = SecretRedactor()
     for key in keys:
         redactor.learn(key)
-    configure_logs(redactor)
+    configure_logs(redactor, form=form or LogForm.AUTO)
     return redactor
 
 

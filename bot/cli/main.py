@@ -39,6 +39,7 @@ GROUPS: Final = {
     ),
     "Watch and intervene": (
         Row("status", "Show the running bot's quotes, inventory and faults."),
+        Row("incident", "Report a night: what rests, who did what, what to do."),
         Row("pause", "Cancel everything and send nothing new until resumed.", "steer:pause"),
         Row("resume", "Quote again after a pause or a flatten.", "steer:resume"),
         Row("flatten", "Quote only what reduces the inventory; pause once flat.", "steer:flatten"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 import typer
 
@@ -44,6 +44,10 @@ Sets = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="A key of the YAML; may be repeated."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON on stdout.")]
+Logs = Annotated[
+    Literal["auto", "json", "text"],
+    typer.Option("--logs", help="Log lines: JSON, or text in human units; auto: as a terminal is."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress on stderr.")]
 Html = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Write an HTML page here.")

@@ -22,7 +22,7 @@ from bot.cli.common import (
     read_lenient,
     require_open_files,
 )
-from bot.cli.options import ConfigPath, Json, StateDir
+from bot.cli.options import ConfigPath, Json, Logs, StateDir
 from bot.io.signals import remembered, stopping
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def reaper(
     now: Annotated[
         bool, typer.Option("--now", help="Latch and cancel everything at once.")
     ] = False,
+    logs: Logs = "auto",
     json_line: Json = False,
 ) -> None:
     """It latches the bot and cancels again and again until a list shows that nothing rests. Uses
@@ -70,7 +71,7 @@ def reaper(
             own = key_of(draft.reaper.key)
             _require_second_key(settings, own)
             folder = state_dir or draft.state.directory
-            phase, clean = _watch(draft, settings, own, url, folder, at_once=now)
+            phase, clean = _watch(draft, settings, own, url, folder, logs, at_once=now)
         code = 0 if clean else EXIT_LEFT_OVER
         if json_line:
             typer.echo(json.dumps({"exit_code": code, "phase": phase, "clean": clean}))
@@ -124,6 +125,7 @@ def _watch(
     own: "Secret",
     url: str | None,
     folder: Path,
+    logs: str,
     *,
     at_once: bool,
 ) -> tuple[str, bool]:
@@ -134,6 +136,7 @@ def _watch(
     from bot.io.adapter import VenueAddress, adapter_named
     from bot.io.client.sockets import client_beside
     from bot.io.clock import Clock
+    from bot.io.logs import LogForm
     from bot.io.run.reaper import (
         Reaper,
         ReaperFault,
@@ -151,7 +154,7 @@ def _watch(
     after_ns = draft.reaper.after_ns
     require_open_files(FILES_OF_A_LOOK)
     keep_memory_private()
-    log_without(own)
+    log_without(own, form=LogForm(logs))
     wanted = SweepSettings(deadline_ns=60 * NS_PER_SECOND)
     adapter = adapter_named(settings.adapter)
     held = None if url is not None else StateDirectory.open(folder, REAPER_LOCK, "reaper")

@@ -21,7 +21,7 @@ from bot.cli.common import (
     require_valid,
     stdout_to_stderr,
 )
-from bot.cli.options import Json, RunFor, Sets, StateDir, VenueSeed, VenueTape, duration_ns
+from bot.cli.options import Json, Logs, RunFor, Sets, StateDir, VenueSeed, VenueTape, duration_ns
 from bot.cli.site import paper_config, paper_plan, paper_site, site_of, start_venue
 from bot.io.signals import remembered
 
@@ -44,7 +44,7 @@ class RunOptions(NamedTuple):
     """The options of `bot run`. run_ns: None until stopped. status_port: None for the configured.
 
     state_dir: with one series its state directory, with several the folder that holds theirs.
-    queue_model: of a paper run, None for the configured.
+    queue_model: of a paper run, None for the configured. logs: a `LogForm`.
     """
 
     run_ns: int | None
@@ -55,6 +55,7 @@ class RunOptions(NamedTuple):
     state_dir: Path | None
     paper: bool = False
     queue_model: str | None = None
+    logs: str = "auto"
 
 
 def run(
@@ -81,6 +82,7 @@ def run(
         Literal["pessimistic", "expected", "optimistic"] | None,
         typer.Option(help="With --paper: the queue model, instead of paper.queue_model."),
     ] = None,
+    logs: Logs = "auto",
 ) -> None:
     """Stop it with Ctrl-C or SIGTERM; it ends with a summary. SIGUSR1 pauses and SIGUSR2 resumes.
     Several series share the account: one venue, one key, one request budget, one status page.
@@ -96,7 +98,9 @@ def run(
     if queue_model is not None and not paper:
         fail(EXIT_CONFIGURATION, "--queue-model: only with --paper")
     run_ns = None if for_ is None else duration_ns("--for", for_)
-    options = RunOptions(run_ns, json_line, tape, seed, status_port, state_dir, paper, queue_model)
+    options = RunOptions(
+        run_ns, json_line, tape, seed, status_port, state_dir, paper, queue_model, logs
+    )
     with remembered():
         with exit_on_fault(), stdout_to_stderr() if json_line else nullcontext():
             from bot.config.bot_config import read_draft
@@ -345,6 +349,7 @@ def _plan(
     from bot.core.messages import Key
     from bot.core.trader import Trader
     from bot.io.journal.journal import Archivist
+    from bot.io.logs import LogForm
     from bot.io.run.session import Plan
     from bot.io.run.watchdog import StrategyWatchdog
     from bot.lab.shadow_sidecar import ShadowSidecar
@@ -373,6 +378,7 @@ def _plan(
         page=page,
         allowed_hosts=config.status.allowed_hosts,
         live_table=sys.stdout.isatty() and not options.json_line,
+        log_form=LogForm(options.logs),
         run_ns=options.run_ns,
         control=config.status.control,
         configured=msgspec.structs.replace(config.configured, settings=settings),

@@ -33,12 +33,13 @@ _MAYBE_RECEIVED: Final = (
 
 class StatusBody(msgspec.Struct):
     """What `/status.json` holds. report: None while the bot starts. unhealthy, notice: why, or
-    empty."""
+    empty. state: for a person."""
 
     report: Report | None
     age_ms: int | None
     unhealthy: str
     notice: str = ""
+    state: str = ""
 
 
 class StatusPage(NamedTuple):

@@ -173,7 +173,7 @@ def paper_plan(
 
     from bot.io.adapter import what_is_missing
     from bot.io.client.preflight import PublicVenue, series_obstacle
-    from bot.io.journal.recovery import EMBEDDED
+    from bot.io.journal.recovery import EMBEDDED, PAPER_AT
     from bot.io.run.runner import Paper
     from bot.io.run.session import SiteFault
     from bot.lab.exchange.assumptions import Terms
@@ -195,5 +195,5 @@ def paper_plan(
         exchange = PaperExchange(terms, QueueModel[model], folder, clock.now_ns)
         return PaperVenue(public, exchange, paper.latency_ns).connection
 
-    place = f"paper at {site.address.base_url}" if site.embedded is None else EMBEDDED
+    place = f"{PAPER_AT}{site.address.base_url}" if site.embedded is None else EMBEDDED
     return msgspec.structs.replace(plan, paper=Paper(place, connect))

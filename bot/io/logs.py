@@ -1,4 +1,5 @@
-"""Logs of the bot's process: one JSON object a line, secrets masked, no control characters.
+"""Logs of the bot's process: secrets masked, no control characters. One JSON object a line for
+programs, or a line in human units for a person at a terminal.
 
 A thread writes the lines, so that a full pipe or a slow disk does not hold up the trader: they wait
 in a bounded queue, and overflow is counted. The newest are kept for the status page."""
@@ -8,11 +9,13 @@ import json
 import logging
 import os
 import queue
+import re
 import sys
 import threading
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -22,6 +25,8 @@ import structlog
 from bot.io.client.answers import plain
 from bot.io.secret import MASK, Secret
 from bot.io.state.atomic_file import write_all
+from bot.page.text import dollars
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, from_ns
 
 TAIL_MAX: Final = 200
 ALERTS_MAX: Final = 50
@@ -30,6 +35,14 @@ ALERTS_MAX: Final = 50
 _TEXT_MAX: Final = 600
 _NOT_TEXT: Final = frozenset({"timestamp", "level", "event", "exception"})
 _CALM: Final = ("debug", "info")
+
+
+class LogForm(StrEnum):
+    """How lines are written. AUTO: TEXT to a terminal, JSON to anything else."""
+
+    AUTO = "auto"
+    JSON = "json"
+    TEXT = "text"
 
 
 class LogLine(msgspec.Struct, frozen=True):
@@ -93,6 +106,64 @@ def _text(entry: dict[str, Any]) -> str:
     return " ".join(words)
 
 
+# --- lines for people -----------------------------------------------------------------------------
+
+_WALL_NS_MIN: Final = 10**17
+"""Nanoseconds from here on are an instant since 1970, not a duration."""
+
+_INSTANT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", re.ASCII)
+_UNITS: Final = {"_ns": 1, "_us": 1_000, "_ms": NS_PER_MS, "_s": NS_PER_SECOND}
+_UNITS_OF_TIME: Final = {**_UNITS, "_seconds": NS_PER_SECOND}
+
+
+def text_line(entry: Mapping[str, Any]) -> str:
+    """A line for a person: clock time in UTC, level, name, fields in dollars and seconds."""
+    at = str(entry.get("timestamp", ""))
+    day, _, clock = at.partition("T")
+    fields = [
+        _field(name, value, day)
+        for name, value in entry.items()
+        if name not in _NOT_TEXT and value not in (None, "")
+    ]
+    name = plain(str(entry.get("event", "")), None)
+    head = f"{clock[:12]}Z {entry.get('level', ''):<7} {name}"
+    lines = [" ".join((head, *fields))]
+    lines += [plain(line, None) for line in str(entry.get("exception", "")).splitlines()]
+    return "\n".join(lines)
+
+
+def _field(name: str, value: object, day: str) -> str:
+    """A field with the unit of its name in its value. day: of the line, not repeated in a time."""
+    if isinstance(value, bool):
+        return f"{name}={'yes' if value else 'no'}"
+    if isinstance(value, int | float):
+        for unit, ns in _UNITS_OF_TIME.items():
+            if name.endswith(unit):
+                return f"{name.removesuffix(unit)}={time_text(round(value * ns))}"
+        if name.endswith("_cents"):
+            return f"{name.removesuffix('_cents')}={dollars(round(value))}"
+    text = _INSTANT.sub(
+        lambda found: f"{found[2]}Z" if found[1] == day else found[0], plain(str(value), None)
+    )
+    return f"{name}={text}"
+
+
+def time_text(ns: int) -> str:
+    """A duration such as 350 ms, 2.5 s, 3 min 5 s; of an instant since 1970 its clock time."""
+    if ns >= _WALL_NS_MIN:
+        return f"{from_ns(ns).partition('T')[2][:12]}Z"
+    if abs(ns) < NS_PER_SECOND:
+        return f"{ns / NS_PER_MS:.3g} ms"
+    if abs(ns) < 60 * NS_PER_SECOND:
+        return f"{ns / NS_PER_SECOND:.3g} s"
+    minutes, seconds = divmod(round(ns / NS_PER_SECOND), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+# --- writing --------------------------------------------------------------------------------------
+
 LINES_MAX: Final = 10_000
 """Lines that may wait; a minute of a very talkative bot."""
 
@@ -101,10 +172,12 @@ CLOSE_S: Final = 2.0
 
 
 class _Writer(logging.Handler):
-    """A handler whose `emit` never waits. dropped: lines that did not fit, in all."""
+    """A handler whose `emit` never waits. dropped: lines that did not fit, in all. form: of the
+    line that reports them."""
 
-    def __init__(self, lines_max: int = LINES_MAX) -> None:
+    def __init__(self, lines_max: int = LINES_MAX, form: LogForm = LogForm.JSON) -> None:
         super().__init__()
+        self._form = form
         self._lines: queue.Queue[str | None] = queue.Queue(lines_max)
         self.dropped = 0
         self._told = 0
@@ -134,7 +207,8 @@ class _Writer(logging.Handler):
             if self.dropped != self._told:
                 count, self._told = self.dropped - self._told, self.dropped
                 lost = {"count": count, "event": "log_lines_dropped", "level": "warning"}
-                self._write_line(json.dumps(lost) + "\n")
+                text = text_line(lost) if self._form is LogForm.TEXT else json.dumps(lost)
+                self._write_line(text + "\n")
             self._write_line(line)
 
     def _write_line(self, text: str) -> None:
@@ -147,9 +221,11 @@ class _Writer(logging.Handler):
 
 
 class LineWriter(_Writer):
-    def __init__(self, stream: TextIO, lines_max: int = LINES_MAX) -> None:
+    def __init__(
+        self, stream: TextIO, lines_max: int = LINES_MAX, form: LogForm = LogForm.JSON
+    ) -> None:
         self._stream = stream
-        super().__init__(lines_max)
+        super().__init__(lines_max, form)
 
     def _put(self, line: bytes) -> None:
         # Past Python's buffer: a write that hangs would hold its lock, and the process not end.
@@ -159,14 +235,21 @@ class LineWriter(_Writer):
 class FileWriter(_Writer):
     """A full file becomes `<file>.1`, that one `.2`, and so on; `kept` of them stay."""
 
-    def __init__(self, file: Path, bytes_max: int, kept: int, lines_max: int = LINES_MAX) -> None:
+    def __init__(
+        self,
+        file: Path,
+        bytes_max: int,
+        kept: int,
+        lines_max: int = LINES_MAX,
+        form: LogForm = LogForm.JSON,
+    ) -> None:
         """Raises OSError where the file cannot be opened, or made with mode 0600."""
         self._path = file
         self._bytes_max = bytes_max
         self._kept = kept
         self._handle = self._opened()
         self._size = os.fstat(self._handle).st_size
-        super().__init__(lines_max)
+        super().__init__(lines_max, form)
 
     def _opened(self) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -248,40 +331,35 @@ def configure_logs(
     file: Path | None = None,
     stream: TextIO | None = None,
     tail: LogTail | None = None,
+    form: LogForm = LogForm.AUTO,
 ) -> None:
-    """Log to `stream`, else to `file`, rotated, else to stderr; and to `tail`. Raises OSError where
-    the file cannot be opened."""
+    """Log to `stream`, else to `file`, rotated, else to stderr; and to `tail`. form: of the lines.
+
+    Raises OSError where the file cannot be opened.
+    """
+    if form is LogForm.AUTO:
+        target = stream or (sys.stderr if file is None else None)
+        form = LogForm.TEXT if target is not None and target.isatty() else LogForm.JSON
     handler: logging.Handler
     if stream is not None:
         handler = logging.StreamHandler(stream)
     elif file is None:
-        handler = LineWriter(sys.stderr)
+        handler = LineWriter(sys.stderr, form=form)
     else:
-        handler = FileWriter(file, _FILE_BYTES, _FILES)
+        handler = FileWriter(file, _FILE_BYTES, _FILES, form=form)
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    # A traceback becomes text before masking, so nothing passes the mask by.
-    last: list[structlog.typing.Processor] = [
-        structlog.processors.format_exc_info,
-        masker,
-        structlog.processors.JSONRenderer(),
-    ]
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
-        )
-    )
+    handler.setFormatter(_formatter(masker, shared, form))
     logging.captureWarnings(True)
     root = logging.getLogger()
     for old in root.handlers:
         old.close()
     root.handlers = [handler]
     if tail is not None:
-        tail.setFormatter(handler.formatter)
+        tail.setFormatter(_formatter(masker, shared, LogForm.JSON))
         root.handlers.append(tail)
     root.setLevel(logging.WARNING)
     logging.getLogger("bot").setLevel(logging.INFO)
@@ -293,6 +371,24 @@ def configure_logs(
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
+    )
+
+
+def _formatter(
+    masker: SecretRedactor, shared: list[structlog.typing.Processor], form: LogForm
+) -> logging.Formatter:
+    # A traceback becomes text before masking, so nothing passes the mask by.
+    render: structlog.typing.Processor = structlog.processors.JSONRenderer()
+    if form is LogForm.TEXT:
+        render = lambda _logger, _method, entry: text_line(entry)  # noqa: E731
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            masker,
+            render,
+        ],
     )
 
 

@@ -543,6 +543,9 @@ def recall(newest_first: Iterable[Segment]) -> RecoveredState:
 EMBEDDED: Final = "an embedded venue"
 """The address of every venue that began and ended with its run."""
 
+PAPER_AT: Final = "paper at "
+"""How the address of a paper run begins, before that of the venue whose market it trades."""
+
 _ADDRESS: Final = "venue-address"
 
 

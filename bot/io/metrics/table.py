@@ -25,6 +25,7 @@ from bot.core.report import (
 from bot.core.risk.exposure import series_loss_cents
 from bot.core.risk.trim import TrimReason
 from bot.io.metrics.profits import MILLI
+from bot.io.metrics.states import STATES, shown_state
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
@@ -216,6 +217,13 @@ STATE: Final[tuple[Family[Report], ...]] = (
         "1 for the trader's present phase, else 0.",
         lambda r: [((phase.value,), float(r.phase is phase)) for phase in Phase],
         "phase",
+    ),
+    gauge(
+        "state",
+        "1 for the state that page and `bot status` show: the phase, or `no feed` or `nothing "
+        "quotable` instead of quoting.",
+        lambda r: [((state,), float(shown_state(r, r.now_ns) == state)) for state in STATES],
+        "state",
     ),
     gauge(
         "paper",

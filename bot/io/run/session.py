@@ -28,7 +28,7 @@ from bot.io.faults import OperatorError
 from bot.io.journal.journal import Journal
 from bot.io.journal.records import JournalFault
 from bot.io.journal.recovery import EMBEDDED, keep_address
-from bot.io.logs import LogTail, SecretRedactor, configure_logs
+from bot.io.logs import LogForm, LogTail, SecretRedactor, configure_logs
 from bot.io.run.config_watcher import FileWatch, LiveFile
 from bot.io.run.embedded import EmbeddedVenue
 from bot.io.run.result import Exit, RunResult
@@ -159,6 +159,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     shadows: Callable[[], tuple[ShadowReport, ...]] = tuple
     paper: Paper | None = None
     name: str = ""
+    log_form: LogForm = LogForm.AUTO
 
 
 async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[RunResult, ...]:
@@ -176,7 +177,7 @@ async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[RunResult, ...
     tail, console = LogTail(), drawn_on(plans)
     log = None if console is None else first.state / "bot.log"
     try:
-        configure_logs(masker, log, tail=tail)
+        configure_logs(masker, log, tail=tail, form=first.log_form)
     except OSError as fault:
         raise StateFault(f"{log}: cannot be written: {fault.strerror}; is it a file?") from None
     runners = await _runners(plans, clock)

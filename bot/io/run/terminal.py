@@ -1,4 +1,4 @@
-"""The terminal of a run: a live table, or a line of JSON every few seconds.
+"""The terminal of a run: a live table, or a line of the log every few seconds.
 
 A thread of its own draws the table, so that a stopped terminal (Ctrl-S) does not hold up the
 trader.
@@ -20,6 +20,7 @@ from rich.text import Text
 from bot.core.report import EventReport, Report, RungReport
 from bot.io.client.answers import plain
 from bot.io.status.snapshot import Snapshot
+from bot.page.text import dollars
 from bot.strategy.api import Levels
 from venue.wire.money import BookSide
 
@@ -44,6 +45,7 @@ async def show_lines(look: Look, every_s: float = LINES_S) -> None:
             log.info(
                 "state",
                 phase=report.phase.value,
+                state=snapshot.state,
                 age_ms=snapshot.age_ms,
                 resting=report.resting,
                 unknown=report.unknown_open,
@@ -198,9 +200,3 @@ def _totals(report: Report, per_second: float) -> str:
         f"worst case {worst}   {per_second:.1f} requests/s   tokens {report.tokens}   "
         f"resting {report.resting}   unknown {report.unknown_open}"
     )
-
-
-def dollars(cents: int) -> str:
-    """Cents as dollars, for people only."""
-    whole, part = divmod(abs(cents), 10**2)
-    return f"{'-' if cents < 0 else ''}${whole:,}.{part:02d}"

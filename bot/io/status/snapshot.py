@@ -12,6 +12,7 @@ from bot.core.report import EventReport, Phase, Report, RungReport
 from bot.core.trading_state import TradingState
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import Metrics
+from bot.io.metrics.states import is_channel_silent, shown_state, why_unquotable
 from bot.io.status.serving import framed
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, from_ns
 from venue.wire.names import Ticker
@@ -30,15 +31,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     notice: str = ""
 
     @property
-    def is_channel_silent(self) -> bool:
-        heard_ns = self.report.feed_heard_ns
-        return heard_ns is None or self.now_ns - heard_ns > self.report.feed_silent_after_ns
-
-    @property
     def state(self) -> str:
-        """The phase as a person is shown it: a bot without a channel quotes nothing."""
-        no_feed = self.report.phase is Phase.QUOTING and self.is_channel_silent
-        state = "no feed" if no_feed else self.report.phase.value
+        """The state for a person, and to what trading is restricted."""
+        state = shown_state(self.report, self.now_ns)
         is_restricted = state == Phase.QUOTING and self.report.state is not TradingState.ACTIVE
         return f"{state}, {self.report.state}".replace("_", " ") if is_restricted else state
 
@@ -56,13 +51,10 @@ class Snapshot(msgspec.Struct, frozen=True):
             return ""
         if report.phase is not Phase.QUOTING:
             return f"{report.phase.value}: {report.latched}" if report.latched else report.phase
-        if self.is_channel_silent:
+        if is_channel_silent(report, self.now_ns):
             return "the channel is silent"
-        if report.withheld:
-            return f"no new order: {report.withheld}"
-        rungs = [rung for event in report.events for rung in event.rungs]
-        if all(rung.blocked for rung in rungs):
-            return f"no rung can be quoted: {rungs[0].blocked}" if rungs else "no rung at all"
+        if why := why_unquotable(report):
+            return why
         # Of an event that is over or closed no strategy is asked.
         asked = [each for each in report.events if not all(rung.blocked for rung in each.rungs)]
         if report.resting == 0 and all(event.strategy_fault for event in asked):
@@ -199,7 +191,7 @@ class Overview:
 
     def status(self) -> dict[str, object]:
         """The newest snapshot as JSON. age_ms: since the last decision; unhealthy, paused, idle:
-        reasons, empty when it is not so. state: the phase for a person."""
+        reasons, empty when it is not so. state: for a person."""
         now = self._shown.look()
         return {
             "age_ms": None if now is None else now.age_ms,

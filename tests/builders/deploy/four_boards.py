@@ -30,7 +30,7 @@ FLEET = Board(
             (
                 Panel("Up", "bool_yes_no", [('up{job="bot"}', "{{instance}}")],
                       "Whether Prometheus gets an answer.", "stat", 4),
-                Panel("Phase", "none", [("laddermaker_phase == 1", "{{series}} {{phase}}")],
+                Panel("State", "none", [("laddermaker_state == 1", "{{series}} {{state}}")],
                       "What each trader is doing.", "stat", 4),
                 Panel("Alerts", "none", [('ALERTS{alertstate="firing"}', "")],
                       "What fires now; each alert has a page in docs/runbooks.", "table", 8,

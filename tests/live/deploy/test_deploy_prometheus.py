@@ -99,6 +99,18 @@ def test_a_stale_feed_inhibits_the_alerts_that_follow_from_it():
     assert {"BudgetStarved", "UnknownOrderOld", "NothingQuoted"} <= set(re.findall(r"\w+", muted))
 
 
+def test_a_refused_standby_key_silences_no_latch_that_is_not_flat():
+    config = yaml.safe_load(rules.ALERTMANAGER.read_text())
+    (sources,) = (
+        dict(re.fullmatch(r'(\w+)=~?"(.+)"', each).groups() for each in rule["source_matchers"])
+        for rule in config["inhibit_rules"]
+        if "LatchedNotFlat" in rule["target_matchers"][0]
+    )
+    refused = [name for name in FINDINGS if name.endswith("key_refused")]
+    silencing = [name for name in refused if re.fullmatch(sources["finding"], name)]
+    assert (sources["alertname"], silencing) == ("KeyRefused", ["key_refused", "read_key_refused"])
+
+
 def test_every_alert_has_a_runbook_and_every_runbook_an_alert():
     named = {alert.name for alert in rules.alerts()}
     assert named == set(rules.pages())

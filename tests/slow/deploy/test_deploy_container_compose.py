@@ -1,6 +1,7 @@
 """Claims about the compose file: it is one, nothing has more rights than it needs, it fits."""
 
 import re
+import socket
 import subprocess
 
 import pytest
@@ -8,6 +9,8 @@ import yaml
 
 from bot.config.bot_config import finish, read_draft
 from bot.io.run.runner import DRAIN_NS
+from bot.io.status.control import TOKEN_NAME
+from bot.io.status.serving import listen
 from deploy.image.dockerfile import exec_form
 from tests.builders.deploy.container import DEPLOY, OURS, compose, seconds, stages, tool, understood
 from tests.builders.house.tree import ROOT
@@ -78,9 +81,23 @@ def test_images_of_others_are_pinned_to_a_release(name):
     assert re.fullmatch(r"[a-z/]+:v?\d+\.\d+\.\d+", SERVICES[name]["image"])
 
 
-def test_only_grafana_is_published_and_only_on_loopback():
+def test_only_grafana_and_the_status_page_are_published_and_only_on_loopback():
     published = [port for service in SERVICES.values() for port in service.get("ports", [])]
-    assert published == ["127.0.0.1:3000:3000"]
+    page = understood("bot", SERVICES["bot"]["command"])["status_port"]
+    assert published == ["127.0.0.1:3000:3000", f"127.0.0.1:{page}:{page}"]
+
+
+def test_the_status_page_answers_at_the_address_that_a_published_port_leads_to():
+    # The engine forwards to the container's own address, never to its loopback.
+    with listen(read_draft(DEPLOY / "bot.yaml").file.status.host, 0) as page:
+        page.listen()
+        socket.create_connection(("127.0.0.2", page.getsockname()[1]), 5).close()
+
+
+def test_the_docs_print_the_token_of_the_state_directory():
+    page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    folder = understood("bot", SERVICES["bot"]["command"])["state_dir"]
+    assert f"exec bot cat {folder}/{TOKEN_NAME}\n" in page
 
 
 def test_all_services_share_the_network_of_a_container_that_never_restarts():

@@ -12,6 +12,7 @@ import yaml
 
 from bot.config.bot_config import finish, read_draft
 from bot.io.run.runner import DRAIN_NS
+from bot.io.status.control import TOKEN_NAME
 from tests.builders.deploy.container import (
     DEPLOY,
     SERIES,
@@ -159,6 +160,14 @@ def test_the_configuration_matches_mounts_and_host_names():
     service = f"bot.{SERIES_NAME}.svc"
     assert {url.hostname, service} == set(config.status.allowed_hosts)
     assert url.port == config.status.port == container("bot")["ports"][0]["containerPort"]
+
+
+def test_the_docs_forward_the_port_of_the_status_page_and_print_its_token():
+    page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    port = container("bot")["ports"][0]["containerPort"]
+    folder = understood("bot", container("bot")["args"])["state_dir"]
+    assert f"port-forward deployment/bot {port}:{port}\n" in page
+    assert f"exec deployment/bot -- cat {folder}/{TOKEN_NAME}\n" in page
 
 
 def test_manifests_and_compose_file_use_one_image():

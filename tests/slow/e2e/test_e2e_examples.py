@@ -42,7 +42,15 @@ ALONE = [
         "bot evaluate",
     ),
     *("bot sweep", "bot worst-case", "bot config show", "bot config schema", "bot config diff"),
-    *("bot run", "bot replay", "bot explain", "bot pnl", "bot report", "bot statement"),
+    *(
+        "bot run",
+        "bot incident",
+        "bot replay",
+        "bot explain",
+        "bot pnl",
+        "bot report",
+        "bot statement",
+    ),
     *("bot export", "bot what-if", "bot plan", "bot config confirm", "bot reset", "bot record"),
     *("bot backtest", "bot calibrate", "venue version", "venue asyncapi"),
 ]

@@ -391,7 +391,8 @@ def test_there_is_no_metric_of_a_reaper_that_is_not_configured(tmp_path):
 
 UNITS = ("_cents", "_seconds", "_shares", "_orders", "_dollars", "_bytes", "_tokens")
 COUNTED_THINGS = {
-    "phase", "trading_state", "restriction", "latched", "inconsistency", "findings", "finding",
+    "phase", "state", "trading_state", "restriction", "latched", "inconsistency", "findings",
+    "finding",
     "breaker_used", "breaker_limit",
     "config_at_fault", "event_alarms", "rung_quotable", "rung_on_target", "event_quotes_cut",
     "strategy_at_fault",
@@ -414,9 +415,9 @@ def test_every_metric_has_a_unique_name_with_its_unit_and_a_help_text():
 def test_no_label_is_an_id():
     labels = {label for row in (*FAMILIES, *COUNTED, *TIMED.values()) for label in row.labels}
     assert labels == {
-        "phase", "finding", "breaker", "rung", "side", "event", "kind", "limit", "code", "lane",
-        "place", "fate", "outcome", "part", "stage", "against", "horizon_s", "shadow", "bound",
-        "level", "name", "key", "answer", "move", "scope", "source",
+        "phase", "state", "finding", "breaker", "rung", "side", "event", "kind", "limit", "code",
+        "lane", "place", "fate", "outcome", "part", "stage", "against", "horizon_s", "shadow",
+        "bound", "level", "name", "key", "answer", "move", "scope", "source",
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bot.io.adapter import VenueAddress
+from bot.io.logs import LogForm
 from bot.io.run.session import drawn_on, run_plans
 from bot.io.secret import Secret
 from bot.io.state.locks import StateFault
@@ -45,6 +46,9 @@ def test_the_table_is_drawn_for_a_single_series_on_a_terminal_with_a_cursor(
 def test_a_log_that_cannot_be_written_stops_the_start_and_is_named(tmp_path):
     (tmp_path / "bot.log").mkdir()
     site = SimpleNamespace(address=VenueAddress("", "", Secret("k" * 20)))
-    begun = SimpleNamespace(live_table=True, companions=(), site=site, state=tmp_path)
+    form = LogForm.AUTO
+    begun = SimpleNamespace(
+        live_table=True, companions=(), site=site, state=tmp_path, log_form=form
+    )
     with pytest.raises(StateFault, match=r"bot\.log: cannot be written: Is a directory"):
         asyncio.run(run_plans([begun], None))

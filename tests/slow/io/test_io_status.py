@@ -14,10 +14,12 @@ from rich.console import Console
 
 from bot.core.report import Phase
 from bot.io.logs import SecretRedactor, configure_logs, log_note
-from bot.io.run.terminal import dollars, picture, show_lines
+from bot.io.metrics.metrics import Metrics
+from bot.io.run.terminal import picture, show_lines
 from bot.io.secret import MASK, Secret
 from bot.io.status.serving import StatusFault, listen
 from bot.io.status.snapshot import Snapshot
+from bot.page.text import dollars
 from tests.builders.house.tree import ROOT
 from tests.builders.io import pages
 from tests.builders.io.samples import ORDER_ID, report
@@ -76,6 +78,26 @@ async def test_a_bot_without_a_channel_is_shown_as_no_feed_and_not_as_quoting():
     deaf = msgspec.structs.replace(snapshot(Phase.QUOTING), now_ns=10**15)
     async with client_of(lambda: deaf) as client:
         assert (await client.get("/status.json", headers=HOST)).json()["state"] == "no feed"
+
+
+@pytest.mark.parametrize(
+    ("shown", "state"),
+    [
+        (snapshot(), "quoting"),
+        (snapshot(silent_ns=11 * SECOND), "no feed"),
+        (snapshot(blocked="market halted"), "nothing quotable"),
+        (snapshot(Phase.PAUSED, blocked="market halted"), "paused"),
+    ],
+)
+async def test_page_terminal_and_metrics_show_the_same_state(shown, state):
+    async with client_of(lambda: shown) as client:
+        assert (await client.get("/status.json", headers=HOST)).json()["state"] == state
+    assert f"X  {state}  http" in printed(shown)
+    at_once = msgspec.structs.replace(shown.report, now_ns=shown.now_ns)
+    lines = Metrics(lambda: at_once).text().decode().splitlines()
+    assert [line for line in lines if line.startswith("laddermaker_state{") and " 1" in line] == [
+        f'laddermaker_state{{series="X",state="{state}"}} 1.0'
+    ]
 
 
 async def test_other_tasks_run_between_two_families_of_the_metrics():
