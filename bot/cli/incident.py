@@ -29,7 +29,7 @@ from bot.config.bot_config import Draft, ExternalSettings
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.io import loop
-from bot.io.client.rest import Rest
+from bot.io.adapter import OrderClient, VenueAddress, adapter_named, ask
 from bot.io.journal.records import JournalFault
 from bot.io.journal.recovery import PAPER_AT, address_kept
 from bot.io.secret import Secret, SecretFault, set_aside
@@ -239,7 +239,7 @@ def _ask_venue(draft: Draft, folder: Path, bot: BotPart) -> VenuePart | None:
     require_open_files(FILES_OF_A_LOOK)
     keep_memory_private()
     log_without(*(each.key for each in keys))
-    return loop.run(lambda: _read_venue(settings.base_url, keys, fold_ticker(draft.file.series)))
+    return loop.run(lambda: _read_venue(settings, keys, fold_ticker(draft.file.series)))
 
 
 def _keys(draft: Draft, settings: ExternalSettings) -> list[_NamedKey]:
@@ -259,13 +259,17 @@ def _keys(draft: Draft, settings: ExternalSettings) -> list[_NamedKey]:
     return found
 
 
-async def _read_venue(base_url: str, keys: Sequence[_NamedKey], series: Ticker) -> VenuePart:
+async def _read_venue(
+    settings: ExternalSettings, keys: Sequence[_NamedKey], series: Ticker
+) -> VenuePart:
+    adapter = adapter_named(settings.adapter)
     refused: list[str] = []
     why = ""
     for place, key in keys:
-        rest = Rest(base_url, key, 1, request_s=REQUEST_S, sane_only=False)
+        address = VenueAddress(settings.base_url, settings.stream_url, key)
+        client = adapter.order_client(address, 1, request_s=REQUEST_S, sane_only=False)
         try:
-            part = await _read_account(rest, series)
+            part = await _read_account(client, series)
             return msgspec.structs.replace(part, refused_keys=tuple(refused))
         except _Unread as fault:
             why = str(fault)
@@ -273,22 +277,22 @@ async def _read_venue(base_url: str, keys: Sequence[_NamedKey], series: Ticker) 
                 break
             refused.append(f"{place}: {why}")
         finally:
-            await rest.drain(0.0)
+            await client.drain(0.0)
     return VenuePart(why=why, refused_keys=tuple(refused))
 
 
-async def _read_account(rest: Rest, series: Ticker) -> VenuePart:
+async def _read_account(client: OrderClient, series: Ticker) -> VenuePart:
     """Orders and shares of the account. Raises _Unread."""
     events = [
         event
-        for body in await _pages(rest, lambda cursor: m.ReadSeries(series, cursor), m.SeriesBody)
+        for body in await _pages(client, lambda cursor: m.ReadSeries(series, cursor), m.SeriesBody)
         for event in body.events
     ]
     ours = {market.ticker for event in events for market in event.markets}
-    listed = await _pages(rest, m.ReadResting, m.OrdersBody)
+    listed = await _pages(client, m.ReadResting, m.OrdersBody)
     resting = [order for body in listed for order in body.orders]
     shares: dict[str, dict[str, int]] = {}
-    for body in await _pages(rest, m.ReadPositions, m.PositionsBody):
+    for body in await _pages(client, m.ReadPositions, m.PositionsBody):
         for held in body.positions:
             if held.qty and held.ticker in ours:
                 shares.setdefault(held.ticker, {})[str(held.outcome)] = held.qty
@@ -313,12 +317,12 @@ async def _read_account(rest: Rest, series: Ticker) -> VenuePart:
     )
 
 
-async def _pages(rest: Rest, request: Callable[[str], m.Read], kind: type[_B]) -> list[_B]:
+async def _pages(client: OrderClient, request: Callable[[str], m.Read], kind: type[_B]) -> list[_B]:
     """Every page of a list. Raises _Unread."""
     found: list[_B] = []
     cursor = ""
     for _ in range(_PAGES_MAX):
-        body = await _page(rest, request(cursor))
+        body = await _page(client, request(cursor))
         if not isinstance(body, kind):
             raise _Unread("another body than was asked for")
         found.append(body)
@@ -328,8 +332,8 @@ async def _pages(rest: Rest, request: Callable[[str], m.Read], kind: type[_B]) -
     raise _Unread(f"a list of over {_PAGES_MAX} pages")
 
 
-async def _page(rest: Rest, request: m.Read) -> m.Body:
-    answer = (await rest.ask(request)).answer
+async def _page(client: OrderClient, request: m.Read) -> m.Body:
+    answer = (await ask(client, request)).answer
     match answer:
         case m.Ok(body=body):
             return body

@@ -314,14 +314,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     are open. transfers_cents: deposits less withdrawals of the run. unallocated_cents: settlements
     of the run that fit no outcome of their event. latched: why nothing is quoted until a person
     clears it, else empty. inconsistency: the kind of contradiction that latched it, else empty.
-    restrictions: of the whole series, the strictest first; state: what they leave. fills: the newest
-    first.
-    unknown_oldest_ns: age of the oldest order without a definite answer, 0 without one.
-    cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no new
-    order may leave at all, else empty. fills_from_ns: when the last whole walk of the fills began,
-    None before: later fills may be unknown. feed_silent_after_ns: a longer silence of
-    the channel raises an alert. paper: True where orders go to a local exchange and not to the
-    venue.
+    restrictions: of the whole series, the strictest first; state: what they leave. fills: the
+    newest first. unknown_oldest_ns: age of the oldest order without a definite answer, 0 without
+    one. cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no
+    new order may leave at all, else empty. fills_from_ns: when the last whole walk of the fills
+    began, None before: later fills may be unknown. feed_silent_after_ns: a longer silence of the
+    channel raises an alert. paper: True where orders go to a local exchange and not to the venue.
     """
 
     now_ns: int
