@@ -21,3 +21,24 @@ def install(folder: Path, name: str, module: str, text: str, attribute: str) -> 
 def example_module(page: Path) -> str:
     """The example adapter as the page prints it."""
     return page.read_text(encoding="utf-8").partition(EXAMPLE)[2].partition("```")[0]
+
+
+def config_of(folder: Path, adapter: str, venue: str, more: str = "") -> Path:
+    """A configuration with this adapter on its fifth line. venue: further lines of that section;
+    more: further sections."""
+    path = folder / "bot.yaml"
+    path.write_text(f"""
+series: ACME-VAL
+
+venue:
+  adapter: {adapter}
+  {venue}
+strategy:
+  name: fixed_spread
+risk:
+  event_loss_cents: 10000
+  series_loss_cents: 10000
+  rung_position_qty: 100
+  order_qty: 10
+{more}""")
+    return path

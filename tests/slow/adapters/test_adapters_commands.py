@@ -6,27 +6,11 @@ import os
 import pytest
 
 from bot.io.journal.records import Entry
-from tests.builders.adapters.packages import install
+from tests.builders.adapters.packages import config_of, install
 from tests.builders.io.commands import finished
 from tests.builders.io.samples import create, sent
 from tests.builders.record.made import journal
 
-CONFIG = """
-series: ACME-VAL
-venue:
-  adapter: elsewhere
-  base_url: http://127.0.0.1:9/v3
-  key_file: {key}
-strategy:
-  name: fixed_spread
-risk:
-  event_loss_cents: 10000
-  series_loss_cents: 10000
-  rung_position_qty: 100
-  order_qty: 10
-state:
-  dir: {state}
-"""
 WITHOUT_IDS = """
 from bot.core.messages import VenueCapabilities
 from bot.io.client.native import NativeAdapter
@@ -40,10 +24,11 @@ class Elsewhere(NativeAdapter):
 @pytest.fixture
 def bot(tmp_path):
     """Runs a command on a configuration whose adapter is this module's `Elsewhere`."""
-    state, key, config = tmp_path / "state", tmp_path / "key", tmp_path / "bot.yaml"
+    state, key = tmp_path / "state", tmp_path / "key"
     key.write_text("k" * 20)
     key.chmod(0o600)
-    config.write_text(CONFIG.format(key=key, state=state))
+    venue = f"base_url: http://127.0.0.1:9/v3\n  key_file: {key}"
+    config = config_of(tmp_path, "elsewhere", venue, f"state:\n  dir: {state}\n")
     packages = tmp_path / "packages"
 
     def run(module: str, *words: str):

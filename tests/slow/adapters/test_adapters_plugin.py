@@ -17,7 +17,7 @@ from bot.io.adapter import (
     what_is_missing,
 )
 from bot.io.client.native import NativeAdapter
-from tests.builders.adapters.packages import example_module, install
+from tests.builders.adapters.packages import config_of, example_module, install
 from tests.builders.adapters.worlds import ADDRESS, VenueUser, behind, lived
 from tests.builders.house import tree
 from tests.builders.shell.life import Life, Plan, assert_safe, live
@@ -26,21 +26,7 @@ from venue.wire.errors import CODES, Advice, Code
 from venue.wire.names import OrderId
 
 PAGE = tree.ROOT / "docs/another-venue.md"
-CONFIG = """
-name: elsewhere
-series: ACME-VAL
-venue:
-  adapter: {adapter}
-  base_url: https://venue.example/other/v3
-  key_env: NO_SUCH_KEY
-strategy:
-  name: fixed_spread
-risk:
-  event_loss_cents: 10000
-  series_loss_cents: 10000
-  rung_position_qty: 100
-  order_qty: 10
-"""
+VENUE = "base_url: https://venue.example/other/v3\n  key_env: NO_SUCH_KEY"
 
 
 @pytest.fixture
@@ -118,8 +104,7 @@ def test_a_bot_sends_amends_only_to_a_venue_where_they_keep_their_place(keeps):
 
 
 def faults_of(tmp_path, adapter: str) -> str:
-    path = tmp_path / "bot.yaml"
-    path.write_text(CONFIG.format(adapter=adapter))
+    path = config_of(tmp_path, adapter, VENUE)
     with pytest.raises(ConfigFault) as refused:
         finish(read_draft(path))
     return str(refused.value)
@@ -149,9 +134,7 @@ def test_an_adapter_that_cannot_be_made_is_named_with_its_package(tmp_path, inst
 
 
 def test_a_configuration_with_an_installed_adapter_takes_any_base_url(tmp_path, example):
-    path = tmp_path / "bot.yaml"
-    path.write_text(CONFIG.format(adapter="example"))
-    venue = finish(read_draft(path)).venue
+    venue = finish(read_draft(config_of(tmp_path, "example", VENUE))).venue
     assert (venue.adapter, venue.base_url, venue.stream_url) == (
         "example", "https://venue.example/other/v3", "",
     )  # fmt: skip

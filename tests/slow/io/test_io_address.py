@@ -18,7 +18,8 @@ CLOCK = SimpleNamespace(now_ns=lambda: 1)
 
 def begin(folder, base_url=HERE, *, embedded=False):
     """The journal of a run that begins at a venue; the creates without an answer that it found."""
-    site = SimpleNamespace(base_url=base_url, embedded=SimpleNamespace() if embedded else None)
+    address = SimpleNamespace(base_url=base_url)
+    site = SimpleNamespace(address=address, embedded=SimpleNamespace() if embedded else None)
     plan = SimpleNamespace(
         state=folder, site=site, segment_bytes=1 << 20, segments_kept=3, paper=None
     )
