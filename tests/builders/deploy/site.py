@@ -164,6 +164,7 @@ class Site:
                 group["interval"] = "1s"
                 for rule in group["rules"]:
                     rule.pop("for", None)
+                    rule.pop("keep_firing_for", None)
             (home / "rules" / file).write_text(yaml.safe_dump(read))
 
     # --- asking -----------------------------------------------------------------------------------
