@@ -154,6 +154,7 @@ def _ladders(events: Sequence[EventReport]) -> list[RenderableType]:
     parts: list[RenderableType] = []
     for event in events:
         parts.append(_text(f"{event.event_ticker}  {plain(event.title)}", "italic"))
+        parts += [_text(each.text(), "yellow") for each in event.restrictions]
         parts.append(_ladder(event, width, is_first=event is events[0]))
     return parts
 
