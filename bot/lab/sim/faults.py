@@ -151,11 +151,21 @@ class FaultSchedule:
     def _disk_fault(self, _: int, __: random.Random) -> Steps:
         return self._delivered(m.JournalFailed("drawn: no space left"), 9 * SECOND)
 
-    def _operator_pause(self, for_ns: int, _: random.Random) -> Steps:
-        return self._delivered(m.PauseRequested("drawn"), for_ns, m.ResumeRequested())
+    def _operator_pause(self, for_ns: int, rng: random.Random) -> Steps:
+        scope = self._series_or_event(rng)
+        end = m.ResumeRequested(event=scope)
+        return self._delivered(m.PauseRequested("drawn", scope), for_ns, end)
 
-    def _flatten(self, for_ns: int, _: random.Random) -> Steps:
-        return self._delivered(m.FlattenRequested("drawn"), 2 * for_ns, m.ResumeRequested())
+    def _flatten(self, for_ns: int, rng: random.Random) -> Steps:
+        scope = self._series_or_event(rng)
+        end = m.ResumeRequested(event=scope)
+        return self._delivered(m.FlattenRequested("drawn", scope), 2 * for_ns, end)
+
+    def _series_or_event(self, rng: random.Random) -> Ticker | None:
+        """The whole series (None), or one event of it."""
+        if rng.random() < 0.5:
+            return None
+        return self._world.auditor.exposure.event_of[self._any_market(rng)]
 
     def _operator_restart(self, _: int, __: random.Random) -> Steps:
         return self._delivered(m.StopRequested("drawn"), 9 * SECOND)
