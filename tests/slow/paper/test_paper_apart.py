@@ -42,5 +42,5 @@ def test_the_paper_venue_uses_no_other_client():
         and str(node.module).startswith(("bot.io.adapter", "bot.io.client", "httpx"))
         for alias in node.names
     }
-    assert not names & {"adapter_named", "connect", "OrderClient", "VenueAdapter", "Rest"}
+    assert not names & {"adapter_named", "connect", "NativeAdapter", "Rest", "AsyncClient"}
     assert "PublicVenue" in names
