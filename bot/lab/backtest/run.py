@@ -74,7 +74,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     strategy_answers: int = 0  # the valid ones
     strategy_fault: str = ""  # the first of `strategy_errors`, empty without one
     asked: int | None = None  # how many records were asked for, None for all
-    # By stage of the wind-down, how many of the hours were played in it.
+    # By state of the wind-down, how many of the hours were played in it.
     wind_down_hours: dict[str, float] = msgspec.field(default_factory=dict)
     maker_rate: str = ""  # maker_rate, taker_rate: of fees, as they were given
     taker_rate: str = ""
