@@ -24,6 +24,7 @@ from bot.core.report import (
 )
 from bot.core.risk.exposure import series_loss_cents
 from bot.core.risk.trim import TrimReason
+from bot.core.trading_state import Source
 from bot.io.metrics.profits import MILLI
 from bot.io.metrics.states import STATES, shown_state
 from venue.wire.errors import CODES
@@ -199,7 +200,7 @@ def _trading_states(report: Report) -> list[Sample]:
 
 
 def _restrictions(report: Report) -> list[Sample]:
-    strictest: dict[tuple[str, str], int] = {}
+    strictest: dict[tuple[str, str], int] = {("series", source.value): 0 for source in Source}
     scopes = [("series", report.restrictions)]
     scopes += [(each.event_ticker, each.restrictions) for each in report.events]
     for scope, restrictions in scopes:
@@ -238,7 +239,7 @@ STATE: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "restriction",
-        "What each source restricts a scope to, in the levels of `trading_state`.",
+        "What each source restricts a scope to, in the levels of `trading_state`; 0 for nothing.",
         _restrictions,
         "scope source",
     ),
