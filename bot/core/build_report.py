@@ -38,6 +38,7 @@ from venue.wire.money import BookSide, Cents
 class TraderState(Protocol):
     """The parts of a trader that a report and a plan read."""
 
+    phase: Phase
     started_ns: int
     first_two_sided_ns: int | None
     is_paper: bool
@@ -47,10 +48,6 @@ class TraderState(Protocol):
     out: Outbox
     guard: KillSwitch
     reconfiguration: Reconfiguration
-
-    @property
-    def phase(self) -> Phase:
-        """Of the run, as a person is shown it."""
 
     @property
     def restrictions(self) -> Sequence[Restriction]:

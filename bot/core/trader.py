@@ -128,6 +128,9 @@ class Trader:
             self.out,
         )
         self._run_phase = Phase.STARTING
+        self.phase = Phase.STARTING
+        """That of the run; PAUSED or LATCHED while nothing is quoted by a person's word or the kill
+        switch."""
         self._operator: Restriction | None = None  # the newest word
         self.started_ns = 0
         self.is_paper = False
@@ -192,18 +195,6 @@ class Trader:
         """What would be sent next, and why; sends nothing."""
         self._learn()
         return plan_of(self, self._sending, self.reconfiguration.settings.budget.reserve, now_ns)
-
-    @property
-    def phase(self) -> Phase:
-        """The phase of the run; PAUSED or LATCHED while nothing is quoted by a person's word or the
-        kill switch."""
-        if self._run_phase in _ENDING:
-            return self._run_phase
-        if self.guard.latched:
-            return Phase.LATCHED
-        if self._operator is not None and self._operator.state is TradingState.HALTED:
-            return Phase.PAUSED if self._run_phase is Phase.QUOTING else self._run_phase
-        return self._run_phase
 
     @property
     def restrictions(self) -> Sequence[Restriction]:
@@ -326,8 +317,18 @@ class Trader:
 
     def _restrict(self) -> None:
         """Put the restrictions of this instant in force."""
+        self.phase = self._shown_phase()
         self.quoting.restrict(self.restrictions)
         self._clear()
+
+    def _shown_phase(self) -> Phase:
+        if self._run_phase in _ENDING:
+            return self._run_phase
+        if self.guard.latched:
+            return Phase.LATCHED
+        if self._operator is not None and self._operator.state is TradingState.HALTED:
+            return Phase.PAUSED if self._run_phase is Phase.QUOTING else self._run_phase
+        return self._run_phase
 
     def _clear(self) -> None:
         """Where nothing may rest in the phase, the cancels leave now."""
@@ -619,7 +620,7 @@ class Trader:
         if self.phase is Phase.LATCHED:
             self.guard.verify_flat(self._custody, now_ns)
         if self.phase is Phase.STOPPING and self._custody.is_drained(now_ns):
-            self._run_phase = Phase.STOPPED
+            self._run_phase = self.phase = Phase.STOPPED
             out.effects.append(self._custody.left_over())
             return True
         self._is_pending = bool(
@@ -696,6 +697,7 @@ class Trader:
         elif self._custody.has_opened(self._now_ns):
             self._opened = True
             self._run_phase = Phase.QUOTING
+            self._restrict()
             self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
 
     def _send_reads(self) -> None:

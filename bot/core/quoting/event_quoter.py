@@ -949,11 +949,10 @@ class EventQuoter:
             and self.is_open
             and self.is_understood
             and self._by_operator is None
-            and self.wind_down.restriction is None
             and now_ns >= self.health.pulled_until_ns
             and now_ns >= self.jump_guard.pulled_until_ns
         ):
-            self.in_force = EVERYTHING
+            self.in_force = self.wind_down.in_force
         else:
             self.in_force = stricter(series, in_force(self.restrictions(now_ns)))
 

@@ -134,6 +134,8 @@ class WindDown:
         self.settings = settings
         self.until_ns = 0
         self.restriction: Restriction | None = None
+        self.in_force = EVERYTHING
+        """What it alone leaves."""
 
     def use_settings(self, settings: CurfewSettings) -> None:
         """Change the settings from the next judgement on."""
@@ -161,7 +163,8 @@ class WindDown:
             state = TradingState.REDUCE_ONLY
         elif left_ns <= settings.halve_ns:
             state = TradingState.REDUCED
-        self.restriction = None
+        divisor = 2 if left_ns <= settings.halve_ns and settings.halve_ns else 1
+        self.in_force, self.restriction = InForce(state, divisor), None
         if state is not TradingState.ACTIVE:
             self.restriction = Restriction(
                 source=Source.WIND_DOWN,
@@ -169,7 +172,7 @@ class WindDown:
                 why="the event resolves soon",
                 ends="when it has resolved",
                 until_ns=None if self.until_ns == NEVER_NS else self.until_ns,
-                divisor=2 if left_ns <= settings.halve_ns and settings.halve_ns else 1,
+                divisor=divisor,
             )
 
 
