@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 import msgspec
 
 from bot.config.bot_config import BotConfig, finish, read_draft
-from bot.config.overrides import override_text
+from bot.config.overrides import CALENDAR, override_text
 from bot.config.plugins import name_class
 from bot.config.strategies import Makers
+from bot.core.trading_state import TradingState
 from bot.io.state.atomic_file import replace_named
 from bot.lab import frames
 from bot.lab.backtest import run as tables
@@ -146,7 +147,7 @@ def terms(
 
 def _sets(strategy: StrategyName | None, sets: Sequence[str], more: dict[str, Any]) -> list[str]:
     """Every key that is set, as text. Raises ValueError for a keyword that names no key."""
-    unknown = [key for key in more if "." not in key and "__" not in key]
+    unknown = [key for key in more if "." not in key and "__" not in key and key != CALENDAR]
     if unknown:
         raise ValueError(
             f"{unknown[0]}: neither an option nor a key of the configuration, such as "
@@ -227,7 +228,7 @@ class BacktestResult(LabResult[BacktestFindings]):
             row = msgspec.structs.asdict(each)
             row |= {"queue_model": each.bound, "requests": sum(each.requests.values())}
             row |= {"net_cents": each.net_millicents / 1000}
-            row |= {"halved_hours": each.wind_down_hours.get("halved", 0.0)}
+            row |= {"halved_hours": each.wind_down_hours.get(TradingState.REDUCED, 0.0)}
             yield row | {"refused": sum(each.refused.values())}
 
     def quotes(self, *, time_index: bool = False) -> "DataFrame":
