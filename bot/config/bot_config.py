@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bot.config.calendar_entries import CalendarContent, read_calendar
 from bot.config.checks import check_file
 from bot.config.diff import KeyRow, digest_of, rows_of
 from bot.config.overrides import SET_LINE, parsed_overrides, with_overrides
@@ -18,7 +19,7 @@ from bot.config.strategies import Makers, choice_of, find_live, find_shadows, ma
 from bot.config.strict_yaml import Fault, Plain, YamlFault, YamlText, read_yaml
 from bot.config.validation import typed
 from bot.core.messages import Configuration, StrategyChoice
-from bot.core.settings import Candidate, KeySettings, TraderSettings
+from bot.core.settings import CalendarEntry, Candidate, KeySettings, TraderSettings
 from bot.io.adapter import BUILT_IN, AdapterFault, adapter_named
 from bot.records.database import Address
 from bot.strategy.api import Strategy
@@ -96,10 +97,17 @@ class RecordsSettings(msgspec.Struct, frozen=True):
 class Draft:
     """A file that was read, with its faults; the strategy has not been looked for."""
 
-    def __init__(self, source: YamlText, file: File | None, faults: list[Fault]) -> None:
+    def __init__(
+        self,
+        source: YamlText,
+        file: File | None,
+        faults: list[Fault],
+        calendar: CalendarContent,
+    ) -> None:
         self.source = source
         self._file = file
         self.faults = faults
+        self.calendar = calendar
 
     @property
     def file(self) -> File:
@@ -246,9 +254,11 @@ def draft_of(source: YamlText) -> Draft:
     """The draft of a content, wherever it came from; everything but the strategy is checked."""
     source, renamed = with_current_keys(source)
     file, faults = typed(File, source.content, (), source)
+    calendar = CalendarContent()
     if file is not None:
-        faults = check_file(file, source)
-    return Draft(source, file, renamed + faults)
+        calendar, faults = read_calendar(file.calendar, source)
+        faults += check_file(file, source)
+    return Draft(source, file, renamed + faults, calendar)
 
 
 WHERE: Final = frozenset({"name", "series", "venue", "status", "state"})
@@ -286,6 +296,7 @@ def finish(draft: Draft) -> BotConfig:
     if faults or found is None:
         raise ConfigFault([_located(draft.source, fault) for fault in faults])
     file = draft.file
+    rows = rows_of(file, draft.source, {("strategy", "params"): found[1]})
     try:
         choice = choice_of(file.strategy.name, found)
     except ValueError as fault:
@@ -294,7 +305,7 @@ def finish(draft: Draft) -> BotConfig:
         raise ConfigFault([_located(draft.source, found_at)]) from None
     return BotConfig(
         name=draft.name,
-        trader=trader_settings(file, fold_ticker(file.series)),
+        trader=trader_settings(file, fold_ticker(file.series), draft.calendar.entries),
         make_strategy=maker(found),
         strategy_budget_ns=file.strategy.budget_ms * NS_PER_MS,
         shadows=shadows,
@@ -307,7 +318,7 @@ def finish(draft: Draft) -> BotConfig:
         source=draft.source,
         choice=choice,
         paper=draft.paper,
-        rows=rows_of(file, draft.source, {("strategy", "params"): found[1]}),
+        rows=(*rows, *draft.calendar.rows),
         makers=Makers(draft.source.path.parent),
     )
 
@@ -329,7 +340,9 @@ def _located(source: YamlText, fault: Fault) -> str:
     return f"{where}{fault.text}"
 
 
-def trader_settings(file: File, series_ticker: Ticker) -> TraderSettings:
+def trader_settings(
+    file: File, series_ticker: Ticker, calendar: tuple[CalendarEntry, ...]
+) -> TraderSettings:
     kinds = {each.name: each.type for each in msgspec.structs.fields(TraderSettings)}
     parts = {
         field: kinds[field](**in_ns(getattr(file, section)))
@@ -339,7 +352,7 @@ def trader_settings(file: File, series_ticker: Ticker) -> TraderSettings:
         read=KeyPlace.of(Path(), file.venue, "read_key") is not None,
         standby=file.venue.standby_key_file is not None,
     )
-    return TraderSettings(series_ticker=series_ticker, keys=keys, **parts)
+    return TraderSettings(series_ticker=series_ticker, keys=keys, calendar=calendar, **parts)
 
 
 def in_ns(part: Part) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from bot.config.strict_yaml import Place, Plain, YamlFault, YamlText, read_yaml
 
 SECTIONS: Final = tuple(SETTINGS_OF)
 STRATEGY: Final = "strategy"
-SETTABLE: Final = (STRATEGY, *SECTIONS)
+CALENDAR: Final = "calendar"
+SETTABLE: Final = (STRATEGY, *SECTIONS, CALENDAR)
 """The sections whose keys may be set: how to trade, not where."""
 
 SET_LINE: Final = 0
@@ -45,7 +46,7 @@ def parsed_overrides(
             faults.append(f"--set {key}: given twice")
         elif place[0] not in SETTABLE and place[0] in File.model_fields:
             faults.append(f"--set {key}: {why_not}; accepted: keys of {', '.join(SETTABLE)}")
-        elif len(place) == 1:
+        elif len(place) == 1 and key != CALENDAR:
             faults.append(f"--set {key}: a key inside of it is wanted: throttle.dwell_ms=200")
         elif not value.startswith(_QUOTED):
             found[place] = value
@@ -75,6 +76,7 @@ def with_overrides(base: YamlText, sets: Overrides) -> YamlText:
             at = inner
             lines.setdefault(place[:depth], SET_LINE)
         at[str(place[-1])] = value
+        lines = {other: line for other, line in lines.items() if other[: len(place)] != place}
         lines[place] = SET_LINE
     return msgspec.structs.replace(base, content=content, lines=lines)
 

@@ -364,6 +364,32 @@ class WindDown(LivePart):
     )
 
 
+class CalendarState(enum.StrEnum):
+    """What may be quoted around a date: smaller sizes, only what reduces inventory, nothing."""
+
+    REDUCED = "reduced"
+    REDUCE_ONLY = "reduce_only"
+    HALTED = "halted"
+
+
+class CalendarPart(LivePart):
+    """A list of dates known beforehand, such as results, around which events are restricted
+    (docs/operations.md#calendar)."""
+
+    at: str | None = key(None, "an instant of RFC 3339, such as 2027-01-28T21:00:00Z")
+    name: str | None = key(None, "what is expected then, in a few words; must be given with `at`")
+    file: str | None = key(
+        None, "instead of `at` and `name`: an .ics file, whose events are entries like this one"
+    )
+    event: str | None = key(None, "the ticker of one event; default: every event of the series")
+    before_ms: UntilEnd = key(7_200_000, "from this long before it on")
+    after_ms: UntilEnd = key(1_800_000, "until this long after it")
+    state: CalendarState = key(
+        CalendarState.HALTED, "what may be quoted: docs/operations.md#trading-states"
+    )
+    size_divisor: int = key(2, "of each size, in state `reduced`", ge=2, le=1_000)
+
+
 class Breakers(LivePart):
     """Circuit breakers, and the caps on one order."""
 
@@ -524,6 +550,9 @@ class File(Part):
     start: Start = Start()
     jump_guard: JumpGuard = key(JumpGuard(), "", was="news")
     wind_down: WindDown = key(WindDown(), "", was="curfew")
+    calendar: tuple[CalendarPart, ...] = key(
+        (), "dates around which events are restricted", applies=LIVE
+    )
     breakers: Breakers = Breakers()
     status: Status = Status()
     state: State = State()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from bot.core.trading_state import TradingState
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Cents, Qty
 from venue.wire.names import Ticker
@@ -217,6 +218,29 @@ class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing is quoted; 0: never."""
 
 
+class CalendarEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A date known beforehand, and the trading state from `before_ns` before it to `after_ns` after
+    it, the end excluded."""
+
+    at_ns: int
+    name: str
+    event_ticker: Ticker | None = None
+    """The event that it restricts; None for every event of the series."""
+    before_ns: int
+    after_ns: int
+    state: TradingState
+    size_divisor: int = 2
+    """Of each size, where `state` is REDUCED."""
+
+    @property
+    def from_ns(self) -> int:
+        return self.at_ns - self.before_ns
+
+    @property
+    def until_ns(self) -> int:
+        return self.at_ns + self.after_ns
+
+
 class TraderSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_NAMES.get):
     series_ticker: Ticker
     risk: RiskSettings
@@ -228,5 +252,6 @@ class TraderSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_N
     keys: KeySettings = KeySettings()
     news: NewsSettings = NewsSettings()
     curfew: CurfewSettings = CurfewSettings()
+    calendar: tuple[CalendarEntry, ...] = ()
     other_series: tuple[Ticker, ...] = ()
     """Other series of ours on the same account, whose markets pay into the same cash."""

@@ -1,8 +1,8 @@
 """How much may be traded, from everything to nothing.
 
-Several sources restrict trading, each for its own reason: the operator, the wind-down of an event,
-its jump guard, its strategy, alerts, the kill switch. Each states its own restriction of an event
-or of the series, and ends it by itself. The strictest state is in force.
+Several sources restrict trading, each for its own reason: the operator, the calendar, the wind-down
+of an event, its jump guard, its strategy, alerts, the kill switch. Each states its own restriction
+of an event or of the series, and ends it by itself. The strictest state is in force.
 
 See docs/operations.md#trading-states.
 """
@@ -48,6 +48,7 @@ class Source(enum.StrEnum):
     ALERT = "alert"
     VENUE = "venue"
     WIND_DOWN = "wind_down"
+    CALENDAR = "calendar"
     STRATEGY = "strategy"
     JUMP_GUARD = "jump_guard"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 import msgspec
 
 from bot.config.bot_config import BotConfig, finish, read_draft
-from bot.config.overrides import override_text
+from bot.config.overrides import CALENDAR, override_text
 from bot.config.plugins import name_class
 from bot.config.strategies import Makers
 from bot.core.trading_state import TradingState
@@ -147,7 +147,7 @@ def terms(
 
 def _sets(strategy: StrategyName | None, sets: Sequence[str], more: dict[str, Any]) -> list[str]:
     """Every key that is set, as text. Raises ValueError for a keyword that names no key."""
-    unknown = [key for key in more if "." not in key and "__" not in key]
+    unknown = [key for key in more if "." not in key and "__" not in key and key != CALENDAR]
     if unknown:
         raise ValueError(
             f"{unknown[0]}: neither an option nor a key of the configuration, such as "

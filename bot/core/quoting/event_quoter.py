@@ -34,6 +34,7 @@ from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateA
 from bot.core.planning.diff import BySide, QuoteDebouncer, WorkingOrders, by_side, plan_orders
 from bot.core.planning.queue_value import QuoteEconomics, TradeRates, loses, quote_economics
 from bot.core.quoting.guards import (
+    Calendar,
     JumpGuard,
     WindDown,
     allowed,
@@ -501,6 +502,7 @@ class EventQuoter:
         self.worst_cents: Cents | None = None  # of the exposure; None until it is reckoned
 
         self.wind_down = WindDown(settings.curfew)
+        self.calendar = Calendar(event.event_ticker, settings.calendar)
         self._by_operator: Restriction | None = None
         # As it was decided last: what the series' restrictions left, and what its own did, too.
         self._series: InForce | None = None
@@ -511,6 +513,7 @@ class EventQuoter:
         stay until the next decision."""
         self.pace = settings.pace
         self.wind_down.use_settings(settings.curfew)
+        self.calendar.use_settings(settings.calendar)
         self.jump_guard.use_settings(settings.news)
         if strategy is not None:
             self._use_strategy(strategy)
@@ -530,6 +533,7 @@ class EventQuoter:
         if (
             self._series != series
             or now_ns >= self.wind_down.until_ns
+            or now_ns >= self.calendar.until_ns
             or (now_ns < self.jump_guard.pulled_until_ns) is not self.jump_guard.was_pulled
         ):
             return now_ns
@@ -558,7 +562,8 @@ class EventQuoter:
     def due_ns(self, desk: OrderManager, now_ns: int) -> int:
         """When it is to be judged, decided or planned though nothing but frames came since: now, in
         the past, or later. When a rung is to be planned again by time alone is not in it."""
-        version, due_ns, guard = 0, self.wind_down.until_ns, self.jump_guard
+        version, guard = 0, self.jump_guard
+        due_ns = min(self.wind_down.until_ns, self.calendar.until_ns)
         for rung in self.rungs:
             state = rung.state
             if not rung.again_ns:
@@ -933,6 +938,8 @@ class EventQuoter:
         self.cause_ns, self.moved_ns = self.moved_ns or now_ns, 0
         if now_ns >= self.wind_down.until_ns:
             self.wind_down.judge(self.resolution_ns, now_ns)
+        if now_ns >= self.calendar.until_ns:
+            self.calendar.restrict(now_ns)
         self.judge_state(series, now_ns)
 
     def restrict(self, by_operator: Restriction | None) -> None:
@@ -949,6 +956,7 @@ class EventQuoter:
             and self.is_open
             and self.is_understood
             and self._by_operator is None
+            and not self.calendar.restrictions
             and now_ns >= self.health.pulled_until_ns
             and now_ns >= self.jump_guard.pulled_until_ns
         ):
@@ -964,6 +972,7 @@ class EventQuoter:
             self.health.restriction(now_ns),
             self.jump_guard.restriction(now_ns),
             self.wind_down.restriction,
+            *self.calendar.restrictions,
         ]
         return [each for each in found if each is not None]
 

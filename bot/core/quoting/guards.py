@@ -1,4 +1,5 @@
-"""The guards of one event: news pulls its quotes for a while, and they wind down near its end.
+"""The guards of one event: news pulls its quotes for a while, they wind down near its end, and
+dates of the calendar restrict them.
 
 One value drives every rung, so news about one rung is news about all. The first to trade after it
 know more than our quotes, which are cancelled at once, and made again from books and feed later.
@@ -7,7 +8,7 @@ Near the end of an event some traders know its outcome, and nothing bought can b
 sizes are halved, then only inventory is reduced, then nothing is quoted. That holds for every
 strategy.
 
-See docs/pricing.md#section-1c-news, #section-1c-time.
+See docs/pricing.md#section-1c-news, #section-1c-time; docs/operations.md#calendar.
 """
 
 from collections import defaultdict, deque
@@ -17,12 +18,12 @@ from typing import TypeVar
 import msgspec
 
 from bot.core.orders.outbox import NEVER_NS
-from bot.core.settings import CurfewSettings, NewsSettings
+from bot.core.settings import CalendarEntry, CurfewSettings, NewsSettings
 from bot.core.trading_state import EVERYTHING, InForce, Restriction, Source, TradingState
 from bot.strategy.api import Levels, Quote, RungView, Take
-from venue.wire.instant import NS_PER_MS
+from venue.wire.instant import NS_PER_MS, from_ns
 from venue.wire.money import BookSide, Price, Qty
-from venue.wire.names import MarketId
+from venue.wire.names import MarketId, Ticker
 
 _ONE_TRADE_NS = 50 * NS_PER_MS
 """Prints of one rung and side this close together are of one taker."""
@@ -90,7 +91,7 @@ class JumpGuard:
         A jump moves both sides of a touch the same way: where one side alone steps back, the book
         is thin and says nothing about the value.
         """
-        from_ns, least = now_ns - self._settings.jump_ns, 2 * self._settings.jump_cents
+        began_ns, least = now_ns - self._settings.jump_ns, 2 * self._settings.jump_cents
         for rung in rungs if least else ():
             touches = self._touches[rung.ticker]
             if not rung.bids or not rung.asks:
@@ -100,7 +101,7 @@ class JumpGuard:
             if touches and touches[-1][1:] == (bid, ask):
                 continue
             # The newest touch from before the window was there when it began.
-            while len(touches) > 1 and touches[1][0] < from_ns:
+            while len(touches) > 1 and touches[1][0] < began_ns:
                 touches.popleft()
             for _, was_bid, was_ask in touches:
                 up, down = bid - was_bid, ask - was_ask
@@ -174,6 +175,44 @@ class WindDown:
                 until_ns=None if self.until_ns == NEVER_NS else self.until_ns,
                 divisor=divisor,
             )
+
+
+class Calendar:
+    """Restricts an event around the dates of the calendar; each entry in force does so by itself.
+
+    until_ns: when an entry begins or ends next, NEVER_NS after all of them; nothing changes before.
+    """
+
+    def __init__(self, event_ticker: Ticker, entries: Iterable[CalendarEntry]) -> None:
+        """entries: of the series; those of other events are left out."""
+        self._event_ticker = event_ticker
+        self._entries: tuple[CalendarEntry, ...] = ()
+        self.until_ns = 0
+        self.restrictions: tuple[Restriction, ...] = ()
+        self.use_settings(entries)
+
+    def use_settings(self, entries: Iterable[CalendarEntry]) -> None:
+        """Change the entries from the next call of `restrict` on."""
+        here = (None, self._event_ticker)
+        self._entries = tuple(each for each in entries if each.event_ticker in here)
+        self.until_ns = 0
+
+    def restrict(self, now_ns: int) -> None:
+        """Restrict the event as the entries in force at this instant demand."""
+        turns_ns = [turn for each in self._entries for turn in (each.from_ns, each.until_ns)]
+        self.until_ns = min([turn for turn in turns_ns if turn > now_ns], default=NEVER_NS)
+        self.restrictions = tuple(
+            Restriction(
+                source=Source.CALENDAR,
+                state=each.state,
+                why=f"{each.name} at {from_ns(each.at_ns)[:19]}Z",
+                ends="when the date is over",
+                until_ns=each.until_ns,
+                divisor=each.size_divisor if each.state is TradingState.REDUCED else 1,
+            )
+            for each in self._entries
+            if each.from_ns <= now_ns < each.until_ns
+        )
 
 
 def allowed(

@@ -38,8 +38,9 @@ def limits_in_force(limits: RiskSettings) -> RiskSettings:
 
 
 def no_looser(wanted: TraderSettings, than: TraderSettings) -> TraderSettings:
-    """`wanted` with no limit of loss, size or rate above that of `than`: a rollback never loosens
-    what an operator has tightened. The very `wanted` where no limit of it is looser."""
+    """`wanted` with no limit of loss, size or rate above that of `than`, and with every date of its
+    calendar: a rollback never loosens what an operator has tightened. The very `wanted` where no
+    limit of it is looser."""
     risk = _stricter(
         (wanted.risk, limits_in_force(wanted.risk)), (than.risk, limits_in_force(than.risk))
     )
@@ -47,9 +48,11 @@ def no_looser(wanted: TraderSettings, than: TraderSettings) -> TraderSettings:
         (wanted.breakers, limits_of(wanted.breakers, wanted.risk)),
         (than.breakers, limits_of(than.breakers, than.risk)),
     )
-    if risk is wanted.risk and breakers is wanted.breakers:
+    missing = tuple(each for each in than.calendar if each not in wanted.calendar)
+    if risk is wanted.risk and breakers is wanted.breakers and not missing:
         return wanted
-    return msgspec.structs.replace(wanted, risk=risk, breakers=breakers)
+    calendar = (*wanted.calendar, *missing)
+    return msgspec.structs.replace(wanted, risk=risk, breakers=breakers, calendar=calendar)
 
 
 def _stricter(wanted: tuple[_Limits, _Limits], than: tuple[_Limits, _Limits]) -> _Limits:

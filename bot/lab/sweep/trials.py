@@ -228,8 +228,8 @@ class TrialConfig:
             raise TrialFault(text[:_SHOWN_MAX]) from None
 
     def _setup(self, config: BotConfig) -> Setup:
-        """A world brings its own staleness settings and decision interval, and needs no wind-down;
-        limits, budget, guards and breakers are the configuration's."""
+        """A world brings its own staleness settings and decision interval, and needs no wind-down
+        and no calendar; limits, budget, guards and breakers are the configuration's."""
         # A lone account on a tape or in a world takes no notice of these.
         trader = msgspec.structs.replace(
             config.trader,
@@ -246,7 +246,7 @@ class TrialConfig:
                 dwell_ns=max(pace.dwell_ns, theirs.pace.dwell_ns),
             )
             trader = msgspec.structs.replace(
-                trader, staleness=theirs.staleness, pace=pace, curfew=theirs.curfew
+                trader, staleness=theirs.staleness, pace=pace, curfew=theirs.curfew, calendar=()
             )
         return Setup(trader, config.choice, str(self._source.path.parent.absolute()))
 

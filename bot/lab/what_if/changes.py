@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from bot.config.bot_config import ConfigFault, draft_of, finish, read_draft
 from bot.config.diff import Change, changes
 from bot.config.overrides import (
+    CALENDAR,
     SECTIONS,
     SETTABLE,
     STRATEGY,
@@ -21,6 +22,7 @@ from bot.config.overrides import (
 from bot.config.sections import SETTINGS_OF, key_of_field
 from bot.config.strict_yaml import Place, Plain, YamlText
 from bot.core import messages as m
+from venue.wire import instant
 from venue.wire.instant import NS_PER_MS
 
 _NO_PART: Final = (STRATEGY, "budget_ms")
@@ -51,7 +53,7 @@ class Trial:
         wanted = finish(draft_of(with_overrides(base, self._sets)))
         settings = wanted.trader
         if self.file is None:
-            parts = {field: getattr(settings, field) for field in SETTINGS_OF.values()}
+            parts = {field: getattr(settings, field) for field in (*SETTINGS_OF.values(), CALENDAR)}
             settings = structs.replace(then.settings, **parts)
         elif settings.series_ticker != then.settings.series_ticker:
             other, own = settings.series_ticker, then.settings.series_ticker
@@ -94,4 +96,18 @@ def _source(then: m.Configuration, folder: Path) -> YamlText:
             in_ms = name.endswith("_ns")
             part[key_of_field(name)] = str(max(1, value // NS_PER_MS) if in_ms and value else value)
         content[section] = part
+    content[CALENDAR] = [
+        as_yaml(
+            {
+                "at": instant.from_ns(each.at_ns),
+                "name": each.name,
+                "event": each.event_ticker,
+                "before_ms": each.before_ns // NS_PER_MS,
+                "after_ms": each.after_ns // NS_PER_MS,
+                "state": each.state,
+                "size_divisor": each.size_divisor,
+            }
+        )
+        for each in then.settings.calendar
+    ]
     return YamlText(folder / _SESSION, content, {(): 1})

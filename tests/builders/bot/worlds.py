@@ -118,7 +118,7 @@ def place(world: SimulatedWorld, name: str, outcome: Outcome = Outcome.YES, pric
 
 def assert_replayed(world: SimulatedWorld) -> None:
     """The same events into a new trader have the same effects, to the byte."""
-    fresh = Trader(world.process.settings, make_of(world))
+    fresh = Trader(world.process.settings, make_of(world), remake=world.process._remake)
     for event, now_ns, effects in world.process.log:
         again = msgspec.msgpack.encode(fresh.receive(event, now_ns))
         assert again == msgspec.msgpack.encode(list(effects))

@@ -10,7 +10,8 @@ from bot.config.bot_config import ConfigFault
 from bot.lab.backtest.lookahead import LookaheadFault
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from laddermaker import lab
-from tests.builders.backtest.made import book, configured, trade, written
+from tests.builders.backtest.made import book, configured, ns, trade, written
+from venue.wire.instant import from_ns
 from venue.wire.money import BookSide, Price, Qty
 
 TRADES = [
@@ -162,3 +163,17 @@ def test_a_backtest_says_when_the_wind_down_halves_sizes(tmp_path, data):
     assert "wind-down: sizes were halved for 0.01 of 0.01 hours" in str(found)
     assert found.frame()["halved_hours"][0] == pytest.approx(found.results[0].hours, rel=0.05)
     assert "wind-down" not in str(lab.backtest(Inside, data, config))
+
+
+def test_a_backtest_quotes_nothing_around_a_date_of_the_calendar(tmp_path, data):
+    config = configured(tmp_path, "fixed_spread")
+    trades_at = {"at": from_ns(ns(31)), "name": "results", "before_ms": 5_000, "after_ms": 1_500}
+
+    def filled(*dates):
+        found = lab.backtest(Inside, data, config, calendar=dates)
+        return sum(each.fills for each in found.results)
+
+    both = filled()
+    assert filled(trades_at | {"event": "KX-2"}) == both
+    assert filled(trades_at) == 0
+    assert 0 < filled(trades_at | {"after_ms": 500}) < both

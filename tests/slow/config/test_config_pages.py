@@ -108,10 +108,12 @@ def test_the_live_keys_are_those_that_the_trader_applies():
     taken = {
         f"{section_for[part]}.{key}"
         for part in LIVE_PARTS
+        if part in section_for
         for key in SECTIONS[section_for[part]].model_fields
         if not (section_for[part] == "throttle" and key in FIXED_PACE)
     }
-    assert live == taken | {"strategy.name", "strategy.params"}
+    dates = {f"calendar.{key}" for key in SECTIONS["calendar"].model_fields}
+    assert live == taken | dates | {"strategy.name", "strategy.params"}
     assert set(LIVE_PARTS) < set(TraderSettings.__struct_fields__)
 
 

@@ -9,6 +9,7 @@ from bot.core.report import Phase
 from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
+    CalendarEntry,
     CurfewSettings,
     NewsSettings,
     PaceSettings,
@@ -16,6 +17,7 @@ from bot.core.settings import (
     TraderSettings,
 )
 from bot.core.trader import Trader
+from bot.core.trading_state import TradingState
 from tests.builders.config.changing import Around, Changing, around, remake
 from venue.wire.instant import NS_PER_SECOND
 
@@ -42,6 +44,11 @@ def other(settings: TraderSettings) -> dict[str, msgspec.Struct]:
         "pace": msgspec.structs.replace(settings.pace, dwell_ns=7),
         "news": NewsSettings(pull_ns=7),
         "curfew": CurfewSettings(halve_ns=7),
+        "calendar": (
+            CalendarEntry(
+                at_ns=7, name="results", before_ns=7, after_ns=7, state=TradingState.HALTED
+            ),
+        ),
         "breakers": BreakerSettings(rejects_per_minute=7),
     }
 

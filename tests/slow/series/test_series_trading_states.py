@@ -1,11 +1,14 @@
 """Claims about the trading states of single events: one is restricted, the others trade on."""
 
+import msgspec
+
 from bot.core import messages as m
 from bot.core.report import EventReport, Phase
+from bot.core.settings import CalendarEntry
 from bot.core.trading_state import Source, TradingState
 from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.world import SimulatedWorld
-from tests.builders.bot.worlds import calm, quoting
+from tests.builders.bot.worlds import assert_replayed, calm, quoting
 
 
 def events(world: SimulatedWorld) -> tuple[EventReport, ...]:
@@ -62,6 +65,36 @@ def test_a_flatten_of_one_event_leaves_the_others_quoting_both_sides() -> None:
     flat, other = events(world)
     assert orders_of(flat) == 0, "without inventory there is nothing to reduce"
     assert orders_of(other) == orders_of(second)
+
+
+def test_an_event_is_halted_around_a_date_of_the_calendar_and_quotes_again_after_it() -> None:
+    world = quoting(calm())
+    first, second = events(world)
+    configured = world.process.configured
+    entry = CalendarEntry(
+        at_ns=world.process.clock.to_host_ns(world.now_ns) + 4 * SECOND,
+        name="results",
+        event_ticker=first.event_ticker,
+        before_ns=2 * SECOND,
+        after_ns=3 * SECOND,
+        state=TradingState.HALTED,
+    )
+    dated = msgspec.structs.replace(configured.settings, calendar=(entry,))
+    changed = m.Configuration(dated, configured.strategy, "dated")
+    world.deliver(world.process, m.Reconfigured(1, changed, ()))
+    world.driver.run_until(world.now_ns + SECOND)
+    assert [orders_of(each) for each in events(world)] == [orders_of(first), orders_of(second)]
+    world.driver.run_until(world.now_ns + 3 * SECOND)
+    halted, other = events(world)
+    assert (orders_of(halted), orders_of(other)) == (0, orders_of(second))
+    (restriction,) = halted.restrictions
+    assert (restriction.source, restriction.until_ns) == (Source.CALENDAR, entry.until_ns)
+    world.driver.run_until(world.now_ns + 2 * SECOND)
+    assert orders_of(events(world)[0]) == 0
+    quotes_again = world.process.trader.quoting.all_two_sided
+    assert world.driver.run_until(world.now_ns + 3 * SECOND, quotes_again)
+    world.process.settings = configured.settings  # those that the trader started with
+    assert_replayed(world)
 
 
 def test_a_restriction_of_an_unknown_event_is_noted_and_changes_nothing() -> None:

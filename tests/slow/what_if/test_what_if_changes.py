@@ -105,6 +105,21 @@ def test_an_invalid_key_or_value_is_reported_as_for_a_file(file, text, said):
     assert said in fault
 
 
+def test_the_calendar_of_a_run_is_kept_or_set_as_a_whole(file):
+    dates = "\ncalendar:\n  - {at: 2027-01-28T21:00:00Z, name: results, event: acme-val-27q1}\n"
+    file.write_text(CONFIG + dates)
+    then = configuration_of(file)
+    kept = trial_on(then, "throttle.dwell_ms=200")
+    assert kept.configured.settings.calendar == then.settings.calendar
+    assert [change.key for change in kept.changed] == ["throttle.dwell_ms"]
+    later = trial_on(then, "calendar=[{at: 2027-01-28T22:00:00Z, name: call}]")
+    (entry,) = later.configured.settings.calendar
+    assert (entry.name, entry.event_ticker) == ("call", None)
+    assert trial_on(then, "calendar=[]").configured.settings.calendar == ()
+    (fault,) = faults(then, "calendar=[{at: noon, name: call}]")
+    assert fault.startswith("--set calendar.0.at: 'noon'; accepted: an instant of RFC 3339")
+
+
 def test_all_invalid_keys_are_reported_at_once(file):
     assert (
         len(faults(configuration_of(file), "throttle.dwell_ms=0", "strategy.params.levels=0")) == 2
