@@ -14,6 +14,7 @@ from bot.core.inconsistency import kind_in
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import Outbox
+from bot.core.outcome_risk import risk_of
 from bot.core.planning.actions import CreateAction
 from bot.core.planning.diff import sides_on_target
 from bot.core.quoting.engine import QuotingEngine
@@ -116,22 +117,27 @@ def _cents(millicents: int) -> Cents:
 def _event(trader: TraderState, ladder: EventQuoter, series: InForce, now_ns: int) -> EventReport:
     exposure: Exposure = trader.quoting.weighing.exposure(ladder)
     restrictions = tuple(strictest_first(ladder.restrictions(now_ns)))
+    implied = ladder.implied(trader.ledgers.settlement.known_winner)
+    bounds, outcome_cents = trader.quoting.weighing.bounds(ladder), exposure.outcome_cents
     return EventReport(
         event_ticker=ladder.event.event_ticker,
         title=ladder.event.title,
         status=ladder.event.status,
         resolution_ns=ladder.resolution_ns,
         rungs=tuple(_rung(trader, rung, now_ns) for rung in ladder.rungs),
-        outcome_cents=exposure.outcome_cents,
+        outcome_cents=outcome_cents,
         worst_case_cents=loss_cents(exposure.worst_cents),
         strategy_fault=ladder.health.fault,
-        implied=ladder.implied(trader.ledgers.settlement.known_winner),
+        implied=implied,
         alarms=ladder.alarms,
-        limits=limits_used(exposure, trader.quoting.weighing.bounds(ladder)),
+        limits=limits_used(exposure, bounds),
         cuts=dict(Counter(cut.reason.value for cut in trader.quoting.weighing.trims(ladder))),
         state=stricter(series, in_force(restrictions)).state,
         restrictions=restrictions,
         diagnostics=dict(ladder.output.diagnostics),
+        risk=None
+        if implied is None
+        else risk_of(outcome_cents, implied.chances, bounds.loss_cents),
     )
 
 

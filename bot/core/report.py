@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from bot.core.distribution import Alarm, Implied
+from bot.core.outcome_risk import OutcomeRisk
 from bot.core.trading_state import Restriction, TradingState
 from bot.strategy.api import Levels
 from venue.wire.instant import NS_PER_SECOND
@@ -119,6 +120,8 @@ class EventReport(msgspec.Struct, frozen=True):
     state: TradingState = TradingState.ACTIVE
     restrictions: tuple[Restriction, ...] = ()
     diagnostics: dict[str, float] = {}
+    risk: OutcomeRisk | None = None
+    """By the chances of `implied` and the loss limit of `limits`; None while they are unknown."""
 
 
 class BreakerReport(msgspec.Struct, frozen=True):

@@ -529,6 +529,32 @@ RISK: Final[tuple[Family[Report], ...]] = (
         "event",
     ),
     gauge(
+        "event_expected_profit_cents",
+        "Expected profit of what is held, by the fair curve; absent while that is unknown.",
+        per_event(lambda e: None if e.risk is None else e.risk.expected_cents),
+        "event",
+    ),
+    gauge(
+        "event_expected_shortfall_cents",
+        "Mean loss of what is held in the worst 5 % or 1 % of chance, by level in percent.",
+        lambda r: [
+            ((e.event_ticker, level), float(cents))
+            for e in r.events
+            if e.risk is not None
+            for level, cents in (
+                ("95", e.risk.shortfall_95_cents),
+                ("99", e.risk.shortfall_99_cents),
+            )
+        ],
+        "event level",
+    ),
+    gauge(
+        "event_over_limit_chance",
+        "Chance that what is held loses more than the event's loss limit, 0 to 1.",
+        per_event(lambda e: None if e.risk is None else e.risk.over_limit_chance),
+        "event",
+    ),
+    gauge(
         "event_limit_used",
         "Use of a limit of an event, in the unit of its name.",
         per_event_limit(lambda each: each.used),

@@ -17,6 +17,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from bot.core.outcome_risk import OutcomeRisk
 from bot.core.report import EventReport, Report, RungReport
 from bot.io.client.answers import plain
 from bot.io.status.snapshot import Snapshot
@@ -156,7 +157,17 @@ def _ladders(events: Sequence[EventReport]) -> list[RenderableType]:
         parts.append(_text(f"{event.event_ticker}  {plain(event.title)}", "italic"))
         parts += [_text(each.text(), "yellow") for each in event.restrictions]
         parts.append(_ladder(event, width, is_first=event is events[0]))
+        if event.risk is not None:
+            parts.append(_text(_risk(event.risk), "dim"))
     return parts
+
+
+def _risk(risk: OutcomeRisk) -> str:
+    return (
+        f"held: expected {dollars(risk.expected_cents)}   shortfall "
+        f"{dollars(risk.shortfall_95_cents)} at 95 %, {dollars(risk.shortfall_99_cents)} at 99 %   "
+        f"over limit {risk.over_limit_chance:.1%}"
+    )
 
 
 def _ladder(event: EventReport, width: int, *, is_first: bool) -> Table:

@@ -392,7 +392,7 @@ def test_there_is_no_metric_of_a_reaper_that_is_not_configured(tmp_path):
 UNITS = ("_cents", "_seconds", "_shares", "_orders", "_dollars", "_bytes", "_tokens")
 COUNTED_THINGS = {
     "phase", "state", "trading_state", "restriction", "latched", "inconsistency", "findings",
-    "finding",
+    "finding", "event_over_limit_chance",
     "breaker_used", "breaker_limit",
     "config_at_fault", "event_alarms", "rung_quotable", "rung_on_target", "event_quotes_cut",
     "strategy_at_fault",
