@@ -20,6 +20,7 @@ from bot.cli import running_bot
 from bot.cli.main import COMMANDS
 from bot.cli.main import app as bot
 from bot.config.bot_config import read_draft
+from bot.core.outcome_risk import risk_of
 from bot.core.report import ConfigReport, Phase, Report
 from bot.core.trading_state import TradingState
 from bot.io.state import small_files
@@ -32,6 +33,7 @@ from tests.builders.house.tree import ROOT
 from tests.builders.io.commands import DEMO, demo_copy, invoke
 from tests.builders.io.samples import report
 from venue.cli.main import app as venue
+from venue.wire.money import Cents
 
 TOKEN = "canary_token_of_the_control"
 
@@ -127,6 +129,15 @@ def test_status_shows_what_restricts_a_bot_and_why_its_configuration_was_refused
     assert f"{line}; ends: `bot resume`" in shown
     assert f"{line}, since 2027-01-15T08:00:00Z" in shown
     assert "change is in force: risk.order_qty: 0" in shown
+
+
+def test_status_shows_what_is_held_may_lose_by_the_fair_curve():
+    risk = risk_of((-500, 300), (0.25, 0.75), Cents(400))
+    event = msgspec.structs.replace(report().events[0], risk=risk)
+    with site(body(shown=msgspec.structs.replace(report(), events=(event,)))) as page:
+        shown = " ".join(invoke("status", str(DEMO), "--status", page.url).stdout.split())
+    assert "held: expected $1.00 shortfall" in shown
+    assert "$5.00" in shown
 
 
 def broken(folder: Path, *changes: tuple[str, str]) -> Path:

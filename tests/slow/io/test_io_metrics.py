@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bot.core import messages as m
 from bot.core.orders.transitions import OrderFinding
+from bot.core.outcome_risk import risk_of
 from bot.core.report import (
     BreakerReport,
     ConfigReport,
@@ -34,7 +35,7 @@ from bot.strategy.api import EventView, Quotes, Strategy
 from tests.builders.house.tree import python_files
 from tests.builders.io.samples import ORDER_ID, RUNG, create, report, sent
 from tests.builders.strategies import views
-from venue.wire.money import BookSide, Price, Qty
+from venue.wire.money import BookSide, Cents, Price, Qty
 
 SECOND = 10**9
 MS = 10**6
@@ -99,6 +100,17 @@ def with_rung(now_ns: int = SECOND, state: str = "active", **fields) -> Report:
     rung = msgspec.structs.replace(shown.events[0].rungs[0], state=state, **fields)
     event = msgspec.structs.replace(shown.events[0], rungs=(rung,))
     return msgspec.structs.replace(shown, events=(event,))
+
+
+def test_expected_profit_shortfall_and_chance_beyond_the_limit_are_shown_by_event():
+    risk = risk_of((-500, 300), (0.25, 0.75), Cents(400))
+    event = msgspec.structs.replace(report().events[0], risk=risk)
+    found = samples(Metrics(lambda: changed(events=(event,))))
+    assert found["laddermaker_event_expected_profit_cents", ("X-26Q4",)] == 100
+    assert found["laddermaker_event_expected_shortfall_cents", ("X-26Q4", "95")] == 500
+    assert found["laddermaker_event_over_limit_chance", ("X-26Q4",)] == 0.25
+    without = samples(Metrics(report))
+    assert ("laddermaker_event_expected_profit_cents", ("X-26Q4",)) not in without
 
 
 def test_the_limits_of_an_event_are_shown_with_what_is_used_of_them():
