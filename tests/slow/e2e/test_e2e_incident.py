@@ -11,6 +11,8 @@ import pytest
 from tests.builders.e2e.runs import Venue, config_for, running_venue, start_bot, wait_until
 from tests.builders.io.commands import finished
 
+pytestmark = pytest.mark.xdist_group("incident")  # one night for all of its claims
+
 DEADLINE_S = 60
 
 
