@@ -4,7 +4,7 @@ The sweep decodes the tape, and makes its books, once in each process for all se
 there. Anchor: `bot backtest` with one setting after the other, each a process of its own. Both use
 `configs/demo.yaml` and the pessimistic queue model, and their profits are compared. Wall time, and
 processor time of every process. The first rows are one process: the tape from its recorded files
-and from the compact file beside it, and the books that all runs share.
+and from its compact file, and the books that all runs share.
 """
 
 import itertools
@@ -94,11 +94,11 @@ def _one_by_one(folder: Path, rows: list[dict[str, str]], records: str) -> tuple
     for number, settings in enumerate(rows):
         path = folder / f"{number}.yaml"
         path.write_text(_with(settings))
-        told, took = _command(
+        result, took = _command(
             *("backtest", "--data", str(folder / "tape"), "--config", str(path), "--json"),
             *("--queue-model", "pessimistic", "--records", records),
         )
-        nets.append(told["results"][0]["net_millicents"] / 100_000)
+        nets.append(result["results"][0]["net_millicents"] / 100_000)
         wall_s, cpu_s = wall_s + took.wall_s, cpu_s + took.cpu_s
     return nets, Took(wall_s, cpu_s)
 

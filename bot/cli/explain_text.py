@@ -17,7 +17,7 @@ def row_text(life: OrderHistory, ticker: str) -> str:
     venue = life.order_ids[-1] if life.order_ids else "-"
     state = life.shown or "no answer"
     if life.resting_ns is not None:
-        state += f" when last seen, {instant.from_ns(life.resting_ns)[:19]}Z"
+        state += f" when last seen, {instant.second_of(life.resting_ns)}"
     return (
         f"{named:<26} {venue:<20} {ticker} {life.side.value} {life.price} x {life.qty}, "
         f"{len(life.deeds)} requests, {life.filled} filled, {state}"

@@ -137,4 +137,4 @@ def _advice(report: IncidentReport) -> Iterator[str]:
 
 
 def _moment(at_ns: int) -> str:
-    return f"{instant.from_ns(at_ns)[:19]}Z" if at_ns else "the beginning"
+    return instant.second_of(at_ns) if at_ns else "the beginning"

@@ -66,7 +66,12 @@ def read_calendar(
             wrong += [("file", f"{part.file!r}{text}") for text in unread]
             line = source.line_of(("calendar", number, "file"))
             rows += [
-                KeyRow(f"calendar.{number}.file.{place}", f"{_second(at_ns)} {name}", line, LIVE)
+                KeyRow(
+                    f"calendar.{number}.file.{place}",
+                    f"{instant.second_of(at_ns)} {name}",
+                    line,
+                    LIVE,
+                )
                 for place, (at_ns, name) in enumerate(events)
             ]
         elif part.at is not None and not wrong:
@@ -89,10 +94,6 @@ def _entry(part: CalendarPart, event: IcsEvent) -> CalendarEntry:
         state=TradingState(part.state.value),
         size_divisor=part.size_divisor,
     )
-
-
-def _second(at_ns: int) -> str:
-    return f"{instant.from_ns(at_ns)[:19]}Z"
 
 
 def _faults_of(part: CalendarPart) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The loss of an inventory under chances of its outcomes, beside the worst case.
+"""The loss of an inventory under the chances of its outcomes; the worst case knows no chances.
 
 With profit W(b) in outcome b of chance p(b), the expected shortfall at level a is the mean loss of
 the worst 1 - a of all chance. An outcome that is partly in that tail counts with that part alone:

@@ -670,11 +670,9 @@ class Trader:
     @property
     def may_quote(self) -> bool:
         """True while new orders may leave."""
-        return self.phase is Phase.QUOTING and not (self.out.findings and self._blocking())
-
-    def _blocking(self) -> list[str]:
-        """The findings that forbid every new order."""
-        return [name for name in _BLOCKING if name in self.out.findings]
+        return self.phase is Phase.QUOTING and not (
+            self.out.findings and any(name in self.out.findings for name in _BLOCKING)
+        )
 
     def _doubt(self) -> None:
         """Read fills and orders sooner where they are in doubt."""

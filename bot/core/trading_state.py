@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from venue.wire.instant import from_ns
+from venue.wire.instant import second_of
 
 
 class TradingState(enum.StrEnum):
@@ -71,8 +71,8 @@ class Restriction(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """For a person: what, by whom, why, since when, and what ends it."""
         what = f"{self.state} ({self.source})".replace("_", " ") + f": {self.why}"
-        since = "" if self.since_ns is None else f", since {_to_second(self.since_ns)}"
-        until = "" if self.until_ns is None else f", at {_to_second(self.until_ns)}"
+        since = "" if self.since_ns is None else f", since {second_of(self.since_ns)}"
+        until = "" if self.until_ns is None else f", at {second_of(self.until_ns)}"
         return f"{what}{since}; ends: {self.ends}{until}"
 
 
@@ -98,10 +98,6 @@ def in_force(restrictions: Iterable[Restriction]) -> InForce:
     for each in restrictions:
         left = stricter(left, InForce(each.state, each.divisor))
     return left
-
-
-def _to_second(at_ns: int) -> str:
-    return f"{from_ns(at_ns)[:19]}Z"
 
 
 def strictest_first(restrictions: Iterable[Restriction]) -> list[Restriction]:

@@ -84,8 +84,9 @@ class OrderClient(Protocol):
 
 
 class MarketChannel(Protocol):
-    """Tells of its connection (`FeedOpened`, `FeedClosed`, and `FeedAlive` every few seconds), and
-    of each market asked for the whole book, then every change of it and every trade, in order."""
+    """Emits the state of its connection (`FeedOpened`, `FeedClosed`, and `FeedAlive` every few
+    seconds), and for each subscribed market the whole book, then every change of it and every
+    trade, in order."""
 
     def subscribe(self, wish: m.SubscribeTo) -> None:
         """Make the set exactly this. After a `FeedOpened` the trader subscribes again."""

@@ -40,6 +40,11 @@ def from_ns(ns: int) -> Instant:
     return Instant(f"{_seconds_text(seconds)}.{fraction:09d}Z")
 
 
+def second_of(ns: int) -> str:
+    """The text of the second of an instant, for people. Raises OverflowError as `from_ns`."""
+    return f"{_seconds_text(ns // NS_PER_SECOND)}Z"
+
+
 def to_ns(text: str) -> int:
     """The nanoseconds since 1970 of an RFC3339 text, any offset, 0 to 9 decimal places; negative
     for the zero instant. Raises ValueError."""

@@ -29,7 +29,6 @@ from venue.wire.requests import Amend, TimeInForce
 _BID: Final = BookSide.BID
 _BUY: Final = Side.BUY
 
-_SHARES_DIFFER: Final = "position_differs"
 """The finding under which nothing may add exposure on any market."""
 
 

@@ -21,7 +21,7 @@ from bot.core.orders.outbox import NEVER_NS
 from bot.core.settings import CalendarEntry, CurfewSettings, NewsSettings
 from bot.core.trading_state import EVERYTHING, InForce, Restriction, Source, TradingState
 from bot.strategy.api import Levels, Quote, RungView, Take
-from venue.wire.instant import NS_PER_MS, from_ns
+from venue.wire.instant import NS_PER_MS, second_of
 from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import MarketId, Ticker
 
@@ -205,7 +205,7 @@ class Calendar:
             Restriction(
                 source=Source.CALENDAR,
                 state=each.state,
-                why=f"{each.name} at {from_ns(each.at_ns)[:19]}Z",
+                why=f"{each.name} at {second_of(each.at_ns)}",
                 ends="when the date is over",
                 until_ns=each.until_ns,
                 divisor=each.size_divisor if each.state is TradingState.REDUCED else 1,

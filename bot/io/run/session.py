@@ -170,8 +170,8 @@ async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[RunResult, ...
     """
     first = plans[0]
     masker = SecretRedactor()
-    beside = (each for plan in plans for companion in plan.companions for each in companion.secrets)
-    for key in (*first.site.address.secrets, *beside):
+    of_companions = [key for plan in plans for each in plan.companions for key in each.secrets]
+    for key in (*first.site.address.secrets, *of_companions):
         masker.learn(key)
     # A live table owns the terminal: what would scroll it away goes to a file.
     tail, console = LogTail(), drawn_on(plans)

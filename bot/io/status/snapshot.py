@@ -14,7 +14,7 @@ from bot.io.logs import LogTail
 from bot.io.metrics.metrics import Metrics
 from bot.io.metrics.states import is_channel_silent, shown_state, why_unquotable
 from bot.io.status.serving import framed
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, from_ns
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import Ticker
 
 DECIDED_NS_MAX: Final = 2 * NS_PER_SECOND
@@ -72,10 +72,6 @@ class Snapshot(msgspec.Struct, frozen=True):
             reasons = Counter({f"no new order: {report.withheld}": sum(reasons.values())})
         told = [f"{why} ({count} rungs)" for why, count in reasons.most_common()]
         return f"nothing rests: {'; '.join(told) or 'the series has no rung to quote'}"
-
-
-def _to_second(ns: int) -> str:
-    return f"{from_ns(ns).partition('.')[0]}Z"
 
 
 def _why_bare(event: EventReport, rung: RungReport) -> str:

@@ -223,7 +223,7 @@ async def simulated(loop: VirtualLoop) -> AsyncIterator[AdapterWorld]:
 
 
 class VenueUser:
-    """Our side of a connection. events: everything that its channel told, in order."""
+    """Our side of a connection. events: what its channel emitted, in order."""
 
     def __init__(self, world: AdapterWorld) -> None:
         self.world = world
@@ -273,7 +273,7 @@ class VenueUser:
     async def settle(self) -> None:
         await asyncio.sleep(SETTLE_S)
 
-    def told(self, kind: type, since: int = 0) -> list:
+    def events_of(self, kind: type, since: int = 0) -> list:
         """The events of a kind, from a number of events on."""
         return [each for each in self.events[since:] if isinstance(each, kind)]
 

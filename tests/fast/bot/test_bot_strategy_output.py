@@ -1,4 +1,4 @@
-"""Claims about what a strategy returns beside quotes: diagnostics, and a memory it has again."""
+"""Claims about what a strategy returns with its quotes: diagnostics, and a memory it has again."""
 
 import json
 import math

@@ -111,8 +111,8 @@ def faults_of(tmp_path, adapter: str) -> str:
 
 
 def test_an_unknown_adapter_is_refused_with_its_key_and_the_accepted_names(tmp_path, example):
-    told = faults_of(tmp_path, "kalshy")
-    assert "bot.yaml:5: venue.adapter: 'kalshy'; accepted: laddermaker, example" in told
+    faults = faults_of(tmp_path, "kalshy")
+    assert "bot.yaml:5: venue.adapter: 'kalshy'; accepted: laddermaker, example" in faults
     with pytest.raises(AdapterFault, match="accepted: laddermaker, example"):
         adapter_named("kalshy")
 
@@ -128,9 +128,9 @@ def test_an_unknown_adapter_is_refused_with_its_key_and_the_accepted_names(tmp_p
 )
 def test_an_adapter_that_cannot_be_made_is_named_with_its_package(tmp_path, installed, text, said):
     installed("broken", "broken_venue", text)
-    told = faults_of(tmp_path, "broken")
-    assert "bot.yaml:5: venue.adapter: broken of the package broken_venue" in told
-    assert said in told
+    faults = faults_of(tmp_path, "broken")
+    assert "bot.yaml:5: venue.adapter: broken of the package broken_venue" in faults
+    assert said in faults
 
 
 def test_a_configuration_with_an_installed_adapter_takes_any_base_url(tmp_path, example):

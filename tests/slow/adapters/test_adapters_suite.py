@@ -255,7 +255,7 @@ def test_a_subscription_shows_the_whole_book_then_its_changes_in_order(opened):
     async def scenario(user: VenueUser) -> None:
         kinds = [type(each) for each in user.events]
         assert kinds.index(m.FeedOpened) < kinds.index(m.SubscriptionAccepted)
-        first = {each.market_id: each for each in reversed(user.told(m.BookUpdate))}
+        first = {each.market_id: each for each in reversed(user.events_of(m.BookUpdate))}
         assert set(first) == set(user.markets)
         book = first[user.markets[0]]
         assert (book.bids[0], book.asks[0]) == ((60, 40), (70, 40))
@@ -265,10 +265,10 @@ def test_a_subscription_shows_the_whole_book_then_its_changes_in_order(opened):
             await user.settle()
         await user.world.sell(user.markets[0], 63, 5)
         await user.settle()
-        changes = user.told(m.BookUpdate, since)
+        changes = user.events_of(m.BookUpdate, since)
         assert [each.bids[0][0] for each in changes] == [61, 62, 63, 62]
         assert [each.ts_ns for each in changes] == sorted(each.ts_ns for each in changes)
-        (trade,) = user.told(m.Trade, since)
+        (trade,) = user.events_of(m.Trade, since)
         assert (trade.price, trade.size, trade.taker_bought_yes) == (63, 5, False)
 
     lived(opened, scenario)
@@ -279,7 +279,7 @@ def test_our_own_order_is_in_the_book_of_the_channel(opened):
     async def scenario(user: VenueUser) -> None:
         await user.create(61, 7)
         await user.settle()
-        assert user.told(m.BookUpdate)[-1].bids[0] == (61, 7)
+        assert user.events_of(m.BookUpdate)[-1].bids[0] == (61, 7)
 
     lived(opened, scenario)
 
@@ -292,7 +292,7 @@ def test_a_fill_of_ours_shows_as_a_trade_on_the_channel(opened):
         since = len(user.events)
         await user.world.sell(user.markets[0], 60, 4)
         await user.settle()
-        trades = user.told(m.Trade, since)
+        trades = user.events_of(m.Trade, since)
         assert user.world.connection.capabilities.pushed_fills
         assert trades
         assert trades[0].price <= 62
@@ -310,10 +310,10 @@ def test_after_a_loss_of_the_channel_a_new_subscription_shows_what_changed_meanw
             await user.settle()
         kinds = [type(each) for each in user.events[since:]]
         assert kinds.index(m.FeedClosed) < kinds.index(m.FeedOpened)
-        assert user.told(m.BookUpdate, since) == []
+        assert user.events_of(m.BookUpdate, since) == []
         await user.subscribe()
-        assert user.told(m.SubscriptionAccepted, since)
-        books = {each.market_id: each for each in user.told(m.BookUpdate, since)}
+        assert user.events_of(m.SubscriptionAccepted, since)
+        books = {each.market_id: each for each in user.events_of(m.BookUpdate, since)}
         assert set(books) == set(user.markets)
         assert books[user.markets[0]].bids[0] == (64, 3)
 
