@@ -34,7 +34,7 @@ from bot.core.report import Phase, Reaction, Report
 from bot.core.risk.breakers import CircuitBreakers, limits_of
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import TraderSettings
-from bot.core.trading_state import EVERYTHING, Restriction, Source, TradingState
+from bot.core.trading_state import EVERYTHING, Restriction, Source, TradingState, in_force
 from bot.strategy.api import Strategy
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -670,9 +670,7 @@ class Trader:
     @property
     def may_quote(self) -> bool:
         """True while new orders may leave."""
-        return self.phase is Phase.QUOTING and not (
-            self.out.findings and any(name in self.out.findings for name in _BLOCKING)
-        )
+        return not in_force(self.restrictions).state.is_halted
 
     def _doubt(self) -> None:
         """Read fills and orders sooner where they are in doubt."""
