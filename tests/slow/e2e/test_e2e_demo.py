@@ -49,7 +49,7 @@ class DemoRun:
             process.send_signal(signal.SIGHUP)
             logged("config_refused")
             filled = re.compile(r"^laddermaker_fills_total\S* ([0-9.]+)$", re.MULTILINE)
-            wait_until(lambda: filled.search(client.get("metrics").text)[1] > "0", TWO_SIDED_S)
+            wait_until(lambda: float(filled.search(client.get("metrics").text)[1]) > 0, TWO_SIDED_S)
         process.send_signal(signal.SIGINT)
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
