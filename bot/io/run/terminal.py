@@ -21,9 +21,8 @@ from bot.core.outcome_risk import OutcomeRisk
 from bot.core.report import EventReport, Report, RungReport
 from bot.io.client.answers import plain
 from bot.io.status.snapshot import Snapshot
-from bot.page.text import dollars
 from bot.strategy.api import Levels
-from venue.wire.money import BookSide
+from venue.wire.money import BookSide, dollars
 
 REFRESH_PER_SECOND: Final = 2
 LINES_S: Final = 5.0
