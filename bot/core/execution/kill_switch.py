@@ -132,12 +132,17 @@ class KillSwitch:
         Without a mark for some inventory its fall or rise would be one of the equity, so there is
         no judgement; what restricted before goes on.
         """
+        if not self.budgets.exist:
+            return ""
         if any(yes_qty != no_qty for yes_qty, no_qty in self._unmarked.values()):
             return ""
-        was_spent = self.budgets.spent
+        was_spent, before = self.budgets.spent, self.budgets.restrictions
         record = self.budgets.judge(self._ledgers.equity_cents(self._marks), now_ns)
         if record is not None:
             self._out.effects.append(record)
+        for each in self.budgets.restrictions:
+            if not any(each.state is old.state for old in before):
+                self._out.note("warning", "budget_used", state=each.state, why=each.why)
         if self.budgets.due_ns is not None:
             self.judge_due_ns = min(self.judge_due_ns, self.budgets.due_ns)
         return "" if was_spent else self.budgets.spent

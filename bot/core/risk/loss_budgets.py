@@ -113,8 +113,6 @@ class LossBudgets:
     def judge(self, equity_cents: int, now_ns: int) -> LossRecord | None:
         """Judge the account's equity. Returns the record to keep; None where the one before will
         do."""
-        if not self._budgets:
-            return None
         before_cents = equity_cents if self._equity_cents is None else self._equity_cents
         if self._is_first:
             self._is_first = False
@@ -137,6 +135,11 @@ class LossBudgets:
         self._uses[period] = msgspec.structs.replace(use, raises=(*use.raises, raised))
         self._restrict()
         return self._keep(raised.at_ns)
+
+    @property
+    def exist(self) -> bool:
+        """True if there is any."""
+        return bool(self._budgets)
 
     @property
     def spent(self) -> str:
@@ -232,7 +235,7 @@ class LossBudgets:
             state = TradingState.REDUCED
         else:
             return None
-        end_ns, raising = budget.end_ns(use.start_ns), "`bot budget raise`"
+        end_ns, raising = budget.end_ns(use.start_ns), "`bot budget --raise`"
         return Restriction(
             source=Source.LOSS_BUDGET,
             state=state,

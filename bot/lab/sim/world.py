@@ -206,7 +206,7 @@ class SimulatedWorld:
         """A person gives the day's loss budget more, where half of it is used."""
 
         def raised() -> None:
-            for shown in self.process.trader.report(self.now_ns).loss_budgets:
+            for shown in self.process.trader.guard.budgets.report():
                 if 2 * shown.lost_cents >= shown.limit_cents:
                     self.coverage.hit("budget_raised")
                     more = m.RaiseBudget(shown.period, Cents(2 * shown.lost_cents), "all is quiet")
