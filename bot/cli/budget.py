@@ -20,8 +20,8 @@ from bot.cli.running_bot import NO_ANSWER, find_bot, require_action
 from bot.core.report import LossBudgetReport
 from bot.core.settings import BudgetPeriod
 from bot.io.run.terminal import loss_budget_text
-from bot.io.status.control import RAISE_CENTS_MAX
 from venue.wire.instant import second_of
+from venue.wire.limits import NOTIONAL_CENTS_MAX
 from venue.wire.money import dollars
 
 if TYPE_CHECKING:
@@ -37,7 +37,11 @@ def budget(
     by_cents: Annotated[
         int,
         typer.Option(
-            "--by", metavar="CENTS", min=0, max=RAISE_CENTS_MAX, help="With --raise: how much more."
+            "--by",
+            metavar="CENTS",
+            min=0,
+            max=NOTIONAL_CENTS_MAX,
+            help="With --raise: how much more.",
         ),
     ] = 0,
     reason: Reason = "",
@@ -51,7 +55,7 @@ def budget(
     Ends with 0; with 2 if an option is missing, with 3 if raising finds no running bot, with 4 if
     the bot refuses.
 
-    Example: bot budget configs/paper.yaml --raise day --by 500 --reason "hedged elsewhere"
+    Example: bot budget configs/demo.yaml
     """
     with exit_on_fault(), warn_on_interrupt(NO_ANSWER):
         draft = read_lenient(config)

@@ -68,7 +68,7 @@ class StatusPage(NamedTuple):
     def request_action(self, action: str, body: Mapping[str, str | int], token: Secret) -> str:
         """Ask for an action: "" if the bot accepts, else why it refuses. Ends with 3 unanswered.
 
-        body: reason, and what else the action takes (docs/operations.md#by-http).
+        body: reason, and what else the action takes (docs/operations.md#the-status-page).
         """
         headers = {"Authorization": f"Bearer {token.reveal()}"}
         answer = _request(f"{self.base}/control/{action}", self.series, headers, body)

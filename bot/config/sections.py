@@ -400,7 +400,7 @@ class LossBudgets(LivePart):
     day_cents: LossOrNone = key(_BUDGETS.day_cents, "from midnight UTC on; 0: no such budget")
     week_cents: LossOrNone = key(_BUDGETS.week_cents, "from midnight UTC of Monday on; 0: none")
     since_cents: LossOrNone = key(_BUDGETS.since_cents, "since the date of `since`; 0: none")
-    since: str = key(
+    since: str | None = key(
         _BUDGETS.since, "an instant of RFC 3339, such as 2026-11-01T00:00:00Z; with since_cents"
     )
     from_high_water: bool = key(

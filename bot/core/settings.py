@@ -256,7 +256,7 @@ class LossBudgetSettings(msgspec.Struct, frozen=True, kw_only=True):
     day_cents: Cents = Cents(0)
     week_cents: Cents = Cents(0)
     since_cents: Cents = Cents(0)
-    since: str = ""
+    since: str | None = None
     """When the period of `since_cents` began, RFC 3339."""
     from_high_water: bool = False
     """True: losses count from the highest equity of the period, not from its start."""

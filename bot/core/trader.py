@@ -657,7 +657,7 @@ class Trader:
 
     def _trip(self) -> None:
         """Latch once a breaker has tripped: everything is cancelled from here on."""
-        if self.phase in _OPEN or self.phase is Phase.STARTING:
+        if self.phase not in _ENDING:
             by_budgets = self.guard.budgets.restrictions
             reason = self.guard.judge(self._now_ns, opened=self._opened)
             if reason:

@@ -77,7 +77,7 @@ class KillSwitch:
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Change the limits. A breaker already beyond the old ones trips."""
         self.breakers.set_limits(limits_of(settings.breakers, settings.risk), now_ns)
-        self.budgets.use_settings(settings.loss_budgets, now_ns)
+        self.budgets.set_budgets(settings.loss_budgets, now_ns)
         self.judge_due_ns = 0
 
     def hold_back_cap(self, own_side: tuple[MarketId, BookSide], fault: str, now_ns: int) -> None:
@@ -113,7 +113,7 @@ class KillSwitch:
 
         opened: True once the books are open; there is no profit before.
         """
-        if self.breakers.tripped or now_ns < self.judge_due_ns:
+        if now_ns < self.judge_due_ns or (self.breakers.tripped and not self.latched):
             return self.breakers.tripped
         self._judged_ns = now_ns
         # The age of an unknown order is all that grows by itself.
@@ -122,8 +122,10 @@ class KillSwitch:
             # There is nothing left that could show it.
             self._out.hold("cancels_fail", self._cancel_health.on_success())
         pnl_cents = self._pnl_cents() if opened else None
-        tripped = self.breakers.judge(pnl_cents, self._desk.oldest_unknown_ns(now_ns), now_ns)
-        return (opened and self._judge_budgets(now_ns)) or tripped
+        spent = self._judge_budgets(now_ns) if opened else ""
+        if self.latched:
+            return spent
+        return spent or self.breakers.judge(pnl_cents, self._desk.oldest_unknown_ns(now_ns), now_ns)
 
     def _judge_budgets(self, now_ns: int) -> str:
         """Judge the loss budgets by the marks of the newest profit. Why they are spent since this
@@ -137,7 +139,7 @@ class KillSwitch:
         if any(yes_qty != no_qty for yes_qty, no_qty in self._unmarked.values()):
             return ""
         was_spent, before = self.budgets.spent, self.budgets.restrictions
-        record = self.budgets.judge(self._ledgers.equity_cents(self._marks), now_ns)
+        record = self.budgets.on_equity(self._ledgers.equity_cents(self._marks), now_ns)
         if record is not None:
             self._out.effects.append(record)
         for each in self.budgets.restrictions:

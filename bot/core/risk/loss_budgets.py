@@ -103,14 +103,14 @@ class LossBudgets:
         self._restrict()
         self._schedule(now_ns)
 
-    def use_settings(self, settings: LossBudgetSettings, now_ns: int) -> None:
+    def set_budgets(self, settings: LossBudgetSettings, now_ns: int) -> None:
         """Change the budgets. The use of one that goes is kept, should it come back."""
         self._settings = settings
         self._budgets = budgets_of(settings)
         self._restrict()
         self._schedule(now_ns)
 
-    def judge(self, equity_cents: int, now_ns: int) -> LossRecord | None:
+    def on_equity(self, equity_cents: int, now_ns: int) -> LossRecord | None:
         """Judge the account's equity. Returns the record to keep; None where the one before will
         do."""
         before_cents = equity_cents if self._equity_cents is None else self._equity_cents
@@ -263,7 +263,7 @@ def stricter_budgets(wanted: LossBudgetSettings, than: LossBudgetSettings) -> Lo
     stricter = msgspec.structs.replace(
         wanted,
         **cents,
-        since=min(filter(None, (wanted.since, than.since)), key=to_ns, default=""),
+        since=min(filter(None, (wanted.since, than.since)), key=to_ns, default=None),
         from_high_water=wanted.from_high_water or than.from_high_water,
         reduced_pct=min(wanted.reduced_pct, than.reduced_pct),
         reduce_only_pct=min(wanted.reduce_only_pct, than.reduce_only_pct),

@@ -30,7 +30,6 @@ from venue.wire.names import Ticker
 
 TOKEN_NAME: Final = "control-token"  # noqa: S105 - the file's name, not a token
 REASON_MAX: Final = 200
-RAISE_CENTS_MAX: Final = 100_000_000
 _TOKEN_BYTES: Final = 32
 
 _TAKEN_NS: Final = NS_PER_SECOND // 10

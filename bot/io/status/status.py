@@ -15,7 +15,7 @@ from bot.core.settings import BudgetPeriod
 from bot.io.client.answers import plain
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
-from bot.io.status.control import RAISE_CENTS_MAX, REASON_MAX, Action, BudgetMore, Control
+from bot.io.status.control import REASON_MAX, Action, BudgetMore, Control
 from bot.io.status.serving import (
     JSON,
     HttpResponse,
@@ -30,6 +30,7 @@ from bot.io.status.serving import (
 )
 from bot.io.status.snapshot import Overview, StatusSource
 from bot.page.skeleton import base_style
+from venue.wire.limits import NOTIONAL_CENTS_MAX
 from venue.wire.money import Cents
 from venue.wire.names import Ticker, fold_ticker
 
@@ -71,7 +72,7 @@ class _ControlBody(msgspec.Struct):
     reason: str
     event: str = ""
     period: BudgetPeriod | None = None
-    cents: Annotated[int, msgspec.Meta(gt=0, le=RAISE_CENTS_MAX)] | None = None
+    cents: Annotated[int, msgspec.Meta(gt=0, le=NOTIONAL_CENTS_MAX)] | None = None
 
 
 def _page_files() -> dict[str, HttpResponse]:
@@ -240,7 +241,7 @@ class StatusApp:
         budget = None
         if action is Action.RAISE_BUDGET:
             if body.period is None or body.cents is None:
-                return said(400, f"send period and cents, 1 to {RAISE_CENTS_MAX}, too")
+                return said(400, f"send period and cents, 1 to {NOTIONAL_CENTS_MAX}, too")
             budget = BudgetMore(body.period, Cents(body.cents))
         refusal = await self._control.send_command(action, body.reason, asked, event, budget)
         if refusal is not None:

@@ -25,7 +25,7 @@ def judged(
     """Budgets that saw these equities a second apart."""
     budgets = LossBudgets(settings)
     for number, cents in enumerate(equity_cents):
-        budgets.judge(cents, now_ns + number * NS_PER_SECOND)
+        budgets.on_equity(cents, now_ns + number * NS_PER_SECOND)
     return budgets
 
 
@@ -58,7 +58,7 @@ def test_the_state_follows_the_used_part_of_a_budget(lost_cents: int, state: Tra
 def test_a_loss_that_was_recovered_stays_counted_until_the_period_ends() -> None:
     budgets = judged(DAY, 20_000, 19_150, 20_000)
     assert state_of(budgets) is TradingState.REDUCE_ONLY
-    budgets.judge(20_000, MONDAY_NS + DAY_NS)
+    budgets.on_equity(20_000, MONDAY_NS + DAY_NS)
     assert state_of(budgets) is TradingState.ACTIVE
 
 
@@ -98,7 +98,7 @@ def test_days_and_weeks_turn_at_midnight_utc(
 
 def test_a_loss_between_the_last_judgement_of_a_day_and_the_next_day_counts_in_the_next() -> None:
     budgets = judged(DAY, 20_000, 19_900)
-    budgets.judge(19_300, MONDAY_NS + DAY_NS)
+    budgets.on_equity(19_300, MONDAY_NS + DAY_NS)
     (shown,) = budgets.report()
     assert shown.lost_cents == 600
 
@@ -109,9 +109,9 @@ def test_a_loss_between_the_last_judgement_of_a_day_and_the_next_day_counts_in_t
 def test_a_loss_while_nothing_ran_counts_and_a_gain_does_not(
     opening_cents: int, then_cents: int, lost_cents: int
 ) -> None:
-    budgets = restarted(judged(DAY, 20_000).judge(19_700, MONDAY_NS))
-    budgets.judge(opening_cents, MONDAY_NS)
-    budgets.judge(then_cents, MONDAY_NS)
+    budgets = restarted(judged(DAY, 20_000).on_equity(19_700, MONDAY_NS))
+    budgets.on_equity(opening_cents, MONDAY_NS)
+    budgets.on_equity(then_cents, MONDAY_NS)
     assert budgets.report()[0].lost_cents == lost_cents
 
 
@@ -119,13 +119,13 @@ def test_a_loss_while_nothing_ran_counts_and_a_gain_does_not(
 def test_a_restart_at_any_instant_renews_nothing(before: list[int], after: list[int]) -> None:
     one, records = LossBudgets(DAY), []
     for cents in before:
-        records.append(one.judge(cents, MONDAY_NS))
+        records.append(one.on_equity(cents, MONDAY_NS))
     kept = [each for each in records if each is not None][-1]
     other = restarted(kept)
     assert other.restrictions == one.restrictions
     for cents in after:
-        one.judge(cents, MONDAY_NS)
-        other.judge(cents, MONDAY_NS)
+        one.on_equity(cents, MONDAY_NS)
+        other.on_equity(cents, MONDAY_NS)
         # What the record lacks is less than a hundredth of the budget.
         assert other.report()[0].lost_cents > one.report()[0].lost_cents - DAY.day_cents / 100
 
@@ -135,7 +135,7 @@ def test_the_record_is_kept_whenever_the_state_changes(cents: list[int]) -> None
     budgets = LossBudgets(DAY)
     for each in cents:
         before = budgets.restrictions
-        record = budgets.judge(each, MONDAY_NS)
+        record = budgets.on_equity(each, MONDAY_NS)
         assert record is not None or budgets.restrictions == before
 
 
@@ -150,7 +150,7 @@ def test_a_raise_gives_more_room_for_the_rest_of_the_period_alone(
     (shown,) = budgets.report()
     assert (shown.limit_cents, shown.lost_cents, shown.raises) == (1_000 + more, lost, (raised,))
     assert bool(budgets.spent) is (lost >= 1_000 + more)
-    budgets.judge(0, MONDAY_NS + DAY_NS)
+    budgets.on_equity(0, MONDAY_NS + DAY_NS)
     assert budgets.report()[0].limit_cents == 1_000
 
 
@@ -161,9 +161,9 @@ def test_a_budget_that_does_not_exist_is_not_raised() -> None:
 
 def test_the_use_of_a_budget_outlives_its_removal_from_the_configuration() -> None:
     budgets = judged(DAY, 20_000, 19_000)
-    budgets.use_settings(LossBudgetSettings(), MONDAY_NS)
+    budgets.set_budgets(LossBudgetSettings(), MONDAY_NS)
     assert budgets.restrictions == ()
-    budgets.use_settings(DAY, MONDAY_NS)
+    budgets.set_budgets(DAY, MONDAY_NS)
     assert state_of(budgets) is TradingState.KILLED
 
 
