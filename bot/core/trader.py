@@ -540,8 +540,9 @@ class Trader:
         if plans:
             wishes = self._decide()
         is_judged = needs_upkeep or not wishes  # else by the next tick: a price does not wait
-        if is_judged and (self.guard.breakers.tripped or now_ns >= self.guard.judge_due_ns):
-            self._trip()
+        is_due = is_judged and now_ns >= self.guard.judge_due_ns
+        if (is_due or (is_judged and self.guard.breakers.tripped)) and self._trip():
+            wishes, self._plan_due_ns = (), now_ns  # they were decided under other restrictions
         if needs_upkeep:
             out.probe_key(now_ns)
         if wishes:
@@ -655,16 +656,20 @@ class Trader:
             self.guard.schedule_judgement()  # the marks may have moved
         return wishes
 
-    def _trip(self) -> None:
-        """Latch once a breaker has tripped: everything is cancelled from here on."""
-        if self.phase not in _ENDING:
-            by_budgets = self.guard.budgets.restrictions
-            reason = self.guard.judge(self._now_ns, opened=self._opened)
-            if reason:
-                self._latch(reason, ours=True)
-                self._learn()
-            elif self.guard.budgets.restrictions != by_budgets:
-                self._restrict()
+    def _trip(self) -> bool:
+        """Latch once a breaker has tripped or a loss budget is spent: everything is cancelled from
+        here on. True if the loss budgets restrict more or less than before."""
+        if self.phase in _ENDING:
+            return False
+        before = self.guard.budgets.restrictions
+        reason = self.guard.judge(self._now_ns, opened=self._opened)
+        if reason and self.phase is not Phase.LATCHED:
+            self._latch(reason, ours=True)
+            self._learn()
+        if self.guard.budgets.restrictions == before:
+            return False
+        self._restrict()
+        return True
 
     @property
     def _flattens(self) -> bool:

@@ -33,6 +33,14 @@ _KEPT_PCT: Final = 1
 _FULL_PCT: Final = 100
 
 
+_UNJUDGED: Final = Restriction(
+    source=Source.LOSS_BUDGET,
+    state=TradingState.HALTED,
+    why="what the account lost while no bot ran is not known yet",
+    ends="once the books are open and every share held has a value",
+)
+
+
 class LossBudget(NamedTuple):
     """One budget. since_ns: when its period began; of SINCE alone."""
 
@@ -88,8 +96,9 @@ class LossBudgets:
         self._equity_cents: int | None = None
         self._kept: LossRecord | None = None
         self._is_first = True  # no equity of this run was judged yet
-        self.restrictions: tuple[Restriction, ...] = ()
-        """By the budgets that are used so far that they restrict; as of the newest change."""
+        self.restrictions: tuple[Restriction, ...] = (_UNJUDGED,) if self._budgets else ()
+        """By the budgets that are used so far that they restrict, and before the first judgement of
+        a run; as of the newest change."""
         self.due_ns: int | None = None
         """When a period ends next."""
 
@@ -212,12 +221,13 @@ class LossBudgets:
     def _restrict(self) -> bool:
         """Put what the budgets demand in force. True if that is new."""
         before = self.restrictions
-        self.restrictions = tuple(
-            restriction
-            for budget in self._budgets
-            if (use := self._uses.get(budget.period)) is not None
-            if (restriction := self._restriction(budget, use)) is not None
-        )
+        found = [_UNJUDGED] if self._is_first and self._budgets else []
+        for budget in self._budgets:
+            use = self._uses.get(budget.period)
+            restriction = None if use is None else self._restriction(budget, use)
+            if restriction is not None:
+                found.append(restriction)
+        self.restrictions = tuple(found)
         return self.restrictions != before
 
     def _schedule(self, now_ns: int) -> None:

@@ -41,6 +41,9 @@ TRACE: Final = 200  # events kept to be shown when an invariant breaks
 _RESTART_NS: Final = 300 * MS
 _DRAIN_NS: Final = 8 * SECOND
 _LATCH_NS: Final = 3 * SECOND
+_SAFE_BUDGET_CENTS: Final = 5_000
+"""Of the day's loss budget, more than a quiet account loses."""
+
 _LONG_LATCH_NS: Final = 9 * SECOND
 Traced = tuple[int, str, object]
 
@@ -203,13 +206,14 @@ class SimulatedWorld:
         self.schedule_after(_LONG_LATCH_NS if is_long else _LATCH_NS, cleared)
 
     def raise_budget(self) -> None:
-        """A person gives the day's loss budget more, where half of it is used."""
+        """A person gives a small loss budget of the day more."""
 
         def raised() -> None:
             for shown in self.process.trader.guard.budgets.report():
-                if 2 * shown.lost_cents >= shown.limit_cents:
+                if shown.limit_cents < 2 * shown.lost_cents + _SAFE_BUDGET_CENTS:
                     self.coverage.hit("budget_raised")
-                    more = m.RaiseBudget(shown.period, Cents(2 * shown.lost_cents), "all is quiet")
+                    more_cents = Cents(2 * shown.lost_cents + _SAFE_BUDGET_CENTS)
+                    more = m.RaiseBudget(shown.period, more_cents, "all is quiet")
                     self.deliver(self.process, more)
 
         self.schedule_after(0, raised)
