@@ -443,7 +443,8 @@ class PnlTracker:
                 value = mark.values[_FAIR]
                 if seen_ns < filled_ns:
                     lean = lean_of(mark.bids, mark.asks)
-                    flow_qty = faded_flow(mark.traded_flow_qty, mark.flow_age_s)
+                    age_s = mark.flow_age_s + (filled_ns - seen_ns) / NS_PER_SECOND
+                    flow_qty = faded_flow(mark.traded_flow_qty, age_s)
         if value is None:
             value = rung.value_or(price * MILLI)
         if market_id in self._unpriced:
