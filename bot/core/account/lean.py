@@ -23,17 +23,14 @@ class Leaning(StrEnum):
     UNKNOWN = "unknown"  # the book had an empty side, or there was no view before the fill
 
 
-def leaning_of_book(side: BookSide, lean: float | None) -> Leaning:
-    """side: BID if the fill made us longer YES. lean: of the book of others, -1 to 1, or None."""
-    return Leaning.UNKNOWN if lean is None else _leaning(side, lean, LEAN_MIN)
+def leaning(side: BookSide, lean: float | None, least: float) -> Leaning:
+    """The group of a fill.
 
-
-def leaning_of_flow(side: BookSide, flow_qty: float | None) -> Leaning:
-    """side: BID if the fill made us longer YES. flow_qty: signed taker flow, shares, or None."""
-    return Leaning.UNKNOWN if flow_qty is None else _leaning(side, flow_qty, FLOW_MIN_QTY)
-
-
-def _leaning(side: BookSide, lean: float, least: float) -> Leaning:
+    side: BID if the fill made us longer YES. lean: of the book, or the signed taker flow in shares;
+    above 0 is up, None is unknown. least: a smaller one, of either sign, is neutral.
+    """
+    if lean is None:
+        return Leaning.UNKNOWN
     if abs(lean) < least:
         return Leaning.NEUTRAL
     return Leaning.WITH if (lean > 0) is (side is BookSide.BID) else Leaning.AGAINST

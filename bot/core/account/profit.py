@@ -25,7 +25,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from bot.core.account.lean import leaning_of_book, leaning_of_flow
+from bot.core.account.lean import FLOW_MIN_QTY, LEAN_MIN, leaning
 from bot.core.account.markouts import ADVERSE, HORIZONS_S, LATE_MAX_NS, MILLI, Markouts
 from bot.core.account.portfolio import Portfolio
 from bot.core.orders.order import Tag
@@ -455,8 +455,8 @@ class PnlTracker:
             "level": str(tag.level) if tag.level >= 0 else "none",
             "strategy": tag.strategy,
             "reason": tag.reason,
-            "lean": leaning_of_book(side, lean).value,
-            "flow": leaning_of_flow(side, flow_qty).value,
+            "lean": leaning(side, lean, LEAN_MIN).value,
+            "flow": leaning(side, flow_qty, FLOW_MIN_QTY).value,
         }
         groups = self._groups_of(labels)
         for group in groups:

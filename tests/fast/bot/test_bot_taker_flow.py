@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.account.lean import FLOW_MIN_QTY, LEAN_MIN, leaning_of_book, leaning_of_flow
+from bot.core.account.lean import FLOW_MIN_QTY, LEAN_MIN, leaning
 from bot.core.market_data.market_state import MarketState, VenueClock
 from bot.core.messages import Trade
 from bot.core.settings import PaceSettings
@@ -170,8 +170,8 @@ def test_the_examples_of_views_have_the_flow_they_are_given():
     ],
 )
 def test_a_fill_is_with_a_book_that_leans_its_way(lean, bought, sold):
-    assert leaning_of_book(BID, lean) == bought
-    assert leaning_of_book(ASK, lean) == sold
+    assert leaning(BID, lean, LEAN_MIN) == bought
+    assert leaning(ASK, lean, LEAN_MIN) == sold
 
 
 @pytest.mark.parametrize(
@@ -185,10 +185,10 @@ def test_a_fill_is_with_a_book_that_leans_its_way(lean, bought, sold):
     ],
 )
 def test_a_fill_is_with_takers_who_traded_its_way(flow_qty, bought):
-    assert leaning_of_flow(BID, flow_qty) == bought
+    assert leaning(BID, flow_qty, FLOW_MIN_QTY) == bought
 
 
 @given(st.floats(-1, 1))
 def test_a_sale_is_grouped_as_a_purchase_in_the_mirrored_market(lean):
-    assert leaning_of_book(ASK, lean) == leaning_of_book(BID, -lean)
-    assert leaning_of_flow(ASK, 3 * lean) == leaning_of_flow(BID, -3 * lean)
+    assert leaning(ASK, lean, LEAN_MIN) == leaning(BID, -lean, LEAN_MIN)
+    assert leaning(ASK, 3 * lean, FLOW_MIN_QTY) == leaning(BID, -3 * lean, FLOW_MIN_QTY)
