@@ -15,7 +15,7 @@ from bot.cli.running_bot import require_bot
 from bot.config.bot_config import Draft, finish
 from bot.config.strategies import Makers
 from bot.core.report import Report
-from bot.io.metrics.profits import plain_profit, plain_shadow
+from bot.io.metrics.profits import markout_text, plain_profit, plain_shadow
 from bot.lab.progress import replay_s
 from bot.lab.replay import replayer_of
 from bot.lab.session import newest_run
@@ -31,6 +31,8 @@ class By(StrEnum):
     LEVEL = "level"
     STRATEGY = "strategy"
     REASON = "reason"
+    LEAN = "lean"
+    FLOW = "flow"
 
 
 def pnl(
@@ -54,7 +56,7 @@ def pnl(
 
     Example: bot pnl configs/demo.yaml --by rung
     """
-    names = [each.value for each in by or (By.SIDE,)]
+    names = [each.value for each in by or (By.SIDE, By.LEAN)]
     with exit_on_fault():
         draft = read_config(config)
         if running or status:
@@ -111,7 +113,7 @@ _HORIZONS_S = (1, 10, 60, 300)
 
 
 def profit_text(profit: Any) -> str:
-    """A table: dollars, and markouts against fair in cents a share with their standard error."""
+    """A table: dollars, and markouts against fair in cents a share, with half the 95 % interval."""
     rows = [
         ("", "fills", "shares", *_PARTS, *(f"{horizon} s" for horizon in _HORIZONS_S)),
         *_rows([profit["total"]]),
@@ -121,7 +123,7 @@ def profit_text(profit: Any) -> str:
     return (
         f"{text_table(rows)}\nrealised {dollars(profit['realised_cents'])}, settled "
         f"{dollars(profit['settled_cents'])}, open {dollars(profit['open_cents'])}; markouts in "
-        "cents a share against fair"
+        "cents a share against fair, with half their 95 % interval"
     )
 
 
@@ -134,7 +136,4 @@ def _rows(rows: Iterable[dict[str, Any]]) -> Iterable[tuple[str, ...]]:
 
 
 def _markout(each: dict[str, Any] | None) -> str:
-    if each is None:
-        return "-"
-    error = each["error_cents"]
-    return f"{each['mean_cents']:+.2f}" + ("" if error is None else f" ±{error:.2f}")
+    return "-" if each is None else markout_text(each["mean_cents"], each["error_cents"])

@@ -275,7 +275,8 @@ class ProfitReport(msgspec.Struct, frozen=True):
     closed; settled: of inventory held to its payout; open: of inventory, at fair. The three less
     the fees are the profit too. difference: what the account of fills and the ledger differ by,
     always 0. unsampled: markouts that were left out for want of a value or of room. by: rung, side,
-    level, strategy and reason; the rows of each add up to the total.
+    level, strategy and reason, and the lean of the book and of the taker flow before the fill; the
+    rows of each add up to the total.
     """
 
     total: ProfitRow

@@ -48,6 +48,9 @@ __all__ = [
 
 Levels = tuple[tuple[Price, Qty], ...]
 
+FLOW_HALF_LIFE_S: Final = 60.0
+"""A trade counts half in the taker flow after this long (judgement)."""
+
 Memory = Mapping[str, int | float | str | bool]
 """Named values that a strategy wants to have again in its next view."""
 
@@ -101,6 +104,7 @@ class RungView(msgspec.Struct, frozen=True):
     book_age_s: since the book was last confirmed. volatility_cents: of the fair value, cents per
     sqrt(second). adverse_bid_cents, adverse_ask_cents: the learned move of the fair value against
     our fills on that side, None until learned.
+    traded_flow_qty: the taker flow right after the newest trade of others, flow_age_s ago.
     prints, fills: since the last call of the strategy, oldest first. own: our resting orders.
     """
 
@@ -125,6 +129,8 @@ class RungView(msgspec.Struct, frozen=True):
     prints: tuple[Print, ...] = ()
     fills: tuple[OwnFill, ...] = ()
     own: tuple[OwnQuote, ...] = ()
+    traded_flow_qty: float = 0.0
+    flow_age_s: float = 0.0
 
     @classmethod
     def example(cls, ticker: str = "KX-1-T50", **fields: Any) -> Self:
@@ -162,6 +168,17 @@ class RungView(msgspec.Struct, frozen=True):
         return self.yes_qty - self.no_qty
 
     @property
+    def taker_flow_qty(self) -> float:
+        """Shares of YES that takers bought less those that they sold, fading with
+        `FLOW_HALF_LIFE_S`. Our takes are left out; a taker who fills an order of ours counts."""
+        return faded_flow(self.traded_flow_qty, self.flow_age_s)
+
+    @property
+    def book_lean(self) -> float | None:
+        """From -1 to 1: see `lean_of`."""
+        return lean_of(self.bids, self.asks)
+
+    @property
     def best_bid(self) -> Price | None:
         """The best bid of others, or None."""
         return self.bids[0][0] if self.bids else None
@@ -170,6 +187,21 @@ class RungView(msgspec.Struct, frozen=True):
     def best_ask(self) -> Price | None:
         """The best ask of others, or None."""
         return self.asks[0][0] if self.asks else None
+
+
+def faded_flow(qty: float, age_s: float) -> float:
+    """What is left of a taker flow of `qty` shares after this long."""
+    left: float = 0.5 ** (age_s / FLOW_HALF_LIFE_S)
+    return qty * left
+
+
+def lean_of(bids: Levels, asks: Levels) -> float | None:
+    """The best bid's shares less the best ask's, divided by both: above 0 more is bid for than
+    offered. None where a side is empty."""
+    if not bids or not asks:
+        return None
+    bid_qty, ask_qty = bids[0][1], asks[0][1]
+    return (bid_qty - ask_qty) / (bid_qty + ask_qty)
 
 
 class ImpliedView(msgspec.Struct, frozen=True):
@@ -216,6 +248,19 @@ class EventView(msgspec.Struct, frozen=True):
             loss_limit_cents=100_000,
         )
         return msgspec.structs.replace(usual, **fields)
+
+    @property
+    def taker_flow_qty(self) -> float:
+        """The taker flow of all rungs together: above 0 takers bet on a higher value, for YES of
+        any rung pays above its strike."""
+        return sum(rung.taker_flow_qty for rung in self.rungs)
+
+    @property
+    def book_lean(self) -> float | None:
+        """The mean of the leans of the rungs that have one, each counting the same; None where none
+        has one."""
+        leans = [lean for rung in self.rungs if (lean := rung.book_lean) is not None]
+        return sum(leans) / len(leans) if leans else None
 
 
 class Quote(msgspec.Struct, frozen=True, cache_hash=True):

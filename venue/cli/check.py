@@ -80,6 +80,7 @@ def check(
     if not checks:
         end(EXIT_OPTIONS, f"--only {only}: no check has that in its name")
     bench: Bench | None = None
+    operator: Operator | None = None
     try:
         reach(url, with_keys=bool(keys))
         operator = Operator(control, _secret(token_file)) if control else None
@@ -100,6 +101,8 @@ def check(
     finally:
         if bench is not None:
             bench.close()
+        elif operator is not None:
+            operator.close()
     if json_lines:
         typer.echo(json.dumps(_as_json(url, results)))
     else:

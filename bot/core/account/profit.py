@@ -25,18 +25,19 @@ from typing import Final, Protocol
 
 import msgspec
 
+from bot.core.account.lean import FLOW_MIN_QTY, LEAN_MIN, leaning
 from bot.core.account.markouts import ADVERSE, HORIZONS_S, LATE_MAX_NS, MILLI, Markouts
 from bot.core.account.portfolio import Portfolio
 from bot.core.orders.order import Tag
 from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.report import Against, FillReport, ProfitReport, ProfitRow
-from bot.strategy.api import EventView, RungView
+from bot.strategy.api import EventView, Levels, RungView, faded_flow, lean_of
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId, Ticker
 
-DIMENSIONS: Final = ("rung", "side", "level", "strategy", "reason")
+DIMENSIONS: Final = ("rung", "side", "level", "strategy", "reason", "lean", "flow")
 _VALUES_MAX: Final = 64
 _RUNGS_MAX: Final = 1_000
 """So many values of one dimension have sums of their own; the rest is `other`."""
@@ -61,8 +62,18 @@ _RESOLVED: Final = "resolved"
 
 _AGAINST: Final = tuple(Against)
 _FAIR: Final = _AGAINST.index(Against.FAIR)
-_Mark = tuple[int | None, int | None]
-"""A rung's value in the order of `Against`, thousandths of a cent; None where it is not known."""
+_MID: Final = _AGAINST.index(Against.MID)
+
+
+class _Mark(msgspec.Struct, frozen=True):
+    """What a view showed of a rung."""
+
+    values: tuple[int | None, int | None]
+    """In the order of `Against`, thousandths of a cent; None where it is not known."""
+    bids: Levels
+    asks: Levels  # of others, the best level alone
+    traded_flow_qty: float
+    flow_age_s: float
 
 
 class ListedRung(Protocol):
@@ -182,7 +193,7 @@ class _Rung(msgspec.Struct, eq=False):
             return sure[1]
         if self.fair is not None or self.view is None:
             return self.fair
-        mid = _mark_of(self.view)[1]
+        mid = _mark_of(self.view).values[_MID]
         if mid is None and self.view.last_price is not None:
             return self.view.last_price * MILLI
         return mid
@@ -262,8 +273,9 @@ class PnlTracker:
             rung = self._rungs.get(shown.market_id) or self._rung(shown.market_id)
             rung.history, rung.view = history, shown
             mark = newest[shown.market_id] = _mark_of(shown)
-            if mark[_FAIR] is not None:
-                rung.fair = mark[_FAIR]
+            fair = mark.values[_FAIR]
+            if fair is not None:
+                rung.fair = fair
         past = history.past
         if len(past) > 1 and now_ns < past[-2][0] + _STEP_NS:
             past.pop()
@@ -293,7 +305,7 @@ class PnlTracker:
         until_ns = at_ns + LATE_MAX_NS
         if rung.history is not None:
             for past_ns, marks in islice(rung.history.past, rung.history.place_of(at_ns), None):
-                found = marks[market_id][against] if market_id in marks else None
+                found = marks[market_id].values[against] if market_id in marks else None
                 if found is not None and past_ns <= until_ns:
                     return found
         return None if sure is None or sure[0] > until_ns else sure[1]
@@ -423,10 +435,16 @@ class PnlTracker:
         filled_ns = self._heard_ns(fill, lag_ns, now_ns)
         ticker = self._listed[market_id].market.ticker
         rung = self._rungs.get(market_id) or self._rung(market_id)
-        history, value = rung.history, None
+        history, value, lean, flow_qty = rung.history, None, None, None
         if history is not None:
-            mark = history.past[history.place_of(filled_ns - 1)][1].get(market_id)
-            value = None if mark is None else mark[_FAIR]
+            seen_ns, marks = history.past[history.place_of(filled_ns - 1)]
+            mark = marks.get(market_id)
+            if mark is not None:
+                value = mark.values[_FAIR]
+                if seen_ns < filled_ns:
+                    lean = lean_of(mark.bids, mark.asks)
+                    age_s = mark.flow_age_s + (filled_ns - seen_ns) / NS_PER_SECOND
+                    flow_qty = faded_flow(mark.traded_flow_qty, age_s)
         if value is None:
             value = rung.value_or(price * MILLI)
         if market_id in self._unpriced:
@@ -437,6 +455,8 @@ class PnlTracker:
             "level": str(tag.level) if tag.level >= 0 else "none",
             "strategy": tag.strategy,
             "reason": tag.reason,
+            "lean": leaning(side, lean, LEAN_MIN).value,
+            "flow": leaning(side, flow_qty, FLOW_MIN_QTY).value,
         }
         groups = self._groups_of(labels)
         for group in groups:
@@ -609,7 +629,8 @@ def _paid_by(winner: Outcome) -> int:
 
 def _mark_of(view: RungView) -> _Mark:
     fair, bids, asks = view.fair_cents, view.bids, view.asks
-    return (
+    values = (
         None if fair is None else round(fair * MILLI),
         (bids[0][0] + asks[0][0]) * (MILLI // 2) if bids and asks else None,
     )
+    return _Mark(values, bids[:1], asks[:1], view.traded_flow_qty, view.flow_age_s)

@@ -15,7 +15,7 @@ from bot.core.messages import BookUpdate, Trade
 from bot.core.orders.order import IN_FLIGHT, OwnOrder, State
 from bot.core.orders.outbox import NEVER_NS
 from bot.core.settings import StalenessSettings
-from bot.strategy.api import Levels, OwnFill, OwnQuote, Print
+from bot.strategy.api import Levels, OwnFill, OwnQuote, Print, faded_flow
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, BookSide, Price, Qty, is_price
@@ -173,6 +173,11 @@ class MarketState:
         """There are prints or fills that the strategy was not asked about."""
         self._prints: list[tuple[Price, Qty, BookSide, int]] = []
         self._fills: list[tuple[BookSide, Price, Qty, int]] = []
+        self.flow_qty = 0.0
+        """The taker flow right after the newest trade of others: shares that takers bought less
+        those that they sold, fading (`faded_flow`)."""
+        self.flow_ns = 0
+        """When that trade came; 0 before the first."""
         # Shares by taker of own takes whose prints are to come; below 0: prints without an answer.
         self._own_takes = {_BID: 0, _ASK: 0}
         self._own_takes_until_ns = 0
@@ -328,7 +333,13 @@ class MarketState:
         if self._print_leads:
             self.suspect_book(now_ns)
         self.invalidate_view()
-        return self._own_part(taker, seen.size, own, now_ns)
+        ours = self._own_part(taker, seen.size, own, now_ns)
+        if ours < seen.size:
+            others = seen.size - ours if taker is _BID else ours - seen.size
+            age_s = (now_ns - self.flow_ns) / NS_PER_SECOND
+            self.flow_qty = faded_flow(self.flow_qty, age_s) + others
+            self.flow_ns = now_ns
+        return ours
 
     # --- reads by REST ----------------------------------------------------------------------------
 

@@ -841,6 +841,8 @@ class EventQuoter:
             prints=prints,
             fills=fills,
             own=state.own_quotes(own, now_ns),
+            traded_flow_qty=state.flow_qty,
+            flow_age_s=(now_ns - state.flow_ns) / NS_PER_SECOND if state.flow_ns else 0.0,
         )
 
     def learn(self, view: EventView, out: Outbox, now_ns: int) -> None:

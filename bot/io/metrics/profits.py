@@ -8,6 +8,9 @@ from bot.core.report import MarkoutReport, ProfitReport, ProfitRow, ShadowReport
 MILLI: Final = 1_000
 """Thousandths of a cent to a cent."""
 
+_INTERVAL: Final = 1.96
+"""Standard errors of a 95 % interval to each side, of a normal error."""
+
 Sample = tuple[tuple[str, ...], float]
 
 
@@ -63,6 +66,12 @@ def plain_markout(each: MarkoutReport) -> dict[str, object]:
         "mean_cents": round(each.mean_cents, 6),
         "error_cents": None if error is None else round(error, 6),
     }
+
+
+def markout_text(mean_cents: float, error_cents: float | None) -> str:
+    """A mean in cents a share, with half its 95 % interval where it has one."""
+    text = f"{mean_cents:+.2f}"
+    return text if error_cents is None else f"{text} ±{_INTERVAL * error_cents:.2f}"
 
 
 def plain_profit(profit: ProfitReport, by: Iterable[str] = ()) -> dict[str, object]:

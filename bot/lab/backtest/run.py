@@ -9,7 +9,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.quoting.guards import WindDown
-from bot.core.report import ProfitRow
+from bot.core.report import ProfitReport, ProfitRow
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.core.trading_state import TradingState
@@ -20,6 +20,8 @@ from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind, RecordedMarket, kind_of
 from bot.lab.exchange.simulated_venue import TermsLink
 from bot.lab.exchange.trader_run import Observer, TraderRun, alone
+from bot.lab.leanings import HEAD, SPLITS, leaning_rows
+from bot.page.text import text_table
 from bot.strategy.api import Strategy
 from venue.crowd.tape import Tape, closes_ns
 from venue.wire.instant import NS_PER_SECOND
@@ -68,6 +70,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     ledger_difference_cents: int | None
     latched: str
     profit: ProfitRow | None  # where the trader sees it come from, None before quoting
+    # The same by the lean of the book and of the taker flow before each fill.
+    by: dict[str, tuple[ProfitRow, ...]] = msgspec.field(default_factory=dict)
     events: int  # received by the trader
     cpu_s: float  # of the whole run
     faults: dict[str, int] = msgspec.field(default_factory=dict)
@@ -206,6 +210,7 @@ class Backtest:
             ledger_difference_cents=report.ledger_difference_cents,
             latched=self._run.latched,
             profit=None if report.profit is None else report.profit.total,
+            by=_split(report.profit),
             events=self._run.events,
             cpu_s=cpu_s,
             faults=dict(self._link.faults.befallen),
@@ -214,6 +219,10 @@ class Backtest:
             maker_rate=str(self._terms.maker_rate),
             taker_rate=str(self._terms.taker_rate),
         )
+
+
+def _split(profit: ProfitReport | None) -> dict[str, tuple[ProfitRow, ...]]:
+    return {} if profit is None else {name: profit.by[name] for name in SPLITS}
 
 
 def backtest(
@@ -264,7 +273,23 @@ def text(results: Sequence[Result]) -> str:
     for tape in dict.fromkeys(result.tape for result in results):
         rows = [result for result in results if result.tape == tape]
         lines += [_row(tape, reading, rows) for reading in QueueModel if _under(rows, reading)]
-    return "\n".join([*lines, "", *notes(results)])
+    return "\n".join([*lines, "", *_leanings(results), *notes(results)])
+
+
+def _leanings(results: Sequence[Result]) -> list[str]:
+    """Markouts by lean of each tape, under the first queue model; empty without fills."""
+    lines = []
+    for tape in dict.fromkeys(result.tape for result in results):
+        rows = [result for result in results if result.tape == tape]
+        first = next(reading for reading in QueueModel if _under(rows, reading))
+        if split := leaning_rows([row.by for row in _under(rows, first)]):
+            lines += [
+                f"{tape}, {first}: markouts against others' mid, cents a share with half the 95 % "
+                "interval, by the book and the takers' flow before the fill",
+                text_table([HEAD, *split]),
+                "",
+            ]
+    return lines
 
 
 def _under(rows: Sequence[Result], reading: QueueModel) -> list[Result]:

@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 from bot.core.account.markouts import HORIZONS_S
 from bot.core.report import Against, MarkoutReport
 from bot.io.metrics.profits import sure_cents
+from bot.lab.leanings import HEAD as LEANING_HEAD
+from bot.lab.leanings import leaning_rows
 from bot.lab.report.sampler import KINDS
 from bot.lab.report.session import (
     PARTS,
@@ -339,6 +341,12 @@ def _markouts(session: Session, _clock: TimeAxis, up: Span) -> str:
     ]
     head = ("after", "cents a share", "standard error", "fills", "shares")
     below = table("Means weighted by shares; errors over stretches of time", head, rows)
+    if session.profit is not None and (rows_by := leaning_rows([session.profit.by])):
+        caption = (
+            "Against others' mid, by the book and the takers' flow before the fill: cents a share "
+            "with half the 95 % interval"
+        )
+        below += table(caption, LEANING_HEAD, rows_by)
     if session.profit is not None and session.profit.unsampled:
         left_out = f"{session.profit.unsampled} markouts were left out for want of a value."
         below += f"<p class='soft'>{left_out}</p>"

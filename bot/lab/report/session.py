@@ -13,6 +13,7 @@ from bot.core.account.markouts import MILLI
 from bot.core.report import ProfitReport
 from bot.io.metrics.profits import plain_profit, row_cents
 from bot.lab.backtest.run import Result
+from bot.lab.leanings import SPLITS
 from venue.wire.instant import from_ns
 from venue.wire.money import BookSide
 
@@ -263,7 +264,7 @@ def plain(session: Session) -> dict[str, object]:
         "fills": filled(session)[0],
         "pnl_cents": session.pnl_cents,
         "sources_cents": final_cents(session),
-        "profit": None if profit is None else plain_profit(profit, ("side", "rung")),
+        "profit": None if profit is None else plain_profit(profit, ("side", "rung", *SPLITS)),
         "ledger_difference_cents": session.ledger_difference_cents,
         "worst_case_max_cents": session.worst_max_cents,
         "requests": {kind: row.sent for kind, row in session.answers.items()},

@@ -48,6 +48,15 @@ class Lived(Thin):
         self.trader = Trader(whole.trader, whole.make_strategy)
         self.nonce, self.configured = nonce, whole.configured
         self.entries: list[Entry] = []
+        receive = self.trader.receive
+
+        def kept(event: m.Event, now_ns: int) -> list[m.Effect]:
+            effects = receive(event, now_ns)
+            self.entries.append(Entry(now_ns, event))
+            self.entries.extend(Entry(now_ns, effect) for effect in effects)
+            return effects
+
+        self.trader.receive = kept
 
     def begin(self, state: Path | None = None) -> None:
         """Start; with a state directory as one that knows what its journal says."""
@@ -74,21 +83,6 @@ class Lived(Thin):
     def show_all(self) -> None:
         for index in range(len(self.mids)):
             self.show(index, self.now_ns)
-
-    def give(self, event: m.Event) -> list[m.Effect]:
-        receive = self.trader.receive
-
-        def kept(given: m.Event, now_ns: int) -> list[m.Effect]:
-            effects = receive(given, now_ns)
-            self.entries.append(Entry(now_ns, given))
-            self.entries.extend(Entry(now_ns, effect) for effect in effects)
-            return effects
-
-        self.trader.receive = kept
-        try:
-            return super().give(event)
-        finally:
-            self.trader.receive = receive
 
     def written(self, folder: Path, number: int = 1, *, from_entry: int = 0) -> Path:
         """Its journal as a segment of a state directory. from_entry: what came before is no longer

@@ -266,6 +266,49 @@ def test_a_fill_is_not_compared_with_a_value_of_its_own_instant():
     assert both.total().spread_millicents == 2_000
 
 
+def lean(both: Both, bid_qty: int, ask_qty: int, flow_qty: float = 0.0) -> None:
+    """The book of the first rung shows these shares at 40 and 44, its takers this flow; half a
+    second passes."""
+    shown = replace(
+        rung(0, 50.0),
+        bids=((Price(40), Qty(bid_qty)),),
+        asks=((Price(44), Qty(ask_qty)),),
+        traded_flow_qty=flow_qty,
+    )
+    both.pnl.on_view(EventView(EVENT, True, 1e6, None, (shown,)), both.now_ns)
+    both.now_ns += S // 2
+
+
+@pytest.mark.parametrize(("side", "lean_of_fill"), [(Side.BUY, "with"), (Side.SELL, "against")])
+def test_a_fill_is_grouped_by_the_book_and_the_takers_before_it(side, lean_of_fill):
+    both = Both()
+    lean(both, 90, 30, flow_qty=60.0)
+    both.fill(0, Outcome.YES, side, 42, 5)
+    lean(both, 30, 90, flow_qty=-60.0)
+    by = both.report().by
+    for name in ("lean", "flow"):
+        assert [(row.name, row.qty) for row in by[name]] == [(lean_of_fill, 5)]
+
+
+def test_the_group_of_a_late_fill_is_that_of_its_own_time():
+    both = Both()
+    lean(both, 90, 30)
+    lean(both, 30, 90)
+    both.fill(0, Outcome.YES, Side.BUY, 42, 5, late_ns=3 * S // 4)
+    assert [row.name for row in both.report().by["lean"]] == ["with"]
+
+
+def test_the_group_of_a_fill_before_every_view_is_unknown():
+    both = Both()
+    both.fill(0, Outcome.YES, Side.BUY, 42, 5)
+    both.now_ns += S
+    lean(both, 90, 30)
+    both.fill(0, Outcome.YES, Side.BUY, 42, 5, late_ns=10 * S)
+    by = both.report().by
+    assert [(row.name, row.fills) for row in by["lean"]] == [("unknown", 2)]
+    assert [(row.name, row.fills) for row in by["flow"]] == [("unknown", 2)]
+
+
 def test_opening_shares_count_from_the_first_known_value():
     both = Both(held_qty=10)
     both.believe(0, 50.0)

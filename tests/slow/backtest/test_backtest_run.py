@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bot.config.bot_config import finish, read_draft
-from bot.lab.backtest.run import Backtest, backtest, distinct
+from bot.lab.backtest.run import Backtest, backtest, distinct, text
 from bot.lab.backtest.tapes import tape_folders, winners
 from bot.lab.exchange.assumptions import Latency, Terms
 from bot.lab.exchange.exchange import DoesNotClose, PaperAccount
@@ -77,6 +77,21 @@ def test_the_profit_of_a_backtest_matches_a_hand_calculation(
     assert (came.maker_qty, came.taker_qty, came.fees_cents) == (qty, 0, 0)
     assert came.net_millicents == 1000 * qty * (pays - 40)
     assert (came.settled, came.whole, came.printed_qty) == ("outcome", True, 40)
+
+
+def test_the_fills_of_a_backtest_are_grouped_by_the_book_and_the_takers_before_them(
+    tmp_path, settings
+):
+    deep = [[60, 90]]  # three times the bid
+    flow = [row | {"no": [[40, 90]]} if row["type"] == "book" else row for row in FLOW]
+    flow += [book(second, [[40, 10]], deep) for second in range(25, 60)]
+    came = played(written(tmp_path / "t", flow), settings)
+    (by_book,), (by_takers,) = came.by["lean"], came.by["flow"]
+    # Bought while more was offered than bid for, just after somebody had sold twenty.
+    assert (by_book.name, by_book.qty) == (by_takers.name, by_takers.qty) == ("against", 10)
+    lines = text([came]).splitlines()
+    (shown,) = [line for line in lines if line.startswith("lean against us")]
+    assert shown.split()[3:] == ["1", "10", "+10.00", "+10.00", "-", "-"]
 
 
 @pytest.mark.parametrize("outcome", [b'"YES"', b'"\xff"'])

@@ -107,6 +107,16 @@ def test_the_markouts_on_the_page_are_those_of_pnl(recorded_run):
         assert int(found[2]) == row["fills"]
 
 
+def test_the_page_groups_every_fill_by_the_book_and_the_takers_before_it(recorded_run):
+    for split in ("lean", "flow"):
+        rows = recorded_run.said["profit"]["by"][split]
+        assert sum(row["fills"] for row in rows) == recorded_run.said["fills"]
+        for row in rows:
+            name = f"{split} {row['name']}" + (" us" if row["name"] in ("with", "against") else "")
+            shown = rf"{name}</th><td>{row['fills']}</td><td>{row['qty']:,}</td>"
+            assert re.search(shown, recorded_run.html)
+
+
 def test_uptime_counts_only_while_the_market_takes_orders(recorded_run):
     (session,) = sessions_of(recorded_run.state, Makers(Path()), every_s=1.0)
     resolved = recorded_run.world.auditor.truth.resolved

@@ -6,17 +6,35 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from venue.cli.main import app
 from venue.conformance.bench import Bench
 from venue.conformance.operator import Operator
 
 
+class Judged(NamedTuple):
+    """How the judge ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 def judge(*options):
     command = [sys.executable, "-m", "venue", "check", *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return Judged(done.returncode, done.stdout, done.stderr)
+
+
+def refused(*options):
+    """As `judge`, for options with which no check begins."""
+    done = CliRunner().invoke(app, ["check", *options])
+    return Judged(done.exit_code, done.stdout, done.stderr)
 
 
 def key_file(folder, text, name="key"):
@@ -27,9 +45,13 @@ def key_file(folder, text, name="key"):
     return path
 
 
+def control_of(site):
+    where = ["--url", site.base_url, "--control", site.control]
+    return [*where, "--token-file", str(site.token_file)]
+
+
 def controlled(site, *options):
-    control = ["--control", site.control, "--token-file", str(site.token_file)]
-    return judge("--url", site.base_url, *control, *options)
+    return judge(*control_of(site), *options)
 
 
 def test_check_exits_0_when_every_statement_holds(site):
@@ -123,7 +145,7 @@ def test_check_rejects_one_key_given_twice(site, tmp_path):
     options = ["--url", site.base_url]
     for name in ("--key-file", "--other-key-file"):
         options += [name, str(key_file(tmp_path, "lm_lent\n", name))]
-    done = judge(*options)
+    done = refused(*options)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr == f"{options[-1]}: the key of --key-file; wanted is another user's\n"
 
@@ -132,7 +154,9 @@ def test_check_rejects_one_key_given_twice(site, tmp_path):
     "stream", ["venue.example/stream", "http://127.0.0.1:9/v1", "ws://", "ws://h:x"]
 )
 def test_check_rejects_an_invalid_channel_address(site, stream):
-    done = controlled(site, "--stream", stream, "--only", "the_channel_needs_no_credential")
+    done = refused(
+        *control_of(site), "--stream", stream, "--only", "the_channel_needs_no_credential"
+    )
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr == f"--stream {stream}: wanted is ws:// or wss:// and a host\n"
 
@@ -168,7 +192,7 @@ def test_check_restores_the_venue_when_it_is_ended_by_sigterm(site):
 )
 def test_check_exits_2_for_bad_options_and_3_for_an_absent_venue(tmp_path, options, code):
     path = str(key_file(tmp_path, "nobody"))
-    done = judge(*(path if option == "FILE" else option for option in options))
+    done = refused(*(path if option == "FILE" else option for option in options))
     assert done.returncode == code, done.stdout + done.stderr
     assert done.stderr.strip()
 
@@ -176,7 +200,7 @@ def test_check_exits_2_for_bad_options_and_3_for_an_absent_venue(tmp_path, optio
 @pytest.mark.parametrize("address", ["127.0.0.1:x", "http://[::", "127.0.0.1\udcff:8091"])
 def test_check_exits_3_for_an_invalid_control_address(site, address):
     control = ["--control", address, "--token-file", str(site.token_file)]
-    done = judge("--url", site.base_url, *control)
+    done = refused("--url", site.base_url, *control)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "no address that can be asked" in done.stderr
     assert "Traceback" not in done.stderr
@@ -188,7 +212,7 @@ def test_check_exits_3_for_an_invalid_control_address(site, address):
 )
 def test_check_sends_the_token_to_no_other_machine_in_the_clear(site, address):
     control = ["--control", address, "--token-file", str(site.token_file)]
-    done = judge("--url", site.base_url, *control)
+    done = refused("--url", site.base_url, *control)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "goes to no other machine in the clear" in done.stderr
     assert "Traceback" not in done.stderr
@@ -197,7 +221,7 @@ def test_check_sends_the_token_to_no_other_machine_in_the_clear(site, address):
 @pytest.mark.parametrize("url", ["http://192.0.2.1:8080/v1", "http://venue.example/v1"])
 def test_check_sends_a_key_to_no_other_machine_in_the_clear(tmp_path, url):
     path = key_file(tmp_path, "lm_lent")
-    done = judge("--url", url, "--key-file", str(path))
+    done = refused("--url", url, "--key-file", str(path))
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr.startswith(f"{url}: accepted with keys is a loopback address")
 
@@ -205,7 +229,7 @@ def test_check_sends_a_key_to_no_other_machine_in_the_clear(tmp_path, url):
 @pytest.mark.parametrize("url", ["127.0.0.1:9/v1", "http://", "not an address"])
 def test_check_names_an_invalid_venue_address(tmp_path, url):
     path = key_file(tmp_path, "lm_lent")
-    done = judge("--url", url, "--key-file", str(path))
+    done = refused("--url", url, "--key-file", str(path))
     assert (done.returncode, done.stderr) == (3, f"{url!r}: no address that can be asked\n")
 
 
@@ -217,7 +241,7 @@ def test_check_rejects_a_key_file_that_others_can_read(site, tmp_path, option, m
     path.chmod(mode)
     control = ["--control", site.control] if option == "--token-file" else []
     only = ["--only", "tickers_are_case_insensitive"]
-    done = judge("--url", site.base_url, *control, option, str(path), *only)
+    done = refused("--url", site.base_url, *control, option, str(path), *only)
     assert done.returncode == 2, done.stdout + done.stderr
     assert done.stderr == f"{path}: others can read it; run chmod 600 {path}\n"
 
@@ -238,7 +262,7 @@ def test_check_rejects_a_file_without_a_single_key_and_does_not_show_it(
     path.write_bytes(content)
     control = ["--control", site.control] if option == "--token-file" else []
     only = ["--only", "tickers_are_case_insensitive"]
-    done = judge("--url", site.base_url, *control, option, str(path), *only)
+    done = refused("--url", site.base_url, *control, option, str(path), *only)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "lm_raw" not in done.stdout + done.stderr
     assert f"{path}: holds no single key" in done.stderr
@@ -264,7 +288,7 @@ def served(folder, control, *options):
 
 def judged(ready, *options):
     control = ["--control", ready["control"], "--token-file", ready["control_token_file"]]
-    return judge("--url", ready["base_url"], *control, *options)
+    return refused("--url", ready["base_url"], *control, *options)
 
 
 def test_check_refuses_a_venue_with_a_crowd(tmp_path):

@@ -112,12 +112,13 @@ function apart(ends) {
 
 // --- tables --------------------------------------------------------------------------------------
 
+// With half its 95 % interval.
 const markoutOf = (row, horizon) => {
   const found = row.markouts.find((each) => each.against === "fair" && each.horizon_s === horizon);
   if (!found) return DASH;
   const { text, className } = toned(found.mean_cents);
   return { className, text: text + (found.error_cents === null ? ""
-    : ` ± ${found.error_cents.toFixed(2)}`) };
+    : ` ± ${(1.96 * found.error_cents).toFixed(2)}`) };
 };
 const rowsOf = (profit) => [profit.total, ...(profit.by.side ?? [])];
 
