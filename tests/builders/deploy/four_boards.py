@@ -354,7 +354,7 @@ RISK = Board(
                 Panel("Loss budgets, part used", "percentunit",
                       [(f"period:laddermaker_loss_budget:ratio{S}", "{{series}} {{period}}")],
                       "50 % divides sizes, 80 % leaves only reductions, 100 % latches.",
-                      "bargauge", 12, quiet=True),
+                      "bargauge", 12),
                 Panel("Trips and latch", "short",
                       [(of("latched"), "{{series}} latched"),
                        (of("breaker_trips_total"), "{{series}} {{breaker}}")],
