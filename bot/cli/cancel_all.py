@@ -158,7 +158,7 @@ def _pause_bot(
         if token is None or page is None:
             return False
         asked = page._replace(series="") if whole else page
-        refusal = asked.request_action("cancel-all", reason, token)
+        refusal = asked.request_action("cancel-all", {"reason": reason}, token)
         was_paused = bool(refusal) and page.is_paused()
     except SecretFault as fault:
         typer.echo(f"warning: the running bot cannot be asked: {fault}", err=True)

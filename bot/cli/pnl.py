@@ -20,8 +20,9 @@ from bot.lab.progress import replay_s
 from bot.lab.replay import replayer_of
 from bot.lab.session import newest_run
 from bot.lab.shadow import shadow_reports
-from bot.page.text import dollars, text_table
+from bot.page.text import text_table
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import dollars
 
 
 class By(StrEnum):

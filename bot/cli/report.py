@@ -27,7 +27,7 @@ from bot.lab.report.page import report as reported
 from bot.lab.report.session import Session, filled, final_cents, findings, plain, span_text
 from bot.lab.report.sources import NoSource, ReportFault, sessions_of
 from bot.lab.session import newest_run
-from bot.page.text import dollars
+from venue.wire.money import dollars
 
 _SOURCE: Final = "STATE_DIR|JOURNAL|RESULT"
 _SOURCE_HELP: Final = "A state directory, a segment, or a file that `bot backtest --save` wrote."

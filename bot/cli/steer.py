@@ -29,9 +29,10 @@ def _action(action: str, about: str, why: str, accepted: str) -> Callable[..., N
         state_dir: StateDir = None,
         json_line: Json = False,
     ) -> None:
+        of = {"event": event} if event else {}
         with exit_on_fault(), warn_on_interrupt(NO_ANSWER):
-            page = require_action(action, read_lenient(config), reason, status, state_dir, event)
-        done = {"done": action, "series": page.series} | ({"event": event} if event else {})
+            page = require_action(action, read_lenient(config), reason, status, state_dir, of)
+        done = {"done": action, "series": page.series} | of
         typer.echo(json.dumps(done) if json_line else (f"{event}: " if event else "") + accepted)
 
     ask.__doc__ = _HELP.format(about=about, action=action, why=why)

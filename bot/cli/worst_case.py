@@ -18,7 +18,8 @@ from bot.cli.options import ConfigPath, Json, StatusUrl
 from bot.cli.running_bot import base_of, find_bot
 from bot.config.bot_config import Draft, finish
 from bot.lab import worst_case as lab
-from bot.page.text import dollars, text_table
+from bot.page.text import text_table
+from venue.wire.money import dollars
 
 
 def worst_case(

@@ -24,7 +24,7 @@ from venue.wire.names import fold_ticker, is_path_segment
 NAME_MAX: Final = 80
 """Characters of an entry's name."""
 
-_INSTANT: Final = "an instant of RFC 3339, such as 2027-01-28T21:00:00Z"
+INSTANT: Final = "an instant of RFC 3339, such as 2027-01-28T21:00:00Z"
 _START: Final = "a date and time, in UTC (20270128T210000Z) or with a TZID"
 _SHOWN_MAX: Final = 60
 
@@ -101,8 +101,8 @@ def _faults_of(part: CalendarPart) -> Iterator[tuple[str, str]]:
     if (part.at is None) == (part.file is None):
         yield "at", "exactly one of at and file is wanted"
     elif part.at is not None:
-        if not _is_instant(part.at):
-            yield "at", f"{part.at[:_SHOWN_MAX]!r}; accepted: {_INSTANT}"
+        if not is_instant(part.at):
+            yield "at", f"{part.at[:_SHOWN_MAX]!r}; accepted: {INSTANT}"
         name = part.name or ""
         if not name.strip() or not name.isprintable() or len(name) > NAME_MAX:
             shown = repr(name[:_SHOWN_MAX]) if part.name is not None else "missing"
@@ -115,7 +115,8 @@ def _faults_of(part: CalendarPart) -> Iterator[tuple[str, str]]:
         yield "after_ms", "0, and before_ms too: it would never restrict; accepted: one above 0"
 
 
-def _is_instant(text: str) -> bool:
+def is_instant(text: str) -> bool:
+    """True for a text that INSTANT describes."""
     try:
         instant.from_ns(instant.to_ns(text))
     except (ValueError, OverflowError):

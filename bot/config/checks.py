@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from bot.config.calendar_entries import INSTANT, is_instant
 from bot.config.secrets import (
     VARIABLE,
     KeyPlace,
@@ -16,7 +17,7 @@ from bot.config.secrets import (
     file_in,
     is_loopback,
 )
-from bot.config.sections import Breakers, File, NoticePart, Records, Venue
+from bot.config.sections import Breakers, File, LossBudgets, NoticePart, Records, Venue
 from bot.config.strict_yaml import Fault, Place, Plain, YamlText
 from bot.core.risk.breakers import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
 from bot.io.adapter import BUILT_IN, adapter_names
@@ -140,6 +141,18 @@ def _check_numbers(file: File, wrong: Wrong) -> None:
         wrong(("staleness", "recheck_ms"), f"{staleness.recheck_ms} {why}; accepted: {accepted}")
     for place, text in beyond_caps(breakers, risk.order_qty):
         wrong(place, text)
+    _check_loss_budgets(file.loss_budgets, wrong)
+
+
+def _check_loss_budgets(budgets: LossBudgets, wrong: Wrong) -> None:
+    since, section = budgets.since, "loss_budgets"
+    if bool(since) is not bool(budgets.since_cents):
+        wrong((section, "since"), "exactly with since_cents above 0; accepted: both, or neither")
+    elif since and not is_instant(since):
+        wrong((section, "since"), f"{since[:60]!r}; accepted: {INSTANT}")
+    if budgets.reduce_only_pct < budgets.reduced_pct:
+        text = f"{budgets.reduce_only_pct} is below reduced_pct; accepted: at least"
+        wrong((section, "reduce_only_pct"), f"{text} {budgets.reduced_pct}")
 
 
 def beyond_caps(breakers: Breakers, order_qty: int) -> Iterator[tuple[Place, str]]:

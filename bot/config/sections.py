@@ -14,6 +14,7 @@ from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
     CurfewSettings,
+    LossBudgetSettings,
     NewsSettings,
     PaceSettings,
     RiskSettings,
@@ -86,6 +87,7 @@ _STALENESS: Final = StalenessSettings()
 _JUMP_GUARD: Final = NewsSettings()
 _WIND_DOWN: Final = CurfewSettings()
 _BREAKERS: Final = BreakerSettings()
+_BUDGETS: Final = LossBudgetSettings()
 
 _PULL_MS_MAX: Final = 3_600_000
 _DAY_MS: Final = 86_400_000
@@ -99,6 +101,7 @@ UntilEnd = Annotated[int, Field(ge=0, le=30 * _DAY_MS)]
 Millicents = Annotated[int, Field(ge=0, le=10_000)]
 Rate = Annotated[int, Field(ge=1, le=RATE_PER_SECOND)]
 Requests = Annotated[int, Field(ge=1, le=RATE_BURST)]
+Percent = Annotated[int, Field(ge=1, le=100)]
 PerMinute = Annotated[int, Field(ge=0, le=100_000)]
 
 
@@ -390,6 +393,29 @@ class CalendarPart(LivePart):
     size_divisor: int = key(2, "of each size, in state `reduced`", ge=2, le=1_000)
 
 
+class LossBudgets(LivePart):
+    """How much the account may lose in a period, over all its runs
+    (docs/operations.md#loss-budgets)."""
+
+    day_cents: LossOrNone = key(_BUDGETS.day_cents, "from midnight UTC on; 0: no such budget")
+    week_cents: LossOrNone = key(_BUDGETS.week_cents, "from midnight UTC of Monday on; 0: none")
+    since_cents: LossOrNone = key(_BUDGETS.since_cents, "since the date of `since`; 0: none")
+    since: str | None = key(
+        _BUDGETS.since, "an instant of RFC 3339, such as 2026-11-01T00:00:00Z; with since_cents"
+    )
+    from_high_water: bool = key(
+        _BUDGETS.from_high_water,
+        "losses count from the highest equity of the period, not from its start",
+    )
+    reduced_pct: Percent = key(
+        _BUDGETS.reduced_pct, "once so much of a budget is used, sizes are divided"
+    )
+    reduce_only_pct: Percent = key(
+        _BUDGETS.reduce_only_pct, "once so much is used, only inventory is reduced"
+    )
+    size_divisor: int = key(_BUDGETS.size_divisor, "of each size, then", ge=2, le=1_000)
+
+
 class Breakers(LivePart):
     """Circuit breakers, and the caps on one order."""
 
@@ -554,6 +580,7 @@ class File(Part):
         (), "dates around which events are restricted", applies=LIVE
     )
     breakers: Breakers = Breakers()
+    loss_budgets: LossBudgets = LossBudgets()
     status: Status = Status()
     state: State = State()
     records: Records = Records()
@@ -571,6 +598,7 @@ SETTINGS_OF: Final = {
     "jump_guard": "news",
     "wind_down": "curfew",
     "breakers": "breakers",
+    "loss_budgets": "loss_budgets",
 }
 """The field of `TraderSettings` that a section turns into."""
 

@@ -98,6 +98,7 @@ def draw(trader: TraderState, settings: TraderSettings, now_ns: int) -> Report:
         latched=trader.guard.latched,
         inconsistency=kind_in(trader.guard.latched) or "",
         breakers=trader.guard.breakers.levels(now_ns),
+        loss_budgets=trader.guard.budgets.report(),
         profit=profit,
         state=series.state,
         restrictions=tuple(strictest_first(trader.restrictions)),

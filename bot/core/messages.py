@@ -13,7 +13,7 @@ from typing import NewType
 
 import msgspec
 
-from bot.core.settings import TraderSettings
+from bot.core.settings import BudgetPeriod, TraderSettings
 from venue.wire import model
 from venue.wire.instant import Instant
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
@@ -114,6 +114,40 @@ class StrategyMemory(msgspec.Struct, frozen=True, gc=False):
     values: str
 
 
+class BudgetRaise(msgspec.Struct, frozen=True, gc=False):
+    """A person gave a loss budget `cents` more for the rest of its period, for this reason."""
+
+    at_ns: int
+    cents: Cents
+    reason: str
+
+
+class BudgetUse(msgspec.Struct, frozen=True, gc=False):
+    """How far a loss budget is used in its period.
+
+    start_cents: equity at the start of the period; high_cents: the highest since. lost_cents: the
+    greatest loss so far, >= 0.
+    """
+
+    period: BudgetPeriod
+    start_ns: int
+    start_cents: int
+    high_cents: int
+    lost_cents: int
+    raises: tuple[BudgetRaise, ...] = ()
+
+
+class LossRecord(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """What the next run must know of the loss budgets; also an effect: keep it.
+
+    equity_cents: as it was judged at this instant.
+    """
+
+    at_ns: int
+    equity_cents: int
+    uses: tuple[BudgetUse, ...]
+
+
 class VenueCapabilities(msgspec.Struct, frozen=True, gc=False):
     """What a venue can do, as its adapter says. The trader obeys the first two; without the others
     no run starts."""
@@ -146,7 +180,8 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     of booking. event_cash: net cash of the fills and payouts that they
     booked, by event. paper: True where orders go to a local exchange and not to the venue.
     memories: of the strategies of earlier runs, by event. capabilities: of the venue that orders go
-    to.
+    to. losses: what earlier runs kept of the loss budgets; None where they kept nothing.
+    transfers_cents: deposits less withdrawals that earlier runs saw.
     """
 
     boot_nonce: str
@@ -163,6 +198,8 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     fills_since: tuple[FillMark, ...] = ()
     memories: tuple[StrategyMemory, ...] = ()
     capabilities: VenueCapabilities = VenueCapabilities()
+    losses: LossRecord | None = None
+    transfers_cents: Cents = Cents(0)
 
 
 class Tick(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -195,6 +232,14 @@ class ResumeRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
 
     reason: str = ""
     event: Ticker | None = None
+
+
+class RaiseBudget(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Give a loss budget more for the rest of its period. cents: > 0."""
+
+    period: BudgetPeriod
+    cents: Cents
+    reason: str
 
 
 class LatchSet(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -454,6 +499,7 @@ Event = (
     | PauseRequested
     | FlattenRequested
     | ResumeRequested
+    | RaiseBudget
     | LatchSet
     | LatchCleared
     | Reconfigured
@@ -555,5 +601,13 @@ class OrdersAdopted(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 Effect = (
-    Send | SubscribeTo | WakeAt | Noted | DrainComplete | Latched | CreateResolved | OrdersAdopted
+    Send
+    | SubscribeTo
+    | WakeAt
+    | Noted
+    | DrainComplete
+    | Latched
+    | CreateResolved
+    | OrdersAdopted
+    | LossRecord
 )

@@ -9,7 +9,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from bot.core.distribution import Alarm, Implied
+from bot.core.messages import BudgetRaise
 from bot.core.outcome_risk import OutcomeRisk
+from bot.core.settings import BudgetPeriod
 from bot.core.trading_state import Restriction, TradingState
 from bot.strategy.api import Levels
 from venue.wire.instant import NS_PER_SECOND
@@ -231,6 +233,22 @@ class BudgetReport(msgspec.Struct, frozen=True):
     waits_ns: int
 
 
+class LossBudgetReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A loss budget. limit_cents: with what it was raised by. lost_cents: the greatest loss of the
+    period so far; loss_now_cents: the loss now, below zero for a profit. high_water_cents: the
+    highest equity of the period above that of its start. until_ns: the end of the period, None
+    where it has none."""
+
+    period: BudgetPeriod
+    limit_cents: Cents
+    lost_cents: Cents
+    loss_now_cents: Cents
+    high_water_cents: Cents
+    from_ns: int
+    until_ns: int | None
+    raises: tuple[BudgetRaise, ...]
+
+
 class ProfitRow(msgspec.Struct, frozen=True):
     """The profit of some fills: spread + adverse + drift - fees, exactly.
 
@@ -366,3 +384,4 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     fills_from_ns: int | None = None
     feed_silent_after_ns: int = FEED_SILENT_NS
     paper: bool = False
+    loss_budgets: tuple[LossBudgetReport, ...] = ()

@@ -241,6 +241,33 @@ class CalendarEntry(msgspec.Struct, frozen=True, kw_only=True):
         return self.at_ns + self.after_ns
 
 
+class BudgetPeriod(enum.StrEnum):
+    """How long a loss budget counts."""
+
+    DAY = "day"  # from midnight UTC
+    WEEK = "week"  # from midnight UTC of Monday
+    SINCE = "since"  # from a date on, without an end
+
+
+class LossBudgetSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How much the account may lose in a period; 0: no such budget. One that is used up kills the
+    bot."""
+
+    day_cents: Cents = Cents(0)
+    week_cents: Cents = Cents(0)
+    since_cents: Cents = Cents(0)
+    since: str | None = None
+    """When the period of `since_cents` began, RFC 3339."""
+    from_high_water: bool = False
+    """True: losses count from the highest equity of the period, not from its start."""
+    reduced_pct: int = 50
+    """Once this part of a budget is used, 1 to 100 %, sizes are divided."""
+    reduce_only_pct: int = 80
+    """Once this part is used, 1 to 100 %, only inventory is reduced."""
+    size_divisor: int = 2
+    """Of each size, once `reduced_pct` is used."""
+
+
 class TraderSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_NAMES.get):
     series_ticker: Ticker
     risk: RiskSettings
@@ -253,5 +280,6 @@ class TraderSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_N
     news: NewsSettings = NewsSettings()
     curfew: CurfewSettings = CurfewSettings()
     calendar: tuple[CalendarEntry, ...] = ()
+    loss_budgets: LossBudgetSettings = LossBudgetSettings()
     other_series: tuple[Ticker, ...] = ()
     """Other series of ours on the same account, whose markets pay into the same cash."""

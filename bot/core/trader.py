@@ -201,9 +201,10 @@ class Trader:
         """What restricts every event of the series now."""
         findings = self.out.findings
         is_quoting = self._run_phase is Phase.QUOTING
-        if is_quoting and not (findings or self._operator or self.guard.latched):
+        budgets = self.guard.budgets.restrictions
+        if is_quoting and not (findings or self._operator or self.guard.latched or budgets):
             return ()
-        found = [self.guard.restriction, self._operator]
+        found = [self.guard.restriction, self._operator, *budgets]
         if not is_quoting:
             found.append(_OF_THE_RUN[self._run_phase])
         found += [_alert(findings[name]) for name in _BLOCKING if name in findings]
@@ -270,6 +271,10 @@ class Trader:
         self._restrict()
         self._note_word("resumed", event)
 
+    def _on_raise_budget(self, event: m.RaiseBudget) -> None:
+        self.guard.raise_budget(event, self._now_ns)
+        self._restrict()
+
     def _note_word(
         self, name: str, event: m.PauseRequested | m.FlattenRequested | m.ResumeRequested
     ) -> None:
@@ -303,6 +308,7 @@ class Trader:
         self.started_ns = self._now_ns
         self.quoting.begin(event.memories, self._now_ns)
         self.is_paper = event.paper
+        self.guard.budgets.restore(event.losses, self._now_ns)
         self.desk.obey(event.capabilities)
         self._account.obey(event.capabilities)
         self._account.on_resume(self._now_ns)
@@ -534,8 +540,9 @@ class Trader:
         if plans:
             wishes = self._decide()
         is_judged = needs_upkeep or not wishes  # else by the next tick: a price does not wait
-        if is_judged and (self.guard.breakers.tripped or now_ns >= self.guard.judge_due_ns):
-            self._trip()
+        is_due = is_judged and now_ns >= self.guard.judge_due_ns
+        if (is_due or (is_judged and self.guard.breakers.tripped)) and self._trip():
+            wishes, self._plan_due_ns = (), now_ns  # they were decided under other restrictions
         if needs_upkeep:
             out.probe_key(now_ns)
         if wishes:
@@ -649,13 +656,20 @@ class Trader:
             self.guard.schedule_judgement()  # the marks may have moved
         return wishes
 
-    def _trip(self) -> None:
-        """Latch once a breaker has tripped: everything is cancelled from here on."""
-        if self.phase in _OPEN or self.phase is Phase.STARTING:
-            reason = self.guard.judge(self._now_ns, opened=self._opened)
-            if reason:
-                self._latch(reason, ours=True)
-                self._learn()
+    def _trip(self) -> bool:
+        """Latch once a breaker has tripped or a loss budget is spent: everything is cancelled from
+        here on. True if the loss budgets restrict more or less than before."""
+        if self.phase in _ENDING:
+            return False
+        before = self.guard.budgets.restrictions
+        reason = self.guard.judge(self._now_ns, opened=self._opened)
+        if reason and self.phase is not Phase.LATCHED:
+            self._latch(reason, ours=True)
+            self._learn()
+        if self.guard.budgets.restrictions == before:
+            return False
+        self._restrict()
+        return True
 
     @property
     def _flattens(self) -> bool:
@@ -735,6 +749,7 @@ HANDLERS: Final[Mapping[type[m.Event], Callable[[Trader, Any], None]]] = {
     m.PauseRequested: Trader._on_pause,
     m.FlattenRequested: Trader._on_flatten,
     m.ResumeRequested: Trader._on_resume,
+    m.RaiseBudget: Trader._on_raise_budget,
     m.LatchSet: lambda self, event: self._latch(event.reason, ours=False),
     m.LatchCleared: lambda self, event: self._unlatch(looked=event.looked),
     m.Reconfigured: lambda self, event: self.reconfiguration.on_reconfigured(event, self._now_ns),

@@ -1,8 +1,9 @@
 """How much may be traded, from everything to nothing.
 
 Several sources restrict trading, each for its own reason: the operator, the calendar, the wind-down
-of an event, its jump guard, its strategy, alerts, the kill switch. Each states its own restriction
-of an event or of the series, and ends it by itself. The strictest state is in force.
+of an event, its jump guard, its strategy, loss budgets, alerts, the kill switch. Each states its
+own restriction of an event or of the series, and ends it by itself. The strictest state is in
+force.
 
 See docs/operations.md#trading-states.
 """
@@ -51,6 +52,7 @@ class Source(enum.StrEnum):
     CALENDAR = "calendar"
     STRATEGY = "strategy"
     JUMP_GUARD = "jump_guard"
+    LOSS_BUDGET = "loss_budget"
 
 
 class Restriction(msgspec.Struct, frozen=True, kw_only=True):

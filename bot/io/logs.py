@@ -25,8 +25,8 @@ import structlog
 from bot.io.client.answers import plain
 from bot.io.secret import MASK, Secret
 from bot.io.state.atomic_file import write_all
-from bot.page.text import dollars
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, from_ns
+from venue.wire.money import dollars
 
 TAIL_MAX: Final = 200
 ALERTS_MAX: Final = 50

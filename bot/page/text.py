@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from venue.wire.money import dollars
+
 
 class Income(str):
     """An amount of profit or loss as text; a page shows it green, or red where it begins with a
@@ -20,11 +22,6 @@ class Income(str):
 def income(cents: int) -> Income:
     """Profit or loss in cents as dollars."""
     return Income(dollars(cents))
-
-
-def dollars(cents: int) -> str:
-    """Cents as dollars, such as -$1,012.05."""
-    return f"{'-' if cents < 0 else ''}${abs(cents) // 100:,}.{abs(cents) % 100:02d}"
 
 
 def text_table(rows: Sequence[Sequence[object]], *, left: int = 1, indent: str = "") -> str:

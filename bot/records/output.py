@@ -14,10 +14,11 @@ from bot.core.report import Against
 from bot.io.metrics.profits import part_cents, plain_markout
 from bot.page.plot import Plot, rows_plot, span_of
 from bot.page.skeleton import columns, escaped, figure, html_page, numbers, panel, table
-from bot.page.text import Income, dollars, income, text_table
+from bot.page.text import Income, income, text_table
 from bot.records.rows import ProfitRow
 from bot.records.statement import StatedFill, Statement, StatementLine
 from venue.wire.instant import NS_PER_SECOND, from_ns
+from venue.wire.money import dollars
 
 _PARTS: Final = ("spread", "adverse", "drift", "fees")
 

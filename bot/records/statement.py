@@ -18,10 +18,9 @@ import msgspec
 
 from bot.core.account.markouts import HORIZONS_S, MILLI, Markouts
 from bot.core.report import Against, MarkoutReport
-from bot.page.text import dollars
 from bot.records.day import AROUND_NS, Day, Holding
 from bot.records.rows import FillRow, ValuedRow
-from venue.wire.money import PAYOUT_CENTS, BookSide
+from venue.wire.money import PAYOUT_CENTS, BookSide, dollars
 
 _Amounts = tuple[int, ...]
 """Cents, or YES and NO shares."""

@@ -162,3 +162,8 @@ def fill_fee(
     if fees_so_far:
         charge -= (fees_so_far + _ALMOST_A_CENT) // FEE_UNITS_PER_CENT
     return FeeUnits(fees), Cents(charge)
+
+
+def dollars(cents: int) -> str:
+    """Cents as dollars, such as -$1,012.05."""
+    return f"{'-' if cents < 0 else ''}${abs(cents) // 100:,}.{abs(cents) % 100:02d}"

@@ -45,6 +45,7 @@ class _EventBook(msgspec.Struct):
 
     ticker: Ticker  # folded, as in every key here
     cash_cents: int = 0
+    carried_cents: int = 0  # of that, by earlier runs
     is_ours: bool = False  # some market of it was listed here
 
 
@@ -73,7 +74,8 @@ class Portfolio:
         self.markets: dict[MarketId, MarketBook] = {}
         self._tallies: dict[OrderId, OrderTally] = {}
         self._events: dict[Ticker, _EventBook] = {}
-        self._gone_cents = 0  # of events of ours that were forgotten
+        # Of events of ours that were forgotten, and of that by earlier runs:
+        self._gone_cents = self._gone_carried_cents = 0
         self._cash_cents = 0
         self.version = 0
         """Grows with every fill, payout and take-over."""
@@ -181,7 +183,9 @@ class Portfolio:
     def carry(self, event_ticker: Ticker, cash_cents: Cents) -> None:
         """Earlier runs booked so much net cash of an event, which its loss limit counts. It is no
         part of `cash_flow_cents`: the opening balance contains it."""
-        self._event(event_ticker).cash_cents += cash_cents
+        event = self._event(event_ticker)
+        event.cash_cents += cash_cents
+        event.carried_cents += cash_cents
 
     def take_over(
         self, market_id: MarketId, event_ticker: Ticker, outcome: Outcome, shares: int
@@ -203,7 +207,9 @@ class Portfolio:
         """Drop the markets of an event without inventory; its sums stay counted."""
         event = self._events.pop(fold_ticker(event_ticker), None)
         if event is not None:
-            self._gone_cents += event.cash_cents if event.is_ours else 0
+            if event.is_ours:
+                self._gone_cents += event.cash_cents
+                self._gone_carried_cents += event.carried_cents
             held = self.markets.items()
             self.markets = {key: market for key, market in held if market.event is not event}
 
@@ -259,6 +265,12 @@ class Portfolio:
         """Net cash flow of the events that were listed here, fees and payouts included."""
         own = sum([event.cash_cents for event in self._events.values() if event.is_ours])
         return Cents(self._gone_cents + own)
+
+    @property
+    def own_flow_cents(self) -> Cents:
+        """The part of `cash_flow_cents` that is of the events that were listed here."""
+        carried = sum([event.carried_cents for event in self._events.values() if event.is_ours])
+        return Cents(self.own_cash_cents - self._gone_carried_cents - carried)
 
     @property
     def cash_flow_cents(self) -> Cents:

@@ -351,12 +351,14 @@ def _is_older(row: model.Fill, than_ns: int) -> bool:
 
 
 class _AuditRead(msgspec.Struct, frozen=True):
-    """A balance or a list of positions, with the times of its request and answer."""
+    """A balance or a list of positions, with the times of its request and answer. basis: the cost
+    of each market's positions, as the venue shows it."""
 
     begun_ns: int
     ended_ns: int
     total_cents: int = 0
     held: Held = {}
+    basis: Mapping[MarketId, int] = {}
 
 
 class AccountChange(msgspec.Struct, frozen=True):
@@ -404,6 +406,9 @@ class AccountReconciler:
         self._positions: _AuditRead | None = None
         self._active_ns = 0  # when something traded last; reads count from a lag after it
         self._opening_cents = 0
+        # What markets that are not ours add to the opening cash; and of earlier runs.
+        self._others_cents = self._earlier_transfers_cents = 0
+        self._others_basis: Mapping[MarketId, int] = {}  # the part that is inventory
         self._audited_ns = -1  # when the reads of the newest audit began
         self._differing: Held | None = None  # the positions, where the shares differ
         # The difference of cash at the audit before, and the rungs whose positions were gone.
@@ -418,13 +423,19 @@ class AccountReconciler:
         self.booker.restore(started.complete_fill, started.fills_since)
         for event_ticker, cents in started.event_cash:
             self.book.carry(event_ticker, cents)
+        self._earlier_transfers_cents = started.transfers_cents
 
     # --- inventory --------------------------------------------------------------------------------
 
     def list_market(self, market: model.Market, maker: FeeRate, taker: FeeRate) -> None:
         """Make a rung and its fee rates known. Its event is the one that it names."""
         event = fold_ticker(market.event_ticker)
+        is_new = market.market_id not in self._rates
+        before_cents = self.book.own_flow_cents if is_new else 0
         self.book.list_market(market.market_id, event, maker, taker)
+        if is_new:  # until then it was one of the others
+            moved_cents = self.book.own_flow_cents - before_cents
+            self._others_cents -= moved_cents + self._others_basis.get(market.market_id, 0)
         self._rates[market.market_id] = max(maker, taker)
         self.settlement.list_market(market, event)
         self._by_ticker[fold_ticker(market.ticker)] = market.market_id
@@ -509,15 +520,17 @@ class AccountReconciler:
     def on_positions(self, rows: Iterable[model.Position], begun_ns: int, now_ns: int) -> None:
         """A whole list of positions. Of a row only the ticker is promised."""
         held: dict[tuple[MarketId, Outcome], int] = {}
+        basis: dict[MarketId, int] = {}
         for row in rows:
             ticker = fold_ticker(row.ticker)
             market_id = row.market_id or self._by_ticker.get(ticker, MarketId(ticker))
             if row.outcome is not model.ShownOutcome.UNKNOWN:
                 held[market_id, Outcome(row.outcome.value)] = row.qty
+            basis[market_id] = basis.get(market_id, 0) + (row.cost_basis or 0)
         if self.is_open:
             self.settlement.positions_shown(held, begun_ns)
         if self._series_ns >= 0 and not self._counts(self._positions):
-            self._positions = _AuditRead(begun_ns, now_ns, held=held)
+            self._positions = _AuditRead(begun_ns, now_ns, held=held, basis=basis)
 
     def on_fills_page(
         self, rows: Sequence[model.Fill], now_ns: int
@@ -626,7 +639,8 @@ class AccountReconciler:
         assert self._balance is not None
         assert self._positions is not None
         held = self._positions.held
-        self._opening_cents = self._balance.total_cents - self.book.cash_flow_cents
+        known_cents = self.book.cash_flow_cents + self.transfers_cents - self.fee_difference_cents
+        self._opening_cents = self._balance.total_cents - known_cents
         moved = []
         for market_id in sorted({*self.book.held_markets(), *(key for key, _ in held)}):
             for outcome, booked in zip(Outcome, self.book.holdings(market_id), strict=True):
@@ -639,6 +653,7 @@ class AccountReconciler:
         self.settlement.on_open(self._balance.ended_ns + self._lag_ns)
         self.booker.on_open()
         self._agreed()
+        self._value_others(self._positions)
         for market_id, outcome, qty in moved:
             if market_id in self._rates:
                 name = "shares_taken_over"
@@ -693,6 +708,8 @@ class AccountReconciler:
             is_decided = False
         if not is_decided:
             self.on_activity(balance.ended_ns)
+        elif not self.difference_cents:
+            self._value_others(positions)
         return settled, decided
 
     @property
@@ -704,6 +721,20 @@ class AccountReconciler:
             + self.transfers_cents
             - self.fee_difference_cents
         )
+
+    def equity_cents(self, marks: Mapping[MarketId, float]) -> Cents:
+        """The account's cash without deposits and withdrawals, and the inventory: ours at these
+        marks, that of others at what it cost, as of the newest audit."""
+        own = self.book.own_flow_cents - self.fee_difference_cents
+        other = self._others_cents - self._earlier_transfers_cents
+        return Cents(self._opening_cents + own + other + self.book.value_cents(marks))
+
+    def _value_others(self, positions: _AuditRead) -> None:
+        """Take the cash and the inventory of markets that are not ours as of an audit that agrees:
+        between two audits one of them may be newer than the other."""
+        basis = {key: cents for key, cents in positions.basis.items() if key not in self._rates}
+        flow_cents = self.book.cash_flow_cents - self.book.own_flow_cents
+        self._others_cents, self._others_basis = flow_cents + sum(basis.values()), basis
 
     def _agreed(self) -> None:
         """Cash and inventory reconcile with our books."""

@@ -14,9 +14,11 @@ from bot.core.inconsistency import Contradiction
 from bot.core.lifecycle.open_orders import OpenOrderSync
 from bot.core.messages import (
     Answer,
+    BudgetRaise,
     DrainComplete,
     Latched,
     LatchedBy,
+    RaiseBudget,
 )
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder
@@ -24,6 +26,7 @@ from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.orders.rejects import CancelHealth
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.risk.breakers import CircuitBreakers, limits_of
+from bot.core.risk.loss_budgets import LossBudgets
 from bot.core.settings import TraderSettings
 from bot.core.trading_state import Restriction, Source, TradingState
 from venue.wire import model
@@ -40,7 +43,7 @@ _CAPPED_PARK_NS: Final = NS_PER_SECOND
 
 
 class KillSwitch:
-    """Breakers, caps and the latch of one trader.
+    """Breakers, loss budgets, caps and the latch of one trader.
 
     latched: why nothing may be quoted until a person has looked; empty when nothing is latched.
     beyond_caps: creates and amends that a cap held back. judge_due_ns: when to judge again.
@@ -56,6 +59,7 @@ class KillSwitch:
         out: Outbox,
     ) -> None:
         self.breakers = breakers
+        self.budgets = LossBudgets(settings.loss_budgets)
         self.latched = ""
         self.beyond_caps = 0
         self._desk = desk
@@ -73,6 +77,8 @@ class KillSwitch:
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Change the limits. A breaker already beyond the old ones trips."""
         self.breakers.set_limits(limits_of(settings.breakers, settings.risk), now_ns)
+        self.budgets.set_budgets(settings.loss_budgets, now_ns)
+        self.judge_due_ns = 0
 
     def hold_back_cap(self, own_side: tuple[MarketId, BookSide], fault: str, now_ns: int) -> None:
         """Count and report an order beyond a compiled cap; its side of the market pauses."""
@@ -102,11 +108,12 @@ class KillSwitch:
         self.judge_due_ns = min(self.judge_due_ns, self._judged_ns + _JUDGE_NS)
 
     def judge(self, now_ns: int, *, opened: bool) -> str:
-        """The name and the numbers of a trip; empty when there is none.
+        """The name and the numbers of a trip, or why a loss budget is spent; empty when there is
+        neither.
 
         opened: True once the books are open; there is no profit before.
         """
-        if self.breakers.tripped or now_ns < self.judge_due_ns:
+        if now_ns < self.judge_due_ns or (self.breakers.tripped and not self.latched):
             return self.breakers.tripped
         self._judged_ns = now_ns
         # The age of an unknown order is all that grows by itself.
@@ -115,7 +122,48 @@ class KillSwitch:
             # There is nothing left that could show it.
             self._out.hold("cancels_fail", self._cancel_health.on_success())
         pnl_cents = self._pnl_cents() if opened else None
-        return self.breakers.judge(pnl_cents, self._desk.oldest_unknown_ns(now_ns), now_ns)
+        spent = self._judge_budgets(now_ns) if opened else ""
+        if self.latched:
+            return spent
+        return spent or self.breakers.judge(pnl_cents, self._desk.oldest_unknown_ns(now_ns), now_ns)
+
+    def _judge_budgets(self, now_ns: int) -> str:
+        """Judge the loss budgets by the marks of the newest profit. Why they are spent since this
+        judgement; empty where none is, or was before.
+
+        Without a mark for some inventory its fall or rise would be one of the equity, so there is
+        no judgement; what restricted before goes on.
+        """
+        if not self.budgets.exist:
+            return ""
+        if any(yes_qty != no_qty for yes_qty, no_qty in self._unmarked.values()):
+            return ""
+        was_spent, before = self.budgets.spent, self.budgets.restrictions
+        record = self.budgets.on_equity(self._ledgers.equity_cents(self._marks), now_ns)
+        if record is not None:
+            self._out.effects.append(record)
+        for each in self.budgets.restrictions:
+            if not any(each.state is old.state for old in before):
+                self._out.note("warning", "budget_used", state=each.state, why=each.why)
+        if self.budgets.due_ns is not None:
+            self.judge_due_ns = min(self.judge_due_ns, self.budgets.due_ns)
+        return "" if was_spent else self.budgets.spent
+
+    def raise_budget(self, event: RaiseBudget, now_ns: int) -> None:
+        """A person gives a loss budget more."""
+        raised = BudgetRaise(now_ns, event.cents, event.reason)
+        record = self.budgets.raise_budget(event.period, raised)
+        if record is None:
+            self._out.note("warning", "budget_unknown", period=event.period)
+            return
+        self._out.effects.append(record)
+        self._out.note(
+            "warning",
+            "budget_raised",
+            period=event.period,
+            cents=event.cents,
+            reason=event.reason,
+        )
 
     def _pnl_cents(self) -> int:
         """Profit of everything booked, inventory at its last known fair value.

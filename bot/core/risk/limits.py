@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from bot.core.risk.breakers import limits_of
+from bot.core.risk.loss_budgets import stricter_budgets
 from bot.core.settings import BreakerSettings, RiskSettings, TraderSettings
 from bot.strategy.api import Quote, Take
 from venue.wire.model import Market
@@ -48,11 +49,18 @@ def no_looser(wanted: TraderSettings, than: TraderSettings) -> TraderSettings:
         (wanted.breakers, limits_of(wanted.breakers, wanted.risk)),
         (than.breakers, limits_of(than.breakers, than.risk)),
     )
+    budgets = stricter_budgets(wanted.loss_budgets, than.loss_budgets)
     missing = tuple(each for each in than.calendar if each not in wanted.calendar)
-    if risk is wanted.risk and breakers is wanted.breakers and not missing:
+    are_same = risk is wanted.risk and breakers is wanted.breakers
+    if are_same and budgets is wanted.loss_budgets and not missing:
         return wanted
-    calendar = (*wanted.calendar, *missing)
-    return msgspec.structs.replace(wanted, risk=risk, breakers=breakers, calendar=calendar)
+    return msgspec.structs.replace(
+        wanted,
+        risk=risk,
+        breakers=breakers,
+        loss_budgets=budgets,
+        calendar=(*wanted.calendar, *missing),
+    )
 
 
 def _stricter(wanted: tuple[_Limits, _Limits], than: tuple[_Limits, _Limits]) -> _Limits:

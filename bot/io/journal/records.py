@@ -40,7 +40,7 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     """The state that a new run needs from the segments before this one.
 
     opened_ns: on the bot's clock. under_way: writes in flight of the run that goes on in this
-    segment. winners, memories: as in `Started`. A head of version 1 has creates alone.
+    segment. winners and what follows: as in `Started`. A head of version 1 has creates alone.
     """
 
     opened_ns: int
@@ -52,6 +52,8 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     event_cash: tuple[tuple[Ticker, Cents], ...] = ()
     fills_since: tuple[m.FillMark, ...] = ()
     memories: tuple[m.StrategyMemory, ...] = ()
+    losses: m.LossRecord | None = None
+    transfers_cents: Cents = Cents(0)
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):

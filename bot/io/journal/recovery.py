@@ -337,7 +337,7 @@ class OpenOrderIndex:
 
 class RecoveredState(msgspec.Struct, frozen=True):
     """The state at the start of a run. damage: where a damaged journal is, for a person. winners,
-    complete_fill, fills_since, event_cash, memories: as in `Started`."""
+    complete_fill and what follows: as in `Started`."""
 
     fate: m.JournalFate
     open_intents: tuple[m.UnconfirmedCreate, ...] = ()
@@ -348,6 +348,8 @@ class RecoveredState(msgspec.Struct, frozen=True):
     event_cash: tuple[tuple[Ticker, Cents], ...] = ()
     fills_since: tuple[m.FillMark, ...] = ()
     memories: tuple[m.StrategyMemory, ...] = ()
+    losses: m.LossRecord | None = None
+    transfers_cents: Cents = Cents(0)
 
     def _carried(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _CARRIED}
@@ -368,7 +370,15 @@ class RecoveredState(msgspec.Struct, frozen=True):
         )
 
 
-_CARRIED: Final = ("winners", "complete_fill", "event_cash", "fills_since", "memories")
+_CARRIED: Final = (
+    "winners",
+    "complete_fill",
+    "event_cash",
+    "fills_since",
+    "memories",
+    "losses",
+    "transfers_cents",
+)
 """Fields that a head, a recovered state and a start have in common."""
 
 
@@ -379,7 +389,16 @@ NOTHING_LEFT: Final = RecoveredState(m.JournalFate.FOUND)
 _NEW: Final = Head(0, ())
 
 _TELLING: Final = frozenset(
-    (m.Send, m.Response, m.Started, m.DrainComplete, m.CreateResolved, m.OrdersAdopted, m.Noted)
+    (
+        m.Send,
+        m.Response,
+        m.Started,
+        m.DrainComplete,
+        m.CreateResolved,
+        m.OrdersAdopted,
+        m.Noted,
+        m.LossRecord,
+    )
 )
 """Kinds of entries that matter here; most are others, and this is on the hot path."""
 
@@ -414,6 +433,8 @@ class RunningState:
         self._fills_since = {mark.fill_id: mark for mark in head.fills_since}
         self._event_cash = dict(head.event_cash)
         self._memories = {each.event_ticker: each for each in head.memories}
+        self._losses = head.losses
+        self._transfers_cents = int(head.transfers_cents)
 
     @property
     def too_many(self) -> bool:
@@ -436,8 +457,12 @@ class RunningState:
                     self._memories.clear()
                     self._complete_fill = None
                     self._fills_since.clear()
+                    self._losses, self._transfers_cents = None, 0
             case m.Noted():
                 self._noted(message.name, message.fields)
+                return
+            case m.LossRecord():
+                self._losses = message
                 return
             case m.CreateResolved(order_id=str(order_id)):
                 intent = self._intents.open_create(message.client_order_id)
@@ -467,6 +492,8 @@ class RunningState:
             self._event_cash[event] = Cents(before + int(fields["cents"]))
             if len(self._event_cash) > EVENTS_MAX:
                 del self._event_cash[next(iter(self._event_cash))]
+        elif name == "account_transfer":
+            self._transfers_cents += int(fields["cents"])
         if name == "fill_booked":
             mark = _mark_of(fields)
             self._fills_since[mark.fill_id] = mark
@@ -500,6 +527,8 @@ class RunningState:
             tuple(self._event_cash.items()),
             tuple(self._fills_since.values()),
             tuple(self._memories.values()),
+            self._losses,
+            Cents(self._transfers_cents),
         )
 
     def memory(self) -> RecoveredState:
@@ -535,7 +564,13 @@ def recall(newest_first: Iterable[Segment]) -> RecoveredState:
     memory = trail.memory()
     if damage:
         return RecoveredState(
-            m.JournalFate.DAMAGED, memory.open_intents, (), damage, winners=memory.winners
+            m.JournalFate.DAMAGED,
+            memory.open_intents,
+            (),
+            damage,
+            winners=memory.winners,
+            losses=memory.losses,
+            transfers_cents=memory.transfers_cents,
         )
     return memory
 

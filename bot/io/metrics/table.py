@@ -288,6 +288,18 @@ STATE: Final[tuple[Family[Report], ...]] = (
         lambda r: [((each.name,), float(each.limit)) for each in r.breakers],
         "breaker",
     ),
+    gauge(
+        "loss_budget_lost_cents",
+        "The greatest loss of the account in the period of a loss budget so far.",
+        lambda r: [((each.period.value,), float(each.lost_cents)) for each in r.loss_budgets],
+        "period",
+    ),
+    gauge(
+        "loss_budget_limit_cents",
+        "A loss budget, with what a person raised it by.",
+        lambda r: [((each.period.value,), float(each.limit_cents)) for each in r.loss_budgets],
+        "period",
+    ),
     counter(
         "breaker_trips",
         "Times a breaker tripped.",
@@ -724,6 +736,7 @@ _NOTES: Final = {
     ),
     "warning": (
         *("account_transfer", "amend_unknown", "amends_off", "answer_not_credible"),
+        *("budget_raised", "budget_unknown", "budget_used"),
         *("answer_without_request", "cancel_hangs", "closed_order_listed"),
         *("ceiling_learned", "channel_behind", "create_unknown", "feed_closed", "fees_differ"),
         *("instant_unreadable", "news", "order_gone", "order_of_another_series"),

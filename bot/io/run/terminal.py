@@ -18,12 +18,12 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.core.outcome_risk import OutcomeRisk
-from bot.core.report import EventReport, Report, RungReport
+from bot.core.report import EventReport, LossBudgetReport, Report, RungReport
 from bot.io.client.answers import plain
 from bot.io.status.snapshot import Snapshot
-from bot.page.text import dollars
 from bot.strategy.api import Levels
-from venue.wire.money import BookSide
+from venue.wire.instant import second_of
+from venue.wire.money import BookSide, dollars
 
 REFRESH_PER_SECOND: Final = 2
 LINES_S: Final = 5.0
@@ -137,6 +137,7 @@ def picture(
         parts.append(_text(why, "yellow"))
     parts += [_text(each, "yellow") for each in (snapshot.idle, snapshot.notice) if each]
     parts.append(_text(_totals(report, per_second)))
+    parts += [_text(loss_budget_text(each)) for each in report.loss_budgets]
     parts += [_text(finding, "red") for finding in report.findings]
     parts += _ladders(report.events)
     parts += [_text(note, "dim") for note in notes]
@@ -160,6 +161,16 @@ def _ladders(events: Sequence[EventReport]) -> list[RenderableType]:
         if event.risk is not None:
             parts.append(_text(_risk(event.risk), "dim"))
     return parts
+
+
+def loss_budget_text(shown: LossBudgetReport) -> str:
+    """The use of a loss budget, in one line."""
+    until = "" if shown.until_ns is None else f" to {second_of(shown.until_ns)}"
+    raised_cents = sum(each.cents for each in shown.raises)
+    raised = f", raised by {dollars(raised_cents)}" if raised_cents else ""
+    lost = f"lost {dollars(shown.lost_cents)} of {dollars(shown.limit_cents)}{raised}"
+    now = f"{dollars(-shown.loss_now_cents)} now"
+    return f"loss budget ({shown.period}): {lost}; {now}; from {second_of(shown.from_ns)}{until}"
 
 
 def _risk(risk: OutcomeRisk) -> str:

@@ -10,12 +10,13 @@ import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
 from bot.core import messages as m
 from bot.core.report import Phase, Report
+from bot.core.settings import BudgetPeriod
 from bot.core.trading_state import Source, TradingState
 from bot.io.client.answers import plain
 from bot.io.faults import OperatorError
@@ -24,6 +25,7 @@ from bot.io.state.atomic_file import read_file, replace_file
 from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile, LatchFault
 from bot.io.status.snapshot import Snapshot, StatusSource
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Cents
 from venue.wire.names import Ticker
 
 TOKEN_NAME: Final = "control-token"  # noqa: S105 - the file's name, not a token
@@ -49,6 +51,14 @@ class Action(enum.StrEnum):
     FLATTEN = "flatten"
     CANCEL_ALL = "cancel-all"
     RESET = "reset"
+    RAISE_BUDGET = "raise-budget"
+
+
+class BudgetMore(NamedTuple):
+    """What a person gives a loss budget: cents > 0."""
+
+    period: BudgetPeriod
+    cents: Cents
 
 
 class Control:
@@ -71,15 +81,16 @@ class Control:
         reason: str,
         series: Ticker | None = None,
         event: Ticker | None = None,
+        budget: BudgetMore | None = None,
     ) -> str | None:
         """Send a command to one series, or to all. None once it was sent; else why it makes no
         sense for every one of them.
 
         reason: 1 to REASON_MAX characters, the caller's own words. event: pause, resume or flatten
-        this one alone.
+        this one alone. budget: of RAISE_BUDGET.
         """
         tickers = list(self._shown) if series is None else [series]
-        refusals = [await self._ask(action, reason, ticker, event) for ticker in tickers]
+        refusals = [await self._ask(action, reason, ticker, event, budget) for ticker in tickers]
         refused = [refusal for refusal in refusals if refusal]
         structlog.stdlib.get_logger("bot").warning(
             "control",
@@ -91,11 +102,18 @@ class Control:
         )
         return "; ".join(sorted(set(refused))) if len(refused) == len(refusals) else None
 
-    async def _ask(self, action: Action, reason: str, ticker: Ticker, event: Ticker | None) -> str:
+    async def _ask(
+        self,
+        action: Action,
+        reason: str,
+        ticker: Ticker,
+        event: Ticker | None,
+        budget: BudgetMore | None,
+    ) -> str:
         """Why it makes no sense, else ""."""
         shown = self._shown[ticker]
         snapshot = await self._picture(ticker)
-        refusal = "" if snapshot is None else _refusal(action, snapshot.report, event)
+        refusal = "" if snapshot is None else _refusal(action, snapshot.report, event, budget)
         if refusal:
             return refusal
         newest = shown.look()
@@ -109,6 +127,8 @@ class Control:
                 shown.tell(m.ResumeRequested(reason, event))
             case Action.FLATTEN:
                 shown.tell(m.FlattenRequested(reason, event))
+            case Action.RAISE_BUDGET if budget is not None:
+                shown.tell(m.RaiseBudget(budget.period, budget.cents, reason))
             case Action.RESET:
                 return await self._reset(reason, shown)
         return ""
@@ -147,7 +167,9 @@ def _unlatch(folder: Path) -> bool:
     return removed
 
 
-def _refusal(action: Action, report: Report, event: Ticker | None) -> str:
+def _refusal(
+    action: Action, report: Report, event: Ticker | None, budget: BudgetMore | None
+) -> str:
     """Why an action makes no sense now; "" when it does."""
     phase = report.phase
     if phase in (Phase.STOPPING, Phase.STOPPED):
@@ -164,6 +186,10 @@ def _refusal(action: Action, report: Report, event: Ticker | None) -> str:
         if each.source is Source.OPERATOR
     }
     match action:
+        case Action.RAISE_BUDGET:
+            wanted = None if budget is None else budget.period
+            if wanted is None or all(each.period is not wanted for each in report.loss_budgets):
+                return f"no loss budget for {wanted} that was judged yet: see loss_budgets"
         case Action.CANCEL_ALL | Action.RESET if event is not None:
             return f"{action} is for the whole series"
         case Action.PAUSE if stated.get(event) is TradingState.HALTED:

@@ -6,15 +6,16 @@ The Host of a request must be one of ours, so that no other page can point its n
 import asyncio
 from collections.abc import Mapping
 from importlib import resources
-from typing import Final
+from typing import Annotated, Final
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
+from bot.core.settings import BudgetPeriod
 from bot.io.client.answers import plain
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
-from bot.io.status.control import REASON_MAX, Action, Control
+from bot.io.status.control import REASON_MAX, Action, BudgetMore, Control
 from bot.io.status.serving import (
     JSON,
     HttpResponse,
@@ -29,6 +30,8 @@ from bot.io.status.serving import (
 )
 from bot.io.status.snapshot import Overview, StatusSource
 from bot.page.skeleton import base_style
+from venue.wire.limits import NOTIONAL_CENTS_MAX
+from venue.wire.money import Cents
 from venue.wire.names import Ticker, fold_ticker
 
 BEAT_HEADER: Final = "x-laddermaker-beat"
@@ -68,6 +71,8 @@ _ACTIONS: Final = {f"{_CONTROL}{action.value}": action for action in Action}
 class _ControlBody(msgspec.Struct):
     reason: str
     event: str = ""
+    period: BudgetPeriod | None = None
+    cents: Annotated[int, msgspec.Meta(gt=0, le=NOTIONAL_CENTS_MAX)] | None = None
 
 
 def _page_files() -> dict[str, HttpResponse]:
@@ -233,7 +238,12 @@ class StatusApp:
         if body is None:
             return said(400, f'send {{"reason": "..."}} of 1 to {REASON_MAX} characters')
         event = fold_ticker(body.event) if body.event else None
-        refusal = await self._control.send_command(action, body.reason, asked, event)
+        budget = None
+        if action is Action.RAISE_BUDGET:
+            if body.period is None or body.cents is None:
+                return said(400, f"send period and cents, 1 to {NOTIONAL_CENTS_MAX}, too")
+            budget = BudgetMore(body.period, Cents(body.cents))
+        refusal = await self._control.send_command(action, body.reason, asked, event, budget)
         if refusal is not None:
             return said(409, refusal)
         return HttpResponse(202, JSON, msgspec.json.encode({"done": action.value}))
@@ -248,7 +258,8 @@ def _control_body(body: bytes | None) -> _ControlBody | None:
     reason = asked.reason.strip()
     if not 1 <= len(reason) <= REASON_MAX:
         return None
-    return _ControlBody(plain(reason, None), plain(asked.event[:REASON_MAX].strip(), None))
+    event = plain(asked.event[:REASON_MAX].strip(), None)
+    return msgspec.structs.replace(asked, reason=plain(reason, None), event=event)
 
 
 def _same_origin(scope: Message) -> bool:

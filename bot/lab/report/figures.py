@@ -25,9 +25,9 @@ from bot.lab.report.session import (
 )
 from bot.page.plot import BELOW, LETTER, TOP, Plot, hue_css, room_for, span_of, ticks
 from bot.page.skeleton import figure, folded, table
-from bot.page.text import Income, dollars, income
+from bot.page.text import Income, income
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import PAYOUT_CENTS, BookSide
+from venue.wire.money import PAYOUT_CENTS, BookSide, dollars
 
 FILLS_DRAWN_MAX: Final = 2_000
 FILLS_LISTED_MAX: Final = 200

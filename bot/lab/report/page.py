@@ -24,8 +24,9 @@ from bot.lab.report.session import (
 )
 from bot.lab.report.sources import ReportFault
 from bot.page.skeleton import columns, escaped, folded, html_page, numbers, panel, table
-from bot.page.text import dollars, income
+from bot.page.text import income
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import dollars
 
 EVENTS_DRAWN_MAX: Final = 3  # events of a backtest that have figures; all of them have a row
 

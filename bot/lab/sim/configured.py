@@ -16,6 +16,7 @@ from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
     KeySettings,
+    LossBudgetSettings,
     PaceSettings,
     RiskSettings,
     StalenessSettings,
@@ -81,6 +82,7 @@ def settings_of(scenario: SimScenario) -> TraderSettings:
         breakers=_breakers(scenario, risk),
         start=StartSettings(strangers=Strangers(scenario.strangers)),
         keys=KeySettings(standby=scenario.variant("standby") != ""),
+        loss_budgets=LossBudgetSettings(day_cents=Cents(int(scenario.variant("loss_budget", "0")))),
     )
 
 

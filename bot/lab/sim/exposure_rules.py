@@ -13,7 +13,7 @@ from bot.core import messages as m
 from bot.core.settings import RiskSettings
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.coverage import EventCounts
-from bot.lab.sim.scenario import SimScenario
+from bot.lab.sim.scenario import DAY_NS, SimScenario
 from bot.lab.sim.truth import (
     DOLLAR,
     Fees,
@@ -248,6 +248,34 @@ _SIBLINGS_MAX = 4
 that a plan moves there."""
 
 
+class DayBudget:
+    """What the records of the day's loss budget bind: those of lives before that were surely on the
+    disk, and all of the life that runs."""
+
+    def __init__(self) -> None:
+        self._sure: list[m.LossRecord] = []
+        self._of_this_life: list[tuple[int, m.LossRecord]] = []
+
+    def on_record(self, record: m.LossRecord, entry: int) -> None:
+        """entry: its number in the journal of this life."""
+        self._of_this_life.append((entry, record))
+
+    def on_end(self, durable: int, *, lost: bool) -> None:
+        """A life has ended. durable: entries that were on the disk. lost: the disk is, too."""
+        known = [record for entry, record in self._of_this_life if entry < durable]
+        self._sure = [] if lost else [*self._sure, *known]
+        self._of_this_life = []
+
+    def use(self, now_ns: int) -> tuple[int, int]:
+        """What this day has lost at least, and what its budget was raised by; cents."""
+        records = [*self._sure, *(record for _, record in self._of_this_life)]
+        start_ns = now_ns - now_ns % DAY_NS
+        uses = [use for record in records for use in record.uses if use.start_ns == start_ns]
+        lost_cents = max((use.lost_cents for use in uses), default=0)
+        raised_cents = max((sum(each.cents for each in use.raises) for use in uses), default=0)
+        return lost_cents, raised_cents
+
+
 class Auditor:
     def __init__(
         self,
@@ -259,6 +287,7 @@ class Auditor:
     ) -> None:
         self.truth = Truth()
         self.coverage = coverage
+        self.day_budget = DayBudget()
         self._dearer = exchange.readings.dearer
         markets = exchange.markets
         self.flight = Flight(self.truth, (each for its in markets.values() for each in its))

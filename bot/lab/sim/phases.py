@@ -122,7 +122,7 @@ def _safety(world: "SimulatedWorld") -> None:
     span_ns = world.scenario.safety_ns
     until_ns = world.now_ns + span_ns
     for each in world.worlds:
-        each.faulty = world.scenario.has_faults()
+        each.faulty, each.is_quiet = world.scenario.has_faults(), False
         each.fault_schedule.schedule_faults(span_ns)
         each.schedule_after(0, partial(each.crowd_acts, until_ns))
     world.driver.run_until(until_ns)
@@ -130,7 +130,8 @@ def _safety(world: "SimulatedWorld") -> None:
 
 def _heal(world: "SimulatedWorld") -> None:
     for each in world.worlds:
-        each.faulty = False
+        each.faulty, each.is_quiet = False, True
+        each.raise_budget()
     _run_out(world)
     for each in world.worlds:
         each.fault_schedule.heal()

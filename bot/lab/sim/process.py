@@ -201,10 +201,11 @@ class Process:
                 self._auditor.exposure.cost_unknown()
         self.log.append((event, now_ns, effects))
         self.turns.append(self)
-        self.entries += 1 + len(effects)
+        before = self.entries + 1  # the event is an entry, too
+        self.entries = before + len(effects)
         self.digest.update(_encoded(effects))
         sent = False
-        for effect in effects:
+        for place, effect in enumerate(effects):
             if isinstance(effect, m.Send):
                 sent = True
                 self._on_sent(effect, now_ns)
@@ -215,6 +216,8 @@ class Process:
                 check(by_answer, "B7", f"{effect.client_order_id} settled by {event!r:.80}")
                 self.traffic.on_create_resolved(effect.client_order_id)
                 self._auditor.flight.on_create_resolved(effect.client_order_id, effect.order_id)
+            elif isinstance(effect, m.LossRecord):
+                self._auditor.day_budget.on_record(effect, before + place)
             elif isinstance(effect, m.Latched):
                 self.latched = effect.reason
             elif isinstance(effect, m.SubscribeTo):
@@ -306,6 +309,8 @@ class Process:
         if first and self.is_successor:
             self._coverage.hit("create_after_restart")
         self._auditor.audit_send(request)
+        if first:
+            self._is_within_budget(first.order, now_ns)
         if first and self._holds_for(self._reducing, first.order.market_id):
             self._only_reduces(first.order)
         if first:
@@ -331,6 +336,20 @@ class Process:
             return False
         event = None if market is None else self._auditor.exposure.event_of.get(market)
         return None in scopes or event in scopes
+
+    def _is_within_budget(self, order: QtyOrder, now_ns: int) -> None:
+        """B13, B4: nothing new once the day's loss budget is spent, and only reductions once most
+        of it is, whatever ended and began since."""
+        budgets = self.settings.loss_budgets
+        if not budgets.day_cents:
+            return
+        lost_cents, raised_cents = self._auditor.day_budget.use(now_ns)
+        limit_cents = budgets.day_cents + raised_cents
+        text = f"new exposure with {lost_cents} of {limit_cents} cents of the day's budget lost"
+        check(lost_cents < limit_cents, "B13", text)
+        if 100 * lost_cents >= budgets.reduce_only_pct * limit_cents:
+            self._coverage.hit("create_under_budget")
+            self._only_reduces(order)
 
     def _only_reduces(self, order: QtyOrder) -> None:
         """B4: while only inventory may be reduced, all of a side that may trade is at most that."""

@@ -34,12 +34,16 @@ from bot.lab.sim.truth import check
 from bot.lab.sim.venue import BuyingCrowd, SimulatedVenue
 from bot.strategy.api import Strategy
 from venue.engine import messages as v
+from venue.wire.money import Cents
 
 START_NS: Final = 1_800_000_000 * SECOND
 TRACE: Final = 200  # events kept to be shown when an invariant breaks
 _RESTART_NS: Final = 300 * MS
 _DRAIN_NS: Final = 8 * SECOND
 _LATCH_NS: Final = 3 * SECOND
+_SAFE_BUDGET_CENTS: Final = 5_000
+"""Of the day's loss budget, more than a quiet account loses."""
+
 _LONG_LATCH_NS: Final = 9 * SECOND
 Traced = tuple[int, str, object]
 
@@ -74,6 +78,7 @@ class SimulatedWorld:
         self.disk = Disk()
         self.strategy_faults: list[StrategyFaultSpan] = []
         self.stopping = False
+        self.is_quiet = False  # a person raises what is used of the day's loss budget
         self.latch = ""
         self.contradictor = Contradictor(self) if scenario.contradiction else None
         self._reloads = 0
@@ -162,6 +167,8 @@ class SimulatedWorld:
                 self._finished(process)
             elif isinstance(effect, m.Latched):
                 self._latched(effect.reason)
+            elif isinstance(effect, m.LossRecord) and self.is_quiet:
+                self.raise_budget()
             elif isinstance(effect, m.Noted) and effect.name == "stopping":
                 self._drain_deadline(process)
             if not isinstance(effect, m.WakeAt):
@@ -197,6 +204,19 @@ class SimulatedWorld:
         # A person may take longer where counters restart with the end of the faults.
         is_long = self.scenario.creates_per_minute
         self.schedule_after(_LONG_LATCH_NS if is_long else _LATCH_NS, cleared)
+
+    def raise_budget(self) -> None:
+        """A person gives a small loss budget of the day more."""
+
+        def raised() -> None:
+            for shown in self.process.trader.guard.budgets.report():
+                if shown.limit_cents < 2 * shown.lost_cents + _SAFE_BUDGET_CENTS:
+                    self.coverage.hit("budget_raised")
+                    more_cents = Cents(2 * shown.lost_cents + _SAFE_BUDGET_CENTS)
+                    more = m.RaiseBudget(shown.period, more_cents, "all is quiet")
+                    self.deliver(self.process, more)
+
+        self.schedule_after(0, raised)
 
     def _leaves(self, process: Process, effect: m.Send) -> None:
         if not isinstance(effect.request, m.Create | m.AmendResting):
@@ -237,6 +257,8 @@ class SimulatedWorld:
             fills_since=memory.fills_since,
             event_cash=memory.event_cash,
             memories=memory.memories,
+            losses=memory.losses,
+            transfers_cents=memory.transfers_cents,
         )
         known = [intent.order.client_order_id for intent in memory.open_intents]
         self.auditor.flight.remembered(known, lost=memory.fate is m.JournalFate.LOST)
@@ -290,6 +312,7 @@ class SimulatedWorld:
             self.disk.end_segment(process.log, process.durable, rng)
             if self.disk.torn:
                 self.coverage.fault("torn_tail")
+        self.auditor.day_budget.on_end(process.durable, lost=lost)
         if lost:
             self.disk.lose()
 

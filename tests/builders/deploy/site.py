@@ -124,6 +124,7 @@ class Site:
         base_url = self.ready["base_url"]
         written = CONFIG.format(base_url=base_url, key_file=key_file, state=self.state)
         self._config: dict[str, Any] = yaml.safe_load(written)
+        self._config["loss_budgets"] = {"day_cents": 100_000}
         config = self._configured(self._changed)
         process = self._start("bot", [*BOT, "run", str(config)])
         return self._line(process).split("//")[1].strip().rstrip("/")

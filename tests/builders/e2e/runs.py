@@ -56,9 +56,13 @@ class Venue:
         self.keys = keys
         self.control = control
 
-    def fault(self, *arguments: str) -> None:
-        command = [sys.executable, "-m", "venue", "fault", "add", *arguments, *self.control]
+    def operate(self, *arguments: str) -> None:
+        """Run a command of the venue's operator."""
+        command = [sys.executable, "-m", "venue", *arguments, *self.control]
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=30)
+
+    def fault(self, *arguments: str) -> None:
+        self.operate("fault", "add", *arguments)
 
     def get(self, path: str, **query: str) -> Any:
         """The JSON of a read with a key of the maker's account that no bot uses: reads that come

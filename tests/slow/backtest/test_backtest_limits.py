@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from bot.config.bot_config import finish, read_draft
+from bot.core.settings import LossBudgetSettings
 from bot.lab.backtest.run import Backtest
 from bot.lab.exchange.assumptions import Latency, Terms
 from bot.lab.exchange.queue_model import QueueModel
@@ -36,3 +37,18 @@ def test_fills_of_the_shipped_tape_never_show_a_loss_limit_as_passed(limit_cents
     came = run.result(None)
     assert came.fills > 100
     assert limit_cents * 0.9 < came.worst_case_max_cents <= limit_cents
+
+
+def test_a_spent_loss_budget_latches_a_backtest_and_no_fill_follows():
+    config = finish(read_draft(STARTER / "bot.yaml"))
+    budgets = LossBudgetSettings(day_cents=Cents(20), from_high_water=True)
+    settings = msgspec.structs.replace(config.trader, loss_budgets=budgets)
+    came = Backtest(
+        read_tape(STARTER / "tape"),
+        settings,
+        config.make_strategy,
+        QueueModel.OPTIMISTIC,
+        Terms(latency=Latency(50 * NS_PER_MS)),
+    ).run().result(None)  # fmt: skip
+    assert came.latched.startswith("lost $0.2")
+    assert came.fills < 100

@@ -62,6 +62,10 @@ def shown_as(name, text):
     """The default of a setting that the page shows."""
     if text == "must be given":
         return msgspec.NODEFAULT
+    if text == "-":
+        return None
+    if text in ("true", "false"):
+        return text == "true"
     if not text.isdecimal():
         return text
     return int(text) * 10**6 if name.endswith("_ns") else int(text)

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.report import Phase
+from bot.core.report import LossBudgetReport, Phase
+from bot.core.settings import BudgetPeriod
 from bot.core.trading_state import TradingState
 from bot.io.secret import Secret
 from bot.io.state.kill_switch_file import KillSwitchFile
@@ -17,11 +18,13 @@ from bot.io.status.status import StatusApp
 from tests.builders.bot.restricted import by_operator
 from tests.builders.io.pages import TOKEN, EventLog, app_of, client_of, seen, served, shown_by
 from tests.builders.io.samples import report
+from venue.wire.money import Cents
 from venue.wire.names import Ticker
 
 pytestmark = pytest.mark.anyio
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 WHY = {"reason": "a test"}
+COMMANDS = [action for action in Action if action is not Action.RAISE_BUDGET]
 EVENT = report(Phase.QUOTING).events[0].event_ticker
 
 
@@ -80,6 +83,44 @@ async def test_a_command_may_be_for_one_event():
     assert events == [m.PauseRequested("a test", EVENT)]
 
 
+BUDGET = LossBudgetReport(
+    period=BudgetPeriod.DAY,
+    limit_cents=Cents(2_000),
+    lost_cents=Cents(2_100),
+    loss_now_cents=Cents(2_050),
+    high_water_cents=Cents(0),
+    from_ns=0,
+    until_ns=None,
+    raises=(),
+)
+MORE = WHY | {"period": "day", "cents": 500}
+
+
+async def test_a_loss_budget_is_raised_by_the_event_of_the_trader():
+    answer, events = await asked(
+        "raise-budget", in_phase(Phase.LATCHED, loss_budgets=(BUDGET,)), body=MORE
+    )
+    assert answer.status_code == 202
+    assert events == [m.RaiseBudget(BudgetPeriod.DAY, Cents(500), "a test")]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "text"),
+    [
+        (MORE | {"period": "week"}, 409, "no loss budget for week"),
+        (MORE | {"period": "month"}, 400, "send"),
+        (MORE | {"cents": 0}, 400, "send"),
+        (WHY, 400, "period and cents"),
+    ],
+)
+async def test_a_raise_of_nothing_is_refused(body, status, text):
+    answer, events = await asked(
+        "raise-budget", in_phase(Phase.QUOTING, loss_budgets=(BUDGET,)), body=body
+    )
+    assert (answer.status_code, events) == (status, [])
+    assert text in answer.text
+
+
 @pytest.mark.parametrize(
     ("action", "event", "text"),
     [
@@ -119,7 +160,7 @@ async def test_a_reset_clears_the_latch_and_gives_the_trader_the_reason(tmp_path
         ("cancel-all", paused(resting=0), "nothing rests"),
         ("reset", seen, "nothing is latched"),
         ("reset", lambda: None, "nothing is latched"),
-        *((action.value, in_phase(Phase.STOPPING), "stopping") for action in Action),
+        *((action.value, in_phase(Phase.STOPPING), "stopping") for action in COMMANDS),
     ],
 )
 async def test_a_command_that_does_not_fit_the_state_is_refused_with_the_reason(

@@ -430,6 +430,7 @@ def test_no_label_is_an_id():
         "phase", "state", "finding", "breaker", "rung", "side", "event", "kind", "limit", "code",
         "lane", "place", "fate", "outcome", "part", "stage", "against", "horizon_s", "shadow",
         "bound", "level", "name", "key", "answer", "move", "scope", "source",
+        "period",
     }  # fmt: skip
 
 

@@ -19,10 +19,10 @@ from bot.io.run.terminal import picture, show_lines
 from bot.io.secret import MASK, Secret
 from bot.io.status.serving import StatusFault, listen
 from bot.io.status.snapshot import Snapshot
-from bot.page.text import dollars
 from tests.builders.house.tree import ROOT
 from tests.builders.io import pages
 from tests.builders.io.samples import ORDER_ID, report
+from venue.wire.money import dollars
 
 pytestmark = pytest.mark.anyio
 SECOND = 10**9

@@ -15,10 +15,10 @@ from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.report.sources import sessions_of
 from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
-from bot.page.text import dollars
 from tests.builders.replay.recorded import recorded
 from tests.builders.report.lived import CONFIG, invoke, venue_millicents
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import dollars
 
 pytestmark = pytest.mark.xdist_group("report")
 
