@@ -6,8 +6,10 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.risk.breakers import CircuitBreakers
+from bot.core.risk.loss_budgets import LossBudgets
 from bot.core.trader import HANDLERS, Trader
 from bot.io.journal.recovery import Intents
+from bot.lab.sim.scenario import SECOND
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, handles
 
 _on_started = HANDLERS[m.Started]
@@ -19,6 +21,13 @@ def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) 
 
 def _no_intents(self: Trader, event: m.Started) -> None:
     _on_started(self, msgspec.structs.replace(event, open_intents=()))
+
+
+_restore = LossBudgets.restore
+
+
+def _renewed(self: LossBudgets, record: m.LossRecord | None, now_ns: int) -> None:
+    _restore(self, None, now_ns)
 
 
 def _deaf_to(kind: type[m.Event]) -> Patch:
@@ -41,6 +50,19 @@ RESTART: Final = (
         FORGOTTEN,
         (handles(m.Started, _no_intents),),
         likely=("crash", "crash_at_effect", "late_commit"),
+    ),
+    Bug(
+        "loss-budget-renewed",
+        (59,),
+        "A restart begins the day's loss budget anew.",
+        ("B13", "B4"),
+        (Patch(LossBudgets, "restore", _renewed),),
+        likely=("crash", "taken"),
+        shape=(
+            ("variants", {"loss_budget": "10", "maker_fee": "0.0700"}),
+            ("safety_ns", 40 * SECOND),
+            ("cash_cents", 1_000_000),
+        ),
     ),
     Bug(
         "disk-full-ignored",

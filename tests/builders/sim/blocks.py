@@ -14,12 +14,12 @@ import msgspec
 from bot.lab.sim.run import Summary, run_seed
 from bot.lab.sim.scenario import LAG, ROWS, SimScenario, draw, often
 
-SWARM_SEEDS = 45
+SWARM_SEEDS = 32
 BRUTAL_SEEDS = 8
-HALTED_SEEDS = range(11_000, 11_008)
+HALTED_SEEDS = range(11_000, 11_005)
 """Worlds whose venue halts often: who asks a halted one rarely is rarely refused."""
 
-REFUSED_SEEDS = range(12_005, 12_013)
+REFUSED_SEEDS = range(12_005, 12_010)
 """Worlds whose venue often calls a request invalid: who asks it no more is rarely told."""
 
 ROW_SEEDS = (13_001, 13_003)

@@ -60,6 +60,7 @@ def test_the_bot_quotes_and_ends_flat_from_an_empty_folder(installed):
 
 def test_the_shipped_tape_is_backtested_and_reported(installed):
     words = ("--data", "mine/tape", "--config", "mine/bot.yaml", "--save", "result.json")
+    words += ("--queue-model", "expected")
     done = installed.run("bot", "backtest", *words)
     assert done.returncode == 0, done.stderr
     done = installed.run("bot", "report", "result.json", "--html", "report.html")

@@ -44,6 +44,7 @@ ALONE = [
     *("bot sweep", "bot worst-case", "bot config show", "bot config schema", "bot config diff"),
     *(
         "bot run",
+        "bot budget",
         "bot incident",
         "bot replay",
         "bot explain",

@@ -155,13 +155,13 @@ def test_a_strategy_outside_the_repository_trades_on_the_embedded_venue(elsewher
     assert not [text for text in summary["findings"] if "strategy" in text]
 
 
-def test_a_strategy_outside_the_repository_survives_five_simulator_seeds(elsewhere):
+def test_a_strategy_outside_the_repository_survives_the_simulator(elsewhere):
     done = bot(
         "simulate",
         "--strategy",
         "mine/around_fair.py",
         "--seeds",
-        "0-4",
+        "0-1",
         "--until",
         "4s",
         "--quiet",
@@ -169,7 +169,7 @@ def test_a_strategy_outside_the_repository_survives_five_simulator_seeds(elsewhe
         cwd=elsewhere.parents[1],
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout.splitlines()[-1])["seeds"] == 5
+    assert json.loads(done.stdout.splitlines()[-1])["seeds"] == 2
 
 
 @pytest.mark.parametrize(
