@@ -343,7 +343,7 @@ def _plan(
     """The plan of one series. first: the trader whose budgets and account it shares, if any."""
     import msgspec
 
-    from bot.cli.sidecars import sidecars_of
+    from bot.cli.sidecars import losses_by_records, sidecars_of
     from bot.config.live import LiveConfig
     from bot.config.strategies import Makers
     from bot.core.messages import Key
@@ -389,5 +389,6 @@ def _plan(
             Archivist(state),
             *shadows,
         ),
+        losses_by_records=lambda: None if options.paper else losses_by_records(config, state),
         shadows=lambda: tuple(report for each in shadows for report in each.reports),
     )

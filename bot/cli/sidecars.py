@@ -1,18 +1,27 @@
 """The sidecars of a run, made from its configuration: the records and the notices."""
 
+import time
+from contextlib import closing
 from pathlib import Path
+
+import structlog
 
 from bot.config.bot_config import SQLITE_NAME, BotConfig, ExternalSettings, RecordsSettings
 from bot.config.secrets import KeyPlace, Wrong, check_address
 from bot.config.sections import NoticePart
+from bot.core.account.markouts import MILLI
+from bot.core.messages import LossRecord
+from bot.core.risk.loss_budgets import ProfitAt, budgets_of, rebuilt
 from bot.io import secret
 from bot.io.notices import Notices, Target, What
 from bot.io.run.runner import Sidecar
-from bot.io.secret import Secret
+from bot.io.secret import Secret, SecretFault
 from bot.records.daily_summary import DailySummary, StorePlace, store_at
 from bot.records.database import Sqlite, StoreFault, is_read_only_mount
 from bot.records.recorder import Recorder
+from bot.records.rows import BUCKET_S
 from bot.records.store import Store
+from venue.wire.instant import NS_PER_SECOND
 
 
 def sidecars_of(config: BotConfig, state: Path, *, paper: bool = False) -> tuple[Sidecar, ...]:
@@ -46,6 +55,28 @@ def sidecars_of(config: BotConfig, state: Path, *, paper: bool = False) -> tuple
             )
         )
     return tuple(found)
+
+
+def losses_by_records(config: BotConfig, state: Path) -> LossRecord | None:
+    """What the records say of the loss budgets, for a state directory that has lost them; None
+    where they cannot be read or say nothing."""
+    budgets = budgets_of(config.trader.loss_budgets)
+    if not (budgets and config.records.keep and isinstance(config.venue, ExternalSettings)):
+        return None
+    now_ns = time.time_ns()
+    from_ns = min(each.start_ns(now_ns) for each in budgets) - BUCKET_S * NS_PER_SECOND
+    try:
+        with closing(open_store(config.records, config.name, state)) as store:
+            rows = [
+                ProfitAt(row.at_ns, row.started_ns, round(row.profit / MILLI))
+                for account in store.accounts()
+                if account.label == config.venue.base_url
+                for row in store.profits(account.account, from_ns, now_ns)
+            ]
+    except (StoreFault, SecretFault) as fault:
+        structlog.stdlib.get_logger("bot").info("loss_budgets_not_rebuilt", reason=str(fault))
+        return None
+    return rebuilt(config.trader.loss_budgets, rows, now_ns)
 
 
 def require_secrets(config: BotConfig) -> None:

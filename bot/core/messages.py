@@ -140,12 +140,14 @@ class BudgetUse(msgspec.Struct, frozen=True, gc=False):
 class LossRecord(msgspec.Struct, frozen=True, tag=True, gc=False):
     """What the next run must know of the loss budgets; also an effect: keep it.
 
-    equity_cents: as it was judged at this instant.
+    equity_cents: as it was judged at this instant. is_relative: it counts from an arbitrary zero,
+    so that it is taken for the equity at the first judgement.
     """
 
     at_ns: int
     equity_cents: int
     uses: tuple[BudgetUse, ...]
+    is_relative: bool = False
 
 
 class VenueCapabilities(msgspec.Struct, frozen=True, gc=False):

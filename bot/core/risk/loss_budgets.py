@@ -11,6 +11,7 @@ a deposit. Then the start and the high-water mark rise with it.
 See docs/operations.md#loss-budgets.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -125,7 +126,10 @@ class LossBudgets:
         before_cents = equity_cents if self._equity_cents is None else self._equity_cents
         if self._is_first:
             self._is_first = False
-            self._forget_gain(max(0, equity_cents - before_cents))
+            is_relative = self._kept is not None and self._kept.is_relative
+            gain_cents = equity_cents - before_cents
+            self._shift(gain_cents if is_relative else max(0, gain_cents))
+            before_cents = equity_cents if is_relative else before_cents
         has_turned = [
             self._count(each, before_cents, equity_cents, now_ns) for each in self._budgets
         ]
@@ -181,8 +185,8 @@ class LossBudgets:
 
     # --- the use of a budget ----------------------------------------------------------------------
 
-    def _forget_gain(self, cents: int) -> None:
-        """The equity rose by so much while no run judged it."""
+    def _shift(self, cents: int) -> None:
+        """The equity changed by so much, which is neither profit nor loss of a period."""
         for period, use in self._uses.items():
             self._uses[period] = msgspec.structs.replace(
                 use, start_cents=use.start_cents + cents, high_cents=use.high_cents + cents
@@ -261,6 +265,44 @@ def _when(budget: LossBudget) -> str:
     if budget.period is BudgetPeriod.SINCE:
         return f"since {second_of(budget.since_ns)}"
     return f"for the {budget.period}"
+
+
+class ProfitAt(NamedTuple):
+    """The profit of a run since its start, at an instant."""
+
+    at_ns: int
+    started_ns: int
+    cents: int
+
+
+def rebuilt(
+    settings: LossBudgetSettings, profits: Sequence[ProfitAt], now_ns: int
+) -> LossRecord | None:
+    """What the profits of earlier runs say of the budgets; None where they say nothing.
+
+    profits: oldest first; of a run that went on at the start of a period, one before that, too.
+    What happened between two runs is in none of them.
+    """
+    uses = []
+    for budget in budgets_of(settings):
+        start_ns = budget.start_ns(now_ns)
+        before: dict[int, int] = {}  # of each run, its profit at the start of the period
+        newest: dict[int, int] = {}
+        total_cents = high_cents = lost_cents = 0
+        for row in profits:
+            if row.at_ns < start_ns:
+                before[row.started_ns] = row.cents
+                continue
+            newest[row.started_ns] = row.cents - before.get(row.started_ns, 0)
+            total_cents = sum(newest.values())
+            high_cents = max(high_cents, total_cents)
+            reference_cents = high_cents if settings.from_high_water else 0
+            lost_cents = max(lost_cents, reference_cents - total_cents)
+        if newest:
+            start_cents = -total_cents
+            high_cents += start_cents
+            uses.append(BudgetUse(budget.period, start_ns, start_cents, high_cents, lost_cents))
+    return LossRecord(now_ns, 0, tuple(uses), is_relative=True) if uses else None
 
 
 def stricter_budgets(wanted: LossBudgetSettings, than: LossBudgetSettings) -> LossBudgetSettings:

@@ -201,12 +201,14 @@ class Runner:
         reaper: bool = False,
         configured: m.Configuration | None = None,
         companions: tuple[Sidecar, ...] = (),
+        losses_by_records: Callable[[], m.LossRecord | None] = lambda: None,
         shadows: Callable[[], tuple[ShadowReport, ...]] = tuple,
         paper: bool = False,
     ) -> None:
         """journal_of: makes it, given where failures go. watch: of the
         trader's strategies. reaper: True if one is expected. configured: for the journal.
-        companions: they get every effect. shadows: the newest scores of the candidates. state:
+        companions: they get every effect. losses_by_records: of the loss budgets, asked where the
+        journal has none. shadows: the newest scores of the candidates. state:
         where latch, crash record and heartbeat are; None keeps none of them.
         """
         self._trader = trader
@@ -217,6 +219,7 @@ class Runner:
         self._watch = watch
         self._configured = configured
         self._companions = companions
+        self._losses_by_records = losses_by_records
         self._shadows = shadows
         self._paper = paper
         self._vigil: PersistentGuards | None = None
@@ -305,6 +308,9 @@ class Runner:
         now_ns = self._clock.now_ns()
         self._stop_at_ns = None if run_ns is None else now_ns + run_ns
         left = NOTHING_LEFT if new_account else self._journal.memory
+        if left.losses is None and not new_account:
+            losses = await asyncio.to_thread(self._losses_by_records)
+            left = msgspec.structs.replace(left, losses=losses)
         self.tell(
             left.started(
                 boot_nonce,

@@ -156,6 +156,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     configured: m.Configuration | None = None
     live: Callable[[Callable[[m.Event], None]], LiveFile] | None = None
     companions: tuple[Sidecar, ...] = ()
+    losses_by_records: Callable[[], m.LossRecord | None] = lambda: None
     shadows: Callable[[], tuple[ShadowReport, ...]] = tuple
     paper: Paper | None = None
     name: str = ""
@@ -234,6 +235,7 @@ async def _runner(plan: Plan, clock: Clock) -> Runner:
         configured=plan.configured,
         reaper=site.embedded is None and plan.paper is None,
         companions=plan.companions,
+        losses_by_records=plan.losses_by_records,
         shadows=plan.shadows,
         paper=plan.paper is not None,
     )

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.messages import BudgetRaise, LossRecord
-from bot.core.risk.loss_budgets import LossBudgets, stricter_budgets
+from bot.core.risk.loss_budgets import LossBudgets, ProfitAt, rebuilt, stricter_budgets
 from bot.core.settings import BudgetPeriod, LossBudgetSettings
 from bot.core.trading_state import TradingState, in_force
 from venue.wire.instant import NS_PER_SECOND, to_ns
@@ -174,3 +174,37 @@ def test_the_stricter_of_two_settings_has_every_budget_and_the_lesser_of_each() 
         day_cents=Cents(400), week_cents=Cents(900), reduced_pct=30, size_divisor=4
     )
     assert stricter_budgets(tight, LossBudgetSettings()) is tight
+
+
+HOUR_NS = 3_600 * NS_PER_SECOND
+
+
+def profits(*rows: tuple[int, int, int]) -> list[ProfitAt]:
+    """Each: hours since midnight, the number of the run, its profit in cents."""
+    return [ProfitAt(MONDAY_NS + hours * HOUR_NS, run, cents) for hours, run, cents in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "from_high_water", "lost_cents"),
+    [
+        (profits((1, 1, -300), (2, 1, 200)), False, 300),
+        (profits((1, 1, -300), (2, 2, -400)), False, 700),
+        (profits((1, 1, 500), (2, 2, -400)), True, 400),
+        (profits((-1, 1, 900), (1, 1, 600)), False, 300),
+    ],
+)
+def test_the_use_of_a_budget_is_rebuilt_from_the_profits_of_its_runs(
+    rows: list[ProfitAt], from_high_water: bool, lost_cents: int
+) -> None:
+    settings = msgspec.structs.replace(DAY, from_high_water=from_high_water)
+    budgets = LossBudgets(settings)
+    budgets.restore(rebuilt(settings, rows, MONDAY_NS + 3 * HOUR_NS), MONDAY_NS + 3 * HOUR_NS)
+    budgets.on_equity(50_000, MONDAY_NS + 3 * HOUR_NS)
+    (shown,) = budgets.report()
+    assert shown.lost_cents == lost_cents
+    budgets.on_equity(50_000 - 2_000, MONDAY_NS + 3 * HOUR_NS)
+    assert budgets.spent
+
+
+def test_profits_of_earlier_days_alone_rebuild_nothing() -> None:
+    assert rebuilt(DAY, profits((-2, 1, -800)), MONDAY_NS) is None

@@ -5,18 +5,20 @@ import datetime
 import errno
 import json
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from bot.cli.sidecars import sidecars_of
+from bot.cli.sidecars import losses_by_records, sidecars_of
 from bot.config.bot_config import ConfigFault, finish, read_draft
+from bot.core.settings import BudgetPeriod
 from bot.io.notices import Form, Notices, What
 from bot.io.secret import SecretFault
 from bot.records.database import Address, Sqlite
 from bot.records.recorder import Recorder
-from bot.records.rows import AccountRow, account_of
+from bot.records.rows import AccountRow, Batch, ProfitRow, TraderSample, account_of
 from bot.records.store import Store
 from tests.builders.io.commands import invoke
 from tests.builders.records.days import Days
@@ -63,6 +65,23 @@ def test_a_daily_summary_is_made_only_for_a_receiver_that_wants_it(tmp_path, eve
     found = sidecars_of(finish(read_draft(written(tmp_path, text))), tmp_path)
     (recorder,) = [each for each in found if isinstance(each, Recorder)]
     assert (recorder._summary is not None) == sums_up
+
+
+def test_the_records_say_what_a_lost_state_directory_lost_of_the_loss_budgets(tmp_path):
+    file, address = tmp_path / "elsewhere.sqlite", "http://127.0.0.1:1/v1"
+    text = f"loss_budgets:\n  week_cents: 5000\nrecords:\n  file: {file}\n"
+    config = finish(read_draft(written(tmp_path, text)))
+    assert losses_by_records(config, tmp_path) is None, "no records yet"
+    store, now_ns = Store(lambda: Sqlite(file), "acme"), time.time_ns()
+    for number, label in enumerate((address, "http://another.example/v1")):
+        account = AccountRow(number, "acme", label, 0)
+        store.write([Batch(account)], None)
+        profit = ProfitRow(now_ns, 1, -700_000, 0, 0, 0, 0, 0, 0)
+        store.write_sample(number, TraderSample((), profit))
+    store.close()
+    losses = losses_by_records(config, tmp_path)
+    assert losses is not None
+    assert [(use.period, use.lost_cents) for use in losses.uses] == [(BudgetPeriod.WEEK, 700)]
 
 
 def test_a_postgres_is_configured_by_address_and_password_file(tmp_path, monkeypatch):
