@@ -12,17 +12,19 @@ import msgspec
 
 from bot.config.diff import KeyRow
 from bot.config.secrets import file_in
-from bot.config.sections import LIVE, CalendarPart
+from bot.config.sections import LIVE, CalendarPart, CalendarState
 from bot.config.strict_yaml import Fault, YamlText
 from bot.core.settings import CalendarEntry
-from bot.core.trading_state import TradingState
+from bot.core.trading_state import NORMAL_WIDTH_PCT, TradingState
 from bot.io.state.atomic_file import FILE_BYTES_MAX
 from venue.wire import instant
-from venue.wire.instant import NS_PER_MS
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import fold_ticker, is_path_segment
 
 NAME_MAX: Final = 80
 """Characters of an entry's name."""
+
+NS_PER_HOUR: Final = 3_600 * NS_PER_SECOND
 
 _INSTANT: Final = "an instant of RFC 3339, such as 2027-01-28T21:00:00Z"
 _START: Final = "a date and time, in UTC (20270128T210000Z) or with a TZID"
@@ -93,6 +95,8 @@ def _entry(part: CalendarPart, event: IcsEvent) -> CalendarEntry:
         after_ns=part.after_ms * NS_PER_MS,
         state=TradingState(part.state.value),
         size_divisor=part.size_divisor,
+        width_pct=part.width_pct,
+        variance_ns=part.variance_hours * NS_PER_HOUR,
     )
 
 
@@ -111,8 +115,13 @@ def _faults_of(part: CalendarPart) -> Iterator[tuple[str, str]]:
         yield "name", "not with file, whose events have their own"
     if part.event is not None and not is_path_segment(part.event):
         yield "event", f"{part.event[:_SHOWN_MAX]!r}; accepted: letters, digits, dots and hyphens"
+    if part.variance_hours:
+        return
     if not part.before_ms and not part.after_ms:
         yield "after_ms", "0, and before_ms too: it would never restrict; accepted: one above 0"
+    elif part.state is CalendarState.ACTIVE and part.width_pct == NORMAL_WIDTH_PCT:
+        accepted = "another, or a width_pct above 100, or variance_hours above 0"
+        yield "state", f"'active': it would change nothing; accepted: {accepted}"
 
 
 def _is_instant(text: str) -> bool:

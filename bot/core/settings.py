@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from bot.core.trading_state import TradingState
+from bot.core.trading_state import NORMAL_WIDTH_PCT, TradingState
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Cents, Qty
 from venue.wire.names import Ticker
@@ -219,8 +219,8 @@ class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CalendarEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A date known beforehand, and the trading state from `before_ns` before it to `after_ns` after
-    it, the end excluded."""
+    """A date known beforehand; the trading state and the width of quotes from `before_ns` before it
+    to `after_ns` after it, the end excluded; and the variance of the value that it brings."""
 
     at_ns: int
     name: str
@@ -231,6 +231,15 @@ class CalendarEntry(msgspec.Struct, frozen=True, kw_only=True):
     state: TradingState
     size_divisor: int = 2
     """Of each size, where `state` is REDUCED."""
+    width_pct: int = NORMAL_WIDTH_PCT
+    """Percent of its distance from the fair value at which a quote rests, at least 100."""
+    variance_ns: int = 0
+    """The ordinary time that would bring as much variance of the value as the date itself does."""
+
+    @property
+    def restricts(self) -> bool:
+        """True if less may be quoted around it."""
+        return self.state is not TradingState.ACTIVE or self.width_pct > NORMAL_WIDTH_PCT
 
     @property
     def from_ns(self) -> int:

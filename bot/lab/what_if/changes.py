@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from bot.config.bot_config import ConfigFault, draft_of, finish, read_draft
+from bot.config.calendar_entries import NS_PER_HOUR
 from bot.config.diff import Change, changes
 from bot.config.overrides import (
     CALENDAR,
@@ -106,6 +107,8 @@ def _source(then: m.Configuration, folder: Path) -> YamlText:
                 "after_ms": each.after_ns // NS_PER_MS,
                 "state": each.state,
                 "size_divisor": each.size_divisor,
+                "width_pct": each.width_pct,
+                "variance_hours": each.variance_ns // NS_PER_HOUR,
             }
         )
         for each in then.settings.calendar

@@ -77,7 +77,9 @@ function about(event) {
       + `loss above ${dollars(risk.limit_cents)} with chance ${percent(risk.over_limit_chance)}`);
   }
   for (const each of event.restrictions || []) {
-    parts.push(`${plainName(each.state)} (${plainName(each.source)}): ${each.why}; ends: ${each.ends}`);
+    const width = each.width_pct > 100 ? `, width ${each.width_pct} %` : "";
+    parts.push(`${plainName(each.state)} (${plainName(each.source)}${width}): ${each.why}; `
+      + `ends: ${each.ends}`);
   }
   if (event.strategy_fault) parts.push(`strategy: ${event.strategy_fault}`);
   const said = Object.entries(event.diagnostics || {});
