@@ -14,17 +14,15 @@ from bot.config.diff import KeyRow
 from bot.config.secrets import file_in
 from bot.config.sections import LIVE, CalendarPart, CalendarState
 from bot.config.strict_yaml import Fault, YamlText
-from bot.core.settings import CalendarEntry
+from bot.core.settings import NS_PER_HOUR, CalendarEntry
 from bot.core.trading_state import NORMAL_WIDTH_PCT, TradingState
 from bot.io.state.atomic_file import FILE_BYTES_MAX
 from venue.wire import instant
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS
 from venue.wire.names import fold_ticker, is_path_segment
 
 NAME_MAX: Final = 80
 """Characters of an entry's name."""
-
-NS_PER_HOUR: Final = 3_600 * NS_PER_SECOND
 
 _INSTANT: Final = "an instant of RFC 3339, such as 2027-01-28T21:00:00Z"
 _START: Final = "a date and time, in UTC (20270128T210000Z) or with a TZID"

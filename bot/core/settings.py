@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from bot.core.trading_state import NORMAL_WIDTH_PCT, TradingState
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, second_of
 from venue.wire.money import Cents, Qty
 from venue.wire.names import Ticker
 
 if TYPE_CHECKING:
     from bot.strategy.api import Strategy
+
+NS_PER_HOUR: Final = 3_600 * NS_PER_SECOND
 
 SHADOW_LATENCY_NS: Final = 50 * NS_PER_MS
 """Latency from a decision of a candidate to the first trade that its orders can meet."""
@@ -240,6 +242,17 @@ class CalendarEntry(msgspec.Struct, frozen=True, kw_only=True):
     def restricts(self) -> bool:
         """True if less may be quoted around it."""
         return self.state is not TradingState.ACTIVE or self.width_pct > NORMAL_WIDTH_PCT
+
+    def text(self) -> str:
+        """For a person: what comes when, and what it does to the quotes and to the variance."""
+        does = []
+        if self.restricts:
+            width = f", width {self.width_pct} %" if self.width_pct > NORMAL_WIDTH_PCT else ""
+            span = f"from {second_of(self.from_ns)} until {second_of(self.until_ns)}"
+            does.append(f"{self.state}{width} {span}".replace("_", " "))
+        if self.variance_ns:
+            does.append(f"worth {self.variance_ns // NS_PER_HOUR} hours of variance")
+        return f"{self.name} at {second_of(self.at_ns)}: {', '.join(does)}"
 
     @property
     def from_ns(self) -> int:

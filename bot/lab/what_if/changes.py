@@ -9,7 +9,6 @@ from typing import Final
 from msgspec import Struct, structs
 
 from bot.config.bot_config import ConfigFault, draft_of, finish, read_draft
-from bot.config.calendar_entries import NS_PER_HOUR
 from bot.config.diff import Change, changes
 from bot.config.overrides import (
     CALENDAR,
@@ -23,6 +22,7 @@ from bot.config.overrides import (
 from bot.config.sections import SETTINGS_OF, key_of_field
 from bot.config.strict_yaml import Place, Plain, YamlText
 from bot.core import messages as m
+from bot.core.settings import NS_PER_HOUR
 from venue.wire import instant
 from venue.wire.instant import NS_PER_MS
 
