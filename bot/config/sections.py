@@ -175,6 +175,13 @@ class Risk(LivePart):
         _RISK.resting_cents,
         "loss if all live orders of the series filled; 0: ten times series_loss_cents",
     )
+    event_correlation: float = key(
+        _RISK.event_correlation,
+        "correlation of the events of one company in the risk that is shown (expected shortfall); "
+        "no limit uses it",
+        ge=0,
+        le=1,
+    )
     resting_orders: Requests = key(
         _RISK.resting_orders,
         "orders that may be live at once; also sets the breakers of writes, creates and fills. If "

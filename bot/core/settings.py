@@ -64,6 +64,8 @@ class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Loss of an event if every market went against us by itself."""
     resting_cents: Cents = Cents(0)
     """Loss of all live orders of the series, both sides added up."""
+    event_correlation: float = 0.0
+    """0..1, of the events of one company, in the risk that is shown; no limit uses it."""
     resting_orders: int = 200
     """Orders possibly live at once, for the time to flat."""
     flat_ns: int = 2 * NS_PER_SECOND

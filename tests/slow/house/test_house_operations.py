@@ -62,6 +62,8 @@ def shown_as(name, text):
     """The default of a setting that the page shows."""
     if text == "must be given":
         return msgspec.NODEFAULT
+    if "." in text and text.replace(".", "", 1).isdecimal():
+        return float(text)
     if not text.isdecimal():
         return text
     return int(text) * 10**6 if name.endswith("_ns") else int(text)
