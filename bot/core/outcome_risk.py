@@ -21,7 +21,7 @@ import msgspec
 from venue.wire.money import Cents
 from venue.wire.names import ProjectId, Ticker
 
-POINTS_MAX: Final = 2_000
+POINTS_MAX: Final = 1_000
 """About so many sums of independent events are told apart; a second's report has to be cheap."""
 
 HeldOutcomes = tuple[Sequence[int], Sequence[float]]
