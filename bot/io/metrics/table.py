@@ -109,6 +109,16 @@ def per_company(value: Callable[[OutcomeRisk], float]) -> Callable[[Report], lis
     ]
 
 
+def shortfalls(risks: Iterable[tuple[str, OutcomeRisk | None]]) -> list[Sample]:
+    """The expected shortfall of each, by level in percent; none where the risk is unknown."""
+    return [
+        ((name, level), float(cents))
+        for name, risk in risks
+        if risk is not None
+        for level, cents in (("95", risk.shortfall_95_cents), ("99", risk.shortfall_99_cents))
+    ]
+
+
 def per_event_limit(of: Callable[[BreakerReport], int]) -> Callable[[Report], list[Sample]]:
     return lambda report: [
         ((event.event_ticker, each.name), float(of(each)))
@@ -546,15 +556,7 @@ RISK: Final[tuple[Family[Report], ...]] = (
     gauge(
         "event_expected_shortfall_cents",
         "Mean loss of what is held in the worst 5 % or 1 % of chance, by level in percent.",
-        lambda r: [
-            ((e.event_ticker, level), float(cents))
-            for e in r.events
-            if e.risk is not None
-            for level, cents in (
-                ("95", e.risk.shortfall_95_cents),
-                ("99", e.risk.shortfall_99_cents),
-            )
-        ],
+        lambda r: shortfalls((e.event_ticker, e.risk) for e in r.events),
         "event level",
     ),
     gauge(
@@ -572,15 +574,7 @@ RISK: Final[tuple[Family[Report], ...]] = (
     gauge(
         "company_expected_shortfall_cents",
         "Mean loss of what they hold in the worst 5 % or 1 % of chance, by level in percent.",
-        lambda r: [
-            ((company.events[0], level), float(cents))
-            for company in r.companies
-            if company.risk is not None
-            for level, cents in (
-                ("95", company.risk.shortfall_95_cents),
-                ("99", company.risk.shortfall_99_cents),
-            )
-        ],
+        lambda r: shortfalls((company.events[0], company.risk) for company in r.companies),
         "company level",
     ),
     gauge(
