@@ -57,7 +57,8 @@ class AvellanedaStoikov(Strategy):
             3_600,
             gt=0,
             le=31_536_000,
-            description="paper: T - t, seconds, or what the event has left",
+            description="paper: T - t, seconds, or what the event has left; dates of the "
+            "calendar in it add what they are worth",
         )
 
         risk_factor: float = Field(
@@ -128,7 +129,7 @@ class AvellanedaStoikov(Strategy):
         """The quotes of the chosen mode on every rung."""
         if self.params.mode == "hummingbot":
             return self._on_the_clock(view)
-        left_s = min(self.params.horizon_s, max(0.0, view.seconds_to_resolution))
+        left_s = view.variance_s(self.params.horizon_s)
         decay = self.params.decay_per_cent or _learned_decay(view)
         wanted: dict[Any, tuple[Quote, ...]] = {}
         for rung in view.rungs:

@@ -169,7 +169,7 @@ class LadderJoint(Strategy):
         self._priced: dict[_Key, PricedMarket] = {}
         # The slow part of a key is replaced by a number that is unique to it.
         self._numbers: defaultdict[tuple[object, ...], int] = defaultdict(count(1).__next__)
-        self._root_left_s = 1.0
+        self._root_variance_s = 1.0
         self._tied = 0.0
         self._cash: int | None = None
         self._hurdle = 0.0
@@ -223,21 +223,23 @@ class LadderJoint(Strategy):
     def _update_common(self, view: EventView) -> bool:
         """Update the inputs that all rungs share. True if any has changed."""
         params = self.params
-        step = int(math.log(max(view.seconds_to_resolution, 1.0)) * _TIME_STEPS)
+        step = time_step = _step(view.variance_s())
+        if view.dates:
+            time_step = _step(view.seconds_to_resolution)
         intensity, cash = view.intensity, view.cash_cents
-        inputs = (step, intensity, cash, view.loss_limit_cents, self._lots.most_qty)
+        inputs = (step, time_step, intensity, cash, view.loss_limit_cents, self._lots.most_qty)
         if inputs == self._inputs:
             return False
         self._inputs = inputs
         if cash is not None and cash >= self._most_cents(len(view.rungs)):
             cash = None
         tight = costs.tightness(view.loss_limit_cents, len(view.rungs), self._lots.full_qty)
-        clock = (step, intensity, cash, tight)
+        clock = (step, time_step, intensity, cash, tight)
         if clock == self._clock:
             return False
         self._clock = clock
         self._epoch += 1
-        left_s = math.exp(step / _TIME_STEPS)
+        variance_s = math.exp(step / _TIME_STEPS)
         decay = params.intensity_per_cent
         flow = None
         if intensity is not None and intensity.prints:
@@ -247,10 +249,11 @@ class LadderJoint(Strategy):
             flow = skew.flow_of(params.lot_qty, rate, intensity.decay_per_cent)
         c: float | None = None
         if params.risk_aversion_per_cent > 0:
-            c = skew.c_of_aversion(params.rule, params.risk_aversion_per_cent, flow, left_s)
+            c = skew.c_of_aversion(params.rule, params.risk_aversion_per_cent, flow, variance_s)
         c = self._by_meaning if c is None else c
-        self._c = c * skew.time_factor(left_s, params.full_skew_days * _SECONDS_A_DAY)
-        self._root_left_s = math.sqrt(left_s)
+        self._c = c * skew.time_factor(variance_s, params.full_skew_days * _SECONDS_A_DAY)
+        self._root_variance_s = math.sqrt(variance_s)
+        left_s = math.exp(time_step / _TIME_STEPS)
         self._tied = params.kappa_cents_per_day * left_s / _SECONDS_A_DAY
         self._cash = cash
         self._hurdle = tight * params.hurdle_cents_per_dollar
@@ -404,7 +407,7 @@ class LadderJoint(Strategy):
         fair, sd, slope = on_grid / _GRID, unsure / _GRID, steep / _SLOPE_GRID
         rate = rung.maker_fee_rate
         lots, bid_fees, ask_fees, near_bid, near_ask = self._lots.lots_at(rate, fair, sd, how.decay)
-        volatility = max(rough / _RATE_GRID, slope / self._root_left_s)
+        volatility = max(rough / _RATE_GRID, slope / self._root_variance_s)
         costs_of_both = costs.staleness(volatility, params.staleness_s, sd, params.doubt_part)
         prior = costs.adverse_prior(slope, params.adverse_probit)
         bid_room, ask_room = sizes.rooms(
@@ -459,9 +462,14 @@ class LadderJoint(Strategy):
         return answer
 
 
-_Clock = tuple[int, Intensity | None, int | None, float]
-"""The common inputs: the time left in steps, the learned flow, the free cash unless it is ample,
-and how tight the loss limit is (`costs.tightness`)."""
+def _step(seconds: float) -> int:
+    """The logarithm of a time, in steps; a second at least."""
+    return int(math.log(max(seconds, 1.0)) * _TIME_STEPS)
+
+
+_Clock = tuple[int, int, Intensity | None, int | None, float]
+"""The common inputs: variance and time left in steps, the learned flow, the free cash unless it is
+ample, and how tight the loss limit is (`costs.tightness`)."""
 
 _Shared = tuple[int, int, int, tuple[int, int], int]
 """Of a rung: skew by `_GRID`, its change per share by `_OWN_GRID`, slope by `_SLOPE_GRID`, charges

@@ -1,6 +1,7 @@
 """`bot check`: try what a start needs, and change nothing."""
 
 import json
+import time
 from pathlib import Path
 
 import msgspec
@@ -30,8 +31,8 @@ from bot.io.state.small_files import read_remains
 
 
 def check(config: ConfigPath, json_line: Json = False, state_dir: StateDir = None) -> None:
-    """Nothing is changed. It also says whether the bot is latched, and which orders a refused start
-    left resting.
+    """Nothing is changed. It also says whether the bot is latched, which orders a refused start
+    left resting, and the next date of each event; it warns of dates of events that are not listed.
 
     Ends with 3 when something is not well.
 
@@ -51,7 +52,7 @@ def check(config: ConfigPath, json_line: Json = False, state_dir: StateDir = Non
     else:
         for finding in findings:
             advice = f"; {finding.advice}" if finding.advice else ""
-            sign = "ok  " if finding.well else "FAIL"
+            sign = "FAIL" if not finding.well else "warn" if finding.is_warning else "ok  "
             typer.echo(f"{sign} {finding.name}: {finding.found}{advice}", err=not finding.well)
     raise typer.Exit(0 if well else EXIT_VENUE)
 
@@ -65,7 +66,8 @@ def _probe(draft: Draft, embedded: EmbeddedVenue | None) -> list[Finding]:
         in_flight = config.trader.pace.requests_in_flight
         connection = connect(site.adapter, site.address, in_flight)
         try:
-            return await probe(connection, site.address, config.trader.series_ticker)
+            series, calendar = config.trader.series_ticker, config.trader.calendar
+            return await probe(connection, site.address, series, calendar, time.time_ns())
         finally:
             await connection.requests.drain()
 

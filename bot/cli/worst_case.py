@@ -17,6 +17,7 @@ from bot.cli.common import (
 from bot.cli.options import ConfigPath, Json, StatusUrl
 from bot.cli.running_bot import base_of, find_bot
 from bot.config.bot_config import Draft, finish
+from bot.io.run.terminal import risk_line
 from bot.lab import worst_case as lab
 from bot.page.text import text_table
 from venue.wire.money import dollars
@@ -133,6 +134,7 @@ def _text(answer: lab.EventAnswer) -> str:
     for rung in answer.rungs:
         held = rung.label, rung.yes_qty, rung.no_qty, rung.bid_qty, rung.ask_qty
         rungs.append((*held, rung.at, rung.bid_room_qty, rung.ask_room_qty))
-    tables = [text_table(outcomes, indent="  "), *limits, text_table(rungs, indent="  ")]
+    risk = [] if answer.risk is None else [f"  {risk_line(answer.risk)}"]
+    tables = [text_table(outcomes, indent="  "), *risk, *limits, text_table(rungs, indent="  ")]
     assumed = [f"  {each}" for each in answer.assumed]
     return "\n".join([f"event {answer.event}", *assumed, *tables])

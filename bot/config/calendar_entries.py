@@ -12,10 +12,10 @@ import msgspec
 
 from bot.config.diff import KeyRow
 from bot.config.secrets import file_in
-from bot.config.sections import LIVE, CalendarPart
+from bot.config.sections import LIVE, CalendarPart, CalendarState
 from bot.config.strict_yaml import Fault, YamlText
-from bot.core.settings import CalendarEntry
-from bot.core.trading_state import TradingState
+from bot.core.settings import NS_PER_HOUR, CalendarEntry
+from bot.core.trading_state import NORMAL_WIDTH_PCT, TradingState
 from bot.io.state.atomic_file import FILE_BYTES_MAX
 from venue.wire import instant
 from venue.wire.instant import NS_PER_MS
@@ -93,6 +93,8 @@ def _entry(part: CalendarPart, event: IcsEvent) -> CalendarEntry:
         after_ns=part.after_ms * NS_PER_MS,
         state=TradingState(part.state.value),
         size_divisor=part.size_divisor,
+        width_pct=part.width_pct,
+        variance_ns=part.variance_hours * NS_PER_HOUR,
     )
 
 
@@ -111,8 +113,13 @@ def _faults_of(part: CalendarPart) -> Iterator[tuple[str, str]]:
         yield "name", "not with file, whose events have their own"
     if part.event is not None and not is_path_segment(part.event):
         yield "event", f"{part.event[:_SHOWN_MAX]!r}; accepted: letters, digits, dots and hyphens"
+    if part.variance_hours:
+        return
     if not part.before_ms and not part.after_ms:
         yield "after_ms", "0, and before_ms too: it would never restrict; accepted: one above 0"
+    elif part.state is CalendarState.ACTIVE and part.width_pct == NORMAL_WIDTH_PCT:
+        accepted = "another, or a width_pct above 100, or variance_hours above 0"
+        yield "state", f"'active': it would change nothing; accepted: {accepted}"
 
 
 def is_instant(text: str) -> bool:

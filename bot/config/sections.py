@@ -22,6 +22,7 @@ from bot.core.settings import (
     StartSettings,
     Strangers,
 )
+from bot.core.trading_state import NORMAL_WIDTH_PCT
 from bot.io.adapter import BUILT_IN
 from bot.io.notices import Form, What
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -176,6 +177,13 @@ class Risk(LivePart):
     resting_cents: LossOrNone = key(
         _RISK.resting_cents,
         "loss if all live orders of the series filled; 0: ten times series_loss_cents",
+    )
+    event_correlation: float = key(
+        _RISK.event_correlation,
+        "correlation of the events of one company in the risk that is shown (expected shortfall); "
+        "no limit uses it",
+        ge=0,
+        le=1,
     )
     resting_orders: Requests = key(
         _RISK.resting_orders,
@@ -368,8 +376,10 @@ class WindDown(LivePart):
 
 
 class CalendarState(enum.StrEnum):
-    """What may be quoted around a date: smaller sizes, only what reduces inventory, nothing."""
+    """What may be quoted around a date: everything, smaller sizes, only what reduces inventory,
+    nothing."""
 
+    ACTIVE = "active"
     REDUCED = "reduced"
     REDUCE_ONLY = "reduce_only"
     HALTED = "halted"
@@ -391,6 +401,15 @@ class CalendarPart(LivePart):
         CalendarState.HALTED, "what may be quoted: docs/operations.md#trading-states"
     )
     size_divisor: int = key(2, "of each size, in state `reduced`", ge=2, le=1_000)
+    width_pct: int = key(
+        NORMAL_WIDTH_PCT,
+        "percent of its distance from the fair value at which each quote rests",
+        ge=NORMAL_WIDTH_PCT,
+        le=10_000,
+    )
+    variance_hours: int = key(
+        0, "hours of ordinary time that bring as much variance as the date does", ge=0, le=87_600
+    )
 
 
 class LossBudgets(LivePart):

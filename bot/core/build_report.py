@@ -1,7 +1,7 @@
 """Draws the `Report`, for people and metrics. Decides nothing."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Final, Protocol
 
@@ -14,7 +14,7 @@ from bot.core.inconsistency import kind_in
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import Outbox
-from bot.core.outcome_risk import risk_of
+from bot.core.outcome_risk import CompanyRisk, HeldOutcomes, netted_risk, risk_of
 from bot.core.planning.actions import CreateAction
 from bot.core.planning.diff import sides_on_target
 from bot.core.quoting.engine import QuotingEngine
@@ -30,10 +30,11 @@ from bot.core.report import (
     RungReport,
 )
 from bot.core.risk.exposure import Bounds, Exposure, loss_cents
-from bot.core.settings import TraderSettings
+from bot.core.settings import RiskSettings, TraderSettings
 from bot.core.trading_state import InForce, Restriction, in_force, stricter, strictest_first
 from bot.strategy.api import Levels
 from venue.wire.money import BookSide, Cents
+from venue.wire.names import ProjectId
 
 
 class TraderState(Protocol):
@@ -62,13 +63,14 @@ class TraderState(Protocol):
 def draw(trader: TraderState, settings: TraderSettings, now_ns: int) -> Report:
     quoting, ledgers, desk, out = trader.quoting, trader.ledgers, trader.desk, trader.out
     profit, series = quoting.pnl.report(), in_force(trader.restrictions)
+    events = tuple(_event(trader, ladder, series, now_ns) for ladder in quoting.ladders)
     return Report(
         now_ns=now_ns,
         phase=trader.phase,
         series_ticker=settings.series_ticker,
         started_ns=trader.started_ns,
         first_two_sided_ns=trader.first_two_sided_ns,
-        events=tuple(_event(trader, ladder, series, now_ns) for ladder in quoting.ladders),
+        events=events,
         counters=msgspec.structs.replace(
             deepcopy(out.counters),
             fills=ledgers.fills,
@@ -108,7 +110,36 @@ def draw(trader: TraderState, settings: TraderSettings, now_ns: int) -> Report:
         withheld=trader.withheld,
         fills_from_ns=ledgers.fills_from_ns,
         paper=trader.is_paper,
+        companies=tuple(_companies(quoting.ladders, events, settings.risk)),
     )
+
+
+def _companies(
+    ladders: Sequence[EventQuoter], events: Sequence[EventReport], risk: RiskSettings
+) -> Iterator[CompanyRisk]:
+    """The companies with several events; of some event all profits are one where nothing is held,
+    and its chances do not matter then."""
+    of_company: dict[ProjectId, list[EventReport]] = {}
+    for ladder, event in zip(ladders, events, strict=True):
+        of_company.setdefault(ladder.event.project_id, []).append(event)
+    for project_id, siblings in of_company.items():
+        if len(siblings) == 1:
+            continue
+        held: list[HeldOutcomes] = []
+        for each in siblings:
+            cents, chances = each.outcome_cents, each.chances
+            if len({*cents}) == 1:
+                held.append((cents[:1], (1.0,)))
+            elif chances is not None:
+                held.append((cents, chances))
+        correlation, limit_cents = risk.event_correlation, risk.series_loss_cents
+        is_known = len(held) == len(siblings)
+        yield CompanyRisk(
+            project_id=project_id,
+            events=tuple(each.event_ticker for each in siblings),
+            correlation=correlation,
+            risk=netted_risk(held, correlation, limit_cents) if is_known else None,
+        )
 
 
 def _cents(millicents: int) -> Cents:
@@ -120,7 +151,7 @@ def _event(trader: TraderState, ladder: EventQuoter, series: InForce, now_ns: in
     restrictions = tuple(strictest_first(ladder.restrictions(now_ns)))
     implied = ladder.implied(trader.ledgers.settlement.known_winner)
     bounds, outcome_cents = trader.quoting.weighing.bounds(ladder), exposure.outcome_cents
-    return EventReport(
+    event = EventReport(
         event_ticker=ladder.event.event_ticker,
         title=ladder.event.title,
         status=ladder.event.status,
@@ -136,10 +167,11 @@ def _event(trader: TraderState, ladder: EventQuoter, series: InForce, now_ns: in
         state=stricter(series, in_force(restrictions)).state,
         restrictions=restrictions,
         diagnostics=dict(ladder.output.diagnostics),
-        risk=None
-        if implied is None
-        else risk_of(outcome_cents, implied.chances, bounds.loss_cents),
     )
+    if event.chances is None:
+        return event
+    risk = risk_of(outcome_cents, event.chances, bounds.loss_cents)
+    return msgspec.structs.replace(event, risk=risk)
 
 
 def limits_used(exposure: Exposure, bounds: Bounds) -> tuple[BreakerReport, ...]:

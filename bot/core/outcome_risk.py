@@ -5,14 +5,27 @@ the worst 1 - a of all chance. An outcome that is partly in that tail counts wit
 proposition 8 of Rockafellar and Uryasev (2002), for discrete losses what Rockafellar and Uryasev
 (2000) define by a minimum.
 
+Events of one company are netted by a mixture: with weight c one draw decides all of them at the
+same rank of their values, with weight 1 - c each has a draw of its own.
+
 Formulas: docs/pricing.md#section-1i.
 """
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from venue.wire.money import Cents
+from venue.wire.names import ProjectId, Ticker
+
+POINTS_MAX: Final = 1_000
+"""About so many sums of independent events are told apart; a second's report has to be cheap."""
+
+HeldOutcomes = tuple[Sequence[int], Sequence[float]]
+"""Of one event, by outcome, lowest value first: profit in cents, and chance (adding up to 1)."""
 
 
 class OutcomeRisk(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +41,18 @@ class OutcomeRisk(msgspec.Struct, frozen=True, kw_only=True):
     """The loss limit that `over_limit_chance` is of."""
     over_limit_chance: float
     """Chance of a loss above the limit, 0..1."""
+
+
+class CompanyRisk(msgspec.Struct, frozen=True, kw_only=True):
+    """Of all events of one company together, if nothing more fills. No limit uses it."""
+
+    project_id: ProjectId
+    events: tuple[Ticker, ...]
+    correlation: float
+    """0..1: the weight of one draw that decides all events."""
+    risk: OutcomeRisk | None
+    """Against the loss limit of the series. None while some event holds what has unknown
+    chances."""
 
 
 def risk_of(
@@ -57,3 +82,75 @@ def shortfall_cents(outcomes: Sequence[tuple[int, float]], level: float) -> floa
         left -= part
     # Chances may add up to a rounding less than 1: the best outcome takes the rest.
     return (loss - left * worst_first[-1][0]) / tail
+
+
+# --- several events -------------------------------------------------------------------------------
+
+
+def netted_risk(
+    events: Sequence[HeldOutcomes], correlation: float, limit_cents: Cents
+) -> OutcomeRisk:
+    """Of events together, at least one. correlation: 0..1.
+
+    The expected profit is exact. So is the rest, to the cent, while independent outcomes give at
+    most `POINTS_MAX` sums or lie within so many cents; beyond that it is off by at most
+    half of `grid_cents` an event.
+    """
+    mixed = [
+        *((cents, (1 - correlation) * chance) for cents, chance in _independent(events)),
+        *((cents, correlation * chance) for cents, chance in _comonotone(events)),
+    ]
+    over = sum(chance for cents, chance in mixed if -cents > limit_cents)
+    expected = -sum(shortfall_cents(list(zip(*each, strict=True)), 0.0) for each in events)
+    return OutcomeRisk(
+        expected_cents=Cents(round(expected)),
+        shortfall_95_cents=Cents(round(shortfall_cents(mixed, 0.95))),
+        shortfall_99_cents=Cents(round(shortfall_cents(mixed, 0.99))),
+        limit_cents=limit_cents,
+        over_limit_chance=min(1.0, over),
+    )
+
+
+def grid_cents(events: Sequence[HeldOutcomes]) -> int:
+    """The cents to which the profits of independent events are rounded before they are added; 1
+    where that changes nothing."""
+    sums = math.prod(len({*cents}) for cents, _ in events)
+    if sums <= POINTS_MAX:
+        return 1
+    span_cents = sum(max(cents) - min(cents) for cents, _ in events)
+    return max(1, -(-span_cents // POINTS_MAX))
+
+
+def _independent(events: Sequence[HeldOutcomes]) -> list[tuple[int, float]]:
+    """Sums of profits in cents, and their chances, each event with a draw of its own."""
+    grid, sums = grid_cents(events), {0: 1.0}
+    for cents, chances in events:
+        own: defaultdict[int, float] = defaultdict(float)
+        for each, chance in zip(cents, chances, strict=True):
+            own[round(each / grid) * grid] += chance
+        added: defaultdict[int, float] = defaultdict(float)
+        for total, so_far in sums.items():
+            for each, chance in own.items():
+                added[total + each] += so_far * chance
+        sums = added
+    return list(sums.items())
+
+
+def _comonotone(events: Sequence[HeldOutcomes]) -> list[tuple[int, float]]:
+    """The same where one draw decides every event at the same rank of its value."""
+    places, sums, decided = [0] * len(events), [], 0.0
+    ends = [chances[0] for _, chances in events]
+    while True:
+        total = sum(cents[place] for (cents, _), place in zip(events, places, strict=True))
+        going = [index for index, place in enumerate(places) if place < len(events[index][1]) - 1]
+        if not going:
+            # Chances may add up to a rounding less than 1: the highest values take the rest.
+            sums.append((total, 1.0 - decided))
+            return sums
+        end = min(ends[index] for index in going)
+        sums.append((total, max(0.0, end - decided)))
+        decided = max(decided, end)
+        for index in going:
+            if ends[index] <= end:
+                places[index] += 1
+                ends[index] += events[index][1][places[index]]

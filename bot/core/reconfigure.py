@@ -151,7 +151,7 @@ class ConfigCanary:
         """True if nothing keeps an event from both sides but what the change may have broken."""
         broken = (Source.STRATEGY, Source.JUMP_GUARD) if self._news_changed else (Source.STRATEGY,)
         return all(
-            each.source in broken or each.state is TradingState.REDUCED
+            each.source in broken or each.state.level <= TradingState.REDUCED.level
             for each in ladder.restrictions(now_ns)
         )
 

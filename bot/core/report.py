@@ -10,12 +10,12 @@ import msgspec
 
 from bot.core.distribution import Alarm, Implied
 from bot.core.messages import BudgetRaise
-from bot.core.outcome_risk import OutcomeRisk
+from bot.core.outcome_risk import CompanyRisk, OutcomeRisk
 from bot.core.settings import BudgetPeriod
 from bot.core.trading_state import Restriction, TradingState
 from bot.strategy.api import Levels
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
+from venue.wire.money import PAYOUT_CENTS, BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 
 FEED_SILENT_NS: Final = 10 * NS_PER_SECOND
@@ -123,7 +123,18 @@ class EventReport(msgspec.Struct, frozen=True):
     restrictions: tuple[Restriction, ...] = ()
     diagnostics: dict[str, float] = {}
     risk: OutcomeRisk | None = None
-    """By the chances of `implied` and the loss limit of `limits`; None while they are unknown."""
+    """By `chances` and the loss limit of `limits`; None while they are unknown."""
+
+    @property
+    def chances(self) -> tuple[float, ...] | None:
+        """Of the outcomes, lowest first: by `implied`, of a binary market by its fair value; None
+        while they are unknown."""
+        if self.implied is not None:
+            return self.implied.chances
+        if len(self.rungs) != 1 or self.rungs[0].strike_text or self.rungs[0].fair_cents is None:
+            return None
+        yes = self.rungs[0].fair_cents / PAYOUT_CENTS
+        return (1 - yes, yes)
 
 
 class BreakerReport(msgspec.Struct, frozen=True):
@@ -385,3 +396,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     feed_silent_after_ns: int = FEED_SILENT_NS
     paper: bool = False
     loss_budgets: tuple[LossBudgetReport, ...] = ()
+    companies: tuple[CompanyRisk, ...] = ()
+    """Those of the series with several events."""

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from bot.core.trading_state import TradingState
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from bot.core.trading_state import NORMAL_WIDTH_PCT, TradingState
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, second_of
 from venue.wire.money import Cents, Qty
 from venue.wire.names import Ticker
 
 if TYPE_CHECKING:
     from bot.strategy.api import Strategy
+
+NS_PER_HOUR: Final = 3_600 * NS_PER_SECOND
 
 SHADOW_LATENCY_NS: Final = 50 * NS_PER_MS
 """Latency from a decision of a candidate to the first trade that its orders can meet."""
@@ -62,6 +64,8 @@ class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Loss of an event if every market went against us by itself."""
     resting_cents: Cents = Cents(0)
     """Loss of all live orders of the series, both sides added up."""
+    event_correlation: float = 0.0
+    """0..1, of the events of one company, in the risk that is shown; no limit uses it."""
     resting_orders: int = 200
     """Orders possibly live at once, for the time to flat."""
     flat_ns: int = 2 * NS_PER_SECOND
@@ -219,8 +223,8 @@ class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CalendarEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A date known beforehand, and the trading state from `before_ns` before it to `after_ns` after
-    it, the end excluded."""
+    """A date known beforehand; the trading state and the width of quotes from `before_ns` before it
+    to `after_ns` after it, the end excluded; and the variance of the value that it brings."""
 
     at_ns: int
     name: str
@@ -231,6 +235,26 @@ class CalendarEntry(msgspec.Struct, frozen=True, kw_only=True):
     state: TradingState
     size_divisor: int = 2
     """Of each size, where `state` is REDUCED."""
+    width_pct: int = NORMAL_WIDTH_PCT
+    """Percent of its distance from the fair value at which a quote rests, at least 100."""
+    variance_ns: int = 0
+    """The ordinary time that would bring as much variance of the value as the date itself does."""
+
+    @property
+    def restricts(self) -> bool:
+        """True if less may be quoted around it."""
+        return self.state is not TradingState.ACTIVE or self.width_pct > NORMAL_WIDTH_PCT
+
+    def text(self) -> str:
+        """For a person: what comes when, and what it does to the quotes and to the variance."""
+        does = []
+        if self.restricts:
+            width = f", width {self.width_pct} %" if self.width_pct > NORMAL_WIDTH_PCT else ""
+            span = f"from {second_of(self.from_ns)} until {second_of(self.until_ns)}"
+            does.append(f"{self.state}{width} {span}".replace("_", " "))
+        if self.variance_ns:
+            does.append(f"worth {self.variance_ns // NS_PER_HOUR} hours of variance")
+        return f"{self.name} at {second_of(self.at_ns)}: {', '.join(does)}"
 
     @property
     def from_ns(self) -> int:

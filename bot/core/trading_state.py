@@ -37,6 +37,9 @@ class TradingState(enum.StrEnum):
         return self is TradingState.HALTED or self is TradingState.KILLED
 
 
+NORMAL_WIDTH_PCT: Final = 100
+"""Of its distance from the fair value a quote rests where the strategy wants it."""
+
 _LEVEL: Final = {state: level for level, state in enumerate(TradingState)}
 
 
@@ -69,10 +72,13 @@ class Restriction(msgspec.Struct, frozen=True, kw_only=True):
     """When it began; None where that is not kept."""
     divisor: int = 1
     """Of each size, >= 1."""
+    width_pct: int = NORMAL_WIDTH_PCT
+    """Percent of its distance from the fair value at which a quote rests, >= 100."""
 
     def text(self) -> str:
         """For a person: what, by whom, why, since when, and what ends it."""
-        what = f"{self.state} ({self.source})".replace("_", " ") + f": {self.why}"
+        width = f", width {self.width_pct} %" if self.width_pct > NORMAL_WIDTH_PCT else ""
+        what = f"{self.state} ({self.source}{width})".replace("_", " ") + f": {self.why}"
         since = "" if self.since_ns is None else f", since {second_of(self.since_ns)}"
         until = "" if self.until_ns is None else f", at {second_of(self.until_ns)}"
         return f"{what}{since}; ends: {self.ends}{until}"
@@ -83,22 +89,24 @@ class InForce(NamedTuple):
 
     state: TradingState
     divisor: int  # of each size
+    width_pct: int = NORMAL_WIDTH_PCT  # of each quote's distance from the fair value
 
 
 EVERYTHING: Final = InForce(TradingState.ACTIVE, 1)
 
 
 def stricter(one: InForce, other: InForce) -> InForce:
-    """The stricter state of the two, and the larger divisor."""
+    """The stricter state of the two, the larger divisor and the larger width."""
     state = one.state if one.state.level >= other.state.level else other.state
-    return InForce(state, max(one.divisor, other.divisor))
+    width_pct = max(one.width_pct, other.width_pct)
+    return InForce(state, max(one.divisor, other.divisor), width_pct)
 
 
 def in_force(restrictions: Iterable[Restriction]) -> InForce:
     """What all these leave."""
     left = EVERYTHING
     for each in restrictions:
-        left = stricter(left, InForce(each.state, each.divisor))
+        left = stricter(left, InForce(each.state, each.divisor, each.width_pct))
     return left
 
 

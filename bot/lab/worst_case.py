@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.config.strict_yaml import YamlFault, read_yaml
 from bot.config.validation import typed
 from bot.core.build_report import limits_used
+from bot.core.outcome_risk import OutcomeRisk, risk_of
 from bot.core.report import BreakerReport, EventReport
 from bot.core.risk.exposure import (
     Bounds,
@@ -47,6 +48,7 @@ from venue.wire.names import MarketId
 _CashCents = Annotated[int, Field(ge=-NOTIONAL_CENTS_MAX, le=NOTIONAL_CENTS_MAX)]
 _Shares = Annotated[int, Field(ge=0, le=QTY_MAX)]
 _PriceCents = Annotated[int, Field(ge=PRICE_MIN, le=PRICE_MAX)]
+_CHANCE_SLACK: Final = 1e-6
 _MIDDLE: Final = (PRICE_MIN + PRICE_MAX) // 2
 
 
@@ -83,6 +85,7 @@ class GivenEvent(_Given):
     cash_cents: _CashCents = 0  # net of all its fills and payouts so far, fees included
     rungs: list[GivenRung]  # the lowest strike first
     orders: list[GivenOrder] = []
+    chances: list[float] = []  # of the n + 1 outcomes, lowest first; none where they are unknown
 
     def rate_of(self, rung: GivenRung) -> FeeRate:
         """Raises WhatIfFault for a rate that is none."""
@@ -147,7 +150,11 @@ def _event_of_report(event: EventReport) -> GivenEvent:
     # Every NO share pays in the lowest outcome.
     cash_cents = event.outcome_cents[0] - PAYOUT_CENTS * sum(rung.no_qty for rung in event.rungs)
     return GivenEvent.model_construct(
-        event=event.event_ticker, rungs=rungs, cash_cents=cash_cents, orders=orders
+        event=event.event_ticker,
+        rungs=rungs,
+        cash_cents=cash_cents,
+        orders=orders,
+        chances=list(event.chances or ()),
     )
 
 
@@ -164,6 +171,13 @@ def event_of_file(path: Path) -> GivenEvent:
     if not labels or len(set(labels)) < len(labels):
         line = source.line_of(("rungs",))
         raise WhatIfFault(f"{path}:{line}: rungs: at least one, each label once, lowest first")
+    chances = event.chances
+    if chances and (
+        len(chances) != len(labels) + 1 or min(chances) < 0 or abs(sum(chances) - 1) > _CHANCE_SLACK
+    ):
+        line = source.line_of(("chances",))
+        wanted = f"{len(labels) + 1} numbers, 0 or more, that add up to 1"
+        raise WhatIfFault(f"{path}:{line}: chances: accepted: {wanted}, the lowest outcome first")
     for place, order in enumerate(event.orders):
         if order.rung not in labels:
             line = source.line_of(("orders", place, "rung"))
@@ -317,6 +331,7 @@ class EventAnswer(msgspec.Struct, frozen=True):
     limits: tuple[BreakerReport, ...]  # used, and left by the other events
     within: bool  # True if none is exceeded
     rungs: tuple[RungAnswer, ...]
+    risk: OutcomeRisk | None  # if nothing more fills; None without the chances of the outcomes
 
 
 def answers(
@@ -390,6 +405,9 @@ def _answer(
         limits,
         not over and all(each.used <= each.limit for each in limits),
         rungs,
+        risk_of(exposure.outcome_cents, event.chances, bounds.loss_cents)
+        if event.chances
+        else None,
     )
 
 

@@ -16,7 +16,7 @@ If it raises, or its answer is invalid, the quotes of its event are cancelled an
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final, Self, cast
 
@@ -30,6 +30,7 @@ _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 
 __all__ = [
+    "ComingDate",
     "EventView",
     "ImpliedView",
     "Intensity",
@@ -212,6 +213,21 @@ class ImpliedView(msgspec.Struct, frozen=True):
     age_s: float
 
 
+class ComingDate(msgspec.Struct, frozen=True):
+    """A date of the calendar before the event resolves, in `in_s` seconds. variance_s: the seconds
+    of ordinary time that would bring as much variance of the value as the date does."""
+
+    name: str
+    in_s: float
+    variance_s: float
+
+
+def variance_seconds(seconds: float, dates: Iterable[ComingDate]) -> float:
+    """The ordinary time that brings the variance of the next `seconds`: they themselves, and what
+    the dates in them are worth."""
+    return seconds + sum([each.variance_s for each in dates if each.in_s <= seconds])
+
+
 class EventView(msgspec.Struct, frozen=True):
     """One event; `rungs` in strike order, lowest first.
 
@@ -219,7 +235,7 @@ class EventView(msgspec.Struct, frozen=True):
     balance read, None before. loss_limit_cents: the highest exposure of the event, None without a
     limit. intensity: of fills, pooled over the markets; None while unknown. size_part: the divisor
     of sizes in the answer, 2 near the end. memory: of the newest answer of this strategy that
-    had one, also of an earlier run; empty before the first.
+    had one, also of an earlier run; empty before the first. dates: of the calendar, still to come.
     """
 
     event_ticker: Ticker
@@ -233,6 +249,13 @@ class EventView(msgspec.Struct, frozen=True):
     intensity: Intensity | None = None
     size_part: int = 1
     memory: Memory = {}
+    dates: tuple[ComingDate, ...] = ()
+
+    def variance_s(self, within_s: float = math.inf) -> float:
+        """The ordinary time, in seconds, that brings the variance of the value until the event
+        resolves, or of the next `within_s` if that is sooner. Where the coming dates are worth
+        nothing it is the time itself."""
+        return variance_seconds(min(within_s, max(0.0, self.seconds_to_resolution)), self.dates)
 
     @classmethod
     def example(cls, *rungs: RungView, **fields: Any) -> Self:

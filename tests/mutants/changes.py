@@ -6,8 +6,10 @@ from typing import Final
 from msgspec import structs
 
 from bot.core.execution.pre_trade_checks import PreTradeChecks
+from bot.core.orders.outbox import NEVER_NS
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
+from bot.core.quoting.guards import Calendar
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.risk.exposure import Bounds
 from bot.core.settings import TraderSettings
@@ -38,7 +40,19 @@ def _half(self: PortfolioRisk, ladder: EventQuoter, quotes: Resting, bounds: Bou
     }
 
 
+def _no_date(self: Calendar, now_ns: int) -> None:
+    self.until_ns, self.restrictions = NEVER_NS, ()
+
+
 CHANGES: Final = (
+    Bug(
+        "dates-are-ignored",
+        (74,),
+        "Around a date of the calendar everything is quoted.",
+        ("B4", "B13"),
+        (Patch(Calendar, "restrict", _no_date),),
+        likely=("calendar",),
+    ),
     Bug(
         "limits-of-the-first-file",
         (74,),

@@ -253,18 +253,20 @@ class FairCurve:
         self,
         rungs: Sequence[RungInput],
         implied: ImpliedView | None,
-        seconds_to_resolution: float,
+        variance_s: float,
         now_ns: int,
     ) -> tuple[Fair | None, ...]:
         """The fair curve now, in strike order; None for a rung of which nothing is known.
 
+        variance_s: the ordinary time, in seconds, that brings the variance of the value until it is
+        known: the time left, and what coming dates are worth (docs/operations.md#calendar).
         rungs: one per strike; one that did not change is best passed as the same object. now_ns: on
         the same clock as the timestamps of the inputs. On a ladder every rung is known as soon as
         one source of any rung, or the implied value, is, but for those that are over. A single
         binary market has only its own data.
         """
         self.moved = ()
-        left_s = seconds_to_resolution if seconds_to_resolution > 1.0 else 1.0
+        left_s = variance_s if variance_s > 1.0 else 1.0
         again_ns = self.again_ns
         for index, (seen, rung) in enumerate(zip(rungs, self._rungs, strict=True)):
             if seen is not rung.input or now_ns >= again_ns[index]:

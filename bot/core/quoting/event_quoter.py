@@ -39,6 +39,7 @@ from bot.core.quoting.guards import (
     WindDown,
     allowed,
     net_after,
+    widened,
 )
 from bot.core.quoting.strategy_health import FailedStrategy, StrategyHealth, made_by
 from bot.core.quoting.strategy_output import StrategyOutput
@@ -70,6 +71,7 @@ from bot.strategy.api import (
     checked_output,
     mapped,
     split,
+    variance_seconds,
 )
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -745,6 +747,7 @@ class EventQuoter:
         """
         left_ns = max(0, self.resolution_ns - now_ns)
         seconds = left_ns / NS_PER_SECOND
+        dates = self.calendar.coming(now_ns, self.resolution_ns)
         rungs, versions, inputs = self.rungs, self._versions, self._inputs
         changed = self.changed = []
         owns: list[list[OwnOrder]] = []
@@ -768,7 +771,8 @@ class EventQuoter:
             changed.append(index)
             owns.append(own)
         if self.curve is not None:
-            self.fairs = self.curve.update(inputs, implied, seconds, now_ns)
+            variance_s = variance_seconds(seconds, dates)
+            self.fairs = self.curve.update(inputs, implied, variance_s, now_ns)
         for index, own in zip(changed, owns, strict=True):
             rungs[index].value_at(self.fairs[index], own)
             self.views[index] = self._view_rung(index, own, ledgers, now_ns)
@@ -794,6 +798,7 @@ class EventQuoter:
             intensity=self.flow.intensity,
             size_part=self.in_force.divisor,
             memory=self.output.memory(self.health.name),
+            dates=dates,
         )
 
     def _view_rung(
@@ -908,6 +913,8 @@ class EventQuoter:
             net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
             self.takes = dict(allowed(takes, net_qty, self.in_force))
             quotes = allowed(quotes, net_after(net_qty, self.takes), self.in_force)
+            fair_cents = {rung.market_id: rung.fair_cents for rung in view.rungs}
+            quotes = widened(quotes, fair_cents, self.in_force.width_pct)
         return self.as_taken(quotes) if self.max_order_qty or not self._takes_any else quotes
 
     def as_taken(self, quotes: Resting) -> Resting:
@@ -942,6 +949,9 @@ class EventQuoter:
             self.wind_down.judge(self.resolution_ns, now_ns)
         if now_ns >= self.calendar.until_ns:
             self.calendar.restrict(now_ns)
+            if self.calendar.brings_variance:
+                # Once a date is over, the volatility of quiet rungs is another, too.
+                self._versions = [-1] * len(self.rungs)
         self.judge_state(series, now_ns)
 
     def restrict(self, by_operator: Restriction | None) -> None:

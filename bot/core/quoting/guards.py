@@ -1,5 +1,5 @@
 """The guards of one event: news pulls its quotes for a while, they wind down near its end, and
-dates of the calendar restrict them.
+dates of the calendar restrict them or move them away from the fair value.
 
 One value drives every rung, so news about one rung is news about all. The first to trade after it
 know more than our quotes, which are cancelled at once, and made again from books and feed later.
@@ -11,6 +11,7 @@ strategy.
 See docs/pricing.md#section-1c-news, #section-1c-time; docs/operations.md#calendar.
 """
 
+import math
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
@@ -19,10 +20,17 @@ import msgspec
 
 from bot.core.orders.outbox import NEVER_NS
 from bot.core.settings import CalendarEntry, CurfewSettings, NewsSettings
-from bot.core.trading_state import EVERYTHING, InForce, Restriction, Source, TradingState
-from bot.strategy.api import Levels, Quote, RungView, Take
-from venue.wire.instant import NS_PER_MS, second_of
-from venue.wire.money import BookSide, Price, Qty
+from bot.core.trading_state import (
+    EVERYTHING,
+    NORMAL_WIDTH_PCT,
+    InForce,
+    Restriction,
+    Source,
+    TradingState,
+)
+from bot.strategy.api import ComingDate, Levels, Quote, Resting, RungView, Take
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND, second_of
+from venue.wire.money import BookSide, Price, Qty, is_price
 from venue.wire.names import MarketId, Ticker
 
 _ONE_TRADE_NS = 50 * NS_PER_MS
@@ -180,13 +188,15 @@ class WindDown:
 class Calendar:
     """Restricts an event around the dates of the calendar; each entry in force does so by itself.
 
-    until_ns: when an entry begins or ends next, NEVER_NS after all of them; nothing changes before.
+    until_ns: when an entry begins or ends next, or its date comes; NEVER_NS after all of them.
+    Nothing changes before.
     """
 
     def __init__(self, event_ticker: Ticker, entries: Iterable[CalendarEntry]) -> None:
         """entries: of the series; those of other events are left out."""
         self._event_ticker = event_ticker
         self._entries: tuple[CalendarEntry, ...] = ()
+        self.brings_variance = False  # some date is worth time
         self.until_ns = 0
         self.restrictions: tuple[Restriction, ...] = ()
         self.use_settings(entries)
@@ -195,11 +205,16 @@ class Calendar:
         """Change the entries from the next call of `restrict` on."""
         here = (None, self._event_ticker)
         self._entries = tuple(each for each in entries if each.event_ticker in here)
+        self.brings_variance = any(each.variance_ns for each in self._entries)
         self.until_ns = 0
 
     def restrict(self, now_ns: int) -> None:
         """Restrict the event as the entries in force at this instant demand."""
-        turns_ns = [turn for each in self._entries for turn in (each.from_ns, each.until_ns)]
+        turns_ns = [
+            turn
+            for each in self._entries
+            for turn in (each.from_ns, each.at_ns if each.variance_ns else 0, each.until_ns)
+        ]
         self.until_ns = min([turn for turn in turns_ns if turn > now_ns], default=NEVER_NS)
         self.restrictions = tuple(
             Restriction(
@@ -209,9 +224,22 @@ class Calendar:
                 ends="when the date is over",
                 until_ns=each.until_ns,
                 divisor=each.size_divisor if each.state is TradingState.REDUCED else 1,
+                width_pct=each.width_pct,
             )
             for each in self._entries
-            if each.from_ns <= now_ns < each.until_ns
+            if each.restricts and each.from_ns <= now_ns < each.until_ns
+        )
+
+    def coming(self, now_ns: int, resolution_ns: int) -> tuple[ComingDate, ...]:
+        """The dates still to come before an event resolves then, in the order of the file."""
+        return tuple(
+            ComingDate(
+                each.name,
+                (each.at_ns - now_ns) / NS_PER_SECOND,
+                each.variance_ns / NS_PER_SECOND,
+            )
+            for each in self._entries
+            if now_ns < each.at_ns <= resolution_ns
         )
 
 
@@ -257,6 +285,41 @@ def _within(wishes: tuple[_Wish, ...], divisor: int, net: int | None) -> tuple[_
         if qty > 0:
             out.append(msgspec.structs.replace(wish, qty=Qty(qty)))
     return tuple(out)
+
+
+def widened(
+    quotes: Resting, fair_cents: Mapping[MarketId, float | None], width_pct: int
+) -> Resting:
+    """The quotes, each at so many percent, >= 100, of its distance from the fair value of its rung,
+    rounded away from it; the same mapping at 100.
+
+    A quote at or beyond the fair value keeps its price. One that would rest outside 1..99 is left
+    out, and so are all of a rung without a fair value.
+    """
+    if width_pct == NORMAL_WIDTH_PCT:
+        return quotes
+    out: dict[MarketId, tuple[Quote, ...]] = {}
+    for market_id, wanted in quotes.items():
+        fair = fair_cents[market_id]
+        moved = [_farther(each, fair, width_pct) for each in wanted if fair is not None]
+        out[market_id] = tuple(each for each in moved if is_price(each.price))
+    return out
+
+
+def _farther(quote: Quote, fair: float, width_pct: int) -> Quote:
+    price = _price_farther(quote.side, quote.price, fair, width_pct)
+    limit = quote.limit
+    if limit is not None:
+        limit = _price_farther(quote.side, limit, fair, width_pct)
+    return msgspec.structs.replace(quote, price=price, limit=limit)
+
+
+def _price_farther(side: BookSide, price: Price, fair: float, width_pct: int) -> Price:
+    away = fair - price if side is BookSide.BID else price - fair
+    if away <= 0:
+        return price
+    away *= width_pct / NORMAL_WIDTH_PCT
+    return Price(math.floor(fair - away) if side is BookSide.BID else math.ceil(fair + away))
 
 
 def _boldness(wish: Quote | Take) -> tuple[bool, int]:

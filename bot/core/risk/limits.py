@@ -42,9 +42,9 @@ def no_looser(wanted: TraderSettings, than: TraderSettings) -> TraderSettings:
     """`wanted` with no limit of loss, size or rate above that of `than`, and with every date of its
     calendar: a rollback never loosens what an operator has tightened. The very `wanted` where no
     limit of it is looser."""
-    risk = _stricter(
-        (wanted.risk, limits_in_force(wanted.risk)), (than.risk, limits_in_force(than.risk))
-    )
+    # The correlation of events is no limit, so it goes back.
+    limits = msgspec.structs.replace(than.risk, event_correlation=wanted.risk.event_correlation)
+    risk = _stricter((wanted.risk, limits_in_force(wanted.risk)), (limits, limits_in_force(limits)))
     breakers = _stricter(
         (wanted.breakers, limits_of(wanted.breakers, wanted.risk)),
         (than.breakers, limits_of(than.breakers, than.risk)),
@@ -70,7 +70,8 @@ def _stricter(wanted: tuple[_Limits, _Limits], than: tuple[_Limits, _Limits]) ->
     for name in wanted[1].__struct_fields__:
         limits = (getattr(wanted[1], name), getattr(than[1], name))
         # Of the account alone 0 is no limit.
-        least[name] = min(limits) or (max(limits) if name == "account_loss_cents" else 0)
+        is_none = name == "account_loss_cents" and not min(limits)
+        least[name] = max(limits) if is_none else min(limits)
     stricter = msgspec.structs.replace(wanted[1], **least)
     for configured, in_force in (wanted, than):
         if stricter == in_force:

@@ -4,13 +4,14 @@ Nothing is changed at the venue: cancelling an order that cannot exist proves th
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeGuard, get_args
 
 import msgspec
 
 from bot.core import messages as m
 from bot.core.orders.outbox import TOO_MANY, WAIT_DEFAULT_NS
+from bot.core.settings import CalendarEntry
 from bot.io.adapter import (
     Connection,
     Emit,
@@ -23,8 +24,9 @@ from bot.io.adapter import (
     read_key,
     what_is_missing,
 )
+from venue.wire import model
 from venue.wire.errors import Code
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire.instant import NS_PER_SECOND, second_of
 from venue.wire.names import MarketId, OrderId, Ticker
 
 NO_SUCH_ORDER: Final = OrderId("9" * 20)
@@ -52,18 +54,25 @@ _PASSES: Final = "the venue is there and cannot answer this now: check again in 
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Result of one check. advice: empty when it is well."""
+    """Result of one check. advice: empty when it is well. is_warning: it is well, and yet a person
+    should look at it."""
 
     name: str
     well: bool
     found: str
     advice: str = ""
+    is_warning: bool = False
 
 
 async def probe(
-    connection: Connection, address: VenueAddress, series_ticker: Ticker
+    connection: Connection,
+    address: VenueAddress,
+    series_ticker: Ticker,
+    calendar: Sequence[CalendarEntry] = (),
+    now_ns: int = 0,
 ) -> list[Finding]:
-    """All checks in order; a venue that cannot be reached ends them early."""
+    """All checks in order; a venue that cannot be reached ends them early. calendar: its dates are
+    compared with the events that the venue lists and with now_ns."""
     client, reads = connection.requests, read_key(address)
     findings = _lacking(connection)
     findings.append(_read_scope(await _answered(client, m.ReadBalance(), reads), reads))
@@ -77,6 +86,9 @@ async def probe(
     answer = await _answered(client, m.ReadSeries(series_ticker, ""), reads)
     series, rungs = _series(answer, series_ticker)
     findings.append(series)
+    if calendar and isinstance(answer, m.Ok) and isinstance(answer.body, m.SeriesBody):
+        events = await _all_events(client, series_ticker, answer.body, reads)
+        findings += calendar_findings(calendar, events, now_ns)
     findings += await _account(client, reads)
     if rungs:
         findings.append(await _book(client, rungs[0], reads))
@@ -201,6 +213,48 @@ def _series(answer: m.Answer, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
     if isinstance(answer, m.Ok) or _is_refused(answer, 404):
         advice = f"look up the series ticker of the venue; {ticker} has no rungs there"
     return Finding("series", False, _said(answer), _advice(answer, advice)), []
+
+
+async def _all_events(
+    client: OrderClient, ticker: Ticker, body: m.SeriesBody, reads: m.Key
+) -> list[model.Event]:
+    """The events of a first page and of those after it, as far as they can be read."""
+    events = list(body.events)
+    while body.cursor:
+        answer = await _answered(client, m.ReadSeries(ticker, body.cursor), reads)
+        if not (isinstance(answer, m.Ok) and isinstance(answer.body, m.SeriesBody)):
+            break
+        body = answer.body
+        events += body.events
+    return events
+
+
+def calendar_findings(
+    calendar: Sequence[CalendarEntry], events: Iterable[model.Event], now_ns: int
+) -> list[Finding]:
+    """The next date of each event that has not settled; and warnings: dates of events that are not
+    listed, and a calendar that is over."""
+    listed = {event.event_ticker: event for event in events}
+    ahead = sorted(
+        (each for each in calendar if max(each.at_ns, each.until_ns) > now_ns),
+        key=lambda each: each.at_ns,
+    )
+    findings = []
+    for ticker, event in listed.items():
+        mine = [each for each in ahead if each.event_ticker in (None, ticker)]
+        if mine and event.status is not model.EventStatus.SETTLED:
+            findings.append(Finding("calendar", True, f"{ticker}: {mine[0].text()}"))
+    if not ahead:
+        last = max(calendar, key=lambda each: each.at_ns)
+        text = f"every date is over; the last was {last.name} at {second_of(last.at_ns)}"
+        findings.append(Finding("calendar", True, text, "add the dates to come", is_warning=True))
+    unlisted = {each.event_ticker: each for each in reversed(ahead) if each.event_ticker}
+    for named, each in unlisted.items():
+        if named not in listed:
+            text = f"the venue lists no event {named}, which has {each.text()}"
+            advice = "correct calendar.event; a date holds once its event is listed"
+            findings.append(Finding("calendar", True, text, advice, is_warning=True))
+    return findings
 
 
 async def _account(client: OrderClient, reads: m.Key) -> list[Finding]:

@@ -12,6 +12,7 @@ import msgspec
 from bot.core.distribution import KINDS
 from bot.core.inconsistency import Inconsistency
 from bot.core.orders.request_budget import Priority
+from bot.core.outcome_risk import OutcomeRisk
 from bot.core.report import (
     Against,
     BreakerReport,
@@ -98,6 +99,24 @@ def per_side(value: Callable[[RungReport, BookSide], float]) -> Callable[[Report
 
 def per_event(value: Callable[[EventReport], float | None]) -> Callable[[Report], list[Sample]]:
     return lambda report: _known((event.event_ticker, value(event)) for event in report.events)
+
+
+def per_company(value: Callable[[OutcomeRisk], float]) -> Callable[[Report], list[Sample]]:
+    return lambda report: [
+        ((company.events[0],), float(value(company.risk)))
+        for company in report.companies
+        if company.risk is not None
+    ]
+
+
+def shortfalls(risks: Iterable[tuple[str, OutcomeRisk | None]]) -> list[Sample]:
+    """The expected shortfall of each, by level in percent; none where the risk is unknown."""
+    return [
+        ((name, level), float(cents))
+        for name, risk in risks
+        if risk is not None
+        for level, cents in (("95", risk.shortfall_95_cents), ("99", risk.shortfall_99_cents))
+    ]
 
 
 def per_event_limit(of: Callable[[BreakerReport], int]) -> Callable[[Report], list[Sample]]:
@@ -549,15 +568,7 @@ RISK: Final[tuple[Family[Report], ...]] = (
     gauge(
         "event_expected_shortfall_cents",
         "Mean loss of what is held in the worst 5 % or 1 % of chance, by level in percent.",
-        lambda r: [
-            ((e.event_ticker, level), float(cents))
-            for e in r.events
-            if e.risk is not None
-            for level, cents in (
-                ("95", e.risk.shortfall_95_cents),
-                ("99", e.risk.shortfall_99_cents),
-            )
-        ],
+        lambda r: shortfalls((e.event_ticker, e.risk) for e in r.events),
         "event level",
     ),
     gauge(
@@ -565,6 +576,24 @@ RISK: Final[tuple[Family[Report], ...]] = (
         "Chance that what is held loses more than the event's loss limit, 0 to 1.",
         per_event(lambda e: None if e.risk is None else e.risk.over_limit_chance),
         "event",
+    ),
+    gauge(
+        "company_expected_profit_cents",
+        "Expected profit of what a company's events hold, by the first of several.",
+        per_company(lambda risk: risk.expected_cents),
+        "company",
+    ),
+    gauge(
+        "company_expected_shortfall_cents",
+        "Mean loss of what they hold in the worst 5 % or 1 % of chance, by level in percent.",
+        lambda r: shortfalls((company.events[0], company.risk) for company in r.companies),
+        "company level",
+    ),
+    gauge(
+        "company_over_limit_chance",
+        "Chance that what they hold loses more than the series' loss limit, 0 to 1.",
+        per_company(lambda risk: risk.over_limit_chance),
+        "company",
     ),
     gauge(
         "event_limit_used",

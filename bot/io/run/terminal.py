@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from bot.core.outcome_risk import OutcomeRisk
+from bot.core.outcome_risk import CompanyRisk, OutcomeRisk
 from bot.core.report import EventReport, LossBudgetReport, Report, RungReport
 from bot.io.client.answers import plain
 from bot.io.status.snapshot import Snapshot
@@ -140,6 +140,7 @@ def picture(
     parts += [_text(loss_budget_text(each)) for each in report.loss_budgets]
     parts += [_text(finding, "red") for finding in report.findings]
     parts += _ladders(report.events)
+    parts += [_text(company_line(company), "dim") for company in report.companies]
     parts += [_text(note, "dim") for note in notes]
     return Group(*parts)
 
@@ -159,7 +160,7 @@ def _ladders(events: Sequence[EventReport]) -> list[RenderableType]:
         parts += [_text(each.text(), "yellow") for each in event.restrictions]
         parts.append(_ladder(event, width, is_first=event is events[0]))
         if event.risk is not None:
-            parts.append(_text(_risk(event.risk), "dim"))
+            parts.append(_text(risk_line(event.risk), "dim"))
     return parts
 
 
@@ -173,7 +174,14 @@ def loss_budget_text(shown: LossBudgetReport) -> str:
     return f"loss budget ({shown.period}): {lost}; {now}; from {second_of(shown.from_ns)}{until}"
 
 
-def _risk(risk: OutcomeRisk) -> str:
+def company_line(company: CompanyRisk) -> str:
+    """The risk of a company's events together, on one line."""
+    events = f"{', '.join(company.events)} together, correlation {company.correlation:g}"
+    return f"{events}: {'unknown' if company.risk is None else risk_line(company.risk)}"
+
+
+def risk_line(risk: OutcomeRisk) -> str:
+    """The risk of what is held, on one line."""
     return (
         f"held: expected {dollars(risk.expected_cents)}   shortfall "
         f"{dollars(risk.shortfall_95_cents)} at 95 %, {dollars(risk.shortfall_99_cents)} at 99 %   "

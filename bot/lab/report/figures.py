@@ -286,7 +286,24 @@ def _worst(session: Session, clock: TimeAxis, up: Span) -> str:
     # The limit may have changed: the maximum is not compared with the last one.
     ends = " to ".join(dollars(each) for each in dict.fromkeys((limits[0], limits[-1])))
     said = f"At most {most} of {ends} could have been lost at any decision of the run."
-    return figure("worst", title, plot.svg(f"{title}. {said}"), "", f"<p>{said}</p>")
+    risks = _risk_table(session) if session.risks else ""
+    return figure("worst", title, plot.svg(f"{title}. {said}"), "", f"<p>{said}</p>{risks}")
+
+
+def _risk_table(session: Session) -> str:
+    rows = [
+        (
+            each.name,
+            income(each.risk.expected_cents),
+            dollars(each.risk.shortfall_95_cents),
+            dollars(each.risk.shortfall_99_cents),
+            dollars(each.shortfall_99_max_cents),
+            f"{each.risk.over_limit_chance:.1%} of {dollars(each.risk.limit_cents)}",
+        )
+        for each in session.risks
+    ]
+    head = ("held in", "expected", "ES 95 %", "ES 99 %", "highest", "loss over limit")
+    return table("Risk of what was held at the end, by the fair curve", head, rows)
 
 
 # --- markouts and fills ---------------------------------------------------------------------------

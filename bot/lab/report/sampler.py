@@ -9,12 +9,14 @@ from bot.core import messages as m
 from bot.core.account.markouts import MILLI
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import kind_of
+from bot.core.outcome_risk import OutcomeRisk
 from bot.core.planning.diff import sides_on_target
 from bot.core.quoting.event_quoter import MarketQuoter as TraderRung
 from bot.core.report import Phase, ProfitRow, Report, RungReport
 from bot.core.trader import Trader
 from bot.lab.report.session import (
     Answers,
+    HeldRisk,
     MarketSample,
     SeenMarket,
     Session,
@@ -50,6 +52,7 @@ class Sampler:
         self._fill_of: dict[str, SessionFill] = {}
         self._printed: dict[str, None] = {}
         self._worth: dict[MarketId, tuple[int, int]] = {}
+        self._risks: dict[str, HeldRisk] = {}
         self._settlement_millicents = 0
         self._looked_ns: int | None = None
         self._due_ns = 0
@@ -187,11 +190,26 @@ class Sampler:
                 named = session.rungs[place]
                 named.event_ticker, named.strike = event.event_ticker, rung.strike_text
                 levels.append(_level(place, rung))
+        self._sample_risk(report)
         session.moments.append(self._moment(report, tuple(levels)))
         if self._most is not None and len(session.moments) > self._most:
             del session.moments[1::2]
             session.every_ns *= 2
         self._due_ns = session.moments[-1].at_ns + session.every_ns
+
+    def _sample_risk(self, report: Report) -> None:
+        """A risk that is not known now stays as it was sampled last."""
+        found: dict[str, OutcomeRisk | None] = {e.event_ticker: e.risk for e in report.events}
+        for company in report.companies:
+            count, correlation = len(company.events), f"{company.correlation:g}"
+            name = f"{count} from {company.events[0]} together, correlation {correlation}"
+            found[name] = company.risk
+        for name, risk in found.items():
+            if risk is not None:
+                before = self._risks.get(name)
+                most = risk.shortfall_99_cents if before is None else before.shortfall_99_max_cents
+                self._risks[name] = HeldRisk(name, risk, max(most, risk.shortfall_99_cents))
+        self.session.risks = list(self._risks.values())
 
     def _moment(self, report: Report, levels: tuple[MarketSample, ...]) -> SessionSample:
         total = _NO_PROFIT if report.profit is None else report.profit.total

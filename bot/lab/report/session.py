@@ -10,6 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from bot.core.account.markouts import MILLI
+from bot.core.outcome_risk import OutcomeRisk
 from bot.core.report import ProfitReport
 from bot.io.metrics.profits import plain_profit, row_cents
 from bot.lab.backtest.run import Result
@@ -117,6 +118,15 @@ class Answers(msgspec.Struct):
         return self.sent - self.done - self.refused - self.unknown
 
 
+class HeldRisk(msgspec.Struct, frozen=True):
+    """The risk of what was held, as it was sampled last. name: of an event, or of a company's
+    together. shortfall_99_max_cents: the highest expected shortfall at 99 % of all samples."""
+
+    name: str
+    risk: OutcomeRisk
+    shortfall_99_max_cents: int
+
+
 class Session(msgspec.Struct, kw_only=True):
     """One run as it was sampled, with its account at the end as the trader has it.
 
@@ -144,6 +154,7 @@ class Session(msgspec.Struct, kw_only=True):
     fees_cents: int = 0
     ledger_difference_cents: int | None = None  # the venue's cash less ours; None unless both known
     worst_max_cents: int = 0
+    risks: list[HeldRisk] = []
     decisions: int = 0
     strategy_errors: int = 0
     latched: str = ""
@@ -267,6 +278,7 @@ def plain(session: Session) -> dict[str, object]:
         "profit": None if profit is None else plain_profit(profit, ("side", "rung", *SPLITS)),
         "ledger_difference_cents": session.ledger_difference_cents,
         "worst_case_max_cents": session.worst_max_cents,
+        "risks": msgspec.to_builtins(session.risks),
         "requests": {kind: row.sent for kind, row in session.answers.items()},
         "refused": session.refused,
         "amends": {"kept_place": session.amends[0], "lost_place": session.amends[1]},

@@ -13,8 +13,10 @@ from bot.config.plugins import find_strategy, made
 from bot.core import messages as m
 from bot.core.risk.breakers import limits_of
 from bot.core.settings import (
+    NS_PER_HOUR,
     BreakerSettings,
     BudgetSettings,
+    CalendarEntry,
     KeySettings,
     LossBudgetSettings,
     PaceSettings,
@@ -24,6 +26,7 @@ from bot.core.settings import (
     Strangers,
     TraderSettings,
 )
+from bot.core.trading_state import TradingState
 from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.exposure_rules import LIMITS
 from bot.lab.sim.scenario import MS, SECOND, SimScenario, account_loss_cents, series_of
@@ -39,11 +42,13 @@ from bot.strategy.api import (
     split,
 )
 from venue.wire.money import BookSide, Cents, Price, Qty, is_price
+from venue.wire.names import Ticker
 
 KINDS: Final = ("lower", "raise", "strategy")
 """Of changes: limits lowered, or loosened, or another strategy."""
 
 _FAR: Final = 1_000_000
+_DATED_STATES: Final = tuple(state for state in TradingState if state is not TradingState.KILLED)
 _OTHERS: Final = {"fixed_spread": "ladder_joint"}
 
 
@@ -152,6 +157,32 @@ def changed(
     else:
         name = _OTHERS.get(name, "fixed_spread")
     return _file(settings, name, msgspec.json.decode(choice.params_json))
+
+
+def dated(
+    file: m.Configuration, event: Ticker | None, now_ns: int, span_ns: int, rng: random.Random
+) -> m.Configuration:
+    """With one to three more dates of an event, or of every event, which begin and end within so
+    long from now. now_ns: by the host's clock."""
+    entries = []
+    for number in range(rng.choice((1, 1, 2, 3))):
+        at_ns = now_ns + rng.randint(0, span_ns)
+        entry = CalendarEntry(
+            at_ns=at_ns,
+            name=f"date {number}",
+            event_ticker=event,
+            before_ns=rng.randint(0, at_ns - now_ns),
+            after_ns=rng.randint(1, now_ns + span_ns - at_ns + 1),
+            state=rng.choice(_DATED_STATES),
+            size_divisor=rng.choice((2, 5)),
+            width_pct=rng.choice((100, 150, 400)),
+            variance_ns=rng.choice((0, 0, NS_PER_HOUR, 1_000 * NS_PER_HOUR)),
+        )
+        entries.append(entry)
+    calendar = (*file.settings.calendar, *entries)
+    settings = msgspec.structs.replace(file.settings, calendar=calendar)
+    choice = file.strategy
+    return _file(settings, choice.name, msgspec.json.decode(choice.params_json))
 
 
 def _lowered(risk: RiskSettings, in_use: Mapping[str, int], rng: random.Random) -> RiskSettings:

@@ -11,7 +11,7 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.configured import STRATEGY_FAULTS, StrategyFaultSpan
+from bot.lab.sim.configured import STRATEGY_FAULTS, StrategyFaultSpan, dated
 from bot.lab.sim.process import Process
 from bot.lab.sim.scenario import MS, SECOND, TIMED_FAULTS
 from bot.lab.sim.transport import World
@@ -36,6 +36,9 @@ _MAINTENANCE_NS: Final = (600 * SECOND, 3_600 * SECOND)
 _TRANSFERS_CENTS: Final = (200_000, 1_000_000)
 _LAG_NS: Final = 5 * SECOND
 _PULLED_NS: Final = 5 * SECOND
+_DRIFT_NS: Final = 2 * SECOND
+"""By so much the host's clock may be another after a restart."""
+
 _LISTED_MAX: Final = 6
 _EVENTS_MAX: Final = 4
 _OPEN: Final = v.SetVenueState(VenueState.OPEN)
@@ -184,6 +187,14 @@ class FaultSchedule:
         yield for_ns
         if rng.random() < 0.5:
             world.reload(world.first_file, "back")
+
+    def _calendar(self, for_ns: int, rng: random.Random) -> Steps:
+        world, scope = self._world, self._series_or_event(rng)
+        while not world.process.log:
+            yield 300 * MS
+        now_ns = world.process.clock.to_host_ns(world.now_ns)
+        world.reload(dated(world.file, scope, now_ns, 2 * for_ns, rng), "calendar")
+        yield 2 * for_ns + _DRIFT_NS
 
     # --- the venue --------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from bot.core.orders.outbox import kind_of
 from bot.core.orders.transitions import State
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
+from bot.core.trading_state import TradingState
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 from bot.io.journal.recovery import RecoveredState, RunningState, recall
 from bot.lab.sim.exposure_rules import Auditor, is_looser
@@ -304,6 +305,11 @@ class Process:
             check(not self._stopping, "B13", "new exposure after a stop")
             check(not self._holds_for(self._paused, market), "B4", "new exposure while paused")
             check(not self.latched, "B13", "new exposure after a breaker tripped")
+        dated = TradingState.ACTIVE if market is None else self._dated(market, now_ns)
+        check(not dated.is_halted, "B4", "new exposure around a date that halts its event")
+        if isinstance(request, m.CancelResting) and request.order_id in truth.side_of:
+            asked = self._dated(truth.side_of[request.order_id][0], now_ns)
+            self._coverage.hit(f"cancelled_while_{asked}")
         if market is not None:
             self._may_quote(market, now_ns)
         if first and self.is_successor:
@@ -311,8 +317,11 @@ class Process:
         self._auditor.audit_send(request)
         if first:
             self._is_within_budget(first.order, now_ns)
-        if first and self._holds_for(self._reducing, first.order.market_id):
+        reduces = dated is TradingState.REDUCE_ONLY
+        if first and (reduces or self._holds_for(self._reducing, first.order.market_id)):
             self._only_reduces(first.order)
+            if reduces:
+                self._coverage.hit("reduced_around_a_date")
         if first:
             self._reaches_no_further(first.order, first.order.price)
             self._few_enough(now_ns)
@@ -350,6 +359,18 @@ class Process:
         if 100 * lost_cents >= budgets.reduce_only_pct * limit_cents:
             self._coverage.hit("create_under_budget")
             self._only_reduces(order)
+
+    def _dated(self, market: MarketId, now_ns: int) -> TradingState:
+        """What the calendar in force leaves a market at this instant of the host's clock."""
+        entries = self.settings.calendar
+        event = self._auditor.exposure.event_of.get(market) if entries else None
+        states = [
+            each.state
+            for each in entries
+            if each.event_ticker in (None, event)
+            if each.at_ns - each.before_ns <= now_ns < each.at_ns + each.after_ns
+        ]
+        return max(states, key=list(TradingState).index, default=TradingState.ACTIVE)
 
     def _only_reduces(self, order: QtyOrder) -> None:
         """B4: while only inventory may be reduced, all of a side that may trade is at most that."""
@@ -389,6 +410,8 @@ class Process:
                 continue
             stale = self.feed.stale(own.market_id, now_ns, PULLED_NS)
             paused = "paused" if self._holds_for(self._paused, own.market_id) else ""
+            if self._dated(own.market_id, now_ns).is_halted:
+                paused = paused or "a date halts its event"
             if reason := why or paused or stale or self.decided.decided_by(own.market_id):
                 since_ns = waiting[id(own)] = left_ns.get(id(own), now_ns)
                 text = f"{own.order_id} rests and is not cancelled: {reason}"

@@ -66,6 +66,7 @@ TIMED_FAULTS: Final = {
     "operator_restart": "process",
     "flatten": "",  # the operator wants everything flat, and then to quote again
     "reload": "",  # the operator changes the configuration of the running bot
+    "calendar": "",  # the operator adds dates near at hand to the running bot's calendar
     "tantrum": "",  # the strategy raises, or returns nonsense
     "fat_finger": "",  # the strategy wants absurd sizes
     "mad_strategy": "",  # the strategy wants something else at every turn

@@ -52,6 +52,7 @@ class World(Protocol):
     network: "Network"
     strategy_faults: list[StrategyFaultSpan]
     trace: deque[tuple[int, str, object]]
+    file: m.Configuration
     first_file: m.Configuration
     faulty: bool
     latch: str

@@ -244,7 +244,8 @@ class SimulatedWorld:
         nonce = f"{self.scenario.seed:012x}{len(self.processes):08x}"
         memory = self.disk.recall_state(process.clock.to_host_ns(self.now_ns))
         # A file that never changes need not be named; what names it is journalled.
-        named = process.configured if self.scenario.has("reload") else None
+        changes = self.scenario.has("reload") or self.scenario.has("calendar")
+        named = process.configured if changes else None
         started = m.Started(
             nonce,
             memory.open_intents,

@@ -22,6 +22,7 @@ from bot.config.overrides import (
 from bot.config.sections import SETTINGS_OF, key_of_field
 from bot.config.strict_yaml import Place, Plain, YamlText
 from bot.core import messages as m
+from bot.core.settings import NS_PER_HOUR
 from venue.wire import instant
 from venue.wire.instant import NS_PER_MS
 
@@ -106,6 +107,8 @@ def _source(then: m.Configuration, folder: Path) -> YamlText:
                 "after_ms": each.after_ns // NS_PER_MS,
                 "state": each.state,
                 "size_divisor": each.size_divisor,
+                "width_pct": each.width_pct,
+                "variance_hours": each.variance_ns // NS_PER_HOUR,
             }
         )
         for each in then.settings.calendar

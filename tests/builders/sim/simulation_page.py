@@ -25,7 +25,8 @@ seed draws the world; the same seed gives the same world to the byte.
 | channel | stalls, closes, reorders |
 | host | torn disk writes, a wrong clock, crashes |
 | venue | halts, throttling, rungs listed late, other ids for amended orders, maker fees |
-| operator | configuration changes, flatten, a start that adopts or refuses resting orders |
+| operator | configuration changes, dates of the calendar, flatten, a start that adopts or \
+refuses resting orders |
 | account | a second series in the same process, a foreign trader |
 | strategy | exceptions and invalid quotes |
 | crowd | counterparties that at times take every quote |

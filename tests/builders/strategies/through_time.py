@@ -7,6 +7,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from bot.strategy.api import (
+    ComingDate,
     EventView,
     Intensity,
     OwnFill,
@@ -64,6 +65,7 @@ class Scene:
         left_s: float = QUARTER_S,
         book_age_s: float = 0.0,
         size_part: int = 1,
+        dates: tuple[ComingDate, ...] = (),
     ) -> list[tuple[BookSide, int, int]]:
         """(side, price, shares) of the quotes wanted at this time, best first."""
         seen = msgspec.structs.replace(
@@ -80,6 +82,7 @@ class Scene:
             cash_cents=cash,
             intensity=intensity,
             size_part=size_part,
+            dates=dates,
         )
         self.answer = self.strategy.quote(event)
         return [(q.side, q.price, q.qty) for q in self._wanted() if isinstance(q, Quote)]

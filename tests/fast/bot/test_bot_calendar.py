@@ -7,15 +7,19 @@ from hypothesis import strategies as st
 
 from bot.core import messages as m
 from bot.core.orders.outbox import NEVER_NS
-from bot.core.quoting.guards import Calendar
+from bot.core.quoting.guards import Calendar, widened
 from bot.core.risk.limits import no_looser
 from bot.core.settings import CalendarEntry, TraderSettings
-from bot.core.trading_state import Source, TradingState, in_force
-from tests.builders.bot.thin import EVENT, Thin
+from bot.core.trading_state import InForce, Source, TradingState, in_force
+from bot.strategy.api import ComingDate, EventView, Quote
+from tests.builders.bot.thin import EVENT, START_NS, Thin
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.names import Ticker
+from venue.wire.money import BookSide, Price, Qty
+from venue.wire.names import MarketId, Ticker
 
 AT_NS = 1_800_000_000 * NS_PER_SECOND
+HOUR_NS = 3_600 * NS_PER_SECOND
+RUNG = MarketId("a rung")
 OTHER = Ticker("ACME-VAL-99Q1")
 
 
@@ -60,7 +64,7 @@ def test_an_entry_of_one_event_restricts_no_other():
 def test_each_entry_in_force_is_shown_and_the_strictest_holds():
     reduced = entry(name="index day", state=TradingState.REDUCED, size_divisor=4, after_ns=80)
     calendar = restricted(AT_NS, reduced, entry(state=TradingState.REDUCE_ONLY))
-    assert in_force(calendar.restrictions) == (TradingState.REDUCE_ONLY, 4)
+    assert in_force(calendar.restrictions) == InForce(TradingState.REDUCE_ONLY, 4)
     assert [each.source for each in calendar.restrictions] == [Source.CALENDAR] * 2
     assert calendar.restrictions[0].text() == (
         "reduced (calendar): index day at 2027-01-15T08:00:00Z; ends: when the date is over, "
@@ -119,6 +123,92 @@ def test_a_trader_cancels_and_quotes_again_at_the_very_instants_of_an_entry():
     assert min(again) == dated.until_ns
 
 
+def test_an_entry_with_a_width_alone_restricts_only_the_width():
+    wide = entry(state=TradingState.ACTIVE, width_pct=150)
+    calendar = restricted(AT_NS, wide, entry(state=TradingState.ACTIVE, width_pct=120))
+    assert in_force(calendar.restrictions) == InForce(TradingState.ACTIVE, 1, 150)
+    assert calendar.restrictions[0].text().startswith("active (calendar, width 150 %): results at")
+
+
+@pytest.mark.parametrize(
+    ("side", "price", "limit", "moved"),
+    [
+        (BookSide.BID, 48, None, (46, None)),
+        (BookSide.ASK, 53, 52, (56, 54)),
+        (BookSide.BID, 51, 52, (51, 52)),
+        (BookSide.ASK, 49, None, (49, None)),
+    ],
+)
+def test_a_wider_quote_rests_at_a_multiple_of_its_distance_rounded_away(side, price, limit, moved):
+    """At a fair value of 50.25 and 175 %; at or beyond the fair value nothing moves."""
+    wanted = {RUNG: (Quote(side, Price(price), Qty(3), limit),)}
+    (quote,) = widened(wanted, {RUNG: 50.25}, 175)[RUNG]
+    assert (quote.price, quote.limit) == moved
+
+
+def test_a_quote_that_would_rest_outside_the_prices_is_left_out():
+    near, far = (Quote(BookSide.ASK, Price(price), Qty(3)) for price in (90, 97))
+    assert widened({RUNG: (near, far)}, {RUNG: 80.0}, 150) == {
+        RUNG: (Quote(BookSide.ASK, Price(95), Qty(3)),)
+    }
+
+
+def test_a_rung_without_a_fair_value_has_no_wider_quotes():
+    wanted = {RUNG: (Quote(BookSide.BID, Price(40), Qty(3)),)}
+    assert widened(wanted, {RUNG: None}, 150) == {RUNG: ()}
+    assert widened(wanted, {RUNG: None}, 100) is wanted
+
+
+def test_quotes_step_back_at_the_instant_of_a_wider_entry_and_return_after_it():
+    thin = Thin([70, 40])
+    at_ns = thin.now_ns + 60 * NS_PER_SECOND
+    wide = entry(
+        at_ns=at_ns, before_ns=20 * NS_PER_SECOND, state=TradingState.ACTIVE, width_pct=300
+    )
+    thin = Thin([70, 40], calendar=(wide,))
+    thin.start()
+    normal = {order.price for order in thin.orders.values()}
+    thin.run(40)
+    changes = [ns for ns, each in thin.sent if isinstance(each, m.AmendResting)]
+    stepped_back = {order.price for order in thin.orders.values()}
+    assert min(changes) == wide.from_ns
+    assert not stepped_back & normal
+    thin.run(40)
+    assert {order.price for order in thin.orders.values()} == normal
+
+
+def test_the_view_has_the_dates_to_come_before_the_event_resolves():
+    worth = entry(at_ns=70, before_ns=0, variance_ns=9 * NS_PER_SECOND)
+    calendar = Calendar(EVENT, (worth, entry(at_ns=50), entry(at_ns=90), entry(at_ns=30)))
+    assert calendar.coming(30, 80) == (
+        ComingDate("results", 40 / NS_PER_SECOND, 9.0),
+        ComingDate("results", 20 / NS_PER_SECOND, 0.0),
+    )
+
+
+def test_variance_counts_the_dates_within_the_time_asked_for():
+    dates = (ComingDate("results", 50.0, 900.0), ComingDate("index day", 80.0, 7.0))
+    view = EventView.example(seconds_to_resolution=100.0, dates=dates)
+    assert [view.variance_s(within_s) for within_s in (49, 50, 80, 1_000)] == [49, 950, 987, 1_007]
+
+
+def test_ordinary_time_is_calmer_until_a_date_is_over_that_brings_variance():
+    """The volatility of a rung without a history is the value's sd over the root of the variance:
+    half of it where the date is worth three times the 60 days that are left."""
+    at_ns = START_NS + 100 * NS_PER_SECOND
+    worth = entry(at_ns=at_ns, before_ns=0, after_ns=0, variance_ns=3 * 60 * 24 * HOUR_NS)
+    volatilities = []
+    for calendar in ((), (worth,)):
+        thin = Thin([70, 40], calendar=calendar)
+        thin.start()
+        thin.run(90)
+        volatilities.append(thin.trader.quoting.ladders[0].views[0].volatility_cents)
+    plain, calm = volatilities
+    thin.run(10)
+    assert calm == pytest.approx(plain / 2, rel=1e-3)
+    assert thin.trader.quoting.ladders[0].views[0].volatility_cents > 1.9 * calm
+
+
 def test_a_changed_calendar_applies_at_the_next_tick():
     thin = Thin([70])
     thin.start()
@@ -138,7 +228,11 @@ def test_a_rollback_keeps_the_dates_of_both_configurations():
     assert no_looser(new, old) is new
 
 
-def test_settings_of_an_older_journal_have_an_empty_calendar():
-    content = msgspec.to_builtins(Thin([70]).initial_settings)
+def test_settings_of_older_journals_have_no_calendar_or_one_without_width_and_variance():
+    settings = msgspec.structs.replace(Thin([70]).initial_settings, calendar=(entry(),))
+    content = msgspec.to_builtins(settings)
+    for name in ("width_pct", "variance_ns"):
+        del content["calendar"][0][name]
+    assert msgspec.convert(content, TraderSettings) == settings
     del content["calendar"]
     assert msgspec.convert(content, TraderSettings).calendar == ()

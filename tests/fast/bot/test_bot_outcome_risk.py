@@ -1,13 +1,23 @@
 """Expected profit and shortfall of an inventory, against a second account in whole percents."""
 
+import itertools
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.outcome_risk import risk_of, shortfall_cents
-from tests.builders.bot.worlds import quoting
+from bot.core.outcome_risk import (
+    POINTS_MAX,
+    grid_cents,
+    netted_risk,
+    risk_of,
+    shortfall_cents,
+)
+from bot.core.risk.limits import no_looser
+from tests.builders.bot.thin import Thin
+from tests.builders.bot.worlds import calm, quoting
 from venue.wire.money import Cents
 
 OUTCOMES = st.lists(
@@ -59,6 +69,93 @@ def test_an_outcome_at_the_edge_of_the_tail_counts_in_part():
 def test_outcomes_without_their_chances_are_refused():
     with pytest.raises(ValueError):
         risk_of((1, 2), (1.0,), Cents(0))
+
+
+SIBLINGS = st.lists(
+    st.lists(st.tuples(st.integers(-300, 300), st.integers(1, 5)), min_size=1, max_size=4),
+    min_size=1,
+    max_size=3,
+)
+"""Profit in cents and weight of each outcome, by event."""
+
+
+def by_draws(events: list[list[tuple[int, int]]], pct: int) -> list[tuple[int, float]]:
+    """The profits together, drawn one by one from equal shares of chance: so many percent by one
+    draw for all events."""
+    shares = [[cents for cents, weight in each for _ in range(weight)] for each in events]
+    apart = [sum(each) for each in itertools.product(*shares)]
+    count = math.lcm(*map(len, shares))
+    at_once = [sum(each[place * len(each) // count] for each in shares) for place in range(count)]
+    return [
+        *((cents, (100 - pct) / 100 / len(apart)) for cents in apart),
+        *((cents, pct / 100 / count) for cents in at_once),
+    ]
+
+
+@given(SIBLINGS, st.integers(0, 100), st.integers(0, 600))
+def test_netted_risk_is_that_of_draws_at_one_rank_and_of_independent_ones(events, pct, limit):
+    drawn = by_draws(events, pct)
+    held = [tuple(zip(*with_chances(each), strict=True)) for each in events]
+    found = netted_risk(held, pct / 100, Cents(limit))
+    wanted = [-shortfall_cents(drawn, 0.0), *(shortfall_cents(drawn, at) for at in (0.95, 0.99))]
+    cents = (found.expected_cents, found.shortfall_95_cents, found.shortfall_99_cents)
+    assert cents == pytest.approx(wanted, abs=0.5 + 1e-6)
+    over = sum(chance for profit, chance in drawn if -profit > limit)
+    assert found.over_limit_chance == pytest.approx(over, abs=1e-9)
+
+
+def test_one_draw_nets_a_long_event_against_a_short_one_and_two_draws_do_not():
+    long, short = ((-100, 100), (0.5, 0.5)), ((100, -100), (0.5, 0.5))
+    both = [netted_risk([long, short], c, Cents(150)) for c in (0.0, 1.0)]
+    assert [each.shortfall_95_cents for each in both] == [200, 0]
+    assert [each.over_limit_chance for each in both] == [0.25, 0.0]
+
+
+@given(st.integers(2, 6), st.integers(5_000, 90_000), st.randoms(use_true_random=False))
+def test_many_events_are_rounded_by_at_most_half_a_grid_each(count, span, rng):
+    events = [
+        (sorted(rng.randint(-span, span) for _ in range(8)), (0.125,) * 8) for _ in range(count)
+    ]
+    grid = grid_cents(events)
+    assert grid == 1 or grid <= 2 * span * count // POINTS_MAX + 1
+    # Moved by a constant the profits fall into other steps; the shortfall must move with them.
+    moved = [([each + grid // 2 for each in cents], chances) for cents, chances in events]
+    one, other = (netted_risk(each, 0.0, Cents(0)) for each in (events, moved))
+    shift = count * (grid // 2)
+    assert abs(one.shortfall_99_cents - shift - other.shortfall_99_cents) <= count * grid + 1
+
+
+def test_a_rollback_takes_the_correlation_back_and_counts_it_for_no_limit():
+    settings = Thin([70]).initial_settings
+    other = msgspec.structs.replace(
+        settings, risk=msgspec.structs.replace(settings.risk, event_correlation=0.5)
+    )
+    assert no_looser(settings, other) is settings
+    assert no_looser(other, settings) is other
+
+
+def test_a_binary_market_has_the_risk_of_its_fair_value():
+    thin = Thin([50])
+    thin.start()
+    (event,) = thin.trader.report(thin.now_ns).events
+    (rung,) = event.rungs
+    binary = msgspec.structs.replace(
+        event, implied=None, rungs=(msgspec.structs.replace(rung, strike_text="", fair_cents=30.0),)
+    )
+    assert binary.chances == pytest.approx((0.7, 0.3))
+    unknown = msgspec.structs.replace(binary.rungs[0], fair_cents=None)
+    assert msgspec.structs.replace(binary, rungs=(unknown,)).chances is None
+
+
+def test_a_report_nets_the_events_of_one_company():
+    world = quoting(calm(rungs=(2, 3)))
+    world.driver.run_until(world.now_ns + 3 * 10**9)
+    report = world.process.trader.report(world.now_ns)
+    (company,) = report.companies
+    held = [(event.outcome_cents, event.chances) for event in report.events]
+    limit_cents = world.process.settings.risk.series_loss_cents
+    assert company.events == tuple(event.event_ticker for event in report.events)
+    assert company.risk == netted_risk(held, 0.0, limit_cents)
 
 
 def test_a_report_has_the_risk_of_what_is_held_under_its_own_chances():

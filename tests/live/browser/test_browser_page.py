@@ -10,12 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from bot.core import messages as m
+from bot.core.outcome_risk import CompanyRisk, risk_of
 from bot.core.report import Phase
 from bot.io.metrics.profits import plain_profit, row_cents
 from tests.builders.browser.chromium import Page
 from tests.builders.browser.money import assert_income_green_and_loss_red
 from tests.builders.browser.site import HOSTILE, STRIKES, Site, picture, site
 from tests.builders.io.pages import SECOND, TOKEN
+from venue.wire.money import Cents
 from venue.wire.names import Ticker
 
 WHOLE = "document.getElementById('uptime').textContent"
@@ -298,6 +300,28 @@ def test_the_page_fits_phone_and_desktop_with_enough_contrast(browser, page_site
     assert tab.value(CONTRAST) == []
     ground = tab.value("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, ground[4:-1].split(","))) < 150) == dark
+    assert_no_complaint(tab, page_site)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_risk_of_what_is_held_is_a_table_that_fits_a_telephone(browser, page_site, width):
+    (event,) = page_site.report.events
+    risk = risk_of((-123_456, 300_000), (0.25, 0.75), Cents(99_999))
+    other = replace(event, event_ticker=Ticker("AURELIA-VAL-27Q1"), risk=None)
+    both = CompanyRisk(project_id="p", events=("X-26Q4", "X-27Q1"), correlation=0.35, risk=risk)
+    events = (replace(event, risk=risk), other)
+    page_site.report = replace(page_site.report, events=events, companies=(both,))
+    tab = opened_at(browser, page_site, width)
+    tab.wait("document.querySelectorAll('#risk tbody tr').length === 3")
+    rows = tab.value("[...document.querySelectorAll('#risk tbody tr')].map((row) => row.innerText)")
+    figures = ["$1,941.36", "$1,234.56", "$1,234.56", "25.0 %"]
+    assert [each.split("\t") for each in rows] == [
+        ["X-26Q4", *figures],
+        ["AURELIA-VAL-27Q1", *"––––"],
+        ["2 together, correlation 0.35", *figures],
+    ]
+    box = "document.querySelector('#risk .scroll')"
+    assert tab.value(f"{box}.scrollWidth <= {box}.clientWidth")
     assert_no_complaint(tab, page_site)
 
 

@@ -62,6 +62,14 @@ def test_an_entry_becomes_a_setting_of_the_trader(tmp_path):
     )
 
 
+def test_an_entry_may_widen_quotes_or_bring_variance_without_restricting_anything(tmp_path):
+    wide = "{at: 2027-01-28T21:00:00Z, name: x, state: active, width_pct: 150}"
+    worth = "{at: 2027-01-28T21:00:00Z, name: x, before_ms: 0, after_ms: 0, variance_hours: 240}"
+    one, other = loaded(tmp_path, wide, worth).trader.calendar
+    assert (one.state, one.width_pct, one.variance_ns) == (TradingState.ACTIVE, 150, 0)
+    assert (other.width_pct, other.variance_ns) == (100, 10 * 86_400 * NS_PER_SECOND)
+
+
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
@@ -69,12 +77,16 @@ def test_an_entry_becomes_a_setting_of_the_trader(tmp_path):
         ("{at: 2027-01-28T21:00:00Z}", "name: missing; accepted: 1 to 80 characters"),
         ("{name: x}", "at: exactly one of at and file is wanted"),
         ("{at: 2027-01-28T21:00:00Z, file: a.ics, name: x}", "at: exactly one of at and file"),
-        ("{at: 2027-01-28T21:00:00Z, name: x, state: killed}", "state: 'killed'; accepted: reduc"),
+        ("{at: 2027-01-28T21:00:00Z, name: x, state: killed}", "state: 'killed'; accepted: activ"),
         ("{at: 2027-01-28T21:00:00Z, name: x, before_ms: 2h}", "before_ms: '2h'; accepted: a who"),
         ("{at: 2027-01-28T21:00:00Z, name: x, event: a/b}", "event: 'a/b'; accepted: letters"),
         (
             "{at: 2027-01-28T21:00:00Z, name: x, before_ms: 0, after_ms: 0}",
             "after_ms: 0, and before_ms too: it would never restrict",
+        ),
+        (
+            "{at: 2027-01-28T21:00:00Z, name: x, state: active}",
+            "state: 'active': it would change nothing; accepted: another, or a width_pct above 1",
         ),
         ("{file: none.ics}", "file: 'none.ics' cannot be read: No such file"),
     ],

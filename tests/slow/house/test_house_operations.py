@@ -66,6 +66,8 @@ def shown_as(name, text):
         return None
     if text in ("true", "false"):
         return text == "true"
+    if "." in text and text.replace(".", "", 1).isdecimal():
+        return float(text)
     if not text.isdecimal():
         return text
     return int(text) * 10**6 if name.endswith("_ns") else int(text)

@@ -20,7 +20,7 @@ from bot.cli import running_bot
 from bot.cli.main import COMMANDS
 from bot.cli.main import app as bot
 from bot.config.bot_config import read_draft
-from bot.core.outcome_risk import risk_of
+from bot.core.outcome_risk import CompanyRisk, risk_of
 from bot.core.report import ConfigReport, Phase, Report
 from bot.core.trading_state import TradingState
 from bot.io.state import small_files
@@ -134,10 +134,13 @@ def test_status_shows_what_restricts_a_bot_and_why_its_configuration_was_refused
 def test_status_shows_what_is_held_may_lose_by_the_fair_curve():
     risk = risk_of((-500, 300), (0.25, 0.75), Cents(400))
     event = msgspec.structs.replace(report().events[0], risk=risk)
-    with site(body(shown=msgspec.structs.replace(report(), events=(event,)))) as page:
+    both = CompanyRisk(project_id="p", events=("X-26Q4", "X-27Q1"), correlation=0.3, risk=risk)
+    changed = msgspec.structs.replace(report(), events=(event,), companies=(both,))
+    with site(body(shown=changed)) as page:
         shown = " ".join(invoke("status", str(DEMO), "--status", page.url).stdout.split())
     assert "held: expected $1.00 shortfall" in shown
     assert "$5.00" in shown
+    assert "X-26Q4, X-27Q1 together, correlation 0.3: held: expected $1.00" in shown
 
 
 def broken(folder: Path, *changes: tuple[str, str]) -> Path:

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bot.core import messages as m
 from bot.core.orders.transitions import OrderFinding
-from bot.core.outcome_risk import risk_of
+from bot.core.outcome_risk import CompanyRisk, risk_of
 from bot.core.report import (
     BreakerReport,
     ConfigReport,
@@ -111,6 +111,17 @@ def test_expected_profit_shortfall_and_chance_beyond_the_limit_are_shown_by_even
     assert found["laddermaker_event_over_limit_chance", ("X-26Q4",)] == 0.25
     without = samples(Metrics(report))
     assert ("laddermaker_event_expected_profit_cents", ("X-26Q4",)) not in without
+
+
+def test_the_risk_of_a_company_s_events_together_is_shown_while_it_is_known():
+    risk = risk_of((-500, 300), (0.25, 0.75), Cents(400))
+    known = CompanyRisk(project_id="p", events=("X-1", "X-2"), correlation=0.3, risk=risk)
+    unknown = msgspec.structs.replace(known, project_id="q", events=("Y-1", "Y-2"), risk=None)
+    found = samples(Metrics(lambda: changed(companies=(known, unknown))))
+    assert found["laddermaker_company_expected_profit_cents", ("X-1",)] == 100
+    assert found["laddermaker_company_expected_shortfall_cents", ("X-1", "99")] == 500
+    assert found["laddermaker_company_over_limit_chance", ("X-1",)] == 0.25
+    assert ("laddermaker_company_over_limit_chance", ("Y-1",)) not in found
 
 
 def test_the_limits_of_an_event_are_shown_with_what_is_used_of_them():
@@ -404,7 +415,7 @@ def test_there_is_no_metric_of_a_reaper_that_is_not_configured(tmp_path):
 UNITS = ("_cents", "_seconds", "_shares", "_orders", "_dollars", "_bytes", "_tokens")
 COUNTED_THINGS = {
     "phase", "state", "trading_state", "restriction", "latched", "inconsistency", "findings",
-    "finding", "event_over_limit_chance",
+    "finding", "event_over_limit_chance", "company_over_limit_chance",
     "breaker_used", "breaker_limit",
     "config_at_fault", "event_alarms", "rung_quotable", "rung_on_target", "event_quotes_cut",
     "strategy_at_fault",
@@ -431,6 +442,7 @@ def test_no_label_is_an_id():
         "lane", "place", "fate", "outcome", "part", "stage", "against", "horizon_s", "shadow",
         "bound", "level", "name", "key", "answer", "move", "scope", "source",
         "period",
+        "company",
     }  # fmt: skip
 
 

@@ -3,9 +3,12 @@ is no answer to a subscription."""
 
 import asyncio
 
+import msgspec
 import pytest
 
 from bot.core import messages as m
+from bot.core.settings import CalendarEntry
+from bot.core.trading_state import TradingState
 from bot.io.adapter import Connection, VenueAddress
 from bot.io.client import preflight
 from bot.io.secret import Secret
@@ -48,6 +51,7 @@ class Venue:
         self.done.append(seconds)
 
 
+EVENT = records.event(records.market(1))
 BALANCE = m.Ok(m.BalanceBody(Balance(Cents(1), Cents(0), Cents(1))))
 
 
@@ -144,3 +148,69 @@ async def test_a_pong_is_not_taken_for_the_answer_to_the_subscription(
     shown = await preflight.probe(venue.connection, ADDRESS, records.SERIES)
     (channel,) = [each for each in shown if each.name == "channel"]
     assert (channel.well, channel.found) == (well, found)
+
+
+def date(name: str, at_s: int, event: str | None = None, **fields: object) -> CalendarEntry:
+    return CalendarEntry(
+        at_ns=at_s * NS_PER_SECOND,
+        name=name,
+        event_ticker=event,
+        before_ns=100 * NS_PER_SECOND,
+        after_ns=50 * NS_PER_SECOND,
+        state=TradingState.HALTED,
+        **fields,
+    )
+
+
+class SilentChannel:
+    def __init__(self, emit) -> None:
+        pass
+
+    def subscribe(self, wish: m.SubscribeTo) -> None:
+        pass
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_a_check_shows_the_next_date_of_each_event_on_every_page_of_the_series(
+    monkeypatch,
+):
+    first, second = EVENT, msgspec.structs.replace(EVENT, event_ticker=Ticker("ACME-VAL-2"))
+
+    class Paged(Venue):
+        def start(self, send: m.Send, answered) -> None:
+            if isinstance(send.request, m.ReadSeries):
+                page = ((second,), "") if send.request.cursor else ((first,), "more")
+                answered(m.Response(send.request_id, m.Ok(m.SeriesBody(*page))))
+            else:
+                super().start(send, answered)
+
+    venue = Paged(reply(m.Rejected(404, "order_not_found", "")), {m.ReadBalance: BALANCE})
+    monkeypatch.setattr(preflight, "CHANNEL_S", 0.0)
+    venue.connection = Connection(venue, SilentChannel)
+    calendar = (
+        date("call", 900),
+        date("results", 500, "ACME-VAL-2", width_pct=150, variance_ns=5 * 3_600 * NS_PER_SECOND),
+    )
+    found = await preflight.probe(venue.connection, ADDRESS, Ticker("ACME-VAL"), calendar)
+    assert [each.found for each in found if each.name == "calendar"] == [
+        f"{first.event_ticker}: call at 1970-01-01T00:15:00Z: halted from 1970-01-01T00:13:20Z "
+        "until 1970-01-01T00:15:50Z",
+        "ACME-VAL-2: results at 1970-01-01T00:08:20Z: halted, width 150 % from "
+        "1970-01-01T00:06:40Z until 1970-01-01T00:09:10Z, worth 5 hours of variance",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("calendar", "said"),
+    [
+        ((date("call", 900, "ACME-VAL-9"),), "the venue lists no event ACME-VAL-9, which has call"),
+        ((date("call", 100), date("tea", 90)), "every date is over; the last was call at 1970-01"),
+    ],
+    ids=["not listed", "over"],
+)
+def test_a_check_warns_of_dates_that_can_hold_for_no_event(calendar, said):
+    (found,) = preflight.calendar_findings(calendar, [EVENT], 150 * NS_PER_SECOND)
+    assert found.found.startswith(said)
+    assert (found.well, found.is_warning) == (True, True)

@@ -299,6 +299,21 @@ def test_a_status_page_gives_holdings_and_live_orders_at_their_worst(two_events)
     assert [each["label"] for each in event["rungs"]] == ["175B", "200B"]
 
 
+def test_chances_of_a_file_give_the_risk_of_what_is_held_in_it(tmp_path):
+    path = tmp_path / "held.yaml"
+    text = "rungs: [{label: A, yes_qty: 10}]\ncash_cents: -400\nchances: "
+    path.write_text(f"{text}[0.25, 0.75]\n")
+    answer = asked("--file", str(path))
+    assert answer["risk"]["expected_cents"] == -0.25 * 400 + 0.75 * 600
+    assert answer["risk"]["shortfall_95_cents"] == 400
+    shown = invoke(DEMO, "--file", str(path)).stdout
+    assert "held: expected $3.50   shortfall $4.00 at 95 %, $4.00 at 99 %" in shown
+    path.write_text(f"{text}[0.25, 0.7]\n")
+    done = invoke(DEMO, "--file", str(path))
+    assert done.exit_code == 2
+    assert f"{path}:3: chances: accepted: 2 numbers, 0 or more, that add up to 1" in done.stderr
+
+
 def test_an_order_in_another_event_uses_up_the_limit_of_the_series(two_events):
     words = ("--file", str(two_events), "--order", "X-27Q1-200B:bid:50:700")
     first, second = json.loads(invoke(DEMO, "--json", *words).stdout)["events"]
@@ -407,4 +422,5 @@ def test_worst_case_agrees_with_the_trader(tmp_path):
         )
         assert -answer.worst_cents == event.worst_case_cents > 0
         assert answer.limits == event.limits
+        assert answer.risk == event.risk is not None
         assert answer.within

@@ -7,12 +7,14 @@ import msgspec
 import pytest
 
 from bot.cli.report import session_text as in_words
+from bot.core.outcome_risk import risk_of
 from bot.lab.report.page import differences, report
 from bot.lab.report.sampler import MOMENTS_MAX
-from bot.lab.report.session import Uptime
+from bot.lab.report.session import HeldRisk, Uptime
 from tests.builders.report.lived import invoke
 from tests.builders.report.made import fill, moment, session
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Cents
 
 pytestmark = pytest.mark.xdist_group("report_page")
 HOURS_S = 6 * 3_600
@@ -59,6 +61,16 @@ def test_the_fair_curve_of_every_event_is_drawn():
     )
     title = "Fair curve and quotes, as quoted last: ACME-VAL-27Q"
     assert captions == [f"{title}1", f"{title}2"]
+
+
+def test_the_risk_of_what_was_held_is_a_table_below_the_worst_case():
+    risk = risk_of((-500, 300), (0.25, 0.75), Cents(400))
+    made = session(moments=[moment(1), moment(2)])
+    made.risks = [HeldRisk("X-26Q4", risk, 900)]
+    text = report([made])
+    row = re.search(r"<tr[^>]*><th[^>]*>X-26Q4</th>(.*?)</tr>", text)
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", row[1])
+    assert cells == ["$1.00", "$5.00", "$5.00", "$9.00", "25.0% of $4.00"]
 
 
 def test_the_worst_case_is_shown_with_every_limit_in_force():

@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bench.simulated_journals import STRATEGY_FAULTS
@@ -51,6 +52,17 @@ def test_the_totals_of_the_report_are_those_of_pnl(recorded_run):
     for key in ("total", "realised_cents", "settled_cents", "open_cents", "difference_millicents"):
         assert recorded_run.said["profit"][key] == recorded_run.pnl["profit"][key]
     assert recorded_run.said["profit"]["by"]["rung"] == recorded_run.pnl["profit"]["by"]["rung"]
+
+
+def test_the_report_has_the_risk_of_what_was_held_in_each_event(recorded_run):
+    world, known = recorded_run.world, recorded_run.said["risks"]
+    report = world.process.trader.report(world.now_ns)
+    one, other = (event.event_ticker for event in report.events)
+    together = f"2 from {one} together, correlation 0"
+    assert [each["name"] for each in known] == [one, other, together]
+    for each, of in zip(known, (*report.events, *report.companies), strict=True):
+        assert each["risk"] == msgspec.to_builtins(of.risk)
+        assert each["shortfall_99_max_cents"] >= of.risk.shortfall_99_cents
 
 
 def test_entries_after_the_end_of_a_run_are_ignored(recorded_run, tmp_path):

@@ -24,6 +24,12 @@ def test_the_simulator_finds_each_planted_bug(bug):
     assert found.events <= EVENTS_MAX
 
 
+def test_the_simulator_finds_a_bot_that_quotes_around_a_date_that_halts_it():
+    found = bugs.hunt(bugs.named("dates-are-ignored"))
+    assert found.invariant == "B4"
+    assert "around a date that halts its event" in found.text
+
+
 def test_the_canary_bug_is_found_again_in_its_seed():
     found = bugs.hunt(CANARY)
     again, _ = bugs.hunt_in(CANARY, found.seed)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.strategy.api import Intensity
+from bot.strategy.api import ComingDate, Intensity
 from bot.strategy.pricing import avellaneda
 from strategies.avellaneda_stoikov import AvellanedaStoikov
 from tests.builders.strategies.through_time import ASK, BID, Scene, fill, trade
@@ -58,6 +58,13 @@ def test_the_horizon_ends_with_the_event() -> None:
     assert near[1][1] - near[0][1] < far[1][1] - far[0][1]
     over = paper(volatility_cents=0.1).at(0, left_s=0.0, net=500)
     assert over == [(BID, 48, 10), (ASK, 52, 10)]
+
+
+def test_a_date_within_the_horizon_adds_its_variance() -> None:
+    one = paper(volatility_cents=0.5, horizon_s=60)
+    soon, later = ComingDate("results", 60.0, 240.0), ComingDate("index day", 61.0, 9_000.0)
+    longer = paper(volatility_cents=0.5, horizon_s=300)
+    assert one.at(0, dates=(soon, later)) == longer.at(0) != one.at(0)
 
 
 def test_a_rung_without_fair_value_and_mid_is_not_quoted() -> None:

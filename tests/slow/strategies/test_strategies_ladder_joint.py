@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.strategy.api import EventView, Intensity, OwnFill, Quotes, RungView, checked
+from bot.strategy.api import (
+    ComingDate,
+    EventView,
+    Intensity,
+    OwnFill,
+    Quotes,
+    RungView,
+    checked,
+)
 from bot.strategy.pricing.skew import Rule
 from strategies.ladder_joint import LadderJoint
 from tests.builders.scale import cases
@@ -335,6 +343,20 @@ def seen_with(of: EventView, intensity: Intensity | None, cash: int | None = Non
         of.event_ticker, of.is_ladder, of.seconds_to_resolution, None, of.rungs,
         cash_cents=cash, intensity=intensity,
     )  # fmt: skip
+
+
+def test_variance_of_coming_dates_counts_as_time_and_ties_up_no_cash() -> None:
+    """Such a date skews as that much more time would; the charge for cash is of the real time."""
+
+    def quoted(days: float, worth_days: float = 0.0, kappa: float = 0.0) -> Quotes:
+        seen = view(rung(0, 50.0, net=60), seconds=days * 86_400.0)
+        if worth_days:
+            date = ComingDate("results", 3_600.0, worth_days * 86_400.0)
+            seen = msgspec.structs.replace(seen, dates=(date,))
+        return make(full_skew_days=60, kappa_cents_per_day=kappa).quote(seen)
+
+    assert quoted(2, 58) == quoted(60) != quoted(2)
+    assert quoted(2, 58, kappa=0.5) != quoted(60, kappa=0.5)
 
 
 def test_a_slower_decay_of_fills_widens_the_quotes() -> None:

@@ -106,7 +106,8 @@ def test_an_invalid_key_or_value_is_reported_as_for_a_file(file, text, said):
 
 
 def test_the_calendar_of_a_run_is_kept_or_set_as_a_whole(file):
-    dates = "\ncalendar:\n  - {at: 2027-01-28T21:00:00Z, name: results, event: acme-val-27q1}\n"
+    dates = "\ncalendar:\n  - {at: 2027-01-28T21:00:00Z, name: results, event: acme-val-27q1,\n"
+    dates += "     state: active, width_pct: 150, variance_hours: 9}\n"
     file.write_text(CONFIG + dates)
     then = configuration_of(file)
     kept = trial_on(then, "throttle.dwell_ms=200")

@@ -70,14 +70,10 @@ export function eventPanel(event) {
 function about(event) {
   const parts = [event.title, event.status, `worst case over every subset of fills `
     + dollars(event.worst_case_cents)];
-  const risk = event.risk;
-  if (risk) {
-    parts.push(`held: expected profit ${dollars(risk.expected_cents)}, expected shortfall `
-      + `${dollars(risk.shortfall_95_cents)} at 95 % and ${dollars(risk.shortfall_99_cents)} at 99 %, `
-      + `loss above ${dollars(risk.limit_cents)} with chance ${percent(risk.over_limit_chance)}`);
-  }
   for (const each of event.restrictions || []) {
-    parts.push(`${plainName(each.state)} (${plainName(each.source)}): ${each.why}; ends: ${each.ends}`);
+    const width = each.width_pct > 100 ? `, width ${each.width_pct} %` : "";
+    parts.push(`${plainName(each.state)} (${plainName(each.source)}${width}): ${each.why}; `
+      + `ends: ${each.ends}`);
   }
   if (event.strategy_fault) parts.push(`strategy: ${event.strategy_fault}`);
   const said = Object.entries(event.diagnostics || {});

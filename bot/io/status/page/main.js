@@ -6,6 +6,7 @@ import { eventPanel } from "./event.js";
 import { drawBudget, drawFeed, drawFigures, drawFindings, drawLimits, forgetLog, takeLog }
   from "./health.js";
 import { drawMoney, drawShadows, takeHistory, upFor } from "./money.js";
+import { drawRisk } from "./risk.js";
 
 const STALE_S = 3, SILENT_MS = 5000, AGAIN_MS = 2000;
 let wanted = new URLSearchParams(location.search).get("series");
@@ -58,6 +59,7 @@ function drawRest(report) {
   drawShadows(report);
   drawBudget(report);
   drawFeed(report);
+  drawRisk(report);
   drawLimits(report);
   say(byId("uptime"), `running for ${upFor(report)}`);
 }
