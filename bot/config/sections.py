@@ -362,6 +362,13 @@ class WindDown(LivePart):
         _WIND_DOWN.stop_ns,
         "from here on no quotes",
     )
+    exit_ms: UntilEnd = _ms(
+        _WIND_DOWN.exit_ns,
+        "from here until `stop_ms` inventory is exited (docs/operations.md#exit)",
+    )
+    exit_max_cost_cents: LossOrNone = key(
+        _WIND_DOWN.exit_max_cost_cents, "what that may cost an event"
+    )
 
 
 class CalendarState(enum.StrEnum):

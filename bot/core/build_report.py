@@ -107,6 +107,7 @@ def draw(trader: TraderState, settings: TraderSettings, now_ns: int) -> Report:
         withheld=trader.withheld,
         fills_from_ns=ledgers.fills_from_ns,
         paper=trader.is_paper,
+        ticks_through=trader.guard.breakers.limits.ticks_through,
     )
 
 
@@ -138,6 +139,7 @@ def _event(trader: TraderState, ladder: EventQuoter, series: InForce, now_ns: in
         risk=None
         if implied is None
         else risk_of(outcome_cents, implied.chances, bounds.loss_cents),
+        exit=None if ladder.exit is None else ladder.exit.report(now_ns),
     )
 
 
@@ -176,6 +178,8 @@ def _rung(trader: TraderState, rung: MarketQuoter, now_ns: int) -> RungReport:
         wanted_bids=_wanted(rung, BookSide.BID),
         wanted_asks=_wanted(rung, BookSide.ASK),
         on_target=sides_on_target(rung.planned, orders, rung.ladder.pace),
+        sold_per_s=rung.flows[0].per_second(now_ns),
+        bought_per_s=rung.flows[1].per_second(now_ns),
     )
 
 

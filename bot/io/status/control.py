@@ -1,4 +1,4 @@
-"""Commands to a running bot, with a token: pause, resume, flatten, cancel all, reset.
+"""Commands to a running bot, with a token: pause, resume, flatten, exit, cancel all, reset.
 
 Off unless `status.control: true`; then a token is in the state directory, for its owner alone.
 """
@@ -10,12 +10,12 @@ import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
 from bot.core import messages as m
-from bot.core.report import Phase, Report
+from bot.core.report import EventReport, Phase, Report
 from bot.core.trading_state import Source, TradingState
 from bot.io.client.answers import plain
 from bot.io.faults import OperatorError
@@ -23,7 +23,9 @@ from bot.io.secret import Secret, SecretFault, checked
 from bot.io.state.atomic_file import read_file, replace_file
 from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile, LatchFault
 from bot.io.status.snapshot import Snapshot, StatusSource
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.limits import NOTIONAL_CENTS_MAX
+from venue.wire.money import Cents
 from venue.wire.names import Ticker
 
 TOKEN_NAME: Final = "control-token"  # noqa: S105 - the file's name, not a token
@@ -47,8 +49,30 @@ class Action(enum.StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     FLATTEN = "flatten"
+    EXIT = "exit"
     CANCEL_ALL = "cancel-all"
     RESET = "reset"
+
+
+WITHIN_MS: Final = (1_000, 86_400_000)
+"""The least and the most time of an exit."""
+
+
+class ExitTerms(NamedTuple):
+    """How an event is exited. Raises ValueError beyond `WITHIN_MS` and `NOTIONAL_CENTS_MAX`."""
+
+    within_ms: int
+    max_cost_cents: int
+
+    @classmethod
+    def checked(cls, within_ms: int, max_cost_cents: int) -> "ExitTerms":
+        least, most = WITHIN_MS
+        if not least <= within_ms <= most:
+            raise ValueError(f"within {within_ms} ms; accepted: {least} to {most}")
+        if not 0 <= max_cost_cents <= NOTIONAL_CENTS_MAX:
+            accepted = f"accepted: 0 to {NOTIONAL_CENTS_MAX}"
+            raise ValueError(f"a cost of {max_cost_cents} cents; {accepted}")
+        return cls(within_ms, max_cost_cents)
 
 
 class Control:
@@ -71,27 +95,36 @@ class Control:
         reason: str,
         series: Ticker | None = None,
         event: Ticker | None = None,
+        terms: ExitTerms | None = None,
     ) -> str | None:
         """Send a command to one series, or to all. None once it was sent; else why it makes no
         sense for every one of them.
 
-        reason: 1 to REASON_MAX characters, the caller's own words. event: pause, resume or flatten
-        this one alone.
+        reason: 1 to REASON_MAX characters, the caller's own words. event: pause, resume, flatten or
+        exit this one alone. terms: of an exit, which needs them.
         """
         tickers = list(self._shown) if series is None else [series]
-        refusals = [await self._ask(action, reason, ticker, event) for ticker in tickers]
+        refusals = [await self._ask(action, reason, ticker, event, terms) for ticker in tickers]
         refused = [refusal for refusal in refusals if refusal]
         structlog.stdlib.get_logger("bot").warning(
             "control",
             action=action.value,
             series=", ".join(tickers),
             **({} if event is None else {"event_ticker": event}),
+            **({} if terms is None else terms._asdict()),
             reason=plain(reason),
             refused="; ".join(refused),
         )
         return "; ".join(sorted(set(refused))) if len(refused) == len(refusals) else None
 
-    async def _ask(self, action: Action, reason: str, ticker: Ticker, event: Ticker | None) -> str:
+    async def _ask(
+        self,
+        action: Action,
+        reason: str,
+        ticker: Ticker,
+        event: Ticker | None,
+        terms: ExitTerms | None,
+    ) -> str:
         """Why it makes no sense, else ""."""
         shown = self._shown[ticker]
         snapshot = await self._picture(ticker)
@@ -109,6 +142,11 @@ class Control:
                 shown.tell(m.ResumeRequested(reason, event))
             case Action.FLATTEN:
                 shown.tell(m.FlattenRequested(reason, event))
+            case Action.EXIT:
+                if event is None or terms is None:
+                    return "an exit needs an event, a time and a cost"
+                within_ns, most_cents = terms.within_ms * NS_PER_MS, Cents(terms.max_cost_cents)
+                shown.tell(m.ExitRequested(event, within_ns, most_cents, reason))
             case Action.RESET:
                 return await self._reset(reason, shown)
         return ""
@@ -152,7 +190,7 @@ def _refusal(action: Action, report: Report, event: Ticker | None) -> str:
     phase = report.phase
     if phase in (Phase.STOPPING, Phase.STOPPED):
         return f"it is {phase}"
-    if phase is Phase.LATCHED and action in (Action.RESUME, Action.FLATTEN):
+    if phase is Phase.LATCHED and action in (Action.RESUME, Action.FLATTEN, Action.EXIT):
         return "it is latched: look at the reason, then reset"
     scopes = {None: report.restrictions} | {e.event_ticker: e.restrictions for e in report.events}
     if event not in scopes:
@@ -163,9 +201,16 @@ def _refusal(action: Action, report: Report, event: Ticker | None) -> str:
         for each in restrictions
         if each.source is Source.OPERATOR
     }
+    of_event = next((each for each in report.events if each.event_ticker == event), None)
     match action:
         case Action.CANCEL_ALL | Action.RESET if event is not None:
             return f"{action} is for the whole series"
+        case Action.EXIT if of_event is None:
+            return "an exit is for one event"
+        case Action.EXIT | Action.FLATTEN if of_event is not None and _exits(of_event):
+            return "an exit runs there: resume the event first"
+        case Action.EXIT if of_event is not None and not _holds_any(of_event):
+            return "no inventory is held there"
         case Action.PAUSE if stated.get(event) is TradingState.HALTED:
             return "it is paused already"
         case Action.RESUME if phase is not Phase.STARTING and not (
@@ -179,6 +224,14 @@ def _refusal(action: Action, report: Report, event: Ticker | None) -> str:
         case Action.RESET if phase is not Phase.LATCHED and not report.latched:
             return "nothing is latched"
     return ""
+
+
+def _exits(event: EventReport) -> bool:
+    return event.exit is not None and not event.exit.over
+
+
+def _holds_any(event: EventReport) -> bool:
+    return any(rung.yes_qty != rung.no_qty for rung in event.rungs)
 
 
 def _may_rest(report: Report) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from bot.io.client.answers import plain
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
-from bot.io.status.control import REASON_MAX, Action, Control
+from bot.io.status.control import REASON_MAX, Action, Control, ExitTerms
 from bot.io.status.serving import (
     JSON,
     HttpResponse,
@@ -68,6 +68,15 @@ _ACTIONS: Final = {f"{_CONTROL}{action.value}": action for action in Action}
 class _ControlBody(msgspec.Struct):
     reason: str
     event: str = ""
+    within_ms: int | None = None
+    max_cost_cents: int | None = None
+
+    @property
+    def terms(self) -> ExitTerms | None:
+        """Of an exit; None for any other command. Raises ValueError for what no exit may have."""
+        if self.within_ms is None or self.max_cost_cents is None:
+            return None
+        return ExitTerms.checked(self.within_ms, self.max_cost_cents)
 
 
 def _page_files() -> dict[str, HttpResponse]:
@@ -233,7 +242,11 @@ class StatusApp:
         if body is None:
             return said(400, f'send {{"reason": "..."}} of 1 to {REASON_MAX} characters')
         event = fold_ticker(body.event) if body.event else None
-        refusal = await self._control.send_command(action, body.reason, asked, event)
+        try:
+            terms = body.terms
+        except ValueError as fault:
+            return said(400, str(fault))
+        refusal = await self._control.send_command(action, body.reason, asked, event, terms)
         if refusal is not None:
             return said(409, refusal)
         return HttpResponse(202, JSON, msgspec.json.encode({"done": action.value}))
@@ -248,7 +261,8 @@ def _control_body(body: bytes | None) -> _ControlBody | None:
     reason = asked.reason.strip()
     if not 1 <= len(reason) <= REASON_MAX:
         return None
-    return _ControlBody(plain(reason, None), plain(asked.event[:REASON_MAX].strip(), None))
+    event = plain(asked.event[:REASON_MAX].strip(), None)
+    return msgspec.structs.replace(asked, reason=plain(reason, None), event=event)
 
 
 def _same_origin(scope: Message) -> bool:
