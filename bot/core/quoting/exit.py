@@ -257,9 +257,10 @@ class EventExit:
         """Why it has ended; empty while it runs."""
         self.is_noted = False  # its end was logged
         self.preview: ExitPreview | None = None
+        self.max_cost_cents = max_cost_cents
+        self.arrivals: dict[MarketId, int] = {}
+        """The arrival value of each rung that has one, in thousandths of a cent."""
         self._reason = reason
-        self._max_cost_cents = max_cost_cents
-        self._arrivals: dict[MarketId, int] = {}
         self._cost_millicents = 0  # of booked fills
         self._live_millicents = 0
         self._start_qty = self._left_qty = 0
@@ -268,9 +269,9 @@ class EventExit:
 
     def arrival_millicents(self, market_id: MarketId, fair_cents: float | None) -> int | None:
         """The arrival value of a rung, which is its fair value when first asked with one."""
-        found = self._arrivals.get(market_id)
+        found = self.arrivals.get(market_id)
         if found is None and fair_cents is not None:
-            found = self._arrivals[market_id] = round(_MILLI * fair_cents)
+            found = self.arrivals[market_id] = round(_MILLI * fair_cents)
         return found
 
     def on_fill(
@@ -279,7 +280,7 @@ class EventExit:
     ) -> None:  # fmt: skip
         """A fill of the event was booked, at a canonical price. is_own: of an order that was placed
         since the exit began."""
-        arrival = self._arrivals.get(market_id)
+        arrival = self.arrivals.get(market_id)
         if arrival is None:
             return
         away = arrival - _MILLI * price
@@ -293,7 +294,7 @@ class EventExit:
         if self.preview is None:
             self._start_qty = self._left_qty
             within_ns = self.ends_ns - self.began_ns
-            self.preview = preview(rungs, self._max_cost_cents, within_ns, ticks_through)
+            self.preview = preview(rungs, self.max_cost_cents, within_ns, ticks_through)
         if not self.over and not self._left_qty and not any(rung.orders for rung in rungs):
             self.over = FLAT
 
@@ -346,7 +347,7 @@ class EventExit:
         return Restriction(
             source=self.source,
             state=TradingState.REDUCE_ONLY,
-            why=f"exit at a cost of {self._max_cost_cents} cents at most: {self._reason}",
+            why=f"exit at a cost of {self.max_cost_cents} cents at most: {self._reason}",
             ends="flat, or its time is over: then halted",
             until_ns=self.ends_ns,
             since_ns=self.began_ns,
@@ -356,7 +357,7 @@ class EventExit:
         return ExitReport(
             began_ns=self.began_ns,
             ends_ns=self.ends_ns,
-            max_cost_cents=self._max_cost_cents,
+            max_cost_cents=self.max_cost_cents,
             reason=self._reason,
             stage=self.stage(now_ns),
             over=self.over,
@@ -377,7 +378,7 @@ class EventExit:
         loss_limit_cents: of the event, above 0. ticks_through: as `cheapest_crossings`.
         """
         stage = self.stage(now_ns)
-        room = _MILLI * self._max_cost_cents - self._cost_millicents
+        room = _MILLI * self.max_cost_cents - self._cost_millicents
         live = [rung.live_millicents for rung in rungs]
         # What rests on the side that reduces can be cancelled first: it leaves its room to takes.
         stays = [
