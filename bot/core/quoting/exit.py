@@ -380,7 +380,8 @@ class EventExit:
         stage = self.stage(now_ns)
         room = _MILLI * self.max_cost_cents - self._cost_millicents
         live = [rung.live_millicents for rung in rungs]
-        # What rests on the side that reduces can be cancelled first: it leaves its room to takes.
+        # What rests on the side that reduces can be cancelled first: it leaves its room to takes
+        # and to cheaper quotes.
         stays = [
             rung.order_millicents(*each)
             for rung in rungs
@@ -394,7 +395,7 @@ class EventExit:
             place: rungs[place].order_millicents(rungs[place].side, price, qty)
             for place, (price, qty) in crossings.items()
         }
-        room_now, room_later = room - sum(live), room - sum(stays) - sum(wanted.values())
+        room_now, budget = room - sum(live), room - sum(stays) - sum(wanted.values())
         out: dict[MarketId, tuple[Quote | Take, ...]] = {}
         for place, (price, qty) in crossings.items():
             rung = rungs[place]
@@ -409,9 +410,10 @@ class EventExit:
             if out.get(rung.market_id) == ():
                 continue
             qty = abs(rung.net_qty) - crossings.get(place, (price, 0))[1]
-            qty, more = _resting(rung, price, qty, min(room_now, room_later))
+            qty, more = _resting(rung, price, rung.qty_within(price, qty, budget), room_now)
             if qty > 0:
-                room_now, room_later = room_now - more, room_later - more
+                budget -= rung.order_millicents(rung.side, price, qty)
+                room_now -= more
                 quote = Quote(rung.side, price, Qty(qty))
                 out[rung.market_id] = (*out.get(rung.market_id, ()), quote)
         return out
