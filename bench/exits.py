@@ -38,6 +38,7 @@ _CAPS: Final = (1, 2, 4, 8)
 _SIZES: Final = (10, 30, 100)
 _TAPE_NS: Final = 120 * NS_PER_SECOND
 _CROWD_NS: Final = 60 * NS_PER_SECOND
+_CROWD_S: Final = 130.0
 _RATES: Final = (FeeRate.parse("0.0100"), FeeRate.parse("0.0175"))
 
 
@@ -163,7 +164,7 @@ def under_crowd(seed: int) -> list[Exited]:
     traded(
         stand,
         lambda: sequel.strategy,
-        130,
+        _CROWD_S,
         lambda trader: sequel.step(trader, stand.now_ns, stand.hears) and None,
     )
     return sequel.found
