@@ -88,8 +88,8 @@ class Sequel:
 
     def step(self, trader: Trader, now_ns: int, tell: Callable[[m.Event], None]) -> bool:
         """False once all are over."""
-        if now_ns < self._next_ns:
-            return True
+        if now_ns < self._next_ns or not (self._left or self._is_running):
+            return bool(self._left or self._is_running)
         self._next_ns = now_ns + NS_PER_SECOND
         ladders = trader.quoting.ladders
         if not ladders:

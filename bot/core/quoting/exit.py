@@ -14,7 +14,8 @@ the cap, so only orders that were live when the exit began can.
 A quarter of the time each:
 
     passive    rests a tick before the touch, or at the fair value where the touch is beyond it
-    midway     rests midway between the fair value and the price that it would cross
+    midway     rests midway between the fair value and the price that it would cross, or at the
+               fair value where there is none
     crossing   crosses where a share is worth less held to resolution than its price, by exponential
                utility with the event's loss limit as risk tolerance; rests midway where it is not
     last       crosses whatever the cap pays for
@@ -186,18 +187,15 @@ class ExitRung(msgspec.Struct, frozen=True, kw_only=True):
 
     def midway_price(self) -> Price | None:
         """Midway between the fair value and the price that it would cross, or the passive price
-        where that is bolder or nothing can be crossed."""
+        where that is bolder; at the fair value where nothing can be crossed."""
         assert self.fair_cents is not None
-        passive, crossed = self.passive_price(), self.crossed
-        if not crossed:
-            return passive
-        touch = crossed[0][0]
-        middle = (self.fair_cents + touch) / 2
+        passive, touch = self.passive_price(), self.crossed[0][0] if self.crossed else None
+        middle = self.fair_cents if touch is None else (self.fair_cents + touch) / 2
         if self.side is _ASK:
-            price = max(touch + 1, math.ceil(middle))
+            price = max(math.ceil(middle), PRICE_MIN if touch is None else touch + 1)
             price = price if passive is None else min(price, passive)
         else:
-            price = min(touch - 1, math.floor(middle))
+            price = min(math.floor(middle), PRICE_MAX if touch is None else touch - 1)
             price = price if passive is None else max(price, passive)
         return Price(price) if PRICE_MIN <= price <= PRICE_MAX else None
 

@@ -125,6 +125,12 @@ def test_a_midway_quote_is_halfway_to_the_price_that_would_be_crossed(net, fair,
     assert rung(net, fair).midway_price() == price
 
 
+def test_a_midway_quote_is_at_the_fair_value_where_nothing_can_be_crossed():
+    assert rung(10, 50.3, bids=(), asks=levels((60, 9))).midway_price() == 51
+    assert rung(-10, 50.3, asks=(), bids=levels((40, 9))).midway_price() == 50
+    assert rung(10, 99.5, bids=()).midway_price() is None
+
+
 def test_a_stage_rests_until_it_crosses():
     def quote(side: BookSide, price: int) -> dict:
         return {MarketId("m0"): [(Quote, side, price, 10)]}
