@@ -33,7 +33,7 @@ from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
 from bot.core.planning.diff import BySide, QuoteDebouncer, WorkingOrders, by_side, plan_orders
 from bot.core.planning.queue_value import QuoteEconomics, TradeRates, loses, quote_economics
-from bot.core.quoting.exit import EventExit, ExitRung, LiveShares
+from bot.core.quoting.exit import EXIT_NAME, EventExit, ExitRung, LiveShares
 from bot.core.quoting.guards import (
     Calendar,
     JumpGuard,
@@ -256,7 +256,8 @@ class MarketQuoter:
 
     def tag(self, side: BookSide, price: Price, why: str) -> Tag:
         """The tag of an order that leaves now for a canonical price."""
-        return tag_of(self.planned, side, price, self.ladder.health.name, why)
+        wants = self.ladder.health.name if self.ladder.exit is None else EXIT_NAME
+        return tag_of(self.planned, side, price, wants, why)
 
     def live(self, wish: CreateAction, qty: int) -> OpenExposure:
         """A wanted order as the limits count it."""

@@ -63,6 +63,9 @@ _ASK: Final = BookSide.ASK
 _BID: Final = BookSide.BID
 _MILLI: Final = 1_000
 
+EXIT_NAME: Final = "exit"
+"""Stands for the strategy in the attribution of profit."""
+
 FLAT: Final = "flat"
 TIME_OVER: Final = "its time is over"
 REPLACED: Final = "another command"

@@ -462,6 +462,8 @@ def test_an_exit_rests_then_crosses_and_halts_the_event(holding):
     assert event.exit.cost_cents == 25
     assert event.rungs[0].orders == ()
     assert of.trader.quoting.ladders[0].strategy.asked == asked
+    sold = {row.name: row.fills for row in of.trader.report(of.now_ns).profit.by["strategy"]}
+    assert sold["exit"] == 1
     assert of.trader.out.findings == {}
     (over,) = [each for each in of.noted if each.name == "exit_over"]
     assert (over.fields["left"], over.fields["cost_cents"]) == (0, 25)
