@@ -54,8 +54,8 @@ def exit_event(
     Ends with 0 once the bot has accepted, or with --wait once nothing is left; with 3 if none
     answers or its token cannot be read; with 4 if it refuses, and with --wait if shares are left.
 
-    Example: bot exit configs/paper.yaml AURELIA-VAL-27Q1 \
-        --within 10m --max-cost 500
+    Example: bot exit configs/paper.yaml AURELIA-VAL-26Q4 \
+        --within 10m --max-cost 500 --preview
     """
     ticker, within_ms = fold_ticker(event), duration_ns("--within", within) // NS_PER_MS
     try:
