@@ -463,7 +463,7 @@ class Status(Part):
     allowed_hosts: tuple[str, ...] = key((), "accepted Host headers besides loopback's")
     control: bool = key(
         False,
-        "allows pause, resume, flatten, cancel-all and reset there, with a token",
+        "allows pause, resume, flatten, exit, cancel-all and reset there, with a token",
     )
 
 

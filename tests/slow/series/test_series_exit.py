@@ -67,7 +67,7 @@ def test_a_restart_ends_an_exit() -> None:
     assert (event.exit, event.state) == (None, TradingState.ACTIVE)
 
 
-@pytest.mark.parametrize("seed", range(1, 1 + cases(20, quick=2)))
+@pytest.mark.parametrize("seed", range(1, 1 + cases(20, quick=1)))
 def test_exits_among_faults_hold_every_invariant(seed: int) -> None:
     world = run(often(draw(seed), ("exit", "taken")))
     assert world.coverage.counts["exit"]
