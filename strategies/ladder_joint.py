@@ -17,6 +17,7 @@ from pydantic import Field
 
 from bot.strategy.api import EventView, Intensity, Quotes, Resting, RungView, Strategy
 from bot.strategy.pricing import costs, fees, sizes, skew
+from bot.strategy.pricing.cara import tilted
 from bot.strategy.pricing.levels import (
     LadderSide,
     Levels,
@@ -327,9 +328,9 @@ class LadderJoint(Strategy):
         """Compute skew, slope and charge of each rung from the curve and the inventory."""
         held, chances, cara = [self._held[at] for at in self._known], self._chances, self._how.cara
         if cara is not None:
-            tilted = skew.tilted(chances, held, cara)
+            weighted = tilted(chances, held, cara)
             shifts = [
-                PAYOUT_CENTS * (here - other) for here, other in zip(chances, tilted, strict=True)
+                PAYOUT_CENTS * (here - other) for here, other in zip(chances, weighted, strict=True)
             ]
         else:
             shifts = self._linear.shifts(held)

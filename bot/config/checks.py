@@ -139,6 +139,10 @@ def _check_numbers(file: File, wrong: Wrong) -> None:
         why = "is not below book_ms: a book would be stale before it is read again"
         accepted = f"at most {staleness.book_ms - 1}"
         wrong(("staleness", "recheck_ms"), f"{staleness.recheck_ms} {why}; accepted: {accepted}")
+    exit_ms, stop_ms = file.wind_down.exit_ms, file.wind_down.stop_ms
+    if 0 < exit_ms <= stop_ms:
+        accepted = f"more than wind_down.stop_ms ({stop_ms}), which ends it, or 0 for none"
+        wrong(("wind_down", "exit_ms"), f"{exit_ms}; accepted: {accepted}")
     for place, text in beyond_caps(breakers, risk.order_qty):
         wrong(place, text)
     _check_loss_budgets(file.loss_budgets, wrong)

@@ -373,6 +373,13 @@ class WindDown(LivePart):
         _WIND_DOWN.stop_ns,
         "from here on no quotes",
     )
+    exit_ms: UntilEnd = _ms(
+        _WIND_DOWN.exit_ns,
+        "from here until `stop_ms` inventory is exited (docs/operations.md#exit)",
+    )
+    exit_max_cost_cents: LossOrNone = key(
+        _WIND_DOWN.exit_max_cost_cents, "what that may cost an event"
+    )
 
 
 class CalendarState(enum.StrEnum):
@@ -501,7 +508,7 @@ class Status(Part):
     allowed_hosts: tuple[str, ...] = key((), "accepted Host headers besides loopback's")
     control: bool = key(
         False,
-        "allows pause, resume, flatten, cancel-all and reset there, with a token",
+        "allows pause, resume, flatten, exit, cancel-all and reset there, with a token",
     )
 
 

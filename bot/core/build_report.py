@@ -111,6 +111,7 @@ def draw(trader: TraderState, settings: TraderSettings, now_ns: int) -> Report:
         fills_from_ns=ledgers.fills_from_ns,
         paper=trader.is_paper,
         companies=tuple(_companies(quoting.ladders, events, settings.risk)),
+        ticks_through=trader.guard.breakers.limits.ticks_through,
     )
 
 
@@ -167,6 +168,7 @@ def _event(trader: TraderState, ladder: EventQuoter, series: InForce, now_ns: in
         state=stricter(series, in_force(restrictions)).state,
         restrictions=restrictions,
         diagnostics=dict(ladder.output.diagnostics),
+        exit=None if ladder.exit is None else ladder.exit.report(now_ns),
     )
     if event.chances is None:
         return event
@@ -209,6 +211,8 @@ def _rung(trader: TraderState, rung: MarketQuoter, now_ns: int) -> RungReport:
         wanted_bids=_wanted(rung, BookSide.BID),
         wanted_asks=_wanted(rung, BookSide.ASK),
         on_target=sides_on_target(rung.planned, orders, rung.ladder.pace),
+        sold_per_s=rung.flows[0].per_second(now_ns),
+        bought_per_s=rung.flows[1].per_second(now_ns),
     )
 
 

@@ -228,6 +228,16 @@ class FlattenRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
     event: Ticker | None = None
 
 
+class ExitRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Bring the inventory of an event to zero within this time and at no more than this cost; then
+    nothing is quoted there until resumed. See `bot.core.quoting.exit`."""
+
+    event: Ticker
+    within_ns: int
+    max_cost_cents: Cents
+    reason: str
+
+
 class ResumeRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Quote again after a pause, and both ways again after a flatten. event: on this one, as far as
     the series may; None: on all of them."""
@@ -500,6 +510,7 @@ Event = (
     | StopRequested
     | PauseRequested
     | FlattenRequested
+    | ExitRequested
     | ResumeRequested
     | RaiseBudget
     | LatchSet

@@ -95,6 +95,70 @@ class RungReport(msgspec.Struct, frozen=True):
     wanted_bids: Levels = ()
     wanted_asks: Levels = ()
     on_target: tuple[BookSide, ...] = ()
+    sold_per_s: float = 0.0
+    """Shares that takers sell into its bids, a second; older trades fade."""
+    bought_per_s: float = 0.0
+    """The same of purchases from its asks."""
+
+
+class ExitRungPreview(msgspec.Struct, frozen=True):
+    """What an exit can expect of one rung. Shares to be sold, or bought if `net_qty` is below zero;
+    costs in cents against the present fair value, fees included, below zero for a gain."""
+
+    ticker: str
+    net_qty: int
+    """YES less NO shares, to become zero."""
+    fair_cents: float | None
+    touch: Price | None
+    """The best price that crossing would meet; None if there is none."""
+    depth_qty: int
+    """Shares shown within reach of one order."""
+    resting_qty: int
+    """Expected to fill at our own prices."""
+    resting_cost_cents: float
+    crossing_qty: int
+    """Expected to be crossed after that, as the book is now."""
+    crossing_cost_cents: float
+    left_qty: int
+
+
+class ExitPreview(msgspec.Struct, frozen=True):
+    """What an exit can expect of an event, by the books as they are."""
+
+    rungs: tuple[ExitRungPreview, ...]
+    cost_cents: float
+    left_qty: int
+    now_qty: int
+    """Shares that crossing everything at once would exit, whatever it costs."""
+    now_cost_cents: float
+
+    @property
+    def start_qty(self) -> int:
+        return sum(abs(rung.net_qty) for rung in self.rungs)
+
+
+class ExitReport(msgspec.Struct, frozen=True, kw_only=True):
+    """An exit of one event, until it is resumed. Shares of all rungs, long or short."""
+
+    began_ns: int
+    ends_ns: int
+    max_cost_cents: Cents
+    reason: str
+    stage: str
+    over: str
+    """Why it has ended, in a word or two; empty while it runs."""
+    start_qty: int
+    left_qty: int
+    cost_cents: int
+    """Of the fills so far, rounded up; below zero for a gain."""
+    may_cost_cents: int
+    """That more at most, by what is live."""
+    preview: ExitPreview | None
+    """As it began; None before its first look at the books."""
+
+    @property
+    def exited_qty(self) -> int:
+        return self.start_qty - self.left_qty
 
 
 class EventReport(msgspec.Struct, frozen=True):
@@ -124,6 +188,8 @@ class EventReport(msgspec.Struct, frozen=True):
     diagnostics: dict[str, float] = {}
     risk: OutcomeRisk | None = None
     """By `chances` and the loss limit of `limits`; None while they are unknown."""
+    exit: ExitReport | None = None
+    """The newest exit, until the event is resumed."""
 
     @property
     def chances(self) -> tuple[float, ...] | None:
@@ -398,3 +464,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     loss_budgets: tuple[LossBudgetReport, ...] = ()
     companies: tuple[CompanyRisk, ...] = ()
     """Those of the series with several events."""
+    ticks_through: int = 0
+    """How far a create may reach through the best price of others."""

@@ -220,6 +220,10 @@ class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Only reductions of inventory are quoted. 0: never, before the very end."""
     stop_ns: int = 0
     """Nothing is quoted; 0: never."""
+    exit_ns: int = 0
+    """From here to `stop_ns` the inventory is exited; 0: never."""
+    exit_max_cost_cents: Cents = Cents(0)
+    """What that may cost an event."""
 
 
 class CalendarEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ from bot.core.planning.actions import Action
 from bot.core.preview import TraderPlan, plan_of
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import SUSPENDED_MIN_NS, MarketQuoter
+from bot.core.quoting.exit import EventExit
 from bot.core.reconfigure import Reconfiguration, Remake
 from bot.core.report import Phase, Reaction, Report
 from bot.core.risk.breakers import CircuitBreakers, limits_of
@@ -38,7 +39,7 @@ from bot.core.trading_state import EVERYTHING, Restriction, Source, TradingState
 from bot.strategy.api import Strategy
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import Qty
+from venue.wire.money import Cents, Qty
 from venue.wire.names import MarketId, Ticker, fold_ticker
 
 _RETRY_NS = 100 * NS_PER_MS
@@ -263,6 +264,21 @@ class Trader:
         ends = "`bot resume`" if event.event else "flat: then halted; or `bot resume`"
         self._operator_wants(TradingState.REDUCE_ONLY, event.reason, event.event, ends)
         self._note_word("flattening", event)
+
+    def _on_exit(self, event: m.ExitRequested) -> None:
+        within_ns, most_cents = max(1, event.within_ns), Cents(max(0, event.max_cost_cents))
+        why = event.reason or "asked for"
+        wanted = EventExit(Source.OPERATOR, why, within_ns, most_cents, self._now_ns)
+        if not self.quoting.begin_exit(event.event, wanted):
+            self.out.note("warning", "event_unknown", event=event.event)
+        self.out.note(
+            "info",
+            "exiting",
+            reason=why,
+            event=event.event,
+            within_ms=within_ns // NS_PER_MS,
+            max_cost_cents=most_cents,
+        )
 
     def _on_resume(self, event: m.ResumeRequested) -> None:
         if event.event is None:
@@ -602,6 +618,8 @@ class Trader:
             self._start_up()
         if self._flattens and self.phase is Phase.QUOTING:
             self._rest_when_flat()
+        if self.quoting.has_exits:
+            self.quoting.watch_exits(self._now_ns)
         self.quoting.weighing.await_others(self._now_ns)
         if self._now_ns >= self._account.unread_due_ns:
             self._custody.check_unread(self._now_ns)
@@ -632,6 +650,7 @@ class Trader:
             return True
         self._is_pending = bool(
             self._flattens
+            or quoting.has_exits
             or not quoting.weighing.is_together
             or self.reconfiguration.trial is not None
             or self.desk.unknown
@@ -748,6 +767,7 @@ HANDLERS: Final[Mapping[type[m.Event], Callable[[Trader, Any], None]]] = {
     m.StopRequested: lambda self, event: self._stop(event.reason),
     m.PauseRequested: Trader._on_pause,
     m.FlattenRequested: Trader._on_flatten,
+    m.ExitRequested: Trader._on_exit,
     m.ResumeRequested: Trader._on_resume,
     m.RaiseBudget: Trader._on_raise_budget,
     m.LatchSet: lambda self, event: self._latch(event.reason, ours=False),

@@ -398,7 +398,10 @@ class Explainer:
             asked=was_asked,
             pulled=""
             if was_asked
-            else self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked,
+            else self.trader.withheld
+            or why_pulled(ladder, ladder.decided_ns)
+            or rung.blocked
+            or ("" if ladder.exit is None else "its event is exited"),
             reduce_only=_reduce_only([*self.trader.restrictions, *ladder.restrictions(step.at_ns)]),
             frame=None if decided is None else decided.books.get(market_id),
             curve=_curve(ladder, rung),

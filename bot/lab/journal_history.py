@@ -213,6 +213,8 @@ def _deed_of(message: m.Event | m.Effect) -> tuple[str, str] | None:
             return "operator", f"pause: {reason}"
         case m.FlattenRequested(reason=reason):
             return "operator", f"flatten: {reason}"
+        case m.ExitRequested(event=event, reason=reason):
+            return "operator", f"exit {event}: {reason}"
         case m.ResumeRequested(reason=reason):
             return "operator", f"resume: {reason}" if reason else "resume"
         case m.LatchSet(reason=reason):

@@ -5,12 +5,14 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core.quoting.exit import ExitRung
 from bot.core.risk.breakers import CircuitBreakers
 from bot.core.risk.loss_budgets import LossBudgets
 from bot.core.trader import HANDLERS, Trader
 from bot.io.journal.recovery import Intents
 from bot.lab.sim.scenario import SECOND
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, handles
+from venue.wire.money import BookSide, Price
 
 _on_started = HANDLERS[m.Started]
 
@@ -85,6 +87,10 @@ def _never_judges(
     return ""
 
 
+def _costs_nothing(self: ExitRung, side: BookSide, price: Price, qty: int) -> int:
+    return 0
+
+
 OPERATOR: Final = (
     Bug(
         "pause-ignored",
@@ -93,6 +99,14 @@ OPERATOR: Final = (
         ("B4",),
         (_deaf_to(m.PauseRequested),),
         likely=("operator_pause",),
+    ),
+    Bug(
+        "exit-forgets-live-orders",
+        (73,),
+        "The cost cap of an exit does not count what its live orders may cost.",
+        ("B3",),
+        (Patch(ExitRung, "order_millicents", _costs_nothing),),
+        likely=("exit", "taken"),
     ),
     Bug(
         "stop-ignored",

@@ -89,6 +89,11 @@ class TradeRates:
         self.shares += size
         self.now_ns = now_ns if self.now_ns is None else max(now_ns, self.now_ns)
 
+    def per_second(self, now_ns: int) -> float:
+        """Shares that trade in a second."""
+        shares, seconds = _faded(self, now_ns)
+        return (shares + _PRIOR_SHARES) / (seconds + _PRIOR_S)
+
 
 def _faded(rates: TradeRates, now_ns: int) -> tuple[float, float]:
     """Shares and seconds as they count now."""

@@ -22,15 +22,17 @@ from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.planning.actions import Action
 from bot.core.planning.diff import WorkingOrders
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
+from bot.core.quoting.exit import EventExit, ExitRung
 from bot.core.quoting.feed_monitor import MarketDataMonitor
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.quoting.strategy_health import made_by
 from bot.core.quoting.takes import leaving
+from bot.core.risk.breakers import limits_of
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.risk.limits import lowered
 from bot.core.settings import TraderSettings
-from bot.core.trading_state import EVERYTHING, InForce, Restriction, in_force
-from bot.strategy.api import ImpliedView, Strategy, Take
+from bot.core.trading_state import EVERYTHING, InForce, Restriction, Source, in_force
+from bot.strategy.api import EventView, ImpliedView, Resting, Strategy, Take
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, to_ns
 from venue.wire.money import BookSide, Outcome, Qty, Side, book_side, canonical
@@ -139,6 +141,8 @@ class QuotingEngine:
         self.takes: list[tuple[MarketQuoter, Take]] = []
         self.in_force = EVERYTHING
         """What the restrictions of the whole series leave its events."""
+        self.has_exits = False
+        """True while an exit runs, or its end is not logged."""
         self.supervisor = StrategySupervisor(self.ladders, out)
 
     def use_settings(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
@@ -257,8 +261,86 @@ class QuotingEngine:
         before; None ends it. False if there is no such event."""
         found = [each for each in self.ladders if event in (None, each.event.event_ticker)]
         for ladder in found:
+            self._end_operators_exit(ladder)
             ladder.restrict(by_operator)
         return bool(found)
+
+    # --- exits ------------------------------------------------------------------------------------
+
+    def begin_exit(self, event: Ticker, wanted: EventExit) -> bool:
+        """False if there is no such event."""
+        found = [each for each in self.ladders if each.event.event_ticker == event]
+        for ladder in found:
+            self._end_operators_exit(ladder)
+            ladder.begin_exit(wanted)
+            self.has_exits = True
+        return bool(found)
+
+    def watch_exits(self, now_ns: int) -> None:
+        """Have the events decided that are exited, and log each end once nothing of ours is live
+        there: takes of the last instant count."""
+        self.has_exits = False
+        for ladder in self.ladders:
+            running = ladder.exit
+            if running is None or running.is_noted:
+                continue
+            self.has_exits = True
+            self._see_exit(ladder, running, now_ns)
+            if not running.over:
+                ladder.needs_decision = True
+                continue
+            ladder.needs_decision |= not ladder.in_force.state.is_halted
+            rungs = [rung.market_id for rung in ladder.rungs]
+            if not any(self._desk.live(each) or self._desk.has_fills(each) for each in rungs):
+                self._note_exit(ladder, running, now_ns)
+
+    def _end_operators_exit(self, ladder: EventQuoter) -> None:
+        """Another command is in its place."""
+        running = ladder.exit
+        if running is not None and running.source is Source.OPERATOR and not running.is_noted:
+            running.replace()
+            self._note_exit(ladder, running, running.ends_ns)
+
+    def _see_exit(self, ladder: EventQuoter, running: EventExit, now_ns: int) -> list[ExitRung]:
+        rungs = ladder.exit_rungs(running, self._desk, self._ledgers, now_ns)
+        is_first = running.preview is None
+        running.see(rungs, self._ticks_through)
+        if is_first and running.preview is not None:
+            self._out.note(
+                "info",
+                "exit_began",
+                event=ladder.event.event_ticker,
+                source=running.source.value,
+                shares=running.preview.start_qty,
+                expected_cost_cents=round(running.preview.cost_cents),
+                expected_left=running.preview.left_qty,
+            )
+        return rungs
+
+    def _note_exit(self, ladder: EventQuoter, running: EventExit, now_ns: int) -> None:
+        running.mark_noted()
+        found, expected = running.report(now_ns), running.preview
+        self._out.note(
+            "info",
+            "exit_over",
+            event=ladder.event.event_ticker,
+            why=found.over,
+            exited=found.exited_qty,
+            left=found.left_qty,
+            cost_cents=found.cost_cents,
+            expected_cost_cents=0 if expected is None else round(expected.cost_cents),
+            expected_left=0 if expected is None else expected.left_qty,
+        )
+
+    @property
+    def _ticks_through(self) -> int:
+        return limits_of(self.settings.breakers, self.settings.risk).ticks_through
+
+    def _ask_exit(self, ladder: EventQuoter, running: EventExit, view: EventView) -> Resting:
+        """The wishes of an exit in the place of the strategy's."""
+        rungs = self._see_exit(ladder, running, ladder.decided_ns)
+        limit_cents = self.settings.risk.event_loss_cents
+        return ladder.ask_exit(running, view, rungs, limit_cents, self._ticks_through)
 
     def active_rungs(self) -> list[MarketQuoter]:
         """Rungs that take orders, of events that are open."""
@@ -392,6 +474,21 @@ class QuotingEngine:
                 own = self._desk.owner_of(fill.order_id)
                 tag = UNTAGGED if own is None else own.tag
                 self.pnl.on_fill(fill, tag, self.feed.latency.least_ns, now_ns)
+                if self.has_exits:
+                    self._count_for_exit(fill, own)
+
+    def _count_for_exit(self, fill: model.Fill, own: OwnOrder | None) -> None:
+        running = self._rungs[fill.market_id].ladder.exit
+        if running is not None:
+            outcome = Outcome(fill.outcome.value)
+            running.on_fill(
+                fill.market_id,
+                book_side(outcome, Side(fill.side.value)),
+                canonical(outcome, fill.outcome_price),
+                fill.qty,
+                fill.fee_cents or 0,
+                is_own=own is not None and own.placed_ns > running.began_ns,
+            )
 
     def learn(self, change: AccountChange, at_ns: int) -> None:
         """Plans, views and flows learn what was booked then."""
@@ -507,6 +604,8 @@ class QuotingEngine:
     def _decide_event(self, ladder: EventQuoter, now_ns: int) -> None:
         """Ask the strategy of an event, and trim its quotes to the limits."""
         ladder.begin_decision(self.in_force, now_ns)
+        if ladder.exit is not None and not ladder.exit.is_noted:
+            self.has_exits = True
         self._out.counters.decisions += 1
         bounds = self.weighing.bounds(ladder, wanted=True)
         ladder.loss_limit_cents = bounds.loss_cents
@@ -518,18 +617,21 @@ class QuotingEngine:
         if ladder.in_force.state.is_halted:
             ladder.want({}, pulled=True)
             return
-        try:
-            quotes = ladder.ask_strategy(view)
-        except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault pulls one event
-            self.supervisor.on_raise(ladder, fault, now_ns)
-            ladder.want({}, pulled=True)
-            return
-        self._out.counters.strategy_answers += 1
-        if ladder.health.fault:
-            self.supervisor.on_sane_answer(ladder)
-        for name, values in ladder.output.changes():
-            event, strategy = ladder.event.event_ticker, ladder.health.name
-            self._out.note("debug", name, event=event, strategy=strategy, values=values)
+        if ladder.exit is not None:
+            quotes = self._ask_exit(ladder, ladder.exit, view)
+        else:
+            try:
+                quotes = ladder.ask_strategy(view)
+            except Exception as fault:  # noqa: BLE001 - the plugin boundary: it pulls one event
+                self.supervisor.on_raise(ladder, fault, now_ns)
+                ladder.want({}, pulled=True)
+                return
+            self._out.counters.strategy_answers += 1
+            if ladder.health.fault:
+                self.supervisor.on_sane_answer(ladder)
+            for name, values in ladder.output.changes():
+                event, strategy = ladder.event.event_ticker, ladder.health.name
+                self._out.note("debug", name, event=event, strategy=strategy, values=values)
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}

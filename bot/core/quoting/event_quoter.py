@@ -33,6 +33,7 @@ from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
 from bot.core.planning.diff import BySide, QuoteDebouncer, WorkingOrders, by_side, plan_orders
 from bot.core.planning.queue_value import QuoteEconomics, TradeRates, loses, quote_economics
+from bot.core.quoting.exit import EXIT_NAME, EventExit, ExitRung, LiveShares
 from bot.core.quoting.guards import (
     Calendar,
     JumpGuard,
@@ -257,7 +258,8 @@ class MarketQuoter:
 
     def tag(self, side: BookSide, price: Price, why: str) -> Tag:
         """The tag of an order that leaves now for a canonical price."""
-        return tag_of(self.planned, side, price, self.ladder.health.name, why)
+        wants = self.ladder.health.name if self.ladder.exit is None else EXIT_NAME
+        return tag_of(self.planned, side, price, wants, why)
 
     def live(self, wish: CreateAction, qty: int) -> OpenExposure:
         """A wanted order as the limits count it."""
@@ -506,6 +508,9 @@ class EventQuoter:
         self.wind_down = WindDown(settings.curfew)
         self.calendar = Calendar(event.event_ticker, settings.calendar)
         self._by_operator: Restriction | None = None
+        self.exit: EventExit | None = None
+        """While there is one, its wishes are taken, and the strategy is not asked."""
+        self.exit_turn_ns = NEVER_NS  # when a stage of it ends
         # As it was decided last: what the series' restrictions left, and what its own did, too.
         self._series: InForce | None = None
         self.in_force = EVERYTHING
@@ -514,6 +519,8 @@ class EventQuoter:
         """Use other settings, and another strategy if there is one, from now on. Resting orders
         stay until the next decision."""
         self.pace = settings.pace
+        if settings.curfew != self.wind_down.settings:
+            self._end_exit(Source.WIND_DOWN)
         self.wind_down.use_settings(settings.curfew)
         self.calendar.use_settings(settings.calendar)
         self.jump_guard.use_settings(settings.news)
@@ -536,6 +543,7 @@ class EventQuoter:
             self._series != series
             or now_ns >= self.wind_down.until_ns
             or now_ns >= self.calendar.until_ns
+            or now_ns >= self.exit_turn_ns
             or (now_ns < self.jump_guard.pulled_until_ns) is not self.jump_guard.was_pulled
         ):
             return now_ns
@@ -565,7 +573,7 @@ class EventQuoter:
         """When it is to be judged, decided or planned though nothing but frames came since: now, in
         the past, or later. When a rung is to be planned again by time alone is not in it."""
         version, guard = 0, self.jump_guard
-        due_ns = min(self.wind_down.until_ns, self.calendar.until_ns)
+        due_ns = min(self.wind_down.until_ns, self.calendar.until_ns, self.exit_turn_ns)
         for rung in self.rungs:
             state = rung.state
             if not rung.again_ns:
@@ -910,12 +918,85 @@ class EventQuoter:
             self.output.take(output, self.health.name)
         quotes: Resting = self.answered
         if self.in_force != EVERYTHING:
-            net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
-            self.takes = dict(allowed(takes, net_qty, self.in_force))
-            quotes = allowed(quotes, net_after(net_qty, self.takes), self.in_force)
-            fair_cents = {rung.market_id: rung.fair_cents for rung in view.rungs}
-            quotes = widened(quotes, fair_cents, self.in_force.width_pct)
+            quotes = self._allowed(quotes, view, self.in_force)
         return self.as_taken(quotes) if self.max_order_qty or not self._takes_any else quotes
+
+    def _allowed(self, quotes: Resting, view: EventView, limit: InForce) -> Resting:
+        """The quotes as the trading state allows; `takes` likewise."""
+        net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
+        self.takes = dict(allowed(self.takes, net_qty, limit))
+        fair_cents = {rung.market_id: rung.fair_cents for rung in view.rungs}
+        within = allowed(quotes, net_after(net_qty, self.takes), limit)
+        return widened(within, fair_cents, limit.width_pct)
+
+    # --- its exit ---------------------------------------------------------------------------------
+
+    def begin_exit(self, wanted: EventExit) -> None:
+        """Exit its inventory from now on. This replaces the operator's restriction of the event,
+        and an exit before it."""
+        self._by_operator, self.exit = None, wanted
+        self._series = None
+
+    def exit_rungs(
+        self, running: EventExit, desk: OrderManager, ledgers: AccountReconciler, now_ns: int
+    ) -> list[ExitRung]:
+        """Its rungs whose payout is not certain, as an exit sees them."""
+        found = []
+        for rung in self.rungs:
+            if rung.is_certain:
+                continue
+            market_id = rung.market_id
+            fair_cents = None if rung.fair is None else rung.fair.value_cents
+            yes_qty, no_qty = ledgers.holdings(market_id)
+            side = BookSide.ASK if yes_qty > no_qty else BookSide.BID
+            # Ended orders whose fills are not booked are among the second.
+            orders = {id(own): own for own in desk.live(market_id)}
+            orders |= {id(own): own for own in desk.with_fills(market_id)}
+            mine = orders.values()
+            bids, asks = rung.state.external
+            found.append(
+                ExitRung(
+                    market_id=market_id,
+                    ticker=rung.market.ticker,
+                    net_qty=yes_qty - no_qty,
+                    fair_cents=fair_cents,
+                    arrival_millicents=running.arrival_millicents(market_id, fair_cents),
+                    bids=bids,
+                    asks=asks,
+                    rate=max(rung.maker_rate, rung.taker_rate),
+                    sold_per_s=rung.flows[0].per_second(now_ns),
+                    bought_per_s=rung.flows[1].per_second(now_ns),
+                    orders=tuple([LiveShares.of(own, ledgers.booked_qty(own)) for own in mine]),
+                    may_quote=not rung.blocked,
+                    may_take=not any(
+                        own.is_live and (own.is_take or (own.is_unknown and own.book_side is side))
+                        for own in mine
+                    ),
+                )
+            )
+        return found
+
+    def ask_exit(
+        self,
+        running: EventExit,
+        view: EventView,
+        rungs: Sequence[ExitRung],
+        loss_limit_cents: Cents,
+        ticks_through: int,
+    ) -> Resting:
+        """As `ask_strategy`, what its exit wants, in whole sizes. The arguments are those of
+        `EventExit.wishes`."""
+        for rung in self.rungs:
+            rung.state.clear_activity()
+        if running.over:
+            self._series = None  # what that restricts is judged at once
+            self.takes = {}
+            return {}
+        wanted = running.wishes(rungs, loss_limit_cents, ticks_through, self.decided_ns)
+        proven = split(wanted, view)
+        self.takes = proven.takes
+        limit = InForce(self.in_force.state, 1)
+        return self.as_taken(self._allowed(proven.resting, view, limit))
 
     def as_taken(self, quotes: Resting) -> Resting:
         """No quote larger than the learned ceiling, each on the price grid of its market."""
@@ -947,16 +1028,36 @@ class EventQuoter:
         self.cause_ns, self.moved_ns = self.moved_ns or now_ns, 0
         if now_ns >= self.wind_down.until_ns:
             self.wind_down.judge(self.resolution_ns, now_ns)
+            if self.wind_down.is_exiting and self.exit is None:
+                self._begin_last_exit(now_ns)
         if now_ns >= self.calendar.until_ns:
             self.calendar.restrict(now_ns)
             if self.calendar.brings_variance:
                 # Once a date is over, the volatility of quiet rungs is another, too.
                 self._versions = [-1] * len(self.rungs)
+        if self.exit is not None:
+            self.exit.on_time(now_ns)
+            self.exit_turn_ns = self.exit.turn_ns(now_ns)
         self.judge_state(series, now_ns)
 
+    def _begin_last_exit(self, now_ns: int) -> None:
+        """The wind-down has come to its last stage."""
+        settings = self.wind_down.settings
+        within_ns = self.resolution_ns - settings.stop_ns - now_ns
+        why, most_cents = "the event resolves soon", settings.exit_max_cost_cents
+        self.exit = EventExit(Source.WIND_DOWN, why, within_ns, most_cents, now_ns)
+
+    def _end_exit(self, source: Source) -> None:
+        """Forget its exit, if it is of this source."""
+        if self.exit is not None and self.exit.source is source:
+            self.exit, self.exit_turn_ns = None, NEVER_NS
+            self._series = None
+            self.wind_down.invalidate()  # its own may be due
+
     def restrict(self, by_operator: Restriction | None) -> None:
-        """Put the operator's restriction of this event in the place of the one before; None ends
-        it. It is decided at once."""
+        """Put the operator's restriction of this event in the place of the one before, or of the
+        operator's exit; None ends both. It is decided at once."""
+        self._end_exit(Source.OPERATOR)
         if by_operator is not self._by_operator:
             self._by_operator = by_operator
             self._series = None
@@ -968,6 +1069,7 @@ class EventQuoter:
             and self.is_open
             and self.is_understood
             and self._by_operator is None
+            and self.exit is None
             and not self.calendar.restrictions
             and now_ns >= self.health.pulled_until_ns
             and now_ns >= self.jump_guard.pulled_until_ns
@@ -978,11 +1080,16 @@ class EventQuoter:
 
     def restrictions(self, now_ns: int) -> list[Restriction]:
         """Its own, not those of the series."""
+        running = self.exit
         found = [
             self._by_operator,
+            None if running is None else running.restriction(),
             self._untradable(),
-            self.health.restriction(now_ns),
-            self.jump_guard.restriction(now_ns),
+            # An exit does not ask the strategy.
+            self.health.restriction(now_ns) if running is None or running.over else None,
+            None
+            if running is not None and running.is_crossing(now_ns)
+            else self.jump_guard.restriction(now_ns),
             self.wind_down.restriction,
             *self.calendar.restrictions,
         ]

@@ -145,6 +145,8 @@ class WindDown:
         self.restriction: Restriction | None = None
         self.in_force = EVERYTHING
         """What it alone leaves."""
+        self.is_exiting = False
+        """True in its last stage, an exit."""
 
     def use_settings(self, settings: CurfewSettings) -> None:
         """Change the settings from the next judgement on."""
@@ -160,7 +162,9 @@ class WindDown:
         """Restrict an event that resolves then as its stage demands."""
         settings, left_ns = self.settings, max(0, resolution_ns - now_ns)
         # The very end is a turn, too: from there on quotes only reduce, whatever the settings.
-        turns_ns = (0, settings.halve_ns, settings.reduce_ns, settings.stop_ns)
+        turns_ns = (
+            0, settings.halve_ns, settings.reduce_ns, settings.exit_ns, settings.stop_ns,
+        )  # fmt: skip
         self.until_ns = min(
             [now_ns + left_ns - turn_ns for turn_ns in turns_ns if turn_ns < left_ns],
             default=NEVER_NS,
@@ -168,11 +172,12 @@ class WindDown:
         state = TradingState.ACTIVE
         if left_ns <= settings.stop_ns and settings.stop_ns:
             state = TradingState.HALTED
-        elif left_ns <= settings.reduce_ns:
+        elif left_ns <= max(settings.reduce_ns, settings.exit_ns):
             state = TradingState.REDUCE_ONLY
         elif left_ns <= settings.halve_ns:
             state = TradingState.REDUCED
         divisor = 2 if left_ns <= settings.halve_ns and settings.halve_ns else 1
+        self.is_exiting = settings.stop_ns < left_ns <= settings.exit_ns
         self.in_force, self.restriction = InForce(state, divisor), None
         if state is not TradingState.ACTIVE:
             self.restriction = Restriction(

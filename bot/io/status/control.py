@@ -1,4 +1,4 @@
-"""Commands to a running bot, with a token: pause, resume, flatten, cancel all, reset.
+"""Commands to a running bot, with a token: pause, resume, flatten, exit, cancel all, reset.
 
 Off unless `status.control: true`; then a token is in the state directory, for its owner alone.
 """
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from bot.core import messages as m
-from bot.core.report import Phase, Report
+from bot.core.report import EventReport, Phase, Report
 from bot.core.settings import BudgetPeriod
 from bot.core.trading_state import Source, TradingState
 from bot.io.client.answers import plain
@@ -24,7 +24,8 @@ from bot.io.secret import Secret, SecretFault, checked
 from bot.io.state.atomic_file import read_file, replace_file
 from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile, LatchFault
 from bot.io.status.snapshot import Snapshot, StatusSource
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.limits import NOTIONAL_CENTS_MAX
 from venue.wire.money import Cents
 from venue.wire.names import Ticker
 
@@ -49,6 +50,7 @@ class Action(enum.StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     FLATTEN = "flatten"
+    EXIT = "exit"
     CANCEL_ALL = "cancel-all"
     RESET = "reset"
     RAISE_BUDGET = "raise-budget"
@@ -59,6 +61,31 @@ class BudgetMore(NamedTuple):
 
     period: BudgetPeriod
     cents: Cents
+
+
+WITHIN_MS: Final = (1_000, 86_400_000)
+"""The least and the most time of an exit."""
+
+
+class ExitTerms(NamedTuple):
+    """How an event is exited. Raises ValueError beyond `WITHIN_MS` and `NOTIONAL_CENTS_MAX`."""
+
+    within_ms: int
+    max_cost_cents: int
+
+    @classmethod
+    def checked(cls, within_ms: int, max_cost_cents: int) -> "ExitTerms":
+        least, most = WITHIN_MS
+        if not least <= within_ms <= most:
+            raise ValueError(f"within {within_ms} ms; accepted: {least} to {most}")
+        if not 0 <= max_cost_cents <= NOTIONAL_CENTS_MAX:
+            accepted = f"accepted: 0 to {NOTIONAL_CENTS_MAX}"
+            raise ValueError(f"a cost of {max_cost_cents} cents; {accepted}")
+        return cls(within_ms, max_cost_cents)
+
+
+Terms = BudgetMore | ExitTerms
+"""What a command takes besides its reason."""
 
 
 class Control:
@@ -81,22 +108,23 @@ class Control:
         reason: str,
         series: Ticker | None = None,
         event: Ticker | None = None,
-        budget: BudgetMore | None = None,
+        terms: Terms | None = None,
     ) -> str | None:
         """Send a command to one series, or to all. None once it was sent; else why it makes no
         sense for every one of them.
 
-        reason: 1 to REASON_MAX characters, the caller's own words. event: pause, resume or flatten
-        this one alone. budget: of RAISE_BUDGET.
+        reason: 1 to REASON_MAX characters, the caller's own words. event: pause, resume, flatten or
+        exit this one alone. terms: of an exit, or of a raise, which need them.
         """
         tickers = list(self._shown) if series is None else [series]
-        refusals = [await self._ask(action, reason, ticker, event, budget) for ticker in tickers]
+        refusals = [await self._ask(action, reason, ticker, event, terms) for ticker in tickers]
         refused = [refusal for refusal in refusals if refusal]
         structlog.stdlib.get_logger("bot").warning(
             "control",
             action=action.value,
             series=", ".join(tickers),
             **({} if event is None else {"event_ticker": event}),
+            **({} if terms is None else terms._asdict()),
             reason=plain(reason),
             refused="; ".join(refused),
         )
@@ -108,12 +136,12 @@ class Control:
         reason: str,
         ticker: Ticker,
         event: Ticker | None,
-        budget: BudgetMore | None,
+        terms: Terms | None,
     ) -> str:
         """Why it makes no sense, else ""."""
         shown = self._shown[ticker]
         snapshot = await self._picture(ticker)
-        refusal = "" if snapshot is None else _refusal(action, snapshot.report, event, budget)
+        refusal = "" if snapshot is None else _refusal(action, snapshot.report, event, terms)
         if refusal:
             return refusal
         newest = shown.look()
@@ -127,8 +155,13 @@ class Control:
                 shown.tell(m.ResumeRequested(reason, event))
             case Action.FLATTEN:
                 shown.tell(m.FlattenRequested(reason, event))
-            case Action.RAISE_BUDGET if budget is not None:
-                shown.tell(m.RaiseBudget(budget.period, budget.cents, reason))
+            case Action.RAISE_BUDGET if isinstance(terms, BudgetMore):
+                shown.tell(m.RaiseBudget(terms.period, terms.cents, reason))
+            case Action.EXIT:
+                if event is None or not isinstance(terms, ExitTerms):
+                    return "an exit needs an event, a time and a cost"
+                within_ns, most_cents = terms.within_ms * NS_PER_MS, Cents(terms.max_cost_cents)
+                shown.tell(m.ExitRequested(event, within_ns, most_cents, reason))
             case Action.RESET:
                 return await self._reset(reason, shown)
         return ""
@@ -167,14 +200,12 @@ def _unlatch(folder: Path) -> bool:
     return removed
 
 
-def _refusal(
-    action: Action, report: Report, event: Ticker | None, budget: BudgetMore | None
-) -> str:
+def _refusal(action: Action, report: Report, event: Ticker | None, terms: Terms | None) -> str:
     """Why an action makes no sense now; "" when it does."""
     phase = report.phase
     if phase in (Phase.STOPPING, Phase.STOPPED):
         return f"it is {phase}"
-    if phase is Phase.LATCHED and action in (Action.RESUME, Action.FLATTEN):
+    if phase is Phase.LATCHED and action in (Action.RESUME, Action.FLATTEN, Action.EXIT):
         return "it is latched: look at the reason, then reset"
     scopes = {None: report.restrictions} | {e.event_ticker: e.restrictions for e in report.events}
     if event not in scopes:
@@ -185,13 +216,20 @@ def _refusal(
         for each in restrictions
         if each.source is Source.OPERATOR
     }
+    of_event = next((each for each in report.events if each.event_ticker == event), None)
     match action:
         case Action.RAISE_BUDGET:
-            wanted = None if budget is None else budget.period
+            wanted = terms.period if isinstance(terms, BudgetMore) else None
             if wanted is None or all(each.period is not wanted for each in report.loss_budgets):
                 return f"no loss budget for {wanted} that was judged yet: see loss_budgets"
         case Action.CANCEL_ALL | Action.RESET if event is not None:
             return f"{action} is for the whole series"
+        case Action.EXIT if of_event is None:
+            return "an exit is for one event"
+        case Action.EXIT | Action.FLATTEN if of_event is not None and _exits(of_event):
+            return "an exit runs there: resume the event first"
+        case Action.EXIT if of_event is not None and not _holds_any(of_event):
+            return "no inventory is held there"
         case Action.PAUSE if stated.get(event) is TradingState.HALTED:
             return "it is paused already"
         case Action.RESUME if phase is not Phase.STARTING and not (
@@ -205,6 +243,14 @@ def _refusal(
         case Action.RESET if phase is not Phase.LATCHED and not report.latched:
             return "nothing is latched"
     return ""
+
+
+def _exits(event: EventReport) -> bool:
+    return event.exit is not None and not event.exit.over
+
+
+def _holds_any(event: EventReport) -> bool:
+    return any(rung.yes_qty != rung.no_qty for rung in event.rungs)
 
 
 def _may_rest(report: Report) -> bool:

@@ -15,7 +15,7 @@ from bot.core.settings import BudgetPeriod
 from bot.io.client.answers import plain
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
-from bot.io.status.control import REASON_MAX, Action, BudgetMore, Control
+from bot.io.status.control import REASON_MAX, Action, BudgetMore, Control, ExitTerms, Terms
 from bot.io.status.serving import (
     JSON,
     HttpResponse,
@@ -73,6 +73,18 @@ class _ControlBody(msgspec.Struct):
     event: str = ""
     period: BudgetPeriod | None = None
     cents: Annotated[int, msgspec.Meta(gt=0, le=NOTIONAL_CENTS_MAX)] | None = None
+    within_ms: int | None = None
+    max_cost_cents: int | None = None
+
+    @property
+    def terms(self) -> Terms | None:
+        """Of an exit or a raise; None for any other command. Raises ValueError for what no exit may
+        have."""
+        if self.period is not None and self.cents is not None:
+            return BudgetMore(self.period, Cents(self.cents))
+        if self.within_ms is None or self.max_cost_cents is None:
+            return None
+        return ExitTerms.checked(self.within_ms, self.max_cost_cents)
 
 
 def _page_files() -> dict[str, HttpResponse]:
@@ -238,12 +250,13 @@ class StatusApp:
         if body is None:
             return said(400, f'send {{"reason": "..."}} of 1 to {REASON_MAX} characters')
         event = fold_ticker(body.event) if body.event else None
-        budget = None
-        if action is Action.RAISE_BUDGET:
-            if body.period is None or body.cents is None:
-                return said(400, f"send period and cents, 1 to {NOTIONAL_CENTS_MAX}, too")
-            budget = BudgetMore(body.period, Cents(body.cents))
-        refusal = await self._control.send_command(action, body.reason, asked, event, budget)
+        try:
+            terms = body.terms
+        except ValueError as fault:
+            return said(400, str(fault))
+        if action is Action.RAISE_BUDGET and not isinstance(terms, BudgetMore):
+            return said(400, f"send period and cents, 1 to {NOTIONAL_CENTS_MAX}, too")
+        refusal = await self._control.send_command(action, body.reason, asked, event, terms)
         if refusal is not None:
             return said(409, refusal)
         return HttpResponse(202, JSON, msgspec.json.encode({"done": action.value}))

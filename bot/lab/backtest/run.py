@@ -142,6 +142,10 @@ class Backtest:
         self._run.observer = observer
         return self
 
+    def deliver(self, event: m.Event) -> None:
+        """Hand an operator's command to the trader, between two records."""
+        self._run.deliver([event])
+
     def run(self, progress: Progress = lambda _records: True) -> "Backtest":
         """Play the tape until its end or until `progress` returns False. Raises Stalled."""
         with ended_when_stalled():

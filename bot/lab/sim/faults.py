@@ -35,6 +35,7 @@ _MORE_OFTEN: Final = {
 _MAINTENANCE_NS: Final = (600 * SECOND, 3_600 * SECOND)
 _TRANSFERS_CENTS: Final = (200_000, 1_000_000)
 _LAG_NS: Final = 5 * SECOND
+_EXIT_CENTS: Final = (0, 30, 300, 3_000)
 _PULLED_NS: Final = 5 * SECOND
 _DRIFT_NS: Final = 2 * SECOND
 """By so much the host's clock may be another after a restart."""
@@ -163,6 +164,14 @@ class FaultSchedule:
         scope = self._series_or_event(rng)
         end = m.ResumeRequested(event=scope)
         return self._delivered(m.FlattenRequested("drawn", scope), 2 * for_ns, end)
+
+    def _exit(self, for_ns: int, rng: random.Random) -> Steps:
+        event = self._world.auditor.exposure.event_of[self._any_market(rng)]
+        within_ns, most_cents = 2 * for_ns, Cents(rng.choice(_EXIT_CENTS))
+        wanted = m.ExitRequested(event, within_ns, most_cents, "drawn")
+        self._deliver(wanted)
+        yield within_ns + SECOND
+        self._deliver(m.ResumeRequested(event=event))
 
     def _series_or_event(self, rng: random.Random) -> Ticker | None:
         """The whole series (None), or one event of it."""

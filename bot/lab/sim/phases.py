@@ -17,7 +17,7 @@ from bot.lab.sim.desired import (
 from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.truth import DOLLAR, check
 from venue.engine import messages as v
-from venue.wire.money import Outcome
+from venue.wire.money import Cents, Outcome
 
 if TYPE_CHECKING:
     from bot.lab.sim.contradictor import Contradictor
@@ -47,6 +47,7 @@ _ALSO: Final = {"fill_contradicts_itself": "cash_differs"}
 so that the cash differs, too, and perhaps sooner."""
 _STAYS_NS: Final = 20 * SECOND
 _TRADES_NS: Final = 4 * SECOND
+_EXIT_NS: Final = 6 * SECOND
 
 
 def run_phases(world: "SimulatedWorld") -> None:
@@ -73,6 +74,8 @@ def run_phases(world: "SimulatedWorld") -> None:
             for each in world.worlds:
                 if scenario.has("flatten"):
                     _flatten(each)
+                if scenario.has("exit"):
+                    _exit(each)
                 if scenario.has("reload"):
                     _reload(each)
             if scenario.strangers != "cancel" or scenario.has("event_ends"):
@@ -288,6 +291,24 @@ def _flatten(world: "SimulatedWorld") -> None:
     _settle(world)
     _converge(world)
     # Levels that come back with inventory are put together in steps, ten seconds apart.
+    world.wait(_ROUTES_NS)
+    _stay_still(world)
+
+
+def _exit(world: "SimulatedWorld") -> None:
+    """B3, B4, B2: an exit of one event while the crowd trades ends in its time, and its event is
+    quoted again after it."""
+    rng = random.Random(f"quiet exit {world.scenario.seed} {world.driver.steps}")
+    event = rng.choice(world.process.trader.quoting.ladders).event.event_ticker
+    world.coverage.fault("quiet_exit")
+    most_cents = Cents(rng.choice((50, 500, 5_000)))
+    world.deliver(world.process, m.ExitRequested(event, _EXIT_NS, most_cents, "all is quiet"))
+    _trade_unless_breaker(world, _TRADES_NS)
+    # Its orders are cancelled, and their fills read, after its time.
+    world.wait(_EXIT_NS + SECOND + 2 * world.scenario.trust_lag_ns)
+    world.deliver(world.process, m.ResumeRequested(event=event))
+    _settle(world)
+    _converge(world)
     world.wait(_ROUTES_NS)
     _stay_still(world)
 

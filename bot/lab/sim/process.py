@@ -15,6 +15,7 @@ from bot.core.trader import Trader
 from bot.core.trading_state import TradingState
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 from bot.io.journal.recovery import RecoveredState, RunningState, recall
+from bot.lab.sim.exit_rules import AuditedExits
 from bot.lab.sim.exposure_rules import Auditor, is_looser
 from bot.lab.sim.scenario import MS
 from bot.lab.sim.traffic_rules import PULLED_NS, Decided, FeedWatch, Inheritance, Traffic
@@ -167,6 +168,7 @@ class Process:
         # What a person has paused or flattened: events; None is the whole series.
         self._paused: set[Ticker | None] = set()
         self._reducing: set[Ticker | None] = set()
+        self._exits = AuditedExits(auditor.truth, auditor.flight, auditor.exposure.fees)
         self._costs_unknown = False
 
     def _fresh(self, first: Trader | None) -> Trader:
@@ -193,6 +195,7 @@ class Process:
         except _ANY_FAULT as fault:
             text = f"{type(fault).__name__}: {fault} at {event!r:.200}"
             raise Broken("raises", text) from fault
+        self._exits.look(self.trader.quoting.ladders)
         if isinstance(event, m.Reconfigured):
             applied = any(isinstance(e, m.Noted) and e.name == "config_applied" for e in effects)
             check(applied, "B3", "a changed file is not in force")
@@ -304,6 +307,8 @@ class Process:
         if first or isinstance(request, m.AmendResting):
             check(not self._stopping, "B13", "new exposure after a stop")
             check(not self._holds_for(self._paused, market), "B4", "new exposure while paused")
+            ended = self._exits.ended(self._event_of(market), now_ns)
+            check(not ended, "B4", "new exposure after an exit")
             check(not self.latched, "B13", "new exposure after a breaker tripped")
         dated = TradingState.ACTIVE if market is None else self._dated(market, now_ns)
         check(not dated.is_halted, "B4", "new exposure around a date that halts its event")
@@ -318,7 +323,11 @@ class Process:
         if first:
             self._is_within_budget(first.order, now_ns)
         reduces = dated is TradingState.REDUCE_ONLY
-        if first and (reduces or self._holds_for(self._reducing, first.order.market_id)):
+        if first and (
+            reduces
+            or self._holds_for(self._reducing, market)
+            or self._exits.reduces(self._event_of(market))
+        ):
             self._only_reduces(first.order)
             if reduces:
                 self._coverage.hit("reduced_around_a_date")
@@ -341,10 +350,10 @@ class Process:
 
     def _holds_for(self, scopes: set[Ticker | None], market: MarketId | None) -> bool:
         """True if the whole series, or the event of a market, is among these."""
-        if not scopes:
-            return False
-        event = None if market is None else self._auditor.exposure.event_of.get(market)
-        return None in scopes or event in scopes
+        return bool(scopes) and (None in scopes or self._event_of(market) in scopes)
+
+    def _event_of(self, market: MarketId | None) -> Ticker | None:
+        return None if market is None else self._auditor.exposure.event_of.get(market)
 
     def _is_within_budget(self, order: QtyOrder, now_ns: int) -> None:
         """B13, B4: nothing new once the day's loss budget is spent, and only reductions once most
@@ -412,6 +421,8 @@ class Process:
             paused = "paused" if self._holds_for(self._paused, own.market_id) else ""
             if self._dated(own.market_id, now_ns).is_halted:
                 paused = paused or "a date halts its event"
+            if self._exits.ended(self._event_of(own.market_id), now_ns):
+                paused = paused or "its exit is over"
             if reason := why or paused or stale or self.decided.decided_by(own.market_id):
                 since_ns = waiting[id(own)] = left_ns.get(id(own), now_ns)
                 text = f"{own.order_id} rests and is not cancelled: {reason}"

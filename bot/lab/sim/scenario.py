@@ -65,6 +65,7 @@ TIMED_FAULTS: Final = {
     "operator_pause": "",
     "operator_restart": "process",
     "flatten": "",  # the operator wants everything flat, and then to quote again
+    "exit": "",  # the operator wants out of an event in some seconds, at some cost
     "reload": "",  # the operator changes the configuration of the running bot
     "calendar": "",  # the operator adds dates near at hand to the running bot's calendar
     "tantrum": "",  # the strategy raises, or returns nonsense

@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from bot.strategy.api import Quote
+from bot.strategy.pricing.cara import cara_worth
 from bot.strategy.pricing.price import best_edge, best_price, boldest, enough_edge, inside, legal
-from bot.strategy.pricing.skew import cara_worth
 from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN, BookSide, Price
 
 _BID: Final = BookSide.BID

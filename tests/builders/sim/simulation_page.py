@@ -25,7 +25,7 @@ seed draws the world; the same seed gives the same world to the byte.
 | channel | stalls, closes, reorders |
 | host | torn disk writes, a wrong clock, crashes |
 | venue | halts, throttling, rungs listed late, other ids for amended orders, maker fees |
-| operator | configuration changes, dates of the calendar, flatten, a start that adopts or \
+| operator | configuration changes, dates of the calendar, flatten, exits, a start that adopts or \
 refuses resting orders |
 | account | a second series in the same process, a foreign trader |
 | strategy | exceptions and invalid quotes |
@@ -73,6 +73,8 @@ Further checks after the faults:
 | world with | check |
 |---|---|
 | flatten | asked once more, with trades: positions may only shrink |
+| exits | one more, with trades; by the engine's fills each costs no more than its cap, or than \
+what was live as it began could cost |
 | configuration changes | one more change: the targets must be reached again |
 | adopted or refused orders, an ended event | a crash: the targets must be reached again |
 | a lowered limit | exposure above it may not grow; no order rests beyond it for long |

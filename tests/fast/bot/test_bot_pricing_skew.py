@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.strategy.pricing.cara import cara_worth, tilted
 from bot.strategy.pricing.probit import probit, slope
 from bot.strategy.pricing.skew import (
     CURVE_STEP,
@@ -17,13 +18,11 @@ from bot.strategy.pricing.skew import (
     Rule,
     c_by_meaning,
     c_of_aversion,
-    cara_worth,
     covariance,
     covariance_times,
     flow_of,
     local_matrix,
     root,
-    tilted,
     time_factor,
 )
 from tests.builders.scale import cases

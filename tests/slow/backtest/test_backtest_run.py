@@ -5,6 +5,7 @@ import json
 import pytest
 
 from bot.config.bot_config import finish, read_draft
+from bot.core import messages as m
 from bot.lab.backtest.run import Backtest, backtest, distinct, text
 from bot.lab.backtest.tapes import tape_folders, winners
 from bot.lab.exchange.assumptions import Latency, Terms
@@ -14,7 +15,7 @@ from bot.strategy.api import Quote, Strategy
 from tests.builders.backtest.made import PROMPT, book, configured, top, trade, written
 from venue.crowd.tape import TapeFault, read_tape
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import BookSide, Outcome, Price, Qty
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty
 
 ASKS = [[60, 50]]
 
@@ -179,6 +180,28 @@ def test_a_stopped_backtest_gives_a_partial_result(tmp_path, settings):
     folder = written(tmp_path / "t", FLOW)
     came = played(folder, settings, progress=lambda records: records < 43)
     assert (came.whole, came.records, came.settled) == (False, 43, "mid")
+
+
+@pytest.mark.parametrize(("most_cents", "left"), [(300, 0), (10, 9)])
+def test_an_exit_in_a_backtest_costs_no_more_than_its_cap(tmp_path, settings, most_cents, left):
+    after = [book(24 + second / 2, [[40, 60]], ASKS) for second in range(40)]
+    tape = read_tape(written(tmp_path / "t", [*FLOW, *after]))
+    run = Backtest(tape, settings, made, QueueModel.PESSIMISTIC, PROMPT)
+    asked = []
+
+    def progress(records):
+        if records > len(FLOW) + 10 and not asked:
+            asked.append(run.trader.report(run.recorded_ns).events[0])
+            event, within_ns = asked[0].event_ticker, 12 * NS_PER_SECOND
+            run.deliver(m.ExitRequested(event, within_ns, Cents(most_cents), "home"))
+        return True
+
+    run.run(progress)
+    (event,) = run.trader.report(run.recorded_ns).events
+    assert asked[0].rungs[0].yes_qty == 10
+    assert (event.exit.left_qty, event.state) == (left, "halted")
+    assert event.exit.cost_cents <= most_cents
+    assert sum(run.venue.account.shares.values()) == left
 
 
 def test_an_account_that_differs_from_the_venue_raises():

@@ -73,7 +73,9 @@ ON_A_VENUE = [
 DIFFERS = 4
 """How `bot config diff` of two files that differ ends."""
 
-APART = ["venue serve", "venue compact", "venue check", "venue key revoke", "bot reaper"]
+APART = [
+    *("venue serve", "venue compact", "venue check", "venue key revoke", "bot reaper", "bot exit"),
+]
 """Those with a claim of their own."""
 
 
@@ -198,6 +200,11 @@ def test_an_example_on_a_running_venue_works_as_printed(desk, tmp_path, name):
 def test_the_example_of_the_reaper_runs_until_it_is_stopped(desk):
     with running(desk, EXAMPLES["bot reaper"], "watching"):
         pass
+
+
+def test_the_example_of_an_exit_works_with_an_event_of_today(desk, tmp_path):
+    listed = "bot status configs/paper.yaml --json | grep -o 'AURELIA-VAL-[0-9]*Q[0-9]' | head -1"
+    works(desk, EXAMPLES["bot exit"].replace("AURELIA-VAL-26Q4", f"$({listed})"), tmp_path)
 
 
 def test_the_example_of_a_revoked_key_works_with_the_id_of_a_key(desk, tmp_path):

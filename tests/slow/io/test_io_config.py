@@ -252,6 +252,7 @@ FAULTY = {
         ("budget: {rate_per_second: 251}\nvenue:", "at most 250"),
         ("staleness: {recheck_ms: 10000}\nvenue:", "10000 is not below book_ms: a book"),
         ("staleness: {recheck_ms: 10000}\nvenue:", "read again; accepted: at most 9999"),
+        ("wind_down: {exit_ms: 60, stop_ms: 60}\nvenue:", "more than wind_down.stop_ms (60)"),
         ("notices: [{url_env: A, events: [breakr]}]\nvenue:", "0.events.0: 'breakr'; accepted"),
         ("notices: [{url_env: A, events: [stop, [x]]}]\nvenue:", "events.1: a list or block"),
         ("notices: [{url_env: A, events: stop}]\nvenue:", "'stop'; accepted: a list of breaker"),

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.report import LossBudgetReport, Phase
+from bot.core.report import ExitReport, LossBudgetReport, Phase
 from bot.core.settings import BudgetPeriod
 from bot.core.trading_state import TradingState
 from bot.io.secret import Secret
@@ -18,7 +18,8 @@ from bot.io.status.status import StatusApp
 from tests.builders.bot.restricted import by_operator
 from tests.builders.io.pages import TOKEN, EventLog, app_of, client_of, seen, served, shown_by
 from tests.builders.io.samples import report
-from venue.wire.money import Cents
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Cents, Qty
 from venue.wire.names import Ticker
 
 pytestmark = pytest.mark.anyio
@@ -133,6 +134,64 @@ async def test_a_command_for_an_event_is_refused_where_it_makes_no_sense(action,
     answer, events = await asked(action, body=WHY | {"event": event})
     assert (answer.status_code, events) == (409, [])
     assert text in answer.text
+
+
+TERMS = {"within_ms": 60_000, "max_cost_cents": 500}
+
+
+def holding(**changes: object):
+    """The sample, with shares of the first rung."""
+    (event, *others), (rung, *rungs) = report().events, report().events[0].rungs
+    held = msgspec.structs.replace(rung, yes_qty=Qty(rung.no_qty + 7))
+    event = msgspec.structs.replace(event, rungs=(held, *rungs), **changes)
+    return in_phase(Phase.QUOTING, events=(event, *others))
+
+
+RUNNING = ExitReport(
+    began_ns=0,
+    ends_ns=1,
+    max_cost_cents=Cents(5),
+    reason="",
+    stage="last",
+    over="",
+    start_qty=1,
+    left_qty=1,
+    cost_cents=0,
+    may_cost_cents=0,
+    preview=None,
+)
+
+
+async def test_an_exit_is_asked_for_with_its_event_time_and_cost():
+    answer, events = await asked("exit", holding(), body=WHY | TERMS | {"event": EVENT})
+    assert answer.status_code == 202
+    assert events == [m.ExitRequested(EVENT, 60 * NS_PER_SECOND, Cents(500), "a test")]
+
+
+@pytest.mark.parametrize(
+    ("look", "terms", "code", "text"),
+    [
+        (holding(), TERMS, 409, "an exit is for one event"),
+        (holding(), {"event": EVENT}, 409, "needs an event, a time and a cost"),
+        (holding(), TERMS | {"event": EVENT, "within_ms": 5}, 400, "accepted: 1000 to 86400000"),
+        (holding(), TERMS | {"event": EVENT, "max_cost_cents": -1}, 400, "accepted: 0 to"),
+        (holding(exit=RUNNING), TERMS | {"event": EVENT}, 409, "resume the event first"),
+        (in_phase(Phase.LATCHED, latched="x"), TERMS | {"event": EVENT}, 409, "latched"),
+    ],
+)
+async def test_an_exit_that_makes_no_sense_is_refused(look, terms, code, text):
+    answer, events = await asked("exit", look, body=WHY | terms)
+    assert (answer.status_code, events) == (code, [])
+    assert text in answer.text
+
+
+async def test_an_exit_of_an_event_without_inventory_is_refused():
+    (event, *_), flat = report().events, []
+    for rung in event.rungs:
+        flat.append(msgspec.structs.replace(rung, yes_qty=Qty(3), no_qty=Qty(3)))
+    look = in_phase(Phase.QUOTING, events=(msgspec.structs.replace(event, rungs=tuple(flat)),))
+    answer, _ = await asked("exit", look, body=WHY | TERMS | {"event": EVENT})
+    assert (answer.status_code, answer.text) == (409, "no inventory is held there\n")
 
 
 async def test_a_reason_is_one_line_without_control_characters():
