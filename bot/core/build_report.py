@@ -107,6 +107,7 @@ def draw(trader: TraderState, settings: TraderSettings, now_ns: int) -> Report:
         withheld=trader.withheld,
         fills_from_ns=ledgers.fills_from_ns,
         paper=trader.is_paper,
+        outside_values=quoting.outside_report(now_ns),
     )
 
 

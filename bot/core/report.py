@@ -306,6 +306,27 @@ class ConfigReport(msgspec.Struct, frozen=True, kw_only=True):
     fault: str = ""
 
 
+class OutsideValueReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A value stated from outside, once for each event that it moves.
+
+    event_ticker: empty where it is about none of the series. unit: dollars or chance, of value, sd
+    and market. market: what the prices say instead, None while it is not compared. unused: why it
+    does not count now, else empty.
+    """
+
+    source: str
+    about: Ticker
+    event_ticker: Ticker
+    unit: str
+    value: float
+    sd: float
+    age_ns: int
+    left_ns: int
+    weight: float
+    market: float | None = None
+    unused: str = ""
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All of it.
 
@@ -365,3 +386,4 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     fills_from_ns: int | None = None
     feed_silent_after_ns: int = FEED_SILENT_NS
     paper: bool = False
+    outside_values: tuple[OutsideValueReport, ...] = ()

@@ -14,6 +14,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.account.profit import PnlTracker
 from bot.core.account.reconciler import AccountChange, AccountReconciler
+from bot.core.fair_value.outside_values import OutsideSources, row_of
 from bot.core.fault_text import fault_text
 from bot.core.market_data.market_state import VenueClock
 from bot.core.orders.manager import OrderManager
@@ -26,6 +27,7 @@ from bot.core.quoting.feed_monitor import MarketDataMonitor
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.quoting.strategy_health import made_by
 from bot.core.quoting.takes import leaving
+from bot.core.report import OutsideValueReport
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.risk.limits import lowered
 from bot.core.settings import TraderSettings
@@ -39,7 +41,9 @@ from venue.wire.names import MarketId, ProjectId, Ticker, fold_ticker
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 
 _REPORTED_MAX: Final = 3
-"""Strategies at fault that an alert names."""
+"""Strategies at fault, or values from outside, that an alert names."""
+
+_NO_SUBJECT: Final = "about no event or market of the series"
 
 _FUNDS_NS: Final = 10 * NS_PER_SECOND
 _FUNDS_AGAIN_NS: Final = 60 * NS_PER_SECOND
@@ -125,6 +129,7 @@ class QuotingEngine:
         self.ladders: list[EventQuoter] = []
         self._rungs: dict[MarketId, MarketQuoter] = {}
         self.clock = VenueClock()
+        self._outside = OutsideSources(settings.outside_sources)
         self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}  # the newest of each company
         self.feed = MarketDataMonitor(
             settings.staleness, self.ladders, self._rungs, self.clock, out
@@ -146,6 +151,9 @@ class QuotingEngine:
         self.settings = settings
         self._make_strategy = make_strategy
         self.weighing.reconfigure(settings.risk)
+        self._outside.configure(settings.outside_sources)
+        if self._outside.stated:
+            self._use_outside_values()
 
     # --- the series -------------------------------------------------------------------------------
 
@@ -183,6 +191,7 @@ class QuotingEngine:
                     ladder.output.restore(memory.strategy, memory.values)
                 known[event.event_ticker] = ladder
                 self.ladders.append(ladder)
+                ladder.use_outside_values(self._outside.stated)
                 self._out.note("info", "event_found", event=event.event_ticker)
             for rung in listed:
                 self._rungs[rung.market_id] = rung
@@ -326,6 +335,60 @@ class QuotingEngine:
             return None
         age_ns = max(0, now_ns + (self.clock.ahead_ns or 0) - seen.ts_ns)
         return ImpliedView(seen.value_dollars, seen.confidence, age_ns / NS_PER_SECOND)
+
+    # --- values from outside ----------------------------------------------------------------------
+
+    def on_outside_value(self, value: m.OutsideValue, now_ns: int) -> None:
+        """Use a value from the next decision of its events on."""
+        self._outside.take(value, now_ns)
+        self._use_outside_values()
+        self._report_outside_faults(now_ns)
+
+    def clear_outside_value(self, cleared: m.OutsideValueCleared, now_ns: int) -> None:
+        self._outside.clear(cleared.source, cleared.about)
+        self._use_outside_values()
+        self._report_outside_faults(now_ns)
+
+    def on_outside_source_read(self, read: m.OutsideSourceRead, now_ns: int) -> None:
+        self._outside.on_read(read.source, read.fault)
+        self._report_outside_faults(now_ns)
+
+    def outside_report(self, now_ns: int) -> tuple[OutsideValueReport, ...]:
+        """A row for each value and event."""
+        rows = [
+            row
+            for ladder in self.ladders
+            if ladder.outside is not None
+            for row in ladder.outside.report(ladder.event.event_ticker, now_ns)
+        ]
+        used = {(row.source, row.about) for row in rows}
+        rows += [
+            row_of(each, Ticker(""), None, _NO_SUBJECT, now_ns)
+            for each in self._outside.stated
+            if (each.value.source, each.value.about) not in used
+        ]
+        return tuple(rows)
+
+    def _use_outside_values(self) -> None:
+        stated = self._outside.stated
+        for ladder in self.ladders:
+            ladder.use_outside_values(stated)
+
+    def _report_outside_faults(self, now_ns: int) -> None:
+        """Raise, or clear, the alert about values that were dropped or are missing. Quoting goes
+        on by the market alone."""
+        faults = self._outside.faults
+        for ladder in self.ladders:
+            if ladder.outside is not None:
+                faults += ladder.outside.faults(now_ns)
+        if self.ladders:
+            faults += [
+                f"{row.source} about {row.about}: {row.unused}"
+                for row in self.outside_report(now_ns)
+                if not row.event_ticker
+            ]
+        more = "" if len(faults) <= _REPORTED_MAX else f"; and {len(faults) - _REPORTED_MAX} more"
+        self._out.hold("outside_value_unused", "; ".join(faults[:_REPORTED_MAX]) + more)
 
     # --- orders and limits ------------------------------------------------------------------------
 
@@ -512,6 +575,8 @@ class QuotingEngine:
         ladder.loss_limit_cents = bounds.loss_cents
         implied = self.implied_view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
+        if ladder.outside is not None:
+            self._report_outside_faults(now_ns)
         self.pnl.on_view(view, now_ns, ladder.changed)
         ladder.learn(view, self._out, now_ns)
         ladder.judge_state(self.in_force, now_ns)

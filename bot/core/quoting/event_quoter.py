@@ -8,7 +8,7 @@ See docs/failure-modes.md#feed-ok.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, cast
 
 import msgspec
@@ -26,6 +26,7 @@ from bot.core.distribution import (
 from bot.core.fair_value.curve import NO_INPUT, Fair, FairCurve, RungInput, is_ladder
 from bot.core.fair_value.estimators import TradedPrice
 from bot.core.fair_value.flow import NO_FILLS, FlowModel
+from bot.core.fair_value.outside_values import OutsideCurve, StatedValue
 from bot.core.market_data.market_state import MarketState, VenueClock, microprice
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State, Tag, tag_of
@@ -503,6 +504,9 @@ class EventQuoter:
 
         self.wind_down = WindDown(settings.curfew)
         self.calendar = Calendar(event.event_ticker, settings.calendar)
+        self.outside: OutsideCurve | None = None
+        """The curve moved by values from outside; None before the first."""
+        self.outside_until_ns = NEVER_NS  # when the next of them expires
         self._by_operator: Restriction | None = None
         # As it was decided last: what the series' restrictions left, and what its own did, too.
         self._series: InForce | None = None
@@ -534,6 +538,7 @@ class EventQuoter:
             self._series != series
             or now_ns >= self.wind_down.until_ns
             or now_ns >= self.calendar.until_ns
+            or now_ns >= self.outside_until_ns
             or (now_ns < self.jump_guard.pulled_until_ns) is not self.jump_guard.was_pulled
         ):
             return now_ns
@@ -563,7 +568,7 @@ class EventQuoter:
         """When it is to be judged, decided or planned though nothing but frames came since: now, in
         the past, or later. When a rung is to be planned again by time alone is not in it."""
         version, guard = 0, self.jump_guard
-        due_ns = min(self.wind_down.until_ns, self.calendar.until_ns)
+        due_ns = min(self.wind_down.until_ns, self.calendar.until_ns, self.outside_until_ns)
         for rung in self.rungs:
             state = rung.state
             if not rung.again_ns:
@@ -579,6 +584,22 @@ class EventQuoter:
         if self.needs_decision or version != self._decided_version:
             due_ns = min(due_ns, self._throttled_ns(desk, now_ns))
         return due_ns
+
+    def use_outside_values(self, stated: Sequence[StatedValue]) -> None:
+        """Use, of these values from outside, those about the event, and no others."""
+        tickers = {rung.market.ticker for rung in self.rungs}
+        mine = [each for each in stated if self._is_about(each.value, tickers)]
+        if self.outside is None:
+            if not mine:
+                return
+            self.outside = OutsideCurve()
+        self.outside.use(mine)
+        self.needs_decision = True
+
+    def _is_about(self, value: m.OutsideValue, tickers: Collection[Ticker]) -> bool:
+        if value.unit is m.ValueUnit.CHANCE:
+            return value.about in tickers
+        return value.about in (self.event.event_ticker, self.event.series_ticker)
 
     # --- reads of the series ----------------------------------------------------------------------
 
@@ -678,7 +699,8 @@ class EventQuoter:
         if any(rung.fair is None and not rung.is_certain for rung in self.rungs):
             return None
         won = [winner(rung.market_id) if rung.is_over else None for rung in self.rungs]
-        values = decided(self.curve.all_cents, won)
+        moved = self.curve if self.outside is None else self.outside
+        values = decided(moved.all_cents, won)
         if any(map(math.isnan, values)):
             return None
         strikes = [rung.strike for rung in self.rungs if rung.strike is not None]
@@ -767,12 +789,20 @@ class EventQuoter:
                 )
             changed.append(index)
             owns.append(own)
+        moved: Sequence[int] = ()
         if self.curve is not None:
             self.fairs = self.curve.update(inputs, implied, seconds, now_ns)
+            moved = self.curve.moved
+        if self.outside is not None:
+            if self.curve is not None:
+                tickers = [rung.market.ticker for rung in rungs]
+                self.fairs = self.outside.adjusted(self.curve, tickers, seconds, now_ns)
+                moved = range(len(rungs))
+            self.outside_until_ns = self.outside.next_expiry_ns(now_ns)
         for index, own in zip(changed, owns, strict=True):
             rungs[index].value_at(self.fairs[index], own)
             self.views[index] = self._view_rung(index, own, ledgers, now_ns)
-        for index in () if self.curve is None else self.curve.moved:
+        for index in moved:
             fair = self.fairs[index]
             if fair is not rungs[index].fair:
                 rungs[index].value_at(fair, desk.live(rungs[index].market_id))
