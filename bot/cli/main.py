@@ -43,6 +43,7 @@ GROUPS: Final = {
         Row("pause", "Cancel everything and send nothing new until resumed.", "steer:pause"),
         Row("resume", "Quote again after a pause or a flatten.", "steer:resume"),
         Row("flatten", "Quote only what reduces the inventory; pause once flat.", "steer:flatten"),
+        Row("value", "Set, clear and show values from outside.", "value:app"),
         Row("cancel-all", "Cancel every resting order of the account, and prove it."),
         Row("reset", "Clear the latch of a stopped bot, after showing its reason."),
         Row("reaper", "Watch a bot; cancel everything when its heartbeat stops."),

@@ -390,4 +390,5 @@ def _plan(
             *shadows,
         ),
         shadows=lambda: tuple(report for each in shadows for report in each.reports),
+        outside_sources=config.outside_sources,
     )

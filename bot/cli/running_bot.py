@@ -1,6 +1,7 @@
 """How a command reaches a running bot: by its status page, with the token that opens its
 controls."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -64,10 +65,13 @@ class StatusPage(NamedTuple):
         except (msgspec.DecodeError, UnicodeDecodeError) as fault:
             fail(EXIT_VENUE, f"{self.base}: not the status of a bot of this version: {fault}")
 
-    def request_action(self, action: str, reason: str, token: Secret, event: str = "") -> str:
-        """Ask for an action: "" if the bot accepts, else why it refuses. Ends with 3 unanswered."""
+    def request_action(
+        self, action: str, reason: str, token: Secret, more: Mapping[str, object] | None = None
+    ) -> str:
+        """Ask for an action: "" if the bot accepts, else why it refuses. Ends with 3 unanswered.
+        more: of the request's body."""
         headers = {"Authorization": f"Bearer {token.reveal()}"}
-        body = {"reason": reason} | ({"event": event} if event else {})
+        body = {"reason": reason, **(more or {})}
         answer = _request(f"{self.base}/control/{action}", self.series, headers, body)
         if answer.status_code == _ACCEPTED:
             return ""
@@ -156,9 +160,16 @@ def _bot_at(draft: Draft, base: str) -> StatusPage | None:
 
 
 def require_action(
-    action: str, draft: Draft, reason: str, status: str, state: Path | None, event: str = ""
+    action: str,
+    draft: Draft,
+    reason: str,
+    status: str,
+    state: Path | None,
+    event: str = "",
+    value: Mapping[str, object] | None = None,
 ) -> StatusPage:
     """Ask the running bot for an action; returns once it accepted. event: for this one alone.
+    value: of a command that states one.
 
     Ends with 2 for an empty or long reason, with 3 if no bot answers or there is no token, and with
     4 if the bot refuses.
@@ -174,7 +185,10 @@ def require_action(
             "and restart the bot, or name its state directory with --state-dir. SIGUSR1 pauses and "
             "SIGUSR2 resumes without one",
         )
-    if refusal := page.request_action(action, reason, token, event):
+    more: dict[str, object] = {"event": event} if event else {}
+    if value is not None:
+        more["value"] = value
+    if refusal := page.request_action(action, reason, token, more):
         fail(EXIT_LEFT_OVER, f"{page.base}: {refusal}")
     return page
 
@@ -193,7 +207,7 @@ def _request(
     url: str,
     series: str,
     headers: dict[str, str] | None = None,
-    body: dict[str, str] | None = None,
+    body: Mapping[str, object] | None = None,
 ) -> httpx.Response:
     try:
         return _answer(url, series, headers, body)
@@ -205,7 +219,7 @@ def _answer(
     url: str,
     series: str,
     headers: dict[str, str] | None = None,
-    body: dict[str, str] | None = None,
+    body: Mapping[str, object] | None = None,
 ) -> httpx.Response:
     """The answer to a GET, or to a POST of `body`. Raises Unanswered."""
     try:

@@ -107,7 +107,6 @@ def draw(trader: TraderState, settings: TraderSettings, now_ns: int) -> Report:
         withheld=trader.withheld,
         fills_from_ns=ledgers.fills_from_ns,
         paper=trader.is_paper,
-        outside_values=quoting.outside_report(now_ns),
     )
 
 
@@ -139,6 +138,7 @@ def _event(trader: TraderState, ladder: EventQuoter, series: InForce, now_ns: in
         risk=None
         if implied is None
         else risk_of(outcome_cents, implied.chances, bounds.loss_cents),
+        outside_values=() if ladder.outside is None else ladder.outside.report(now_ns),
     )
 
 

@@ -16,7 +16,7 @@ from bot.core.distribution import monotone
 from bot.core.fair_value.curve import Fair, FairCurve, ProbitLine
 from bot.core.messages import OutsideValue, ValueUnit
 from bot.core.orders.outbox import NEVER_NS
-from bot.core.report import OutsideValueReport
+from bot.core.report import OutsideValueReport, value_text
 from bot.core.settings import OPERATOR, OutsideSource
 from bot.strategy.pricing.probit import FAIR_MAX_CENTS, FAIR_MIN_CENTS, clipped, from_probit, probit
 from bot.strategy.pricing.probit import slope as cents_per_deviation
@@ -133,6 +133,11 @@ class OutsideCurve:
         self.all_cents: Sequence[float] = ()
         """As `FairCurve.all_cents`."""
 
+    @property
+    def stated(self) -> tuple[StatedValue, ...]:
+        """Expired and dropped ones too."""
+        return self._stated
+
     def use(self, stated: Iterable[StatedValue]) -> None:
         """Use these statements, and no others, from the next call of `adjusted` on."""
         self._stated = tuple(stated)
@@ -178,12 +183,24 @@ class OutsideCurve:
         self._publish(fairs, [clipped(value) for value in values], sds)
         return self._fairs
 
-    def report(self, event: Ticker, now_ns: int) -> list[OutsideValueReport]:
+    def report(self, now_ns: int) -> tuple[OutsideValueReport, ...]:
         """A row for each statement."""
-        return [
-            row_of(each, event, self._market.get(each.value), self._unused(each, now_ns), now_ns)
-            for each in self._stated
-        ]
+        return tuple(self._row(each, now_ns) for each in self._stated)
+
+    def _row(self, stated: StatedValue, now_ns: int) -> OutsideValueReport:
+        value = stated.value
+        return OutsideValueReport(
+            source=value.source,
+            about=value.about,
+            unit=value.unit,
+            value=value.value,
+            sd=value.sd,
+            age_ns=max(0, now_ns - value.observed_ns),
+            left_ns=max(0, stated.until_ns - now_ns),
+            weight=stated.source.weight,
+            market=self._market.get(value),
+            unused=self._unused(stated, now_ns),
+        )
 
     def faults(self, now_ns: int) -> list[str]:
         """The statements that a person should look at: dropped ones, and those of a polled source
@@ -282,36 +299,6 @@ class OutsideCurve:
             None if fair is None else Fair(value, sd)
             for fair, value, sd in zip(market, values, sds, strict=True)
         )
-
-
-def row_of(
-    stated: StatedValue, event: Ticker, market: float | None, unused: str, now_ns: int
-) -> OutsideValueReport:
-    """A statement for people and metrics. event: empty where it is about none of the series."""
-    value = stated.value
-    return OutsideValueReport(
-        source=value.source,
-        about=value.about,
-        event_ticker=event,
-        unit=value.unit,
-        value=value.value,
-        sd=value.sd,
-        age_ns=max(0, now_ns - value.observed_ns),
-        left_ns=max(0, stated.until_ns - now_ns),
-        weight=stated.source.weight,
-        market=market,
-        unused=unused,
-    )
-
-
-def value_text(value: float, unit: ValueUnit) -> str:
-    """A value for a person: $213.5B, or 42.0%."""
-    if unit is ValueUnit.CHANCE:
-        return f"{100 * value:.1f}%"
-    for letter, size in (("T", 1e12), ("B", 1e9), ("M", 1e6)):
-        if value >= size:
-            return f"${value / size:.4g}{letter}"
-    return f"${value:,.2f}"
 
 
 def _expiry(stated: StatedValue, now_ns: int) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.account.profit import PnlTracker
 from bot.core.account.reconciler import AccountChange, AccountReconciler
-from bot.core.fair_value.outside_values import OutsideSources, row_of
+from bot.core.fair_value.outside_values import OutsideSources
 from bot.core.fault_text import fault_text
 from bot.core.market_data.market_state import VenueClock
 from bot.core.orders.manager import OrderManager
@@ -27,7 +27,6 @@ from bot.core.quoting.feed_monitor import MarketDataMonitor
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.quoting.strategy_health import made_by
 from bot.core.quoting.takes import leaving
-from bot.core.report import OutsideValueReport
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.risk.limits import lowered
 from bot.core.settings import TraderSettings
@@ -353,22 +352,6 @@ class QuotingEngine:
         self._outside.on_read(read.source, read.fault)
         self._report_outside_faults(now_ns)
 
-    def outside_report(self, now_ns: int) -> tuple[OutsideValueReport, ...]:
-        """A row for each value and event."""
-        rows = [
-            row
-            for ladder in self.ladders
-            if ladder.outside is not None
-            for row in ladder.outside.report(ladder.event.event_ticker, now_ns)
-        ]
-        used = {(row.source, row.about) for row in rows}
-        rows += [
-            row_of(each, Ticker(""), None, _NO_SUBJECT, now_ns)
-            for each in self._outside.stated
-            if (each.value.source, each.value.about) not in used
-        ]
-        return tuple(rows)
-
     def _use_outside_values(self) -> None:
         stated = self._outside.stated
         for ladder in self.ladders:
@@ -381,12 +364,17 @@ class QuotingEngine:
         for ladder in self.ladders:
             if ladder.outside is not None:
                 faults += ladder.outside.faults(now_ns)
-        if self.ladders:
-            faults += [
-                f"{row.source} about {row.about}: {row.unused}"
-                for row in self.outside_report(now_ns)
-                if not row.event_ticker
-            ]
+        used = {
+            each.value
+            for ladder in self.ladders
+            if ladder.outside is not None
+            for each in ladder.outside.stated
+        }
+        faults += [
+            f"{value.source} about {value.about}: {_NO_SUBJECT}"
+            for value, _ in self._outside.stated
+            if self.ladders and value not in used
+        ]
         more = "" if len(faults) <= _REPORTED_MAX else f"; and {len(faults) - _REPORTED_MAX} more"
         self._out.hold("outside_value_unused", "; ".join(faults[:_REPORTED_MAX]) + more)
 

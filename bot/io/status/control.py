@@ -6,16 +6,19 @@ Off unless `status.control: true`; then a token is in the state directory, for i
 import asyncio
 import enum
 import hmac
+import math
 import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import structlog
 
 from bot.core import messages as m
 from bot.core.report import Phase, Report
+from bot.core.settings import OPERATOR
 from bot.core.trading_state import Source, TradingState
 from bot.io.client.answers import plain
 from bot.io.faults import OperatorError
@@ -23,11 +26,12 @@ from bot.io.secret import Secret, SecretFault, checked
 from bot.io.state.atomic_file import read_file, replace_file
 from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile, LatchFault
 from bot.io.status.snapshot import Snapshot, StatusSource
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import Ticker
 
 TOKEN_NAME: Final = "control-token"  # noqa: S105 - the file's name, not a token
 REASON_MAX: Final = 200
+_TTL_MS_MAX: Final = 366 * 86_400_000
 _TOKEN_BYTES: Final = 32
 
 _TAKEN_NS: Final = NS_PER_SECOND // 10
@@ -49,6 +53,41 @@ class Action(enum.StrEnum):
     FLATTEN = "flatten"
     CANCEL_ALL = "cancel-all"
     RESET = "reset"
+    SET_VALUE = "set-value"
+    CLEAR_VALUE = "clear-value"
+
+
+class ValueCommand(msgspec.Struct, frozen=True):
+    """A value of the operator's, to be set or cleared. about: the ticker of a series, event or
+    market; None when all are cleared. ttl_ms: how long it holds."""
+
+    about: Ticker | None = None
+    unit: m.ValueUnit = m.ValueUnit.DOLLARS
+    value: float = 0.0
+    sd: float = 0.0
+    ttl_ms: int = 0
+
+    def fault(self, action: Action) -> str:
+        """Why it cannot be carried out; "" if it can."""
+        if action is not Action.SET_VALUE:
+            return ""
+        highest = 1.0 if self.unit is m.ValueUnit.CHANCE else math.inf
+        if self.about is None:
+            return "about: the ticker of a series, event or market is wanted"
+        if not 0 < self.value < highest:
+            return "value: above 0, and a chance below 1"
+        if not 0 < self.sd < highest:
+            return "sd: above 0, and of a chance below 1"
+        return "" if 0 < self.ttl_ms <= _TTL_MS_MAX else f"ttl_ms: 1 to {_TTL_MS_MAX}"
+
+    def event(self, action: Action, now_ns: int) -> m.Event:
+        """The event for the trader."""
+        if action is Action.CLEAR_VALUE or self.about is None:
+            return m.OutsideValueCleared(OPERATOR, self.about)
+        until_ns = now_ns + self.ttl_ms * NS_PER_MS
+        return m.OutsideValue(
+            OPERATOR, self.about, self.unit, self.value, self.sd, now_ns, until_ns
+        )
 
 
 class Control:
@@ -71,15 +110,16 @@ class Control:
         reason: str,
         series: Ticker | None = None,
         event: Ticker | None = None,
+        value: ValueCommand | None = None,
     ) -> str | None:
         """Send a command to one series, or to all. None once it was sent; else why it makes no
         sense for every one of them.
 
         reason: 1 to REASON_MAX characters, the caller's own words. event: pause, resume or flatten
-        this one alone.
+        this one alone. value: to set or clear.
         """
         tickers = list(self._shown) if series is None else [series]
-        refusals = [await self._ask(action, reason, ticker, event) for ticker in tickers]
+        refusals = [await self._ask(action, reason, ticker, event, value) for ticker in tickers]
         refused = [refusal for refusal in refusals if refusal]
         structlog.stdlib.get_logger("bot").warning(
             "control",
@@ -91,11 +131,18 @@ class Control:
         )
         return "; ".join(sorted(set(refused))) if len(refused) == len(refusals) else None
 
-    async def _ask(self, action: Action, reason: str, ticker: Ticker, event: Ticker | None) -> str:
+    async def _ask(
+        self,
+        action: Action,
+        reason: str,
+        ticker: Ticker,
+        event: Ticker | None,
+        value: ValueCommand | None,
+    ) -> str:
         """Why it makes no sense, else ""."""
         shown = self._shown[ticker]
         snapshot = await self._picture(ticker)
-        refusal = "" if snapshot is None else _refusal(action, snapshot.report, event)
+        refusal = "" if snapshot is None else _refusal(action, snapshot.report, event, value)
         if refusal:
             return refusal
         newest = shown.look()
@@ -111,6 +158,10 @@ class Control:
                 shown.tell(m.FlattenRequested(reason, event))
             case Action.RESET:
                 return await self._reset(reason, shown)
+            case Action.SET_VALUE | Action.CLEAR_VALUE:
+                if newest is None:
+                    return "it starts"
+                shown.tell((value or ValueCommand()).event(action, newest.now_ns))
         return ""
 
     async def _picture(self, ticker: Ticker) -> Snapshot | None:
@@ -147,7 +198,9 @@ def _unlatch(folder: Path) -> bool:
     return removed
 
 
-def _refusal(action: Action, report: Report, event: Ticker | None) -> str:
+def _refusal(
+    action: Action, report: Report, event: Ticker | None, value: ValueCommand | None
+) -> str:
     """Why an action makes no sense now; "" when it does."""
     phase = report.phase
     if phase in (Phase.STOPPING, Phase.STOPPED):
@@ -178,7 +231,32 @@ def _refusal(action: Action, report: Report, event: Ticker | None) -> str:
             return "nothing rests, and it is paused"
         case Action.RESET if phase is not Phase.LATCHED and not report.latched:
             return "nothing is latched"
+        case Action.SET_VALUE | Action.CLEAR_VALUE:
+            return _value_refusal(action, report, value or ValueCommand())
     return ""
+
+
+def _value_refusal(action: Action, report: Report, value: ValueCommand) -> str:
+    """Why a value makes no sense here; "" when it does."""
+    if fault := value.fault(action):
+        return fault
+    events = {each.event_ticker for each in report.events}
+    markets = {rung.ticker for event in report.events for rung in event.rungs}
+    names = {report.series_ticker, *events}
+    if action is Action.CLEAR_VALUE:
+        stated = {
+            row.about
+            for event in report.events
+            for row in event.outside_values
+            if row.source == OPERATOR
+        }
+        if value.about is None:
+            return "" if stated else "the operator has stated no value"
+        return "" if value.about in stated else f"the operator has stated nothing of {value.about}"
+    if value.about in (names if value.unit is m.ValueUnit.DOLLARS else markets):
+        return ""
+    kind = "series or event" if value.unit is m.ValueUnit.DOLLARS else "market"
+    return f"{value.unit} need a {kind} of {report.series_ticker}, and {value.about} is none"
 
 
 def _may_rest(report: Report) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from bot.io.client.answers import plain
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
-from bot.io.status.control import REASON_MAX, Action, Control
+from bot.io.status.control import REASON_MAX, Action, Control, ValueCommand
 from bot.io.status.serving import (
     JSON,
     HttpResponse,
@@ -68,6 +68,7 @@ _ACTIONS: Final = {f"{_CONTROL}{action.value}": action for action in Action}
 class _ControlBody(msgspec.Struct):
     reason: str
     event: str = ""
+    value: ValueCommand | None = None
 
 
 def _page_files() -> dict[str, HttpResponse]:
@@ -233,7 +234,7 @@ class StatusApp:
         if body is None:
             return said(400, f'send {{"reason": "..."}} of 1 to {REASON_MAX} characters')
         event = fold_ticker(body.event) if body.event else None
-        refusal = await self._control.send_command(action, body.reason, asked, event)
+        refusal = await self._control.send_command(action, body.reason, asked, event, body.value)
         if refusal is not None:
             return said(409, refusal)
         return HttpResponse(202, JSON, msgspec.json.encode({"done": action.value}))
@@ -248,7 +249,12 @@ def _control_body(body: bytes | None) -> _ControlBody | None:
     reason = asked.reason.strip()
     if not 1 <= len(reason) <= REASON_MAX:
         return None
-    return _ControlBody(plain(reason, None), plain(asked.event[:REASON_MAX].strip(), None))
+    value = asked.value
+    if value is not None and value.about is not None:
+        about = fold_ticker(plain(value.about[:REASON_MAX].strip(), None))
+        value = msgspec.structs.replace(value, about=about)
+    event = plain(asked.event[:REASON_MAX].strip(), None)
+    return _ControlBody(plain(reason, None), event, value)
 
 
 def _same_origin(scope: Message) -> bool:

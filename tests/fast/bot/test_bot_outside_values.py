@@ -81,7 +81,8 @@ def fairs(thin: Thin) -> list[float]:
 
 
 def row(thin: Thin) -> OutsideValueReport:
-    (found,) = thin.trader.report(thin.now_ns).outside_values
+    (event,) = thin.trader.report(thin.now_ns).events
+    (found,) = event.outside_values
     return found
 
 
@@ -100,7 +101,7 @@ def test_a_value_moves_every_rung_towards_it_and_never_past_it(value, sd, weight
     source = OutsideSource(name="model", weight=weight, max_deviations=1_000)
     moved.use([StatedValue(statement(value, sd=sd), source)])
     fairs = moved.adjusted(curve, TICKERS, LEFT_S, START_NS)
-    (row,) = moved.report(EVENT, START_NS)
+    (row,) = moved.report(START_NS)
     assert row.market == pytest.approx(120e9, rel=0.01)
     assert not row.unused
     sign = 1 if value > row.market else -1
@@ -260,7 +261,6 @@ def test_a_value_about_nothing_of_the_series_raises_an_alert():
     thin = world()
     told(thin, stated(thin, about=Ticker("OTHER")))
     assert "about no event or market of the series" in alert(thin)
-    assert row(thin).event_ticker == ""
 
 
 def test_a_cleared_value_moves_nothing_any_more():
@@ -269,7 +269,7 @@ def test_a_cleared_value_moves_nothing_any_more():
     told(thin, stated(thin, 125e9), chance(thin, 1, 0.6))
     assert told(thin, m.OutsideValueCleared("model", SERIES)) != before
     assert told(thin, m.OutsideValueCleared("model")) == pytest.approx(before, abs=0.3)
-    assert not thin.trader.report(thin.now_ns).outside_values
+    assert not thin.trader.report(thin.now_ns).events[0].outside_values
 
 
 def test_a_binary_market_takes_a_chance_and_no_value_in_dollars():
