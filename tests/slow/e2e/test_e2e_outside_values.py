@@ -69,6 +69,7 @@ def run(tmp_path_factory):
     finally:
         bot.terminate()
         bot.communicate(timeout=30)
+    printed["replay"] = finished("bot", "replay", state, "--config", config)
     messages = [entry.message for segment in segments(state) for entry in read_journal(segment)]
     return printed, messages
 
@@ -93,3 +94,9 @@ def test_the_journal_has_every_value_and_fault(run):
     (fault,) = [each for each in messages if isinstance(each, m.OutsideSourceRead)]
     assert "not as docs/operations.md has it" in fault.fault
     assert m.Noted("error", "outside_value_unused", {"text": f"model: {fault.fault}"}) in messages
+
+
+def test_the_run_replays_with_its_values_to_the_byte(run):
+    printed, _ = run
+    assert printed["replay"].returncode == 0, printed["replay"].stdout
+    assert "no difference" in printed["replay"].stdout

@@ -402,6 +402,8 @@ def test_there_is_no_metric_of_a_reaper_that_is_not_configured(tmp_path):
 # --- the table ------------------------------------------------------------------------------------
 
 UNITS = ("_cents", "_seconds", "_shares", "_orders", "_dollars", "_bytes", "_tokens")
+
+
 def test_values_from_outside_are_counted_by_source_with_the_age_of_the_newest():
     used = operator_value(RUNG)
     dropped = msgspec.structs.replace(used, age_ns=90 * SECOND, unused="expired")
