@@ -208,15 +208,18 @@ class OutsideCurve:
         return [
             f"{each.value.source} about {each.value.about}: {why}"
             for each in self._stated
-            if (why := self._dropped.get(each.value) or _expiry(each, now_ns))
+            if (why := _expiry(each, now_ns) or self._dropped_why(each, now_ns))
         ]
 
     def _unused(self, stated: StatedValue, now_ns: int) -> str:
         """Why a statement does not count now; empty if it does."""
-        why = self._dropped.get(stated.value, "")
-        if not why and now_ns >= stated.until_ns:
+        if now_ns >= stated.until_ns:
             return "expired"
+        why = self._dropped_why(stated, now_ns)
         return why or ("" if self._has_market else _NO_MARKET)
+
+    def _dropped_why(self, stated: StatedValue, now_ns: int) -> str:
+        return "" if now_ns >= stated.until_ns else self._dropped.get(stated.value, "")
 
     def _moved(
         self,
@@ -230,9 +233,10 @@ class OutsideCurve:
         """Values and standard deviations of the curve moved along the log strike, to the mean of
         its own median and the stated ones, weighted by precision."""
         line, us = curve.line, curve.log_strikes
-        if line is None or not any(sds):
+        if line is None:
             for each in stated:
                 self._dropped[each.value] = _NO_LADDER
+        if line is None or not any(sds):
             return values, sds
         deviations = _deviations(values, line, us)
         median, median_sd = _median(us, deviations, sds, line.steepness)
@@ -247,6 +251,8 @@ class OutsideCurve:
                 continue
             precision += each.source.weight / variance
             weighted += each.source.weight / variance * (log_value - median)
+        if not precision:
+            return values, sds
         own = 1 / median_sd**2
         move = line.steepness * weighted / (own + precision)
         surer = math.sqrt(own / (own + precision))

@@ -190,13 +190,14 @@ class QuotingEngine:
                     ladder.output.restore(memory.strategy, memory.values)
                 known[event.event_ticker] = ladder
                 self.ladders.append(ladder)
-                ladder.use_outside_values(self._outside.stated)
                 self._out.note("info", "event_found", event=event.event_ticker)
             for rung in listed:
                 self._rungs[rung.market_id] = rung
                 rung.state.read_asked_ns = now_ns
                 self.weighing.reset_exposure(ladder)
                 self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
+            if listed:
+                ladder.use_outside_values(self._outside.stated)
             for rung in ladder.rungs:
                 self._ledgers.settlement.state_shown(rung.market, believed_from_ns, now_ns)
             self._decide_by_winners(ladder)
@@ -363,7 +364,8 @@ class QuotingEngine:
         faults = self._outside.faults
         for ladder in self.ladders:
             if ladder.outside is not None:
-                faults += ladder.outside.faults(now_ns)
+                event = ladder.event.event_ticker
+                faults += [f"{event}: {each}" for each in ladder.outside.faults(now_ns)]
         used = {
             each.value
             for ladder in self.ladders

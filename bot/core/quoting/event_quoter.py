@@ -599,7 +599,8 @@ class EventQuoter:
     def _is_about(self, value: m.OutsideValue, tickers: Collection[Ticker]) -> bool:
         if value.unit is m.ValueUnit.CHANCE:
             return value.about in tickers
-        return value.about in (self.event.event_ticker, self.event.series_ticker)
+        is_about_series = value.about == self.event.series_ticker
+        return value.about == self.event.event_ticker or (is_about_series and self.is_ladder)
 
     # --- reads of the series ----------------------------------------------------------------------
 

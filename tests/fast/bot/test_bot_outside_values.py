@@ -112,6 +112,16 @@ def test_a_value_moves_every_rung_towards_it_and_never_past_it(value, sd, weight
         assert -0.01 <= sign * (fair.value_cents - old) <= all_the_way + 0.01
 
 
+@given(st.floats(60e9, 240e9), st.floats(1e6, 50e9), st.floats(0.5, 6))
+def test_one_value_moves_the_curve_by_no_more_than_its_bound_of_the_markets_error(value, sd, most):
+    curve, moved = market_curve(), OutsideCurve()
+    source = OutsideSource(name="model", max_deviations=most)
+    moved.use([StatedValue(statement(value, sd=sd), source)])
+    market = curve.published[2]
+    (fair,) = moved.adjusted(curve, TICKERS, LEFT_S, START_NS)[2:3]
+    assert abs(fair.value_cents - market.value_cents) <= most * market.sd_cents + 0.3
+
+
 def test_a_value_counts_by_its_precision_times_its_weight():
     moves = {}
     for weight, sd in ((1.0, 0.8e9), (0.25, 0.8e9), (1.0, 1.6e9), (0.0, 0.8e9)):
