@@ -3,9 +3,8 @@
 Seed, world, strategy and code decide it. See docs/pricing.md#section-3-metrics.
 """
 
-import heapq
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -239,10 +238,8 @@ class _WorldRun:
         run.deliver([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
         run.venue.keep_alive()
         driver.schedule_at(START_NS + STEP_NS - 1, self._sample)
-        acts: Iterable[tuple[int, Act | m.OutsideValue]] = self._draws.acts
-        if self._stated:
-            acts = heapq.merge(acts, self._stated, key=_first)
-        for at_ns, act in acts:
+        acts: list[tuple[int, Act | m.OutsideValue]] = [*self._draws.acts, *self._stated]
+        for at_ns, act in sorted(acts, key=_first):
             if at_ns >= self._world.life_ns:
                 break
             driver.reach(START_NS + at_ns)
