@@ -36,7 +36,7 @@ def evaluate(
     strategies: Annotated[
         str,
         typer.Option(
-            help="By comma; the first is compared with the others: names, all, ablations, "
+            help="By comma; the first is compared with the others: names, all, ablations, outside, "
             "NAME:1.2 at one value of its risk parameter, NAME@30 under a budget of $30, "
             "package.module:Class, ./file.py:Class."
         ),

@@ -78,7 +78,7 @@ def exit_event(
         if not yes:
             _confirm(on_stderr=json_line)
         with warn_on_interrupt(NO_ANSWER):
-            asked = {"event": ticker, **terms._asdict()}
+            asked = {"event": ticker, **msgspec.structs.asdict(terms)}
             require_action("exit", draft, reason, status, state_dir, asked)
         accepted = {"done": "exit", **done}
         if not wait:

@@ -45,6 +45,7 @@ GROUPS: Final = {
         Row("flatten", "Quote only what reduces the inventory; pause once flat.", "steer:flatten"),
         Row("exit", "Exit one event, in bounded time at a bounded cost.", "exit_event:exit_event"),
         Row("budget", "Show the loss budgets of the account, or raise one."),
+        Row("value", "Set, clear and show values from outside.", "value:app"),
         Row("cancel-all", "Cancel every resting order of the account, and prove it."),
         Row("reset", "Clear the latch of a stopped bot, after showing its reason."),
         Row("reaper", "Watch a bot; cancel everything when its heartbeat stops."),

@@ -391,4 +391,5 @@ def _plan(
         ),
         losses_by_records=lambda: None if options.paper else losses_by_records(config, state),
         shadows=lambda: tuple(report for each in shadows for report in each.reports),
+        outside_sources=config.outside_sources,
     )

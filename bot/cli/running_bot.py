@@ -65,7 +65,7 @@ class StatusPage(NamedTuple):
         except (msgspec.DecodeError, UnicodeDecodeError) as fault:
             fail(EXIT_VENUE, f"{self.base}: not the status of a bot of this version: {fault}")
 
-    def request_action(self, action: str, body: Mapping[str, str | int], token: Secret) -> str:
+    def request_action(self, action: str, body: Mapping[str, object], token: Secret) -> str:
         """Ask for an action: "" if the bot accepts, else why it refuses. Ends with 3 unanswered.
 
         body: reason, and what else the action takes (docs/operations.md#the-status-page).
@@ -164,7 +164,7 @@ def require_action(
     reason: str,
     status: str,
     state: Path | None,
-    more: Mapping[str, str | int] = {},
+    more: Mapping[str, object] = {},
 ) -> StatusPage:
     """Ask the running bot for an action; returns once it accepted. more: what else it takes.
 
@@ -201,7 +201,7 @@ def _request(
     url: str,
     series: str,
     headers: dict[str, str] | None = None,
-    body: Mapping[str, str | int] | None = None,
+    body: Mapping[str, object] | None = None,
 ) -> httpx.Response:
     try:
         return _answer(url, series, headers, body)
@@ -213,7 +213,7 @@ def _answer(
     url: str,
     series: str,
     headers: dict[str, str] | None = None,
-    body: Mapping[str, str | int] | None = None,
+    body: Mapping[str, object] | None = None,
 ) -> httpx.Response:
     """The answer to a GET, or to a POST of `body`. Raises Unanswered."""
     try:

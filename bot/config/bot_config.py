@@ -11,6 +11,7 @@ import msgspec
 from bot.config.calendar_entries import CalendarContent, read_calendar
 from bot.config.checks import check_file
 from bot.config.diff import KeyRow, digest_of, rows_of
+from bot.config.outside_sources import polled_sources, settings_of
 from bot.config.overrides import SET_LINE, parsed_overrides, with_overrides
 from bot.config.renamed import with_current_keys
 from bot.config.secrets import KeyPlace, file_in, is_loopback
@@ -21,6 +22,7 @@ from bot.config.validation import typed
 from bot.core.messages import Configuration, StrategyChoice
 from bot.core.settings import CalendarEntry, Candidate, KeySettings, TraderSettings
 from bot.io.adapter import BUILT_IN, AdapterFault, adapter_named
+from bot.io.outside_values import PolledSource
 from bot.records.database import Address
 from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS
@@ -209,6 +211,9 @@ class BotConfig(msgspec.Struct, frozen=True):
     rows: tuple[KeyRow, ...]
     """The same key by key."""
 
+    outside_sources: tuple[PolledSource, ...]
+    """Those that are polled."""
+
     makers: Makers
     """For other strategies than the one it names, from the same folder."""
 
@@ -319,6 +324,7 @@ def finish(draft: Draft) -> BotConfig:
         choice=choice,
         paper=draft.paper,
         rows=(*rows, *draft.calendar.rows),
+        outside_sources=polled_sources(file.fair_value.sources, draft.source.path.parent),
         makers=Makers(draft.source.path.parent),
     )
 
@@ -352,7 +358,13 @@ def trader_settings(
         read=KeyPlace.of(Path(), file.venue, "read_key") is not None,
         standby=file.venue.standby_key_file is not None,
     )
-    return TraderSettings(series_ticker=series_ticker, keys=keys, calendar=calendar, **parts)
+    return TraderSettings(
+        series_ticker=series_ticker,
+        keys=keys,
+        calendar=calendar,
+        outside_sources=settings_of(file.fair_value.sources),
+        **parts,
+    )
 
 
 def in_ns(part: Part) -> dict[str, Any]:

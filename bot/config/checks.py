@@ -1,14 +1,15 @@
 """Checks over several keys of the configuration file; the bounds of one key are in its row."""
 
 import os
-import re
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from bot.config.calendar_entries import INSTANT, is_instant
+from bot.config.outside_sources import check_sources
 from bot.config.secrets import (
+    SHORT_NAME,
     VARIABLE,
     KeyPlace,
     Wrong,
@@ -24,7 +25,6 @@ from bot.io.adapter import BUILT_IN, adapter_names
 from venue.wire.names import is_path_segment
 from venue.wire.routes import API_PREFIX
 
-SHORT_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 NOTICES_MAX: Final = 4
 
 
@@ -56,6 +56,7 @@ def check_file(file: File, source: YamlText) -> list[Fault]:
         )
     _check_records(file.records, source.path.parent, wrong)
     _check_notices(file.notices, wrong)
+    check_sources(file.fair_value.sources, wrong)
     return faults
 
 

@@ -17,6 +17,8 @@ from bot.config.strict_yaml import Place
 Wrong = Callable[[Place, str], None]
 """Takes the place of a fault in the file, and its text."""
 
+SHORT_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 """The name of an environment variable."""
 

@@ -10,12 +10,14 @@ from pydantic.fields import FieldInfo
 
 from bot.core.risk.breakers import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
 from bot.core.settings import (
+    OPERATOR,
     SHADOW_LATENCY_NS,
     BreakerSettings,
     BudgetSettings,
     CurfewSettings,
     LossBudgetSettings,
     NewsSettings,
+    OutsideSource,
     PaceSettings,
     RiskSettings,
     StalenessSettings,
@@ -89,9 +91,11 @@ _JUMP_GUARD: Final = NewsSettings()
 _WIND_DOWN: Final = CurfewSettings()
 _BREAKERS: Final = BreakerSettings()
 _BUDGETS: Final = LossBudgetSettings()
+_SOURCE: Final = OutsideSource(name=OPERATOR)
 
 _PULL_MS_MAX: Final = 3_600_000
 _DAY_MS: Final = 86_400_000
+_YEAR_MS: Final = 366 * _DAY_MS
 
 Loss = Annotated[int, Field(ge=1, le=NOTIONAL_CENTS_MAX)]
 LossOrNone = Annotated[int, Field(ge=0, le=NOTIONAL_CENTS_MAX)]
@@ -442,6 +446,36 @@ class LossBudgets(LivePart):
     size_divisor: int = key(_BUDGETS.size_divisor, "of each size, then", ge=2, le=1_000)
 
 
+class OutsideSourcePart(LivePart):
+    """Values from outside that move the fair value (docs/operations.md#outside-values)."""
+
+    name: str = key(
+        ...,
+        "a short name of small letters, digits, - and _; `operator` stands for `bot value set` and "
+        "has neither file nor url",
+        applies=RESTART,
+    )
+    file: str | None = key(None, "a JSON file", applies=RESTART)
+    url: str | None = key(None, "instead of `file`: an address that answers so", applies=RESTART)
+    poll_ms: Annotated[int, Field(ge=100, le=3_600_000)] = key(
+        1_000, "between two reads", applies=RESTART
+    )
+    weight: float = key(_SOURCE.weight, "factor of the precision of its values", ge=0, le=1)
+    max_age_ms: int = _ms(_SOURCE.max_age_ns, "age at which its values expire", ge=1, le=_YEAR_MS)
+    max_deviations: float = key(
+        _SOURCE.max_deviations,
+        "joint standard deviations from the market beyond which a value is dropped",
+        ge=0.1,
+        le=1_000,
+    )
+
+
+class FairValuePart(LivePart):
+    """The fair value."""
+
+    sources: tuple[OutsideSourcePart, ...] = key((), "values from outside that move it")
+
+
 class Breakers(LivePart):
     """Circuit breakers, and the caps on one order."""
 
@@ -605,6 +639,7 @@ class File(Part):
     calendar: tuple[CalendarPart, ...] = key(
         (), "dates around which events are restricted", applies=LIVE
     )
+    fair_value: FairValuePart = FairValuePart()
     breakers: Breakers = Breakers()
     loss_budgets: LossBudgets = LossBudgets()
     status: Status = Status()

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from bot.config.checks import SHORT_NAME
 from bot.config.plugins import StrategyFault, find_strategy, made
+from bot.config.secrets import SHORT_NAME
 from bot.config.sections import ShadowPart
 from bot.config.strict_yaml import Fault, Place, Plain, YamlText
 from bot.config.validation import typed

@@ -169,6 +169,7 @@ def _event(trader: TraderState, ladder: EventQuoter, series: InForce, now_ns: in
         restrictions=restrictions,
         diagnostics=dict(ladder.output.diagnostics),
         exit=None if ladder.exit is None else ladder.exit.report(now_ns),
+        outside_values=() if ladder.outside is None else ladder.outside.report(now_ns),
     )
     if event.chances is None:
         return event

@@ -286,6 +286,45 @@ class StrategyOverran(msgspec.Struct, frozen=True, tag=True, gc=False):
     interrupted: bool
 
 
+# --- events: values from outside ------------------------------------------------------------------
+
+
+class ValueUnit(enum.StrEnum):
+    DOLLARS = "dollars"  # of the company; about a series or an event
+    CHANCE = "chance"  # that a market pays, 0..1; about a market
+
+
+class OutsideValue(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """A value stated from outside the venue; it replaces the source's former one about the subject.
+
+    source: its name in the settings. about: the ticker of the subject, in upper case. sd: standard
+    deviation, in the same unit. observed_ns: when it held; until_ns: when it expires.
+    """
+
+    source: str
+    about: Ticker
+    unit: ValueUnit
+    value: float
+    sd: float
+    observed_ns: int
+    until_ns: int
+
+
+class OutsideValueCleared(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """A source withdraws its value about a subject; about None: all of its values."""
+
+    source: str
+    about: Ticker | None = None
+
+
+class OutsideSourceRead(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """A source was read. fault: why without a result, so that its former values age; empty: it can
+    be read again."""
+
+    source: str
+    fault: str = ""
+
+
 # --- events: the channel --------------------------------------------------------------------------
 
 
@@ -519,6 +558,9 @@ Event = (
     | ConfigRefused
     | JournalFailed
     | StrategyOverran
+    | OutsideValue
+    | OutsideValueCleared
+    | OutsideSourceRead
     | FeedOpened
     | FeedClosed
     | FeedAlive

@@ -35,7 +35,10 @@ MakeStrategy = Callable[[], Strategy]
 Remake = Callable[[StrategyChoice], MakeStrategy]
 """Makes the strategies of a choice; raises any exception of importing or checking one."""
 
-LIVE: Final = ("risk", "pace", "news", "curfew", "calendar", "breakers", "loss_budgets")
+LIVE: Final = (
+    *("risk", "pace", "news", "curfew", "calendar", "breakers", "loss_budgets"),
+    "outside_sources",
+)
 """The parts of the settings that may change while the trader runs."""
 
 FIXED_PACE: Final = ("requests_in_flight", "queue_power_pct")

@@ -161,6 +161,43 @@ class ExitReport(msgspec.Struct, frozen=True, kw_only=True):
         return self.start_qty - self.left_qty
 
 
+class OutsideValueReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A value stated from outside about an event, its series or a rung of it.
+
+    unit: `dollars` or `chance`, of value, sd and market. market: what the prices say instead, None
+    while that is not compared. unused: why it does not count now, else empty.
+    """
+
+    source: str
+    about: Ticker
+    unit: str
+    value: float
+    sd: float
+    age_ns: int
+    left_ns: int
+    weight: float
+    market: float | None = None
+    unused: str = ""
+
+    def text(self) -> str:
+        """For a person, on one line."""
+        value, sd = value_text(self.value, self.unit), value_text(self.sd, self.unit)
+        said = f"{self.source} about {self.about}: {value}, sd {sd}, weight {self.weight:g}"
+        age, left = self.age_ns // NS_PER_SECOND, self.left_ns // NS_PER_SECOND
+        market = "" if self.market is None else f"; market {value_text(self.market, self.unit)}"
+        return f"{said}, {age} s old, {left} s left{market}; {self.unused or 'used'}"
+
+
+def value_text(value: float, unit: str) -> str:
+    """A value from outside for a person: $213.5B, or 42.0%. unit: `dollars` or `chance`."""
+    if unit == "chance":
+        return f"{100 * value:.1f}%"
+    for letter, size in (("T", 1e12), ("B", 1e9), ("M", 1e6)):
+        if value >= size:
+            return f"${value / size:.4g}{letter}"
+    return f"${value:,.2f}"
+
+
 class EventReport(msgspec.Struct, frozen=True):
     """One event. outcome_cents: profit in each of the n+1 outcomes if nothing more fills, lowest
     outcome first; worst_case_cents: loss (>= 0) in the worst outcome over every subset of fills
@@ -188,6 +225,7 @@ class EventReport(msgspec.Struct, frozen=True):
     diagnostics: dict[str, float] = {}
     risk: OutcomeRisk | None = None
     """By `chances` and the loss limit of `limits`; None while they are unknown."""
+    outside_values: tuple[OutsideValueReport, ...] = ()
     exit: ExitReport | None = None
     """The newest exit, until the event is resumed."""
 

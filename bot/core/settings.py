@@ -296,6 +296,27 @@ class LossBudgetSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Of each size, once `reduced_pct` is used."""
 
 
+OPERATOR: Final = "operator"
+"""The source of the values that `bot value set` states."""
+
+
+class OutsideSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A source of values from outside the venue, and how far it is believed."""
+
+    name: str
+    weight: float = 1.0
+    """Factor of the precision of its values, 0..1; with 0 they are kept and scored only."""
+    max_age_ns: int = 3_600 * NS_PER_SECOND
+    """A value expires so long after the instant that it was observed, at the latest."""
+    max_deviations: float = 4.0
+    """A value so many joint standard deviations from the market is dropped."""
+
+    @property
+    def is_polled(self) -> bool:
+        """True if a value that expires without a newer one is a fault of the source."""
+        return self.name != OPERATOR
+
+
 class TraderSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_NAMES.get):
     series_ticker: Ticker
     risk: RiskSettings
@@ -311,3 +332,5 @@ class TraderSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_N
     loss_budgets: LossBudgetSettings = LossBudgetSettings()
     other_series: tuple[Ticker, ...] = ()
     """Other series of ours on the same account, whose markets pay into the same cash."""
+    outside_sources: tuple[OutsideSource, ...] = ()
+    """The operator has the default settings where none of these has its name."""

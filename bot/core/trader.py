@@ -776,5 +776,12 @@ HANDLERS: Final[Mapping[type[m.Event], Callable[[Trader, Any], None]]] = {
     m.ConfigRefused: lambda self, event: self.reconfiguration.refuse(event),
     m.StrategyOverran: lambda self, event: self.quoting.supervisor.on_overrun(event, self._now_ns),
     m.JournalFailed: Trader._on_journal_failed,
+    m.OutsideValue: lambda self, event: self.quoting.on_outside_value(event, self._now_ns),
+    m.OutsideValueCleared: lambda self, event: self.quoting.clear_outside_value(
+        event, self._now_ns
+    ),
+    m.OutsideSourceRead: lambda self, event: self.quoting.on_outside_source_read(
+        event, self._now_ns
+    ),
 }
 """What each event does."""

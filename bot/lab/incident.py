@@ -139,6 +139,7 @@ _OF_FINDINGS: Final = (
     ("strategy_at_fault", "StrategyFailing"),
     ("journal_failed", "JournalLate"),
     ("foreign_spend", "ForeignRequests"),
+    ("outside_value_unused", "OutsideValueUnused"),
     (
         "cash_differs|position_differs|fills_missing|fill_unreadable|profit_unexplained",
         "ReconcileDifference",

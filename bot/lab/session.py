@@ -45,6 +45,9 @@ UNCAUSED: Final = (
     m.LatchSet,
     m.LatchCleared,
     m.Reconfigured,
+    m.OutsideValue,
+    m.OutsideValueCleared,
+    m.OutsideSourceRead,
 )
 """Events that no request of ours caused, without the frames of the market."""
 

@@ -213,6 +213,8 @@ class FairCurve:
         self._is_ladder = strikes is not None
         self._log_reference = (logs[0] + logs[-1]) / 2
         self._us = [log - self._log_reference for log in logs]
+        self.log_strikes: Sequence[float] = logs
+        """0 for a binary market."""
         self._rungs = [_RungFit(u) for u in self._us]
         span = self._us[-1] - self._us[0]
         self._steepness_guess = max(1 / _LOG_SD_PRIOR, _SPAN_SD / span if span > 0 else 0.0)
@@ -284,6 +286,11 @@ class FairCurve:
         self._draw_back(line)
         if is_due:
             self._learn(line, implied, left_s, now_ns)
+        return self._published
+
+    @property
+    def published(self) -> tuple[Fair | None, ...]:
+        """What the last `update` returned."""
         return self._published
 
     @property

@@ -14,6 +14,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.account.profit import PnlTracker
 from bot.core.account.reconciler import AccountChange, AccountReconciler
+from bot.core.fair_value.outside_values import OutsideSources
 from bot.core.fault_text import fault_text
 from bot.core.market_data.market_state import VenueClock
 from bot.core.orders.manager import OrderManager
@@ -41,7 +42,9 @@ from venue.wire.names import MarketId, ProjectId, Ticker, fold_ticker
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 
 _REPORTED_MAX: Final = 3
-"""Strategies at fault that an alert names."""
+"""Strategies at fault, or values from outside, that an alert names."""
+
+_NO_SUBJECT: Final = "about no event or market of the series"
 
 _FUNDS_NS: Final = 10 * NS_PER_SECOND
 _FUNDS_AGAIN_NS: Final = 60 * NS_PER_SECOND
@@ -127,6 +130,7 @@ class QuotingEngine:
         self.ladders: list[EventQuoter] = []
         self._rungs: dict[MarketId, MarketQuoter] = {}
         self.clock = VenueClock()
+        self._outside = OutsideSources(settings.outside_sources)
         self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}  # the newest of each company
         self.feed = MarketDataMonitor(
             settings.staleness, self.ladders, self._rungs, self.clock, out
@@ -150,6 +154,9 @@ class QuotingEngine:
         self.settings = settings
         self._make_strategy = make_strategy
         self.weighing.reconfigure(settings.risk)
+        self._outside.configure(settings.outside_sources)
+        if self._outside.stated:
+            self._use_outside_values()
 
     # --- the series -------------------------------------------------------------------------------
 
@@ -193,6 +200,8 @@ class QuotingEngine:
                 rung.state.read_asked_ns = now_ns
                 self.weighing.reset_exposure(ladder)
                 self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
+            if listed:
+                ladder.use_outside_values(self._outside.stated)
             for rung in ladder.rungs:
                 self._ledgers.settlement.state_shown(rung.market, believed_from_ns, now_ns)
             self._decide_by_winners(ladder)
@@ -409,6 +418,50 @@ class QuotingEngine:
         age_ns = max(0, now_ns + (self.clock.ahead_ns or 0) - seen.ts_ns)
         return ImpliedView(seen.value_dollars, seen.confidence, age_ns / NS_PER_SECOND)
 
+    # --- values from outside ----------------------------------------------------------------------
+
+    def on_outside_value(self, value: m.OutsideValue, now_ns: int) -> None:
+        """Use a value from the next decision of its events on."""
+        self._outside.take(value, now_ns)
+        self._use_outside_values()
+        self._report_outside_faults(now_ns)
+
+    def clear_outside_value(self, cleared: m.OutsideValueCleared, now_ns: int) -> None:
+        self._outside.clear(cleared.source, cleared.about)
+        self._use_outside_values()
+        self._report_outside_faults(now_ns)
+
+    def on_outside_source_read(self, read: m.OutsideSourceRead, now_ns: int) -> None:
+        self._outside.on_read(read.source, read.fault)
+        self._report_outside_faults(now_ns)
+
+    def _use_outside_values(self) -> None:
+        stated = self._outside.stated
+        for ladder in self.ladders:
+            ladder.use_outside_values(stated)
+
+    def _report_outside_faults(self, now_ns: int) -> None:
+        """Raise, or clear, the alert about values that were dropped or are missing. Quoting goes
+        on by the market alone."""
+        faults = self._outside.faults
+        for ladder in self.ladders:
+            if ladder.outside is not None:
+                event = ladder.event.event_ticker
+                faults += [f"{event}: {each}" for each in ladder.outside.faults(now_ns)]
+        used = {
+            each.value
+            for ladder in self.ladders
+            if ladder.outside is not None
+            for each in ladder.outside.stated
+        }
+        faults += [
+            f"{value.source} about {value.about}: {_NO_SUBJECT}"
+            for value, _ in self._outside.stated
+            if self.ladders and value not in used
+        ]
+        more = "" if len(faults) <= _REPORTED_MAX else f"; and {len(faults) - _REPORTED_MAX} more"
+        self._out.hold("outside_value_unused", "; ".join(faults[:_REPORTED_MAX]) + more)
+
     # --- orders and limits ------------------------------------------------------------------------
 
     def orders_changed(self, market_id: MarketId) -> None:
@@ -611,6 +664,8 @@ class QuotingEngine:
         ladder.loss_limit_cents = bounds.loss_cents
         implied = self.implied_view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
+        if ladder.outside is not None:
+            self._report_outside_faults(now_ns)
         self.pnl.on_view(view, now_ns, ladder.changed)
         ladder.learn(view, self._out, now_ns)
         ladder.judge_state(self.in_force, now_ns)

@@ -8,7 +8,7 @@ See docs/failure-modes.md#feed-ok.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, cast
 
 import msgspec
@@ -26,6 +26,7 @@ from bot.core.distribution import (
 from bot.core.fair_value.curve import NO_INPUT, Fair, FairCurve, RungInput, is_ladder
 from bot.core.fair_value.estimators import TradedPrice
 from bot.core.fair_value.flow import NO_FILLS, FlowModel
+from bot.core.fair_value.outside_values import OutsideCurve, StatedValue
 from bot.core.market_data.market_state import MarketState, VenueClock, microprice
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State, Tag, tag_of
@@ -507,6 +508,9 @@ class EventQuoter:
 
         self.wind_down = WindDown(settings.curfew)
         self.calendar = Calendar(event.event_ticker, settings.calendar)
+        self.outside: OutsideCurve | None = None
+        """The curve moved by values from outside; None before the first."""
+        self.outside_until_ns = NEVER_NS  # when the next of them expires
         self._by_operator: Restriction | None = None
         self.exit: EventExit | None = None
         """While there is one, its wishes are taken, and the strategy is not asked."""
@@ -544,6 +548,7 @@ class EventQuoter:
             or now_ns >= self.wind_down.until_ns
             or now_ns >= self.calendar.until_ns
             or now_ns >= self.exit_turn_ns
+            or now_ns >= self.outside_until_ns
             or (now_ns < self.jump_guard.pulled_until_ns) is not self.jump_guard.was_pulled
         ):
             return now_ns
@@ -573,7 +578,12 @@ class EventQuoter:
         """When it is to be judged, decided or planned though nothing but frames came since: now, in
         the past, or later. When a rung is to be planned again by time alone is not in it."""
         version, guard = 0, self.jump_guard
-        due_ns = min(self.wind_down.until_ns, self.calendar.until_ns, self.exit_turn_ns)
+        due_ns = min(
+            self.wind_down.until_ns,
+            self.calendar.until_ns,
+            self.exit_turn_ns,
+            self.outside_until_ns,
+        )
         for rung in self.rungs:
             state = rung.state
             if not rung.again_ns:
@@ -589,6 +599,23 @@ class EventQuoter:
         if self.needs_decision or version != self._decided_version:
             due_ns = min(due_ns, self._throttled_ns(desk, now_ns))
         return due_ns
+
+    def use_outside_values(self, stated: Sequence[StatedValue]) -> None:
+        """Use, of these values from outside, those about the event, and no others."""
+        tickers = {rung.market.ticker for rung in self.rungs}
+        mine = [each for each in stated if self._is_about(each.value, tickers)]
+        if self.outside is None:
+            if not mine:
+                return
+            self.outside = OutsideCurve()
+        self.outside.use(mine)
+        self.needs_decision = True
+
+    def _is_about(self, value: m.OutsideValue, tickers: Collection[Ticker]) -> bool:
+        if value.unit is m.ValueUnit.CHANCE:
+            return value.about in tickers
+        is_about_series = value.about == self.event.series_ticker
+        return value.about == self.event.event_ticker or (is_about_series and self.is_ladder)
 
     # --- reads of the series ----------------------------------------------------------------------
 
@@ -688,7 +715,8 @@ class EventQuoter:
         if any(rung.fair is None and not rung.is_certain for rung in self.rungs):
             return None
         won = [winner(rung.market_id) if rung.is_over else None for rung in self.rungs]
-        values = decided(self.curve.all_cents, won)
+        moved = self.curve if self.outside is None else self.outside
+        values = decided(moved.all_cents, won)
         if any(map(math.isnan, values)):
             return None
         strikes = [rung.strike for rung in self.rungs if rung.strike is not None]
@@ -778,13 +806,21 @@ class EventQuoter:
                 )
             changed.append(index)
             owns.append(own)
+        moved: Sequence[int] = ()
         if self.curve is not None:
             variance_s = variance_seconds(seconds, dates)
             self.fairs = self.curve.update(inputs, implied, variance_s, now_ns)
+            moved = self.curve.moved
+        if self.outside is not None:
+            if self.curve is not None:
+                tickers = [rung.market.ticker for rung in rungs]
+                self.fairs = self.outside.adjusted(self.curve, tickers, variance_s, now_ns)
+                moved = range(len(rungs))
+            self.outside_until_ns = self.outside.next_expiry_ns(now_ns)
         for index, own in zip(changed, owns, strict=True):
             rungs[index].value_at(self.fairs[index], own)
             self.views[index] = self._view_rung(index, own, ledgers, now_ns)
-        for index in () if self.curve is None else self.curve.moved:
+        for index in moved:
             fair = self.fairs[index]
             if fair is not rungs[index].fair:
                 rungs[index].value_at(fair, desk.live(rungs[index].market_id))

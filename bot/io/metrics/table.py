@@ -4,6 +4,7 @@ docs/metrics.md is made from these rows, `metrics.COUNTED` and `metrics.TIMED`. 
 from closed sets and from the rungs and events of one series, never from an order.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Generic, TypeVar
 
@@ -131,6 +132,23 @@ def by_name(counts: Mapping[str, float], always: Iterable[str] = ()) -> list[Sam
     """A sample for each name. always: names that are shown as 0 before their first count."""
     shown = {str(name): 0.0 for name in always} | dict(counts)
     return [((name,), float(shown[name])) for name in sorted(shown)]
+
+
+def _outside_counts(report: Report) -> Counter[tuple[str, str]]:
+    return Counter(
+        (row.source, "unused" if row.unused else "used")
+        for event in report.events
+        for row in event.outside_values
+    )
+
+
+def _outside_ages_ns(report: Report) -> dict[str, int]:
+    """Of the newest value of each source."""
+    ages: dict[str, int] = {}
+    for event in report.events:
+        for row in event.outside_values:
+            ages[row.source] = min(row.age_ns, ages.get(row.source, row.age_ns))
+    return ages
 
 
 def finding_names(report: Report) -> list[str]:
@@ -357,6 +375,22 @@ FEED: Final[tuple[Family[Report], ...]] = (
         "Median of the event by the fair curve.",
         per_event(lambda e: None if e.implied is None else e.implied.median),
         "event",
+    ),
+    gauge(
+        "outside_values",
+        "Values from outside by source: used by an event, or unused: expired or dropped.",
+        lambda r: [
+            ((source, state), float(n)) for (source, state), n in _outside_counts(r).items()
+        ],
+        "source state",
+    ),
+    gauge(
+        "outside_value_age_seconds",
+        "Age of the newest value of a source.",
+        lambda r: [
+            ((source,), age_ns / NS_PER_SECOND) for source, age_ns in _outside_ages_ns(r).items()
+        ],
+        "source",
     ),
     gauge(
         "event_alarms",
@@ -791,7 +825,8 @@ FINDINGS: Final = (
     *("cash_differs", "event_unreadable", "fill_unreadable", "fills_missing"),
     *("foreign_orders", "foreign_spend", "inconsistency", "inconsistency_observed"),
     *("impossible_fact", "journal_failed", "key_refused", "latched", "latched_not_flat"),
-    *("order_missing", "order_unreadable", "position_differs", "profit_unexplained"),
+    *("order_missing", "order_unreadable", "outside_value_unused", "position_differs"),
+    "profit_unexplained",
     *("read_key_refused", "series_unread", "silent_target", "standby_key_refused"),
     *("status_unreadable", "strangers_found", "strategy_at_fault", "unknown_old"),
 )

@@ -29,6 +29,7 @@ from bot.io.journal.journal import Journal
 from bot.io.journal.records import JournalFault
 from bot.io.journal.recovery import EMBEDDED, keep_address
 from bot.io.logs import LogForm, LogTail, SecretRedactor, configure_logs
+from bot.io.outside_values import OutsidePoller, PolledSource
 from bot.io.run.config_watcher import FileWatch, LiveFile
 from bot.io.run.embedded import EmbeddedVenue
 from bot.io.run.result import Exit, RunResult
@@ -161,6 +162,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     paper: Paper | None = None
     name: str = ""
     log_form: LogForm = LogForm.AUTO
+    outside_sources: tuple[PolledSource, ...] = ()
 
 
 async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[RunResult, ...]:
@@ -319,6 +321,10 @@ def _children(
     ]
     if files:
         children.append(Child("config", FileWatch(files).run))
+    for plan, each in zip(plans, shown.values(), strict=True):
+        if plan.outside_sources:
+            poller = OutsidePoller(plan.outside_sources, each.tell)
+            children.append(Child("outside_values", poller.run))
     embedded = first.site.embedded
     if embedded is not None:
         children.append(Child("venue", embedded.gone))

@@ -161,6 +161,7 @@ def _ladders(events: Sequence[EventReport]) -> list[RenderableType]:
         parts.append(_ladder(event, width, is_first=event is events[0]))
         if event.risk is not None:
             parts.append(_text(risk_line(event.risk), "dim"))
+        parts += [_text(row.text(), "dim") for row in event.outside_values]
     return parts
 
 

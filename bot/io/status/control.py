@@ -6,17 +6,19 @@ Off unless `status.control: true`; then a token is in the state directory, for i
 import asyncio
 import enum
 import hmac
+import math
 import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
+import msgspec
 import structlog
 
 from bot.core import messages as m
 from bot.core.report import EventReport, Phase, Report
-from bot.core.settings import BudgetPeriod
+from bot.core.settings import OPERATOR, BudgetPeriod
 from bot.core.trading_state import Source, TradingState
 from bot.io.client.answers import plain
 from bot.io.faults import OperatorError
@@ -31,6 +33,7 @@ from venue.wire.names import Ticker
 
 TOKEN_NAME: Final = "control-token"  # noqa: S105 - the file's name, not a token
 REASON_MAX: Final = 200
+_TTL_MS_MAX: Final = 366 * 86_400_000
 _TOKEN_BYTES: Final = 32
 
 _TAKEN_NS: Final = NS_PER_SECOND // 10
@@ -54,9 +57,11 @@ class Action(enum.StrEnum):
     CANCEL_ALL = "cancel-all"
     RESET = "reset"
     RAISE_BUDGET = "raise-budget"
+    SET_VALUE = "set-value"
+    CLEAR_VALUE = "clear-value"
 
 
-class BudgetMore(NamedTuple):
+class BudgetMore(msgspec.Struct, frozen=True):
     """What a person gives a loss budget: cents > 0."""
 
     period: BudgetPeriod
@@ -67,7 +72,7 @@ WITHIN_MS: Final = (1_000, 86_400_000)
 """The least and the most time of an exit."""
 
 
-class ExitTerms(NamedTuple):
+class ExitTerms(msgspec.Struct, frozen=True):
     """How an event is exited. Raises ValueError beyond `WITHIN_MS` and `NOTIONAL_CENTS_MAX`."""
 
     within_ms: int
@@ -84,7 +89,40 @@ class ExitTerms(NamedTuple):
         return cls(within_ms, max_cost_cents)
 
 
-Terms = BudgetMore | ExitTerms
+class ValueCommand(msgspec.Struct, frozen=True):
+    """A value of the operator's, to be set or cleared. about: the ticker of a series, event or
+    market; None when all are cleared. ttl_ms: how long it holds."""
+
+    about: Ticker | None = None
+    unit: m.ValueUnit = m.ValueUnit.DOLLARS
+    value: float = 0.0
+    sd: float = 0.0
+    ttl_ms: int = 0
+
+    def fault(self, action: Action) -> str:
+        """Why it cannot be carried out; "" if it can."""
+        if action is not Action.SET_VALUE:
+            return ""
+        highest = 1.0 if self.unit is m.ValueUnit.CHANCE else math.inf
+        if self.about is None:
+            return "about: the ticker of a series, event or market is wanted"
+        if not 0 < self.value < highest:
+            return "value: above 0, and a chance below 1"
+        if not 0 < self.sd < highest:
+            return "sd: above 0, and of a chance below 1"
+        return "" if 0 < self.ttl_ms <= _TTL_MS_MAX else f"ttl_ms: 1 to {_TTL_MS_MAX}"
+
+    def event(self, action: Action, now_ns: int) -> m.Event:
+        """The event for the trader."""
+        if action is Action.CLEAR_VALUE or self.about is None:
+            return m.OutsideValueCleared(OPERATOR, self.about)
+        until_ns = now_ns + self.ttl_ms * NS_PER_MS
+        return m.OutsideValue(
+            OPERATOR, self.about, self.unit, self.value, self.sd, now_ns, until_ns
+        )
+
+
+Terms = BudgetMore | ExitTerms | ValueCommand
 """What a command takes besides its reason."""
 
 
@@ -114,7 +152,7 @@ class Control:
         sense for every one of them.
 
         reason: 1 to REASON_MAX characters, the caller's own words. event: pause, resume, flatten or
-        exit this one alone. terms: of an exit, or of a raise, which need them.
+        exit this one alone. terms: of an exit, a raise or a value.
         """
         tickers = list(self._shown) if series is None else [series]
         refusals = [await self._ask(action, reason, ticker, event, terms) for ticker in tickers]
@@ -124,7 +162,7 @@ class Control:
             action=action.value,
             series=", ".join(tickers),
             **({} if event is None else {"event_ticker": event}),
-            **({} if terms is None else terms._asdict()),
+            **({} if terms is None else msgspec.structs.asdict(terms)),
             reason=plain(reason),
             refused="; ".join(refused),
         )
@@ -164,6 +202,10 @@ class Control:
                 shown.tell(m.ExitRequested(event, within_ns, most_cents, reason))
             case Action.RESET:
                 return await self._reset(reason, shown)
+            case Action.SET_VALUE | Action.CLEAR_VALUE:
+                if newest is None:
+                    return "it starts"
+                shown.tell(_value_of(terms).event(action, newest.now_ns))
         return ""
 
     async def _picture(self, ticker: Ticker) -> Snapshot | None:
@@ -242,6 +284,8 @@ def _refusal(action: Action, report: Report, event: Ticker | None, terms: Terms 
             return "nothing rests, and it is paused"
         case Action.RESET if phase is not Phase.LATCHED and not report.latched:
             return "nothing is latched"
+        case Action.SET_VALUE | Action.CLEAR_VALUE:
+            return _value_refusal(action, report, _value_of(terms))
     return ""
 
 
@@ -251,6 +295,33 @@ def _exits(event: EventReport) -> bool:
 
 def _holds_any(event: EventReport) -> bool:
     return any(rung.yes_qty != rung.no_qty for rung in event.rungs)
+
+
+def _value_of(terms: Terms | None) -> ValueCommand:
+    return terms if isinstance(terms, ValueCommand) else ValueCommand()
+
+
+def _value_refusal(action: Action, report: Report, value: ValueCommand) -> str:
+    """Why a value makes no sense here; "" when it does."""
+    if fault := value.fault(action):
+        return fault
+    events = {each.event_ticker for each in report.events}
+    markets = {rung.ticker for event in report.events for rung in event.rungs}
+    names = {report.series_ticker, *events}
+    if action is Action.CLEAR_VALUE:
+        stated = {
+            row.about
+            for event in report.events
+            for row in event.outside_values
+            if row.source == OPERATOR
+        }
+        if value.about is None:
+            return "" if stated else "the operator has stated no value"
+        return "" if value.about in stated else f"the operator has stated nothing of {value.about}"
+    if value.about in (names if value.unit is m.ValueUnit.DOLLARS else markets):
+        return ""
+    kind = "series or event" if value.unit is m.ValueUnit.DOLLARS else "market"
+    return f"{value.unit} need a {kind} of {report.series_ticker}, and {value.about} is none"
 
 
 def _may_rest(report: Report) -> bool:

@@ -15,7 +15,15 @@ from bot.core.settings import BudgetPeriod
 from bot.io.client.answers import plain
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
-from bot.io.status.control import REASON_MAX, Action, BudgetMore, Control, ExitTerms, Terms
+from bot.io.status.control import (
+    REASON_MAX,
+    Action,
+    BudgetMore,
+    Control,
+    ExitTerms,
+    Terms,
+    ValueCommand,
+)
 from bot.io.status.serving import (
     JSON,
     HttpResponse,
@@ -73,13 +81,16 @@ class _ControlBody(msgspec.Struct):
     event: str = ""
     period: BudgetPeriod | None = None
     cents: Annotated[int, msgspec.Meta(gt=0, le=NOTIONAL_CENTS_MAX)] | None = None
+    value: ValueCommand | None = None
     within_ms: int | None = None
     max_cost_cents: int | None = None
 
     @property
     def terms(self) -> Terms | None:
-        """Of an exit or a raise; None for any other command. Raises ValueError for what no exit may
-        have."""
+        """Of an exit, a raise or a value; None for any other command. Raises ValueError for what no
+        exit may have."""
+        if self.value is not None:
+            return self.value
         if self.period is not None and self.cents is not None:
             return BudgetMore(self.period, Cents(self.cents))
         if self.within_ms is None or self.max_cost_cents is None:
@@ -271,8 +282,12 @@ def _control_body(body: bytes | None) -> _ControlBody | None:
     reason = asked.reason.strip()
     if not 1 <= len(reason) <= REASON_MAX:
         return None
+    value = asked.value
+    if value is not None and value.about is not None:
+        about = fold_ticker(plain(value.about[:REASON_MAX].strip(), None))
+        value = msgspec.structs.replace(value, about=about)
     event = plain(asked.event[:REASON_MAX].strip(), None)
-    return msgspec.structs.replace(asked, reason=plain(reason, None), event=event)
+    return msgspec.structs.replace(asked, reason=plain(reason, None), event=event, value=value)
 
 
 def _same_origin(scope: Message) -> bool:

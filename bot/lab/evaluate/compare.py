@@ -117,6 +117,17 @@ class Faulty(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.entry}: its strategy was at fault {often}{every}, first {self.first}"
 
 
+class AdviceLine(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry with a source of values from outside less the same entry without one: dollars a run,
+    paired by seed."""
+
+    entry: str
+    world: str
+    weight: float
+    profit: Interval
+    edge: Interval
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     champion: str
     code: str
@@ -130,6 +141,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     budgets: list[BudgetLine]
     variants: int
     faults: list[Faulty] = []
+    advice: list[AdviceLine] = []
 
 
 class _Cell:
@@ -216,7 +228,41 @@ def compare(
         budgets=_budgets(cells, places),
         variants=sum(len(entry.settings()) for entry in entries),
         faults=_faults(by_entry),
+        advice=_advice_lines(cells, places),
     )
+
+
+def _advice_lines(cells: dict[tuple[str, str], _Cell], places: stats.Ints) -> list[AdviceLine]:
+    found = []
+    for (name, world), cell in cells.items():
+        advice = cell.entry.advice
+        plain = msgspec.structs.replace(cell.entry, name="", advice=None)
+        without = next(
+            (
+                other
+                for (_, where), other in cells.items()
+                if where == world and msgspec.structs.replace(other.entry, name="") == plain
+            ),
+            None,
+        )
+        if advice is None or without is None:
+            continue
+        profits, edges = (
+            _mean_change(*pair, places)
+            for pair in (
+                (cell.best.nets[0], without.best.nets[0]),
+                (cell.best.edges[0], without.best.edges[0]),
+            )
+        )
+        weight = advice.weight
+        line = AdviceLine(entry=name, world=world, weight=weight, profit=profits, edge=edges)
+        found.append(line)
+    return found
+
+
+def _mean_change(now: Floats, before: Floats, places: stats.Ints) -> Interval:
+    changes = now - before
+    return stats.interval(float(changes.mean()), changes[places].mean(axis=1), len(changes))
 
 
 def _faults(cells: Sequence[_Cell]) -> list[Faulty]:

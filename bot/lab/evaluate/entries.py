@@ -11,6 +11,7 @@ import pydantic
 
 from bot.config.plugins import StrategyFault, find_strategy, made
 from bot.config.validation import refusal_text
+from bot.lab.evaluate.outside import Advice
 from bot.strategy.api import Strategy
 
 Params = Mapping[str, Any]
@@ -27,6 +28,7 @@ class Contender(msgspec.Struct, frozen=True):
     values: tuple[float | int, ...] = ()
     budget_cents: int | None = None  # what the event may lose at worst, None without a limit
     is_baseline: bool = False
+    advice: Advice | None = None
 
     def settings(self) -> tuple[dict[str, Any], ...]:
         if not self.values:
@@ -59,10 +61,17 @@ def _joint(
     values: tuple[float, ...] = _HALVES,
     *,
     is_baseline: bool = False,
+    advice: Advice | None = None,
     **fixed: Any,
 ) -> Contender:
     return Contender(
-        name, "ladder_joint", {**_JOINT, **fixed}, risk, values, is_baseline=is_baseline
+        name,
+        "ladder_joint",
+        {**_JOINT, **fixed},
+        risk,
+        values,
+        is_baseline=is_baseline,
+        advice=advice,
     )
 
 
@@ -118,6 +127,13 @@ ABLATIONS: Final = (
 """`ladder_joint` with one ingredient changed or left out."""
 
 
+OUTSIDE: Final = tuple(
+    _joint(f"{name}_{percent}", advice=Advice(knows, percent / 100))
+    for name, knows in (("truth", True), ("noise", False))
+    for percent in (100, 25)
+)
+"""`ladder_joint` with a source of values from outside, by its weight in percent."""
+
 _NAMED: Final = re.compile(
     r"(?P<name>[a-z_0-9]+)(:(?P<value>[0-9.]{1,9}))?(@(?P<dollars>[1-9][0-9]{0,8}))?",
     re.ASCII,
@@ -127,7 +143,7 @@ _NAMED: Final = re.compile(
 def _entry_named(name: str) -> Contender | None:
     """The entry that NAME, NAME:VALUE, NAME@DOLLARS or NAME:VALUE@DOLLARS means; None if none."""
     parts = _NAMED.fullmatch(name)
-    known = {entry.name: entry for entry in (*ENTRIES, *ABLATIONS)}
+    known = {entry.name: entry for entry in (*ENTRIES, *ABLATIONS, *OUTSIDE)}
     if parts is None or parts["name"] not in known:
         return None
     entry = known[parts["name"]]
@@ -148,9 +164,9 @@ def _entry_named(name: str) -> Contender | None:
 
 def entries_named(text: str, *, baselines: bool = True) -> tuple[Contender, ...]:
     """The entries that a comma-separated text names, in its order, then the baselines. A name is an
-    entry, an ablation, `all`, `ablations`, NAME:VALUE, NAME@DOLLARS, or anything `find_strategy`
-    takes. Raises StrategyFault for a name or value that is none."""
-    groups = {"all": ENTRIES, "ablations": ABLATIONS}
+    entry, an ablation, `all`, `ablations`, `outside`, NAME:VALUE, NAME@DOLLARS, or anything
+    `find_strategy` takes. Raises StrategyFault for a name or value that is none."""
+    groups = {"all": ENTRIES, "ablations": ABLATIONS, "outside": OUTSIDE}
     found: dict[str, Contender] = {}
     for name in (part.strip() for part in text.split(",")):
         if name in groups:

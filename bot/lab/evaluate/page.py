@@ -50,6 +50,8 @@ def markdown(found: Comparison) -> str:
         parts.append(_claims(found))
     if found.budgets:
         parts.append(_budgets(found))
+    if found.advice:
+        parts.append(_advice(found))
     for world in found.worlds:
         rows = [_cells(line) for line in found.lines if line.world == world]
         parts.append(markdown_table(world, rows))
@@ -141,6 +143,20 @@ def _budgets(found: Comparison) -> str:
         for line in found.budgets
     ]
     return markdown_table("What a budget does", rows)
+
+
+def _advice(found: Comparison) -> str:
+    rows = [
+        {
+            "world": line.world,
+            "entry": line.entry,
+            "weight": f"{line.weight:g}",
+            "change of profit $ [95 %]": interval_text(line.profit, "+.2f"),
+            "change of edge $ [95 %]": interval_text(line.edge, "+.2f"),
+        }
+        for line in found.advice
+    ]
+    return markdown_table("What a value from outside does", rows)
 
 
 def _cells(line: FrontierRow) -> dict[str, str]:

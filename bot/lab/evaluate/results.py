@@ -170,7 +170,8 @@ class Task(msgspec.Struct, frozen=True):
     @property
     def result_key(self) -> str:
         plugin, budget_cents = self.entry.plugin, self.entry.budget_cents
-        setting = digest_of(plugin, self.params, budget_cents)
+        advice = () if self.entry.advice is None else (self.entry.advice,)
+        setting = digest_of(plugin, self.params, budget_cents, *advice)
         code = code_digest(plugin, folder=self.folder)
         return f"{setting}/{self.world.size_key}/{self.seed}/{code}"
 
@@ -216,7 +217,12 @@ def run_of(task: Task) -> RunMetrics:
     entry, draws, began_s = task.entry, random_inputs_of(task.world, task.seed), time.process_time()
     try:
         came = run_strategy(
-            task.world, draws, entry.maker(task.params, task.folder), entry.budget_cents
+            task.world,
+            draws,
+            entry.maker(task.params, task.folder),
+            entry.budget_cents,
+            advice=entry.advice,
+            seed=task.seed,
         )
     except Stalled as fault:
         where = f"{task.world.name} seed {task.seed}"

@@ -4,7 +4,7 @@ Seed, world, strategy and code decide it. See docs/pricing.md#section-3-metrics.
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -22,12 +22,14 @@ from bot.core.settings import (
 from bot.core.trader import Trader
 from bot.lab.driver import Driver
 from bot.lab.evaluate.market import CASH_CENTS, DrawnCrowd, TrueValueMarket
+from bot.lab.evaluate.outside import Advice
 from bot.lab.evaluate.scenarios import (
     GRID,
     MILLICENTS,
     NATURE,
     POINT_NS,
     STEP_NS,
+    Act,
     Ints,
     Published,
     RandomInputs,
@@ -207,6 +209,10 @@ class DrawnLink:
         return self._frame_ns
 
 
+def _first(timed: tuple[int, object]) -> int:
+    return timed[0]
+
+
 class _WorldRun:
     def __init__(
         self,
@@ -214,9 +220,11 @@ class _WorldRun:
         draws: RandomInputs,
         make_strategy: Callable[[], Strategy],
         settings: TraderSettings,
+        stated: Sequence[tuple[int, m.OutsideValue]],
     ) -> None:
         self._world = world
         self._draws = draws
+        self._stated = stated
         self._market = TrueValueMarket(world, draws.true_path.strikes, START_NS)
         self._driver = Driver(START_NS)
         trader = Trader(settings, make_strategy)
@@ -230,10 +238,14 @@ class _WorldRun:
         run.deliver([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
         run.venue.keep_alive()
         driver.schedule_at(START_NS + STEP_NS - 1, self._sample)
-        for at_ns, act in self._draws.acts:
+        acts: list[tuple[int, Act | m.OutsideValue]] = [*self._draws.acts, *self._stated]
+        for at_ns, act in sorted(acts, key=_first):
             if at_ns >= self._world.life_ns:
                 break
             driver.reach(START_NS + at_ns)
+            if isinstance(act, m.OutsideValue):
+                run.deliver([act])
+                continue
             if isinstance(act, Published):
                 run.venue.send_frames([m.ImpliedValueSeen(PROJECT, driver.now_ns, *act)])
             else:
@@ -342,9 +354,17 @@ def run_strategy(
     make_strategy: Callable[[], Strategy],
     budget_cents: int | None = None,
     settings: TraderSettings | None = None,
+    advice: Advice | None = None,
+    seed: int = 0,
 ) -> RunMetrics:
-    """settings: instead of `settings_for`. Raises DoesNotClose and Stalled."""
-    run = _WorldRun(world, draws, make_strategy, settings or settings_for(world, budget_cents))
+    """settings: instead of `settings_for`. advice: a source of values from outside, drawn with the
+    seed. Raises DoesNotClose and Stalled."""
+    settings = settings or settings_for(world, budget_cents)
+    stated: list[tuple[int, m.OutsideValue]] = []
+    if advice is not None:
+        settings = msgspec.structs.replace(settings, outside_sources=(advice.source,))
+        stated += advice.values(world, seed, draws.true_path, START_NS)
+    run = _WorldRun(world, draws, make_strategy, settings, stated)
     with ended_when_stalled():
         run.play()
     return run.metrics()

@@ -29,12 +29,12 @@ Ints = npt.NDArray[np.int64]
 MILLICENTS: Final = 1000  # thousandths of a cent in a cent
 PAYOUT_MC: Final = PAYOUT_CENTS * MILLICENTS
 GRID: Final = 4  # points of the path in a step
-_START_DOLLARS: Final = 100e9
+START_DOLLARS: Final = 100e9
 _SERIES_ENDS: Final = 1e-8  # powers of a correlation below this are left out
 
 _STREAMS: Final = (
     *("latent", "jumps", "noise", "mood", "informed", "sweeps", "makers"),
-    *("arbitrage", "feed", "latency", "faults", "stalls"),
+    *("arbitrage", "feed", "latency", "faults", "stalls", "outside"),
 )
 _LATENCY_DRAWS: Final = 1 << 14
 _SWEEP_QTY: Final = 500
@@ -251,7 +251,7 @@ class TruePath:
         total_sd = math.sqrt(NATURE.diffusion_variance + NATURE.jumps * NATURE.jump_variance)
         ranks = [(rung + 1) / (world.rungs + 1) for rung in range(world.rungs)]
         self._log_strikes = [total_sd * NormalDist().inv_cdf(rank) for rank in ranks]
-        self.strikes = [round(_START_DOLLARS * math.exp(each)) for each in self._log_strikes]
+        self.strikes = [round(START_DOLLARS * math.exp(each)) for each in self._log_strikes]
         moves = stream(seed, "latent").normal(0.0, 1.0, points + 1)
         traded = NATURE.diffusion_variance * (1 - NATURE.resolved_later)
         moves[:points] *= math.sqrt(traded / points)
@@ -508,7 +508,7 @@ def _published(world: Scenario, seed: int, true_path: TruePath) -> Acts:
         log_value = true_path.log_values[true_path.point(at_ns - lag_ns)] + errors[place]
         # The unit of confidence is read as the trader's first guess of it: 2% at 1, 12% at 0.
         confidence = min(1.0, max(0.0, float(1 - (shown[place] - 0.02) / 0.10)))
-        yield at_ns, Published(_START_DOLLARS * math.exp(log_value), confidence)
+        yield at_ns, Published(START_DOLLARS * math.exp(log_value), confidence)
 
 
 def _stalls(world: Scenario, seed: int) -> list[tuple[int, int]]:

@@ -190,6 +190,7 @@ _PROVOKED_BY: Final = {
     "cancelled_by_others": ("stp_met",),
     "foreign_spend": ("foreign_token",),
     "strategy_at_fault": ("tantrum_quote",),
+    "outside_value_unused": ("outside_value",),
     "order_missing": ("not_found:amend", "not_found:cancel", "not_found:read"),
     "status_unreadable": ("odd_status:read",),
 }

@@ -29,7 +29,7 @@ from bot.io.status.serving import Streams, address, listen, serve
 from bot.io.status.snapshot import Snapshot
 from bot.io.status.status import StatusApp
 from tests.builders.io.pages import SECOND, TOKEN, EventLog, shown_by
-from tests.builders.io.samples import report
+from tests.builders.io.samples import operator_value, report
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 
@@ -80,6 +80,7 @@ def picture(
         worst_case_cents=Cents(9_083),
         implied=Implied((0.1, 0.15, 0.2, 0.25, 0.2, 0.1), 1.8e11, 2.1e11, 2.4e11),
         limits=(BreakerReport("event_loss_cents", 9_083, 10_000),),
+        outside_values=(operator_value(Ticker("X")),),
     )
     fill = FillReport(
         at_ns=NOW_NS, ticker="X-26Q4-200B", side=BookSide.BID, price=Price(71), qty=Qty(4),

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterator
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -86,15 +87,28 @@ def page() -> str:
     parts = [
         "## Keys at the top\n\nRestart.\n\n" + ROW + "".join(_row(File, "", *each) for each in top)
     ]
-    for name, field in File.model_fields.items():
-        model = section_of(field)
-        if model is not None:
-            many = "[]" if str(field.annotation).startswith("tuple") else ""
-            prefix = f"{name}{many}."
-            rows = "".join(_row(model, prefix, *each) for each in model.model_fields.items())
+    for name, prefix, model in _sections(File, ""):
+        rows = "".join(
+            _row(model, prefix, key, field)
+            for key, field in model.model_fields.items()
+            if section_of(field) is None
+        )
+        if rows:
             about = " ".join((model.__doc__ or "").split())
             parts.append(f"## `{name}`\n\n{about} {_applies(model)}\n\n{ROW}{rows}")
     return HEAD + "\n".join(parts)
+
+
+def _sections(
+    of: type[BaseModel], before: str
+) -> Iterator[tuple[str, str, type[BaseModel]]]:  # fmt: skip
+    """Every section with its name and the prefix of its keys, each before those inside of it."""
+    for name, field in of.model_fields.items():
+        model = section_of(field)
+        if model is not None:
+            many = "[]" if str(field.annotation).startswith("tuple") else ""
+            yield f"{before}{name}", f"{before}{name}{many}.", model
+            yield from _sections(model, f"{before}{name}{many}.")
 
 
 def _range(found: re.Match[str]) -> str:

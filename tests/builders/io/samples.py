@@ -1,7 +1,15 @@
 """Values that several tests of the shell need."""
 
 from bot.core import messages as m
-from bot.core.report import Counters, EventReport, OrderReport, Phase, Report, RungReport
+from bot.core.report import (
+    Counters,
+    EventReport,
+    OrderReport,
+    OutsideValueReport,
+    Phase,
+    Report,
+    RungReport,
+)
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 from venue.wire.requests import QtyOrder, TimeInForce
@@ -65,3 +73,18 @@ def report(phase: Phase = Phase.QUOTING, now_ns: int = 10**9, blocked: str = "")
         worst_case_max_cents=Cents(405), worst_case_limit_cents=Cents(1000),
         ledger_difference_cents=Cents(0), feed_heard_ns=now_ns, findings=(),
     )  # fmt: skip
+
+
+def operator_value(about: Ticker) -> OutsideValueReport:
+    """A value of the operator's that is used."""
+    return OutsideValueReport(
+        source="operator",
+        about=about,
+        unit="dollars",
+        value=2.135e11,
+        sd=2e9,
+        age_ns=42 * 10**9,
+        left_ns=3_000 * 10**9,
+        weight=0.5,
+        market=2.1e11,
+    )

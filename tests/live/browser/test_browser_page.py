@@ -103,6 +103,12 @@ def test_every_outcome_is_listed_and_the_worst_marked(page):
     assert page.value("document.querySelectorAll('td > .bar').length") == 6
 
 
+def test_the_page_shows_each_value_from_outside_with_what_the_market_says(page):
+    text = page.value("document.querySelector('[data-event]').textContent")
+    assert "operator about X: $213.5B ± $2B, weight 0.5, 42 s old, 50 min left" in text
+    assert "market $210B: used" in text
+
+
 OUTCOMES = "[...document.querySelectorAll('td:has(> .bar)')].map((cell) => cell.className)"
 
 

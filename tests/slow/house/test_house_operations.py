@@ -26,7 +26,8 @@ PAGES = [
     tree.ROOT / "docs/from-elsewhere.md",
     *sorted((tree.ROOT / "docs/runbooks").glob("*.md")),
 ]
-ELSEWHERE = {"series_ticker", "keys.read", "keys.standby", "other_series", "calendar"}
+LISTS = {"calendar", "outside_sources"}
+ELSEWHERE = {"series_ticker", "keys.read", "keys.standby", "other_series", *LISTS}
 """Settings that are no keys of their own: they follow from others, or are named otherwise."""
 
 

@@ -17,7 +17,7 @@ from bot.io.status.control import TOKEN_NAME, Action, Control, ControlFault, tok
 from bot.io.status.status import StatusApp
 from tests.builders.bot.restricted import by_operator
 from tests.builders.io.pages import TOKEN, EventLog, app_of, client_of, seen, served, shown_by
-from tests.builders.io.samples import report
+from tests.builders.io.samples import operator_value, report
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Qty
 from venue.wire.names import Ticker
@@ -245,6 +245,57 @@ async def test_a_command_is_for_every_series_or_for_the_one_named():
         m.FlattenRequested("a test"),
     ]
     assert unknown.status_code == 404
+
+
+RUNG = report(Phase.QUOTING).events[0].rungs[0].ticker
+SERIES = report(Phase.QUOTING).series_ticker
+WORTH = {"about": SERIES, "unit": "dollars", "value": 2e11, "sd": 2e9, "ttl_ms": 60_000}
+CHANCE = {**WORTH, "about": RUNG, "unit": "chance", "value": 0.4, "sd": 0.05}
+STATED = in_phase(
+    Phase.QUOTING,
+    events=tuple(
+        msgspec.structs.replace(each, outside_values=(operator_value(SERIES),))
+        for each in report(Phase.QUOTING).events
+    ),
+)
+
+
+@pytest.mark.parametrize("value", [WORTH, WORTH | {"about": EVENT}, CHANCE])
+async def test_a_value_of_the_operator_becomes_an_event_of_the_trader(value):
+    body = WHY | {"value": {**value, "about": value["about"].lower()}}
+    answer, events = await asked("set-value", body=body)
+    assert answer.status_code == 202
+    (event,) = events
+    assert (event.source, event.about, event.value) == ("operator", value["about"], value["value"])
+    assert event.until_ns - event.observed_ns == 60 * 10**9
+
+
+@pytest.mark.parametrize("about", [SERIES, None])
+async def test_a_value_of_the_operator_is_withdrawn_alone_or_with_all_others(about):
+    body = WHY | {"value": {} if about is None else {"about": about}}
+    _, events = await asked("clear-value", STATED, body=body)
+    assert events == [m.OutsideValueCleared("operator", about)]
+
+
+@pytest.mark.parametrize(
+    ("action", "value", "text"),
+    [
+        ("set-value", {**WORTH, "about": "NONE"}, "dollars need a series or event of"),
+        ("set-value", {**WORTH, "about": RUNG}, "dollars need a series or event of"),
+        ("set-value", {**CHANCE, "about": EVENT}, "chance need a market of"),
+        ("set-value", {**WORTH, "value": -1.0}, "value: above 0"),
+        ("set-value", {**CHANCE, "value": 1.0}, "value: above 0, and a chance below 1"),
+        ("set-value", {**WORTH, "sd": 0.0}, "sd: above 0"),
+        ("set-value", {**WORTH, "ttl_ms": 0}, "ttl_ms: 1 to"),
+        ("set-value", {}, "about: the ticker"),
+        ("clear-value", {"about": SERIES}, "has stated nothing of"),
+        ("clear-value", {}, "the operator has stated no value"),
+    ],
+)
+async def test_a_value_that_makes_no_sense_is_refused_with_the_reason(action, value, text):
+    answer, events = await asked(action, body=WHY | {"value": value})
+    assert (answer.status_code, events) == (409, [])
+    assert text in answer.text
 
 
 # --- who may ask ----------------------------------------------------------------------------------

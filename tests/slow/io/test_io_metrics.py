@@ -33,7 +33,7 @@ from bot.io.status.snapshot import StatusSource
 from bot.io.status.status import REAPER_HEADER, StatusApp
 from bot.strategy.api import EventView, Quotes, Strategy
 from tests.builders.house.tree import python_files
-from tests.builders.io.samples import ORDER_ID, RUNG, create, report, sent
+from tests.builders.io.samples import ORDER_ID, RUNG, create, operator_value, report, sent
 from tests.builders.strategies import views
 from venue.wire.money import BookSide, Cents, Price, Qty
 
@@ -413,12 +413,25 @@ def test_there_is_no_metric_of_a_reaper_that_is_not_configured(tmp_path):
 # --- the table ------------------------------------------------------------------------------------
 
 UNITS = ("_cents", "_seconds", "_shares", "_orders", "_dollars", "_bytes", "_tokens")
+
+
+def test_values_from_outside_are_counted_by_source_with_the_age_of_the_newest():
+    used = operator_value(RUNG)
+    dropped = msgspec.structs.replace(used, age_ns=90 * SECOND, unused="expired")
+    (event,) = report().events
+    event = msgspec.structs.replace(event, outside_values=(used, dropped))
+    found = samples(Metrics(lambda: msgspec.structs.replace(report(), events=(event,))))
+    assert found["laddermaker_outside_values", ("operator", "used")] == 1
+    assert found["laddermaker_outside_values", ("operator", "unused")] == 1
+    assert found["laddermaker_outside_value_age_seconds", ("operator",)] == 42
+
+
 COUNTED_THINGS = {
     "phase", "state", "trading_state", "restriction", "latched", "inconsistency", "findings",
     "finding", "event_over_limit_chance", "company_over_limit_chance",
     "breaker_used", "breaker_limit",
     "config_at_fault", "event_alarms", "rung_quotable", "rung_on_target", "event_quotes_cut",
-    "strategy_at_fault",
+    "strategy_at_fault", "outside_values",
     "requests_in_flight", "paper", "tokens", "tokens_reserve", "tokens_burst",
     "foreign_tokens", "event_limit_used", "event_limit", "shadow_stopped",
     "reaper_watching", "reaper_key_works", "heartbeat_failing",

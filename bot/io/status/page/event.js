@@ -84,11 +84,21 @@ function about(event) {
   return parts.join(" · ");
 }
 
+const amount = (value) => value === null ? "outside the strikes"
+  : value.toLocaleString("en", { maximumSignificantDigits: 4, notation: "compact" });
+
+function outsideLine(row) {
+  const said = row.unit === "chance" ? percent : (value) => `$${amount(value)}`;
+  const market = row.market === null ? "" : `, market ${said(row.market)}`;
+  return `${row.source} about ${row.about}: ${said(row.value)} ± ${said(row.sd)}, weight `
+    + `${row.weight}, ${span(row.age_ns)} old, ${span(row.left_ns)} left${market}: `
+    + (row.unused || "used");
+}
+
 function impliedLine(event) {
-  const amount = (value) => value === null ? "outside the strikes"
-    : value.toLocaleString("en", { maximumSignificantDigits: 4, notation: "compact" });
   const parts = event.implied ? [`Implied value: median ${amount(event.implied.median)}, `
     + `10 % below ${amount(event.implied.low)}, 10 % above ${amount(event.implied.high)}`] : [];
+  for (const row of event.outside_values || []) parts.push(outsideLine(row));
   for (const alarm of event.alarms) parts.push(`${plainName(alarm.kind)}: ${alarm.text}`);
   return parts.join(" · ");
 }
