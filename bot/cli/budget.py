@@ -87,7 +87,7 @@ def _budgets(draft: "Draft", page: str, state_dir: Path | None) -> Sequence[Loss
     kept = left_in(state_dir or draft.state.directory).losses
     budgets = LossBudgets(LossBudgetSettings(**in_ns(draft.file.loss_budgets)))
     budgets.restore(kept, 0 if kept is None else kept.at_ns)
-    return budgets.report()
+    return budgets.rows()
 
 
 def _show(budgets: Sequence[LossBudgetReport], *, json_line: bool) -> None:

@@ -14,7 +14,7 @@ from venue.cli.groups import NonBlankGroup
 from venue.wire.instant import NS_PER_MS
 from venue.wire.names import fold_ticker
 
-_SET = "Example: bot value set configs/demo.yaml AURELIA-VAL 213.5B --sd 2B"
+_SET = "Example: bot value set configs/paper.yaml AURELIA-VAL 213.5B --sd 2B"
 _AMOUNT: Final = re.compile(r"\$?([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMBT]?)", re.ASCII)
 _CHANCE: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%", re.ASCII)
 _SIZES: Final = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}

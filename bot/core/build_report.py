@@ -100,7 +100,7 @@ def draw(trader: TraderState, settings: TraderSettings, now_ns: int) -> Report:
         latched=trader.guard.latched,
         inconsistency=kind_in(trader.guard.latched) or "",
         breakers=trader.guard.breakers.levels(now_ns),
-        loss_budgets=trader.guard.budgets.report(),
+        loss_budgets=trader.guard.budgets.rows(),
         profit=profit,
         state=series.state,
         restrictions=tuple(strictest_first(trader.restrictions)),
@@ -169,7 +169,7 @@ def _event(trader: TraderState, ladder: EventQuoter, series: InForce, now_ns: in
         restrictions=restrictions,
         diagnostics=dict(ladder.output.diagnostics),
         exit=None if ladder.exit is None else ladder.exit.report(now_ns),
-        outside_values=() if ladder.outside is None else ladder.outside.report(now_ns),
+        outside_values=() if ladder.outside is None else ladder.outside.rows(now_ns),
     )
     if event.chances is None:
         return event

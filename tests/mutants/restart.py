@@ -60,6 +60,7 @@ RESTART: Final = (
         ("B13", "B4"),
         (Patch(LossBudgets, "restore", _renewed),),
         likely=("crash", "taken"),
+        profile="process",
         shape=(
             ("variants", {"loss_budget": "10", "maker_fee": "0.0700"}),
             ("safety_ns", 40 * SECOND),

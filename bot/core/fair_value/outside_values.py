@@ -183,7 +183,7 @@ class OutsideCurve:
         self._publish(fairs, [clipped(value) for value in values], sds)
         return self._fairs
 
-    def report(self, now_ns: int) -> tuple[OutsideValueReport, ...]:
+    def rows(self, now_ns: int) -> tuple[OutsideValueReport, ...]:
         """A row for each statement."""
         return tuple(self._row(each, now_ns) for each in self._stated)
 

@@ -161,15 +161,15 @@ class LossBudgets:
         killed = (each for each in self.restrictions if each.state is TradingState.KILLED)
         return "; ".join([each.why for each in killed])
 
-    def report(self) -> tuple[LossBudgetReport, ...]:
+    def rows(self) -> tuple[LossBudgetReport, ...]:
         """The use of each budget; without those that no equity was judged for yet."""
         return tuple(
-            self._report(budget, self._uses[budget.period])
+            self._row(budget, self._uses[budget.period])
             for budget in self._budgets
             if budget.period in self._uses
         )
 
-    def _report(self, budget: LossBudget, use: BudgetUse) -> LossBudgetReport:
+    def _row(self, budget: LossBudget, use: BudgetUse) -> LossBudgetReport:
         reference_cents = use.high_cents if self._settings.from_high_water else use.start_cents
         equity_cents = reference_cents if self._equity_cents is None else self._equity_cents
         return LossBudgetReport(

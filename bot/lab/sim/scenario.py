@@ -169,7 +169,7 @@ every rung went the worse way by itself, cents at risk in orders."""
 PROFILES: Final = ("calm", "swarm", "brutal", *ROWS, LAG, *CONTRADICTIONS)
 
 _VARIANT: Final = 0.35
-_RARER: Final = {**dict.fromkeys(READINGS, 0.1), "second_series": 0.1}
+_RARER: Final = {**dict.fromkeys(READINGS, 0.1), "second_series": 0.1, "loss_budget": 0.1}
 """The part of the seeds that has a variant."""
 
 

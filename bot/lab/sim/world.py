@@ -209,7 +209,7 @@ class SimulatedWorld:
         """A person gives a small loss budget of the day more."""
 
         def raised() -> None:
-            for shown in self.process.trader.guard.budgets.report():
+            for shown in self.process.trader.guard.budgets.rows():
                 if shown.limit_cents < 2 * shown.lost_cents + _SAFE_BUDGET_CENTS:
                     self.coverage.hit("budget_raised")
                     more_cents = Cents(2 * shown.lost_cents + _SAFE_BUDGET_CENTS)

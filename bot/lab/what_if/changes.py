@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, structs
 
@@ -92,11 +92,11 @@ def _source(then: m.Configuration, folder: Path) -> YamlText:
         STRATEGY: {"name": then.strategy.name, "params": as_yaml(params)},
     }
     for section in SECTIONS:
-        part: dict[str, Plain] = {}
+        part: dict[str, Any] = {}
         for name, value in structs.asdict(getattr(then.settings, SETTINGS_OF[section])).items():
             in_ms = name.endswith("_ns")
-            part[key_of_field(name)] = str(max(1, value // NS_PER_MS) if in_ms and value else value)
-        content[section] = part
+            part[key_of_field(name)] = max(1, value // NS_PER_MS) if in_ms and value else value
+        content[section] = as_yaml(part)
     content[CALENDAR] = [
         as_yaml(
             {

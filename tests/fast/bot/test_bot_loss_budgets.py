@@ -64,8 +64,8 @@ def test_a_loss_that_was_recovered_stays_counted_until_the_period_ends() -> None
 
 def test_a_loss_counts_from_the_start_or_from_the_high_water_mark() -> None:
     from_high_water = msgspec.structs.replace(DAY, from_high_water=True)
-    (from_start,) = judged(DAY, 20_000, 20_600, 19_900).report()
-    (from_high,) = judged(from_high_water, 20_000, 20_600, 19_900).report()
+    (from_start,) = judged(DAY, 20_000, 20_600, 19_900).rows()
+    (from_high,) = judged(from_high_water, 20_000, 20_600, 19_900).rows()
     assert (from_start.lost_cents, from_high.lost_cents) == (100, 700)
     assert from_start.high_water_cents == from_high.high_water_cents == 600
 
@@ -91,7 +91,7 @@ def test_a_loss_counts_from_the_start_or_from_the_high_water_mark() -> None:
 def test_days_and_weeks_turn_at_midnight_utc(
     settings: LossBudgetSettings, now: str, from_: str, until: str | None
 ) -> None:
-    (shown,) = judged(settings, 20_000, now_ns=to_ns(now)).report()
+    (shown,) = judged(settings, 20_000, now_ns=to_ns(now)).rows()
     assert shown.from_ns == to_ns(from_)
     assert shown.until_ns == (None if until is None else to_ns(until))
 
@@ -99,7 +99,7 @@ def test_days_and_weeks_turn_at_midnight_utc(
 def test_a_loss_between_the_last_judgement_of_a_day_and_the_next_day_counts_in_the_next() -> None:
     budgets = judged(DAY, 20_000, 19_900)
     budgets.on_equity(19_300, MONDAY_NS + DAY_NS)
-    (shown,) = budgets.report()
+    (shown,) = budgets.rows()
     assert shown.lost_cents == 600
 
 
@@ -112,7 +112,7 @@ def test_a_loss_while_nothing_ran_counts_and_a_gain_does_not(
     budgets = restarted(judged(DAY, 20_000).on_equity(19_700, MONDAY_NS))
     budgets.on_equity(opening_cents, MONDAY_NS)
     budgets.on_equity(then_cents, MONDAY_NS)
-    assert budgets.report()[0].lost_cents == lost_cents
+    assert budgets.rows()[0].lost_cents == lost_cents
 
 
 @given(equities, equities)
@@ -127,7 +127,7 @@ def test_a_restart_at_any_instant_renews_nothing(before: list[int], after: list[
         one.on_equity(cents, MONDAY_NS)
         other.on_equity(cents, MONDAY_NS)
         # What the record lacks is less than a hundredth of the budget.
-        assert other.report()[0].lost_cents > one.report()[0].lost_cents - DAY.day_cents / 100
+        assert other.rows()[0].lost_cents > one.rows()[0].lost_cents - DAY.day_cents / 100
 
 
 @given(equities)
@@ -144,14 +144,14 @@ def test_a_raise_gives_more_room_for_the_rest_of_the_period_alone(
     cents: list[int], more: int
 ) -> None:
     budgets = judged(DAY, *cents)
-    lost = budgets.report()[0].lost_cents
+    lost = budgets.rows()[0].lost_cents
     raised = BudgetRaise(MONDAY_NS, Cents(more), "the hedge is elsewhere")
     assert budgets.raise_budget(BudgetPeriod.DAY, raised) is not None
-    (shown,) = budgets.report()
+    (shown,) = budgets.rows()
     assert (shown.limit_cents, shown.lost_cents, shown.raises) == (1_000 + more, lost, (raised,))
     assert bool(budgets.spent) is (lost >= 1_000 + more)
     budgets.on_equity(0, MONDAY_NS + DAY_NS)
-    assert budgets.report()[0].limit_cents == 1_000
+    assert budgets.rows()[0].limit_cents == 1_000
 
 
 def test_a_budget_that_does_not_exist_is_not_raised() -> None:
@@ -200,7 +200,7 @@ def test_the_use_of_a_budget_is_rebuilt_from_the_profits_of_its_runs(
     budgets = LossBudgets(settings)
     budgets.restore(rebuilt(settings, rows, MONDAY_NS + 3 * HOUR_NS), MONDAY_NS + 3 * HOUR_NS)
     budgets.on_equity(50_000, MONDAY_NS + 3 * HOUR_NS)
-    (shown,) = budgets.report()
+    (shown,) = budgets.rows()
     assert shown.lost_cents == lost_cents
     budgets.on_equity(50_000 - 2_000, MONDAY_NS + 3 * HOUR_NS)
     assert budgets.spent

@@ -101,7 +101,7 @@ def test_a_value_moves_every_rung_towards_it_and_never_past_it(value, sd, weight
     source = OutsideSource(name="model", weight=weight, max_deviations=1_000)
     moved.use([StatedValue(statement(value, sd=sd), source)])
     fairs = moved.adjusted(curve, TICKERS, LEFT_S, START_NS)
-    (row,) = moved.report(START_NS)
+    (row,) = moved.rows(START_NS)
     assert row.market == pytest.approx(120e9, rel=0.01)
     assert not row.unused
     sign = 1 if value > row.market else -1

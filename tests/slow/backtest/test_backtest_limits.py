@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from bot.config.bot_config import finish, read_draft
 from bot.core.settings import LossBudgetSettings
@@ -17,14 +16,17 @@ from venue.wire.money import Cents
 STARTER = Path(__file__).parents[3] / "bot" / "starter"
 
 
-@pytest.mark.parametrize(("limit_cents", "latency_ms"), [(600, 50), (2_000, 200)])
-def test_fills_of_the_shipped_tape_never_show_a_loss_limit_as_passed(limit_cents, latency_ms):
+LIMIT_CENTS = 600
+LATENCY_NS = 50 * NS_PER_MS
+
+
+def test_fills_of_the_shipped_tape_never_show_a_loss_limit_as_passed():
     config = finish(read_draft(STARTER / "bot.yaml"))
-    settings, limit = config.trader, Cents(limit_cents)
+    settings, limit = config.trader, Cents(LIMIT_CENTS)
     risk = msgspec.structs.replace(settings.risk, event_loss_cents=limit, series_loss_cents=limit)
     terms = Terms(
-        latency=Latency(latency_ms * NS_PER_MS),
-        feed_ns=latency_ms * NS_PER_MS,
+        latency=Latency(LATENCY_NS),
+        feed_ns=LATENCY_NS,
         read_lag_ns=500 * NS_PER_MS,
     )
     run = Backtest(
@@ -36,7 +38,7 @@ def test_fills_of_the_shipped_tape_never_show_a_loss_limit_as_passed(limit_cents
     ).run()
     came = run.result(None)
     assert came.fills > 100
-    assert limit_cents * 0.9 < came.worst_case_max_cents <= limit_cents
+    assert LIMIT_CENTS * 0.9 < came.worst_case_max_cents <= LIMIT_CENTS
 
 
 def test_a_spent_loss_budget_latches_a_backtest_and_no_fill_follows():
@@ -48,7 +50,7 @@ def test_a_spent_loss_budget_latches_a_backtest_and_no_fill_follows():
         settings,
         config.make_strategy,
         QueueModel.OPTIMISTIC,
-        Terms(latency=Latency(50 * NS_PER_MS)),
+        Terms(latency=Latency(LATENCY_NS)),
     ).run().result(None)  # fmt: skip
     assert came.latched.startswith("lost $0.2")
     assert came.fills < 100

@@ -66,7 +66,7 @@ ON_A_VENUE = [
     *("venue user deposit", "venue user withdraw", "venue key create", "venue key list"),
     *("venue token create", "venue company rename", "venue company archive", "venue lag set"),
     *("venue fault add", "venue fault list", "venue fault clear", "bot cancel-all"),
-    "venue state",
+    *("venue state", "bot value set", "bot value clear", "bot value show"),
 ]
 """Those of a running bot, and of the operator of a running venue."""
 

@@ -10,7 +10,7 @@ import pytest
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal, segments
 from tests.builders.e2e.runs import start_bot
-from tests.builders.io.commands import demo_copy, finished
+from tests.builders.io.commands import demo_copy, invoke
 from venue.wire.instant import NS_PER_SECOND
 
 pytestmark = pytest.mark.xdist_group("outside_values")
@@ -50,8 +50,8 @@ def run(tmp_path_factory):
     printed = {}
 
     def value(command: str, *words: str) -> str:
-        done = finished("bot", "value", command, config, *words, "--state-dir", state)
-        assert done.returncode == 0, done.stderr
+        done = invoke("value", command, config, *words, "--state-dir", state)
+        assert done.exit_code == 0, done.output
         return done.stdout
 
     try:
@@ -69,7 +69,7 @@ def run(tmp_path_factory):
     finally:
         bot.terminate()
         bot.communicate(timeout=30)
-    printed["replay"] = finished("bot", "replay", state, "--config", config)
+    printed["replay"] = invoke("replay", state, "--config", config)
     messages = [entry.message for segment in segments(state) for entry in read_journal(segment)]
     return printed, messages
 
@@ -98,5 +98,5 @@ def test_the_journal_has_every_value_and_fault(run):
 
 def test_the_run_replays_with_its_values_to_the_byte(run):
     printed, _ = run
-    assert printed["replay"].returncode == 0, printed["replay"].stdout
+    assert printed["replay"].exit_code == 0, printed["replay"].output
     assert "no difference" in printed["replay"].stdout

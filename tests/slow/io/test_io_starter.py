@@ -17,7 +17,7 @@ GUIDE = ROOT / "strategies/README.md"
 def test_the_configuration_of_init_is_valid_and_names_its_own_strategy(tmp_path):
     assert invoke("init", tmp_path / "mine").exit_code == 0
     config = finish(read_draft(tmp_path / "mine/bot.yaml"))
-    assert type(config.make_strategy()).__module__.endswith("around_fair")
+    assert type(config.make_strategy()).__module__.startswith("strategy_around_fair")
 
 
 def test_the_strategy_of_init_is_the_example_of_the_guide():

@@ -24,7 +24,7 @@ NO_LIMIT = Patch(PortfolioRisk, "admits_create", unlimited)
 NO_PATIENCE = Patch(RequestBudget, "told_to_wait", lambda self, retry_after_ns, now_ns: None)
 
 
-SEEDS = {NO_LIMIT: 3, NO_PATIENCE: 5}
+SEEDS = {NO_LIMIT: 8, NO_PATIENCE: 5}
 """In which each is found soon."""
 
 

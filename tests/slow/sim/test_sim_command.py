@@ -36,7 +36,7 @@ def logged(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_the_effect_log_is_the_same_under_three_hash_seeds():
-    logs = {logged(simulate(*SHORT, hash_seed=seed)) for seed in ("0", "0", "1", "2")}
+    logs = {logged(simulate(*SHORT, hash_seed=seed)) for seed in ("0", "1", "2")}
     assert len(logs) == 1
 
 

@@ -38,7 +38,7 @@ class Advised:
                 not row.unused
                 for each in ladders
                 if each.outside is not None
-                for row in each.outside.report(self.world.now_ns)
+                for row in each.outside.rows(self.world.now_ns)
             }
             self.world.deliver(process, self._event(ladder))
             self.world.coverage.hit("outside_value")

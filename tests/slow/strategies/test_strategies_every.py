@@ -163,7 +163,7 @@ def test_every_parameter_has_a_description(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VARIED)
-@settings(max_examples=cases(20_000, quick=200), deadline=None)
+@settings(max_examples=cases(20_000, quick=100), deadline=None)
 @given(
     data=st.data(), run=st.one_of(scenes.runs, through_time.runs(), views().map(lambda one: [one]))
 )
