@@ -29,7 +29,7 @@ from bot.io.status.serving import Streams, address, listen, serve
 from bot.io.status.snapshot import Snapshot
 from bot.io.status.status import StatusApp
 from tests.builders.io.pages import SECOND, TOKEN, EventLog, shown_by
-from tests.builders.io.samples import operator_value, report
+from tests.builders.io.samples import operator_value, report, spent_budget
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 
@@ -94,6 +94,7 @@ def picture(
         fills=(fill,),
         budget=BudgetReport(320, 400, 60, 200, 0),
         breakers=(BreakerReport("unknown_age_ns", 0, 900 * SECOND),),
+        loss_budgets=(spent_budget(),),
         resting=10,
     )
     return msgspec.structs.replace(report_, **changes)

@@ -4,12 +4,14 @@ from bot.core import messages as m
 from bot.core.report import (
     Counters,
     EventReport,
+    LossBudgetReport,
     OrderReport,
     OutsideValueReport,
     Phase,
     Report,
     RungReport,
 )
+from bot.core.settings import BudgetPeriod
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 from venue.wire.requests import QtyOrder, TimeInForce
@@ -73,6 +75,20 @@ def report(phase: Phase = Phase.QUOTING, now_ns: int = 10**9, blocked: str = "")
         worst_case_max_cents=Cents(405), worst_case_limit_cents=Cents(1000),
         ledger_difference_cents=Cents(0), feed_heard_ns=now_ns, findings=(),
     )  # fmt: skip
+
+
+def spent_budget() -> LossBudgetReport:
+    """A loss budget of the day that is used up."""
+    return LossBudgetReport(
+        period=BudgetPeriod.DAY,
+        limit_cents=Cents(2_000),
+        lost_cents=Cents(2_100),
+        loss_now_cents=Cents(2_050),
+        high_water_cents=Cents(0),
+        from_ns=0,
+        until_ns=None,
+        raises=(),
+    )
 
 
 def operator_value(about: Ticker) -> OutsideValueReport:

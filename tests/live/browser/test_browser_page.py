@@ -109,6 +109,13 @@ def test_the_page_shows_each_value_from_outside_with_what_the_market_says(page):
     assert "market $210B: used" in text
 
 
+def test_a_loss_budget_is_shown_among_the_limits_with_its_use(page):
+    gauges = page.value("[...document.querySelectorAll('#limits .near')].map((g) => g.textContent)")
+    assert [each for each in gauges if "loss budget" in each] == [
+        "day · $21.00 of $20.00 · loss budget"
+    ]
+
+
 OUTCOMES = "[...document.querySelectorAll('td:has(> .bar)')].map((cell) => cell.className)"
 
 

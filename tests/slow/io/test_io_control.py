@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.report import ExitReport, LossBudgetReport, Phase
+from bot.core.report import ExitReport, Phase
 from bot.core.settings import BudgetPeriod
 from bot.core.trading_state import TradingState
 from bot.io.secret import Secret
@@ -17,7 +17,7 @@ from bot.io.status.control import TOKEN_NAME, Action, Control, ControlFault, tok
 from bot.io.status.status import StatusApp
 from tests.builders.bot.restricted import by_operator
 from tests.builders.io.pages import TOKEN, EventLog, app_of, client_of, seen, served, shown_by
-from tests.builders.io.samples import operator_value, report
+from tests.builders.io.samples import operator_value, report, spent_budget
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Qty
 from venue.wire.names import Ticker
@@ -84,22 +84,12 @@ async def test_a_command_may_be_for_one_event():
     assert events == [m.PauseRequested("a test", EVENT)]
 
 
-BUDGET = LossBudgetReport(
-    period=BudgetPeriod.DAY,
-    limit_cents=Cents(2_000),
-    lost_cents=Cents(2_100),
-    loss_now_cents=Cents(2_050),
-    high_water_cents=Cents(0),
-    from_ns=0,
-    until_ns=None,
-    raises=(),
-)
 MORE = WHY | {"period": "day", "cents": 500}
 
 
 async def test_a_loss_budget_is_raised_by_the_event_of_the_trader():
     answer, events = await asked(
-        "raise-budget", in_phase(Phase.LATCHED, loss_budgets=(BUDGET,)), body=MORE
+        "raise-budget", in_phase(Phase.LATCHED, loss_budgets=(spent_budget(),)), body=MORE
     )
     assert answer.status_code == 202
     assert events == [m.RaiseBudget(BudgetPeriod.DAY, Cents(500), "a test")]
@@ -116,7 +106,7 @@ async def test_a_loss_budget_is_raised_by_the_event_of_the_trader():
 )
 async def test_a_raise_of_nothing_is_refused(body, status, text):
     answer, events = await asked(
-        "raise-budget", in_phase(Phase.QUOTING, loss_budgets=(BUDGET,)), body=body
+        "raise-budget", in_phase(Phase.QUOTING, loss_budgets=(spent_budget(),)), body=body
     )
     assert (answer.status_code, events) == (status, [])
     assert text in answer.text

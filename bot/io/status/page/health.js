@@ -112,7 +112,7 @@ export function drawLimits(report) {
       limit: report.worst_case_limit_cents },
     ...report.events.flatMap((event) => (event.limits ?? []).map((each) => ({ ...each,
       key: `${event.event_ticker} ${each.name}`, where: event.event_ticker }))),
-    ...report.loss_budgets.map((each) => ({ ...each, key: `budget ${each.period}`,
+    ...(report.loss_budgets ?? []).map((each) => ({ ...each, key: `budget ${each.period}`,
       where: each.raises.length ? "loss budget, raised" : "loss budget",
       name: `${each.period}_cents`, used: each.lost_cents, limit: each.limit_cents })),
     ...report.breakers.map((each) => ({ ...each, key: `breaker ${each.name}`, where: "breaker" })),
