@@ -6,8 +6,10 @@ import pytest
 from _pytest.nodeid import coerce_node_id
 from hypothesis import settings
 
+from tests.builders.scale import cases
+
 # Speed is claimed in bench/, as a ratio, and never by a test.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=cases(100, quick=40))
 settings.load_profile("untimed")
 
 

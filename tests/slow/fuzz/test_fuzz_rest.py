@@ -3,7 +3,7 @@
 from tests.fuzz.rest import fuzz
 from tests.fuzz.site import served
 
-EXAMPLES = 22
+EXAMPLES = 12
 SEQUENCES = 60
 WITHIN_S = 300
 

@@ -6,9 +6,9 @@ from bot.lab.sim.coverage import by_row, table
 from bot.lab.sim.run import Summary
 from tests.builders.sim.blocks import BLOCKS, block, shared_folder
 
-SEEDS_MIN = 60
-EVENTS_MIN = 350_000
-FAULTS_MIN = 14_000
+SEEDS_MIN = 50
+EVENTS_MIN = 300_000
+FAULTS_MIN = 12_000
 MEETINGS_MIN = 4
 
 
