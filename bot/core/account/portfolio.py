@@ -57,7 +57,9 @@ class MarketBook(msgspec.Struct):
     yes: int = 0
     no: int = 0
     winner: Outcome | None = None  # once settled
-    unallocated_millicents: int | None = None  # a YES share, by a payment without a winner
+    # By a payment without a winner: what it made a YES share worth, and what of it the whole
+    # thousandths of a cent of all shares leave.
+    unallocated: tuple[int, int] | None = None
     taken_yes: int = 0  # taken over without a fill; part of the inventory
     taken_no: int = 0
     cash_cents: int = 0
@@ -171,14 +173,15 @@ class Portfolio:
         market = self.markets[market_id]
         if net_qty := market.yes - market.no:
             value_cents = cash_cents - PAYOUT_CENTS * market.no
-            market.unallocated_millicents = 1_000 * value_cents // net_qty
+            market.unallocated = divmod(1_000 * value_cents, net_qty)
         market.yes = market.no = 0
         self._add_cash(market, cash_cents)
 
-    def unallocated_millicents(self, market_id: MarketId) -> int | None:
-        """What a payment without a winner made a YES share worth; None without such a payment."""
+    def unallocated_millicents(self, market_id: MarketId) -> tuple[int, int] | None:
+        """What a payment without a winner made a YES share worth, and what of the payment is left
+        when all shares are worth that; None without such a payment."""
         market = self.markets.get(market_id)
-        return None if market is None else market.unallocated_millicents
+        return None if market is None else market.unallocated
 
     def carry(self, event_ticker: Ticker, cash_cents: Cents) -> None:
         """Earlier runs booked so much net cash of an event, which its loss limit counts. It is no

@@ -204,6 +204,9 @@ def _was_provoked(finding: str, world: "SimulatedWorld") -> bool:
     if finding == "latched" and world.scenario.creates_per_minute:
         # A breaker drawn low may trip in quiet, too, by what it had counted before.
         return "creates_per_minute" in world.process.trader.out.findings[finding]
+    if finding == "latched" and world.scenario.variant("loss_budget"):
+        # A restart may find the small budget spent before a person has raised it.
+        return " for the day" in world.process.trader.out.findings[finding]
     if finding == "amend_qty_is_total":
         return world.scenario.variant("amend_qty") != ""
     if finding == "inconsistency_observed" and world.scenario.variant("fill_fees"):

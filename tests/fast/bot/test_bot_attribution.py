@@ -392,6 +392,17 @@ def test_shares_taken_by_a_payment_without_a_winner_are_worth_what_was_paid():
     assert both.report().settled_millicents == 10 * (3 - 48) * MILLI
 
 
+@pytest.mark.parametrize(("outcome", "qty"), [(Outcome.YES, 7), (Outcome.NO, 7), (Outcome.YES, 3)])
+def test_a_payment_that_no_whole_value_of_a_share_explains_leaves_no_difference(outcome, qty):
+    both = Both()
+    both.believe(0, 50.0)
+    both.fill(0, outcome, Side.BUY, 48, qty)
+    both.book.pay(RUNGS[0], Cents(100))
+    both.pnl.on_ledger_change(RUNGS[0])
+    both.tick()
+    assert both.difference() == 0
+
+
 def test_values_of_a_dimension_beyond_the_bound_are_summed_as_other():
     both = Both()
     both.believe(0, 50.0)
