@@ -301,7 +301,8 @@ class EventExit:
 
     def on_time(self, now_ns: int) -> None:
         if not self.over and now_ns >= self.ends_ns:
-            self.over = TIME_OVER
+            is_flat = self.preview is not None and not self._left_qty
+            self.over = FLAT if is_flat else TIME_OVER
 
     def replace(self) -> None:
         """Another command of the operator ends it."""

@@ -83,8 +83,7 @@ def test_without_a_terminal_an_exit_needs_yes(exited):
 def test_an_exit_ends_flat_within_its_cost_and_nothing_rests_there(exited):
     assert exited.done.exit_code == 0, exited.done.output
     done = json.loads(exited.done.stdout)
-    assert (done["done"], done["exit"]["left_qty"]) == ("exit", 0)
-    assert done["exit"]["over"]
+    assert (done["done"], done["exit"]["over"], done["exit"]["left_qty"]) == ("exit", "flat", 0)
     assert done["exit"]["cost_cents"] <= MOST_CENTS
     assert done["exit"]["start_qty"] == sum(abs(r["net_qty"]) for r in done["preview"]["rungs"]) > 0
     assert exited.after["state"] == "halted"
