@@ -51,7 +51,7 @@ ACCOUNTS: Final = (
         "fill-booked-twice",
         (54,),
         "A fill listed twice is booked twice.",
-        ("B2", "B3", "B9", "B13", "B15", "findings"),
+        ("B2", "B3", "B4", "B9", "B13", "B15", "findings"),
         (Patch(FillBooker, "is_booked", _never),),
         likely=("row_repeated",),
     ),
