@@ -29,9 +29,10 @@ class Synced:
         self._names = {}
         self._content = {}
 
-    def created(self, handle):
-        """A new file; its inode may be one that was used before."""
-        self._number[os.fstat(handle).st_ino] = next(self._fresh)
+    def created(self, place):
+        """A new file, by its handle, or a new directory; its inode may be one that was used
+        before."""
+        self._number[os.stat(place).st_ino] = next(self._fresh)
 
     def synced(self, handle):
         """A file or a directory has been synced."""
@@ -116,7 +117,10 @@ class Disk:
                 # Nothing is asked of the real disk: it would only take its time.
                 self._synced.synced(arguments[0])
             elif not last:
-                return real(*arguments, **named)
+                done = real(*arguments, **named)
+                if name == "mkdir":
+                    self._synced.created(arguments[0])
+                return done
             if not last:
                 return None
             if self._kind == "within" and name == "pwrite":
