@@ -1,10 +1,10 @@
 """Exits of an event: how often flat, how often the cap ends them, and the preview against what came
 of it.
 
-A trader holds shares bought or sold at the touch, quotes nothing, and is told to exit at a random
-moment: on two recorded full-depth tapes of one rung, in a backtest with the pessimistic queue, 100
-exits within two minutes each; and under 100 seeds of the crowd on five rungs, within a minute, in
-the real engine. The cap is one to eight cents a share. Anchor: what crossing everything at once
+A trader holds shares bought or sold at the touch, quotes nothing, and must exit at a random moment:
+on two recorded full-depth tapes of one rung, in a backtest with the pessimistic queue, 100 exits
+within two minutes each; and under 100 seeds of the crowd on five rungs, within a minute, in the
+real engine. The cap is one to eight cents a share. Anchor: what crossing everything at once
 would have cost on the same books, and the share of it that each cap pays for.
 """
 

@@ -40,7 +40,7 @@ def exit_event(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for the end and print what came of it.")
+        bool, typer.Option("--wait", help="Wait for the end and print the outcome.")
     ] = False,
     reason: Reason = "asked for at the command line",
     status: StatusUrl = "",
@@ -172,7 +172,7 @@ def preview_text(expected: ExitPreview) -> str:
 
 
 def outcome_text(ticker: str, ended: ExitReport, expected: ExitPreview) -> str:
-    """What came of an exit, beside what was expected."""
+    """The outcome of an exit, and the expectation, as a table."""
     rows = [
         ("", "exited", "left", "cost"),
         ("outcome", ended.exited_qty, ended.left_qty, dollars(ended.cost_cents)),

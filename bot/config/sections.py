@@ -451,8 +451,8 @@ class OutsideSourcePart(LivePart):
 
     name: str = key(
         ...,
-        "a short name of small letters, digits, - and _; `operator` stands for `bot value set` and "
-        "has neither file nor url",
+        "a short name of small letters, digits, - and _; `operator` is the source of "
+        "`bot value set` and has neither file nor url",
         applies=RESTART,
     )
     file: str | None = key(None, "a JSON file", applies=RESTART)

@@ -22,7 +22,7 @@ from venue.wire.money import Cents
 from venue.wire.names import ProjectId, Ticker
 
 POINTS_MAX: Final = 1_000
-"""About so many sums of independent events are told apart; a second's report has to be cheap."""
+"""About so many different sums of independent events are kept: a report is drawn every second."""
 
 HeldOutcomes = tuple[Sequence[int], Sequence[float]]
 """Of one event, by outcome, lowest value first: profit in cents, and chance (adding up to 1)."""

@@ -271,6 +271,7 @@ class Trader:
         wanted = EventExit(Source.OPERATOR, why, within_ns, most_cents, self._now_ns)
         if not self.quoting.begin_exit(event.event, wanted):
             self.out.note("warning", "event_unknown", event=event.event)
+            return
         self.out.note(
             "info",
             "exiting",
@@ -665,7 +666,8 @@ class Trader:
             quoting.pnl.on_tick(now_ns, is_open=self.ledgers.is_open)
             self._plan_due_ns = now_ns + _RETRY_NS
             return ()
-        if self.out.findings or quoting.in_force != EVERYTHING:
+        budgets = self.guard.budgets.restrictions  # a change of the configuration may bring them
+        if self.out.findings or budgets or quoting.in_force != EVERYTHING:
             quoting.restrict(self.restrictions)
         self._sending.pull_growth()
         decisions = self.out.counters.decisions

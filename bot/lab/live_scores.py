@@ -31,7 +31,7 @@ _CHANCE_MIN: Final = 0.005
 
 class LiveScore(msgspec.Struct, frozen=True, kw_only=True):
     """brier: mean squared error of the chance; log_score: mean of minus the logarithm of the chance
-    of what came; the less the better, of both. fair_brier, fair_log_score: those of our fair value
+    of the outcome; lower is better for both. fair_brier, fair_log_score: those of our fair value
     on the same forecasts."""
 
     horizon_s: int

@@ -56,7 +56,7 @@ RESTART: Final = (
     Bug(
         "loss-budget-renewed",
         (59,),
-        "A restart begins the day's loss budget anew.",
+        "A restart resets the use of the day's loss budget.",
         ("B13", "B4"),
         (Patch(LossBudgets, "restore", _renewed),),
         likely=("crash", "taken"),

@@ -57,8 +57,8 @@ class MarketBook(msgspec.Struct):
     yes: int = 0
     no: int = 0
     winner: Outcome | None = None  # once settled
-    # By a payment without a winner: what it made a YES share worth, and what of it the whole
-    # thousandths of a cent of all shares leave.
+    # By a payment without a winner: the value of a YES share, and the remainder of the division,
+    # thousandths of a cent.
     unallocated: tuple[int, int] | None = None
     taken_yes: int = 0  # taken over without a fill; part of the inventory
     taken_no: int = 0
@@ -178,8 +178,8 @@ class Portfolio:
         self._add_cash(market, cash_cents)
 
     def unallocated_millicents(self, market_id: MarketId) -> tuple[int, int] | None:
-        """What a payment without a winner made a YES share worth, and what of the payment is left
-        when all shares are worth that; None without such a payment."""
+        """The value of a YES share by a payment without a winner, and the remainder of the division
+        by all shares; None without such a payment."""
         market = self.markets.get(market_id)
         return None if market is None else market.unallocated
 

@@ -238,7 +238,8 @@ class PnlTracker:
         self._count_open = 0  # rungs that were taken in
         self._unpriced: dict[MarketId, int] = {}  # net shares of the opening without a value yet
         self._sure_cents = 0  # of pairs in the opening inventory
-        self._rests = 0  # of payments that no whole value of a share explains, each below a cent
+        # Of payments that no whole value of a share explains: below a thousandth of a cent a share.
+        self._remainders = 0
         self._changed: dict[MarketId, None] = {}  # rungs whose cash or shares the ledger moved
         # Of rungs that were forgotten:
         self._gone_cents = self._gone_opened = self._gone_realised = self._gone_settled = 0
@@ -384,13 +385,13 @@ class PnlTracker:
             self._open_shares(market_id, rung, taken[0] - yes_before, taken[1] - no_before)
         winner = self._book.winner(market_id)
         paid: int | None = None
-        rest = 0
+        remainder = 0
         if winner is not None:
             paid = _paid_by(winner)
         elif (unallocated := self._book.unallocated_millicents(market_id)) is not None:
-            paid, rest = unallocated
+            paid, remainder = unallocated
         if paid is not None and rung.payout is None:
-            self._rests += rest
+            self._remainders += remainder
             self._price_opening(market_id, rung.value())
             rung.payout = now_ns, paid
             self._price_opening(market_id, rung.value())
@@ -587,7 +588,7 @@ class PnlTracker:
                 return MILLI * PAYOUT_CENTS * (yes_qty - no_qty - net_qty)
             if market_id not in self._unpriced:
                 owned += net_qty * values.get(market_id, 0)
-        return owned - self._rests - self._total.row("", values, 0).profit_millicents
+        return owned - self._remainders - self._total.row("", values, 0).profit_millicents
 
     def report(self) -> ProfitReport | None:
         """The account as of now; None before the books are open."""

@@ -64,7 +64,7 @@ _BID: Final = BookSide.BID
 _MILLI: Final = 1_000
 
 EXIT_NAME: Final = "exit"
-"""Stands for the strategy in the attribution of profit."""
+"""The name of the strategy in the attribution of its fills."""
 
 FLAT: Final = "flat"
 TIME_OVER: Final = "its time is over"

@@ -97,6 +97,7 @@ class LossBudgets:
         self._equity_cents: int | None = None
         self._kept: LossRecord | None = None
         self._is_first = True  # no equity of this run was judged yet
+        self._awaits_equity = bool(self._budgets)  # nothing may be quoted before
         self.restrictions: tuple[Restriction, ...] = (_UNJUDGED,) if self._budgets else ()
         """By the budgets that are used so far that they restrict, and before the first judgement of
         a run; as of the newest change."""
@@ -109,12 +110,13 @@ class LossBudgets:
             self._kept = record
             self._equity_cents = record.equity_cents
             self._uses = {use.period: use for use in record.uses}
-        self._is_first = True
+        self._is_first, self._awaits_equity = True, bool(self._budgets)
         self._restrict()
         self._schedule(now_ns)
 
     def set_budgets(self, settings: LossBudgetSettings, now_ns: int) -> None:
-        """Change the budgets. The use of one that goes is kept, should it come back."""
+        """Change the budgets. The use of one that goes is kept, should it come back; a new one
+        halts nothing until it is judged."""
         self._settings = settings
         self._budgets = budgets_of(settings)
         self._restrict()
@@ -124,6 +126,7 @@ class LossBudgets:
         """Judge the account's equity. Returns the record to keep; None where the one before will
         do."""
         before_cents = equity_cents if self._equity_cents is None else self._equity_cents
+        self._awaits_equity = False
         if self._is_first:
             self._is_first = False
             is_relative = self._kept is not None and self._kept.is_relative
@@ -225,7 +228,7 @@ class LossBudgets:
     def _restrict(self) -> bool:
         """Put what the budgets demand in force. True if that is new."""
         before = self.restrictions
-        found = [_UNJUDGED] if self._is_first and self._budgets else []
+        found = [_UNJUDGED] if self._awaits_equity and self._budgets else []
         for budget in self._budgets:
             use = self._uses.get(budget.period)
             restriction = None if use is None else self._restriction(budget, use)

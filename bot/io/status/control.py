@@ -1,4 +1,5 @@
-"""Commands to a running bot, with a token: pause, resume, flatten, exit, cancel all, reset.
+"""Commands to a running bot, with a token: pause, resume, flatten, exit, cancel
+all, reset, raise a loss budget, set or clear a value.
 
 Off unless `status.control: true`; then a token is in the state directory, for its owner alone.
 """

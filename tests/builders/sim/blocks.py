@@ -23,8 +23,8 @@ REFUSED_SEEDS = range(12_005, 12_010)
 """Worlds whose venue often calls a request invalid: who asks it no more is rarely told."""
 
 ROW_SEEDS = (13_001,)
-"""Of each row of model A, and of late reads: one without hours of maintenance, in which nothing
-happens."""
+"""One of each row of model A, and of late reads; this seed has no hours of maintenance, which take
+most of the time of others."""
 
 BLOCK = 10
 WAIT_S = 900.0

@@ -159,6 +159,14 @@ def test_a_budget_that_does_not_exist_is_not_raised() -> None:
     assert judged(DAY, 20_000).raise_budget(BudgetPeriod.WEEK, raised) is None
 
 
+def test_a_run_waits_for_its_first_judgement_but_not_for_that_of_a_new_budget() -> None:
+    assert state_of(LossBudgets(DAY)) is TradingState.HALTED
+    budgets = LossBudgets(LossBudgetSettings())
+    budgets.restore(None, MONDAY_NS)
+    budgets.set_budgets(DAY, MONDAY_NS)
+    assert state_of(budgets) is TradingState.ACTIVE
+
+
 def test_the_use_of_a_budget_outlives_its_removal_from_the_configuration() -> None:
     budgets = judged(DAY, 20_000, 19_000)
     budgets.set_budgets(LossBudgetSettings(), MONDAY_NS)

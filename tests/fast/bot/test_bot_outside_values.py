@@ -67,7 +67,7 @@ def chance(thin: Thin, rung: int, value: float, **changes: object) -> m.OutsideV
     return stated(thin, value, **wanted)
 
 
-def told(thin: Thin, *values: m.Event) -> list[float]:
+def fairs_after(thin: Thin, *values: m.Event) -> list[float]:
     """The fair values five seconds after these."""
     for value in values:
         thin.give(value)
@@ -127,7 +127,7 @@ def test_a_value_counts_by_its_precision_times_its_weight():
     for weight, sd in ((1.0, 0.8e9), (0.25, 0.8e9), (1.0, 1.6e9), (0.0, 0.8e9)):
         thin = world(OutsideSource(name="model", weight=weight))
         before = fairs(thin)[2]
-        moves[weight, sd] = told(thin, stated(thin, 123e9, sd=sd))[2] - before
+        moves[weight, sd] = fairs_after(thin, stated(thin, 123e9, sd=sd))[2] - before
     assert moves[1.0, 0.8e9] > 2 * moves[0.25, 0.8e9] > 1
     assert moves[0.25, 0.8e9] == pytest.approx(moves[1.0, 1.6e9], abs=0.3)
     assert moves[0.0, 0.8e9] == 0
@@ -135,15 +135,15 @@ def test_a_value_counts_by_its_precision_times_its_weight():
 
 def test_two_sources_that_agree_move_the_curve_further_than_one():
     both = world(MODEL, OutsideSource(name="other"))
-    one = told(both, stated(both, 124e9))[2]
-    two = told(both, stated(both, 124e9, source="other"))[2]
+    one = fairs_after(both, stated(both, 124e9))[2]
+    two = fairs_after(both, stated(both, 124e9, source="other"))[2]
     assert two > one + 0.4
 
 
 def test_a_chance_moves_its_own_rung():
     thin = world()
     before = fairs(thin)
-    after = told(thin, chance(thin, 2, 0.54, sd=0.01))
+    after = fairs_after(thin, chance(thin, 2, 0.54, sd=0.01))
     assert after[2] > before[2] + 0.3
     assert [after[place] for place in (0, 1, 3, 4)] == [before[place] for place in (0, 1, 3, 4)]
 
@@ -167,7 +167,7 @@ def test_an_absurd_value_is_dropped_with_an_alert_while_quoting_goes_on(unit):
     thin = world()
     before, resting = fairs(thin), quotes(thin)
     absurd = stated(thin, 12.2e9) if unit is m.ValueUnit.DOLLARS else chance(thin, 2, 0.05)
-    assert told(thin, absurd) == before
+    assert fairs_after(thin, absurd) == before
     assert "standard deviations from the market's" in alert(thin)
     assert row(thin).unused in alert(thin)
     assert quotes(thin) == resting > 0
@@ -176,13 +176,13 @@ def test_an_absurd_value_is_dropped_with_an_alert_while_quoting_goes_on(unit):
 
 def test_a_dropped_value_stays_dropped_until_its_source_states_another():
     thin = world()
-    told(thin, stated(thin, 150e9, sd=1e9))
+    fairs_after(thin, stated(thin, 150e9, sd=1e9))
     assert alert(thin)
     thin.mids = [97, 95, 90, 80, 70]
     thin.show_all()
-    told(thin)
+    fairs_after(thin)
     assert alert(thin)
-    told(thin, stated(thin, 150e9, sd=20e9))
+    fairs_after(thin, stated(thin, 150e9, sd=20e9))
     assert not alert(thin)
     assert not row(thin).unused
 
@@ -192,7 +192,7 @@ def test_the_bound_of_deviations_is_that_of_the_source():
         world(OutsideSource(name="model", max_deviations=bound)) for bound in (1.0, 9.0)
     )
     for thin in (strict, lenient):
-        told(thin, stated(thin, 127e9, sd=2e9))
+        fairs_after(thin, stated(thin, 127e9, sd=2e9))
     assert alert(strict)
     assert not alert(lenient)
 
@@ -201,7 +201,7 @@ def test_a_value_expires_at_its_instant_and_the_curve_is_the_markets_again():
     thin = world()
     before = fairs(thin)
     value = stated(thin, 125e9, until_ns=thin.now_ns + 10 * NS_PER_SECOND)
-    assert told(thin, value) != before
+    assert fairs_after(thin, value) != before
     decided = thin.trader.quoting.ladders[0].decided_ns
     assert decided < value.until_ns
     thin.run((value.until_ns - thin.now_ns) / NS_PER_SECOND - 0.001)
@@ -216,14 +216,14 @@ def test_a_polled_source_without_a_newer_value_raises_an_alert_and_the_operator_
     for source, is_fault in (("model", True), (OPERATOR, False)):
         thin = world()
         until_ns = thin.now_ns + 3 * NS_PER_SECOND
-        told(thin, stated(thin, source=source, until_ns=until_ns))
+        fairs_after(thin, stated(thin, source=source, until_ns=until_ns))
         assert bool(alert(thin)) is is_fault
         assert row(thin).unused == "expired"
 
 
 def test_a_value_expires_at_the_age_that_its_source_may_have():
     thin = world(OutsideSource(name="model", max_age_ns=60 * NS_PER_SECOND))
-    told(thin, stated(thin))
+    fairs_after(thin, stated(thin))
     assert row(thin).left_ns == 55 * NS_PER_SECOND
 
 
@@ -233,7 +233,7 @@ def test_an_older_value_counts_for_less():
         thin = world(OutsideSource(name="model", max_age_ns=9 * 86_400 * NS_PER_SECOND))
         before = fairs(thin)[2]
         value = stated(thin, 124e9, observed_ns=thin.now_ns - age_ns)
-        moves.append(told(thin, value)[2] - before)
+        moves.append(fairs_after(thin, value)[2] - before)
     assert moves[0] > moves[1] + 0.25
 
 
@@ -251,34 +251,34 @@ def test_an_older_value_counts_for_less():
 )
 def test_a_malformed_value_raises_an_alert_and_the_former_one_stays(changes, why):
     thin = world()
-    told(thin, stated(thin, 122e9))
-    told(thin, stated(thin, **{"value": 125e9, **changes}))
+    fairs_after(thin, stated(thin, 122e9))
+    fairs_after(thin, stated(thin, **{"value": 125e9, **changes}))
     assert why in alert(thin)
     assert row(thin).value == 122e9
-    told(thin, stated(thin, 123e9), m.OutsideValueCleared("nobody"))
+    fairs_after(thin, stated(thin, 123e9), m.OutsideValueCleared("nobody"))
     assert not alert(thin)
 
 
 def test_a_source_that_cannot_be_read_raises_an_alert_until_it_can():
     thin = world()
-    told(thin, m.OutsideSourceRead("model", "value.json, line 1: not JSON"))
+    fairs_after(thin, m.OutsideSourceRead("model", "value.json, line 1: not JSON"))
     assert alert(thin) == "model: value.json, line 1: not JSON"
-    told(thin, m.OutsideSourceRead("model"))
+    fairs_after(thin, m.OutsideSourceRead("model"))
     assert not alert(thin)
 
 
 def test_a_value_about_nothing_of_the_series_raises_an_alert():
     thin = world()
-    told(thin, stated(thin, about=Ticker("OTHER")))
+    fairs_after(thin, stated(thin, about=Ticker("OTHER")))
     assert "about no event or market of the series" in alert(thin)
 
 
 def test_a_cleared_value_moves_nothing_any_more():
     thin = world()
     before = fairs(thin)
-    told(thin, stated(thin, 125e9), chance(thin, 1, 0.6))
-    assert told(thin, m.OutsideValueCleared("model", SERIES)) != before
-    assert told(thin, m.OutsideValueCleared("model")) == pytest.approx(before, abs=0.3)
+    fairs_after(thin, stated(thin, 125e9), chance(thin, 1, 0.6))
+    assert fairs_after(thin, m.OutsideValueCleared("model", SERIES)) != before
+    assert fairs_after(thin, m.OutsideValueCleared("model")) == pytest.approx(before, abs=0.3)
     assert not thin.trader.report(thin.now_ns).events[0].outside_values
 
 
@@ -287,10 +287,12 @@ def test_a_binary_market_takes_a_chance_and_no_value_in_dollars():
     thin.markets = [msgspec.structs.replace(thin.markets[0], strike_value=None, strike_unit=None)]
     thin.start()
     before = fairs(thin)
-    told(thin, stated(thin, about=EVENT))
+    fairs_after(thin, stated(thin, about=EVENT))
     assert fairs(thin) == before
     assert "binary market" in alert(thin)
-    assert told(thin, m.OutsideValueCleared("model"), chance(thin, 0, 0.44, sd=0.01)) > before
+    assert (
+        fairs_after(thin, m.OutsideValueCleared("model"), chance(thin, 0, 0.44, sd=0.01)) > before
+    )
 
 
 def test_without_prices_of_the_market_no_value_counts():
@@ -298,7 +300,7 @@ def test_without_prices_of_the_market_no_value_counts():
     thin.show_all = lambda: None
     thin.show = lambda index, ts_ns=None: None
     thin.start()
-    told(thin, stated(thin))
+    fairs_after(thin, stated(thin))
     assert row(thin).unused == "no prices of the market to compare it with"
     assert not alert(thin)
 

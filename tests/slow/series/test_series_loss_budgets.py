@@ -1,10 +1,11 @@
 """Claims about loss budgets of a whole trader: what they cancel, and that nothing renews them."""
 
+import msgspec
 import pytest
 
 from bot.core import messages as m
 from bot.core.report import LossBudgetReport, Phase
-from bot.core.settings import BudgetPeriod
+from bot.core.settings import BudgetPeriod, LossBudgetSettings
 from bot.core.trading_state import Source, TradingState
 from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.world import SimulatedWorld
@@ -115,6 +116,22 @@ def test_less_is_quoted_as_more_of_a_budget_is_used(
     (restriction,) = killed.process.trader.restrictions
     assert (restriction.source, restriction.state) == (Source.LOSS_BUDGET, wanted)
     assert restriction.divisor == divisor
+
+
+def test_a_budget_lowered_in_the_running_bot_restricts_the_very_next_decision() -> None:
+    world = quoting(calm(variants={"loss_budget": "100"}))
+    world.crowd_acts(world.now_ns + 20 * SECOND)
+    assert world.driver.run_until(
+        world.now_ns + 20 * SECOND, lambda: 5 <= shown(world).lost_cents < 50
+    )
+    trader, configured = world.process.trader, world.process.configured
+    lost_cents = Cents(shown(world).lost_cents)
+    lower = LossBudgetSettings(day_cents=Cents(lost_cents + 1), reduced_pct=1, reduce_only_pct=2)
+    settings = msgspec.structs.replace(configured.settings, loss_budgets=lower)
+    changed = m.Configuration(settings, configured.strategy, "lower")
+    world.deliver(world.process, m.Reconfigured(1, changed, ()))
+    world.driver.run_until(world.now_ns + SECOND // 10)
+    assert trader.quoting.in_force.state.level >= TradingState.REDUCE_ONLY.level
 
 
 def test_the_journal_of_a_run_with_a_budget_replays_without_a_difference(
