@@ -32,7 +32,8 @@ from bot.io.state.small_files import read_remains
 
 def check(config: ConfigPath, json_line: Json = False, state_dir: StateDir = None) -> None:
     """Nothing is changed. It also says whether the bot is latched, which orders a refused start
-    left resting, and the next date of each event; it warns of dates of events that are not listed.
+    left resting, the next date of each event and how many rungs each variant of the strategy
+    covers; it warns of dates and variants of what is not listed.
 
     Ends with 3 when something is not well.
 
@@ -67,7 +68,9 @@ def _probe(draft: Draft, embedded: EmbeddedVenue | None) -> list[Finding]:
         connection = connect(site.adapter, site.address, in_flight)
         try:
             series, calendar = config.trader.series_ticker, config.trader.calendar
-            return await probe(connection, site.address, series, calendar, time.time_ns())
+            variants = [each.variant for each in config.choice.variants]
+            now_ns = time.time_ns()
+            return await probe(connection, site.address, series, calendar, variants, now_ns)
         finally:
             await connection.requests.drain()
 

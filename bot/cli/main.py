@@ -53,6 +53,7 @@ GROUPS: Final = {
     ),
     "Look back": (
         Row("pnl", "Attribute the profit of a run: spread, adverse moves, fees."),
+        Row("compare", "Compare split variants with the series' own setting."),
         Row("statement", "State one day from the records, closing to the cent."),
         Row("explain", "Explain why an order was made, changed or cancelled."),
         Row("report", "Report a run or a backtest as one HTML page; compare two."),

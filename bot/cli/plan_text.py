@@ -43,14 +43,15 @@ def _event(event: EventPlan, now_ns: int) -> list[str]:
     used = ", ".join(f"{each.name} {each.used} of {each.limit}" for each in event.limits)
     lines = [f"{event.event_ticker}  {event.strategy}{pulled}", f"  limits: {used}"]
     for rung in event.rungs:
-        lines += _rung(rung, now_ns)
+        lines += _rung(rung, event.strategy, now_ns)
     return lines
 
 
-def _rung(rung: RungPlan, now_ns: int) -> list[str]:
+def _rung(rung: RungPlan, strategy: str, now_ns: int) -> list[str]:
+    by = "" if rung.quoted_by == strategy else f" (by {rung.quoted_by})"
     wanted = ", ".join(f"{each.side.value} {each.price} x {each.qty}" for each in rung.wanted)
     lines = [
-        f"  {rung.ticker}: wants {wanted or ('nothing to rest' if rung.takes else 'nothing')}",
+        f"  {rung.ticker}{by}: wants {wanted or ('nothing to rest' if rung.takes else 'nothing')}",
         f"    frame {_frame(rung, now_ns)}",
         f"    curve {_curve(rung)}",
     ]

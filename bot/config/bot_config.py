@@ -16,7 +16,7 @@ from bot.config.overrides import SET_LINE, parsed_overrides, with_overrides
 from bot.config.renamed import with_current_keys
 from bot.config.secrets import KeyPlace, file_in, is_loopback
 from bot.config.sections import SETTINGS_OF, File, NoticePart, PaperQueue, Part, Status, field_of
-from bot.config.strategies import Makers, choice_of, find_live, find_shadows, maker
+from bot.config.strategies import Makers, find_live, find_shadows, maker
 from bot.config.strict_yaml import Fault, Plain, YamlFault, YamlText, read_yaml
 from bot.config.validation import typed
 from bot.core.messages import Configuration, StrategyChoice
@@ -295,15 +295,15 @@ def spared(draft: Draft, needed: frozenset[str] = WHERE) -> Draft | None:
 def finish(draft: Draft) -> BotConfig:
     """Import the strategies and check their parameters, and import the adapter. Raises ConfigFault
     with all faults."""
-    found, faults = find_live(draft.source)
+    live, faults = find_live(draft.source)
     shadows, wrong = find_shadows(draft.source)
     faults = sorted({*draft.faults, *faults, *wrong, *_adapter_faults(draft)})
-    if faults or found is None:
+    if faults or live is None:
         raise ConfigFault([_located(draft.source, fault) for fault in faults])
     file = draft.file
-    rows = rows_of(file, draft.source, {("strategy", "params"): found[1]})
+    rows = rows_of(file, draft.source, live.params())
     try:
-        choice = choice_of(file.strategy.name, found)
+        choice = live.choice()
     except ValueError as fault:
         line = draft.source.line_of(("strategy", "params"))
         found_at = Fault(line, f"strategy.params: {fault}")
@@ -311,7 +311,7 @@ def finish(draft: Draft) -> BotConfig:
     return BotConfig(
         name=draft.name,
         trader=trader_settings(file, fold_ticker(file.series), draft.calendar.entries),
-        make_strategy=maker(found),
+        make_strategy=maker(live),
         strategy_budget_ns=file.strategy.budget_ms * NS_PER_MS,
         shadows=shadows,
         strategy_name=file.strategy.name,

@@ -59,7 +59,8 @@ def parsed_overrides(
 
 
 def with_overrides(base: YamlText, sets: Overrides) -> YamlText:
-    """The content with these keys set. Another strategy takes none of the parameters there."""
+    """The content with these keys set. Another strategy takes none of the parameters and variants
+    there."""
     if not sets:
         return base
     content: dict[str, Plain] = json.loads(json.dumps(base.content))
@@ -67,6 +68,7 @@ def with_overrides(base: YamlText, sets: Overrides) -> YamlText:
     strategy = content.get(STRATEGY)
     if (STRATEGY, "name") in sets and isinstance(strategy, dict):
         strategy.pop("params", None)
+        strategy.pop("variants", None)
     for place, value in sets.items():
         at = content
         for depth, step in enumerate(place[:-1], 1):

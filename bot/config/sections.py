@@ -27,6 +27,7 @@ from bot.core.settings import (
 from bot.core.trading_state import NORMAL_WIDTH_PCT
 from bot.io.adapter import BUILT_IN
 from bot.io.notices import Form, What
+from bot.strategy.variants import BLOCK_NS, Split
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX, RATE_BURST, RATE_PER_SECOND
 from venue.wire.money import Cents, Qty
@@ -131,6 +132,30 @@ class Venue(Part):
     standby_key_name: str | None = key(None, "the key's name, where the file holds several keys")
 
 
+class VariantPart(LivePart):
+    """Another strategy, or other parameters, for some rungs (docs/strategies.md#variants)."""
+
+    name: str = key(
+        ..., "a short name of small letters, digits, - and _, for the attribution of profit"
+    )
+    strategy: str | None = key(None, "as strategy.name; default: that of the series")
+    params: dict[str, Any] = Field(
+        default_factory=dict,
+        description="as strategy.params; of the series' own strategy those that differ",
+    )
+    events: tuple[str, ...] = key((), "event tickers, * for any letters; default: every event")
+    rungs: tuple[str, ...] = key(
+        (), "rung tickers, or their ends after the event's, * for any letters; default: every rung"
+    )
+    split: Split = key(
+        Split.NONE,
+        "`time` or `rungs`: it holds on half of the blocks of time, or in each block on half of "
+        "the rungs, for comparison with the series' own by `bot compare`",
+    )
+    block_ms: int = _ms(BLOCK_NS, "length of a block", ge=1_000, le=7 * _DAY_MS)
+    seed: int = key(0, "of the draws which half comes first", ge=0, le=1_000_000_000)
+
+
 class StrategyPart(LivePart):
     """The strategy that decides the quotes, and its parameters."""
 
@@ -139,6 +164,9 @@ class StrategyPart(LivePart):
         default_factory=dict, description="its parameters, listed by `bot strategies NAME`"
     )
     budget_ms: int = key(50, "processor time of one call", applies=RESTART, ge=1, le=10_000)
+    variants: tuple[VariantPart, ...] = key(
+        (), "other settings for some rungs; the first that holds on a rung quotes it"
+    )
 
 
 class ShadowPart(Part):

@@ -14,6 +14,7 @@ from typing import NewType
 import msgspec
 
 from bot.core.settings import BudgetPeriod, TraderSettings
+from bot.strategy.variants import Variant
 from venue.wire import model
 from venue.wire.instant import Instant
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
@@ -29,12 +30,22 @@ Levels = tuple[tuple[Price, Qty], ...]
 # --- events: the shell and the operator -----------------------------------------------------------
 
 
+class VariantChoice(msgspec.Struct, frozen=True):
+    """Another strategy, or other parameters, and where they hold; `strategy` and `params_json` as
+    in `StrategyChoice`."""
+
+    variant: Variant
+    strategy: str
+    params_json: str
+
+
 class StrategyChoice(msgspec.Struct, frozen=True):
     """A strategy by text alone, so that it can be made again. params_json: its checked parameters,
     the defaults among them, as one JSON object."""
 
     name: str
     params_json: str
+    variants: tuple[VariantChoice, ...] = ()
 
 
 class Configuration(msgspec.Struct, frozen=True):

@@ -74,7 +74,7 @@ class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
     lean_cents: the middle of the two best wanted quotes less the fair value; None unless both sides
     are wanted. wanted: the strategy's quotes within the limits; cuts: what the limits took off.
     blocked: why nothing can be quoted, else empty. takes: of the strategy's last answer, what was
-    to trade at once; it left then, or never will."""
+    to trade at once; it left then, or never will. quoted_by: the setting that quotes it."""
 
     market_id: MarketId
     ticker: Ticker
@@ -91,6 +91,7 @@ class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
     cuts: tuple[Trim, ...]
     intentions: tuple[PlannedAction, ...]
     takes: tuple[Take, ...] = ()
+    quoted_by: str = ""
 
 
 class EventPlan(msgspec.Struct, frozen=True):
@@ -241,6 +242,7 @@ class _Preview:
             cuts=tuple(cut for cut in cuts if cut.market_id == rung.market_id),
             intentions=tuple(self._intentions(rung)),
             takes=answered.get(rung.market_id, ()),
+            quoted_by=rung.ladder.quoted_by(rung.market_id),
         )
 
     def _intentions(self, rung: MarketQuoter) -> Iterator[PlannedAction]:

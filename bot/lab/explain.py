@@ -37,6 +37,7 @@ from bot.strategy.api import (
     StrategyAnswer,
     Take,
     checked,
+    name_of,
     quotes_of,
 )
 from venue.wire.money import BookSide, Cents, Price, Qty, canonical
@@ -61,7 +62,7 @@ class RecordedStrategy(Strategy):
         self._answer: Quotes | None = None
         self.calls = 0  # how often it was asked
         self.view: EventView | None = None
-        self.name = inner.name or type(inner).__name__  # type: ignore[misc]
+        self.name = name_of(inner)  # type: ignore[misc]
         super().__init__(inner.params)
 
     def quote(self, view: EventView) -> Quotes | StrategyAnswer:
@@ -393,7 +394,7 @@ class Explainer:
             phase=self.trader.phase,
             event_ticker=ticker,
             ticker=rung.market.ticker,
-            strategy=ladder.health.name,
+            strategy=ladder.quoted_by(market_id),
             decided_ns=ladder.decided_ns,
             asked=was_asked,
             pulled=""

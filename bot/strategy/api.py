@@ -236,6 +236,7 @@ class EventView(msgspec.Struct, frozen=True):
     limit. intensity: of fills, pooled over the markets; None while unknown. size_part: the divisor
     of sizes in the answer, 2 near the end. memory: of the newest answer of this strategy that
     had one, also of an earlier run; empty before the first. dates: of the calendar, still to come.
+    unix_s: seconds since 1970 by the bot's clock.
     """
 
     event_ticker: Ticker
@@ -250,6 +251,7 @@ class EventView(msgspec.Struct, frozen=True):
     size_part: int = 1
     memory: Memory = {}
     dates: tuple[ComingDate, ...] = ()
+    unix_s: float = 0.0
 
     def variance_s(self, within_s: float = math.inf) -> float:
         """The ordinary time, in seconds, that brings the variance of the value until the event
@@ -322,22 +324,28 @@ Resting = Mapping[MarketId, tuple[Quote, ...]]
 
 
 class StrategyAnswer(msgspec.Struct, frozen=True):
-    """Quotes, with a strategy's diagnostics and memory.
+    """Quotes, with what else a strategy says.
 
     diagnostics: finite numbers by name, for the journal, the status page, the report and
     dataframes; `DIAGNOSTICS_MAX` at most. memory: handed back as `EventView.memory`, after a
     restart too; None leaves the one before. Finite numbers, texts and truth values by name,
     `MEMORY_MAX` at most. Names have letters, digits and _ . : / -, `NAME_MAX` characters at most, a
-    text `TEXT_MAX`.
+    text `TEXT_MAX`. quoted_by: by market the name, such as that of a mode of the strategy, to which
+    the profit of its orders is attributed; without one it is the strategy's own. again_s: after so
+    many seconds, above 0, the strategy is asked again though nothing has changed; None leaves it to
+    changes.
     """
 
     quotes: Quotes
     diagnostics: Mapping[str, float] = {}
     memory: Memory | None = None
+    quoted_by: Mapping[MarketId, str] = {}
+    again_s: float | None = None
 
 
 DIAGNOSTICS_MAX: Final = 64
 MEMORY_MAX: Final = 64
+QUOTED_BY_MAX: Final = 1_000
 NAME_MAX: Final = 64
 TEXT_MAX: Final = 100
 
@@ -360,6 +368,11 @@ class Strategy:
         raise NotImplementedError
 
 
+def name_of(strategy: Strategy) -> str:
+    """For a person, and for the attribution of profit."""
+    return strategy.name or type(strategy).__name__
+
+
 class NonsenseQuotes(Exception):
     """A strategy's answer is invalid."""
 
@@ -376,6 +389,8 @@ class OutputCheck(msgspec.Struct, frozen=True):
 
     diagnostics: dict[str, float]
     memory: dict[str, int | float | str | bool] | None
+    quoted_by: dict[MarketId, str]
+    again_s: float | None
 
 
 def quotes_of(answer: Quotes | StrategyAnswer) -> Quotes:
@@ -388,18 +403,27 @@ _INT_MAX: Final = 2**63
 
 
 def checked_output(answer: StrategyAnswer) -> OutputCheck:
-    """The diagnostics and the memory of an answer. Raises NonsenseQuotes naming the first fault."""
+    """What came with the quotes of an answer. Raises NonsenseQuotes naming the first fault."""
     diagnostics = {
         _named("diagnostics", key): _number("diagnostics", key, value)
         for key, value in _entries("diagnostics", answer.diagnostics, DIAGNOSTICS_MAX)
     }
-    if answer.memory is None:
-        return OutputCheck(diagnostics, None)
-    memory = {
-        _named("memory", key): _remembered(key, value)
-        for key, value in _entries("memory", answer.memory, MEMORY_MAX)
+    memory = None
+    if answer.memory is not None:
+        memory = {
+            _named("memory", key): _remembered(key, value)
+            for key, value in _entries("memory", answer.memory, MEMORY_MAX)
+        }
+    quoted_by = {
+        MarketId(str(key)): _named("quoted_by", name)
+        for key, name in _entries("quoted_by", answer.quoted_by, QUOTED_BY_MAX)
     }
-    return OutputCheck(diagnostics, memory)
+    again_s = answer.again_s
+    if again_s is not None:
+        again_s = _number("again_s", "it is", again_s)
+        if again_s <= 0:
+            raise NonsenseQuotes(f"again_s: {again_s:g}; wanted more than 0 seconds, or None")
+    return OutputCheck(diagnostics, memory, quoted_by, again_s)
 
 
 def _entries(what: str, values: object, most: int) -> list[tuple[object, object]]:

@@ -72,6 +72,7 @@ from bot.strategy.api import (
     Take,
     checked_output,
     mapped,
+    name_of,
     split,
     variance_seconds,
 )
@@ -259,8 +260,8 @@ class MarketQuoter:
 
     def tag(self, side: BookSide, price: Price, why: str) -> Tag:
         """The tag of an order that leaves now for a canonical price."""
-        wants = self.ladder.health.name if self.ladder.exit is None else EXIT_NAME
-        return tag_of(self.planned, side, price, wants, why)
+        quoted_by = self.ladder.quoted_by(self.market_id)
+        return tag_of(self.planned, side, price, quoted_by, why)
 
     def live(self, wish: CreateAction, qty: int) -> OpenExposure:
         """A wanted order as the limits count it."""
@@ -474,11 +475,13 @@ class EventQuoter:
 
         # The strategy, and its newest valid answer: quotes to rest, takes for this very moment.
         self.strategy = strategy
-        self.health = StrategyHealth(_name_of(strategy))
+        self.health = StrategyHealth(name_of(strategy))
         self.output = StrategyOutput()
         self.answered: dict[MarketId, tuple[Quote, ...]] = {}
         """The same object while the answer is the same."""
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
+        self._quoted_by: dict[MarketId, str] = {}
+        self._ask_again_ns = NEVER_NS  # when to ask it though nothing changes
         # By rung and identity: a tuple held here keeps its identity, and cannot change.
         self._valid: dict[tuple[MarketId, int], tuple[Quote, ...]] = {}
 
@@ -536,13 +539,14 @@ class EventQuoter:
 
     def _use_strategy(self, strategy: Strategy) -> None:
         self.strategy = strategy
-        self.health = StrategyHealth(_name_of(strategy), self.health.calls)
-        self.answered, self.takes = {}, {}
+        self.health = StrategyHealth(name_of(strategy), self.health.calls)
+        self.answered, self.takes, self._quoted_by = {}, {}, {}
         self._valid = {}
 
     def decision_due_ns(self, desk: OrderManager, series: InForce, now_ns: int) -> int:
         """When to ask the strategy: now where its trading state turns, or an order may be too bold;
-        throttled for other changes; NEVER_NS without one. series: what its restrictions leave."""
+        throttled for other changes; later, or NEVER_NS, without one. series: what its restrictions
+        leave."""
         if (
             self._series != series
             or now_ns >= self.wind_down.until_ns
@@ -557,7 +561,13 @@ class EventQuoter:
             version += rung.state.decision_version
         if self.needs_decision or version != self._decided_version:
             return self._throttled_ns(desk, now_ns)
-        return NEVER_NS
+        return self._ask_again_ns
+
+    def quoted_by(self, market_id: MarketId) -> str:
+        """Whose quotes of a market are wanted now, for the attribution of profit."""
+        if self.exit is not None:
+            return EXIT_NAME
+        return self._quoted_by.get(market_id, self.health.name)
 
     def _throttled_ns(self, desk: OrderManager, now_ns: int) -> int:
         """When a change is decided: now if an order of ours may be too bold, after a fill or a move
@@ -583,6 +593,7 @@ class EventQuoter:
             self.calendar.until_ns,
             self.exit_turn_ns,
             self.outside_until_ns,
+            self._ask_again_ns,
         )
         for rung in self.rungs:
             state = rung.state
@@ -843,6 +854,7 @@ class EventQuoter:
             size_part=self.in_force.divisor,
             memory=self.output.memory(self.health.name),
             dates=dates,
+            unix_s=now_ns / NS_PER_SECOND,
         )
 
     def _view_rung(
@@ -922,7 +934,7 @@ class EventQuoter:
                 state.clear_activity()
         if isinstance(self.strategy, FailedStrategy):
             self.strategy = self.strategy.made()
-            self.health.name = _name_of(self.strategy)
+            self.health.name = name_of(self.strategy)
         self.health.calls += 1
         answer = self.strategy.quote(view)
         output = None
@@ -952,6 +964,10 @@ class EventQuoter:
         self.takes = takes
         if output is not None or self.output.diagnostics:
             self.output.take(output, self.health.name)
+        self._quoted_by = {} if output is None else output.quoted_by
+        if output is not None and output.again_s is not None:
+            again_ns = self.decided_ns + round(output.again_s * NS_PER_SECOND)
+            self._ask_again_ns = max(again_ns, self.decided_ns + self.pace.decide_ns)
         quotes: Resting = self.answered
         if self.in_force != EVERYTHING:
             quotes = self._allowed(quotes, view, self.in_force)
@@ -1059,6 +1075,7 @@ class EventQuoter:
         """It is decided now: later market changes need another decision. series: what the
         restrictions of the series leave."""
         self.needs_decision = self.was_trimmed = self.has_filled = False
+        self._ask_again_ns = NEVER_NS
         self._decided_version = sum([rung.state.decision_version for rung in self.rungs])
         self._series, self.decided_ns = series, now_ns
         self.cause_ns, self.moved_ns = self.moved_ns or now_ns, 0
@@ -1143,8 +1160,3 @@ class EventQuoter:
             return None
         ends = "a later read of the series shows it otherwise"
         return Restriction(source=Source.VENUE, state=TradingState.HALTED, why=why, ends=ends)
-
-
-def _name_of(strategy: Strategy) -> str:
-    """The name of a strategy for a person."""
-    return strategy.name or type(strategy).__name__

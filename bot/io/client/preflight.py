@@ -24,10 +24,11 @@ from bot.io.adapter import (
     read_key,
     what_is_missing,
 )
+from bot.strategy.variants import Variant
 from venue.wire import model
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND, second_of
-from venue.wire.names import MarketId, OrderId, Ticker
+from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 NO_SUCH_ORDER: Final = OrderId("9" * 20)
 """A well-formed id above 2**64, which no venue of this interface gives out."""
@@ -69,10 +70,12 @@ async def probe(
     address: VenueAddress,
     series_ticker: Ticker,
     calendar: Sequence[CalendarEntry] = (),
+    variants: Sequence[Variant] = (),
     now_ns: int = 0,
 ) -> list[Finding]:
     """All checks in order; a venue that cannot be reached ends them early. calendar: its dates are
-    compared with the events that the venue lists and with now_ns."""
+    compared with the events that the venue lists and with now_ns. variants: likewise with the rungs
+    that it lists."""
     client, reads = connection.requests, read_key(address)
     findings = _lacking(connection)
     findings.append(_read_scope(await _answered(client, m.ReadBalance(), reads), reads))
@@ -86,9 +89,14 @@ async def probe(
     answer = await _answered(client, m.ReadSeries(series_ticker, ""), reads)
     series, rungs = _series(answer, series_ticker)
     findings.append(series)
-    if calendar and isinstance(answer, m.Ok) and isinstance(answer.body, m.SeriesBody):
+    if (
+        (calendar or variants)
+        and isinstance(answer, m.Ok)
+        and isinstance(answer.body, m.SeriesBody)
+    ):
         events = await _all_events(client, series_ticker, answer.body, reads)
-        findings += calendar_findings(calendar, events, now_ns)
+        findings += calendar_findings(calendar, events, now_ns) if calendar else []
+        findings += variant_findings(variants, events)
     findings += await _account(client, reads)
     if rungs:
         findings.append(await _book(client, rungs[0], reads))
@@ -254,6 +262,20 @@ def calendar_findings(
             text = f"the venue lists no event {named}, which has {each.text()}"
             advice = "correct calendar.event; a date holds once its event is listed"
             findings.append(Finding("calendar", True, text, advice, is_warning=True))
+    return findings
+
+
+def variant_findings(variants: Sequence[Variant], events: Iterable[model.Event]) -> list[Finding]:
+    """How many listed rungs each variant covers; a warning of one that covers none."""
+    rungs = [
+        (fold_ticker(e.event_ticker), fold_ticker(r.ticker)) for e in events for r in e.markets
+    ]
+    findings = []
+    for each in variants:
+        covered = sum(each.covers(*rung) for rung in rungs)
+        text = f"{each.name} covers {covered} of {len(rungs)} rungs"
+        advice = "" if covered else "correct its events and rungs, or wait until they are listed"
+        findings.append(Finding("variants", True, text, advice, is_warning=not covered))
     return findings
 
 

@@ -16,7 +16,7 @@ from bot.core.fault_text import fault_text
 from bot.core.messages import Event, StrategyOverran
 from bot.core.quoting.strategy_health import made_by
 from bot.io.faults import is_ctrl_c
-from bot.strategy.api import EventView, Quotes, Strategy, StrategyAnswer
+from bot.strategy.api import EventView, Quotes, Strategy, StrategyAnswer, name_of
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
 
@@ -109,7 +109,7 @@ class _Wrapped(Strategy):
     def __init__(self, make: MakeStrategy) -> None:
         self._make = make
         self._inner = make()
-        self.name = self._inner.name or type(self._inner).__name__  # type: ignore[misc]
+        self.name = name_of(self._inner)  # type: ignore[misc]
         super().__init__(self._inner.params)
 
 

@@ -20,7 +20,7 @@ from bot.lab.backtest.run import Backtest
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.pool import deaf
-from bot.strategy.api import EventView, Quotes, Strategy, StrategyAnswer, quotes_of
+from bot.strategy.api import EventView, Quotes, Strategy, StrategyAnswer, name_of, quotes_of
 from venue.crowd.tape import Tape, closes_ns
 
 CUTS: Final = 3
@@ -66,7 +66,7 @@ class AnswerRecorder(Strategy):
         """heard: called with each answer as plain bytes, of `RAISED` where there was none."""
         self._inner = inner
         self._on_answer = heard
-        self.name = inner.name or type(inner).__name__  # type: ignore[misc]
+        self.name = name_of(inner)  # type: ignore[misc]
         super().__init__(inner.params)
 
     def quote(self, view: EventView) -> Quotes | StrategyAnswer:

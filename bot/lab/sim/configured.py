@@ -37,10 +37,12 @@ from bot.strategy.api import (
     Quote,
     Quotes,
     Strategy,
+    StrategyAnswer,
     Take,
     quotes_of,
     split,
 )
+from bot.strategy.variants import Split, Variant, VariedStrategy
 from venue.wire.money import BookSide, Cents, Price, Qty, is_price
 from venue.wire.names import Ticker
 
@@ -127,15 +129,30 @@ def _made(name: str, drawn: dict[str, Any]) -> Strategy:
 def strategy_of(choice: m.StrategyChoice) -> Callable[[], Strategy]:
     drawn = msgspec.json.decode(choice.params_json)
     _made(choice.name, drawn)
-    return lambda: _made(choice.name, drawn)
+
+    def make() -> Strategy:
+        base = _made(choice.name, drawn)
+        others = [(each.variant, _made(each.strategy, drawn)) for each in choice.variants]
+        return VariedStrategy(base, others) if others else base
+
+    return make
 
 
 def configured(scenario: SimScenario) -> m.Configuration:
-    return _file(settings_of(scenario), scenario.strategy, _drawn(scenario))
+    params = msgspec.json.encode(_drawn(scenario), order="sorted").decode()
+    variants: tuple[m.VariantChoice, ...] = ()
+    if split := scenario.variant("second_setting"):
+        half = Variant("other", split=Split(split), block_ns=5 * SECOND, seed=scenario.seed)
+        variants = (m.VariantChoice(half, _other(scenario.strategy), params),)
+    choice = m.StrategyChoice(scenario.strategy, params, variants)
+    return _file(settings_of(scenario), choice)
 
 
-def _file(settings: TraderSettings, name: str, drawn: dict[str, Any]) -> m.Configuration:
-    choice = m.StrategyChoice(name, msgspec.json.encode(drawn, order="sorted").decode())
+def _other(strategy: str) -> str:
+    return _OTHERS.get(strategy, "fixed_spread")
+
+
+def _file(settings: TraderSettings, choice: m.StrategyChoice) -> m.Configuration:
     text = msgspec.json.encode((settings, choice))
     digest = hashlib.blake2b(text, digest_size=16).hexdigest()
     return m.Configuration(settings, choice, digest)
@@ -149,14 +166,13 @@ def changed(
     rng: random.Random,
 ) -> m.Configuration:
     settings, choice = file.settings, file.strategy
-    name = choice.name
     if kind == "lower":
         settings = msgspec.structs.replace(settings, risk=_lowered(settings.risk, in_use, rng))
     elif kind == "raise":
         settings = msgspec.structs.replace(settings, risk=_raised(first.settings.risk, rng))
     else:
-        name = _OTHERS.get(name, "fixed_spread")
-    return _file(settings, name, msgspec.json.decode(choice.params_json))
+        choice = msgspec.structs.replace(choice, name=_other(choice.name))
+    return _file(settings, choice)
 
 
 def dated(
@@ -181,8 +197,7 @@ def dated(
         entries.append(entry)
     calendar = (*file.settings.calendar, *entries)
     settings = msgspec.structs.replace(file.settings, calendar=calendar)
-    choice = file.strategy
-    return _file(settings, choice.name, msgspec.json.decode(choice.params_json))
+    return _file(settings, file.strategy)
 
 
 def _lowered(risk: RiskSettings, in_use: Mapping[str, int], rng: random.Random) -> RiskSettings:
@@ -242,7 +257,7 @@ class FaultyStrategy(Strategy):
         self._resolves_ns = zero_ns + RESOLUTION_NS - skew_ns
         self._coverage = coverage
 
-    def quote(self, view: EventView) -> Quotes:
+    def quote(self, view: EventView) -> Quotes | StrategyAnswer:
         if not self._spans:
             return self._asked(view)
         now_ns = self._resolves_ns - int(view.seconds_to_resolution * SECOND)
@@ -251,9 +266,10 @@ class FaultyStrategy(Strategy):
             self._coverage.fault("tantrum_quote")
             nonsense: Quotes = _nonsense(view, now_ns // (10 * MS) % 5)
             return nonsense
-        wanted = self._asked(view)
+        answer = self._asked(view)
         if not name:
-            return wanted
+            return answer
+        wanted = quotes_of(answer)
         self._coverage.fault(f"{name.removesuffix('_strategy')}_quote")
         if name == "greed":
             return _greedy(view, wanted, now_ns // (10 * MS))
@@ -266,18 +282,18 @@ class FaultyStrategy(Strategy):
             for market, quotes in wanted.items()
         }
 
-    def _asked(self, view: EventView) -> Quotes:
-        """What the inner strategy wants; its own faults are counted. Raises as it does."""
+    def _asked(self, view: EventView) -> Quotes | StrategyAnswer:
+        """What the inner strategy answers; its own faults are counted. Raises as it does."""
         try:
-            wanted = quotes_of(self._inner.quote(view))
+            answer = self._inner.quote(view)
         except _ANY_FAULT as fault:
             self._coverage.strategy_fault(fault)
             raise
         try:
-            split(wanted, view)
+            split(quotes_of(answer), view)
         except NonsenseQuotes as fault:
             self._coverage.strategy_fault(fault)
-        return wanted
+        return answer
 
 
 def _elsewhere(wanted: Quotes, ticks: int) -> Quotes:

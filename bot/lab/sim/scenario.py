@@ -115,6 +115,7 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "ticks_through": ("0", "1", "3"),  # how far a price may reach through the best of others
     "second_series": ("0", "60", "60"),  # one more on the account; pct of both limits that bind it
     "loss_budget": ("1", "10", "100"),  # cents that a day may lose
+    "second_setting": ("time", "rungs"),  # of the strategy, split in blocks of five seconds
     "standby": ("yes",),  # there is a second key, which cancels while the first one is refused
     "amend_ids": ("change",),  # S13: an amended order goes on under another id
     "amend_qty": ("total",),  # S13: qty of an amend counts what has filled
@@ -169,7 +170,7 @@ every rung went the worse way by itself, cents at risk in orders."""
 PROFILES: Final = ("calm", "swarm", "brutal", *ROWS, LAG, *CONTRADICTIONS)
 
 _VARIANT: Final = 0.35
-_RARER: Final = {**dict.fromkeys(READINGS, 0.1), "second_series": 0.1, "loss_budget": 0.1}
+_RARER: Final = dict.fromkeys((*READINGS, "second_series", "loss_budget", "second_setting"), 0.1)
 """The part of the seeds that has a variant."""
 
 

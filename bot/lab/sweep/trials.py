@@ -211,11 +211,11 @@ class TrialConfig:
 
     def with_settings(self, settings: Settings) -> Setup:
         """The setup with these settings. Another strategy than the file's takes none of its
-        parameters. Raises TrialFault."""
+        parameters and variants. Raises TrialFault."""
         content = copy.deepcopy(self._source.content)
         strategy, name = content.get("strategy"), settings.get("strategy.name")
         if name is not None and isinstance(strategy, dict) and strategy.get("name") != name:
-            strategy["params"] = {}
+            strategy["params"], strategy["variants"] = {}, []
         for key, value in settings.items():
             _set_key(content, key, value)
         source = msgspec.structs.replace(self._source, content=content)

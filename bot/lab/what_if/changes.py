@@ -84,12 +84,15 @@ def _parsed(sets: Sequence[str]) -> dict[Place, Plain]:
 
 
 def _source(then: m.Configuration, folder: Path) -> YamlText:
-    params = json.loads(then.strategy.params_json, parse_float=Decimal)
     content: dict[str, Plain] = {
         "name": _SESSION,
         "series": then.settings.series_ticker,
         "venue": {"embedded": "venue.yaml"},
-        STRATEGY: {"name": then.strategy.name, "params": as_yaml(params)},
+        STRATEGY: {
+            "name": then.strategy.name,
+            "params": _params(then.strategy.params_json),
+            "variants": [_variant(each) for each in then.strategy.variants],
+        },
     }
     for section in SECTIONS:
         part: dict[str, Any] = {}
@@ -114,3 +117,21 @@ def _source(then: m.Configuration, folder: Path) -> YamlText:
         for each in then.settings.calendar
     ]
     return YamlText(folder / _SESSION, content, {(): 1})
+
+
+def _params(text: str) -> Plain:
+    return as_yaml(json.loads(text, parse_float=Decimal))
+
+
+def _variant(choice: m.VariantChoice) -> Plain:
+    variant = choice.variant
+    return {
+        "name": variant.name,
+        "strategy": choice.strategy,
+        "params": _params(choice.params_json),
+        "events": list(variant.events),
+        "rungs": list(variant.rungs),
+        "split": variant.split,
+        "block_ms": str(variant.block_ns // NS_PER_MS),
+        "seed": str(variant.seed),
+    }
