@@ -635,9 +635,10 @@ class QuotingEngine:
                 self.supervisor.end_pause(ladder, self.in_force, now_ns)
                 again_ns = min(again_ns, max(now_ns, ladder.health.pulled_until_ns))
             due_ns = ladder.decision_due_ns(self._desk, self.in_force, now_ns)
-            soonest_ns = ladder.decided_ns + self.settings.pace.decide_ns
-            if due_ns > soonest_ns and ladder.was_trimmed and self.weighing.leaves_more(ladder):
-                due_ns = soonest_ns
+            throttled_ns = ladder.decided_ns + self.settings.pace.decide_ns
+            has_no_cause = due_ns > max(now_ns, throttled_ns)
+            if has_no_cause and ladder.was_trimmed and self.weighing.leaves_more(ladder):
+                due_ns = throttled_ns
             if now_ns >= due_ns:
                 self._decide_event(ladder, now_ns)
             elif due_ns < again_ns:

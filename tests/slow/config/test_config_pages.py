@@ -113,7 +113,8 @@ def test_the_live_keys_are_those_that_the_trader_applies():
         if not (section_for[part] == "throttle" and key in FIXED_PACE)
     }
     dates = {f"calendar.{key}" for key in SECTIONS["calendar"].model_fields}
-    assert live == taken | dates | {"strategy.name", "strategy.params", "fair_value.sources"}
+    others = {"strategy.name", "strategy.params", "strategy.variants", "fair_value.sources"}
+    assert live == taken | dates | others
     assert set(LIVE_PARTS) < set(TraderSettings.__struct_fields__)
 
 
