@@ -142,7 +142,7 @@ def configured(scenario: SimScenario) -> m.Configuration:
     params = msgspec.json.encode(_drawn(scenario), order="sorted").decode()
     variants: tuple[m.VariantChoice, ...] = ()
     if split := scenario.variant("second_setting"):
-        half = Variant("other", split=Split(split), block_ns=5 * SECOND, seed=scenario.seed)
+        half = Variant("other", split=Split(split), block_ns=20 * SECOND, seed=scenario.seed)
         variants = (m.VariantChoice(half, _other(scenario.strategy), params),)
     choice = m.StrategyChoice(scenario.strategy, params, variants)
     return _file(settings_of(scenario), choice)

@@ -115,7 +115,7 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "ticks_through": ("0", "1", "3"),  # how far a price may reach through the best of others
     "second_series": ("0", "60", "60"),  # one more on the account; pct of both limits that bind it
     "loss_budget": ("1", "10", "100"),  # cents that a day may lose
-    "second_setting": ("time", "rungs"),  # of the strategy, split in blocks of five seconds
+    "second_setting": ("time", "rungs"),  # of the strategy, split in blocks of 20 s
     "standby": ("yes",),  # there is a second key, which cancels while the first one is refused
     "amend_ids": ("change",),  # S13: an amended order goes on under another id
     "amend_qty": ("total",),  # S13: qty of an amend counts what has filled
