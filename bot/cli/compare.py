@@ -42,7 +42,7 @@ def compare(
     Ends with 2 if no variant of the configuration has a split, with 3 without records of such
     fills.
 
-    Example: bot compare bot.yaml --since 2027-01-28T00:00:00Z
+    Example: bot compare configs/split.yaml
     """
     from_ns = _since_ns(since)
     with exit_on_fault():

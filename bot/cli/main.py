@@ -43,6 +43,7 @@ GROUPS: Final = {
         Row("pause", "Cancel everything and send nothing new until resumed.", "steer:pause"),
         Row("resume", "Quote again after a pause or a flatten.", "steer:resume"),
         Row("flatten", "Quote only what reduces the inventory; pause once flat.", "steer:flatten"),
+        Row("reduce", "Divide each size until resumed.", "steer:reduce"),
         Row("exit", "Exit one event, in bounded time at a bounded cost.", "exit_event:exit_event"),
         Row("budget", "Show the loss budgets of the account, or raise one."),
         Row("value", "Set, clear and show values from outside.", "value:app"),

@@ -226,17 +226,31 @@ class StopRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class PauseRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Pull all quotes until resumed. event: of this one alone; None: of the whole series."""
+    """Pull all quotes until resumed. event: of this one alone; None: of the whole series. account:
+    of every series of the account."""
 
     reason: str
     event: Ticker | None = None
+    account: bool = False
 
 
 class FlattenRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Only reduce inventory until resumed; of the whole series: once there is none, a pause."""
+    """Only reduce inventory until resumed; of the whole series: once there is none, a pause. event,
+    account: as of `PauseRequested`."""
 
     reason: str
     event: Ticker | None = None
+    account: bool = False
+
+
+class ReduceRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Divide each size by `size_divisor`, >= 2, until resumed. event, account: as of
+    `PauseRequested`."""
+
+    reason: str
+    size_divisor: int
+    event: Ticker | None = None
+    account: bool = False
 
 
 class ExitRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -250,11 +264,16 @@ class ExitRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class ResumeRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Quote again after a pause, and both ways again after a flatten. event: on this one, as far as
-    the series may; None: on all of them."""
+    """End what the operator restricts. event: of this one, as far as the series may; None: of the
+    series and each event. account: of the account, of every series and each event."""
 
     reason: str = ""
     event: Ticker | None = None
+    account: bool = False
+
+
+OperatorWord = PauseRequested | FlattenRequested | ReduceRequested | ResumeRequested
+"""What a person wants to be traded from now on; the newest about a scope holds there."""
 
 
 class RaiseBudget(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -560,6 +579,7 @@ Event = (
     | StopRequested
     | PauseRequested
     | FlattenRequested
+    | ReduceRequested
     | ExitRequested
     | ResumeRequested
     | RaiseBudget

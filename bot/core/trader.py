@@ -132,7 +132,8 @@ class Trader:
         self.phase = Phase.STARTING
         """That of the run; PAUSED or LATCHED while nothing is quoted by a person's word or the kill
         switch."""
-        self._operator: Restriction | None = None  # the newest word
+        self._operator: dict[bool, Restriction] = {}
+        """The operator's newest word about the account (True), and about the series (False)."""
         self.started_ns = 0
         self.is_paper = False
         self.first_two_sided_ns: int | None = None
@@ -205,7 +206,7 @@ class Trader:
         budgets = self.guard.budgets.restrictions
         if is_quoting and not (findings or self._operator or self.guard.latched or budgets):
             return ()
-        found = [self.guard.restriction, self._operator, *budgets]
+        found = [self.guard.restriction, *self._operator.values(), *budgets]
         if not is_quoting:
             found.append(_OF_THE_RUN[self._run_phase])
         found += [_alert(findings[name]) for name in _BLOCKING if name in findings]
@@ -257,13 +258,17 @@ class Trader:
         self.quoting.feed.on_subscription_refused(self._now_ns)
 
     def _on_pause(self, event: m.PauseRequested) -> None:
-        self._operator_wants(TradingState.HALTED, event.reason, event.event, "`bot resume`")
+        self._operator_wants(event, TradingState.HALTED)
         self._note_word("paused", event)
 
     def _on_flatten(self, event: m.FlattenRequested) -> None:
-        ends = "`bot resume`" if event.event else "flat: then halted; or `bot resume`"
-        self._operator_wants(TradingState.REDUCE_ONLY, event.reason, event.event, ends)
+        then = "" if event.event else "flat: then halted; or "
+        self._operator_wants(event, TradingState.REDUCE_ONLY, then)
         self._note_word("flattening", event)
+
+    def _on_reduce(self, event: m.ReduceRequested) -> None:
+        self._operator_wants(event, TradingState.REDUCED, divisor=max(2, event.size_divisor))
+        self._note_word("reduced", event)
 
     def _on_exit(self, event: m.ExitRequested) -> None:
         within_ns, most_cents = max(1, event.within_ns), Cents(max(0, event.max_cost_cents))
@@ -282,8 +287,10 @@ class Trader:
         )
 
     def _on_resume(self, event: m.ResumeRequested) -> None:
-        if event.event is None:
-            self._operator = None
+        if event.account:
+            self._operator.clear()
+        elif event.event is None:
+            self._operator.pop(False, None)
         self.quoting.restrict_event(event.event, None)
         self._restrict()
         self._note_word("resumed", event)
@@ -292,28 +299,33 @@ class Trader:
         self.guard.raise_budget(event, self._now_ns)
         self._restrict()
 
-    def _note_word(
-        self, name: str, event: m.PauseRequested | m.FlattenRequested | m.ResumeRequested
-    ) -> None:
-        fields = {"reason": event.reason, "event": event.event}
+    def _note_word(self, name: str, event: m.OperatorWord) -> None:
+        scope = "account" if event.account else None
+        fields = {"reason": event.reason, "event": event.event, "scope": scope}
         self.out.note("info", name, **{key: text for key, text in fields.items() if text})
 
     def _operator_wants(
-        self, state: TradingState, why: str, event: Ticker | None, ends: str
+        self,
+        event: m.PauseRequested | m.FlattenRequested | m.ReduceRequested,
+        state: TradingState,
+        then: str = "",
+        divisor: int = 1,
     ) -> None:
-        """event: None for the whole series."""
+        """then: what else ends it, before the command that does."""
         wanted = Restriction(
             source=Source.OPERATOR,
             state=state,
-            why=why or "asked for",
-            ends=ends,
+            why=event.reason or "asked for",
+            ends=then + ("`bot resume --account`" if event.account else "`bot resume`"),
             since_ns=self._now_ns,
+            divisor=divisor,
+            of_account=event.account,
         )
-        if event is None:
-            self._operator = wanted
+        if event.account or event.event is None:
+            self._operator[event.account] = wanted
             self._restrict()
-        elif not self.quoting.restrict_event(event, wanted):
-            self.out.note("warning", "event_unknown", event=event)
+        elif not self.quoting.restrict_event(event.event, wanted):
+            self.out.note("warning", "event_unknown", event=event.event)
 
     def _on_journal_failed(self, event: m.JournalFailed) -> None:
         self.out.find("journal_failed", event.reason)
@@ -349,7 +361,7 @@ class Trader:
             return self._run_phase
         if self.guard.latched:
             return Phase.LATCHED
-        if self._operator is not None and self._operator.state is TradingState.HALTED:
+        if any(each.state is TradingState.HALTED for each in self._operator.values()):
             return Phase.PAUSED if self._run_phase is Phase.QUOTING else self._run_phase
         return self._run_phase
 
@@ -695,11 +707,14 @@ class Trader:
     @property
     def _flattens(self) -> bool:
         """True from the operator's request to flatten until nothing is left, or another word."""
-        return self._operator is not None and self._operator.state is TradingState.REDUCE_ONLY
+        return any(each.state is TradingState.REDUCE_ONLY for each in self._operator.values())
 
     def _rest_when_flat(self) -> None:
         if not self.desk.live_orders and self.quoting.is_flat():
-            self._operator_wants(TradingState.HALTED, "flat", None, "`bot resume`")
+            for of_account, word in list(self._operator.items()):
+                if word.state is TradingState.REDUCE_ONLY:
+                    halt = m.PauseRequested("flat", account=of_account)
+                    self._operator_wants(halt, TradingState.HALTED)
             self.out.note("info", "flat")
 
     @property
@@ -769,6 +784,7 @@ HANDLERS: Final[Mapping[type[m.Event], Callable[[Trader, Any], None]]] = {
     m.StopRequested: lambda self, event: self._stop(event.reason),
     m.PauseRequested: Trader._on_pause,
     m.FlattenRequested: Trader._on_flatten,
+    m.ReduceRequested: Trader._on_reduce,
     m.ExitRequested: Trader._on_exit,
     m.ResumeRequested: Trader._on_resume,
     m.RaiseBudget: Trader._on_raise_budget,

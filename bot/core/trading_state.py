@@ -74,11 +74,14 @@ class Restriction(msgspec.Struct, frozen=True, kw_only=True):
     """Of each size, >= 1."""
     width_pct: int = NORMAL_WIDTH_PCT
     """Percent of its distance from the fair value at which a quote rests, >= 100."""
+    of_account: bool = False
+    """True if it restricts every series of the account, not this series or event alone."""
 
     def text(self) -> str:
         """For a person: what, by whom, why, since when, and what ends it."""
         width = f", width {self.width_pct} %" if self.width_pct > NORMAL_WIDTH_PCT else ""
-        what = f"{self.state} ({self.source}{width})".replace("_", " ") + f": {self.why}"
+        scope = ", the whole account" if self.of_account else ""
+        what = f"{self.state} ({self.source}{scope}{width})".replace("_", " ") + f": {self.why}"
         since = "" if self.since_ns is None else f", since {second_of(self.since_ns)}"
         until = "" if self.until_ns is None else f", at {second_of(self.until_ns)}"
         return f"{what}{since}; ends: {self.ends}{until}"

@@ -213,6 +213,8 @@ def _deed_of(message: m.Event | m.Effect) -> tuple[str, str] | None:
             return "operator", f"pause: {reason}"
         case m.FlattenRequested(reason=reason):
             return "operator", f"flatten: {reason}"
+        case m.ReduceRequested(reason=reason, size_divisor=divisor):
+            return "operator", f"reduce sizes to 1/{divisor}: {reason}"
         case m.ExitRequested(event=event, reason=reason):
             return "operator", f"exit {event}: {reason}"
         case m.ResumeRequested(reason=reason):

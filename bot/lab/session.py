@@ -40,6 +40,7 @@ UNCAUSED: Final = (
     m.StopRequested,
     m.PauseRequested,
     m.FlattenRequested,
+    m.ReduceRequested,
     m.ExitRequested,
     m.ResumeRequested,
     m.LatchSet,

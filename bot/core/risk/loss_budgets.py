@@ -39,6 +39,7 @@ _UNJUDGED: Final = Restriction(
     state=TradingState.HALTED,
     why="what the account lost while no bot ran is not known yet",
     ends="once the books are open and every share held has a value",
+    of_account=True,
 )
 
 
@@ -260,6 +261,7 @@ class LossBudgets:
             ends=raising if end_ns is None else f"the {budget.period} ends, or {raising}",
             until_ns=end_ns,
             divisor=self._settings.size_divisor if state is TradingState.REDUCED else 1,
+            of_account=True,
         )
 
 

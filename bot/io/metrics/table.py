@@ -237,12 +237,12 @@ def _trading_states(report: Report) -> list[Sample]:
 
 
 def _restrictions(report: Report) -> list[Sample]:
-    strictest: dict[tuple[str, str], int] = {("series", source.value): 0 for source in Source}
+    strictest = {(scope, source.value): 0 for scope in ("account", "series") for source in Source}
     scopes = [("series", report.restrictions)]
     scopes += [(each.event_ticker, each.restrictions) for each in report.events]
     for scope, restrictions in scopes:
         for each in restrictions:
-            place = (scope, each.source.value)
+            place = ("account" if each.of_account else scope, each.source.value)
             strictest[place] = max(strictest.get(place, 0), each.state.level)
     return [(place, float(level)) for place, level in strictest.items()]
 

@@ -1,5 +1,5 @@
-"""Commands to a running bot, with a token: pause, resume, flatten, exit, cancel
-all, reset, raise a loss budget, set or clear a value.
+"""Commands to a running bot, with a token: pause, resume, flatten, reduce, exit, cancel all, reset,
+raise a loss budget, set or clear a value.
 
 Off unless `status.control: true`; then a token is in the state directory, for its owner alone.
 """
@@ -10,7 +10,7 @@ import hmac
 import math
 import secrets
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,7 @@ import structlog
 from bot.core import messages as m
 from bot.core.report import EventReport, Phase, Report
 from bot.core.settings import OPERATOR, BudgetPeriod
-from bot.core.trading_state import Source, TradingState
+from bot.core.trading_state import Restriction, Source, TradingState
 from bot.io.client.answers import plain
 from bot.io.faults import OperatorError
 from bot.io.secret import Secret, SecretFault, checked
@@ -54,6 +54,7 @@ class Action(enum.StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     FLATTEN = "flatten"
+    REDUCE = "reduce"
     EXIT = "exit"
     CANCEL_ALL = "cancel-all"
     RESET = "reset"
@@ -90,6 +91,15 @@ class ExitTerms(msgspec.Struct, frozen=True):
         return cls(within_ms, max_cost_cents)
 
 
+class ReduceTerms(msgspec.Struct, frozen=True):
+    """How sizes are reduced. size_divisor: 2 to `DIVISOR_MAX`."""
+
+    size_divisor: int
+
+
+DIVISOR_MAX: Final = 1_000
+
+
 class ValueCommand(msgspec.Struct, frozen=True):
     """A value of the operator's, to be set or cleared. about: the ticker of a series, event or
     market; None when all are cleared. ttl_ms: how long it holds."""
@@ -123,7 +133,7 @@ class ValueCommand(msgspec.Struct, frozen=True):
         )
 
 
-Terms = BudgetMore | ExitTerms | ValueCommand
+Terms = BudgetMore | ExitTerms | ReduceTerms | ValueCommand
 """What a command takes besides its reason."""
 
 
@@ -148,20 +158,25 @@ class Control:
         series: Ticker | None = None,
         event: Ticker | None = None,
         terms: Terms | None = None,
+        *,
+        account: bool = False,
     ) -> str | None:
         """Send a command to one series, or to all. None once it was sent; else why it makes no
         sense for every one of them.
 
-        reason: 1 to REASON_MAX characters, the caller's own words. event: pause, resume, flatten or
-        exit this one alone. terms: of an exit, a raise or a value.
+        reason: 1 to REASON_MAX characters, the caller's own words. event: pause, resume, flatten,
+        reduce or exit this one alone. terms: of an exit, a reduction, a raise or a value. account:
+        it is about the account, and sent to all.
         """
-        tickers = list(self._shown) if series is None else [series]
-        refusals = [await self._ask(action, reason, ticker, event, terms) for ticker in tickers]
+        tickers = list(self._shown) if series is None or account else [series]
+        asked = [self._ask(action, reason, each, event, terms, account) for each in tickers]
+        refusals = [await each for each in asked]
         refused = [refusal for refusal in refusals if refusal]
         structlog.stdlib.get_logger("bot").warning(
             "control",
             action=action.value,
             series=", ".join(tickers),
+            **({"account": True} if account else {}),
             **({} if event is None else {"event_ticker": event}),
             **({} if terms is None else msgspec.structs.asdict(terms)),
             reason=plain(reason),
@@ -176,24 +191,30 @@ class Control:
         ticker: Ticker,
         event: Ticker | None,
         terms: Terms | None,
+        account: bool,
     ) -> str:
         """Why it makes no sense, else ""."""
         shown = self._shown[ticker]
         snapshot = await self._picture(ticker)
-        refusal = "" if snapshot is None else _refusal(action, snapshot.report, event, terms)
+        scope = (event, account)
+        refusal = "" if snapshot is None else _refusal(action, snapshot.report, scope, terms)
         if refusal:
             return refusal
         newest = shown.look()
         self._told_ns[ticker] = 0 if newest is None else newest.now_ns
         match action:
             case Action.PAUSE:
-                shown.tell(m.PauseRequested(reason, event))
+                shown.tell(m.PauseRequested(reason, event, account))
             case Action.CANCEL_ALL:
                 shown.tell(m.PauseRequested(f"cancel all: {reason}"))
             case Action.RESUME:
-                shown.tell(m.ResumeRequested(reason, event))
+                shown.tell(m.ResumeRequested(reason, event, account))
             case Action.FLATTEN:
-                shown.tell(m.FlattenRequested(reason, event))
+                shown.tell(m.FlattenRequested(reason, event, account))
+            case Action.REDUCE:
+                if not isinstance(terms, ReduceTerms):
+                    return "a reduction needs a size_divisor"
+                shown.tell(m.ReduceRequested(reason, terms.size_divisor, event, account))
             case Action.RAISE_BUDGET if isinstance(terms, BudgetMore):
                 shown.tell(m.RaiseBudget(terms.period, terms.cents, reason))
             case Action.EXIT:
@@ -243,22 +264,31 @@ def _unlatch(folder: Path) -> bool:
     return removed
 
 
-def _refusal(action: Action, report: Report, event: Ticker | None, terms: Terms | None) -> str:
+Scope = tuple[Ticker | None, bool]
+"""The event that a command is about, None for all of them; and True if it is about the account."""
+
+
+def _refusal(action: Action, report: Report, scope: Scope, terms: Terms | None) -> str:
     """Why an action makes no sense now; "" when it does."""
-    phase = report.phase
+    phase, (event, account) = report.phase, scope
+    scopeless = Action.CANCEL_ALL, Action.RESET, Action.EXIT, Action.RAISE_BUDGET
+    if account and (event is not None or action in scopeless):
+        return f"{action} is not for the account" if event is None else "an event, or the account"
     if phase in (Phase.STOPPING, Phase.STOPPED):
         return f"it is {phase}"
     if phase is Phase.LATCHED and action in (Action.RESUME, Action.FLATTEN, Action.EXIT):
         return "it is latched: look at the reason, then reset"
-    scopes = {None: report.restrictions} | {e.event_ticker: e.restrictions for e in report.events}
-    if event not in scopes:
+    restricted: dict[Ticker | None, tuple[Restriction, ...]] = {None: report.restrictions}
+    restricted |= {each.event_ticker: each.restrictions for each in report.events}
+    if event not in restricted:
         return f"no event {event} in {report.series_ticker}"
-    stated = {
-        scope: each.state
-        for scope, restrictions in scopes.items()
+    stated: dict[Scope, Restriction] = {
+        (ticker, each.of_account): each
+        for ticker, restrictions in restricted.items()
         for each in restrictions
         if each.source is Source.OPERATOR
     }
+    word = stated.get(scope)
     of_event = next((each for each in report.events if each.event_ticker == event), None)
     match action:
         case Action.RAISE_BUDGET:
@@ -273,14 +303,17 @@ def _refusal(action: Action, report: Report, event: Ticker | None, terms: Terms 
             return "an exit runs there: resume the event first"
         case Action.EXIT if of_event is not None and not _holds_any(of_event):
             return "no inventory is held there"
-        case Action.PAUSE if stated.get(event) is TradingState.HALTED:
+        case Action.PAUSE if word is not None and word.state is TradingState.HALTED:
             return "it is paused already"
-        case Action.RESUME if phase is not Phase.STARTING and not (
-            stated if event is None else event in stated
-        ):
+        case Action.RESUME if phase is not Phase.STARTING and not _ends_any(scope, stated):
+            of_account = stated.get((None, True))
+            if of_account is not None:
+                return f"the account is {of_account.state}: resume the account"
             return "it is quoting already"
-        case Action.FLATTEN if stated.get(event) is TradingState.REDUCE_ONLY:
+        case Action.FLATTEN if word is not None and word.state is TradingState.REDUCE_ONLY:
             return "it is flattening already"
+        case Action.REDUCE if word is not None and word.state.level > TradingState.REDUCED.level:
+            return f"it is {word.state} by the operator: resume it first"
         case Action.CANCEL_ALL if phase is Phase.PAUSED and not _may_rest(report):
             return "nothing rests, and it is paused"
         case Action.RESET if phase is not Phase.LATCHED and not report.latched:
@@ -288,6 +321,15 @@ def _refusal(action: Action, report: Report, event: Ticker | None, terms: Terms 
         case Action.SET_VALUE | Action.CLEAR_VALUE:
             return _value_refusal(action, report, _value_of(terms))
     return ""
+
+
+def _ends_any(scope: Scope, stated: Collection[Scope]) -> bool:
+    """True if a resume of this scope ends a word of the operator: one about it, or about what is
+    in it."""
+    event, account = scope
+    return any(
+        event in (None, of_event) and (account or not of_account) for of_event, of_account in stated
+    )
 
 
 def _exits(event: EventReport) -> bool:

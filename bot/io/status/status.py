@@ -16,11 +16,13 @@ from bot.io.client.answers import plain
 from bot.io.logs import LogTail
 from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
 from bot.io.status.control import (
+    DIVISOR_MAX,
     REASON_MAX,
     Action,
     BudgetMore,
     Control,
     ExitTerms,
+    ReduceTerms,
     Terms,
     ValueCommand,
 )
@@ -79,6 +81,8 @@ _ACTIONS: Final = {f"{_CONTROL}{action.value}": action for action in Action}
 class _ControlBody(msgspec.Struct):
     reason: str
     event: str = ""
+    account: bool = False
+    size_divisor: Annotated[int, msgspec.Meta(ge=2, le=DIVISOR_MAX)] | None = None
     period: BudgetPeriod | None = None
     cents: Annotated[int, msgspec.Meta(gt=0, le=NOTIONAL_CENTS_MAX)] | None = None
     value: ValueCommand | None = None
@@ -87,10 +91,12 @@ class _ControlBody(msgspec.Struct):
 
     @property
     def terms(self) -> Terms | None:
-        """Of an exit, a raise or a value; None for any other command. Raises ValueError for what no
-        exit may have."""
+        """Of an exit, a reduction, a raise or a value; None for any other command. Raises
+        ValueError for what no exit may have."""
         if self.value is not None:
             return self.value
+        if self.size_divisor is not None:
+            return ReduceTerms(self.size_divisor)
         if self.period is not None and self.cents is not None:
             return BudgetMore(self.period, Cents(self.cents))
         if self.within_ms is None or self.max_cost_cents is None:
@@ -267,7 +273,9 @@ class StatusApp:
             return said(400, str(fault))
         if action is Action.RAISE_BUDGET and not isinstance(terms, BudgetMore):
             return said(400, f"send period and cents, 1 to {NOTIONAL_CENTS_MAX}, too")
-        refusal = await self._control.send_command(action, body.reason, asked, event, terms)
+        refusal = await self._control.send_command(
+            action, body.reason, asked, event, terms, account=body.account
+        )
         if refusal is not None:
             return said(409, refusal)
         return HttpResponse(202, JSON, msgspec.json.encode({"done": action.value}))

@@ -160,6 +160,13 @@ class FaultSchedule:
         end = m.ResumeRequested(event=scope)
         return self._delivered(m.PauseRequested("drawn", scope), for_ns, end)
 
+    def _operator_reduce(self, for_ns: int, rng: random.Random) -> Steps:
+        divisor, is_of_account = rng.choice((2, 3, 10)), rng.random() < 0.3
+        scope = None if is_of_account else self._series_or_event(rng)
+        end = m.ResumeRequested(event=scope, account=is_of_account)
+        begin = m.ReduceRequested("drawn", divisor, scope, is_of_account)
+        return self._delivered(begin, for_ns, end)
+
     def _flatten(self, for_ns: int, rng: random.Random) -> Steps:
         scope = self._series_or_event(rng)
         end = m.ResumeRequested(event=scope)

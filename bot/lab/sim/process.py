@@ -111,6 +111,10 @@ class HostClock:
         return self._began_ns + since_ns * 1_000_000 // (1_000_000 + self._drift_ppm) + 1
 
 
+OperatorScope = tuple[Ticker | None, bool]
+"""What an operator's word is about: an event, or None for all of them; True: of the account."""
+
+
 class Process:
     """A trader with its log; it is dead after a crash, and over once finished. first: the other
     series' of the same process, None where there is none or this is it."""
@@ -165,9 +169,9 @@ class Process:
         self._unknowns = False
         self._quiet = 0
         self._stopping = False
-        # What a person has paused or flattened: events; None is the whole series.
-        self._paused: set[Ticker | None] = set()
-        self._reducing: set[Ticker | None] = set()
+        # What a person has paused or flattened.
+        self._paused: set[OperatorScope] = set()
+        self._reducing: set[OperatorScope] = set()
         self._exits = AuditedExits(auditor.truth, auditor.flight, auditor.exposure.fees)
         self._costs_unknown = False
 
@@ -243,7 +247,7 @@ class Process:
     def _on_control_event(self, event: m.Event) -> None:
         if isinstance(event, m.StopRequested | m.JournalFailed):
             self._stopping = True
-        elif isinstance(event, m.PauseRequested | m.FlattenRequested | m.ResumeRequested):
+        elif isinstance(event, m.OperatorWord):
             self._on_operator(event)
         elif isinstance(event, m.LatchCleared):
             self.latched = ""
@@ -257,17 +261,16 @@ class Process:
                 self._auditor.exposure.cost_unknown()
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
-    def _on_operator(
-        self, event: m.PauseRequested | m.FlattenRequested | m.ResumeRequested
-    ) -> None:
+    def _on_operator(self, event: m.OperatorWord) -> None:
+        scope = (event.event, event.account)
         for scopes in (self._paused, self._reducing):
             if isinstance(event, m.ResumeRequested) and event.event is None:
-                scopes.clear()
-            scopes.discard(event.event)
+                scopes.intersection_update([] if event.account else [(None, True)])
+            scopes.discard(scope)
         if isinstance(event, m.PauseRequested):
-            self._paused.add(event.event)
+            self._paused.add(scope)
         elif isinstance(event, m.FlattenRequested):
-            self._reducing.add(event.event)
+            self._reducing.add(scope)
 
     def _configured_anew(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
         """B3: what the file says is in force once noted, and a rollback loosens no limit."""
@@ -348,9 +351,9 @@ class Process:
         most = self.settings.breakers.ticks_through
         check(ticks <= most, "B3", f"{order} at {price} is {ticks} ticks through, at most {most}")
 
-    def _holds_for(self, scopes: set[Ticker | None], market: MarketId | None) -> bool:
-        """True if the whole series, or the event of a market, is among these."""
-        return bool(scopes) and (None in scopes or self._event_of(market) in scopes)
+    def _holds_for(self, scopes: set[OperatorScope], market: MarketId | None) -> bool:
+        """True if all of them, or the event of a market, is among these."""
+        return bool(scopes) and any(of in (None, self._event_of(market)) for of, _ in scopes)
 
     def _event_of(self, market: MarketId | None) -> Ticker | None:
         return None if market is None else self._auditor.exposure.event_of.get(market)

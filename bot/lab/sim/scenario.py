@@ -64,6 +64,7 @@ TIMED_FAULTS: Final = {
     "disk_fault": "process",
     "operator_pause": "",
     "operator_restart": "process",
+    "operator_reduce": "",  # the operator divides the sizes of an event, the series, the account
     "flatten": "",  # the operator wants everything flat, and then to quote again
     "exit": "",  # the operator wants out of an event in some seconds, at some cost
     "reload": "",  # the operator changes the configuration of the running bot

@@ -58,7 +58,15 @@ ALONE = [
 """Those that need no venue but the embedded one; those behind `bot run` read what it left."""
 
 ON_A_VENUE = [
-    *("bot check", "bot status", "bot pause", "bot resume", "bot flatten", "venue status"),
+    *(
+        "bot check",
+        "bot status",
+        "bot pause",
+        "bot resume",
+        "bot flatten",
+        "bot reduce",
+        "venue status",
+    ),
     *("venue hash", "venue company list", "venue company add", "venue company value"),
     *("venue event add", "venue market add", "venue market halt", "venue market resume"),
     "venue listing add",
@@ -75,6 +83,7 @@ DIFFERS = 4
 
 APART = [
     *("venue serve", "venue compact", "venue check", "venue key revoke", "bot reaper", "bot exit"),
+    "bot compare",
 ]
 """Those with a claim of their own."""
 

@@ -1,27 +1,25 @@
-"""A bot in another process quotes one series with three settings, of which two are compared."""
+"""A bot in another process quotes one series with two settings, which are compared."""
 
 import json
+import shutil
 
 import pytest
 
-from tests.builders.io.commands import demo_copy, finished, invoke
+from tests.builders.house.tree import ROOT
+from tests.builders.io.commands import finished, invoke
 
 pytestmark = pytest.mark.xdist_group("variants")
-VARIANTS = """  variants:
-    - {name: tails, strategy: fixed_spread, rungs: [175B, "2?0B"], params: {half_spread_cents: 4}}
-    - {name: narrow, params: {intensity_per_cent: 2}, split: rungs, block_ms: 2000, seed: 3}
-
-risk:"""
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of fifteen seconds; its configuration and state directory."""
+    """The shipped example, fifteen seconds of it; its configuration and state directory."""
     folder = tmp_path_factory.mktemp("variants")
-    config, state = demo_copy(folder, ("\nrisk:", VARIANTS)), folder / "state"
-    done = finished("bot", "run", config, "--state-dir", state, "--status-port", 0, "--for", "15s")
+    shutil.copytree(ROOT / "configs", folder / "configs")
+    words = ("run", "configs/split.yaml", "--status-port", 0, "--for", "15s")
+    done = finished("bot", *words, cwd=folder)
     assert done.returncode == 0, done.stderr
-    return config, state
+    return folder / "configs/split.yaml", folder / "state/split"
 
 
 def test_the_profit_of_a_run_is_attributed_to_each_setting(run):
@@ -29,7 +27,7 @@ def test_the_profit_of_a_run_is_attributed_to_each_setting(run):
     done = invoke("pnl", config, "--state-dir", state, "--by", "strategy", "--json")
     profit = json.loads(done.stdout)["profit"]
     rows = {row["name"]: row for row in profit["by"]["strategy"]}
-    assert {"ladder_joint", "narrow"} <= rows.keys() <= {"ladder_joint", "narrow", "tails"}
+    assert rows.keys() == {"ladder_joint", "narrow"}
     assert sum(row["fills"] for row in rows.values()) == profit["total"]["fills"]
 
 
@@ -41,8 +39,13 @@ def test_the_split_settings_are_compared_from_the_records(run):
     assert (found["variant"], found["base"], found["split"]) == ("narrow", "ladder_joint", "rungs")
     assert found["worth"]["1"]["pairs"] >= 1
     assert all(count > 0 for count in found["fills"])
-    text = invoke("compare", config, "--state-dir", state).stdout
-    assert f"narrow against ladder_joint, split by rungs, {found['fills'][0]} and" in text
+
+
+def test_the_example_of_compare_works_as_printed(run):
+    config, _ = run
+    done = finished("bot", "compare", "configs/split.yaml", cwd=config.parents[1])
+    assert done.returncode == 0, done.stderr
+    assert "narrow against ladder_joint, split by rungs, " in done.stdout
 
 
 def test_a_replay_of_the_run_makes_the_same_orders(run):

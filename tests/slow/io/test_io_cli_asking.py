@@ -155,7 +155,9 @@ TRADING_FAULTS = (
 )
 
 
-@pytest.mark.parametrize("command", ["status", "pause", "resume", "flatten", "cancel-all"])
+@pytest.mark.parametrize(
+    "command", ["status", "pause", "resume", "flatten", "reduce", "cancel-all"]
+)
 def test_a_running_bot_can_be_asked_although_its_file_has_faults_about_trading(tmp_path, command):
     path = broken(tmp_path, *TRADING_FAULTS)
     given = () if command == "status" else ("--state-dir", state(tmp_path))
@@ -248,6 +250,24 @@ def test_a_bot_on_a_tape_is_asked_about_the_series_of_the_tape(tmp_path):
     assert page.asked[0][0] == "/control/pause?series=KXINXU"
 
 
+@pytest.mark.parametrize(
+    ("words", "done"),
+    [
+        (("pause",), {"done": "pause"}),
+        (("reduce", "--divisor", 3), {"done": "reduce", "size_divisor": 3}),
+    ],
+)
+def test_a_command_may_be_about_the_account_but_not_of_an_event_too(tmp_path, words, done):
+    folder = state(tmp_path)
+    with site(body()) as page:
+        words = (*words, DEMO, "--status", page.url, "--state-dir", folder, "--account")
+        asked = invoke(*words, "--json")
+        both = invoke(*words, "--event", "X")
+    assert json.loads(asked.stdout) == {**done, "series": "AURELIA-VAL", "account": True}
+    assert (both.exit_code, len(page.asked)) == (2, 1)
+    assert "--event or --account, not both" in both.stderr
+
+
 @pytest.mark.parametrize("command", ["pause", "resume", "flatten"])
 def test_a_command_sends_token_reason_and_series(tmp_path, command):
     folder = state(tmp_path)
@@ -272,7 +292,7 @@ def test_the_shipped_configurations_for_an_external_venue_open_the_controls(file
 
 
 def test_the_examples_of_controls_name_a_file_with_controls():
-    for command in ("pause", "resume", "flatten"):
+    for command in ("pause", "resume", "flatten", "reduce"):
         assert f"Example: bot {command} configs/paper.yaml" in invoke(command, "--help").output
 
 

@@ -84,6 +84,46 @@ async def test_a_command_may_be_for_one_event():
     assert events == [m.PauseRequested("a test", EVENT)]
 
 
+@pytest.mark.parametrize(
+    ("action", "body", "event"),
+    [
+        ("pause", {}, m.PauseRequested("a test", account=True)),
+        ("flatten", {}, m.FlattenRequested("a test", account=True)),
+        ("reduce", {"size_divisor": 4}, m.ReduceRequested("a test", 4, account=True)),
+    ],
+)
+async def test_a_command_about_the_account_goes_to_every_series(action, body, event):
+    received = {Ticker("A"): EventLog(), Ticker("B"): EventLog()}
+    shown = {ticker: shown_by(seen, each) for ticker, each in received.items()}
+    app = StatusApp(shown, (), control=Control(Secret(TOKEN), shown))
+    async with client_of(app) as client:
+        sent = WHY | {"account": True} | body
+        await client.post(f"/control/{action}?series=B", json=sent, headers=BEARER)
+    assert [log.events for log in received.values()] == [[event], [event]]
+
+
+async def test_a_resume_of_the_series_says_that_the_account_is_paused():
+    of_account = by_operator(TradingState.HALTED, of_account=True)
+    answer, _ = await asked("resume", in_phase(Phase.PAUSED, restrictions=(of_account,)))
+    assert answer.status_code == 409
+    assert "the account is halted: resume the account" in answer.text
+
+
+async def test_a_reduction_needs_a_divisor_and_no_stricter_word():
+    look = in_phase(Phase.QUOTING, restrictions=(by_operator(TradingState.REDUCE_ONLY),))
+    assert "needs a size_divisor" in (await asked("reduce"))[0].text
+    answer, events = await asked("reduce", look, body=WHY | {"size_divisor": 2})
+    assert (answer.status_code, events) == (409, [])
+    assert "resume it first" in answer.text
+
+
+@pytest.mark.parametrize("action", ["cancel-all", "reset", "exit"])
+async def test_a_command_for_a_series_or_event_is_refused_for_the_account(action):
+    answer, events = await asked(action, body=WHY | {"account": True})
+    assert (answer.status_code, events) == (409, [])
+    assert f"{action} is not for the account" in answer.text
+
+
 MORE = WHY | {"period": "day", "cents": 500}
 
 

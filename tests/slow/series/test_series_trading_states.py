@@ -46,6 +46,12 @@ def test_a_resume_of_the_series_ends_what_the_operator_said_of_each_event() -> N
     assert world.driver.run_until(world.now_ns + 5 * SECOND, quotes_again)
 
 
+def sizes(world: SimulatedWorld) -> list[int]:
+    """Of the quotes wanted now, by rung."""
+    ladders = world.process.trader.quoting.ladders
+    return [quote.qty for each in ladders for rung in each.rungs for quote in rung.wanted]
+
+
 def test_the_strictest_of_two_restrictions_is_in_force() -> None:
     world = quoting(calm())
     first = events(world)[0].event_ticker
@@ -65,6 +71,36 @@ def test_a_flatten_of_one_event_leaves_the_others_quoting_both_sides() -> None:
     flat, other = events(world)
     assert orders_of(flat) == 0, "without inventory there is nothing to reduce"
     assert orders_of(other) == orders_of(second)
+
+
+def test_a_reduction_divides_the_size_of_every_quote_until_resumed() -> None:
+    world = quoting(calm())
+    first, _ = events(world)
+    whole = sizes(world)
+    assert min(whole) >= 2
+    world.deliver(world.process, m.ReduceRequested("results", 2, first.event_ticker))
+    world.deliver(world.process, m.ReduceRequested("results", 3, account=True))
+    world.driver.run_until(world.now_ns + 2 * SECOND)
+    assert [each.state for each in events(world)] == [TradingState.REDUCED] * 2
+    assert sizes(world) == [max(1, qty // 3) for qty in whole]
+    world.deliver(world.process, m.ResumeRequested(account=True))
+    world.driver.run_until(world.now_ns + 2 * SECOND)
+    assert sizes(world) == whole
+
+
+def test_a_word_about_the_account_outlives_those_about_series_and_events() -> None:
+    world = quoting(calm())
+    world.deliver(world.process, m.PauseRequested("all", account=True))
+    world.deliver(world.process, m.FlattenRequested("home"))
+    world.deliver(world.process, m.ResumeRequested())
+    (restriction,) = world.process.trader.restrictions
+    assert (restriction.state, restriction.of_account) == (TradingState.HALTED, True)
+    assert "operator, the whole account" in restriction.text()
+    assert "`bot resume --account`" in restriction.text()
+    world.driver.run_until(world.now_ns + 2 * SECOND)
+    assert not any(map(orders_of, events(world)))
+    world.deliver(world.process, m.ResumeRequested(account=True))
+    assert world.process.trader.restrictions == ()
 
 
 def test_an_event_is_halted_around_a_date_of_the_calendar_and_quotes_again_after_it() -> None:
