@@ -13,11 +13,8 @@ _VARIANTS = ", ".join(f"`{name}`" for name in odds.VARIANTS)
 
 _HEAD = f"""# The simulator
 
-`python -m tests.builders.sim.simulation_page` makes this page from `bot/lab/sim/coverage.py` and
-`tests/mutants/hunt.py`; a test keeps it current.
-
 `bot simulate` runs the real trader against the real venue engine in one thread of virtual time. A
-seed draws the world; the same seed gives the same world to the byte.
+seed draws the world; the same seed gives the same world to the byte. `make pages` makes this page.
 
 | part | what a seed may draw |
 |---|---|
@@ -57,8 +54,7 @@ to the cent. Each eighth seed is replayed from its log and must give the same ef
 
 In a profile of model B the bot must latch with the sentence of that kind (B15), send nothing that
 adds exposure afterwards, and have no order left a minute after the first sign. In other profiles
-such a latch breaks B15. `--fault-model` runs all of these and prints seeds, events, faults, stops,
-the median and longest time from the first sign to the stop, and broken invariants.
+such a latch breaks B15. `--fault-model` runs all of these.
 
 Exit code 0: every invariant held; 1: one broke. A failure prints its seed and draw, the last 200
 events and effects, the invariant, and a command that repeats it. Then it is reduced: fewer faults,
@@ -99,11 +95,10 @@ before the trader's events, which other tests cover:
 _BUGS = """
 ## Planted bugs
 
-{count} classic mistakes show that the simulator is not blind. Each is a patch of a few lines in the
-process of a simulated world. It must be found within {events_max:,} events, and the same world must
-hold without it. `python -m tests.mutants` hunts all and exits with 0 only if it finds every one;
-`make test` hunts {rotating} of them, which change with the trader, and always `{canary}`,
-which must be found at once.
+{count} classic mistakes show that the simulator is not blind. Each is a patch of a few lines. The
+simulator must find it within {events_max:,} events, and the same world must hold without it.
+`python -m tests.mutants` hunts all; `make test` hunts {rotating} of them, which change with the
+trader, and always `{canary}`, which must be found at once.
 
 | Bug | Rows | The mistake |
 |---|---|---|
