@@ -74,7 +74,7 @@ RANGE = re.compile(r"a whole number, at least (\d+), at most (\d+)")
 USUAL_RANGES = {"ms": "1 to 600000", "cents": "0 to 100000000", "qty": "0 to 1000000"}
 """By unit of a key; the head of the page has them, the tables only what differs."""
 
-ROW = "| key | default | accepted: meaning |\n|---|---|---|\n"
+ROW = "| key | default | meaning |\n|---|---|---|\n"
 
 
 def page() -> str:

@@ -28,8 +28,8 @@ refuses resting orders |
 | strategy | exceptions and invalid quotes |
 | crowd | counterparties that at times take every quote |
 
-An auditor checks every step with arithmetic of its own (invariants B1-B14 of
-[failure-modes.md](failure-modes.md)). After the faults a calm phase follows, in which resting
+An auditor checks every step with arithmetic of its own (invariants B1-B15 of
+[failure-modes.md](failure-modes.md#invariants-of-the-bot)). After the faults a calm phase follows, in which resting
 orders must reach the targets and stay there. At the end no order may rest, and the books must agree
 to the cent. Each eighth seed is replayed from its log and must give the same effects (B10).
 
