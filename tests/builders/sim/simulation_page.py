@@ -29,9 +29,10 @@ refuses resting orders |
 | crowd | counterparties that at times take every quote |
 
 An auditor checks every step with arithmetic of its own (invariants B1-B15 of
-[failure-modes.md](failure-modes.md#invariants-of-the-bot)). After the faults a calm phase follows, in which resting
-orders must reach the targets and stay there. At the end no order may rest, and the books must agree
-to the cent. Each eighth seed is replayed from its log and must give the same effects (B10).
+[failure-modes.md](failure-modes.md#invariants-of-the-bot)). After the faults a calm phase follows,
+in which resting orders must reach the targets and stay there. At the end no order may rest, and the
+books must agree to the cent. Each eighth seed is replayed from its log and must give the same
+effects (B10).
 
 ## Running it
 
@@ -69,8 +70,8 @@ Further checks after the faults:
 | world with | check |
 |---|---|
 | flatten | asked once more: positions may only shrink |
-| exits | one more; by the engine's fills each costs no more than its cap, or than what was live as \
-it began could cost |
+| exits | one more; by the engine's fills each costs no more than its cap, or than what was live \
+as it began could cost |
 | configuration changes, adopted or refused orders, an ended event | one more change, or a crash: \
 the targets must be reached again |
 | a lowered limit | exposure above it may not grow; no order rests beyond it for long |
