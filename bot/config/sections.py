@@ -121,15 +121,15 @@ class Venue(Part):
         BUILT_IN, "the adapter that speaks to the venue; others come with installed packages"
     )
     key_file: str | None = key(None, "a file that holds the key")
-    key_name: str | None = key(None, "the key's name, where the JSON file holds several keys")
+    key_name: str | None = key(None, "which key of a JSON file of several")
     key_env: str | None = key(None, "an environment variable that holds it")
     read_key_file: str | None = key(None, "a file with a key for reads")
-    read_key_name: str | None = key(None, "the key's name, where the file holds several keys")
+    read_key_name: str | None = key(None, "which key of a JSON file of several")
     read_key_env: str | None = key(None, "an environment variable that holds it")
     standby_key_file: str | None = key(
         None, "a file with a key for cancels, if the venue refuses the first"
     )
-    standby_key_name: str | None = key(None, "the key's name, where the file holds several keys")
+    standby_key_name: str | None = key(None, "which key of a JSON file of several")
 
 
 class VariantPart(LivePart):
@@ -614,7 +614,7 @@ class Reaper(Part):
     """The key of `bot reaper`: a second one of the account, scopes read and trade."""
 
     key_file: str | None = key(None, "a file that holds the reaper's key")
-    key_name: str | None = key(None, "the key's name, where the JSON file holds several keys")
+    key_name: str | None = key(None, "which key of a JSON file of several")
     key_env: str | None = key(None, "an environment variable that holds it")
     after_ms: int = key(10_000, "silence of the bot after which it acts", ge=1_000, le=600_000)
 
@@ -645,7 +645,7 @@ class Paper(Part):
         None,
         "a file with a key of scope read; default: the venue's read key, or its key",
     )
-    key_name: str | None = key(None, "the key's name, where the JSON file holds several keys")
+    key_name: str | None = key(None, "which key of a JSON file of several")
     key_env: str | None = key(None, "an environment variable that holds it")
 
 

@@ -1,7 +1,7 @@
-"""`python -m tests.mutation`: every part, or those named; survivors beside the reasons in docs/.
+"""`python -m tests.mutation`: every part, or those named; survivors, with reasons in survivors.md.
 
 Ends with 0 when each module has its share killed and every survivor has its reason in
-docs/mutation.md, and with 1 otherwise.
+survivors.md, and with 1 otherwise.
 """
 
 import argparse
@@ -9,10 +9,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.mutation.mutants import ROOT, Mutant, Verdict, run
+from tests.mutation.mutants import Mutant, Verdict, run
 from tests.mutation.parts import KILLED_MIN, PARTS
 
-REASONS = ROOT / "docs" / "mutation.md"
+REASONS = Path(__file__).with_name("survivors.md")
 
 
 def main() -> int:

@@ -17,12 +17,12 @@ One YAML file per series; `make pages` makes this page from `bot/config/sections
 file names the JSON Schema `configs/schema.json` in its first line:
 `# yaml-language-server: $schema=schema.json`.
 
-- Values are plain text: `no` is a word, 12.50 is not a number of cents. Ranges are of whole
-  numbers. A dash is no value.
-- Unknown keys, duplicate keys and values outside their bounds are refused, all at once, with file,
-  line, key, value and the accepted values. 0 switches a limit off only where the table says so.
+- Values are plain text: `no` is a word, 12.50 is not a number of cents. A dash is no value.
 - Units are in the keys: `_cents`, `_qty` (shares), `_ms`, `_pct`, `_millicents` (thousandths of a
-  cent).
+  cent). Ranges are of whole numbers. Without one `_ms` takes 1 to 600000, `_cents` 0 to 100000000,
+  `_qty` 0 to 1000000. 0 switches a limit off only where the table says so.
+- The start refuses unknown and duplicate keys and values outside their bounds, all at once, with
+  file, line, key, value and the accepted values.
 - Paths start from the file's own folder, the state directory from where the program starts.
 - A renamed key keeps its old name for one version, with a warning.
 - Secrets are never in the file: it names files and environment variables.
@@ -30,15 +30,12 @@ file names the JSON Schema `configs/schema.json` in its first line:
 ```
 bot config show configs/demo.yaml           # every key: value in force, where from, live or restart
 bot config diff old.yaml new.yaml           # the differences; which a running bot takes over
-bot config schema                           # the JSON Schema
-kill -HUP PID                               # read the file now; the bot sees a change anyway
 ```
 
 ## Changes while the bot runs
 
-The bot looks at its file once a second, and at once on SIGHUP. It reads a content that has not
-changed for half a second and that nobody has open for writing. It checks the whole file while
-trading goes on, then applies it between two decisions, as one journal event: `bot pnl` and
+The bot reads its file when its content changes, and at once on SIGHUP. It checks the whole file
+while trading goes on, then applies it between two decisions, as one journal event: `bot pnl` and
 `bot explain` replay each instant with its own configuration.
 
 **The bot applies nothing of a file** that
@@ -46,15 +43,10 @@ trading goes on, then applies it between two decisions, as one journal event: `b
 - has a fault;
 - changes a key that takes a restart, whatever live keys it changes too;
 - raises a limit of `risk` or `breakers` to more than ten times its value, or to 0, until
-  `bot config confirm CONFIG --yes` (a lower limit applies at once).
+  `bot config confirm CONFIG --yes`.
 
-The old configuration then stays in force.
-
-| log event | says |
-|---|---|
-| `config_refused` (error) | file, line, key, value and the accepted values |
-| `config_applied` | each changed key with old and new value, except keys of secrets |
-| `config_rolled_back` (error) | the trial failed, see below |
+The old configuration then stays in force, and the log says `config_refused` with the reason;
+otherwise `config_applied` with each changed key.
 
 | change | effect |
 |---|---|
@@ -63,13 +55,14 @@ The old configuration then stays in force.
 | a lower limit of `risk` | orders beyond it are cancelled at once |
 | a limit of a breaker | a count already above the old limit trips first |
 
-**The first minute of quoting is a trial.** The old configuration comes back if
+**The first minute of quoting is a trial.** The old configuration comes back
+(`config_rolled_back`) if
 
 - the strategy of an event raises, gives an invalid answer, is interrupted, or is too slow three
   times in a row, and was not at fault at the change; or
 - a breaker trips; or
-- the share of rungs with orders on both sides stays below half of its value at the change for ten
-  seconds (of rungs that could be quoted on both sides).
+- of the rungs that could be quoted on both sides, the share with orders on both stays below half of
+  its value at the change for ten seconds.
 
 Time paused, latched or flattening does not count. A second change restarts the minute. A rollback
 keeps the tighter of old and new limits of `risk` and `breakers`; a change that only tightens limits
@@ -78,7 +71,10 @@ has no trial. The bot retries a rejected file on SIGHUP, when it changes, and at
 """
 
 RANGE = re.compile(r"a whole number, at least (\d+), at most (\d+)")
-ROW = "| key | default | accepted: meaning |\n|---|---|---|\n"
+USUAL_RANGES = {"ms": "1 to 600000", "cents": "0 to 100000000", "qty": "0 to 1000000"}
+"""By unit of a key; the head of the page has them, the tables only what differs."""
+
+ROW = "| key | default | meaning |\n|---|---|---|\n"
 
 
 def page() -> str:
@@ -131,7 +127,8 @@ def _applies(model: type[BaseModel]) -> str:
 def _row(model: type[BaseModel], prefix: str, name: str, field: FieldInfo) -> str:
     takes = RANGE.sub(_range, accepted(field))
     about = field.description or ""
-    meaning = takes if about == accepted(field) else f"{takes}: {about}"
+    is_usual = takes == USUAL_RANGES.get(name.rpartition("_")[2])
+    meaning = about if is_usual or about == accepted(field) else f"{takes}: {about}"
     cells = (f"`{prefix}{name}`", default(field), meaning)
     return "| " + " | ".join(each.replace("|", "or") for each in cells) + " |\n"
 

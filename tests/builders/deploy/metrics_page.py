@@ -15,10 +15,9 @@ both with the usual `process_` metrics.
 
 - A name ends in its unit, a counter's in `_total`. Counters over closed sets start at 0.
 - Labels are in braces. Metrics of the bot also have `series`, except
-  `laddermaker_process_start_time_seconds`. The number of time series depends on the rungs alone.
+  `laddermaker_process_start_time_seconds`.
 - `deploy/prometheus` has scrape configuration, recording rules and alerts
-  ([runbooks](runbooks/README.md)); `deploy/alertmanager` their receivers; `deploy/grafana` four
-  dashboards.
+  ([runbooks](runbooks/README.md)); `deploy/grafana` four dashboards.
 """
 PARTS = (
     ("State, findings, breakers", STATE),

@@ -13,12 +13,10 @@ from venue.cli.main import app as venue
 
 HEAD = """# Commands
 
-Made by `make pages` from the help of the commands. The examples run as printed in a folder that
-has `configs`; some read what others leave there. `bot COMMAND --help` describes options, outcomes
-and exit codes.
-
-Work that takes over two minutes says so before it begins, and how to make it shorter. Times are of
-two idle cores; no time means a second or two.
+Made by `make pages` from the help of the commands, which describes options and exit codes. The
+examples run as printed in a folder that has `configs`; some read what others leave there. Those
+without a time take a second or two on two idle cores. Work of more than two minutes says so before
+it begins, and how to make it shorter.
 
 A venue of its own, with a bot, a paper bot and a reaper, each in a terminal:
 
@@ -29,8 +27,8 @@ bot run --paper configs/paper.yaml        # its market, our orders on a local ex
 bot reaper configs/paper.yaml             # cancels every order if the bot dies
 ```
 
-With `--state DIR` everything that the venue acknowledged is on disk and survives `kill -9`;
-`--control` opens it to the operator's commands; `--port` lets a second one run.
+With `--state DIR` everything that the venue acknowledged survives `kill -9`; `--control` opens it
+to the operator's commands.
 """
 
 STOPPED = "until stopped"
@@ -48,7 +46,7 @@ TIMES = {
 }
 """Of examples that take longer than about a second."""
 
-_TABLE = "| example | does | time |\n|---|---|---|\n"
+_TABLE = "| example | does |\n|---|---|\n"
 
 Command = TyperCommand | NonBlankGroup
 
@@ -98,7 +96,8 @@ def page() -> str:
 def _row(words: str, command: Command) -> str:
     example = " ".join(example_of(command).replace("\\\n", " ").split()).replace("|", "\\|")
     about = (command.help or "").partition("\n")[0]
-    return f"| `{example}` | {about} | {TIMES.get(words, '')} |\n"
+    time = f" ({TIMES[words]})" if words in TIMES else ""
+    return f"| `{example}` | {about.removesuffix('.')}{time} |\n"
 
 
 if __name__ == "__main__":

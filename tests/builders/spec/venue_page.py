@@ -178,15 +178,14 @@ UNPROVEN = (
 INTRODUCTION = """\
 # What the venue keeps of its interface, and what proves it
 
-Every statement of the interface once, in our words. In brackets: its proof and the readings that it
-rests on. A name without a path is a check of `venue check`, which judges any address in raw JSON:
+Every statement of the interface once, in our words. In brackets: its proof, a check of `venue
+check` or a test, and the readings that it rests on ([assumptions.md](assumptions.md)). `make pages`
+makes this page. The command judges any venue in raw JSON; `--no-readings` leaves out what rests on
+them:
 
 ```
 venue check --url http://127.0.0.1:8080/v1 --control http://127.0.0.1:8091
 ```
-
-A reading (S-number, [assumptions.md](assumptions.md)) is our choice where the interface is open;
-`--no-readings` leaves such checks out. `make pages` makes this page.
 
 A client begins with [client-quickstart.md](client-quickstart.md). `GET /v1/openapi.yaml` describes
 every path, query, body and response, [asyncapi.yaml](asyncapi.yaml) every frame of the channel,
@@ -221,15 +220,11 @@ def rows() -> list[tuple[str, str, str, str]]:
     return sorted(made, key=lambda row: HEADINGS.index(row[1]))
 
 
-def anchors(heading: str, number: int) -> str:
-    """Targets of links to a row: `put-orders-order-id-3`.
-
-    The first row also has its heading's, unless the heading itself makes that one.
-    """
+def anchor(heading: str) -> str:
+    """A target of links such as `put-orders-order-id`; empty if the heading itself makes it."""
     name = re.sub(r"[^a-z0-9]+", "-", heading.partition(" (")[0].lower()).strip("-")
     own = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-    names = (name, f"{name}-1") if number == 1 and name != own else (f"{name}-{number}",)
-    return "".join(f'<a id="{each}"></a>' for each in names)
+    return "" if name == own else f'<a id="{name}"></a>'
 
 
 def page() -> str:
@@ -239,10 +234,12 @@ def page() -> str:
     for heading, those in groupby(table, key=lambda row: row[1]):
         lines += ["", f"### {heading}", ""]
         proved: dict[str, list[str]] = {}
-        for number, (words, _, proof, readings) in enumerate(those, 1):
+        for words, _, proof, readings in those:
             by = f"{proof}, {readings}" if readings else proof
-            proved.setdefault(by, []).append(anchors(heading, number) + words.replace("<", "&lt;"))
-        lines += [f"- {'<br>'.join(statements)} ({by})" for by, statements in proved.items()]
+            proved.setdefault(by, []).append(words.replace("<", "&lt;"))
+        items = [f"{'<br>'.join(statements)} ({by})" for by, statements in proved.items()]
+        items[0] = anchor(heading) + items[0]
+        lines += [f"- {each}" for each in items]
     return "\n".join(lines) + "\n"
 
 

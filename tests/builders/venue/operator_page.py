@@ -13,14 +13,14 @@ from venue.admin import bodies
 from venue.admin.app import PREFIX
 from venue.admin.handlers import ENDPOINTS, FAULT_BODIES, Endpoint
 from venue.cli import operator
+from venue.derived import NAME_ACCEPTED
 from venue.rest.faults import FaultKind
 
 INTRODUCTION = f"""\
 # The operator's interface over HTTP
 
 What the `venue` commands of a running venue send, for programs. `make pages` makes this page. How
-the interface is opened, and what its commands do:
-[operations.md](operations.md#the-operators-interface-of-the-venue).
+to open the interface: [operations.md](operations.md#the-operators-interface-of-the-venue).
 
 ```
 curl http://127.0.0.1:8091{PREFIX}/status \\
@@ -41,7 +41,7 @@ most 16 KiB, that of `listings` 1 MiB; an unknown or repeated field is refused. 
 | 503 | `unavailable` | with `details` `result_unknown` it may have been done, else nothing was |
 | 500 | `internal_error` | a bug; the venue's log has it |
 
-Each request has {PREFIX}/ before its path.
+Each request has {PREFIX}/ before its path. A `text` has {NAME_ACCEPTED}.
 """
 
 LISTINGS = """
@@ -56,7 +56,7 @@ def fields(kind: type[msgspec.Struct], *left_out: str) -> Iterator[str]:
     for field in msgspec.structs.fields(kind):
         if field.name in left_out:
             continue
-        accepted, note = bodies.accepted_values(field.type), ""
+        accepted, note = bodies.accepted_values(field.type).replace(NAME_ACCEPTED, "text"), ""
         if field.default is None:
             accepted, note = accepted.removesuffix(" or null"), " (optional)"
         elif not field.required:
