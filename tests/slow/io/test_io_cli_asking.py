@@ -472,7 +472,7 @@ def test_every_command_but_completion_has_json_output():
 
 @pytest.mark.parametrize(
     ("line", "wanted"),
-    [("bot re", "reaper record replay report reset resume"), ("bot pla", "plan")],
+    [("bot re", "reaper record reduce replay report reset resume"), ("bot pla", "plan")],
 )
 def test_bash_completes_commands(tmp_path, line, wanted):
     script = tmp_path / "bot.bash"
