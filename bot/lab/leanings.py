@@ -1,4 +1,5 @@
-"""Markouts of our fills by what others showed just before each, as rows for a person."""
+"""Markouts of our fills as rows for a person: by what others showed just before each, and by the
+setting that priced the order."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,8 +10,11 @@ from bot.core.account.markouts import HORIZONS_S
 from bot.core.report import Against, MarkoutReport, ProfitRow
 from bot.io.metrics.profits import markout_text
 
-SPLITS: Final = ("lean", "flow")
-"""The dimensions of a profit account that are shown: lean of the book, flow of the takers."""
+_LEANS: Final = ("lean", "flow")
+_SETTING: Final = "strategy"
+SPLITS: Final = (*_LEANS, _SETTING)
+"""The dimensions of a profit account that are shown: lean of the book, flow of the takers, and the
+strategy or its variant where there are several."""
 
 HEAD: Final = ("fills by", "fills", "shares", *(f"{horizon} s" for horizon in HORIZONS_S))
 
@@ -22,20 +26,32 @@ def leaning_rows(runs: Sequence[Split]) -> list[tuple[str, ...]]:
     """Rows under `HEAD`: markouts against others' mid in cents a share, pooled over the runs, and
     the difference of `with` and `against`. No row of a group without fills."""
     rows = []
-    for name in SPLITS:
+    for name in _LEANS:
         groups: dict[Leaning, dict[int, MarkoutReport]] = {}
         for leaning in Leaning:
             found = [row for run in runs for row in run.get(name, ()) if row.name == leaning]
             if not found:
                 continue
             marks = groups[leaning] = pooled(found)
-            fills, qty = sum(row.fills for row in found), sum(row.qty for row in found)
-            rows.append((f"{name} {_SAID[leaning]}", f"{fills:,}", f"{qty:,}", *_cells(marks)))
+            rows.append(_row(f"{name} {_SAID[leaning]}", found, marks))
         if Leaning.WITH in groups and Leaning.AGAINST in groups:
             gap = differences(groups[Leaning.WITH], groups[Leaning.AGAINST])
             cells = (_cell(gap.get(horizon)) for horizon in HORIZONS_S)
             rows.append((f"{name} with us less against us", "", "", *cells))
+    settings: dict[str, list[ProfitRow]] = {}
+    for run in runs:
+        for row in run.get(_SETTING, ()):
+            settings.setdefault(row.name, []).append(row)
+    if len(settings) > 1:
+        rows += [_row(f"by {name}", each, pooled(each)) for name, each in sorted(settings.items())]
     return rows
+
+
+def _row(
+    name: str, found: Sequence[ProfitRow], marks: Mapping[int, MarkoutReport]
+) -> tuple[str, ...]:
+    fills, qty = sum(row.fills for row in found), sum(row.qty for row in found)
+    return name, f"{fills:,}", f"{qty:,}", *_cells(marks)
 
 
 def pooled(rows: Iterable[ProfitRow]) -> dict[int, MarkoutReport]:

@@ -70,7 +70,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     ledger_difference_cents: int | None
     latched: str
     profit: ProfitRow | None  # where the trader sees it come from, None before quoting
-    # The same by the lean of the book and of the taker flow before each fill.
+    # The same by the lean of the book and of the taker flow before each fill, and by setting.
     by: dict[str, tuple[ProfitRow, ...]] = msgspec.field(default_factory=dict)
     events: int  # received by the trader
     cpu_s: float  # of the whole run
@@ -281,7 +281,7 @@ def text(results: Sequence[Result]) -> str:
 
 
 def _leanings(results: Sequence[Result]) -> list[str]:
-    """Markouts by lean of each tape, under the first queue model; empty without fills."""
+    """Markouts of each tape by lean and setting, under the first queue model; empty without fills."""
     lines = []
     for tape in dict.fromkeys(result.tape for result in results):
         rows = [result for result in results if result.tape == tape]
@@ -289,7 +289,7 @@ def _leanings(results: Sequence[Result]) -> list[str]:
         if split := leaning_rows([row.by for row in _under(rows, first)]):
             lines += [
                 f"{tape}, {first}: markouts against others' mid, cents a share with half the 95 % "
-                "interval, by the book and the takers' flow before the fill",
+                "interval, by book and takers' flow before the fill and by setting",
                 text_table([HEAD, *split]),
                 "",
             ]
