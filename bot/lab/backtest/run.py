@@ -281,7 +281,7 @@ def text(results: Sequence[Result]) -> str:
 
 
 def _leanings(results: Sequence[Result]) -> list[str]:
-    """Markouts of each tape by lean and setting, under the first queue model; empty without fills."""
+    """Markouts of each tape by lean and setting, under its first queue model; empty where none."""
     lines = []
     for tape in dict.fromkeys(result.tape for result in results):
         rows = [result for result in results if result.tape == tape]

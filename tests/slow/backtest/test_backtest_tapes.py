@@ -51,4 +51,4 @@ def test_each_recorded_tape_settles_and_reconciles_with_the_venue(tmp_path, name
             assert came.strategy_errors == 0
             assert (came.whole, came.settled) == (True, "outcome")
             booked = 0 if came.profit is None else came.profit.fills
-            assert [sum(row.fills for row in rows) for rows in came.by.values()] == 2 * [booked]
+            assert [sum(row.fills for row in rows) for rows in came.by.values()] == 3 * [booked]
