@@ -57,6 +57,8 @@ def _scope(event: str, *, account: bool) -> dict[str, object]:
 
 def _say_done(done: dict[str, object], accepted: str, *, json_line: bool) -> None:
     scope = done.get("event") or ("the account" if "account" in done else "")
+    if "account" in done:
+        accepted = accepted.replace("bot resume", "bot resume --account")
     typer.echo(json.dumps(done) if json_line else (f"{scope}: " if scope else "") + accepted)
 
 
