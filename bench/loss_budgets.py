@@ -1,10 +1,10 @@
 """Loss budgets by the venue's ledger: by how much a day's loss exceeds its budget.
 
-500 seeds of the simulator's profile `process`: kills after any effect of the bot, a strategy that at
-times takes at random, fees of 7 %, and a budget of 10 to 250 cents. The loss is that of the engine's
-fills and payouts, with shares at the bot's fair values, at each decision, kill and end. Anchor: what
-was live as the budget was spent, orders and shares, could lose that much more in the worst case;
-the simulator's invariant B3 demands that no seed exceeds it.
+500 seeds of the simulator's profile `process`: kills after any effect of the bot, a strategy that
+at times takes at random, fees of 7 %, and a budget of 10 to 250 cents. The loss is that of the
+engine's fills and payouts, with shares at the bot's fair values, at each decision, kill and end.
+Anchor: what was live as the budget was spent, orders and shares, could lose that much more in the
+worst case; the simulator's invariant B3 demands that no seed exceeds it.
 """
 
 from dataclasses import replace
