@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from bench.maker import traded
 from bench.stand import Stand, crowd_plan
 from bot.core import messages as m
+from bot.core.quoting.exit import CAP_REACHED, FLAT, NOTHING_TO_CROSS, TIME_OVER
 from bot.core.report import ExitPreview
 from bot.core.settings import CurfewSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
@@ -35,6 +36,7 @@ _TAPES: Final = tuple(
 _EACH: Final = 50
 _CROWD_SEEDS: Final = 100
 _CAPS: Final = (1, 2, 4, 8)
+_OUTCOMES: Final = (FLAT, CAP_REACHED, NOTHING_TO_CROSS, TIME_OVER)
 _SIZES: Final = (10, 30, 100)
 _TAPE_NS: Final = 120 * NS_PER_SECOND
 _CROWD_NS: Final = 60 * NS_PER_SECOND
@@ -68,7 +70,7 @@ class Exited(NamedTuple):
     expected: ExitPreview
     left: int
     cost_cents: int
-    is_paid_out: bool  # its cap leaves less than a cent for each share that is left
+    over: str  # how it ended
 
     @property
     def shares(self) -> int:
@@ -122,10 +124,8 @@ class Sequel:
     def _take_down(self, trader: Trader, now_ns: int) -> None:
         done = trader.report(now_ns).events[0].exit
         if done is not None and done.preview is not None and done.preview.start_qty:
-            room = done.max_cost_cents - done.cost_cents
-            paid_out = done.left_qty > 0 and room < self._cap * done.left_qty
             self.found.append(
-                Exited(self._cap, done.preview, done.left_qty, done.cost_cents, paid_out)
+                Exited(self._cap, done.preview, done.left_qty, done.cost_cents, done.over)
             )
 
 
@@ -185,9 +185,9 @@ def measured(quick: bool) -> dict[str, list[Exited]]:
 def table(found: dict[str, list[Exited]]) -> str:
     """A row for each market and cap; costs in cents a share held at the beginning."""
     rows = [
-        "| market | cap | exits | flat | cap reached | left | expected | cost | expected | error |"
-        " at once |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        f"| market | cap | exits | {' | '.join(_OUTCOMES)} | left | expected | cost | expected |"
+        " error | at once |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for market, exits in found.items():
         for cap in (*_CAPS, 0):
@@ -203,8 +203,7 @@ def _row(here: list[Exited]) -> str:
     return " | ".join(
         (
             str(len(here)),
-            f"{sum(not each.left for each in here) / len(here):.0%}",
-            f"{sum(each.is_paid_out for each in here) / len(here):.0%}",
+            *(f"{sum(each.over == over for each in here) / len(here):.0%}" for over in _OUTCOMES),
             f"{sum(each.left for each in here) / shares:.1%}",
             f"{sum(each.expected.left_qty for each in here) / shares:.1%}",
             f"{sum(each.cost_cents for each in here) / shares:.2f}",

@@ -67,7 +67,15 @@ EXIT_NAME: Final = "exit"
 """The name of the strategy in the attribution of its fills."""
 
 FLAT: Final = "flat"
+CAP_REACHED: Final = "its cost cap is reached"
+"""What it may still cost pays for none of the shares that could be crossed."""
+
+NOTHING_TO_CROSS: Final = "nothing to cross"
+"""Nobody else quotes where shares are left."""
+
 TIME_OVER: Final = "its time is over"
+"""Shares are left for another reason: a rung is blocked or has no fair value, or a take is out."""
+
 REPLACED: Final = "another command"
 
 
@@ -265,6 +273,7 @@ class EventExit:
         self._cost_millicents = 0  # of booked fills
         self._live_millicents = 0
         self._start_qty = self._left_qty = 0
+        self._why_left = TIME_OVER
 
     # --- what happens -----------------------------------------------------------------------------
 
@@ -296,13 +305,38 @@ class EventExit:
             self._start_qty = self._left_qty
             within_ns = self.ends_ns - self.began_ns
             self.preview = preview(rungs, self.max_cost_cents, within_ns, ticks_through)
+        self._why_left = self._outcome(rungs)
         if not self.over and not self._left_qty and not any(rung.orders for rung in rungs):
             self.over = FLAT
 
+    def _outcome(self, rungs: Sequence[ExitRung]) -> str:
+        """How it ends if nothing of this changes before its time is over."""
+        held = [rung for rung in rungs if rung.net_qty]
+        if not held:
+            return FLAT
+        if not all(rung.is_open for rung in held):
+            return TIME_OVER
+        costs = [
+            rung.order_millicents(rung.side, rung.crossed[0][0], 1) for rung in held if rung.crossed
+        ]
+        if not costs:
+            return NOTHING_TO_CROSS
+        return CAP_REACHED if self._room_millicents(rungs) < min(costs) else TIME_OVER
+
+    def _room_millicents(self, rungs: Sequence[ExitRung]) -> int:
+        """What the cap leaves to pay. What rests on the side that reduces can be cancelled first,
+        so it takes no room."""
+        stays = [
+            rung.order_millicents(*each)
+            for rung in rungs
+            for each in rung.orders
+            if not rung.is_open or each.side is not rung.side
+        ]
+        return _MILLI * self.max_cost_cents - self._cost_millicents - sum(stays)
+
     def on_time(self, now_ns: int) -> None:
         if not self.over and now_ns >= self.ends_ns:
-            is_flat = self.preview is not None and not self._left_qty
-            self.over = FLAT if is_flat else TIME_OVER
+            self.over = self._why_left
 
     def replace(self) -> None:
         """Another command of the operator ends it."""
@@ -380,24 +414,16 @@ class EventExit:
         loss_limit_cents: of the event, above 0. ticks_through: as `cheapest_crossings`.
         """
         stage = self.stage(now_ns)
-        room = _MILLI * self.max_cost_cents - self._cost_millicents
-        live = [rung.live_millicents for rung in rungs]
-        # What rests on the side that reduces can be cancelled first: it leaves its room to takes
-        # and to cheaper quotes.
-        stays = [
-            rung.order_millicents(*each)
-            for rung in rungs
-            for each in rung.orders
-            if not rung.is_open or each.side is not rung.side
-        ]
-        crossings = cheapest_crossings(
-            rungs, room - sum(stays), ticks_through, _admitted(rungs, stage, loss_limit_cents)
-        )
+        room = self._room_millicents(rungs)
+        live = sum([rung.live_millicents for rung in rungs])
+        admits = _admitted(rungs, stage, loss_limit_cents)
+        crossings = cheapest_crossings(rungs, room, ticks_through, admits)
         wanted = {
             place: rungs[place].order_millicents(rungs[place].side, price, qty)
             for place, (price, qty) in crossings.items()
         }
-        room_now, budget = room - sum(live), room - sum(stays) - sum(wanted.values())
+        room_now = _MILLI * self.max_cost_cents - self._cost_millicents - live
+        budget = room - sum(wanted.values())
         out: dict[MarketId, tuple[Quote | Take, ...]] = {}
         for place, (price, qty) in crossings.items():
             rung = rungs[place]

@@ -4,12 +4,13 @@ It shares no arithmetic with the trader. Whenever something leaves, the use of e
 within it, or no more than just before: what exceeds a lowered limit may only shrink.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from bot.core import messages as m
+from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.settings import RiskSettings
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.coverage import EventCounts
@@ -163,6 +164,24 @@ class Exposure:
             "gross cents": -apart,
         }
 
+    def equity_cents(self, marks: Mapping[MarketId, float]) -> float | None:
+        """The cash of all fills and payouts, and the shares at these marks, in YES; None where
+        shares have none."""
+        cents: float = sum(self.truth.cash.values())
+        for (market, outcome), qty in self.truth.held.items():
+            if qty and market in self.event_of:
+                if market not in marks:
+                    return None
+                mark = marks[market]
+                cents += qty * (mark if outcome is Outcome.YES else DOLLAR - mark)
+        return cents
+
+    def worst_cents(self) -> int:
+        """What `equity_cents` becomes at worst: everything that may fill does, and every event ends
+        in its worst outcome."""
+        history = sum(self._history.values())
+        return history - sum(self.used(event)["loss"] for event in self._markets)
+
     def loses_cents(self) -> int:
         """Of events that still trade, whatever fills; 0 or more."""
         return sum(max(0, self.used(event)["loss"]) for event in self._open_events())
@@ -276,6 +295,61 @@ class DayBudget:
         return lost_cents, raised_cents
 
 
+class SpentBudget(NamedTuple):
+    """By how many cents the loss came to exceed a budget, and how many more than the budget might
+    have been lost by what was live as it was spent."""
+
+    excess_cents: float
+    live_cents: float
+
+
+class LedgerLoss:
+    """The loss of one series since its first life began, by the venue's fills and payouts, with the
+    shares at the bot's fair values.
+
+    B3: it exceeds the day's budget by no more than what was live as the budget was spent could
+    still lose: every order that might fill, and the shares in the worst outcome.
+    """
+
+    def __init__(self, exposure: Exposure) -> None:
+        self.spent: dict[int, SpentBudget] = {}  # by the budget, with what it was raised by
+        self._exposure = exposure
+        self._marks: dict[MarketId, float] = {}
+        self._live_cents = 0.0  # as of the last look at which the budget was not spent
+        self._is_known = True
+
+    def on_end(self, *, lost: bool) -> None:
+        """A life has ended. lost: with its state directory, so that the next one knows no loss."""
+        self._is_known &= not lost
+
+    def judge(self, budget_cents: int, ladders: Iterable[EventQuoter]) -> None:
+        self._mark(ladders)
+        equity_cents = self._exposure.equity_cents(self._marks) if self._is_known else None
+        if equity_cents is None:
+            return
+        excess_cents = -equity_cents - budget_cents
+        spent = self.spent.get(budget_cents)
+        if spent is None:
+            if excess_cents < 0:
+                self._live_cents = equity_cents - self._exposure.worst_cents()
+                return
+            spent = SpentBudget(excess_cents, self._live_cents)
+        most_cents = max(excess_cents, spent.excess_cents)
+        self.spent[budget_cents] = spent._replace(excess_cents=most_cents)
+        text = f"the day's budget of {budget_cents} cents is exceeded by {excess_cents:.2f}"
+        could = f"what was live as it was spent could lose {spent.live_cents:.2f}"
+        check(excess_cents <= spent.live_cents, "B3", f"{text}; {could}")
+
+    def _mark(self, ladders: Iterable[EventQuoter]) -> None:
+        """Take the bot's fair values; a market without one keeps its last."""
+        for ladder in ladders:
+            for rung in ladder.rungs:
+                if rung.decided is not None:
+                    self._marks[rung.market_id] = DOLLAR * (rung.decided is Outcome.YES)
+                elif rung.fair is not None:
+                    self._marks[rung.market_id] = rung.fair.value_cents
+
+
 class Auditor:
     def __init__(
         self,
@@ -294,6 +368,7 @@ class Auditor:
         # An order that is meant to rest may take, so that the dearer of both rates counts.
         fees = Fees(max(scenario.fee_rate, scenario.maker_fee_rate, key=float))
         self.exposure = Exposure(risk, fees, self.truth, self.flight, markets, account)
+        self.ledger_loss = LedgerLoss(self.exposure)
         exchange.watchers.append(self.on_command)
 
     # --- the engine -------------------------------------------------------------------------------

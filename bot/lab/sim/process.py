@@ -238,6 +238,7 @@ class Process:
                     self._configured_anew(effect, event, now_ns)
         if isinstance(event, m.Tick):
             self._cancels_what_must_go(now_ns)
+            self.judge_loss(world_ns)
         self._quiet += 1
         if sent or isinstance(event, m.Response) or self._unknowns or self._quiet >= _EVERY:
             self._quiet = 0
@@ -371,6 +372,13 @@ class Process:
         if 100 * lost_cents >= budgets.reduce_only_pct * limit_cents:
             self._coverage.hit("create_under_budget")
             self._only_reduces(order)
+
+    def judge_loss(self, world_ns: int) -> None:
+        """B3: the loss by the venue's ledger against the day's budget."""
+        if day_cents := self.settings.loss_budgets.day_cents:
+            _, raised_cents = self._auditor.day_budget.use(self.clock.to_host_ns(world_ns))
+            ladders = self.trader.quoting.ladders
+            self._auditor.ledger_loss.judge(day_cents + raised_cents, ladders)
 
     def _dated(self, market: MarketId, now_ns: int) -> TradingState:
         """What the calendar in force leaves a market at this instant of the host's clock."""

@@ -303,6 +303,7 @@ class SimulatedWorld:
     def _end_process(self, rng: random.Random | None, *, lost: bool) -> None:
         process = self.process
         process.alive = False
+        process.judge_loss(self.now_ns)
         self._ticks.cancel_tick()
         self.network.foreign_replies = 0
         for request in process.unsent.values():
@@ -314,6 +315,7 @@ class SimulatedWorld:
             if self.disk.torn:
                 self.coverage.fault("torn_tail")
         self.auditor.day_budget.on_end(process.durable, lost=lost)
+        self.auditor.ledger_loss.on_end(lost=lost)
         if lost:
             self.disk.lose()
 

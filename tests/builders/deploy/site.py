@@ -36,7 +36,7 @@ def until(true: Callable[[], bool], longest_s: float, what: str) -> None:
         time.sleep(0.1)
 
 
-Keys = Mapping[str, Mapping[str, int | str]]
+Keys = Mapping[str, Mapping[str, Any]]
 """Keys of a bot's configuration, by section."""
 
 
@@ -219,6 +219,15 @@ class Site:
         )
         assert done.returncode == 0, done.stderr.decode()
         return json.loads(done.stdout)
+
+    def bot(self, command: str, *arguments: str) -> None:
+        """Run one of the commands for a running bot."""
+        page = ["--status", f"http://{self.bot_address}"]
+        done = subprocess.run(
+            [*BOT, command, str(self.folder / "bot.yaml"), *arguments, *page],
+            cwd=ROOT, capture_output=True, timeout=30,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr.decode()
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         """A request on the bot's own key, made by somebody else."""

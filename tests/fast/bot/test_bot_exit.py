@@ -434,6 +434,29 @@ class Filling(Thin):
         return self.trader.report(self.now_ns).events[0]
 
 
+EMPTY: dict[str, object] = {"bids": ()}
+
+
+@pytest.mark.parametrize(
+    ("rungs", "most_cents", "over"),
+    [
+        ((rung(0),), 0, "flat"),
+        ((rung(0), rung(1)), 3, "its cost cap is reached"),  # a share costs four cents
+        ((rung(1),), 4, "its time is over"),
+        ((rung(1, **EMPTY), rung(0)), 500, "nothing to cross"),
+        ((rung(1, **EMPTY), rung(1)), 3, "its cost cap is reached"),
+        ((rung(1, **EMPTY), rung(1)), 500, "its time is over"),
+        ((rung(1, **EMPTY, may_quote=False),), 500, "its time is over"),
+        ((rung(1, None), rung(1)), 3, "its time is over"),
+    ],
+)
+def test_an_exit_out_of_time_says_why_shares_are_left(rungs, most_cents, over):
+    running = an_exit(most_cents)
+    running.see(rungs, FAR)
+    running.on_time(running.ends_ns)
+    assert running.over == over
+
+
 @pytest.fixture
 def holding() -> Filling:
     """A trader that holds ten shares, bought at 52 where the fair value is 50."""
@@ -474,7 +497,7 @@ def test_an_exit_that_its_cap_does_not_pay_ends_in_its_time_with_what_is_left(ho
     of = holding
     ask(of, most_cents=12)
     event = of.live(8.2)
-    assert (event.exit.over, event.exit.left_qty) == ("its time is over", 6)
+    assert (event.exit.over, event.exit.left_qty) == ("its cost cap is reached", 6)
     assert event.exit.cost_cents <= 12
     assert event.state is TradingState.HALTED
     assert of.orders == {}

@@ -149,6 +149,31 @@ def test_only_inventory_near_the_loss_limit_is_an_alert(tmp_path):
         site.fires("WorstCaseHigh", 60)
 
 
+SOURCES = {
+    "fair_value": {"sources": [{"name": "model", "file": "model.json", "poll_ms": 100}]},
+    "loss_budgets": {"from_high_water": True},
+    "status": {"port": 0, "control": True},
+}
+"""A file next to the configuration states values, any fall counts, and the page takes commands."""
+
+
+@at_length
+def test_alerts_about_loss_budget_and_outside_value_fire_and_clear(tmp_path):
+    (tmp_path / "model.json").write_text("half a fi")
+    with running(tmp_path, 8, keys=SOURCES) as site:
+        until(site.is_scraped, 30, "Prometheus has scraped both")
+        site.fires("OutsideValueUnused", 30)
+        (tmp_path / "model.json").write_text('{"values": []}')
+        site.ceases("OutsideValueUnused", 30)
+
+        assert "LossBudgetUsed" not in site.firing()
+        until(lambda: bool(site.query("laddermaker_loss_budget_lost_cents > 0")), 60, "a loss")
+        site.reconfigure({"loss_budgets": {"day_cents": 1}})
+        site.fires("LossBudgetUsed", 30)
+        site.bot("budget", "--raise", "day", "--by", "1000000", "--reason", "a test lowered it")
+        site.ceases("LossBudgetUsed", 30)
+
+
 @at_length
 def test_alerts_about_request_budget_and_disk_fire(tmp_path):
     disk = tmp_path / "disk"

@@ -6,9 +6,14 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.settings import OutsideSource
+from bot.core.trader import Trader
 from bot.lab.live_scores import FAIR, MID, LiveScore, LiveScores
+from bot.lab.sim.venue import RESOLUTION_NS
+from bot.lab.sim.world import START_NS as WORLD_START_NS
 from tests.builders.bot.thin import SERIES, START_NS, Thin
+from tests.builders.bot.worlds import calm, first_market, make_of, quoting
 from tests.builders.io.commands import finished
+from venue.engine import messages as v
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome
 
@@ -89,6 +94,22 @@ def test_a_run_that_was_away_at_the_time_does_not_count():
     run.run(1)
     run.tell_winner(2, Outcome.YES)
     assert run.scores.scores() == ()
+
+
+def test_an_event_that_the_venue_settles_in_the_run_is_scored():
+    world = quoting(calm(rungs=(1,), crowd_per_second=80.0, variants={}))
+    horizon_s = (RESOLUTION_NS + WORLD_START_NS - world.now_ns) // NS_PER_SECOND
+    world.wait(NS_PER_SECOND)
+    world.crowd_acts(world.now_ns + 10 * NS_PER_SECOND)
+    truth = world.auditor.truth
+    market = first_market(world)
+    assert world.driver.run_until(world.now_ns + 20 * NS_PER_SECOND, lambda: truth.net(market) != 0)
+    world.exchange.execute(v.ResolveMarket(market, Outcome.YES), world.now_ns)
+    world.wait(25 * NS_PER_SECOND)
+    scores, trader = LiveScores([horizon_s]), Trader(world.process.settings, make_of(world))
+    for event, at_ns, _ in world.process.log:
+        scores.on_step(trader, event, trader.receive(event, at_ns), at_ns)
+    assert [(each.way, each.forecasts) for each in scores.scores()] == [(FAIR, 1), (MID, 1)]
 
 
 def test_without_a_journal_the_command_ends_with_3(tmp_path):

@@ -50,7 +50,7 @@ def test_an_exit_whose_cap_is_reached_leaves_shares_and_ends_in_its_time() -> No
     world.driver.run_until(world.now_ns + 11 * SECOND)
     trader = world.process.trader
     (event,) = trader.report(world.now_ns).events
-    assert event.exit.over == "its time is over"
+    assert event.exit.over == "its cost cap is reached"
     assert event.exit.left_qty == held(world) > 0
     assert 0 < event.exit.cost_cents <= 60
     assert world.auditor.truth.resting() == []
