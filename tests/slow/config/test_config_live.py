@@ -13,9 +13,26 @@ from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.core.trader import Trader
 from bot.io.journal.records import Entry, framed
-from tests.builders.config.storm import TEXT
 
-GOOD = TEXT.format(base_url="https://venue.example/v1", number=1_000, lot=10)
+GOOD = """\
+series: AURELIA-VAL
+venue:
+  base_url: https://venue.example/v1
+  key_file: maker.key
+strategy:
+  name: fixed_spread
+  params:
+    half_spread_cents: 1
+    lot_qty: 10
+    max_position_qty: 1000
+risk:
+  event_loss_cents: 100000
+  series_loss_cents: 200000
+  rung_position_qty: 1000
+  order_qty: 100
+throttle:
+  place_horizon_ms: 1000
+"""
 
 
 class Bot:
