@@ -12,8 +12,6 @@ from bot.config.live import LiveConfig
 from bot.config.overrides import override_text
 from bot.config.strategies import Makers
 from bot.core import messages as m
-from bot.lab.session import runs_meant
-from tests.builders.io.commands import finished
 
 DEMO = Path("configs/demo.yaml")
 
@@ -81,15 +79,3 @@ def test_a_key_stays_set_when_the_file_of_a_running_bot_changes(tmp_path):
     assert isinstance(changed, m.Reconfigured)
     assert changed.configured.settings.risk.order_qty == 7
     assert len(changed.changed) == 1
-
-
-def test_a_run_trades_with_the_keys_that_were_set(tmp_path):
-    state = tmp_path / "state"
-    done = finished(
-        *("bot", "run", DEMO, "--for", "2s", "--json", "--status-port", "0"),
-        *("--state-dir", state, "--set", "risk.order_qty=3"),
-    )
-    assert done.returncode == 0, done.stderr
-    (run,) = runs_meant(state, every=False)
-    assert run.started.configured is not None
-    assert run.started.configured.settings.risk.order_qty == 3

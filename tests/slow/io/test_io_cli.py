@@ -17,12 +17,6 @@ from tests.builders.e2e.runs import TWO_SIDED_S, wait_until
 from tests.builders.io.commands import DEMO, demo_copy, finished, invoke
 
 
-def test_the_version_is_printed():
-    done = invoke("version")
-    assert done.exit_code == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["bot", "python", "journal"]
-
-
 @pytest.mark.parametrize("duration", ["60", "0s", "-1s", "1d", "1.5s", "s"])
 def test_a_duration_that_is_none_is_refused(duration):
     done = invoke("run", str(DEMO), "--for", duration)
@@ -33,8 +27,8 @@ def test_a_duration_that_is_none_is_refused(duration):
 def test_a_configuration_with_faults_ends_with_2_and_lists_them_all(tmp_path):
     path = tmp_path / "x.yaml"
     path.write_text(DEMO.read_text().replace("order_qty: 100", "order_qty: 0\n  oops: 1"))
-    for command in ("run", "check"):
-        done = invoke(command, str(path))
+    for command in (["run"], ["check"], ["config", "show"]):
+        done = invoke(*command, path)
         assert done.exit_code == 2
         assert "risk.order_qty: '0'" in done.stderr
         assert "risk.oops: no such key" in done.stderr

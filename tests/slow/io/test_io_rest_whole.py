@@ -11,7 +11,6 @@ import pytest
 from bot.core import messages as m
 from bot.io.client.rest import Rest
 from bot.io.secret import Secret
-from tests.builders.io.fakes import FakeTrader, run, runner_of
 from tests.builders.io.hostile import Hostile, Talk, hostile, says
 from tests.builders.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire.names import OrderId
@@ -96,16 +95,6 @@ async def test_a_request_held_back_too_long_is_never_sent_after_the_drain():
         let_go.set()
         assert isinstance((await replies.get()).answer, m.Unknown)
         assert site.requests == []
-
-
-async def test_a_run_ends_although_a_response_never_ends(tmp_path):
-    def behave(event: m.Event) -> list[m.Effect]:
-        return [sent(create(), 3)] if isinstance(event, m.Started) else []
-
-    async with hostile(HEAD) as site:
-        rest = Rest(site.base_url, Secret("lm_x"), 4, timeouts=PATIENT, request_s=WHOLE_S)
-        runner = runner_of(FakeTrader(behave), tmp_path, drain_ns=100_000_000, rest=rest)
-        assert (await run(runner)).overdue
 
 
 # --- an answer that came twice --------------------------------------------------------------------

@@ -82,15 +82,6 @@ async def test_the_newest_wake_up_replaces_an_older_one(tmp_path):
     assert len(trader.of(m.Tick)) <= 4
 
 
-async def test_the_response_to_a_request_reaches_the_trader_as_an_event(tmp_path):
-    async with hostile(says(201, ORDER_JSON)) as site:
-        trader = FakeTrader(once(m.Started, sent(create(), 3)))
-        await run(runner_of(trader, tmp_path, site.base_url))
-    [replied] = trader.of(m.Response)
-    assert replied.request_id == 3
-    assert isinstance(replied.answer, m.Ok)
-
-
 async def test_a_create_is_in_the_journal_on_disk_before_it_is_sent(tmp_path):
     on_disk: list[m.Event | m.Effect] = []
 
