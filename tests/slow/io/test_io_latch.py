@@ -185,7 +185,7 @@ def test_reset_with_nobody_to_ask_changes_nothing_and_ends_with_2(tmp_path):
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 3), ("y\n", 0)])
 def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code):
     latch = latched(tmp_path)
-    monkeypatch.setattr("bot.cli.reset.is_interactive", lambda: True)
+    monkeypatch.setattr("bot.cli.common.is_interactive", lambda: True)
     done = reset(tmp_path, answer=answer)
     assert done.exit_code == code
     assert (latch.read_latch() is None) == (code == 0)
@@ -193,7 +193,7 @@ def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code)
 
 def test_reset_asks_on_stderr_when_it_prints_json(tmp_path, monkeypatch):
     latched(tmp_path)
-    monkeypatch.setattr("bot.cli.reset.is_interactive", lambda: True)
+    monkeypatch.setattr("bot.cli.common.is_interactive", lambda: True)
     done = reset(tmp_path, "--json", answer="y\n")
     echoed, line = done.stdout.splitlines()
     assert echoed.strip() == "y"  # as a terminal shows what is typed
