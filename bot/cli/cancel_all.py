@@ -13,15 +13,12 @@ from bot.cli.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
     EXIT_VENUE,
-    FILES_OF_A_LOOK,
     exit_on_fault,
     external_venue,
     fail,
-    keep_memory_private,
     key_of,
-    log_without,
+    prepare_look,
     read_lenient,
-    require_open_files,
     warn_on_interrupt,
 )
 from bot.cli.options import ConfigPath, Json, Reason, StateDir, StatusUrl, duration_ns
@@ -198,9 +195,7 @@ def _sweep(
     *,
     quiet: bool,
 ) -> Verdict:
-    require_open_files(FILES_OF_A_LOOK)
-    keep_memory_private()
-    log_without(*address.secrets)
+    prepare_look(address.secrets)
 
     async def swept() -> Verdict:
         client = adapter.order_client(address, wanted.requests_in_flight, sane_only=False)

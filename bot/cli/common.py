@@ -4,8 +4,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -50,6 +50,21 @@ def exit_on_fault() -> Iterator[None]:
         fail(EXIT_CONFIGURATION, str(fault))
     except OperatorError as fault:
         fail(EXIT_VENUE, str(fault))
+
+
+def confirm(question: str, nobody: str, declined: str, *, on_stderr: bool) -> None:
+    """Return only if a person agrees. on_stderr: ask there, for stdout carries the JSON line.
+
+    nobody, declined: printed where there is nobody to ask, and where the person says no.
+    """
+    if not is_interactive():
+        fail(EXIT_CONFIGURATION, f"nobody to ask here: {nobody}")
+    if not typer.confirm(question, err=on_stderr):
+        fail(EXIT_VENUE, declined)
+
+
+def is_interactive() -> bool:
+    return sys.stdin.isatty()
 
 
 @contextmanager
@@ -266,6 +281,32 @@ def key_of(place: "KeyPlace") -> "Secret":
         return key
     assert place.key_env is not None
     return secret.from_environment(place.key_env)
+
+
+def readable_keys(draft: "Draft", venue: "ExternalSettings") -> "dict[str, Secret]":
+    """Every key of a configuration that can be read, by its name, the one for reads first."""
+    from bot.io.secret import SecretFault, set_aside
+
+    set_aside(draft.variables)
+    places = {
+        "read key": venue.read_key,
+        "trade key": venue.key,
+        "standby key": venue.standby_key,
+        "reaper's key": None if draft.reaper is None else draft.reaper.key,
+    }
+    found = {}
+    for name, place in places.items():
+        if place is not None:
+            with suppress(SecretFault):
+                found[name] = key_of(place)
+    return found
+
+
+def prepare_look(keys: "Iterable[Secret]", form: "LogForm | None" = None) -> None:
+    """What a command does before it reads the venue or cancels there."""
+    require_open_files(FILES_OF_A_LOOK)
+    keep_memory_private()
+    log_without(*keys, form=form)
 
 
 def log_without(*keys: "Secret", form: "LogForm | None" = None) -> "SecretRedactor":

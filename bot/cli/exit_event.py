@@ -1,6 +1,5 @@
 """`bot exit`: preview the exit of one event, ask, and let the running bot carry it out."""
 
-import sys
 import time
 from typing import Annotated, NoReturn
 
@@ -11,6 +10,7 @@ from bot.cli.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
     EXIT_VENUE,
+    confirm,
     exit_on_fault,
     fail,
     read_lenient,
@@ -76,7 +76,12 @@ def exit_event(
         if preview:
             return
         if not yes:
-            _confirm(on_stderr=json_line)
+            confirm(
+                "Exit the event?",
+                "give --yes once you have seen the preview",
+                "nothing was asked of the bot",
+                on_stderr=json_line,
+            )
         with warn_on_interrupt(NO_ANSWER):
             asked = {"event": ticker, **msgspec.structs.asdict(terms)}
             require_action("exit", draft, reason, status, state_dir, asked)
@@ -89,14 +94,6 @@ def exit_event(
     _say(accepted | {"exit": ended}, outcome_text(ticker, ended, expected), json_line=json_line)
     if ended.left_qty:
         raise typer.Exit(EXIT_LEFT_OVER)
-
-
-def _confirm(*, on_stderr: bool) -> None:
-    """Return only if a person agrees."""
-    if not sys.stdin.isatty():
-        fail(EXIT_CONFIGURATION, "nobody to ask here: give --yes once you have seen the preview")
-    if not typer.confirm("Exit the event?", err=on_stderr):
-        fail(EXIT_VENUE, "nothing was asked of the bot")
 
 
 def _say(answer: dict[str, object], text: str, *, json_line: bool) -> None:

@@ -14,7 +14,7 @@ from bot.cli.common import (
     stdout_to_stderr,
 )
 from bot.cli.explain_text import decision_text, life_text, row_text
-from bot.cli.options import ConfigPath, Json, StateDir, duration_ns
+from bot.cli.options import ConfigPath, Json, StateDir, moment_ns
 from bot.cli.progress import announce
 from bot.config.strategies import Makers
 from bot.io.journal.records import JournalFault
@@ -136,12 +136,7 @@ def _moment(histories: OrderHistories, at: str) -> tuple[Run, int]:
     newest = histories.runs[-1]
     if not at:
         return newest, 2**63 - 1
-    if at[:1].isdigit() and at[-1:] in "smh" and "T" not in at:
-        return newest, newest.begun_ns + duration_ns("--at", at)
-    try:
-        at_ns = instant.to_ns(at)
-    except ValueError:
-        fail(EXIT_CONFIGURATION, f"--at {at}: a time such as 2026-11-21T21:38:43Z, or 90s")
+    at_ns = moment_ns("--at", at, lambda ns: newest.begun_ns + ns, "90s")
     for run in reversed(histories.runs):
         if run.begun_ns <= at_ns:
             return run, at_ns

@@ -2,28 +2,23 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 import typer
 
 from bot.cli.common import (
-    EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
     EXIT_VENUE,
-    FILES_OF_A_LOOK,
     exit_on_fault,
-    fail,
-    keep_memory_private,
-    key_of,
-    log_without,
+    prepare_look,
     read_lenient,
-    require_open_files,
+    readable_keys,
 )
 from bot.cli.incident_text import incident_text
-from bot.cli.options import ConfigPath, Json, StateDir, StatusUrl, duration_ns
+from bot.cli.options import ConfigPath, Json, StateDir, StatusUrl, moment_ns
 from bot.cli.running_bot import StatusBody, find_bot
 from bot.config.bot_config import Draft, ExternalSettings
 from bot.core import messages as m
@@ -32,7 +27,7 @@ from bot.io import loop
 from bot.io.adapter import OrderClient, VenueAddress, adapter_named, ask
 from bot.io.journal.records import JournalFault
 from bot.io.journal.recovery import PAPER_AT, address_kept
-from bot.io.secret import Secret, SecretFault, set_aside
+from bot.io.secret import Secret
 from bot.io.state.heartbeat import read_pulse
 from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile
 from bot.io.state.locks import StateFault, held_by_a_bot
@@ -87,23 +82,15 @@ def incident(
     with exit_on_fault():
         draft = read_lenient(config)
         now_ns = time.time_ns()
-        report = _report(draft, _since_ns(since, now_ns), now_ns, status, state_dir)
+        since_ns = None
+        if since:
+            since_ns = moment_ns("--since", since, lambda ns: now_ns - ns, "30m")
+        report = _report(draft, since_ns, now_ns, status, state_dir)
     typer.echo(msgspec.json.encode(report).decode() if json_line else incident_text(report))
     if report.flat is False:
         raise typer.Exit(EXIT_LEFT_OVER)
     if report.flat is None or report.journal is None or report.journal.damage:
         raise typer.Exit(EXIT_VENUE)
-
-
-def _since_ns(text: str, now_ns: int) -> int | None:
-    if not text:
-        return None
-    if text[:1].isdigit() and text[-1:] in "smh" and "T" not in text:
-        return now_ns - duration_ns("--since", text)
-    try:
-        return instant.to_ns(text)
-    except ValueError:
-        fail(EXIT_CONFIGURATION, f"--since {text}: a time such as 2026-11-21T21:38:43Z, or 30m")
 
 
 def _report(
@@ -213,11 +200,6 @@ def _name_and_text(finding: str, at_ns: int) -> tuple[str, int, str]:
 # --- the venue ------------------------------------------------------------------------------------
 
 
-class _NamedKey(NamedTuple):
-    place: str
-    key: Secret
-
-
 class _Unread(Exception):
     """A read had no usable answer; the text says why."""
 
@@ -233,39 +215,20 @@ def _ask_venue(draft: Draft, folder: Path, bot: BotPart) -> VenuePart | None:
         return None
     if traded not in ("", settings.base_url):
         return VenuePart(why=f"the last run traded at {traded}, the file says {settings.base_url}")
-    keys = _keys(draft, settings)
+    keys = readable_keys(draft, settings)
     if not keys:
         return VenuePart(why="no key of it can be read")
-    require_open_files(FILES_OF_A_LOOK)
-    keep_memory_private()
-    log_without(*(each.key for each in keys))
+    prepare_look(keys.values())
     return loop.run(lambda: _read_venue(settings, keys, fold_ticker(draft.file.series)))
 
 
-def _keys(draft: Draft, settings: ExternalSettings) -> list[_NamedKey]:
-    """Every key that can be read, in the order in which they are tried."""
-    set_aside(draft.variables)
-    places = {
-        "read key": settings.read_key,
-        "trade key": settings.key,
-        "standby key": settings.standby_key,
-        "reaper's key": None if draft.reaper is None else draft.reaper.key,
-    }
-    found = []
-    for name, place in places.items():
-        if place is not None:
-            with contextlib.suppress(SecretFault):
-                found.append(_NamedKey(name, key_of(place)))
-    return found
-
-
 async def _read_venue(
-    settings: ExternalSettings, keys: Sequence[_NamedKey], series: Ticker
+    settings: ExternalSettings, keys: Mapping[str, Secret], series: Ticker
 ) -> VenuePart:
     adapter = adapter_named(settings.adapter)
     refused: list[str] = []
     why = ""
-    for place, key in keys:
+    for place, key in keys.items():
         address = VenueAddress(settings.base_url, settings.stream_url, key)
         client = adapter.order_client(address, 1, request_s=REQUEST_S, sane_only=False)
         try:

@@ -9,6 +9,7 @@ import typer
 from bot.cli.common import EXIT_CONFIGURATION, fail, warn_renamed
 from bot.lab.progress import duration_of
 from bot.lab.session import UNTIL_HELP
+from venue.wire import instant
 
 if TYPE_CHECKING:
     from bot.lab.exchange.queue_model import QueueModel
@@ -120,6 +121,18 @@ def parsed(option: str, text: str, parse: Callable[[str], V]) -> V:
 def duration_ns(option: str, text: str) -> int:
     """Nanoseconds of a text such as 60s; ends with 2, naming the option, for anything else."""
     return parsed(option, text, duration_of)
+
+
+def moment_ns(option: str, text: str, of: Callable[[int], int], example: str) -> int:
+    """The time of a text such as 2026-11-21T21:38:43Z. of: the time that a duration such as 30m
+    stands for; example: such a one, named where the text is neither."""
+    if text[:1].isdigit() and text[-1:] in "smh" and "T" not in text:
+        return of(duration_ns(option, text))
+    try:
+        return instant.to_ns(text)
+    except ValueError:
+        such = f"a time such as 2026-11-21T21:38:43Z, or {example}"
+        fail(EXIT_CONFIGURATION, f"{option} {text}: {such}")
 
 
 def queue_models(text: str) -> "tuple[QueueModel, ...]":

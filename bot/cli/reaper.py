@@ -12,15 +12,12 @@ import typer
 from bot.cli.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
-    FILES_OF_A_LOOK,
     exit_on_fault,
     external_venue,
     fail,
-    keep_memory_private,
     key_of,
-    log_without,
+    prepare_look,
     read_lenient,
-    require_open_files,
 )
 from bot.cli.options import ConfigPath, Json, Logs, StateDir
 from bot.io.signals import remembered, stopping
@@ -152,9 +149,7 @@ def _watch(
 
     assert draft.reaper is not None
     after_ns = draft.reaper.after_ns
-    require_open_files(FILES_OF_A_LOOK)
-    keep_memory_private()
-    log_without(own, form=LogForm(logs))
+    prepare_look([own], LogForm(logs))
     wanted = SweepSettings(deadline_ns=60 * NS_PER_SECOND)
     adapter = adapter_named(settings.adapter)
     held = None if url is not None else StateDirectory.open(folder, REAPER_LOCK, "reaper")

@@ -4,7 +4,6 @@ It cancels the orders that the journal knows as ours and, unless `start.unknown_
 all others in the markets of its series. Two lists prove that nothing is left.
 """
 
-import contextlib
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -21,8 +20,8 @@ from bot.cli.common import (
     EXIT_VENUE,
     fail,
     keep_memory_private,
-    key_of,
     log_without,
+    readable_keys,
 )
 from bot.config.bot_config import ConfigFault, Draft, ExternalSettings, spared
 from bot.core.execution.cancel_all import Clean, KeyRefused, Overdue, SweepSettings, Verdict
@@ -36,7 +35,7 @@ from bot.io.journal.journal import left_in
 from bot.io.journal.records import JournalFault
 from bot.io.journal.recovery import EMBEDDED, RecoveredState, address_kept
 from bot.io.run.reaper import sweep
-from bot.io.secret import Secret, SecretFault, set_aside
+from bot.io.secret import Secret
 from bot.io.signals import stopping
 from bot.io.state.kill_switch_file import CrashLog
 from bot.io.state.locks import AccountFault, AccountLock, StateDirectory, StateFault, held_by_a_bot
@@ -130,7 +129,9 @@ def _cancelled(
         return None  # its venue has ended, and the orders with it
     if kept is not None and kept != venue.base_url:
         return False, f"{_may_rest(memory)} at {kept}", 0
-    keys, read_key = _keys(draft, venue)
+    named = readable_keys(draft, venue)
+    read_key = named.pop("read key", None)
+    keys = list(named.values())
     if not keys:
         return False, f"no key can be read, so nothing was cancelled: {_may_rest(memory)}", 0
     known_alone = draft.file.start.unknown_orders is Strangers.REFUSE
@@ -172,25 +173,6 @@ def _order_ids(memory: RecoveredState) -> frozenset[str]:
 def _market_ids(memory: RecoveredState) -> frozenset[str]:
     intents = (each.order.market_id for each in memory.open_intents)
     return frozenset((*intents, *(order.market_id for order in memory.working)))
-
-
-def _keys(draft: Draft, venue: ExternalSettings) -> tuple[list[Secret], Secret | None]:
-    """Every key that can cancel, the bot's own first, and the one for reads."""
-    set_aside(draft.variables)
-    keys: list[Secret] = []
-    for place in (
-        venue.key,
-        venue.standby_key,
-        None if draft.reaper is None else draft.reaper.key,
-    ):
-        if place is not None:
-            with contextlib.suppress(SecretFault):
-                keys.append(key_of(place))
-    read_key = None
-    if venue.read_key is not None:
-        with contextlib.suppress(SecretFault):
-            read_key = key_of(venue.read_key)
-    return keys, read_key
 
 
 def _swept(

@@ -1,12 +1,11 @@
 """`bot reset`: show why the bot is latched, ask, and clear the latch."""
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 
-from bot.cli.common import EXIT_CONFIGURATION, EXIT_VENUE, exit_on_fault, fail, read_lenient
+from bot.cli.common import EXIT_VENUE, confirm, exit_on_fault, fail, read_lenient
 from bot.cli.options import ConfigPath, Json, StateDir
 from bot.io.state.kill_switch_file import CONTRADICTION, CrashLog, KillSwitchFile
 from bot.io.state.locks import BOT_LOCK
@@ -50,7 +49,12 @@ def reset(
                 if remains is not None:
                     typer.echo(remains.text, err=json_line)
             if not yes:
-                _confirm(on_stderr=json_line)
+                confirm(
+                    "Have you looked at the reason, and may the bot quote again?",
+                    "give --yes once you have seen the reason",
+                    "the latch stays",
+                    on_stderr=json_line,
+                )
         # The latch goes last: if the disk refuses either write, the bot stays latched.
         forgot = folder.is_dir() and CrashLog(folder).forget_crashes()
         if record is not None:
@@ -74,16 +78,3 @@ def reset(
             f"the latch is cleared: a running bot quotes again{books} (a paused one after bot "
             "resume), and so does the next start"
         )
-
-
-def _confirm(*, on_stderr: bool) -> None:
-    """Return only if a person agrees. on_stderr: ask there, for stdout carries the JSON line."""
-    if not is_interactive():
-        fail(EXIT_CONFIGURATION, "nobody to ask here: give --yes once you have seen the reason")
-    asked = "Have you looked at the reason, and may the bot quote again?"
-    if not typer.confirm(asked, err=on_stderr):
-        fail(EXIT_VENUE, "the latch stays")
-
-
-def is_interactive() -> bool:
-    return sys.stdin.isatty()

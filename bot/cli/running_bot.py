@@ -78,10 +78,7 @@ class StatusPage(NamedTuple):
 
     def is_paused(self) -> bool:
         """True if the bot says that it is paused. Ends with 3 without an answer."""
-        try:
-            shown = msgspec.json.decode(self.fetch_path("/status.json"), type=StatusBody)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
+        shown, _ = self.fetch_status()
         return shown.report is not None and shown.report.phase is Phase.PAUSED
 
 

@@ -1,15 +1,10 @@
 """Crash before and after everything that leaves the trader.
 
-Run: python -m tests.builders.io.crash_boundaries
-
 One life is lived through and photographed at every door. Then, for every photograph and every state
 of the disk, a new life begins from what the crash left, quotes, is stopped, and is judged from the
 engine's own events: no order twice, none unmanaged, no create without an answer forgotten.
 """
 
-import argparse
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -152,25 +147,3 @@ def campaign(
             counted["with intents left open"] += bool(world.disk.memory.open_intents)
             counted["with orders kept"] += world.kept > 0
     return counted
-
-
-def main() -> int:
-    """Run all of it. 0 when every crash was survived."""
-    parser = argparse.ArgumentParser(prog="python -m tests.builders.io.crash_boundaries")
-    parser.add_argument("--places", type=int, default=10**6, help="crash at about so many places")
-    parser.add_argument("--again-every", type=int, default=5, help="crash twice this often")
-    parser.add_argument("--strangers", type=Strangers, default=Strangers.CANCEL)
-    asked = parser.parse_args()
-    began = time.perf_counter()
-    try:
-        counted = campaign(places(asked.places), asked.again_every, asked.strangers)
-    except Broken as fault:
-        print(f"BROKEN {fault}")
-        return 1
-    print(", ".join(f"{name} {count}" for name, count in counted.items()))
-    print(f"{time.perf_counter() - began:.1f} s")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,10 +8,11 @@ Talk = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 class Hostile:
-    """Where it listens, and the raw requests it was sent."""
+    """Where it listens, the raw requests it was sent, and over how many connections."""
 
     def __init__(self) -> None:
         self.port = 0
+        self.connections = 0
         self.requests: list[bytes] = []
 
     @property
@@ -20,20 +21,27 @@ class Hostile:
 
 
 @asynccontextmanager
-async def hostile(talk: Talk) -> AsyncIterator[Hostile]:
-    """Serve: every request is read whole, then `talk` writes what it likes and is hung up on."""
+async def hostile(talk: Talk, *, keeps: bool = False) -> AsyncIterator[Hostile]:
+    """Serve: every request is read whole, then `talk` writes what it likes and is hung up on.
+
+    keeps: a connection goes on with its next request until `talk` closes it.
+    """
     site = Hostile()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        site.connections += 1
+        goes_on = True
         try:
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = 0
-            for line in head.lower().split(b"\r\n"):
-                if line.startswith(b"content-length:"):
-                    length = int(line.partition(b":")[2])
-            site.requests.append(head + await reader.readexactly(length))
-            await talk(writer)
-            await writer.drain()
+            while goes_on:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = 0
+                for line in head.lower().split(b"\r\n"):
+                    if line.startswith(b"content-length:"):
+                        length = int(line.partition(b":")[2])
+                site.requests.append(head + await reader.readexactly(length))
+                await talk(writer)
+                await writer.drain()
+                goes_on = keeps and not writer.is_closing()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
@@ -54,6 +62,14 @@ def says(status: int, body: bytes, *headers: str) -> Talk:
         writer.write("\r\n".join([*head, "Connection: close", "", ""]).encode() + body)
 
     return talk
+
+
+def late(seconds: float, talk: Talk) -> Talk:
+    async def talk_later(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(seconds)
+        await talk(writer)
+
+    return talk_later
 
 
 def blurts(data: bytes) -> Talk:

@@ -37,6 +37,14 @@ def sent(request: m.Request, number: int = 1) -> m.Send:
     return m.Send(m.RequestId(number), request, "for a test")
 
 
+def intent(name: str) -> m.UnconfirmedCreate:
+    return m.UnconfirmedCreate(create(name).order)
+
+
+def reply(answer: m.Answer, number: int = 1) -> m.Response:
+    return m.Response(m.RequestId(number), answer)
+
+
 ORDER_JSON = (
     b'{"order_id":"12345678901234567890","ticker":"X-26Q4-1B","market_id":"'
     + RUNG.encode()

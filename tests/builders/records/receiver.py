@@ -1,10 +1,13 @@
 """A webhook's far end on a real socket: answers as a test wants, or not at all."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+
+from bot.io.run.runner import Sidecar
 
 Answer = tuple[int, dict[str, str]] | None
 """Status and headers; None: never any answer."""
@@ -15,6 +18,18 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not holds():  # noqa: ASYNC110 - looked at from outside
             await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def running(sidecar: Sidecar) -> AsyncIterator[None]:
+    """A sidecar runs within the block."""
+    task = asyncio.create_task(sidecar.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
 class Receiver:

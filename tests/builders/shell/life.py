@@ -28,7 +28,7 @@ from bot.io.client.rest import TIMEOUTS, Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal, read_journal, segments
 from bot.io.run.result import RunResult
-from bot.io.run.runner import Child, Runner
+from bot.io.run.runner import Runner
 from bot.io.secret import Secret
 from bot.strategy.api import Strategy
 from strategies.fixed_spread import FixedSpread
@@ -58,26 +58,21 @@ class Plan:
     """What a run is like. Times in virtual seconds.
 
     faulty_s: how long the crowd trades and faults last; calm_s: how long nothing happens after
-    that, before the stop. planted: called once the disk and
-    the clocks are virtual. act: a test's own doings, beside the run; it may use the whole world.
+    that, before the stop. planted: called once the disk and the clocks are virtual. act: a test's
+    own doings, beside the run; it may use the whole world.
     connect: how a paper run reaches the venue; None for a live one, whose orders go there.
     """
 
     seed: int = 0
     rungs: int = 2
     rate: str = "0.0100"
-    lag_ms: int = 5
-    delay_s: tuple[float, float] = (0.0005, 0.004)
     crowd_per_s: float = 3.0
     faulty_s: float = 4.0
     calm_s: float = 4.0
     bend: Bend | None = None
-    settings: TraderSettings = SETTINGS
     stream_path: str = "/v1/stream"
     stream_url: str = STREAM_URL
-    base_url: str = BASE_URL
     act: Callable[["Life"], Awaitable[None]] | None = None
-    children: Callable[["Life"], tuple[Child, ...]] | None = None
     stop: bool = True
     planted: Callable[[], object] = lambda: None
     strategy: Callable[[], Strategy] = lambda: FixedSpread(FixedSpread.Params(lot_qty=LOT))
@@ -99,8 +94,6 @@ class Life:
     runner: Runner
     watch: "Watch"
     ended: RunResult | None = None
-    ended_s: float = 0.0
-    on_end: list[Callable[[], None]] = field(default_factory=list)
     wanted: list[str] = field(default_factory=list)
     resting_at_stop: list[OrderState] = field(default_factory=list)
     entries: list[Any] = field(default_factory=list)
@@ -231,20 +224,20 @@ def live(plan: Plan) -> Life:
 
 
 async def _world(plan: Plan, loop: VirtualLoop, folder: Path, watch: Watch) -> Life:
-    network = Network(loop, random.Random(f"net {plan.seed}"), plan.delay_s)
+    network = Network(loop, random.Random(f"net {plan.seed}"), (0.0005, 0.004))
     network.leaving = watch.leaving
     site = Site(
-        loop, network, seed=plan.seed, rungs=plan.rungs, rate=plan.rate, lag_ms=plan.lag_ms,
-        bend=plan.bend, stream_path=plan.stream_path,
+        loop, network, seed=plan.seed, rungs=plan.rungs, rate=plan.rate, bend=plan.bend,
+        stream_path=plan.stream_path,
     )  # fmt: skip
     serving = loop.create_task(site.run())
     await asyncio.sleep(0)
     await site.crowd.open()
     await asyncio.sleep(2.0)
-    trader = Trader(plan.settings, plan.strategy)
+    trader = Trader(SETTINGS, plan.strategy)
     clock = Clock()
     if plan.connect is None:
-        rest = Rest(plan.base_url, Secret(KEY), 32, timeouts=plan.timeouts)
+        rest = Rest(BASE_URL, Secret(KEY), 32, timeouts=plan.timeouts)
         connection = Connection(rest, lambda emit: Feed(plan.stream_url, emit), plan.capabilities)
     else:
         connection = plan.connect(clock)
@@ -257,20 +250,14 @@ async def _world(plan: Plan, loop: VirtualLoop, folder: Path, watch: Watch) -> L
         paper=plan.connect is not None,
     )
     life = Life(plan, loop, network, site, folder, trader, runner, watch)
-    children = () if plan.children is None else plan.children(life)
     site.bot_began_s = loop.time()
-    running = loop.create_task(runner.run(f"{plan.seed:020x}", children, None))
+    running = loop.create_task(runner.run(f"{plan.seed:020x}", (), None))
     acting = [loop.create_task(site.crowd.trade(plan.crowd_per_s, loop.time() + plan.faulty_s))]
     if plan.act is not None:
         acting.append(loop.create_task(_acted(plan.act(life))))
     if plan.stop:
         acting.append(loop.create_task(_stop_later(life)))
-    try:
-        life.ended = await running
-    finally:
-        life.ended_s = loop.time()
-        for undo in life.on_end:
-            undo()
+    life.ended = await running
     for task in acting:
         task.cancel()
     ends = await asyncio.gather(*acting, return_exceptions=True)

@@ -17,6 +17,9 @@ from unittest import mock
 
 START_S = 1_000.0
 WALL_S = 1_800_000_000
+_DISK_S = (0.0002, 0.004)
+"""How long a worker thread takes."""
+
 _TASK_STEPS = ("TaskStepMethWrapper", "TaskWakeupMethWrapper", "builtin_function_or_method")
 
 
@@ -42,12 +45,11 @@ class _Selector:
 class VirtualLoop(base_events.BaseEventLoop):
     """One seeded schedule. `network` answers `create_connection`."""
 
-    def __init__(self, seed: int, disk_s: tuple[float, float] = (0.0002, 0.004)) -> None:
+    def __init__(self, seed: int) -> None:
         super().__init__()
         self.rng = random.Random(f"loop {seed}")
         self.network: Any = None
         self.signals: dict[int, Callable[[], None]] = {}
-        self._disk_s = disk_s
         self._now_s = START_S
         self._selector = _Selector(self)
         self.steps = 0
@@ -99,7 +101,7 @@ class VirtualLoop(base_events.BaseEventLoop):
                 if not done.done():
                     done.set_result(result)
 
-        self.call_later(self.rng.uniform(*self._disk_s), work)
+        self.call_later(self.rng.uniform(*_DISK_S), work)
         return done
 
     def add_signal_handler(self, sig: int, callback: Callable[..., Any], *args: Any) -> None:

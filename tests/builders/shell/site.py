@@ -111,8 +111,8 @@ def opening(rungs: int, rate: str) -> list[Any]:
 class _WatchedVenue(VenueServer):
     """The venue, telling about every command it carries out."""
 
-    def __init__(self, lag_ms: int, held: OpenedState) -> None:
-        super().__init__(lag_ms, 5, held)
+    def __init__(self, held: OpenedState) -> None:
+        super().__init__(5, 5, held)
         self.watchers: list[Callable[[v.Command, v.Answer, list[v.Event], int], None]] = []
 
     def _carry_out(self, command: Any, now_ns: int) -> v.Answer:
@@ -135,12 +135,11 @@ class Site:
         seed: int = 0,
         rungs: int = 2,
         rate: str = "0.0100",
-        lag_ms: int = 5,
         bend: Bend | None = None,
         stream_path: str = "/v1/stream",
     ) -> None:
         held = OpenedState(fresh(b"o" * 32), b"c" * 32)
-        self.venue = _WatchedVenue(lag_ms, held)
+        self.venue = _WatchedVenue(held)
         self.truth = Truth()
         self.venue.watchers.append(self.truth.applied)
         self.venue.open_with(opening(rungs, rate))

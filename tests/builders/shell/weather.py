@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from collections import Counter
 
 import httpx
 
@@ -22,7 +21,6 @@ class Weather:
 
     def __init__(self, seed: int) -> None:
         self._rng = rng = random.Random(f"weather {seed}")
-        self.seen: Counter[str] = Counter()
         calm = rng.random() < 0.1
         self._wires = [w for w in WIRE_FAULTS if not calm and rng.random() < 0.4]
         self._commands = [c for c in COMMAND_FAULTS if not calm and rng.random() < 0.3]
@@ -50,8 +48,6 @@ class Weather:
             loop.call_at(at_s, self._begin, name, life, until_s)
         await asyncio.sleep(until_s - loop.time())
         self._blows = False
-        for standing in life.site.venue.faults.in_force():
-            self.seen[str(standing.rule.kind)] += standing.struck
         life.site.venue.faults.clear()
         life.network.refusing = False
         for wire in life.network.wires:
@@ -64,7 +60,6 @@ class Weather:
         if not self._blows or not self._wires or self._rng.random() < 0.5:
             return
         kind = self._rng.choice(self._wires)
-        self.seen[kind] += 1
         # The first request is some 300 bytes up and 500 down; the later ones are met as well.
         at = int(3_000 ** self._rng.random())
         if kind == "cut_up":
@@ -81,7 +76,6 @@ class Weather:
         wire.silent = self._blows  # once it is calm nobody would end it
 
     def _begin(self, name: str, life: Life, until_s: float) -> None:
-        self.seen[name] += 1
         rng, loop = self._rng, life.loop
         for_s = min(rng.choice((0.05, 0.3, 1.0)), until_s - loop.time())
         if name == "refusing":

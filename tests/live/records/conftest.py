@@ -7,7 +7,9 @@ import pytest
 
 from bot.io.secret import Secret
 from bot.records.database import Database, Postgres, Sqlite
+from bot.records.store import Store
 from tests.builders.records.servers import PASSWORD, Server, server
+from tests.builders.records.site import BOOK
 
 Connect = Callable[[], Database]
 
@@ -39,3 +41,10 @@ def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Connect:
     found: Server = request.getfixturevalue("postgres")
     address = found.new_database()
     return lambda: Postgres(address, Secret(PASSWORD))
+
+
+@pytest.fixture
+def store(connect: Connect) -> Iterator[Store]:
+    found = Store(connect, BOOK)
+    yield found
+    found.close()

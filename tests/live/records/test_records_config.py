@@ -18,7 +18,7 @@ from bot.io.notices import Form, Notices, What
 from bot.io.secret import SecretFault
 from bot.records.database import Address, Sqlite
 from bot.records.recorder import Recorder
-from bot.records.rows import AccountRow, Batch, ProfitRow, TraderSample, account_of
+from bot.records.rows import AccountRow, BalanceRow, Batch, ProfitRow, TraderSample, account_of
 from bot.records.store import Store
 from tests.builders.io.commands import invoke
 from tests.builders.records.days import Days
@@ -293,8 +293,6 @@ def test_a_statement_without_records_creates_none(tmp_path):
 def test_a_statement_says_that_other_accounts_have_records(tmp_path, traded_day):
     store = Store(lambda: Sqlite(tmp_path / "records.sqlite3"), "acme")
     other = AccountRow(account_of("acme", "run x"), "acme", "run x", traded_day.now_ns - 10)
-    from bot.records.rows import BalanceRow, Batch
-
     balance = BalanceRow(traded_day.now_ns, traded_day.now_ns, 5)
     store.write([Batch(other, balances=[balance])], None)
     store.close()

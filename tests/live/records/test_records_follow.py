@@ -12,26 +12,18 @@ from bot.records.recorder import follower_of
 from bot.records.rows import MarkedRow, MarkRow, TraderSample, ValuedRow
 from bot.records.store import Store
 from tests.builders.records.lived import NOON_NS, Journalled, event, fill, market
-from tests.builders.records.site import recorded_fills
+from tests.builders.records.site import BOOK, END_NS, recorded_fills
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, Instant
 from venue.wire.money import Qty
 from venue.wire.names import Ticker
 
-BOOK, LABEL = "acme", "https://venue.example/v1"
-END = 10**19 // 2
+LABEL = "https://venue.example/v1"
 
 
 @pytest.fixture
 def journal(tmp_path) -> Journalled:
     return Journalled(tmp_path / "state")
-
-
-@pytest.fixture
-def store(connect):
-    found = Store(connect, BOOK)
-    yield found
-    found.close()
 
 
 def catch_up(store: Store, journal: Journalled) -> int:
@@ -44,6 +36,14 @@ def catch_up(store: Store, journal: Journalled) -> int:
         if not found.behind:
             return fresh
     return fresh
+
+
+def follow(store: Store, journal: Journalled, series: str = "") -> Follower:
+    """Record what one poll of the journal finds."""
+    follower = follower_of(store, journal.folder, LABEL, series)
+    found = follower.poll()
+    store.write(found.batches, found.cursor)
+    return follower
 
 
 def run_with_two_fills(journal: Journalled) -> None:
@@ -59,14 +59,14 @@ def test_fills_values_markouts_and_balances_of_the_journal_are_recorded(store, j
     run_with_two_fills(journal)
     assert catch_up(store, journal) == 2
     (account,) = store.accounts()
-    fills = store.fills(account.account, 0, END)
+    fills = store.fills(account.account, 0, END_NS)
     assert [row.fill_id for row in fills] == ["f1", "f2"]
     assert store.valued(account.account, fills) == {
         "f1": ValuedRow("f1", NOON_NS + 5, 41_000, 0, "ladder_joint", "quote bid")
     }
     at_ns = NOON_NS + 10 * NS_PER_SECOND
     assert store.marked(account.account, fills) == [MarkedRow("f1", "fair", 10, 42_000, at_ns)]
-    (balance,) = store.balances(account.account, 0, END)
+    (balance,) = store.balances(account.account, 0, END_NS)
     assert (balance.begun_ns, balance.ended_ns - balance.begun_ns) == (NOON_NS, 10**8)
     assert sorted(row.ticker for row in store.rungs(account.account)) == [
         "ACME-VAL-26Q4-10B",
@@ -127,7 +127,7 @@ def test_a_half_written_entry_is_waited_for(store, journal):
     journal.path.write_bytes(whole[:-30])
     catch_up(store, journal)
     (account,) = store.accounts()
-    fills = store.fills(account.account, 0, END)
+    fills = store.fills(account.account, 0, END_NS)
     assert store.marked(account.account, fills) == []
     journal.path.write_bytes(whole)
     catch_up(store, journal)
@@ -194,7 +194,7 @@ def test_each_run_on_an_embedded_venue_has_its_own_account(store, journal):
         journal.series(NOON_NS + number, market(1))
         journal.fills(NOON_NS + 5, fill(1, NOON_NS + 1, qty=number + 1))
     assert catch_up(store, journal) == 2
-    labels = {row.label: store.fills(row.account, 0, END)[0].qty for row in store.accounts()}
+    labels = {row.label: store.fills(row.account, 0, END_NS)[0].qty for row in store.accounts()}
     assert labels == {f"run {'aa' * 10}": 1, f"run {'bb' * 10}": 2}
 
 
@@ -209,7 +209,7 @@ def test_a_fill_without_market_or_fee_is_completed_by_ticker_and_formula(store, 
     journal.fills(NOON_NS + 2, bare)
     found = follower.poll()
     store.write(found.batches, found.cursor)
-    (row,) = store.fills(store.accounts()[0].account, 0, END)
+    (row,) = store.fills(store.accounts()[0].account, 0, END_NS)
     # 0.0175 * 3 * 0.4 * 0.6 dollars = 1.26 cents
     assert (row.market_id, row.fee_cents, follower.unreadable) == (market(1).market_id, 2, 0)
 
@@ -229,9 +229,7 @@ def test_a_fill_that_cannot_be_stored_is_counted_and_skipped(store, journal, odd
     journal.series(NOON_NS, msgspec.structs.replace(market(1), maker_fee_rate=rate))
     unkept = msgspec.structs.replace(fill(2, NOON_NS + 2), **odd)
     journal.fills(NOON_NS + 5, fill(1, NOON_NS + 1), unkept, fill(3, NOON_NS + 3))
-    follower = follower_of(store, journal.folder, LABEL)
-    found = follower.poll()
-    store.write(found.batches, found.cursor)
+    follower = follow(store, journal)
     assert recorded_fills(store) == ["f1", "f3"]
     assert follower.unreadable == 1
 
@@ -242,9 +240,7 @@ def test_a_name_that_cannot_be_stored_is_skipped(store, journal):
     journal.series(NOON_NS, odd, market(1))
     journal.fills(NOON_NS + 5, fill(1, NOON_NS + 1))
     journal.valued(NOON_NS + 6, "f\0", 40_000)
-    follower = follower_of(store, journal.folder, LABEL)
-    found = follower.poll()
-    store.write(found.batches, found.cursor)
+    follower = follow(store, journal)
     assert recorded_fills(store) == ["f1"]
     assert [row.market_id for row in store.rungs(follower.account.account)] == [market(1).market_id]
 
@@ -256,11 +252,10 @@ def test_rungs_of_another_series_are_not_recorded(store, journal):
     theirs = msgspec.structs.replace(event(market(2)), series_ticker="OTHER-VAL")
     journal.told(NOON_NS + 1, m.SeriesBody((theirs,), ""))
     journal.fills(NOON_NS + 2, fill(1, NOON_NS + 1, rung=2, fee_cents=None))
-    found = follower_of(store, journal.folder, LABEL, "acme-val").poll()
-    store.write(found.batches, found.cursor)
+    follow(store, journal, "acme-val")
     account = store.accounts()[0].account
     assert [rung.market_id for rung in store.rungs(account)] == [market(1).market_id]
-    (row,) = store.fills(account, 0, END)
+    (row,) = store.fills(account, 0, END_NS)
     assert (row.market_id, row.fee_cents) == (market(2).market_id, 2)
 
 
@@ -276,11 +271,10 @@ def test_rungs_of_another_series_recorded_by_an_earlier_program_are_removed(stor
     theirs = msgspec.structs.replace(event(market(2), market(3)), series_ticker="OTHER-VAL")
     journal.told(NOON_NS + 1, m.SeriesBody((theirs,), ""))
     journal.fills(NOON_NS + 2, fill(1, NOON_NS + 1, rung=2, fee_cents=None))
-    found = follower_of(store, journal.folder, LABEL, "acme-val").poll()
-    store.write(found.batches, found.cursor)
+    follow(store, journal, "acme-val")
     ours = [market(1).market_id, market(3).market_id]
     assert sorted(rung.market_id for rung in store.rungs(account)) == ours
-    assert [row.fee_cents for row in store.fills(account, 0, END)] == [2]
+    assert [row.fee_cents for row in store.fills(account, 0, END_NS)] == [2]
 
 
 def test_the_first_time_a_rung_was_seen_resolved_is_kept(store, journal):

@@ -1,7 +1,6 @@
 """Claims about the recorder: the run never waits for the store, and the records catch up."""
 
 import asyncio
-import contextlib
 import datetime
 import threading
 import time
@@ -19,7 +18,7 @@ from bot.records.store import Store
 from tests.builders.io.fakes import FakeTrader, run, runner_of
 from tests.builders.io.samples import RUNG
 from tests.builders.records.lived import NIGHT_NS, NOON_NS, market
-from tests.builders.records.receiver import until
+from tests.builders.records.receiver import running, until
 from tests.builders.records.servers import PASSWORD
 from tests.builders.records.site import BOOK, Site, snapshot
 from venue.wire.instant import NS_PER_SECOND
@@ -27,20 +26,9 @@ from venue.wire.instant import NS_PER_SECOND
 pytestmark = pytest.mark.anyio
 
 
-@contextlib.asynccontextmanager
-async def going(recorder: Recorder):
-    task = asyncio.create_task(recorder.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-
-
 async def test_fills_and_snapshots_are_recorded_during_a_run_and_at_its_end(tmp_path):
     site = Site(tmp_path)
-    async with going(site.recorder):
+    async with running(site.recorder):
         site.traded(1)
         await until(lambda: site.recorder.progress.fills == 1)
     site.traded(2)
@@ -58,7 +46,7 @@ async def test_a_failing_store_is_logged_once_and_catches_up(tmp_path):
     site = Site(tmp_path)
     site.broken = True
     with capture_logs() as logs:
-        async with going(site.recorder):
+        async with running(site.recorder):
             await until(lambda: site.recorder.progress.failures >= 3)
             site.traded(1)
             site.recorder._wait_s = 0.01
@@ -75,7 +63,7 @@ async def test_a_failing_store_is_logged_once_and_catches_up(tmp_path):
 
 async def test_a_store_that_fails_during_a_run_is_reopened(tmp_path):
     site = Site(tmp_path)
-    async with going(site.recorder):
+    async with running(site.recorder):
         site.traded(1)
         await until(lambda: site.recorder.progress.fills == 1)
         blocker = Sqlite(site.path)
@@ -98,7 +86,7 @@ async def test_a_store_that_fails_during_a_run_is_reopened(tmp_path):
 async def test_a_deleted_or_replaced_file_is_rebuilt_from_the_journal(tmp_path, becomes):
     site = Site(tmp_path)
     with capture_logs() as log:
-        async with going(site.recorder):
+        async with running(site.recorder):
             site.traded(1)
             await until(lambda: site.recorder.progress.fills == 1)
             site.path.rename(tmp_path / "moved")
@@ -122,7 +110,7 @@ async def test_a_hanging_store_blocks_neither_the_loop_nor_its_end(tmp_path, mon
     site = Site(tmp_path, hangs)
     site.recorder._hang_s = 0.05
     with capture_logs() as logs:
-        async with going(site.recorder):
+        async with running(site.recorder):
             begun = time.monotonic()
             for _ in range(20):
                 await asyncio.sleep(0.001)
@@ -145,7 +133,7 @@ async def test_no_snapshot_is_recorded_while_the_fills_are_stale(tmp_path):
     )
     site.traded(1)
     site.now_ns += 50 * NS_PER_SECOND  # the process stood still
-    async with going(site.recorder):
+    async with running(site.recorder):
         await until(lambda: site.recorder.progress.fills == 1)
     store = site.store()
     assert not store.marks(store.accounts()[0].account, NIGHT_NS, NIGHT_NS * 2)
@@ -170,7 +158,7 @@ async def test_a_bug_in_the_recorder_is_logged_and_ends_nothing(tmp_path, monkey
     site = Site(tmp_path)
     monkeypatch.setattr(site.recorder, "sample", lambda: 1 // 0)
     with capture_logs() as logs:
-        async with going(site.recorder):
+        async with running(site.recorder):
             await until(lambda: site.recorder.progress.failures >= 1)
     assert "records_broken" in [entry["event"] for entry in logs]
 
@@ -348,7 +336,7 @@ async def test_a_hanging_server_is_a_fault_in_bounded_time_and_catches_up_later(
         return Postgres(address, Secret(PASSWORD))
 
     site = Site(tmp_path, lambda: Store(connect, BOOK))
-    async with going(site.recorder):
+    async with running(site.recorder):
         site.traded(1)
         await until(lambda: site.recorder.progress.fills == 1)
         postgres.stop()

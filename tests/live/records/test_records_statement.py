@@ -374,7 +374,6 @@ class Outline(HTMLParser):
         super().__init__()
         self.tags: dict[str, int] = {}
         self.addresses: list[str] = []
-        self.open: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags[tag] = self.tags.get(tag, 0) + 1

@@ -34,10 +34,10 @@ from bot.records.tables import STEPS, migrate, version_of
 from tests.builders.house.tree import ROOT
 from tests.builders.records.killed import MORE
 from tests.builders.records.servers import PASSWORD
+from tests.builders.records.site import BOOK
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import FeeUnits, ceil_cents
 
-BOOK = "acme"
 ACCOUNT = AccountRow(account_of(BOOK, "https://venue.example/v1"), BOOK, "here", 5)
 DAY_NS = 86_400 * NS_PER_SECOND
 
@@ -58,13 +58,6 @@ def rung(**changed: object) -> RungRow:
         "maker_fee": "0.0175", "taker_fee": "0.0700", "seen_ns": 7,
     }  # fmt: skip
     return RungRow(**(row | changed))
-
-
-@pytest.fixture
-def store(connect):
-    found = Store(connect, BOOK)
-    yield found
-    found.close()
 
 
 def whole() -> Batch:

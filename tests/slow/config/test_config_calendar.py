@@ -3,21 +3,12 @@
 import pytest
 
 from bot.config.bot_config import BotConfig, ConfigFault, finish, read_draft
-from bot.config.live import LiveConfig
-from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.core.settings import CalendarEntry
-from bot.core.trader import Trader
 from bot.core.trading_state import TradingState
+from tests.builders.config.live import SMALL, Bot
 from venue.wire.instant import NS_PER_SECOND, to_ns
 
-TEXT = """\
-name: dated
-series: AURELIA-VAL
-venue: {embedded: venue.yaml}
-strategy: {name: fixed_spread}
-risk: {event_loss_cents: 100, series_loss_cents: 200, rung_position_qty: 30, order_qty: 10}
-"""
 ICS = """\
 BEGIN:VCALENDAR
 BEGIN:VEVENT
@@ -38,7 +29,7 @@ END:VCALENDAR
 
 def loaded(folder, *entries: str) -> BotConfig:
     path = folder / "bot.yaml"
-    path.write_text(TEXT + "".join(["calendar:\n", *(f"  - {each}\n" for each in entries)]))
+    path.write_text(SMALL + "".join(["calendar:\n", *(f"  - {each}\n" for each in entries)]))
     return finish(read_draft(path))
 
 
@@ -125,21 +116,12 @@ def test_a_wrong_ics_file_is_refused_with_its_line(tmp_path, old, new, said):
 
 
 def test_a_running_bot_takes_a_first_calendar_and_a_changed_ics_file_over(tmp_path):
-    path = tmp_path / "bot.yaml"
-    path.write_text(TEXT)
-    config = finish(read_draft(path))
-    makers = Makers(tmp_path)
-    trader = Trader(config.trader, config.make_strategy, remake=makers)
-    trader.receive(m.Started("0" * 20, (), True, configured=config.configured), 1)
-    live = LiveConfig(config, makers, trader.reconfiguration, lambda e: trader.receive(e, 2))
-    (tmp_path / "a.ics").write_text(ICS)
-    raw = (TEXT + "calendar:\n  - {file: a.ics}\n").encode()
+    bot = Bot(tmp_path)
+    text = SMALL + "calendar:\n  - {file: a.ics}\n"
     names = []
-    for text in (ICS, ICS.replace("Q4 re", "Q4 new re")):
-        (tmp_path / "a.ics").write_text(text)
-        event = live.check(raw)
-        assert isinstance(event, m.Reconfigured)
-        live.send_event(event)
-        names += [each.name for each in trader.reconfiguration.settings.calendar]
+    for ics in (ICS, ICS.replace("Q4 re", "Q4 new re")):
+        (tmp_path / "a.ics").write_text(ics)
+        assert isinstance(bot.change("", "", text), m.Reconfigured)
+        names += [each.name for each in bot.trader.reconfiguration.settings.calendar]
     assert names == ["Q4 results, call", "Q4 new results, call"]
-    assert live.check(raw) is None
+    assert bot.change("", "", text) is None

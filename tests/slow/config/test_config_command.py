@@ -44,13 +44,6 @@ def test_config_show_given_lists_only_the_keys_of_the_file():
     assert line.split() == ["throttle.decide_ms", "50", "line", line.split()[3], "live"]
 
 
-def test_config_show_of_a_faulty_file_ends_with_2_and_lists_all_faults(tmp_path):
-    done = invoke("show", str(edited(tmp_path, "order_qty: 100", "order_qty: 0\n  oops: 1")))
-    assert done.exit_code == 2
-    assert "risk.order_qty: '0'" in done.stderr
-    assert "risk.oops: no such key" in done.stderr
-
-
 def test_config_schema_prints_the_schema():
     assert json.loads(invoke("schema").stdout) == schema()
 

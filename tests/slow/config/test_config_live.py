@@ -7,48 +7,34 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import app
-from bot.config.bot_config import finish, read_draft
-from bot.config.live import LiveConfig
-from bot.config.strategies import Makers
 from bot.core import messages as m
-from bot.core.trader import Trader
 from bot.io.journal.records import Entry, framed
-from tests.builders.config.storm import TEXT
+from tests.builders.config.live import Bot
 
-GOOD = TEXT.format(base_url="https://venue.example/v1", number=1_000, lot=10)
-
-
-class Bot:
-    """A trader that has begun, its file, and what it was told."""
-
-    def __init__(self, folder, text: str = GOOD, sets: tuple[str, ...] = ()) -> None:
-        self.path = folder / "bot.yaml"
-        self.path.write_text(text)
-        config = finish(read_draft(self.path, sets=sets))
-        self.makers = makers = Makers(folder)
-        self.trader = Trader(config.trader, config.make_strategy, remake=makers)
-        self.trader.receive(m.Started("0" * 20, (), True, configured=config.configured), 1)
-        self.live = LiveConfig(config, makers, self.trader.reconfiguration, self.take, folder)
-
-    def take(self, event: m.Event) -> None:
-        self.trader.receive(event, 2)
-
-    def live_strategy(self):
-        """A strategy made from the configuration in force."""
-        return self.makers(self.trader.reconfiguration.configured.strategy)()
-
-    def change(self, old: str, new: str, text: str = GOOD) -> m.Event | None:
-        """The event that a change of the text makes, taken in."""
-        assert old in text
-        event = self.live.check(text.replace(old, new).encode())
-        if event is not None:
-            self.live.send_event(event)
-        return event
+GOOD = """\
+series: AURELIA-VAL
+venue:
+  base_url: https://venue.example/v1
+  key_file: maker.key
+strategy:
+  name: fixed_spread
+  params:
+    half_spread_cents: 1
+    lot_qty: 10
+    max_position_qty: 1000
+risk:
+  event_loss_cents: 100000
+  series_loss_cents: 200000
+  rung_position_qty: 1000
+  order_qty: 100
+throttle:
+  place_horizon_ms: 1000
+"""
 
 
 @pytest.fixture
 def bot(tmp_path):
-    return Bot(tmp_path)
+    return Bot(tmp_path, GOOD)
 
 
 def why(event: m.Event | None) -> str:
@@ -77,7 +63,7 @@ def test_a_limit_raised_more_than_tenfold_must_be_confirmed(tmp_path):
     assert CliRunner().invoke(app, asked).exit_code == 2, "not without --yes"
     assert CliRunner().invoke(app, [*asked, "--yes"]).exit_code == 0
     assert isinstance(bot.change("", "", raised), m.Reconfigured)
-    assert isinstance(bot.change("order_qty: 100", "order_qty: 1"), m.Reconfigured)
+    assert isinstance(bot.change("order_qty: 100", "order_qty: 1", GOOD), m.Reconfigured)
 
 
 def test_a_confirmation_counts_for_a_run_with_the_same_set(tmp_path):
@@ -161,7 +147,7 @@ def test_a_parameter_that_may_be_a_secret_is_not_shown(tmp_path):
     )
     b, e = GOOD.index("  name: fixed"), GOOD.index("risk:")
     text = f"{GOOD[:b]}  name: ./mine.py:Mine\n  params:\n    api_token: one\n{GOOD[e:]}"
-    event = Bot(tmp_path, text).change("api_token: one", "api_token: hunter2", text)
+    event = Bot(tmp_path, text).change("api_token: one", "api_token: hunter2")
     assert isinstance(event, m.Reconfigured)
     assert event.changed == ("strategy.params.api_token: (not shown) -> (not shown)",)
 
@@ -194,7 +180,7 @@ def test_the_code_of_a_strategy_file_is_loaded_once(tmp_path):
     text = f"{GOOD[:b]}  name: ./mine.py:Mine\n  params:\n    size: 1\n{GOOD[e:]}"
     bot = Bot(tmp_path, text)
     (tmp_path / "mine.py").write_text(code.replace("version = 1", "version = 2"))
-    assert isinstance(bot.change("size: 1", "size: 2", text), m.Reconfigured)
+    assert isinstance(bot.change("size: 1", "size: 2"), m.Reconfigured)
     made = bot.live_strategy()
     assert (made.params.size, made.version) == (2, 1)
 
@@ -216,7 +202,7 @@ def test_an_impossible_file_name_is_refused_and_the_bot_goes_on(bot, old, new, s
 def test_a_refusal_can_be_journaled_whatever_the_folder_is_called(tmp_path):
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     folder.mkdir()
-    bot = Bot(folder)
+    bot = Bot(folder, GOOD)
     for raw in (None, b"series: [", GOOD.replace("fixed_spread", "nosuch").encode()):
         refused = bot.live.check(raw)
         assert "caf?/bot.yaml:" in why(refused)

@@ -3,26 +3,16 @@
 import pytest
 
 from bot.config.bot_config import BotConfig, ConfigFault, finish, read_draft
-from bot.config.live import LiveConfig
-from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.core.settings import OutsideSource
-from bot.core.trader import Trader
 from bot.io.outside_values import PolledSource
+from tests.builders.config.live import SMALL, Bot
 from venue.wire.instant import NS_PER_SECOND
-
-TEXT = """\
-name: advised
-series: AURELIA-VAL
-venue: {embedded: venue.yaml}
-strategy: {name: fixed_spread}
-risk: {event_loss_cents: 100, series_loss_cents: 200, rung_position_qty: 30, order_qty: 10}
-"""
 
 
 def text_of(*sources: str) -> str:
     lines = ["fair_value:\n", "  sources:\n", *(f"    - {each}\n" for each in sources)]
-    return TEXT + "".join(lines)
+    return SMALL + "".join(lines)
 
 
 def loaded(folder, *sources: str) -> BotConfig:
@@ -78,13 +68,10 @@ def test_two_sources_have_two_names(tmp_path):
 
 
 def test_a_running_bot_takes_another_weight_over_and_no_other_place(tmp_path):
-    config = loaded(tmp_path, "{name: m, file: a}")
-    trader = Trader(config.trader, config.make_strategy)
-    live = LiveConfig(config, Makers(tmp_path), trader.reconfiguration, lambda event: None)
-    trader.reconfiguration.began(config.configured)
-    changed = live.check(text_of("{name: m, file: a, weight: 0.5}").encode())
+    bot = Bot(tmp_path, text_of("{name: m, file: a}"))
+    changed = bot.change("file: a", "file: a, weight: 0.5")
     assert isinstance(changed, m.Reconfigured)
     assert changed.configured.settings.outside_sources[0].weight == 0.5
-    refused = live.check(text_of("{name: m, file: b}").encode())
+    refused = bot.change("file: a", "file: b")
     assert isinstance(refused, m.ConfigRefused)
     assert "fair_value.sources.0.file: a -> b; takes a restart" in refused.why

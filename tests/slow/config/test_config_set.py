@@ -8,22 +8,11 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from bot.config.bot_config import BotConfig, ConfigFault, finish, read_draft
-from bot.config.live import LiveConfig
 from bot.config.overrides import override_text
-from bot.config.strategies import Makers
 from bot.core import messages as m
-from bot.lab.session import runs_meant
-from tests.builders.io.commands import finished
+from tests.builders.config.live import Bot
 
 DEMO = Path("configs/demo.yaml")
-
-
-class InForce:
-    """A trader's configuration as `LiveConfig` asks for it."""
-
-    def __init__(self, config: BotConfig) -> None:
-        self.configured = self.proven = config.configured
-        self.fault, self.heard = "", 0
 
 
 def set_on(path: Path, *sets: str) -> BotConfig:
@@ -71,25 +60,10 @@ def test_a_value_of_python_is_written_as_the_option_reads_it():
 
 
 def test_a_key_stays_set_when_the_file_of_a_running_bot_changes(tmp_path):
-    path = tmp_path / "bot.yaml"
     text = DEMO.read_text().replace("venue.yaml", str(DEMO.parent.absolute() / "venue.yaml"))
-    path.write_text(text)
-    config = set_on(path, "risk.order_qty=7")
-    live = LiveConfig(config, Makers(tmp_path), InForce(config), lambda _event: None)  # type: ignore[arg-type]
-    assert live.check(text.encode()) is None
-    changed = live.check(text.replace("levels: 2", "levels: 3").encode())
+    bot = Bot(tmp_path, text, sets=("risk.order_qty=7",))
+    assert bot.change("", "") is None
+    changed = bot.change("levels: 2", "levels: 3")
     assert isinstance(changed, m.Reconfigured)
     assert changed.configured.settings.risk.order_qty == 7
     assert len(changed.changed) == 1
-
-
-def test_a_run_trades_with_the_keys_that_were_set(tmp_path):
-    state = tmp_path / "state"
-    done = finished(
-        *("bot", "run", DEMO, "--for", "2s", "--json", "--status-port", "0"),
-        *("--state-dir", state, "--set", "risk.order_qty=3"),
-    )
-    assert done.returncode == 0, done.stderr
-    (run,) = runs_meant(state, every=False)
-    assert run.started.configured is not None
-    assert run.started.configured.settings.risk.order_qty == 3

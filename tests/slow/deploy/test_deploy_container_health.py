@@ -3,16 +3,16 @@
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from bot.io import health
 from bot.io.status.status import BEAT_HEADER
+from tests.builders.io.loopback import loopback
 
 
 @contextmanager
@@ -24,29 +24,14 @@ def page(
 ) -> Iterator[str]:
     """A page on loopback that answers every GET so; each look gets the next beat. Its address.
     asked: gets what was asked for."""
-    asked = [] if asked is None else asked
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(status)
-            if beats is not None:
-                self.send_header(BEAT_HEADER, next(beats))
-            self.end_headers()
-            self.wfile.write(text.encode())
+    def answer(request: BaseHTTPRequestHandler) -> tuple[int, bytes, dict[str, str]]:
+        if asked is not None:
+            asked.append(request.path)
+        return status, text.encode(), {} if beats is None else {BEAT_HEADER: next(beats)}
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/healthz"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with loopback(answer) as url:
+        yield f"{url}/healthz"
 
 
 def ended(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, str]:

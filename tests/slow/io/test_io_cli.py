@@ -6,8 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,12 +13,6 @@ import pytest
 from bot.io.run.embedded import EmbeddedVenue, VenueFault
 from tests.builders.e2e.runs import TWO_SIDED_S, wait_until
 from tests.builders.io.commands import DEMO, demo_copy, finished, invoke
-
-
-def test_the_version_is_printed():
-    done = invoke("version")
-    assert done.exit_code == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["bot", "python", "journal"]
 
 
 @pytest.mark.parametrize("duration", ["60", "0s", "-1s", "1d", "1.5s", "s"])
@@ -33,8 +25,8 @@ def test_a_duration_that_is_none_is_refused(duration):
 def test_a_configuration_with_faults_ends_with_2_and_lists_them_all(tmp_path):
     path = tmp_path / "x.yaml"
     path.write_text(DEMO.read_text().replace("order_qty: 100", "order_qty: 0\n  oops: 1"))
-    for command in ("run", "check"):
-        done = invoke(command, str(path))
+    for command in (["run"], ["check"], ["config", "show"]):
+        done = invoke(*command, path)
         assert done.exit_code == 2
         assert "risk.order_qty: '0'" in done.stderr
         assert "risk.oops: no such key" in done.stderr
@@ -174,32 +166,6 @@ def test_a_seed_out_of_range_is_refused(tmp_path, command, seed):
 # --- whole runs -----------------------------------------------------------------------------------
 
 
-@contextmanager
-def started(state: Path, *more: str) -> "Iterator[subprocess.Popen[str]]":
-    """A run of the demo in a process of its own, which does not outlive the block."""
-    command = [sys.executable, "-m", "bot", "run", str(DEMO), "--json", "--status-port", "0"]
-    with subprocess.Popen(
-        [*command, "--state-dir", str(state), *more],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def page_of(process: "subprocess.Popen[str]") -> str:
-    """Where the status page of a run is, which it says first."""
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("status page: "):
-            return line.removeprefix("status page: ").strip()
-    raise AssertionError("no status page was named")
-
-
 def test_a_series_unknown_to_the_embedded_venue_ends_a_run_with_3(tmp_path):
     path = demo_copy(tmp_path, ("series: AURELIA-VAL", "series: NOPE-VAL"))
     words = ("run", path, "--for", "60s", "--status-port", "0", "--state-dir", tmp_path / "s")
@@ -230,15 +196,22 @@ def venues_of(state: Path) -> list[int]:
     return found
 
 
+STARTS_A_VENUE = """
+import sys, time
+from pathlib import Path
+from bot.io.run.embedded import EmbeddedVenue
+EmbeddedVenue.start_child(Path(sys.argv[1]), Path(sys.argv[2])).ready()
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs /proc")
-def test_the_embedded_venue_of_a_killed_bot_ends_and_the_state_can_be_used_again(tmp_path):
-    with started(tmp_path / "s") as process:
-        page_of(process)
-        assert len(venues_of(tmp_path / "s")) == 1
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate(timeout=TWO_SIDED_S)
-    wait_until(lambda: venues_of(tmp_path / "s") == [], TWO_SIDED_S)
-    with started(tmp_path / "s", "--for", "100ms") as again:
-        out, err = again.communicate(timeout=TWO_SIDED_S)
-    assert again.returncode == 0, err
-    assert json.loads(out.splitlines()[-1])["exit_code"] == 0
+def test_the_embedded_venue_of_a_killed_bot_ends(tmp_path):
+    command = [sys.executable, "-c", STARTS_A_VENUE, DEMO.with_name("venue.yaml"), tmp_path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as bot:
+        assert bot.stdout is not None
+        assert bot.stdout.readline() == "ready\n"
+        assert len(venues_of(tmp_path)) == 1
+        bot.kill()
+    wait_until(lambda: venues_of(tmp_path) == [], TWO_SIDED_S)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.builders.io.commands import demo_with_strategy, finished
+from tests.builders.io.commands import demo_with_strategy, finished, invoke
 from tests.builders.speaks import SPEAKS
 
 pytestmark = pytest.mark.xdist_group("speaks")
@@ -42,13 +42,15 @@ def folder(tmp_path_factory):
     ],
     ids=lambda words: " ".join(words[:2]),
 )
-def test_the_prints_of_a_strategy_go_to_stderr_and_not_into_the_answer(words, folder):
+def test_the_prints_of_a_strategy_go_to_stderr_and_not_into_the_answer(words, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("bot.config.plugins._FROM_FILES", {})  # so that each command loads it
     words = [each.replace("speaks.py", "mine.py") for each in words]
     if "--rung" in words:
         head, first = (folder / "tables/rungs.csv").read_text().splitlines()[:2]
         words[-1] = dict(zip(head.split(","), first.split(","), strict=False))["ticker"]
-    done = finished("bot", *words, "--json", cwd=folder)
-    assert done.returncode in (0, 4), done.stderr[-2000:]
+    done = invoke(*words, "--json")
+    assert done.exit_code in (0, 4), done.stderr[-2000:]
     assert "loaded" in done.stderr
     assert json.loads(done.stdout) is not None
 

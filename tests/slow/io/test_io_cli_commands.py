@@ -1,6 +1,7 @@
 """Claims about reaper, cancel-all, reset and record: what they refuse and say."""
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -176,21 +177,16 @@ def test_a_reset_where_no_bot_has_run_names_the_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["run", "check", "plan", "record"])
-def test_a_command_that_reads_a_key_writes_no_core_dump(tmp_path, command):
+def test_a_command_that_reads_a_key_writes_no_core_dump(tmp_path, monkeypatch, command):
+    limits = {}
+    monkeypatch.setattr(resource, "setrlimit", limits.__setitem__)
     config = paper(tmp_path)
     (tmp_path / "k.json").unlink()
     words = [command, str(config)]
     words += [] if command == "check" else ["--state-dir", str(tmp_path / "state")]
     words += ["--status-port", "0"] if command == "run" else []
-    code = f"""\
-import resource
-from bot.cli.main import app
-try:
-    app({words!r})
-except SystemExit as end:
-    print(end.code, *resource.getrlimit(resource.RLIMIT_CORE))
-"""
-    assert finished("-c", code).stdout.splitlines()[-1] == "3 0 0"
+    assert invoke(*words).exit_code == 3
+    assert limits[resource.RLIMIT_CORE] == (0, 0)
 
 
 def test_a_renamed_option_and_value_still_work_with_a_deprecation_line(tmp_path):

@@ -29,7 +29,6 @@ from venue.cli.groups import CommandGroup
 
 WORDS = [
     ("bot", "--help"),
-    ("bot", "strategies"),
     ("bot", "config", "schema"),
     ("venue", "--help"),
     ("venue", "market", "--help"),
@@ -84,7 +83,6 @@ PAPER = "configs/paper.yaml"
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        (16, ("bot", "run", "configs/demo.yaml", "--for", "1s")),
         (32, ("bot", "run", "configs/demo.yaml", "--for", "1s")),
         (16, ("bot", "record", PAPER)),
         (12, ("bot", "check", PAPER)),

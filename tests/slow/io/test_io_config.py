@@ -1,6 +1,5 @@
 """Claims about the configuration: what is refused, how it is said, and that all of it is said."""
 
-import textwrap
 import time
 from pathlib import Path
 
@@ -224,6 +223,7 @@ FAULTY = {
     "half_spread_cents: 3": (
         ("half_spread_cent: 3", "did you mean half_spread_cents?"),
         ("half_spread_cents: 2.5", "looks like dollars"),
+        ("half_spread_cents: 50", ":7: strategy.params.half_spread_cents: '50'; accepted: a whole"),
         ("half_spread_cents: 50", "at least 1, at most 49"),
     ),
     "embedded: venue.yaml": (
@@ -360,28 +360,6 @@ def test_a_key_given_as_the_name_of_a_variable_is_refused_and_not_echoed(tmp_pat
     )
     assert any("never write the key itself" in fault for fault in found_faults)
     assert "sEcReT" not in "".join(found_faults)
-
-
-def test_a_strategy_file_is_found_relative_to_the_configuration(tmp_path):
-    (tmp_path / "mine.py").write_text(
-        textwrap.dedent(
-            '''
-            """A strategy that wants nothing."""
-            from bot.strategy.api import Strategy
-
-            class Mine(Strategy):
-                class Params(Strategy.Params):
-                    """Nothing to set."""
-
-                def quote(self, view):
-                    return {}
-            '''
-        )
-    )
-    text = GOOD.replace(
-        "name: fixed_spread\n  params:\n    half_spread_cents: 3", "name: ./mine.py:Mine"
-    )
-    assert type(load(tmp_path, text).make_strategy()).__name__ == "Mine"
 
 
 def test_a_strategy_by_dotted_path_is_found(tmp_path):

@@ -18,7 +18,6 @@ from bot.io.state.heartbeat import (
     HeartbeatWriter,
     read_pulse,
 )
-from bot.io.state.persistent_guards import PersistentGuards
 
 S = 1_000_000_000
 T0 = 50 * S
@@ -124,17 +123,6 @@ def test_a_stalled_disk_delays_no_loop_and_counts_as_failing(tmp_path, monkeypat
     beats.write_end()
     assert not beats.is_failing
     assert (beat_in(tmp_path).beat, beat_in(tmp_path).ended) == (2, True)
-
-
-def test_a_run_goes_on_while_its_heartbeat_is_being_written(tmp_path, monkeypatch):
-    vigil = PersistentGuards(tmp_path, "ab" * 10)
-    vigil.begin_run()
-    disk = StalledDisk(monkeypatch)
-    vigil.beats.beat(T0)
-    vigil.beats.beat(T0 + HANGS_NS + 1)
-    assert vigil.beats.is_failing
-    disk.go()
-    vigil.end_run(clean=True, flat=True)
 
 
 def test_a_half_written_beat_leaves_the_one_before(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from bot.io.journal.recovery import (
     OpenOrderIndex,
     RunningState,
 )
-from tests.builders.io.samples import ORDER_ID, ORDER_JSON, create, sent
+from tests.builders.io.samples import ORDER_ID, ORDER_JSON, create, intent, reply, sent
 from venue.wire import codec, model
 from venue.wire.money import Outcome, Price, Qty
 from venue.wire.names import ClientOrderId, MarketId, OrderId
@@ -29,15 +29,6 @@ FIRST, AGAIN = sent(create("a-1"), 1), sent(create("a-1", again=True), 2)
 AMEND = sent(m.AmendResting(ORDER_ID, Amend(price=Price(41))), 3)
 CANCEL = sent(m.CancelResting(ORDER_ID), 4)
 LOOK = sent(m.ReadOrder(ORDER_ID), 5)
-
-
-def intent(name: str) -> m.UnconfirmedCreate:
-    made = create(name)
-    return m.UnconfirmedCreate(made.order)
-
-
-def reply(answer: m.Answer, number: int = 1) -> m.Response:
-    return m.Response(m.RequestId(number), answer)
 
 
 def shown(**other) -> m.Ok:

@@ -11,25 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.io.journal.journal import Journal, cut_torn_tail, read_journal, remember, segments
+from bot.io.journal.journal import Journal, read_journal, remember, segments
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, Segment, framed
 from bot.io.state.locks import StateDirectory, StateFault
-from tests.builders.io.samples import ORDER_ID, ORDER_JSON, create, sent
+from tests.builders.io.samples import ORDER_ID, ORDER_JSON, create, intent, reply, sent
 from venue.wire import codec, model
 from venue.wire.names import ClientOrderId
 
 pytestmark = pytest.mark.anyio
 
 DONE = m.Ok(m.OrderBody(codec.decode(ORDER_JSON, model.Order)))
-
-
-def intent(name: str) -> m.UnconfirmedCreate:
-    made = create(name)
-    return m.UnconfirmedCreate(made.order)
-
-
-def reply(answer: m.Answer, number: int = 1) -> m.Response:
-    return m.Response(m.RequestId(number), answer)
 
 
 SAMPLE: list[m.Event | m.Effect] = [
@@ -70,15 +61,6 @@ def test_a_damaged_byte_never_yields_a_wrong_entry(at, flip):
         return
     assert entries == SAMPLE[: len(entries)]
     assert len(entries) < len(SAMPLE)
-
-
-def test_a_torn_entry_is_cut_off_the_file(tmp_path):
-    path, data = tmp_path / "journal-00000001.log", segment_bytes()
-    last = len(framed(Entry(len(SAMPLE) - 1, SAMPLE[-1])))
-    path.write_bytes(data[:-3])
-    assert cut_torn_tail(path) == last - 3
-    assert path.read_bytes() == data[:-last]
-    assert cut_torn_tail(path) == 0
 
 
 def test_a_file_that_is_no_journal_is_refused(tmp_path):

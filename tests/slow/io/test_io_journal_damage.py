@@ -23,7 +23,7 @@ from bot.io.journal.records import (
     framed,
 )
 from bot.io.journal.recovery import RecoveredState, recall
-from tests.builders.io.samples import create, sent
+from tests.builders.io.samples import create, intent, sent
 from venue.wire.instant import Instant
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId
@@ -33,11 +33,6 @@ RUNG = create().order.market_id
 KNOWN = m.JournaledOrder(
     ClientOrderId("k-1"), OrderId("11"), RUNG, Outcome.YES, Side.BUY, Price(40), Qty(7), Qty(3), 5
 )
-
-
-def intent(name: str) -> m.UnconfirmedCreate:
-    made = create(name)
-    return m.UnconfirmedCreate(made.order)
 
 
 def head(*names: str, working: tuple[m.JournaledOrder, ...] = ()) -> bytes:

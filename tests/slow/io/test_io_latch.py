@@ -7,9 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.core.inconsistency import Contradiction, Inconsistency
 from bot.core.report import BreakerReport, Phase
 from bot.io.metrics.metrics import Metrics
@@ -18,21 +16,10 @@ from bot.io.state import kill_switch_file as crashes
 from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile, LatchFault, LatchRecord
 from bot.io.state.locks import BOT_LOCK
 from bot.io.status.snapshot import Snapshot
+from tests.builders.io.commands import DEMO, invoke
 from tests.builders.io.samples import report
 
 WALL_NS = 1_800_000_000_000_000_000
-CONFIG = """\
-series: AURELIA-VAL
-venue:
-  embedded: venue.yaml
-strategy:
-  name: ladder_joint
-risk:
-  event_loss_cents: 100
-  series_loss_cents: 200
-  rung_position_qty: 3
-  order_qty: 1
-"""
 
 
 def test_a_latch_is_a_private_file_that_another_process_reads(tmp_path):
@@ -144,11 +131,8 @@ def test_a_replaced_file_is_synced_before_its_folder(tmp_path, monkeypatch):
 
 
 def reset(folder: Path, *more: str, answer: str | None = None):
-    """Run `bot reset` on a configuration whose state is in `folder`."""
-    config = folder / "demo.yaml"
-    config.write_text(CONFIG)
-    arguments = ["reset", str(config), "--state-dir", str(folder / "state"), *more]
-    return CliRunner().invoke(app, arguments, input=answer)
+    """Run `bot reset` for a bot whose state is in `folder`."""
+    return invoke("reset", DEMO, "--state-dir", folder / "state", *more, input=answer)
 
 
 def latched(folder: Path) -> KillSwitchFile:
@@ -201,7 +185,7 @@ def test_reset_with_nobody_to_ask_changes_nothing_and_ends_with_2(tmp_path):
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 3), ("y\n", 0)])
 def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code):
     latch = latched(tmp_path)
-    monkeypatch.setattr("bot.cli.reset.is_interactive", lambda: True)
+    monkeypatch.setattr("bot.cli.common.is_interactive", lambda: True)
     done = reset(tmp_path, answer=answer)
     assert done.exit_code == code
     assert (latch.read_latch() is None) == (code == 0)
@@ -209,7 +193,7 @@ def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code)
 
 def test_reset_asks_on_stderr_when_it_prints_json(tmp_path, monkeypatch):
     latched(tmp_path)
-    monkeypatch.setattr("bot.cli.reset.is_interactive", lambda: True)
+    monkeypatch.setattr("bot.cli.common.is_interactive", lambda: True)
     done = reset(tmp_path, "--json", answer="y\n")
     echoed, line = done.stdout.splitlines()
     assert echoed.strip() == "y"  # as a terminal shows what is typed

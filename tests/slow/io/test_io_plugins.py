@@ -11,7 +11,6 @@ from pydantic import Field
 from typer.testing import CliRunner
 
 from bot.cli.main import app
-from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.config.plugins import (
     StrategyFault,
     about,
@@ -47,19 +46,6 @@ class Idle(Strategy):
 
 STRATEGY = Idle
 '''
-CONFIG = """\
-series: AURELIA-VAL
-venue:
-  embedded: venue.yaml
-strategy:
-  name: fixed_spread
-  params:
-    half_spread_cents: {value}
-risk:
-  series_loss_cents: 200000
-  rung_position_qty: 300
-  order_qty: 100
-"""
 
 
 @pytest.fixture
@@ -228,19 +214,6 @@ def test_the_strategies_command_lists_all_and_shows_one():
     assert "  lot_qty: default 10, shares (int, >= 1, <= 100000)\n" in shown.stdout
     assert "  lot_qty" not in CliRunner().invoke(app, ["strategies"]).stdout
     assert CliRunner().invoke(app, ["strategies", "nobody"]).exit_code == 2
-
-
-@pytest.mark.parametrize("value", ["0", "50", "2.5", "two"])
-def test_a_wrong_parameter_is_reported_with_line_key_value_and_range(tmp_path, value):
-    path = tmp_path / "mine.yaml"
-    path.write_text(CONFIG.format(value=value))
-    with pytest.raises(ConfigFault) as caught:
-        finish(read_draft(path))
-    [text] = str(caught.value).splitlines()
-    assert text.startswith(f"{path}:7: strategy.params.half_spread_cents: ")
-    assert value in text
-    assert "1" in text
-    assert "49" in text
 
 
 def test_a_strategy_may_import_its_contract_from_the_old_modules(tmp_path):

@@ -15,7 +15,7 @@ from bot.io.metrics.profits import MILLI, plain_profit, row_cents
 from bot.io.metrics.table import profit_parts
 from bot.strategy.api import Strategy
 from tests.builders.bot.thin import EVENT
-from tests.builders.explain.lived import Lived
+from tests.builders.explain.lived import CONFIG, Lived, config
 from tests.builders.io.commands import invoke
 from tests.builders.io.samples import report
 from venue.wire import instant, model
@@ -23,18 +23,6 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Qty
 from venue.wire.names import OrderId
 
-CONFIG = """\
-series: ACME-VAL
-venue:
-  embedded: venue.yaml
-strategy:
-  name: fixed_spread
-risk:
-  event_loss_cents: 100000
-  series_loss_cents: 200000
-  rung_position_qty: 300
-  order_qty: 100
-"""
 SHADOW = """\
 shadow:
   - name: near
@@ -43,12 +31,6 @@ shadow:
       half_spread_cents: 1
     latency_ms: 0
 """
-
-
-def config(folder: Path, text: str = CONFIG) -> Path:
-    path = folder / "thin.yaml"
-    path.write_text(text)
-    return path
 
 
 def pnl(*words: object):

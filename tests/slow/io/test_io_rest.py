@@ -12,7 +12,7 @@ from bot.core import messages as m
 from bot.io.client.answers import answer_of, retry_after_ns, tokens_left
 from bot.io.client.rest import NEVER_LEFT, Rest
 from bot.io.secret import Secret
-from tests.builders.io.hostile import blurts, hostile, says, silence
+from tests.builders.io.hostile import blurts, hostile, late, says, silence
 from tests.builders.io.samples import ORDER_ID, ORDER_JSON, RUNG, create, sent
 from venue.wire import codec
 from venue.wire.errors import CODES, Code, Sequenced
@@ -292,11 +292,7 @@ async def test_a_request_that_may_not_leave_is_rejected_and_never_sent():
 async def test_cancelling_the_waiting_task_does_not_lose_the_response():
     replies: list[m.Response] = []
 
-    async def slow(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.1)
-        await says(201, ORDER_JSON)(writer)
-
-    async with hostile(slow) as site:
+    async with hostile(late(0.1, says(201, ORDER_JSON))) as site:
         rest = rest_at(site.base_url)
 
         async def outer() -> None:

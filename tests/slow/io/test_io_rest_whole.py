@@ -11,8 +11,7 @@ import pytest
 from bot.core import messages as m
 from bot.io.client.rest import Rest
 from bot.io.secret import Secret
-from tests.builders.io.fakes import FakeTrader, run, runner_of
-from tests.builders.io.hostile import Hostile, Talk, hostile, says
+from tests.builders.io.hostile import Hostile, Talk, hostile, late, says
 from tests.builders.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire.names import OrderId
 
@@ -98,16 +97,6 @@ async def test_a_request_held_back_too_long_is_never_sent_after_the_drain():
         assert site.requests == []
 
 
-async def test_a_run_ends_although_a_response_never_ends(tmp_path):
-    def behave(event: m.Event) -> list[m.Effect]:
-        return [sent(create(), 3)] if isinstance(event, m.Started) else []
-
-    async with hostile(HEAD) as site:
-        rest = Rest(site.base_url, Secret("lm_x"), 4, timeouts=PATIENT, request_s=WHOLE_S)
-        runner = runner_of(FakeTrader(behave), tmp_path, drain_ns=100_000_000, rest=rest)
-        assert (await run(runner)).overdue
-
-
 # --- an answer that came twice --------------------------------------------------------------------
 
 
@@ -118,29 +107,16 @@ def answer(order_id: str) -> bytes:
 
 
 @asynccontextmanager
-async def keeping(
-    says: Callable[[bytes], bytes],
-) -> AsyncIterator[tuple[Rest, Callable[[], int]]]:
-    """A server that keeps its connections, a client of it, and how many there were."""
-    connections = 0
+async def keeping(says: Callable[[bytes], bytes]) -> AsyncIterator[tuple[Rest, Hostile]]:
+    """A client of a server that keeps its connections, and that server."""
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal connections
-        connections += 1
-        try:
-            while True:
-                writer.write(says(await reader.readuntil(b"\r\n\r\n")))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
+    async def talk(writer: asyncio.StreamWriter) -> None:
+        writer.write(says(site.requests[-1]))
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    rest = Rest(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", Secret("lm_x"), 4)
-    try:
-        yield rest, lambda: connections
-    finally:
+    async with hostile(talk, keeps=True) as site:
+        rest = Rest(site.base_url, Secret("lm_x"), 4)
+        yield rest, site
         await rest.drain()
-        server.close()
-        await server.wait_closed()
 
 
 def shown(reply: m.Answer) -> str:
@@ -169,18 +145,18 @@ EMPTY = b"HTTP/1.1 204 No Content\r\n\r\n"
     ids=["twice", "without a body"],
 )
 async def test_a_connection_with_one_response_too_many_is_closed_and_it_answers_nothing(talk):
-    async with keeping(talk) as (rest, connections):
+    async with keeping(talk) as (rest, site):
         seen = await ask_in_turn(rest, ORDER_ID, OTHER_ID, OTHER_ID)
         assert seen == [ORDER_ID, "Unknown", OTHER_ID]
-        assert connections() == 2
+        assert site.connections == 2
 
 
 async def test_a_connection_with_one_response_a_request_is_kept():
     hint = b"HTTP/1.1 103 Early Hints\r\n\r\n"
-    async with keeping(lambda request: hint + answer(named(request))) as (rest, connections):
+    async with keeping(lambda request: hint + answer(named(request))) as (rest, site):
         seen = await ask_in_turn(rest, ORDER_ID, OTHER_ID, ORDER_ID)
         assert seen == [ORDER_ID, OTHER_ID, ORDER_ID]
-        assert connections() == 1
+        assert site.connections == 1
 
 
 async def test_a_drain_does_not_wait_for_a_read_that_hangs():
@@ -196,12 +172,8 @@ async def test_a_drain_does_not_wait_for_a_read_that_hangs():
 
 
 async def test_a_drain_waits_for_a_write():
-    async def late(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.5)
-        await says(200, ORDER_JSON)(writer)
-
     replies: list[m.Response] = []
-    async with asyncio.timeout(10), hostile(late) as site:
+    async with asyncio.timeout(10), hostile(late(0.5, says(200, ORDER_JSON))) as site:
         rest = Rest(site.base_url, Secret("lm_x"), 4)
         rest.start(sent(create(), 1), replies.append)
         assert await rest.drain(reads_s=0.05) == 0

@@ -2,8 +2,7 @@
 and which key goes with what."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import itertools
 
 import httpx
 import pytest
@@ -15,7 +14,7 @@ from bot.io.client.preflight import Finding, probe
 from bot.io.client.rest import Rest
 from bot.io.client.sockets import trusted
 from bot.io.secret import Secret
-from tests.builders.io.hostile import hostile, says
+from tests.builders.io.hostile import Talk, hostile, late, says
 from tests.builders.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire.names import Ticker
 
@@ -25,43 +24,17 @@ KEY, READ_KEY, SPARE_KEY = "lm_trade_0123", "lm_read_0123", "lm_spare_0123"
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(ORDER_JSON) + ORDER_JSON
 
 
-class Keeping:
-    """A server that keeps connections; `closes` says after which request of one it hangs up, and
-    `kept` how many bytes of that request's answer it sends before."""
+def hangs_up(at: int, kept: int = 0) -> Talk:
+    """Whole answers, but to request number `at` its first `kept` bytes, and then a hang-up."""
+    numbers = itertools.count(1)
 
-    def __init__(self, closes: int, kept: int) -> None:
-        self.closes = closes
-        self.kept = kept
-        self.port = 0
-        self.methods: list[bytes] = []
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            for number in range(1, self.closes + 1):
-                head = await reader.readuntil(b"\r\n\r\n")
-                for line in head.lower().split(b"\r\n"):
-                    if line.startswith(b"content-length:"):
-                        await reader.readexactly(int(line.partition(b":")[2]))
-                self.methods.append(head.split(b" ")[0])
-                writer.write(ANSWER if number < self.closes else ANSWER[: self.kept])
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
+    async def talk(writer: asyncio.StreamWriter) -> None:
+        is_last = next(numbers) == at
+        writer.write(ANSWER[:kept] if is_last else ANSWER)
+        if is_last:
             writer.close()
 
-
-@asynccontextmanager
-async def keeping(closes: int, kept: int = 0) -> AsyncIterator[Keeping]:
-    """Such a server, for as long as it is needed."""
-    site = Keeping(closes, kept)
-    server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
-    site.port = server.sockets[0].getsockname()[1]
-    try:
-        yield site
-    finally:
-        server.close()
-        await server.wait_closed()
+    return talk
 
 
 def rest_at(port: int, in_flight: int = 4, **more) -> Rest:
@@ -82,22 +55,22 @@ async def probed(port: int, others: dict[m.Key, Secret] | None = None) -> dict[s
 
 
 async def test_a_read_on_a_closed_connection_is_unknown_and_not_repeated():
-    async with keeping(closes=2) as site:
+    async with hostile(hangs_up(2), keeps=True) as site:
         rest = rest_at(site.port)
         answers = [(await rest.ask(m.ReadOrder(ORDER_ID))).answer for _ in range(3)]
         await rest.drain()
     assert [type(each) for each in answers] == [m.Ok, m.Unknown, m.Ok]
-    assert site.methods == [b"GET"] * 3
+    assert [raw.split(b" ")[0] for raw in site.requests] == [b"GET"] * 3
 
 
 @pytest.mark.parametrize("request_", [create(), m.CancelResting(ORDER_ID)], ids=["post", "delete"])
 @pytest.mark.parametrize("kept", [0, 1, len(ANSWER) - 1])
 async def test_a_write_is_never_sent_twice(request_, kept):
-    async with keeping(closes=1, kept=kept) as site:
+    async with hostile(hangs_up(1, kept), keeps=True) as site:
         rest = rest_at(site.port)
         assert isinstance((await rest.ask(request_)).answer, m.Unknown)
         await rest.drain()
-    assert len(site.methods) == 1
+    assert len(site.requests) == 1
 
 
 # --- connections that leaked ----------------------------------------------------------------------
@@ -131,7 +104,7 @@ async def leak(client: httpx.AsyncClient, port: int) -> list[httpx.Response]:
 
 
 async def test_a_client_whose_connections_have_leaked_is_replaced(clients):
-    async with keeping(closes=1_000) as site:
+    async with hostile(hangs_up(0), keeps=True) as site:
         rest = rest_at(site.port, in_flight=1, timeouts=HASTY)
         await rest.ask(m.ReadOrder(ORDER_ID))
         [leaking] = clients
@@ -147,12 +120,11 @@ async def test_a_client_whose_connections_have_leaked_is_replaced(clients):
 
 
 async def test_a_replaced_client_is_closed_once_its_last_request_is_over(clients):
-    async def slow(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(1.5)
-        await says(200, ORDER_JSON)(writer)
-
     replies: list[m.Response] = []
-    async with hostile(slow) as site, keeping(closes=1_000) as holder:
+    async with (
+        hostile(late(1.5, says(200, ORDER_JSON))) as site,
+        hostile(hangs_up(0), keeps=True) as holder,
+    ):
         rest = Rest(site.base_url, Secret(KEY), 1, timeouts=HASTY)
         rest.start(sent(create(), 1), replies.append)
         await asyncio.sleep(0.05)
@@ -169,12 +141,8 @@ async def test_a_replaced_client_is_closed_once_its_last_request_is_over(clients
 
 
 async def test_a_wait_for_a_busy_connection_is_no_leak(clients):
-    async def slow(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.3)
-        await says(200, ORDER_JSON)(writer)
-
     replies: list[m.Response] = []
-    async with hostile(slow) as site:
+    async with hostile(late(0.3, says(200, ORDER_JSON))) as site:
         rest = Rest(site.base_url, Secret(KEY), 1, timeouts=HASTY)
         for number in range(60):
             rest.start(sent(m.ReadOrder(ORDER_ID), number), replies.append)

@@ -13,7 +13,7 @@ from bot.io.journal.journal import read_journal, segments
 from bot.io.run import runner as runner_module
 from bot.io.run.result import Exit, summary_of
 from tests.builders.io.fakes import FakeTrader, run, runner_of
-from tests.builders.io.hostile import hostile, says, silence
+from tests.builders.io.hostile import hostile, late, says, silence
 from tests.builders.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire.names import ClientOrderId
 
@@ -80,15 +80,6 @@ async def test_the_newest_wake_up_replaces_an_older_one(tmp_path):
     trader = FakeTrader(behave)
     await run(runner_of(trader, tmp_path), 60_000_000)
     assert len(trader.of(m.Tick)) <= 4
-
-
-async def test_the_response_to_a_request_reaches_the_trader_as_an_event(tmp_path):
-    async with hostile(says(201, ORDER_JSON)) as site:
-        trader = FakeTrader(once(m.Started, sent(create(), 3)))
-        await run(runner_of(trader, tmp_path, site.base_url))
-    [replied] = trader.of(m.Response)
-    assert replied.request_id == 3
-    assert isinstance(replied.answer, m.Ok)
 
 
 async def test_a_create_is_in_the_journal_on_disk_before_it_is_sent(tmp_path):
@@ -192,11 +183,7 @@ async def test_a_run_ends_with_4_unless_a_list_shows_that_no_order_is_left(
 
 
 async def test_a_run_waits_for_requests_in_flight_and_journals_their_responses(tmp_path):
-    async def slow(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.3)
-        await says(201, ORDER_JSON)(writer)
-
-    async with hostile(slow) as site:
+    async with hostile(late(0.3, says(201, ORDER_JSON))) as site:
         trader = FakeTrader(once(m.Started, sent(create(), 3)), patient=False)
         await run(runner_of(trader, tmp_path, site.base_url), 20_000_000)
     written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
@@ -260,15 +247,11 @@ async def test_the_summary_has_the_figures_of_the_run(tmp_path):
 async def test_an_overdue_drain_counts_the_responses_that_came_late(
     tmp_path,
 ):
-    async def slow(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.3)
-        await says(404, b"")(writer)
-
     class Learns(FakeTrader):
         def left_over(self) -> m.DrainComplete:
             return m.DrainComplete(() if self.of(m.Response) else (ORDER_ID,), ())
 
-    async with hostile(slow) as site:
+    async with hostile(late(0.3, says(404, b""))) as site:
         cancel = once(m.StopRequested, sent(m.CancelResting(ORDER_ID), 3))
         trader = Learns(cancel, finishes=False)
         ended = await run(runner_of(trader, tmp_path, site.base_url, 100_000_000), 20_000_000)

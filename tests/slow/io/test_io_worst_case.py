@@ -1,10 +1,7 @@
 """Claims about `bot worst-case`: where it begins, what it answers, and what it says is wrong."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from typer.testing import CliRunner
 from bot.cli.main import app
 from bot.core.report import EventReport, OrderReport, RungReport
 from bot.lab.worst_case import WhatIfFault, answers, events_of_status
+from tests.builders.io.loopback import loopback
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, Ticker
 
@@ -340,28 +338,11 @@ def test_the_example_of_the_help_works_as_it_is_printed():
     assert invoke(*line.replace("configs/demo.yaml", DEMO).split()).exit_code == 0
 
 
-@contextmanager
-def page(body: bytes, code: int = 200) -> Iterator[str]:
-    """A page on loopback that answers everything with this."""
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(code if self.path.partition("?")[0] == "/status.json" else 404)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Answer)
-    serving = threading.Thread(target=server.serve_forever, args=(0.01,))
-    serving.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        serving.join()
-        server.server_close()
+def page(body: bytes, code: int = 200) -> AbstractContextManager[str]:
+    """A page on loopback whose status is this."""
+    return loopback(
+        lambda asked: (code if asked.path.partition("?")[0] == "/status.json" else 404, body)
+    )
 
 
 def test_worst_case_starts_from_the_status_page_of_the_running_bot():

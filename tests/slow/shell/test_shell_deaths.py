@@ -1,8 +1,5 @@
-"""Claims about faults inside the shell: quotes are pulled and the exit code says
-so.
-"""
+"""Claims about faults inside the shell: quotes are pulled and the exit code says so."""
 
-import asyncio
 import os
 import random
 from contextlib import ExitStack
@@ -19,13 +16,9 @@ from bot.io.journal.journal import Journal
 from bot.io.metrics.metrics import Metrics
 from bot.io.run.inbox import ConflatingQueue
 from bot.io.run.result import Exit
-from bot.io.run.runner import DRAIN_NS, Child
 from tests.builders.shell.life import Life, Plan, assert_answered_once, live
-from venue.wire.instant import NS_PER_SECOND
 
 POINTS = 3
-LATEST_S = DRAIN_NS / NS_PER_SECOND + 2.5
-"""From the death to the end of the process (ten seconds), with the last reads' own time."""
 
 
 class Bomb:
@@ -97,66 +90,6 @@ def test_a_fault_in_any_task_pulls_the_quotes_and_ends_with_an_error_code(name, 
     assert life.truth.resting() == [] or life.ended.exit_code is Exit.LEFT_OVER
     assert life.truth.self_trades == 0
     assert life.watch.cancelled == 0
-
-
-@pytest.mark.parametrize("at_s", [0.05, 0.9])
-@pytest.mark.parametrize("child", ["journal", "feed", "status"])
-@pytest.mark.parametrize("raises", [True, False])
-def test_a_task_that_ends_at_any_time_stops_the_bot_within_ten_seconds(child, at_s, raises):
-    ended_s = [0.0]
-
-    async def dies(life: Life) -> None:
-        await asyncio.sleep(at_s)
-        ended_s[0] = life.loop.time()
-        if raises:
-            raise ZeroDivisionError
-
-    def mortal(real):
-        async def run(self) -> None:
-            async with asyncio.TaskGroup() as tasks:
-                beside = tasks.create_task(real(self))
-                await dies(born[0])
-                beside.cancel()
-
-        return run
-
-    born: list[Life] = []
-
-    def children(life: Life) -> tuple[Child, ...]:
-        born.append(life)
-        return (Child("status", lambda: dies(life)),) if child == "status" else ()
-
-    with ExitStack() as stack:
-        for home, name in ((Journal, "journal"), (Feed, "feed")):
-            if name == child:
-                stack.enter_context(mock.patch.object(home, "run", mortal(home.run)))
-        life = live(Plan(seed=3, faulty_s=3.0, calm_s=1.0, children=children))
-    assert child in life.ended.died
-    assert life.ended.exit_code is Exit.BUG
-    assert life.truth.resting() == []
-    assert life.ended_s - ended_s[0] <= LATEST_S
-
-
-@pytest.mark.parametrize("at_s", [0.4, 1.1, 2.3])
-def test_after_a_full_disk_no_create_leaves_and_all_orders_are_cancelled(at_s):
-    refused_from: list[int] = []
-
-    async def act(life: Life) -> None:
-        await asyncio.sleep(at_s)
-        full = mock.patch.object(os, "write", refuse)
-        full.start()
-        life.on_end.append(full.stop)
-        refused_from.append(life.watch.creates)
-
-    def refuse(_handle: int, _data: bytes) -> int:
-        raise OSError(28, "No space left on device")
-
-    life = live(Plan(seed=4, faulty_s=2.5, calm_s=1.0, crowd_per_s=6.0, act=act))
-    assert life.ended.exit_code is not Exit.OK
-    # A create whose entry was on disk before may still be on its way to the socket, no other one.
-    assert [life.watch.creates] == refused_from
-    assert life.truth.resting() == []
-    assert life.watch.unjournalled == []
 
 
 @pytest.mark.parametrize("at_s", [0.02, 0.31, 0.9, 1.7, 2.4])

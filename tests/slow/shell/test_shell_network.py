@@ -1,10 +1,7 @@
-"""Claims about the shell on a bad network: resets at any byte, silence, slow responses, redirects,
-proxies.
-"""
+"""Claims about the shell on a bad network: a redirected channel, proxies, silence, a standstill."""
 
 import asyncio
 import itertools
-import random
 from unittest import mock
 
 import httpx
@@ -12,8 +9,7 @@ import pytest
 
 from bot.core import messages as m
 from tests.builders.shell.life import Life, Plan, assert_exact, live
-from tests.builders.shell.net import Wire
-from tests.builders.shell.site import HOST, PORT, Bend
+from tests.builders.shell.site import HOST, PORT
 
 OTHER_PORT = 9_999
 TIMEOUTS = httpx.Timeout(connect=0.3, read=0.6, write=0.3, pool=0.3)
@@ -21,35 +17,6 @@ TIMEOUTS = httpx.Timeout(connect=0.3, read=0.6, write=0.3, pool=0.3)
 
 def plan(**changes) -> Plan:
     return Plan(**{"seed": 5, "faulty_s": 2.0, "calm_s": 3.0, "timeouts": TIMEOUTS, **changes})
-
-
-# --- the connection ends at any byte --------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("direction", ["up", "down"])
-def test_a_connection_reset_at_any_byte_duplicates_and_loses_no_order(direction, seed):
-    dice = random.Random(f"{direction} {seed}")
-    cut = [0]
-
-    def dressed(wire: Wire) -> None:
-        cut[0] += 1
-        at = int(4_000 ** dice.random())
-        if direction == "up":
-            wire.cut_up_at = at
-        else:
-            wire.cut_down_at = at
-
-    async def act(life: Life) -> None:
-        life.network.dressed = dressed
-        await asyncio.sleep(life.plan.faulty_s)
-        life.network.dressed = lambda wire: None
-        for wire in life.network.wires:
-            wire.cut_up_at = wire.cut_down_at = None
-
-    life = live(plan(seed=seed, act=act))
-    assert cut[0] >= 5
-    assert_exact(life)
 
 
 # --- redirects ------------------------------------------------------------------------------------
@@ -68,33 +35,6 @@ def trap(heard: list[bytes]) -> Trap:
     made = Trap()
     made.heard = heard
     return made
-
-
-@pytest.mark.parametrize(("method", "status"), [("POST", 307), ("DELETE", 302), ("GET", 302)])
-def test_a_redirect_to_another_host_is_not_followed(method, status):
-    heard: list[bytes] = []
-
-    class Redirects(Bend):
-        given = 0
-
-        async def rest(self, was, path, query, body, ask):
-            if was == method and 0.5 <= self.site.age_s() < 2.0:
-                self.given += 1
-                where = f"http://{HOST}:{OTHER_PORT}/v1{path}".encode()
-                return status, [(b"location", where)], b""
-            return await ask(was, path, query, body)
-
-    async def act(life: Life) -> None:
-        life.network.listen(HOST, OTHER_PORT, lambda: trap(heard))
-        for at_s in (0.9, 1.3):
-            life.loop.call_later(at_s, life.shift, 2)
-
-    bend = Redirects()
-    life = live(plan(bend=bend, act=act, calm_s=8.0))
-    assert heard == []
-    assert (HOST, OTHER_PORT) not in life.network.tried
-    assert_exact(life)
-    assert bend.given > 0
 
 
 def test_a_redirect_of_the_channel_is_not_followed():
@@ -190,34 +130,4 @@ def test_no_create_or_amend_leaves_between_a_standstill_and_the_next_book(for_s)
     before = itertools.takewhile(lambda message: not isinstance(message, m.BookUpdate), messages)
     requests = [message.request for message in before if isinstance(message, m.Send)]
     assert not any(isinstance(each, m.Create | m.AmendResting) for each in requests)
-    assert_exact(life)
-
-
-# --- trickled bodies ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("drip_s", "known"), [(0.002, True), (0.4, False)])
-def test_a_slow_response_is_awaited_for_a_while_and_then_unknown(drip_s, known):
-    def dressed(wire: Wire) -> None:
-        wire.drip_s, wire.drip_bytes = drip_s, 16
-
-    async def act(life: Life) -> None:
-        await asyncio.sleep(0.6)
-        life.network.dressed = dressed
-        for wire in life.network.wires:
-            if not wire.is_channel:
-                wire.tear()
-        await asyncio.sleep(12.0)
-        life.network.dressed = lambda wire: None
-        for wire in life.network.wires:
-            wire.drip_s = 0.0
-
-    life = live(plan(act=act, faulty_s=1.0, calm_s=24.0, timeouts=httpx.Timeout(2.0)))
-    unknown = [
-        entry.message.answer
-        for entry in life.entries
-        if isinstance(entry.message, m.Response) and isinstance(entry.message.answer, m.Unknown)
-    ]
-    endless = [answer for answer in unknown if "endless" in answer.reason]
-    assert bool(endless) is not known
     assert_exact(life)
