@@ -10,12 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.io.state import atomic_file as whole
 from bot.lab.evaluate import timeout as patience
 from tests.builders.backtest.made import book, configured, trade, written
+from tests.builders.io.commands import invoke
 from tests.builders.speaks import SPEAKS
 from tests.builders.strategies.strategy_file import strategy_file
 
@@ -49,7 +48,7 @@ def folder(tmp_path):
 def backtest(folder, config, *options):
     """The command's end, in this process unless `--jobs` is among the options."""
     options = ("--jobs", "1", "--data", str(folder), "--config", str(config), *options)
-    return CliRunner().invoke(app, ["backtest", *options])
+    return invoke("backtest", *options)
 
 
 def without_cpu_time(told):
@@ -123,10 +122,10 @@ def test_an_interrupted_backtest_is_marked_incomplete_everywhere(interrupted):
     assert re.search(r"^ended early: [12] of 3 runs had begun$", done.stdout, re.MULTILINE)
     why = "the backtest was ended early: plays that it had not begun are missing"
     assert why in page.read_text()
-    told = CliRunner().invoke(app, ["report", str(save)])
+    told = invoke("report", save)
     assert told.exit_code == 0
     assert why in told.stdout
-    told = CliRunner().invoke(app, ["report", str(save), "--json"])
+    told = invoke("report", save, "--json")
     assert {each["damage"] for each in json.loads(told.stdout)["sessions"]} == {why}
 
 

@@ -3,14 +3,13 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.config.bot_config import ConfigFault
 from bot.lab.backtest.lookahead import LookaheadFault
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from laddermaker import lab
 from tests.builders.backtest.made import book, configured, ns, trade, written
+from tests.builders.io.commands import invoke
 from venue.wire.instant import from_ns
 from venue.wire.money import BookSide, Price, Qty
 
@@ -45,7 +44,7 @@ def data(tmp_path):
 
 
 def command(*options):
-    done = CliRunner().invoke(app, ["backtest", *map(str, options), "--json"])
+    done = invoke("backtest", *options, "--json")
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)["results"]
 

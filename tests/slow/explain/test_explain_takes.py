@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from tests.builders.explain.lived import CONFIG, FIRST, Lived, config
+from tests.builders.io.commands import invoke
 
 TAKER = """\
 from bot.strategy.api import Strategy, Take
@@ -37,7 +36,7 @@ def explained(tmp_path, *, order_qty: int) -> tuple[str, dict]:
     run.begin()
     state = str(run.written(tmp_path / "state"))
     asked = ["explain", str(tmp_path / "thin.yaml"), f"{FIRST}-1", "--state-dir", state]
-    told, plain = (CliRunner().invoke(app, [*asked, *more]) for more in ((), ("--json",)))
+    told, plain = (invoke(*asked, *more) for more in ((), ("--json",)))
     assert told.exit_code == plain.exit_code == 0, told.output
     return told.stdout, json.loads(plain.stdout)
 

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.lab.session import UntilFault
 from bot.strategy.api import EventView, Quotes, Strategy
 from laddermaker import lab
+from tests.builders.io.commands import invoke
 from tests.builders.what_if.made import calm
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -31,7 +30,7 @@ def state(tmp_path_factory) -> Path:
 
 def command(*arguments) -> dict:
     """The JSON that a command prints, without processor times."""
-    done = CliRunner().invoke(app, [*map(str, arguments), "--json"])
+    done = invoke(*arguments, "--json")
     assert done.exit_code == 0, done.output
     return comparable(json.loads(done.stdout))
 

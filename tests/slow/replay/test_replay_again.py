@@ -13,10 +13,8 @@ from zlib import crc32
 import msgspec
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
 from bench.simulated_journals import brutal
-from bot.cli.main import app
 from bot.config.plugins import StrategyFault
 from bot.config.strategies import Makers
 from bot.core import messages as m
@@ -32,6 +30,7 @@ from bot.io.run.watchdog import Retold
 from bot.lab.replay import Replayed, replay, replayer_of
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.strategy.api import EventView, Quotes, Strategy
+from tests.builders.io.commands import invoke
 from tests.builders.replay.recorded import recorded
 from tests.builders.scale import cases
 from tests.mutants.bug import Patch, handles, planted
@@ -48,10 +47,6 @@ def again(path: Path, until: Until = TO_THE_END, *, notes: bool = True) -> list[
         replay(replayer_of(run, Makers(Path()), notes=notes), until)
         for run in runs_meant(path, every=True)
     ]
-
-
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, ["replay", *arguments])
 
 
 def assert_exits_with_3(done: Result, reason: str) -> None:
@@ -112,7 +107,7 @@ def test_a_run_with_faults_replays_identically_under_three_hash_seeds(state):
 
 
 def test_replay_all_replays_every_run(state):
-    done = invoke(str(state), "--all", "--quiet", "--until", "2s")
+    done = invoke("replay", state, "--all", "--quiet", "--until", "2s")
     assert done.exit_code == 0
     assert done.stdout.count("no difference") == len(list(state.glob("journal-*.log")))
 
@@ -331,7 +326,7 @@ def test_a_replay_stops_after_the_requested_event(entries, tmp_path):
 )
 def test_until_accepts_only_a_number_or_a_time(entries, tmp_path, until, code):
     path = journal(tmp_path / "journal-00000001.log", entries)
-    assert invoke(str(path), "--until", until).exit_code == code
+    assert invoke("replay", path, "--until", until).exit_code == code
 
 
 @pytest.mark.parametrize(
@@ -340,7 +335,7 @@ def test_until_accepts_only_a_number_or_a_time(entries, tmp_path, until, code):
 )
 def test_until_accepts_an_entry_of_an_existing_segment(entries, tmp_path, until, code):
     path = journal(tmp_path / "journal-00000001.log", entries)
-    done = invoke(str(path), "--until", until)
+    done = invoke("replay", path, "--until", until)
     assert done.exit_code == code
     assert (code == 0) is ("no such segment" not in done.stderr)
 
@@ -349,32 +344,35 @@ def test_replay_rejects_a_file_that_is_not_a_journal(tmp_path):
     path = tmp_path / "bot.yaml"
     path.write_text("series: AURELIA\n")
     assert_exits_with_3(
-        invoke(str(path)), "not a journal; wanted is the state directory of a run, or a segment"
+        invoke("replay", path),
+        "not a journal; wanted is the state directory of a run, or a segment",
     )
 
 
 def test_a_difference_exits_with_4_and_shows_both_sides(entries, tmp_path):
     at = sent(entries)
     path = journal(tmp_path / "journal-00000001.log", [*entries[:at], *entries[at + 1 :]])
-    done = invoke(str(path))
+    done = invoke("replay", path)
     assert done.exit_code == 4
     for word in ("a difference", "\n  then ", "\n  now ", "the last events:", "events a second"):
         assert word in done.stdout
-    line = json.loads(invoke(str(tmp_path), "--json").stdout)
+    line = json.loads(invoke("replay", tmp_path, "--json").stdout)
     assert line["difference"]["now"]["type"] == "Send"
     assert line["events_per_second"] > 0
 
 
 def test_a_journal_of_a_later_version_is_rejected(entries, tmp_path):
     path = journal(tmp_path / "journal-00000001.log", entries, OPENING[:-1] + b"\x09")
-    assert_exits_with_3(invoke(str(path)), "journal version 9, this program reads versions 1 to 8")
+    assert_exits_with_3(
+        invoke("replay", path), "journal version 9, this program reads versions 1 to 8"
+    )
 
 
 def test_a_named_segment_is_replayed_although_a_later_one_is_unreadable(entries, tmp_path):
     path = journal(tmp_path / "journal-00000001.log", entries)
     journal(tmp_path / "journal-00000002.log", entries, OPENING[:-1] + b"\x09")
-    assert invoke(str(path)).exit_code == 0
-    done = invoke(str(tmp_path))
+    assert invoke("replay", path).exit_code == 0
+    done = invoke("replay", tmp_path)
     assert (done.exit_code, "journal version 9" in done.stderr) == (3, True)
 
 
@@ -385,7 +383,7 @@ def test_a_run_that_shared_its_rate_limit_with_another_series_is_rejected(entrie
     configured = msgspec.structs.replace(configured, settings=settings)
     started = msgspec.structs.replace(first.message, configured=configured)
     path = journal(tmp_path / "journal-00000001.log", [Entry(first.at_ns, started), *entries[1:]])
-    assert_exits_with_3(invoke(str(path)), "shared its request bucket with OTHER-VAL")
+    assert_exits_with_3(invoke("replay", path), "shared its request bucket with OTHER-VAL")
 
 
 def test_a_damaged_journal_is_compared_up_to_the_damage_and_exits_with_3(entries, tmp_path):
@@ -393,7 +391,7 @@ def test_a_damaged_journal_is_compared_up_to_the_damage_and_exits_with_3(entries
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
-    done = invoke(str(path), "--json")
+    done = invoke("replay", path, "--json")
     assert done.exit_code == 3
     line = json.loads(done.stdout)
     assert line["events"] > 10
@@ -405,13 +403,13 @@ def test_a_missing_journal_exits_with_3(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("nothing")
     for name in ("empty", "none", "notes.txt", "journal-00000001.log"):
-        assert invoke(str(tmp_path / name)).exit_code == 3
+        assert invoke("replay", tmp_path / name).exit_code == 3
 
 
 @pytest.mark.parametrize("options", [(), ("--all",)])
 def test_a_journal_without_the_start_of_a_run_exits_with_3(entries, tmp_path, options):
     journal(tmp_path / "journal-00000007.log", entries[1:])
-    assert_exits_with_3(invoke(str(tmp_path), *options), "no longer kept")
+    assert_exits_with_3(invoke("replay", tmp_path, *options), "no longer kept")
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
+from tests.builders.io.commands import invoke
 
 JOURNAL = Path(__file__).parents[1] / "io/corpus/v7-demo/journal-00000001.log.gz"
 
@@ -20,13 +19,13 @@ def journal(tmp_path):
 
 
 def test_a_run_of_an_earlier_trader_is_not_replayed(journal):
-    done = CliRunner().invoke(app, ["replay", journal])
+    done = invoke("replay", journal)
     assert done.exit_code == 3
     assert "compare the writes: `bot replay --writes`" in done.stderr
 
 
 def test_an_earlier_run_sends_the_same_writes_now_but_for_steps_back_that_leave_sooner(journal):
-    done = CliRunner().invoke(app, ["replay", journal, "--writes", "--json"])
+    done = invoke("replay", journal, "--writes", "--json")
     found = json.loads(done.stdout)
     writes = {match: sum(kinds.values()) for match, kinds in found["counts"].items()}
     assert found["writes"] == 183

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
 from bench.simulated_journals import brutal
-from bot.cli.main import app
 from bot.config.strategies import Makers, MakeStrategy
 from bot.core import messages as m
 from bot.core.execution.pre_trade_checks import HeldBack, PreTradeChecks, Verdict
@@ -21,6 +18,7 @@ from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.session import Until, runs_meant
 from bot.lab.writes import WriteMatch, WriteReplayer, WriteReport
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
+from tests.builders.io.commands import invoke
 from tests.builders.replay.recorded import recorded
 from tests.builders.scale import cases
 from tests.mutants.bug import Patch, planted
@@ -62,10 +60,6 @@ def count(found: WriteReport, match: WriteMatch) -> int:
     return sum(found.counts[match].values())
 
 
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["replay", *arguments, "--writes", "--quiet"])
-
-
 def corpus(name: str, folder: Path) -> Path:
     (packed,) = (CORPUS / name).glob("*.gz")
     path = folder / packed.stem
@@ -87,7 +81,7 @@ def test_a_trader_sends_the_writes_of_its_own_runs_among_faults_at_the_same_tick
 
 
 def test_no_write_that_differs_exits_with_0(state):
-    done = invoke(str(state))
+    done = invoke("replay", "--writes", "--quiet", state)
     assert done.exit_code == 0
     assert "only now" in done.stdout
 
@@ -188,12 +182,12 @@ def test_a_create_that_the_run_did_not_send_is_only_now(calm, tmp_path):
 
 def test_a_run_of_an_earlier_version_is_compared(tmp_path):
     path = corpus("v5-one-create-open", tmp_path)
-    done = invoke(str(path), "--json")
+    done = invoke("replay", "--writes", "--quiet", path, "--json")
     assert done.exit_code == 4
     found = json.loads(done.stdout)
     assert found["version"] == 5
     assert found["writes"] > 30
-    text = invoke(str(path)).stdout
+    text = invoke("replay", "--writes", "--quiet", path).stdout
     assert "    then  " in text
     assert "    now   " in text
 
@@ -205,7 +199,9 @@ def test_a_recording_has_no_writes_to_compare(calm, tmp_path):
     choice = msgspec.structs.replace(started.configured.strategy, name=RECORDING)
     configured = msgspec.structs.replace(started.configured, strategy=choice)
     entry = Entry(calm[0].at_ns, msgspec.structs.replace(started, configured=configured))
-    done = invoke(str(journal(tmp_path / "run.log", [entry, *calm[1:]])))
+    done = invoke(
+        "replay", "--writes", "--quiet", journal(tmp_path / "run.log", [entry, *calm[1:]])
+    )
     assert done.exit_code == 3
     assert "nothing was traded" in done.stderr
 
@@ -215,6 +211,6 @@ def test_a_damaged_journal_is_compared_up_to_the_damage_and_exits_with_3(calm, t
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
-    done = invoke(str(path))
+    done = invoke("replay", "--writes", "--quiet", path)
     assert done.exit_code == 3
     assert "damaged" in done.stdout

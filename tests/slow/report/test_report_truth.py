@@ -16,8 +16,9 @@ from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.report.sources import sessions_of
 from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
+from tests.builders.io.commands import invoke
 from tests.builders.replay.recorded import recorded
-from tests.builders.report.lived import CONFIG, invoke, venue_millicents
+from tests.builders.report.lived import CONFIG, venue_millicents
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import dollars
 
