@@ -23,13 +23,16 @@ def segment(entries: Iterable[Entry], opening: bytes = OPENING) -> bytes:
     return opening + framed(Head(0, ())) + b"".join(framed(entry) for entry in entries)
 
 
+def segment_file(path: Path, entries: Iterable[Entry], opening: bytes = OPENING) -> Path:
+    path.write_bytes(segment(entries, opening))
+    return path
+
+
 def journal(folder: Path, *parts: list[Entry]) -> list[Path]:
     """A state directory with these segments."""
     folder.mkdir(exist_ok=True)
     paths = [folder / f"journal-{number:08d}.log" for number in range(1, len(parts) + 1)]
-    for path, entries in zip(paths, parts, strict=True):
-        path.write_bytes(segment(entries))
-    return paths
+    return [segment_file(*each) for each in zip(paths, parts, strict=True)]
 
 
 def book(at_ns: int, ts_ns: int, bids, asks, rung: MarketId = RUNGS[0]) -> Entry:

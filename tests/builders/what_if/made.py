@@ -6,10 +6,11 @@ from pathlib import Path
 
 from bench.simulated_journals import STRATEGY_FAULTS
 from bot.core import messages as m
-from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import Entry
 from bot.lab.journal_market import JournalMarket, read_market
 from bot.lab.session import Run, placed_entries, runs_meant
 from bot.lab.sim.scenario import draw, narrowed
+from tests.builders.record.made import segment_file
 from tests.builders.replay.recorded import recorded
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -47,9 +48,7 @@ def run_of(path: Path) -> Run:
 
 def written(path: Path, entries: Iterable[tuple[int, m.Event | m.Effect]]) -> Path:
     """A segment of these messages."""
-    frames = [framed(Entry(at_ns, message)) for at_ns, message in entries]
-    path.write_bytes(b"".join((OPENING, framed(Head(0, ())), *frames)))
-    return path
+    return segment_file(path, [Entry(at_ns, message) for at_ns, message in entries])
 
 
 def market(state: str = "active") -> model.Market:
@@ -158,6 +157,11 @@ def book(at: float, bids: list[tuple[int, int]], asks: list[tuple[int, int]]) ->
         tuple((Price(price), Qty(size)) for price, size in bids),
         tuple((Price(price), Qty(size)) for price, size in asks),
     )
+
+
+def arriving(frame: m.BookUpdate | m.Trade) -> tuple[float, m.BookUpdate | m.Trade]:
+    """A frame, and the second at which it arrives: a hundredth after its own."""
+    return (frame.ts_ns - ns(0)) / NS_PER_SECOND + 0.01, frame
 
 
 def trade(name: str, at: float, price: int, qty: int, *, bought_yes: bool) -> m.Trade:

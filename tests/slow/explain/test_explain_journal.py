@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from bot.core import messages as m
-from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
+from bot.io.journal.records import Entry, JournalFault
 from bot.lab.order_histories import OrderNotFound, read_order_histories
 from bot.lab.session import runs
 from tests.builders.explain import lived as lives
 from tests.builders.explain.lived import FIRST, SECOND, Lived, config
 from tests.builders.io import commands
+from tests.builders.record.made import segment_file
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, Instant, from_ns
 
@@ -187,8 +188,7 @@ def test_a_run_that_replays_differently_has_its_history_and_ends_with_3(first, t
     beat = next(at for at, each in enumerate(first.entries) if type(each.message) is m.Tick)
     added = [*first.entries[:beat], Entry(first.entries[beat - 1].at_ns, m.Latched("planted"))]
     (path,) = state.glob("journal-*")
-    entries = map(framed, [*added, *first.entries[beat:]])
-    path.write_bytes(OPENING + framed(Head(0, ())) + b"".join(entries))
+    segment_file(path, [*added, *first.entries[beat:]])
     done = invoke(state, f"{FIRST}-1")
     assert done.exit_code == 3
     assert "create: quote" in done.stdout

@@ -14,11 +14,12 @@ from bot.core.execution.pre_trade_checks import HeldBack, PreTradeChecks, Verdic
 from bot.core.planning.actions import AmendAction
 from bot.core.recorder import RECORDING
 from bot.io.journal.journal import read_journal
-from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import Entry
 from bot.lab.session import Until, runs_meant
 from bot.lab.writes import WriteMatch, WriteReplayer, WriteReport
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.builders.io.commands import invoke
+from tests.builders.record.made import segment_file
 from tests.builders.replay.recorded import recorded
 from tests.builders.scale import cases
 from tests.mutants.bug import Patch, planted
@@ -42,11 +43,6 @@ def calm(tmp_path_factory) -> list[Entry]:
     folder = tmp_path_factory.mktemp("calm") / "state"
     recorded(brutal(11, 4 * NS_PER_SECOND), folder)
     return list(read_journal(runs_meant(folder, every=False)[0].paths[0]))
-
-
-def journal(path: Path, entries: list[Entry]) -> Path:
-    path.write_bytes(b"".join((OPENING, framed(Head(0, ())), *map(framed, entries))))
-    return path
 
 
 def compared(path: Path, remake=None, until: Until | None = None) -> list[WriteReport]:
@@ -87,7 +83,7 @@ def test_no_write_that_differs_exits_with_0(state):
 
 
 def test_until_ends_the_comparison(calm, tmp_path):
-    path = journal(tmp_path / "run.log", calm)
+    path = segment_file(tmp_path / "run.log", calm)
     (whole,), (part,) = compared(path), compared(path, until=Until(number=60))
     assert part.events == 60 < whole.events
     assert part.writes < whole.writes
@@ -121,7 +117,7 @@ def lower(choice: m.StrategyChoice) -> MakeStrategy:
 
 
 def test_bids_that_are_lower_now_are_other_prices(calm, tmp_path):
-    (found,) = compared(journal(tmp_path / "run.log", calm), lower)
+    (found,) = compared(segment_file(tmp_path / "run.log", calm), lower)
     others = [each for each in found.differences if each.match is WriteMatch.OTHER_PRICE]
     assert others
     for each in others:
@@ -171,7 +167,7 @@ def test_a_create_that_the_run_did_not_send_is_only_now(calm, tmp_path):
             isinstance(entry.message, m.Response) and entry.message.request_id == last.request_id
         )
     ]
-    (found,) = compared(journal(tmp_path / "run.log", left))
+    (found,) = compared(segment_file(tmp_path / "run.log", left))
     assert isinstance(last.request, m.Create)
     only_now = [
         each.now for each in found.differences if each.match is WriteMatch.ONLY_NOW and each.now
@@ -200,14 +196,14 @@ def test_a_recording_has_no_writes_to_compare(calm, tmp_path):
     configured = msgspec.structs.replace(started.configured, strategy=choice)
     entry = Entry(calm[0].at_ns, msgspec.structs.replace(started, configured=configured))
     done = invoke(
-        "replay", "--writes", "--quiet", journal(tmp_path / "run.log", [entry, *calm[1:]])
+        "replay", "--writes", "--quiet", segment_file(tmp_path / "run.log", [entry, *calm[1:]])
     )
     assert done.exit_code == 3
     assert "nothing was traded" in done.stderr
 
 
 def test_a_damaged_journal_is_compared_up_to_the_damage_and_exits_with_3(calm, tmp_path):
-    path = journal(tmp_path / "run.log", calm)
+    path = segment_file(tmp_path / "run.log", calm)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)

@@ -11,9 +11,10 @@ from click.testing import Result
 from bench.simulated_journals import STRATEGY_FAULTS
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
-from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import Entry
 from bot.lab.sim.scenario import draw, narrowed, often
 from tests.builders.io.commands import invoke
+from tests.builders.record.made import segment_file
 from tests.builders.replay.recorded import recorded
 from tests.builders.strategies.strategy_file import strategy_file
 from tests.builders.what_if.made import calm, run_of
@@ -45,12 +46,6 @@ def state(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def entries(state) -> list[Entry]:
     return list(read_journal(run_of(state).paths[0]))
-
-
-def journal(path: Path, entries: list[Entry], opening: bytes = OPENING) -> Path:
-    """A segment of these entries."""
-    path.write_bytes(b"".join((opening, framed(Head(0, ())), *map(framed, entries))))
-    return path
 
 
 def test_what_if_prints_both_bounds_the_real_session_and_the_model_error(state):
@@ -164,12 +159,12 @@ def test_a_missing_journal_exits_with_3(tmp_path):
 
 
 def test_a_run_without_its_first_segment_exits_with_3(entries, tmp_path):
-    journal(tmp_path / "journal-00000002.log", entries[200:])
+    segment_file(tmp_path / "journal-00000002.log", entries[200:])
     assert_exits_with_3(invoke("what-if", tmp_path), "no longer kept")
 
 
 def test_a_damaged_journal_exits_with_3(entries, tmp_path):
-    path = journal(tmp_path / "journal-00000001.log", entries)
+    path = segment_file(tmp_path / "journal-00000001.log", entries)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
@@ -182,7 +177,7 @@ def test_a_journal_of_another_program_version_exits_with_3(entries, tmp_path):
         for n, each in enumerate(entries)
         if isinstance(each.message, m.Send) and isinstance(each.message.request, m.Create)
     )
-    path = journal(tmp_path / "journal-00000001.log", [*entries[:at], *entries[at + 1 :]])
+    path = segment_file(tmp_path / "journal-00000001.log", [*entries[:at], *entries[at + 1 :]])
     assert_exits_with_3(invoke("what-if", path), "this program decides otherwise")
 
 
@@ -198,13 +193,13 @@ def test_a_run_that_shared_its_rate_limit_with_another_series_exits_with_3(entri
     configured = started.configured
     settings = msgspec.structs.replace(configured.settings, other_series=("OTHER-VAL",))
     configured = msgspec.structs.replace(configured, settings=settings)
-    path = journal(tmp_path / "journal-00000001.log", changed(entries, configured=configured))
+    path = segment_file(tmp_path / "journal-00000001.log", changed(entries, configured=configured))
     assert_exits_with_3(invoke("what-if", path), "shared its request bucket with OTHER-VAL")
 
 
 def test_the_newest_run_is_used_unless_another_is_named(entries, tmp_path):
-    journal(tmp_path / "journal-00000001.log", entries)
-    journal(tmp_path / "journal-00000002.log", entries)
+    segment_file(tmp_path / "journal-00000001.log", entries)
+    segment_file(tmp_path / "journal-00000002.log", entries)
     newest = json.loads(
         invoke(
             "what-if", tmp_path, "--queue-model", "pessimistic", "--until", "1s", "--json"
