@@ -81,7 +81,6 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
     decisions: int
     fills: int
     requests: int
-    warmed_hours: float
     resident_mb: tuple[float, float]
     growth_mb_per_million: float
     log_lines: int
@@ -328,7 +327,6 @@ def _told(watched: _Watched, state: Path, ended: int, wall_s: float, cpu_s: floa
         decisions=counters.decisions,
         fills=counters.fills,
         requests=sum(counters.requests.values()),
-        warmed_hours=first.virtual_s / 3600,
         resident_mb=(first.resident / MB, last.resident / MB),
         growth_mb_per_million=slope(points),
         log_lines=lines,

@@ -51,11 +51,11 @@ def written(path: Path, entries: Iterable[tuple[int, m.Event | m.Effect]]) -> Pa
     return segment_file(path, [Entry(at_ns, message) for at_ns, message in entries])
 
 
-def market(state: str = "active") -> model.Market:
-    """The one rung."""
+def market(state: str = "active", place: int = 0) -> model.Market:
+    """A rung: that of `MARKET`, or a higher one."""
     return model.Market(
-        ticker=TICKER,
-        market_id=MARKET,
+        ticker=TICKER if not place else Ticker(f"{EVENT}-{100 + place}B"),
+        market_id=MarketId(f"{MARKET[:-1]}{place}"),
         event_ticker=EVENT,
         project_market_id="cccccccc-0000-4000-8000-000000000000",
         name="ACME",
@@ -64,7 +64,7 @@ def market(state: str = "active") -> model.Market:
         min_price=Price(1),
         max_price=Price(99),
         tick_size=1,
-        strike_value="100",
+        strike_value=str(100 + place),
         strike_unit="USD billions",
         maker_fee_rate="0.0100",
         taker_fee_rate="0.0175",
@@ -86,7 +86,7 @@ def listed(*states: str) -> m.SeriesBody:
         status=model.EventStatus.OPEN,
         mutually_exclusive=False,
         resolution_date=instant.from_ns(ns(90 * 86_400)),
-        markets=tuple(market(state) for state in states or ("active",)),
+        markets=tuple(market(each, place) for place, each in enumerate(states or ("active",))),
     )
     return m.SeriesBody((event,), "")
 

@@ -78,11 +78,6 @@ def test_several_processes_give_the_same_figures_as_one(tmp_path, folder):
         told = [json.loads(done.stdout), json.loads(kept.read_text())]
         assert page.stat().st_size
         found.append(without_cpu_time(told))
-    assert [row["bound"] for row in found[0][0]["results"]] == [
-        "pessimistic",
-        "expected",
-        "optimistic",
-    ]
     assert found[0] == found[1]
 
 
@@ -165,11 +160,7 @@ def test_a_strategy_that_kills_its_worker_process_gets_no_result(tmp_path, folde
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (
-            ("--latency", "fast"),
-            "--latency fast: want whole milliseconds, such as 30ms, or",
-        ),
-        (("--latency", "lognormal:x:1"), "--latency lognormal:x:1: want whole milliseconds"),
+        (("--latency", "fast"), "--latency fast: want whole milliseconds, such as 30ms, or"),
         (("--latency", "fast"), "or empirical:FILE"),
         (
             ("--feed-latency", "1s"),

@@ -257,7 +257,9 @@ def test_a_folder_of_tapes_lists_each_tape_and_an_empty_one_is_rejected(tmp_path
         tape_folders(tmp_path / "none")
 
 
-@pytest.mark.parametrize("text", ["30", "lognormal:30ms", "uniform:30ms:0.5", "lognormal:1s:0.5"])
+@pytest.mark.parametrize(
+    "text", ["30", "lognormal:30ms", "lognormal:x:1", "uniform:30ms:0.5", "lognormal:1s:0.5"]
+)
 def test_an_invalid_latency_is_rejected(text):
     with pytest.raises(ValueError, match="want"):
         Latency.parse(text)
