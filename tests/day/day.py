@@ -122,8 +122,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Watched:
-    """What is looked at along the way, and the run that is looked at."""
-
     def __init__(self, runner: Runner, channel: Channel, state: Path, asked: Asked) -> None:
         self.runner = runner
         self.channel = channel
@@ -136,7 +134,6 @@ class _Watched:
         self._series: set[str] = set()
 
     async def scrape(self) -> None:
-        """Read the metrics as a Prometheus does."""
         while True:
             await asyncio.sleep(SCRAPE_S)
             self._read_metrics()
@@ -150,13 +147,11 @@ class _Watched:
         self._series.update(line.rpartition(" ")[0] for line in lines)
 
     async def sample(self) -> None:
-        """Look at the memory now and then."""
         while True:
             self.take()
             await asyncio.sleep(self.asked.sample_s)
 
     def take(self) -> None:
-        """Look at the memory now."""
         self.samples.append(
             Sample(
                 asyncio.get_running_loop().time(),
@@ -177,19 +172,16 @@ class _Watched:
             self.newest = self.counted()
 
     def counted(self) -> Counted:
-        """Count everything now."""
         self._read_metrics()
         return Counted(self.channel.books, counted(self.runner), frozenset(self._series))
 
 
 def log_path(state: Path) -> Path:
-    """Where the log of the run stands."""
     return state / "lines.log"
 
 
 @contextmanager
 def distant_market(seed: int) -> Iterator[MarketLike]:
-    """The market in a process of its own."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     child = context.Process(target=serve, args=(theirs, seed), daemon=True)

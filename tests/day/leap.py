@@ -73,5 +73,4 @@ class LeapingClock(Clock):
         self._start_ns = start_ns
 
     def now_ns(self) -> int:
-        """Now, in virtual time."""
         return self._start_ns + self._loop.now_ns

@@ -33,7 +33,6 @@ class Requests(Rest):
     async def ask(
         self, request: m.Request, key: m.Key | None = None, begun_ns: int | None = None
     ) -> Reply:
-        """See Rest."""
         self._count += 1
         number = self._count
         answered = self._awaited[number] = asyncio.get_running_loop().create_future()
@@ -47,7 +46,6 @@ class Requests(Rest):
         return tuple(left)
 
     def answered(self, answer: Answered) -> None:
-        """An answer has come."""
         self._awaited.pop(answer.number).set_result(answer)
 
 
@@ -73,12 +71,10 @@ class Channel(Feed):
         self.others = 0
 
     def subscribe(self, wish: m.SubscribeTo) -> None:
-        """See Feed; it is acknowledged at once."""
         self._subscribed = True
         self._emit(m.SubscriptionAccepted())
 
     async def run(self) -> None:
-        """See Feed."""
         self._emit(m.FeedOpened())
         pinged_ns = self._clock.now_ns()
         self._market.ask(Step(()))

@@ -24,7 +24,6 @@ def with_book(base: RungView, bids: Levels, asks: Levels) -> RungView:
 
 
 def changed(base: Any, **fields: Any) -> Any:
-    """A rung or an event with some fields replaced."""
     return msgspec.structs.replace(base, **fields)
 
 
@@ -34,7 +33,6 @@ def own(side: BookSide, price: int, qty: int, ahead: float = 0.0) -> OwnQuote:
 
 
 def fill(side: BookSide, price: int, qty: int) -> OwnFill:
-    """A fill of ours."""
     return OwnFill(side, Price(price), Qty(qty), 0.0)
 
 
@@ -48,7 +46,6 @@ def book_of(random: Random) -> tuple[Levels, Levels]:
 
 
 def rung_of(random: Random, index: int, fair: float | None) -> RungView:
-    """A rung of any book, holdings, own quotes, prints and fills."""
     base = rung(index, fair, sd=random.uniform(0.1, 20), rate=FeeRate.parse(random.choice(RATES)))
     seen = [_wish(random) for _ in range(random.randint(0, 4))]
     mine = {each[:2]: each for each in (_wish(random) for _ in range(random.randint(0, 4)))}

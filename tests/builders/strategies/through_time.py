@@ -25,7 +25,6 @@ RICH_CENTS = 1_000_000
 
 
 def trade(price: int, qty: int = 1, taker: BookSide = BID) -> Print:
-    """A trade of others just now."""
     return Print(Price(price), Qty(qty), taker, 0.0)
 
 

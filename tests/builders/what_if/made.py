@@ -24,7 +24,6 @@ EVENT = Ticker("ACME-VAL-27Q1")
 
 
 def ns(second: float) -> int:
-    """An instant."""
     return START_NS + round(second * NS_PER_SECOND)
 
 
@@ -41,13 +40,11 @@ def calm(state: Path, seconds: float = 6, seed: int = 3) -> Path:
 
 
 def run_of(path: Path) -> Run:
-    """The run of a state directory or a segment."""
     (run,) = runs_meant(path, every=False)
     return run
 
 
 def written(path: Path, entries: Iterable[tuple[int, m.Event | m.Effect]]) -> Path:
-    """A segment of these messages."""
     return segment_file(path, [Entry(at_ns, message) for at_ns, message in entries])
 
 
@@ -75,7 +72,6 @@ def market(state: str = "active", place: int = 0) -> model.Market:
 
 
 def listed(*states: str) -> m.SeriesBody:
-    """A page of the series."""
     event = model.Event(
         event_ticker=EVENT,
         series_ticker=Ticker("ACME-VAL"),
@@ -145,12 +141,10 @@ def fill(
 
 
 def replied(*bodies: m.Body) -> list[m.Response]:
-    """Answers that show these."""
     return [m.Response(m.RequestId(9_000 + n), m.Ok(body)) for n, body in enumerate(bodies)]
 
 
 def book(at: float, bids: list[tuple[int, int]], asks: list[tuple[int, int]]) -> m.BookUpdate:
-    """A frame of the rung."""
     return m.BookUpdate(
         MARKET,
         ns(at),
@@ -165,7 +159,6 @@ def arriving(frame: m.BookUpdate | m.Trade) -> tuple[float, m.BookUpdate | m.Tra
 
 
 def trade(name: str, at: float, price: int, qty: int, *, bought_yes: bool) -> m.Trade:
-    """A print of the rung."""
     return m.Trade(MARKET, ns(at), name, Price(price), Qty(qty), bought_yes)
 
 

@@ -41,12 +41,10 @@ def write_interrupting(folder: Path, whose: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path):
-    """A tape of twenty seconds."""
     return written(tmp_path / "tape", RECORDS)
 
 
 def backtest(folder, config, *options):
-    """The command's end, in this process unless `--jobs` is among the options."""
     options = ("--jobs", "1", "--data", str(folder), "--config", str(config), *options)
     return invoke("backtest", *options)
 

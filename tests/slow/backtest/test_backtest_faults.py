@@ -27,7 +27,6 @@ RECORDS = [
 
 
 def ran(tmp_path, faults):
-    """A backtest of a minute, and what came of it."""
     folder = written(tmp_path / "t", RECORDS)
     tape = read_tape(folder)
     settings = finish(read_draft(configured(tmp_path, "fixed_spread")))

@@ -24,7 +24,6 @@ def packed(path, text):
 
 @pytest.fixture
 def folder(tmp_path):
-    """The tape that the page shows."""
     shown = tmp_path / "shown"
     shown.mkdir()
     (shown / "catalog.json").write_text(CATALOG)

@@ -12,7 +12,6 @@ from venue.wire.instant import NS_PER_MS
 
 
 def named(path):
-    """What the option says of a file."""
     return Latency.parse(f"empirical:{path}")
 
 

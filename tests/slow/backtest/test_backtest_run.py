@@ -51,7 +51,6 @@ class Bids(Strategy):
 
 @pytest.fixture
 def settings(tmp_path):
-    """The trader's settings of a small configuration."""
     return finish(read_draft(configured(tmp_path, "fixed_spread"))).trader
 
 
@@ -61,7 +60,6 @@ def made():
 
 
 def played(folder, settings, bound=QueueModel.PESSIMISTIC, terms=PROMPT, **told):
-    """What came of a tape."""
     tape = read_tape(folder)
     return backtest(tape, settings, made, bound, terms, winners(tape, folder), **told)
 

@@ -170,7 +170,6 @@ def last_with_shares(demo: Demo, creates: list[Row]) -> Row:
 
 
 def pairs(explained_orders: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every request about these orders with the decision behind it."""
     return [
         (each["deed"], each["decision"])
         for order in explained_orders

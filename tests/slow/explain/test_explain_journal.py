@@ -18,7 +18,6 @@ from venue.wire.instant import NS_PER_SECOND, Instant, from_ns
 
 
 def invoke(state: Path, *words: object, config_path: Path | None = None):
-    """`bot explain` on a state directory."""
     path = config_path or config(state.parent)
     return commands.invoke("explain", path, *words, "--state-dir", state)
 

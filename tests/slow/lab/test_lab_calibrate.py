@@ -24,7 +24,6 @@ def forecast(event, fair, last, mid, won):
 
 
 def written(folder, lines, outcomes):
-    """A tape of one event in a folder."""
     rungs = [{"ticker": f"E-{k}", "strike": k, "outcome": o} for k, o in outcomes.items()]
     catalog = {
         "tape": folder.name,

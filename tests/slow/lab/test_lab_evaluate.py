@@ -249,7 +249,6 @@ def test_the_key_of_a_run_contains_the_code_of_its_strategy() -> None:
 
 
 def changed_code(folder: Path) -> str:
-    """The digest of `mine.py` as another process would find it."""
     code_digest.cache_clear()
     return code_digest("./mine.py", folder=folder)
 
@@ -481,7 +480,6 @@ def test_a_quick_evaluation_has_six_seeds() -> None:
 
 
 def evaluated(folder: Path, does: str, *options: str) -> Result:
-    """The end of evaluating a strategy of somebody's own that does so, under `mine.py`."""
     (folder / "mine.py").write_text(MINE.format(does=does), encoding="utf-8")
     arguments = ["evaluate", "--strategies", str(folder / "mine.py"), "--worlds", "theme-thin"]
     few = ["--seeds", "1-1", "--steps", "40", "--no-baselines", "--jobs", "1"]

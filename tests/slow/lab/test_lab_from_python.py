@@ -17,8 +17,6 @@ pytestmark = pytest.mark.xdist_group("lab-from-python")
 
 
 class Silent(Strategy):
-    """Never quotes."""
-
     def quote(self, view: EventView) -> Quotes:
         return {}
 

@@ -20,7 +20,6 @@ HEAD = OPENING + framed(Head(0, ()))
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> list[Entry]:
-    """The entries of a run of eight seconds."""
     lived = Lived(config(tmp_path_factory.mktemp("run")))
     lived.begin()
     return lived.entries

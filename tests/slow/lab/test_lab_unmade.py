@@ -23,7 +23,6 @@ SAID = "cannot be made: unmade.py:7: OSError: no model"
 
 @pytest.fixture
 def raising_file(tmp_path: Path) -> Path:
-    """The file of such a strategy."""
     path = tmp_path / "unmade.py"
     path.write_text(RAISES_IN_CONSTRUCTOR, encoding="utf-8")
     return path

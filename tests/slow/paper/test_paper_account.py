@@ -82,7 +82,6 @@ class Desk:
         return sum(fill.qty for fill in self.market.account.fills)
 
     def picture(self):
-        """All that an account can be read to be."""
         resting = self.body(m.ReadResting("")).orders
         fills = self.body(m.ReadFills("")).fills
         positions = self.body(m.ReadPositions("")).positions

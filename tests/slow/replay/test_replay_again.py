@@ -43,7 +43,6 @@ HASH_SEEDS = ("0", "1", "4242")
 
 
 def again(path: Path, until: Until = TO_THE_END, *, notes: bool = True) -> list[Replayed]:
-    """What comes of every run of a state directory."""
     return [
         replay(replayer_of(run, Makers(Path()), notes=notes), until)
         for run in runs_meant(path, every=True)
@@ -66,14 +65,12 @@ def state(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def entries(tmp_path_factory) -> list[Entry]:
-    """The newest life of a short and harmless world."""
     folder = tmp_path_factory.mktemp("entries") / "state"
     recorded(brutal(11, NS_PER_SECOND // 2), folder)
     return list(read_journal(runs_meant(folder, every=False)[0].paths[0]))
 
 
 def lone(path: Path, entries: list[Entry]) -> Replayed:
-    """What comes of a segment of these entries."""
     (run,) = runs_meant(segment_file(path, entries), every=False)
     return replay(replayer_of(run, Makers(Path()), notes=True))
 
@@ -237,7 +234,6 @@ def test_replay_shows_the_effects_of_a_bug_fixed_since(tmp_path):
 
 
 def sent(entries: list[Entry]) -> int:
-    """Where the create in the middle of a run stands."""
     creates = [
         at
         for at, entry in enumerate(entries)

@@ -38,7 +38,6 @@ class Exported:
         self.tables = {name: table(folder / "tables", name) for name in TABLES}
 
     def of(self, kind: str) -> list[Row]:
-        """The entries of a kind."""
         return [row for row in self.rows if row.kind == kind]
 
     def shown(self, kind: str) -> list[tuple[int, dict]]:
@@ -50,7 +49,6 @@ class Exported:
 
 
 def table(folder: Path, name: str) -> list[dict[str, str]]:
-    """The rows of a table."""
     with (folder / f"{name}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 

@@ -31,7 +31,6 @@ CORPUS = Path(__file__).parents[1] / "io/corpus"
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory) -> Path:
-    """Several runs among faults."""
     folder = tmp_path_factory.mktemp("writes") / "state"
     recorded(brutal(16, cases(60, quick=4) * NS_PER_SECOND), folder)
     return folder
@@ -39,7 +38,6 @@ def state(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory) -> list[Entry]:
-    """The newest run of a short and harmless world."""
     folder = tmp_path_factory.mktemp("calm") / "state"
     recorded(brutal(11, 4 * NS_PER_SECOND), folder)
     return list(read_journal(runs_meant(folder, every=False)[0].paths[0]))

@@ -45,12 +45,10 @@ status:
 
 
 def blocks() -> list[str]:
-    """The Python of the guide."""
     return re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 
 
 def shown() -> Any:
-    """The tutorial strategy, as its text makes it."""
     names: dict[str, Any] = {}
     exec(compile(blocks()[0], str(README), "exec"), names)
     return names["STRATEGY"]

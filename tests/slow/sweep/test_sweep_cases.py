@@ -12,7 +12,6 @@ BOOKS = [book(second, [[40, 50]], [[60, 50]]) for second in range(1, 200)]
 
 
 def name_of(folder):
-    """What names a tape's only case."""
     (case,) = recorded(folder, QueueModel.PESSIMISTIC, Terms(), events=1)
     return case.key
 

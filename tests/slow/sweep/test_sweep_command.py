@@ -25,12 +25,10 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def swept(*arguments):
-    """The command in this process, unless `--jobs` is among them."""
     return invoke("sweep", "--jobs", "1", *arguments)
 
 
 def keys(*texts):
-    """The keys that are swept over."""
     return [part for text in texts for part in ("--over", text)]
 
 

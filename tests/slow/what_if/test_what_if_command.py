@@ -182,7 +182,6 @@ def test_a_journal_of_another_program_version_exits_with_3(entries, tmp_path):
 
 
 def changed(entries: list[Entry], **fields: object) -> list[Entry]:
-    """The entries with another beginning."""
     (at,) = [n for n, each in enumerate(entries) if isinstance(each.message, m.Started)]
     started = msgspec.structs.replace(entries[at].message, **fields)
     return [Entry(entries[at].at_ns, started), *entries[at + 1 :]]

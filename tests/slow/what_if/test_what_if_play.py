@@ -56,7 +56,6 @@ def played(path: Path, *sets: str, reading=QueueModel.PESSIMISTIC):
 
 @pytest.fixture(scope="module")
 def same(state):
-    """What nothing other comes to."""
     return played(state)[1]
 
 
