@@ -12,8 +12,8 @@ from bot.core import messages as m
 from bot.io.client.answers import answer_of, event_of
 from bot.io.client.feed import Feed
 from bot.io.client.rest import Reply, Rest
+from bot.io.clock import Clock
 from bot.io.secret import Secret
-from tests.day.leap import LeapingClock
 from tests.day.market import STEP_NS, Answered, MarketLike, News, Step
 from venue.wire.instant import NS_PER_SECOND
 
@@ -58,7 +58,7 @@ class Channel(Feed):
     def __init__(
         self,
         emit: Callable[[m.Event], None],
-        clock: LeapingClock,
+        clock: Clock,
         market: MarketLike,
         requests: Requests,
     ) -> None:
