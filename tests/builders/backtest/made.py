@@ -5,13 +5,13 @@ import json
 
 from bot.core import messages as m
 from bot.lab.exchange.assumptions import Latency, Terms
+from bot.lab.exchange.exchange import buy_order
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import RecordedMarket
 from venue.crowd.tape import closes_ns, read_tape
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId
-from venue.wire.requests import Amend, QtyOrder, TimeInForce
+from venue.wire.money import Outcome
+from venue.wire.requests import Amend, TimeInForce
 
 START_NS = 1_800_000_000 * NS_PER_SECOND
 PROMPT = Terms(latency=Latency(2 * NS_PER_MS), feed_ns=NS_PER_MS, read_lag_ns=NS_PER_MS)
@@ -102,8 +102,7 @@ class Counter:
         return self.venue.exchange.answer_request(send, ns(at))
 
     def buys(self, price, qty, at, outcome=Outcome.YES, tif=TimeInForce.GTC):
-        name = ClientOrderId(f"o{self._made}")
-        order = QtyOrder(self.market, outcome, Side.BUY, Price(price), Qty(qty), tif, name)
+        order = buy_order(self.market, outcome, price, qty, tif, f"o{self._made}")
         answer, *_ = self.ask(m.Create(order, False), at)
         return answer.body.order
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.exchange import Response
+from bot.lab.exchange.exchange import Response, buy_order
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.paper import PaperClock, PaperExchange, PaperFault
 from tests.builders.shell.site import SERIES, opening, rung_id
@@ -16,9 +16,8 @@ from venue.storage.log import LogFull
 from venue.storage.recovery import fresh
 from venue.views.catalog import EventFilter
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Cents, Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId
-from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.money import Cents, Outcome, Price, Qty
+from venue.wire.requests import TimeInForce
 
 TERMS = Terms(cash_cents=Cents(1_000_000), read_lag_ns=0)
 RUNG = rung_id(0)
@@ -51,15 +50,7 @@ class Desk:
         return self.paper.exchange.answer_request(send, self.paper.clock.exchange_ns())
 
     def buy(self, name: str, price: int, qty: int) -> Response:
-        order = QtyOrder(
-            RUNG,
-            Outcome.YES,
-            Side.BUY,
-            Price(price),
-            Qty(qty),
-            TimeInForce.GTC,
-            ClientOrderId(name),
-        )
+        order = buy_order(RUNG, Outcome.YES, price, qty, TimeInForce.GTC, name)
         return self.ask(m.Create(order, False))
 
     def book(self, bids, asks) -> None:
