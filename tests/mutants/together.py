@@ -11,7 +11,7 @@ from tests.mutants.bug import Bug, Patch
 from venue.wire.money import Cents
 
 _TWO: Final[tuple[tuple[str, Any], ...]] = (("variants", {"second_series": "60"}),)
-_ROOM_FOR_ONE: Final = (*_TWO, ("event_loss_cents", 600), ("lot_qty", 10), ("order_qty", 25))
+_ROOM_FOR_ONE: Final = (*_TWO, ("event_loss_cents", 1_000), ("lot_qty", 10), ("order_qty", 25))
 
 
 def _nothing(self: AccountRisk, member: int) -> Cents:

@@ -58,22 +58,23 @@ def money(results):
 def test_a_backtest_from_python_equals_the_commands_to_the_cent(tmp_path, data):
     config = configured(tmp_path, "fixed_spread")
     sets = ("--set", "strategy.params.half_spread_cents=9", "--set", "strategy.params.lot_qty=7")
-    asked = ("--data", data, "--config", config)
+    asked = ("--data", data, "--config", config, "--queue-model", "pessimistic,expected")
     printed = command(*asked, *sets)
     found = lab.backtest(
-        "fixed_spread", data, config, strategy__params__half_spread_cents=9,
-        **{"strategy.params.lot_qty": 7},
+        "fixed_spread", data, config, queue_models=["pessimistic", "expected"],
+        strategy__params__half_spread_cents=9, **{"strategy.params.lot_qty": 7},
     )  # fmt: skip
     assert money(found.results) == money(printed)
     assert sum(each.fills for each in found.results) > 0
-    assert money(printed) != money(command(*asked))
+    assert money(printed[:1]) != money(command(*asked[:-1], "pessimistic"))
 
 
 def test_a_class_of_this_process_is_played_as_a_file_with_it_is(tmp_path, data):
     config = configured(tmp_path, "fixed_spread")
     named = f"{Inside.__module__}:Inside"
     asked = ("--data", data, "--config", config, "--set", f"strategy.name={named}")
-    found = lab.backtest(Inside, data, config)
+    asked += ("--queue-model", "pessimistic")
+    found = lab.backtest(Inside, data, config, queue_models=["pessimistic"])
     assert money(found.results) == money(command(*asked))
     assert found.results[0].fills > 0
 
@@ -129,7 +130,8 @@ def test_the_frames_of_a_backtest_have_a_time_index(tmp_path, data):
 
 
 def test_a_figure_of_a_backtest_is_drawn_for_a_notebook(tmp_path, data):
-    found = lab.backtest(Inside, data, configured(tmp_path, "fixed_spread"))
+    config = configured(tmp_path, "fixed_spread")
+    found = lab.backtest(Inside, data, config, queue_models=["pessimistic"])
     assert "<svg" in str(found.plot("inventory"))
     with pytest.raises(ValueError, match="no such figure; there are profit"):
         found.plot("sharpe")
@@ -137,10 +139,11 @@ def test_a_figure_of_a_backtest_is_drawn_for_a_notebook(tmp_path, data):
 
 def test_a_backtest_says_when_the_wind_down_halves_sizes(tmp_path, data):
     config = configured(tmp_path, "fixed_spread")
-    found = lab.backtest(Inside, data, config, wind_down__halve_ms=3_600_000)
+    few = {"queue_models": ["pessimistic"]}
+    found = lab.backtest(Inside, data, config, wind_down__halve_ms=3_600_000, **few)
     assert "wind-down: sizes were halved for 0.01 of 0.01 hours" in str(found)
     assert found.frame()["halved_hours"][0] == pytest.approx(found.results[0].hours, rel=0.05)
-    assert "wind-down" not in str(lab.backtest(Inside, data, config))
+    assert "wind-down" not in str(lab.backtest(Inside, data, config, **few))
 
 
 def test_a_backtest_quotes_nothing_around_a_date_of_the_calendar(tmp_path, data):
@@ -148,7 +151,7 @@ def test_a_backtest_quotes_nothing_around_a_date_of_the_calendar(tmp_path, data)
     trades_at = {"at": from_ns(ns(31)), "name": "results", "before_ms": 5_000, "after_ms": 1_500}
 
     def filled(*dates):
-        found = lab.backtest(Inside, data, config, calendar=dates)
+        found = lab.backtest(Inside, data, config, queue_models=["expected"], calendar=dates)
         return sum(each.fills for each in found.results)
 
     both = filled()

@@ -46,10 +46,11 @@ def without_cpu(rows):
 
 def test_an_evaluation_from_python_is_the_commands(monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
-    found = lab.evaluate(["fixed_spread", "glft:0.01"], seeds="1-2", steps=40, baselines=False)
+    few = {"seeds": "1-2", "steps": 40, "baselines": False}
+    found = lab.evaluate(["fixed_spread", "glft:0.01"], "theme-thin", **few)
     printed = command(
         *("evaluate", "--strategies", "fixed_spread,glft:0.01", "--seeds", "1-2"),
-        *("--steps", 40, "--no-baselines", "--jobs", 1),
+        *("--worlds", "theme-thin", "--steps", 40, "--no-baselines", "--jobs", 1),
         *("--results", tmp_path / "evaluate.jsonl"),
     )
     for line in (*printed["lines"], *(plain := comparable(found.found))["lines"]):
@@ -63,7 +64,8 @@ def test_an_evaluation_from_python_is_the_commands(monkeypatch, tmp_path):
 
 def test_a_class_is_evaluated_beside_a_named_strategy(monkeypatch):
     monkeypatch.chdir(ROOT)
-    found = lab.evaluate([Silent, "fixed_spread"], seeds="1-2", steps=40, baselines=False)
+    few = {"seeds": "1-1", "steps": 40, "baselines": False}
+    found = lab.evaluate([Silent, "fixed_spread"], "theme-thin", **few)
     means = found.frame().groupby("strategy")["mean"].first()
     assert means[f"{Silent.__module__}:Silent"] == 0.0
     assert "fixed_spread" in str(found)
@@ -71,12 +73,12 @@ def test_a_class_is_evaluated_beside_a_named_strategy(monkeypatch):
 
 def test_a_sweep_from_python_is_the_commands(tmp_path):
     config = ROOT / "configs/demo.yaml"
-    world = {"seeds": "1-2", "steps": 40, "cv_blocks": 0}
+    world = {"seeds": "1-1", "steps": 40, "cv_blocks": 0}
     found = lab.sweep(
         None, None, config, {"risk.order_qty": [20, 40]}, world="independent-base", options=world
     )
     printed = command(
-        *("sweep", "--config", config, "--world", "independent-base", "--seeds", "1-2"),
+        *("sweep", "--config", config, "--world", "independent-base", "--seeds", "1-1"),
         *("--steps", 40, "--cv-blocks", 0, "--over", "risk.order_qty=20,40"),
         *("--results", tmp_path / "sweep.jsonl"),
     )
@@ -90,7 +92,7 @@ def test_a_sweep_takes_a_class_and_a_set_key():
     config = ROOT / "configs/demo.yaml"
     found = lab.sweep(
         Silent, None, config, ["risk.order_qty=20,40"], world="independent-base",
-        options={"seeds": "1-2", "steps": 40}, throttle__dwell_ms=500,
+        options={"seeds": "1-1", "steps": 40}, throttle__dwell_ms=500,
     )  # fmt: skip
     assert [row.score for row in found.found.rows] == [0.0, 0.0]
 
