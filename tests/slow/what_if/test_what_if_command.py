@@ -14,7 +14,7 @@ from bot.io.journal.journal import read_journal
 from bot.io.journal.records import Entry
 from bot.lab.sim.scenario import draw, narrowed, often
 from tests.builders.io.commands import invoke
-from tests.builders.record.made import segment_file
+from tests.builders.record.made import damage, segment_file
 from tests.builders.replay.recorded import recorded
 from tests.builders.strategies.strategy_file import strategy_file
 from tests.builders.what_if.made import calm, run_of
@@ -36,6 +36,13 @@ risk:
 def assert_exits_with_3(done: Result, reason: str) -> None:
     assert done.exit_code == 3
     assert reason in done.stderr
+
+
+def figures(path: Path, *options: object, model: str = "pessimistic") -> dict:
+    """What is told as JSON of a comparison under one queue model."""
+    done = invoke("what-if", path, "--queue-model", model, *options, "--json", "--quiet")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +74,7 @@ def test_what_if_prints_both_bounds_the_real_session_and_the_model_error(state):
 
 
 def test_the_json_has_the_same_figures_for_every_side(state):
-    told = json.loads(
-        invoke(
-            "what-if", state, "--set", "risk.order_qty=5", "--queue-model", "expected", "--json"
-        ).stdout
-    )
+    told = figures(state, "--set", "risk.order_qty=5", model="expected")
     assert [played["reading"] for played in told["played"]] == ["expected"]
     for played in told["played"]:
         assert played["unchanged"].keys() == played["changed"].keys() == told["happened"].keys()
@@ -83,7 +86,7 @@ def test_the_json_has_the_same_figures_for_every_side(state):
 
 
 def test_the_real_figures_match_the_journal(state, entries):
-    told = json.loads(invoke("what-if", state, "--queue-model", "expected", "--json").stdout)
+    told = figures(state, model="expected")
     sent = [each.message.request for each in entries if isinstance(each.message, m.Send)]
     assert told["happened"]["requests"]["create"] == sum(isinstance(s, m.Create) for s in sent)
     assert told["happened"]["requests"]["cancel"] == sum(
@@ -96,13 +99,13 @@ def test_the_real_figures_match_the_journal(state, entries):
 
 def test_a_strategy_fault_is_reported_with_its_first_exception(state, tmp_path):
     path = strategy_file(tmp_path / "faulty.py", 'raise ValueError("no idea")')
-    asked = (state, "--set", f"strategy.name={path}", "--queue-model", "pessimistic")
+    asked = (state, "--set", f"strategy.name={path}")
     assert re.search(
         r"^pessimistic, changed: \d+ strategy errors, the first: .*ValueError: no idea",
-        invoke("what-if", *asked).stdout,
+        invoke("what-if", *asked, "--queue-model", "pessimistic").stdout,
         re.MULTILINE,
     )
-    (played,) = json.loads(invoke("what-if", *asked, "--json").stdout)["played"]
+    (played,) = figures(*asked)["played"]
     assert played["changed"]["strategy_errors"] > 0
     assert played["unchanged"]["strategy_errors"] == 0
 
@@ -112,9 +115,7 @@ def test_no_strategy_fault_is_reported_without_one(state):
 
 
 def test_until_compares_only_the_first_part_of_a_session(state):
-    told = json.loads(
-        invoke("what-if", state, "--until", "2s", "--queue-model", "pessimistic", "--json").stdout
-    )
+    told = figures(state, "--until", "2s")
     assert told["cut"] == "as asked for"
     assert (told["ended_ns"] - told["begun_ns"]) / 1e9 == pytest.approx(2, abs=0.2)
 
@@ -136,17 +137,7 @@ def test_what_if_rejects_invalid_options_with_exit_code_2(state, options):
 
 def test_what_if_accepts_another_configuration_file(state, tmp_path):
     (tmp_path / "other.yaml").write_text(CONFIG)
-    done = invoke(
-        "what-if",
-        state,
-        "--config",
-        tmp_path / "other.yaml",
-        "--queue-model",
-        "pessimistic",
-        "--json",
-    )
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["changed"]
+    assert figures(state, "--config", tmp_path / "other.yaml")["changed"]
 
 
 # --- where there is nothing to compare ------------------------------------------------------------
@@ -165,9 +156,7 @@ def test_a_run_without_its_first_segment_exits_with_3(entries, tmp_path):
 
 def test_a_damaged_journal_exits_with_3(entries, tmp_path):
     path = segment_file(tmp_path / "journal-00000001.log", entries)
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    path.write_bytes(data)
+    damage(path)
     assert_exits_with_3(invoke("what-if", path), "journal damaged at byte")
 
 
@@ -199,33 +188,14 @@ def test_a_run_that_shared_its_rate_limit_with_another_series_exits_with_3(entri
 def test_the_newest_run_is_used_unless_another_is_named(entries, tmp_path):
     segment_file(tmp_path / "journal-00000001.log", entries)
     segment_file(tmp_path / "journal-00000002.log", entries)
-    newest = json.loads(
-        invoke(
-            "what-if", tmp_path, "--queue-model", "pessimistic", "--until", "1s", "--json"
-        ).stdout
-    )
-    assert newest["segments"] == ["journal-00000002.log"]
     named = tmp_path / "journal-00000001.log"
-    first = json.loads(
-        invoke("what-if", named, "--queue-model", "pessimistic", "--until", "1s", "--json").stdout
-    )
-    assert first["segments"] == ["journal-00000001.log"]
+    for path, name in ((tmp_path, "journal-00000002.log"), (named, named.name)):
+        assert figures(path, "--until", "1s")["segments"] == [name]
 
 
 def test_the_json_lists_only_the_assumptions_that_were_used(state):
-    done = invoke(
-        "what-if",
-        state,
-        "--queue-model",
-        "pessimistic",
-        "--read-lag",
-        "5ms",
-        "--seed",
-        3,
-        "--json",
-        "--quiet",
-    )
-    assert json.loads(done.stdout)["terms"] == {"read_lag_ns": 5_000_000, "power": 3.0, "seed": 3}
+    terms = figures(state, "--read-lag", "5ms", "--seed", 3)["terms"]
+    assert terms == {"read_lag_ns": 5_000_000, "power": 3.0, "seed": 3}
 
 
 def test_a_rejection_without_a_code_is_named_as_in_the_summary(tmp_path):
@@ -233,7 +203,4 @@ def test_a_rejection_without_a_code_is_named_as_in_the_summary(tmp_path):
     world = recorded(often(odds, ("not_connected",)), tmp_path / "state")
     summed = world.processes[-1].trader.out.counters.refused
     assert summed["not_connected"] > 0
-    done = invoke(
-        "what-if", tmp_path / "state", "--queue-model", "pessimistic", "--json", "--quiet"
-    )
-    assert json.loads(done.stdout)["happened"]["refused"] == summed
+    assert figures(tmp_path / "state")["happened"]["refused"] == summed
