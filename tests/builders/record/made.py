@@ -28,6 +28,13 @@ def segment_file(path: Path, entries: Iterable[Entry], opening: bytes = OPENING)
     return path
 
 
+def damage(path: Path, at: int | None = None) -> None:
+    """Flip the bits of one byte of a file, the middle one by default."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 if at is None else at] ^= 0xFF
+    path.write_bytes(data)
+
+
 def journal(folder: Path, *parts: list[Entry]) -> list[Path]:
     """A state directory with these segments."""
     folder.mkdir(exist_ok=True)

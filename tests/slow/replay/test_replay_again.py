@@ -31,7 +31,7 @@ from bot.lab.replay import Replayed, replay, replayer_of
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.strategy.api import EventView, Quotes, Strategy
 from tests.builders.io.commands import invoke
-from tests.builders.record.made import segment_file
+from tests.builders.record.made import damage, segment_file
 from tests.builders.replay.recorded import recorded
 from tests.builders.scale import cases
 from tests.mutants.bug import Patch, handles, planted
@@ -381,9 +381,7 @@ def test_a_run_that_shared_its_rate_limit_with_another_series_is_rejected(entrie
 
 def test_a_damaged_journal_is_compared_up_to_the_damage_and_exits_with_3(entries, tmp_path):
     path = segment_file(tmp_path / "journal-00000001.log", entries)
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    path.write_bytes(data)
+    damage(path)
     done = invoke("replay", path, "--json")
     assert done.exit_code == 3
     line = json.loads(done.stdout)

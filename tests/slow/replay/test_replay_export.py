@@ -163,28 +163,16 @@ def test_unreadable_times_are_exported_as_empty(tmp_path):
     rung = market(1)
     book = model.Orderbook(rung.ticker, rung.market_id, never, (), ())
     journal.told(NOON_NS + 1, m.BookBody(book))
+    journal.add(NOON_NS + 1, m.BookUpdate(rung.market_id, NOON_NS + 1, (), ()))
     odd = msgspec.structs.replace(lived.fill(1, NOON_NS), created_at=never)
     journal.fills(NOON_NS + 2, odd, lived.fill(2, NOON_NS + 2))
     found = invoke("export", journal.folder, "--csv", tmp_path / "tables")
     assert found.exit_code == 0, found.output
     fills = [(row["fill_id"], row["created_ns"]) for row in table(tmp_path / "tables", "fills")]
     assert fills == [("f1", ""), ("f2", str(NOON_NS + 2))]
-    assert table(tmp_path / "tables", "books") == []
+    assert [row["source"] for row in table(tmp_path / "tables", "books")] == ["channel"]
     rungs = [(row["ticker"], row["resolution_ns"]) for row in table(tmp_path / "tables", "rungs")]
     assert rungs == [(market(1).ticker, "")]
-
-
-def test_an_unreadable_resolution_date_does_not_stop_an_export(tmp_path):
-    journal = Journalled(tmp_path / "state")
-    journal.started(NOON_NS)
-    rung = market(1)
-    event = msgspec.structs.replace(lived.event(rung), resolution_date=Instant("in autumn"))
-    journal.told(NOON_NS, m.SeriesBody((event,), ""))
-    journal.add(NOON_NS + 2, m.BookUpdate(rung.market_id, NOON_NS + 1, (), ()))
-    found = invoke("export", journal.folder, "--csv", tmp_path / "tables")
-    assert found.exit_code == 0, found.output
-    (row,) = table(tmp_path / "tables", "rungs")
-    assert (row["ticker"], row["resolution_ns"]) == (rung.ticker, "")
 
 
 def test_export_reports_progress_over_both_passes(exported):

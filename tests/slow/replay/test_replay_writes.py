@@ -19,7 +19,7 @@ from bot.lab.session import Until, runs_meant
 from bot.lab.writes import WriteMatch, WriteReplayer, WriteReport
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.builders.io.commands import invoke
-from tests.builders.record.made import segment_file
+from tests.builders.record.made import damage, segment_file
 from tests.builders.replay.recorded import recorded
 from tests.builders.scale import cases
 from tests.mutants.bug import Patch, planted
@@ -174,6 +174,23 @@ def test_a_create_that_the_run_did_not_send_is_only_now(calm, tmp_path):
     assert wanted in [(each.market_id, each.qty) for each in only_now if each.kind == "create"]
 
 
+def test_a_run_of_an_earlier_trader_is_not_replayed(tmp_path):
+    done = invoke("replay", corpus("v7-demo", tmp_path))
+    assert done.exit_code == 3
+    assert "compare the writes: `bot replay --writes`" in done.stderr
+
+
+def test_an_earlier_run_sends_the_same_writes_now_but_for_steps_back_that_leave_sooner(tmp_path):
+    done = invoke("replay", corpus("v7-demo", tmp_path), "--writes", "--json")
+    found = json.loads(done.stdout)
+    writes = {match: sum(kinds.values()) for match, kinds in found["counts"].items()}
+    assert found["writes"] == 183
+    assert (writes.pop("same"), writes.pop("earlier"), writes.pop("later")) == (169, 8, 0)
+    # Three places where an order that stepped back sooner takes another way from there.
+    assert (sum(writes.values()), found["overtaken"]) == (7, 0)
+    assert {each["place"]["entry"] // 100 for each in found["differences"]} == {7, 8, 9}
+
+
 def test_a_run_of_an_earlier_version_is_compared(tmp_path):
     path = corpus("v5-one-create-open", tmp_path)
     done = invoke("replay", "--writes", "--quiet", path, "--json")
@@ -202,9 +219,7 @@ def test_a_recording_has_no_writes_to_compare(calm, tmp_path):
 
 def test_a_damaged_journal_is_compared_up_to_the_damage_and_exits_with_3(calm, tmp_path):
     path = segment_file(tmp_path / "run.log", calm)
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    path.write_bytes(data)
+    damage(path)
     done = invoke("replay", "--writes", "--quiet", path)
     assert done.exit_code == 3
     assert "damaged" in done.stdout
