@@ -30,14 +30,15 @@ from bench.crowded import (
 )
 from bot.core import messages as m
 from bot.lab.exchange.assumptions import Terms
+from bot.lab.exchange.exchange import buy_order
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import RecordedMarket
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import Tape
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, canonical
-from venue.wire.names import ClientOrderId, MarketId, OrderId
-from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, canonical
+from venue.wire.names import MarketId, OrderId
+from venue.wire.requests import TimeInForce
 
 _SEEDS = tuple(range(1, 11))
 _TERMS = Terms(cash_cents=Cents(10**9), read_lag_ns=0)
@@ -87,15 +88,8 @@ class Counter:
         fate = Fate()
         self._made += 1
         outcome = Outcome.YES if probe.side is BookSide.BID else Outcome.NO
-        order = QtyOrder(
-            probe.market_id,
-            outcome,
-            Side.BUY,
-            canonical(outcome, probe.price),
-            Qty(probe.qty),
-            TimeInForce.GTC,
-            ClientOrderId(f"probe-{self._made}"),
-        )
+        price, name = canonical(outcome, probe.price), f"probe-{self._made}"
+        order = buy_order(probe.market_id, outcome, price, probe.qty, TimeInForce.GTC, name)
         self._standing[probe.market_id, probe.side] = (fate, None)
         request = m.Create(order, False)
         answer = self._ask(request, probe.begin_ns)

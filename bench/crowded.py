@@ -5,7 +5,7 @@ of its own whatever others do, so the tape and the venue with us in it have the 
 what our orders change: by that a backtest can be measured against the truth.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -15,8 +15,7 @@ from bot.lab.exchange.exchange import LevelBook, ShownBook
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import RecordedMarket
 from bot.strategy.api import Levels
-from venue.crowd.crowd import SeededCrowd
-from venue.crowd.run import CrowdPlan, opening_commands
+from venue.crowd.run import CrowdPlan, make_actor, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord, tape_catalogue
 from venue.engine import messages as v
@@ -43,49 +42,63 @@ _APART_NS: Final = 1_000
 _SERIES: Final = "CROWD"
 
 
-def clock(seed: int, seconds: float) -> Tape:
-    """An event of five rungs with one record for each of the crowd's beats, which say nothing but
-    their time."""
-    name = f"{_SERIES}-{seed}"
-    sources = tuple(f"{name}-{strike}" for strike in STRIKES)
-    rungs = tuple(
-        TapeRung(MarketId(f"00000000-0000-4000-9000-{place:012d}"), strike, strike)
-        for place, strike in enumerate(STRIKES)
-    )
-    # The trader is there a second before the first of them.
-    first_ns = START_NS + 2 * NS_PER_SECOND
-    times = (first_ns + beat * BEAT_NS for beat in range(int(seconds * NS_PER_SECOND) // BEAT_NS))
-    records = [BookRecord(at_ns, sources[0], (), ()) for at_ns in times]
+def market_id(rung: int) -> MarketId:
+    return MarketId(f"00000000-0000-4000-9000-{rung:012d}")
+
+
+def ladder(name: str, strikes: Sequence[str] = STRIKES) -> Tape:
+    """An event of these rungs, of which nothing is recorded."""
     return Tape(
         name=name.lower(),
         series=_SERIES,
         event=name,
         strike_unit="USD billions",
-        sources=sources,
+        sources=tuple(f"{name}-{strike}" for strike in strikes),
         partition=False,
         has_books=True,
-        rungs=rungs,
-        records=tuple(records),
+        rungs=tuple(
+            TapeRung(market_id(place), strike, strike) for place, strike in enumerate(strikes)
+        ),
+        records=(),
         start=0,
-        start_ts=records[0].ts,
-        end_ts=records[-1].ts,
+        start_ts=START_NS,
+        end_ts=START_NS,
         values=(),
     )
+
+
+def ticking_for(tape: Tape, seconds: float) -> Tape:
+    """The event of a tape with one record for each of the crowd's beats, which say nothing but
+    their time."""
+    # The trader is there a second before the first of them.
+    first_ns = START_NS + 2 * NS_PER_SECOND
+    times = (first_ns + beat * BEAT_NS for beat in range(int(seconds * NS_PER_SECOND) // BEAT_NS))
+    records = tuple(BookRecord(at_ns, tape.sources[0], (), ()) for at_ns in times)
+    return msgspec.structs.replace(
+        tape, records=records, start=0, start_ts=records[0].ts, end_ts=records[-1].ts, values=()
+    )
+
+
+def clock(seed: int, seconds: float) -> Tape:
+    """The beats of an event of five rungs."""
+    return ticking_for(ladder(f"{_SERIES}-{seed}"), seconds)
 
 
 class CrowdedMarket(RecordedMarket):
     """The engine with our orders and a crowd's. heard: called with every command's events."""
 
-    def __init__(self, ticking: Tape, crowd: CrowdSettings, terms: Terms) -> None:
-        """ticking: of `clock`."""
+    def __init__(
+        self, ticking: Tape, crowd: CrowdSettings, terms: Terms, tape: Tape | None = None
+    ) -> None:
+        """ticking: of `clock`. tape: played by the crowd, where it is no crowd of seeds."""
         self.heard: Callable[[list[v.Event], int], None] = lambda _events, _now_ns: None
         self._levels = {rung.market_id: LevelBook(START_NS) for rung in ticking.rungs}
         self._unseen: list[v.Event] = []
         self._moved_ns: dict[MarketId, int] = {}
         super().__init__(ticking, terms, QueueModel.PESSIMISTIC, RESOLUTION_NS, START_NS)
         catalogue = tape_catalogue(ticking, RESOLUTION_NS, terms.maker_rate, terms.taker_rate)
-        plan = CrowdPlan(crowd, tuple(catalogue))
-        self._crowd = SeededCrowd(crowd, plan.catalogue)
+        plan = CrowdPlan(crowd, tuple(catalogue), tape)
+        self._crowd = make_actor(plan)
         for command in opening_commands(plan):
             self.exchange.execute(command, START_NS)
 

@@ -9,13 +9,13 @@ would have cost on the same books, and the share of it that each cap pays for.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench.maker import traded
-from bench.stand import Stand, crowd_plan
+from bench.crowded import RESOLUTION_NS, CrowdedMarket, clock
+from bench.maker import TERMS
 from bot.core import messages as m
 from bot.core.quoting.exit import CAP_REACHED, FLAT, NOTHING_TO_CROSS, TIME_OVER
 from bot.core.report import ExitPreview
@@ -25,7 +25,8 @@ from bot.lab.backtest.run import Backtest
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
 from bot.strategy.api import EventView, Quotes, Strategy, Take
-from venue.crowd.tape import read_tape
+from venue.crowd.settings import CrowdSettings
+from venue.crowd.tape import Tape, read_tape
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate, Price, Qty
 
@@ -80,10 +81,10 @@ class Exited(NamedTuple):
 class Sequel:
     """Holds, exits and resumes, one exit after the other."""
 
-    def __init__(self, rng: random.Random, count: int, within_ns: int, caps: Sequence[int]) -> None:
+    def __init__(self, rng: random.Random, count: int, within_ns: int) -> None:
         self.found: list[Exited] = []
         self.strategy = Holds({})
-        self._rng, self._left, self._within_ns, self._caps = rng, count, within_ns, caps
+        self._rng, self._left, self._within_ns = rng, count, within_ns
         self._next_ns = 0
         self._cap = 0
         self._is_running = False
@@ -104,7 +105,7 @@ class Sequel:
                 self._take_down(trader, now_ns)
                 tell(m.ResumeRequested(event=event))
                 self._is_running = False
-            return bool(self._left)
+            return bool(self._left or self._is_running)
         held = [sum(trader.ledgers.holdings(rung.market_id)) for rung in ladder.rungs]
         if not self.strategy.wanted:
             rungs = range(len(ladder.rungs))
@@ -116,7 +117,7 @@ class Sequel:
             self._left -= 1
             self._is_running = True
             self.strategy.wanted = {}
-            self._cap = rng.choice(self._caps)
+            self._cap = rng.choice(_CAPS)
             most = Cents(self._cap * _net(trader))
             tell(m.ExitRequested(event, self._within_ns, most, "bench"))
         return True
@@ -145,29 +146,28 @@ def _settings(series: str) -> TraderSettings:
     return TraderSettings(series_ticker=series, risk=risk, curfew=nothing)  # type: ignore[arg-type]
 
 
-def on_tape(folder: Path, count: int) -> list[Exited]:
-    """Exits one after the other along a tape."""
-    tape = read_tape(folder)
-    sequel = Sequel(random.Random(f"exits {folder.name}"), count, _TAPE_NS, _CAPS)
-    terms = Terms(maker_rate=_RATES[0], taker_rate=_RATES[1], cash_cents=Cents(100_000_000))
-    run = Backtest(
-        tape, _settings(tape.series), lambda: sequel.strategy, QueueModel.PESSIMISTIC, terms
-    )
+def exited(
+    sequel: Sequel, tape: Tape, terms: Terms, venue: CrowdedMarket | None = None
+) -> list[Exited]:
+    """Exits one after the other: along a tape, or with `venue` among its crowd."""
+    resolution_ns = None if venue is None else RESOLUTION_NS
+    settings, model = _settings(tape.series), QueueModel.PESSIMISTIC
+    run = Backtest(tape, settings, lambda: sequel.strategy, model, terms, resolution_ns, venue)
     run.run(lambda _: sequel.step(run.trader, run.recorded_ns, run.deliver))
     return sequel.found
 
 
+def on_tape(folder: Path, count: int) -> list[Exited]:
+    terms = Terms(maker_rate=_RATES[0], taker_rate=_RATES[1], cash_cents=Cents(100_000_000))
+    sequel = Sequel(random.Random(f"exits {folder.name}"), count, _TAPE_NS)
+    return exited(sequel, read_tape(folder), terms)
+
+
 def under_crowd(seed: int) -> list[Exited]:
     """One exit of five rungs."""
-    stand = Stand(crowd_plan(seed))
-    sequel = Sequel(random.Random(seed), 1, _CROWD_NS, _CAPS)
-    traded(
-        stand,
-        lambda: sequel.strategy,
-        _CROWD_S,
-        lambda trader: sequel.step(trader, stand.now_ns, stand.hears) and None,
-    )
-    return sequel.found
+    ticking = clock(seed, _CROWD_S)
+    venue = CrowdedMarket(ticking, CrowdSettings(seed=seed), TERMS)
+    return exited(Sequel(random.Random(seed), 1, _CROWD_NS), ticking, TERMS, venue)
 
 
 @cache

@@ -11,17 +11,18 @@ maker, in the same run.
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.maker import renewed, traded
-from bench.stand import Stand, crowd_plan, slot, tape_plan
+from bench.crowded import START_NS, clock, ticking_for
+from bench.maker import Among, Slot, renewed, slot, traded
 from bot.core.trader import Trader
 from bot.strategy.api import Strategy
 from strategies.fixed_spread import FixedSpread
-from venue.crowd.run import CrowdPlan
+from venue.crowd.settings import CrowdSettings
+from venue.crowd.tape import read_tape
 from venue.engine import messages as v
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS
-from venue.wire.money import BookSide, Price
-from venue.wire.names import MarketId, OrderId
+from venue.wire.money import Price
+from venue.wire.names import OrderId
 
 _SAMPLE_NS = 250 * NS_PER_MS
 _HOUR = 3_600 * 1_000 * NS_PER_MS // _SAMPLE_NS
@@ -33,24 +34,22 @@ before."""
 _TAPE = Path(__file__).resolve().parents[2] / "shared/data/inxd-23apr10"
 _TAPE_SPEED = 4.0
 
-_Slot = tuple[MarketId, BookSide, Price]
-
 
 class Watch:
     """What a maker's quotes are worth, sampled four times a second; which prices are wanted is seen
     at every beat."""
 
-    def __init__(self, stand: Stand) -> None:
-        self._stand = stand
-        self._next_ns = stand.now_ns + _WARM_UP_S * 1_000 * NS_PER_MS
+    def __init__(self, among: Among) -> None:
+        self._among = among
+        self._next_ns = START_NS + _WARM_UP_S * 1_000 * NS_PER_MS
         self._orders: dict[OrderId, v.OrderState] = {}
-        self._wanted: dict[_Slot, int] = {}
-        self._lost: dict[_Slot, int] = {}
+        self._wanted: dict[Slot, int] = {}
+        self._lost: dict[Slot, int] = {}
         self.wanted = 0
         self.near = 0
         self.resting = 0
         self.displaced = 0
-        stand.own = self._changed
+        among.own = self._changed
 
     def _changed(self, order: v.OrderState) -> None:
         """An order of the maker's: what left a wanted price without a fill has lost its place."""
@@ -63,8 +62,8 @@ class Watch:
         at, left = slot(before), before.remaining_qty - (order.filled_qty - before.filled_qty)
         stays = order.remaining_qty if works and slot(order) == at else 0
         since_ns = self._wanted.get(at)
-        held = since_ns is not None and since_ns < self._stand.now_ns - _DECIDED_NS
-        if left > stays and held and self._stand.queue.others_at(at):
+        held = since_ns is not None and since_ns < self._among.now_ns - _DECIDED_NS
+        if left > stays and held and self._among.queues.others_at(at):
             self._lost[at] = self._lost.get(at, 0) + left - stays
 
     def sample(self, mind: Trader) -> None:
@@ -74,14 +73,14 @@ class Watch:
             for rung in ladder.rungs
             for quote in rung.wanted
         ]
-        now_ns, before = self._stand.now_ns, self._wanted
+        now_ns, before = self._among.now_ns, self._wanted
         slots = [(market_id, quote.side, quote.price) for market_id, quote in quotes]
         self._wanted = {at: before.get(at, now_ns) for at in slots}
         self._lost = {at: qty for at, qty in self._lost.items() if at in self._wanted}
         if now_ns < self._next_ns:
             return
         self._next_ns += _SAMPLE_NS
-        resting: dict[_Slot, int] = {}
+        resting: dict[Slot, int] = {}
         for order in self._orders.values():
             at = slot(order)
             resting[at] = resting.get(at, 0) + order.remaining_qty
@@ -108,23 +107,19 @@ class Watch:
         return 1 - self.displaced / max(1, self.resting)
 
 
-_Maker = Callable[
-    [Stand, Callable[[], Strategy], float, Callable[[Trader], None]],
-    Trader,
-]
+_Maker = Callable[[Among, Callable[[], Strategy], Callable[[Trader], None]], None]
 
 
-def _measured(plan: CrowdPlan, maker: _Maker, seconds: float) -> tuple[float, Watch]:
-    stand = Stand(plan)
-    watch = Watch(stand)
+def _measured(among: Among, maker: _Maker) -> tuple[float, Watch]:
+    watch = Watch(among)
     params = FixedSpread.Params(max_position_qty=1_000_000)
-    maker(stand, lambda: FixedSpread(params), seconds, watch.sample)
-    return stand.requests / max(1e-9, watch.hours), watch
+    maker(among, lambda: FixedSpread(params), watch.sample)
+    return among.writes / max(1e-9, watch.hours), watch
 
 
-def _rows(name: str, plan: CrowdPlan, seconds: float) -> list[tuple[str, str]]:
-    ours, watch = _measured(plan, traded, seconds)
-    theirs, other = _measured(plan, renewed, seconds)
+def _rows(name: str, market: Callable[[], Among]) -> list[tuple[str, str]]:
+    ours, watch = _measured(market(), traded)
+    theirs, other = _measured(market(), renewed)
     return [
         (
             f"{name}: requests per hour of quality",
@@ -144,7 +139,9 @@ def _rows(name: str, plan: CrowdPlan, seconds: float) -> list[tuple[str, str]]:
 
 
 def run(quick: bool) -> list[tuple[str, str]]:
-    rows = _rows("crowd", crowd_plan(7), 300 if quick else 1_800)
+    seconds = 300 if quick else 1_800
+    rows = _rows("crowd", lambda: Among(clock(7, seconds), CrowdSettings(seed=7)))
     if not _TAPE.is_dir():
         return [*rows, ("tape", f"not there: {_TAPE.name}")]
-    return rows + _rows("tape", tape_plan(_TAPE, _TAPE_SPEED), 300 if quick else 1_800)
+    tape, crowd = read_tape(_TAPE), CrowdSettings(tape_speed=_TAPE_SPEED)
+    return rows + _rows("tape", lambda: Among(ticking_for(tape, seconds), crowd, tape))

@@ -7,11 +7,12 @@ orders that stand alone at their price are left out too. Anchor: the same error 
 cancels to be behind us, and of taking all that is shown at the price to be ahead.
 """
 
-from bench.maker import traded
-from bench.stand import Stand, crowd_plan
+from bench.crowded import START_NS, clock
+from bench.maker import Among, traded
 from bot.core.orders.transitions import State
 from bot.core.trader import Trader
 from strategies.ladder_joint import LadderJoint
+from venue.crowd.settings import CrowdSettings
 from venue.wire.instant import NS_PER_SECOND
 
 _SEEDS = (7, 11, 23)
@@ -20,13 +21,13 @@ _SEEDS = (7, 11, 23)
 def _errors(seed: int, seconds: float) -> list[tuple[float, float, float, int]]:
     """Errors of the estimate, of the careful bound and of the level's size, as parts of the level;
     and whether the truth lay below both bounds (-1), within (0) or above (1)."""
-    stand = Stand(crowd_plan(seed))
+    among = Among(clock(seed, seconds), CrowdSettings(seed=seed))
     out: list[tuple[float, float, float, int]] = []
-    next_ns = stand.now_ns + 30 * NS_PER_SECOND
+    next_ns = START_NS + 30 * NS_PER_SECOND
 
     def sample(trader: Trader) -> None:
         nonlocal next_ns
-        if stand.now_ns < next_ns:
+        if among.now_ns < next_ns:
             return
         next_ns += NS_PER_SECOND
         for ladder in trader.quoting.ladders:
@@ -35,7 +36,7 @@ def _errors(seed: int, seconds: float) -> list[tuple[float, float, float, int]]:
                     queue = rung.state.queues.queue_of(own)
                     if own.state is not State.OPEN or own.order_id is None or queue is None:
                         continue
-                    true = stand.queue.ahead(own.order_id)
+                    true = among.queues.ahead(own.order_id)
                     if true is None or true[1] == 0 or not queue.is_placed:
                         continue
                     ahead, level = true
@@ -49,7 +50,7 @@ def _errors(seed: int, seconds: float) -> list[tuple[float, float, float, int]]:
                         )
                     )
 
-    traded(stand, lambda: LadderJoint(LadderJoint.Params(levels=2)), seconds, sample)
+    traded(among, lambda: LadderJoint(LadderJoint.Params(levels=2)), sample)
     return out
 
 

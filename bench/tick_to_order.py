@@ -12,26 +12,23 @@ import math
 import time
 from collections.abc import Callable
 
+from bench.crowded import RESOLUTION_NS, START_NS, ladder, market_id
 from bot.core import messages as m
 from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.io.client.answers import event_of
+from bot.lab.exchange.assumptions import Terms
+from bot.lab.exchange.live import LiveMarket
+from bot.lab.exchange.queue_model import QueueModel
 from strategies.ladder_joint import LadderJoint
-from venue.wire import codec, model
-from venue.wire.errors import Code
-from venue.wire.instant import NS_PER_MS, Instant
-from venue.wire.model import Market
-from venue.wire.money import Cents, Price, Qty
-from venue.wire.names import MarketId, OrderId, ProjectId, Ticker
+from venue.crowd.tape import tape_catalogue
+from venue.wire import codec
+from venue.wire.instant import NS_PER_MS
+from venue.wire.money import Cents, FeeRate, Price, Qty
+from venue.wire.names import Ticker
 from venue.wire.requests import Amend
 
 RUNGS = 12
-_SERIES = Ticker("BENCH")
-_EVENT = Ticker("BENCH-30Q1")
-_T0 = Instant("2029-11-01T00:00:00.000000000Z")
-_END = Instant("2030-03-31T00:00:00.000000000Z")
-
-
 _HASTY = PaceSettings(
     decide_ns=0,
     dwell_ns=0,
@@ -44,50 +41,13 @@ _HASTY = PaceSettings(
 """No throttle: every change of a wanted quote leaves at once."""
 
 
-def _market(index: int) -> Market:
-    return Market(
-        ticker=Ticker(f"{_EVENT}-{100 + 10 * index}B"),
-        market_id=MarketId(f"00000000-0000-4000-8000-{index:012d}"),
-        event_ticker=_EVENT,
-        project_market_id="00000000-0000-4000-9000-000000000000",
-        name=f"rung {index}",
-        outcome_label="above",
-        state=model.MarketState.ACTIVE,
-        min_price=Price(1),
-        max_price=Price(99),
-        tick_size=1,
-        strike_value=str(100 + 10 * index),
-        strike_unit="USD billions",
-        maker_fee_rate="0.0100",
-        taker_fee_rate="0.0175",
-        open_interest=Qty(0),
-        created_at=_T0,
-        updated_at=_T0,
-    )
-
-
-def _event(rungs: int) -> model.Event:
-    return model.Event(
-        event_ticker=_EVENT,
-        series_ticker=_SERIES,
-        project_market_id="00000000-0000-4000-9000-000000000000",
-        project_id=ProjectId("00000000-0000-4000-a000-000000000000"),
-        title="bench",
-        category="bench",
-        status=model.EventStatus.OPEN,
-        mutually_exclusive=False,
-        resolution_date=_END,
-        markets=tuple(_market(index) for index in range(rungs)),
-    )
-
-
 def frame_of(index: int, mid: int, ts_ns: int) -> bytes:
     yes = [{"price": p, "size": 100 + p} for p in range(mid - 2, max(0, mid - 32), -1)]
     no = [{"price": 100 - p, "size": 100 + p} for p in range(mid + 2, min(100, mid + 32))]
     data = {
         "type": "prediction-orderbook",
-        "ticker": _market(index).ticker,
-        "eventMarketId": _market(index).market_id,
+        "ticker": f"BENCH-{index}",
+        "eventMarketId": market_id(index),
         "ts": ts_ns,
         "yes": yes,
         "no": no,
@@ -96,10 +56,10 @@ def frame_of(index: int, mid: int, ts_ns: int) -> bytes:
 
 
 class Stand:
-    """The venue's side, as thin as can be: every write is done as asked; a ladder of `rungs`."""
+    """A market in which nothing ever fills: every write is done as asked. rungs: of its ladder."""
 
     def __init__(self, rungs: int, pace: PaceSettings) -> None:
-        self.now_ns = 1_890_000_000 * 1_000_000_000
+        self.now_ns = START_NS
         risk = RiskSettings(
             event_loss_cents=Cents(10_000_000),
             series_loss_cents=Cents(10_000_000),
@@ -107,16 +67,14 @@ class Stand:
             order_qty=Qty(1_000),
         )
         breakers = BreakerSettings(writes_per_second=1_000, creates_per_minute=60_000)
-        settings = TraderSettings(series_ticker=_SERIES, risk=risk, pace=pace, breakers=breakers)
+        tape = ladder("BENCH", [str(100 + 10 * index) for index in range(rungs)])
+        rates = FeeRate.parse("0.0100"), FeeRate.parse("0.0175")
+        terms = Terms(cash_cents=Cents(10**9), read_lag_ns=0)
+        catalogue = tape_catalogue(tape, RESOLUTION_NS, *rates)
+        self._exchange = LiveMarket(catalogue, terms, QueueModel.EXPECTED, START_NS).exchange
+        series = Ticker(tape.series)
+        settings = TraderSettings(series_ticker=series, risk=risk, pace=pace, breakers=breakers)
         self.trader = Trader(settings, lambda: LadderJoint(LadderJoint.Params(levels=2)))
-        self.orders: dict[OrderId, model.Order] = {}
-        self._made = 0
-        self._empty = {
-            m.ReadSeries: m.SeriesBody((_event(rungs),), ""),
-            m.ReadBalance: m.BalanceBody(model.Balance(Cents(10**9), Cents(0), Cents(10**9))),
-            m.ReadPositions: m.PositionsBody((), ""),
-            m.ReadFills: m.FillsBody((), ""),
-        }
 
     def give(self, event: m.Event, step_ns: int = NS_PER_MS) -> list[m.Effect]:
         self.now_ns += step_ns
@@ -125,60 +83,14 @@ class Stand:
     def answer_all(self, effects: list[m.Effect]) -> None:
         for effect in effects:
             if isinstance(effect, m.Send):
-                body = self._body(effect.request)
-                refused = m.Rejected(404, Code.ORDER_NOT_FOUND, "")
-                answer: m.Answer = m.Ok(body) if body else refused
+                answer = self._exchange.perform(effect.request, self.now_ns)
                 self.give(m.Response(effect.request_id, answer, 500), 0)
-
-    def _body(self, request: m.Request) -> m.Body | None:
-        match request:
-            case m.Create(order=order):
-                self._made += 1
-                order_id = OrderId(str(self._made))
-                self.orders[order_id] = model.Order(
-                    order_id=order_id,
-                    ticker=_EVENT,
-                    market_id=order.market_id,
-                    event_ticker=_EVENT,
-                    outcome=model.ShownOutcome(order.outcome.value),
-                    side=model.ShownSide(order.side.value),
-                    price=order.price,
-                    qty=order.qty,
-                    remaining_qty=order.qty,
-                    filled_qty=Qty(0),
-                    status=model.OrderStatus.OPEN,
-                    time_in_force=model.ShownTimeInForce.GTC,
-                    created_at=_T0,
-                    updated_at=_T0,
-                )
-                return m.OrderBody(self.orders[order_id])
-            case m.AmendResting(order_id=order_id, amend=amend):
-                self.orders[order_id] = _amended(self.orders[order_id], amend)
-                return m.OrderBody(self.orders[order_id])
-            case m.CancelResting(order_id=order_id):
-                order = self.orders.pop(order_id)
-                return m.CancelBody(order, order.remaining_qty)
-            case m.ReadResting():
-                return m.OrdersBody(tuple(self.orders.values()), "")
-            case m.ReadOrder(order_id=order_id) if order_id in self.orders:
-                return m.OrderBody(self.orders[order_id])
-            case m.ReadBook() | m.ReadOrder():
-                return None
-            case _:
-                return self._empty[type(request)]
 
 
 def seen_in(frame: bytes) -> m.Event:
     event = event_of(frame)
     assert event is not None
     return event
-
-
-def _amended(order: model.Order, amend: Amend) -> model.Order:
-    qty = order.remaining_qty if amend.qty is None else amend.qty
-    price = order.price if amend.price is None else amend.price
-    fields = {name: getattr(order, name) for name in order.__struct_fields__}
-    return model.Order(**{**fields, "price": price, "qty": qty, "remaining_qty": qty})
 
 
 def _encoded(effects: list[m.Effect]) -> list[bytes]:

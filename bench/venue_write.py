@@ -14,24 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from bench.crowded import ladder, market_id
 from bench.matching import best_rate
+from bot.lab.exchange.exchange import accounts, buy_order
+from venue.crowd.tape import tape_catalogue
 from venue.engine.engine import Engine
-from venue.engine.messages import (
-    AddUser,
-    AmendOrder,
-    CancelOrder,
-    Command,
-    Deposit,
-    ListCompany,
-    ListEvent,
-    ListMarket,
-    Placed,
-    PlaceOrder,
-)
+from venue.engine.messages import AmendOrder, CancelOrder, Command, Placed, PlaceOrder
 from venue.storage.statedir import StateDir
-from venue.wire.model import EventStatus
-from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker, UserId
+from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty
+from venue.wire.names import OrderId, UserId
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
 _SEED: Final = 20_261_121
@@ -45,36 +36,11 @@ _NOW_NS: Final = 1_790_000_000_000_000_000
 _KEY: Final = b"the bench's own order ids"
 
 
-def _uuid(number: int) -> str:
-    return f"00000000-0000-4000-8000-{number:012d}"
-
-
 def opening() -> list[Command]:
-    company, event = ProjectId(_uuid(1)), Ticker("ACME-VAL-26Q4")
+    tape = ladder("ACME", [str(100 + rung) for rung in range(_RUNGS)])
     rates = FeeRate.parse("0.0100"), FeeRate.parse("0.0175")
-    commands: list[Command] = [
-        ListCompany(company, "Acme Robotics", "ACME"),
-        ListEvent(
-            event_ticker=event,
-            series_ticker=Ticker("ACME-VAL"),
-            project_market_id=_uuid(2),
-            project_id=company,
-            title="Valuation of Acme Robotics",
-            category="valuation",
-            status=EventStatus.OPEN,
-            mutually_exclusive=False,
-            resolution_date_ns=_NOW_NS * 2,
-        ),
-    ]
-    for rung in range(_RUNGS):
-        ticker = Ticker(f"{event}-{100 + rung}B")
-        market_id = MarketId(_uuid(100 + rung))
-        commands.append(
-            ListMarket(market_id, ticker, event, f"Above {100 + rung}B", "Yes", *rates, str(rung))
-        )
-    for user in range(_USERS):
-        commands += [AddUser(_user(user)), Deposit(_user(user), Cents(10**12))]
-    return commands
+    cash = {_user(user): Cents(10**12) for user in range(_USERS)}
+    return [*tape_catalogue(tape, _NOW_NS * 2, *rates), *accounts(cash)]
 
 
 def _user(number: int) -> UserId:
@@ -82,25 +48,15 @@ def _user(number: int) -> UserId:
 
 
 def _create(chance: random.Random, number: int, price: int, yes: bool, qty: int) -> PlaceOrder:
-    outcome = Outcome.YES if yes else Outcome.NO
-    order = QtyOrder(
-        MarketId(_uuid(100 + chance.randrange(_RUNGS))),
-        outcome,
-        Side.BUY,
-        Price(price),
-        Qty(qty),
-        TimeInForce.GTC,
-        ClientOrderId(f"order-{number}"),
-    )
+    outcome, market = Outcome.YES if yes else Outcome.NO, market_id(chance.randrange(_RUNGS))
+    order = buy_order(market, outcome, price, qty, TimeInForce.GTC, f"order-{number}")
     return PlaceOrder(_user(chance.randrange(_USERS)), order)
 
 
 def stream(count: int) -> list[Command]:
     """A seeded stream that makes sense: cancels and amends name orders that rest or did."""
     chance = random.Random(_SEED)
-    engine = Engine(_KEY)
-    for command in opening():
-        engine.apply(command, _NOW_NS)
+    engine = _opened()
     made: list[Command] = []
     placed: list[tuple[UserId, OrderId, int]] = []
     while len(made) < count:

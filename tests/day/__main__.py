@@ -45,7 +45,6 @@ def _grown(title: str, rows: list[Grown]) -> None:
 
 
 def main() -> int:
-    """Live through it and tell; the exit code."""
     options = argparse.ArgumentParser(prog="python -m tests.day", description=__doc__)
     options.add_argument("--hours", type=float, default=24.0, help="virtual hours")
     options.add_argument("--minutes", type=float, default=None, help="of wall time at most")

@@ -22,15 +22,16 @@ from bot.cli.sidecars import sidecars_of
 from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.core.trader import Trader
 from bot.io.adapter import Connection
+from bot.io.clock import Clock
 from bot.io.journal.journal import Journal, segments
 from bot.io.logs import LogTail, SecretRedactor, configure_logs
 from bot.io.run.runner import Child, Runner
 from bot.io.run.terminal import show_lines
 from bot.io.run.watchdog import StrategyWatchdog
 from bot.lab.sim.venue import SERIES
+from tests.builders.shell.loop import START_S, VirtualLoop, virtual_time
 from tests.day.growth import Counts, counted, grown, resident_bytes, slope
-from tests.day.leap import LeapingClock, LeapingLoop
-from tests.day.market import START_NS, Distant, MarketLike, serve
+from tests.day.market import Distant, MarketLike, serve
 from tests.day.site import Channel, Requests
 from venue.wire.instant import NS_PER_SECOND
 
@@ -81,7 +82,6 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
     decisions: int
     fills: int
     requests: int
-    warmed_hours: float
     resident_mb: tuple[float, float]
     growth_mb_per_million: float
     log_lines: int
@@ -123,8 +123,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Watched:
-    """What is looked at along the way, and the run that is looked at."""
-
     def __init__(self, runner: Runner, channel: Channel, state: Path, asked: Asked) -> None:
         self.runner = runner
         self.channel = channel
@@ -137,7 +135,6 @@ class _Watched:
         self._series: set[str] = set()
 
     async def scrape(self) -> None:
-        """Read the metrics as a Prometheus does."""
         while True:
             await asyncio.sleep(SCRAPE_S)
             self._read_metrics()
@@ -151,16 +148,14 @@ class _Watched:
         self._series.update(line.rpartition(" ")[0] for line in lines)
 
     async def sample(self) -> None:
-        """Look at the memory now and then."""
         while True:
             self.take()
             await asyncio.sleep(self.asked.sample_s)
 
     def take(self) -> None:
-        """Look at the memory now."""
         self.samples.append(
             Sample(
-                asyncio.get_running_loop().time(),
+                virtual_s(),
                 self.channel.books,
                 resident_bytes(),
                 log_path(self._state).stat().st_size,
@@ -178,19 +173,21 @@ class _Watched:
             self.newest = self.counted()
 
     def counted(self) -> Counted:
-        """Count everything now."""
         self._read_metrics()
         return Counted(self.channel.books, counted(self.runner), frozenset(self._series))
 
 
+def virtual_s() -> float:
+    """Since the beginning of the run."""
+    return asyncio.get_running_loop().time() - START_S
+
+
 def log_path(state: Path) -> Path:
-    """Where the log of the run stands."""
     return state / "lines.log"
 
 
 @contextmanager
 def distant_market(seed: int) -> Iterator[MarketLike]:
-    """The market in a process of its own."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     child = context.Process(target=serve, args=(theirs, seed), daemon=True)
@@ -221,15 +218,24 @@ def live(state: Path, market: MarketLike, asked: Asked) -> Day:
 
     state: an empty directory for what the bot keeps. An interrupt ends it in good order.
     """
-    began_s, cpu_s = time.monotonic(), time.process_time()
-    with _logging_to(log_path(state)), asyncio.Runner(loop_factory=LeapingLoop) as runner:
-        watched, ended = runner.run(_run(state, market, asked))
-    wall_s, used_s = time.monotonic() - began_s, time.process_time() - cpu_s
+    began_s, cpu_s = time.perf_counter(), time.process_time()
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        loop = VirtualLoop(0)
+        with (
+            _logging_to(log_path(state)),
+            asyncio.Runner(loop_factory=lambda: loop) as runner,
+            virtual_time(loop),
+        ):
+            watched, ended = runner.run(_run(state, market, asked))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    wall_s, used_s = time.perf_counter() - began_s, time.process_time() - cpu_s
     return _told(watched, state, ended, wall_s, used_s)
 
 
 def _runner(
-    config: BotConfig, state: Path, clock: LeapingClock, market: MarketLike
+    config: BotConfig, state: Path, clock: Clock, market: MarketLike
 ) -> tuple[Runner, Channel]:
     """The bot as `bot run` makes it, but for its sockets and the series, which is the market's."""
     settings = msgspec.structs.replace(config.trader, series_ticker=SERIES)
@@ -261,12 +267,9 @@ def _runner(
 
 
 async def _run(state: Path, market: MarketLike, asked: Asked) -> tuple[_Watched, int]:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, LeapingLoop)
-    clock = LeapingClock(loop, START_NS)
-    runner, channel = _runner(finish(read_draft(CONFIG)), state, clock, market)
+    runner, channel = _runner(finish(read_draft(CONFIG)), state, Clock(), market)
     watched = _Watched(runner, channel, state, asked)
-    loop.add_signal_handler(signal.SIGINT, lambda: runner.request_stop("SIGINT"))
+    signal.signal(signal.SIGINT, lambda *_: runner.request_stop("SIGINT"))
     children = (
         Child("lines", lambda: show_lines(runner.look)),
         Child("scrape", watched.scrape),
@@ -284,17 +287,17 @@ async def _progress(watched: _Watched) -> None:
     """Say how far it is, and end it when the wall time is over."""
     asked = watched.asked
     minutes = asked.minutes
-    began_s = told_s = time.monotonic()
+    began_s = told_s = time.perf_counter()
     while True:
         await asyncio.sleep(1.0)
-        now_s = time.monotonic()
+        now_s = time.perf_counter()
         if minutes is not None and now_s - began_s > 60 * minutes:
             minutes = None
             watched.runner.request_stop("the wall time is over")
         if asked.quiet or now_s - told_s < _TOLD_S:
             continue
         told_s = now_s
-        done_h = asyncio.get_running_loop().time() / 3600
+        done_h = virtual_s() / 3600
         newest = watched.samples[-1] if watched.samples else None
         memory = "" if newest is None else f", {newest.resident / MB:.1f} MB"
         left_s = (now_s - began_s) * (asked.hours / done_h - 1)
@@ -328,7 +331,6 @@ def _told(watched: _Watched, state: Path, ended: int, wall_s: float, cpu_s: floa
         decisions=counters.decisions,
         fills=counters.fills,
         requests=sum(counters.requests.values()),
-        warmed_hours=first.virtual_s / 3600,
         resident_mb=(first.resident / MB, last.resident / MB),
         growth_mb_per_million=slope(points),
         log_lines=lines,

@@ -129,7 +129,6 @@ class Market:
         self._brought.append(News(tuple(shown), answers_ns, answers))
 
     def news(self) -> News:
-        """See MarketLike."""
         return self._brought.popleft()
 
     # --- the crowd --------------------------------------------------------------------------------
@@ -240,7 +239,6 @@ class Market:
 
 
 def _as_http(answer: m.Answer) -> tuple[int, bytes]:
-    """Status and body of an answer."""
     if isinstance(answer, m.Rejected):
         return answer.status, codec.encode({"code": answer.code, "error": answer.message})
     assert isinstance(answer, m.Ok)
@@ -281,15 +279,11 @@ def serve(pipe: Connection, seed: int) -> None:
 
 
 class Distant:
-    """The market at the other end of a pipe."""
-
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
 
     def ask(self, step: Step) -> None:
-        """See MarketLike."""
         self._pipe.send_bytes(msgspec.msgpack.encode(step))
 
     def news(self) -> News:
-        """See MarketLike; waits for it."""
         return _NEWS.decode(self._pipe.recv_bytes())

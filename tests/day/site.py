@@ -12,8 +12,8 @@ from bot.core import messages as m
 from bot.io.client.answers import answer_of, event_of
 from bot.io.client.feed import Feed
 from bot.io.client.rest import Reply, Rest
+from bot.io.clock import Clock
 from bot.io.secret import Secret
-from tests.day.leap import LeapingClock
 from tests.day.market import STEP_NS, Answered, MarketLike, News, Step
 from venue.wire.instant import NS_PER_SECOND
 
@@ -33,7 +33,6 @@ class Requests(Rest):
     async def ask(
         self, request: m.Request, key: m.Key | None = None, begun_ns: int | None = None
     ) -> Reply:
-        """See Rest."""
         self._count += 1
         number = self._count
         answered = self._awaited[number] = asyncio.get_running_loop().create_future()
@@ -47,7 +46,6 @@ class Requests(Rest):
         return tuple(left)
 
     def answered(self, answer: Answered) -> None:
-        """An answer has come."""
         self._awaited.pop(answer.number).set_result(answer)
 
 
@@ -60,7 +58,7 @@ class Channel(Feed):
     def __init__(
         self,
         emit: Callable[[m.Event], None],
-        clock: LeapingClock,
+        clock: Clock,
         market: MarketLike,
         requests: Requests,
     ) -> None:
@@ -73,12 +71,10 @@ class Channel(Feed):
         self.others = 0
 
     def subscribe(self, wish: m.SubscribeTo) -> None:
-        """See Feed; it is acknowledged at once."""
         self._subscribed = True
         self._emit(m.SubscriptionAccepted())
 
     async def run(self) -> None:
-        """See Feed."""
         self._emit(m.FeedOpened())
         pinged_ns = self._clock.now_ns()
         self._market.ask(Step(()))

@@ -45,11 +45,9 @@ class CredentialsByTurns:
     """One user's nine keys and a token: the limiter of one alone would answer 429 and hide all."""
 
     def get(self, case: Case, context: AuthContext) -> tuple[str, str]:
-        """The next credential, as a header."""
         return next(_TURNS)
 
     def set(self, case: Case, data: tuple[str, str], context: AuthContext) -> None:
-        """Put it into the request."""
         name, value = data
         case.headers = {**(case.headers or {}), name: value}
 

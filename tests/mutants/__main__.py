@@ -12,7 +12,6 @@ from tests.mutants.hunt import BUGS, CANARY, HEAD, hunt_all, hunt_in, line, name
 
 
 def main() -> int:
-    """Hunt; the exit code."""
     options = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     names = ", ".join(bug.name for bug in (*BUGS, CANARY))
     options.add_argument("names", nargs="*", metavar="NAME", help=f"of: {names}")

@@ -1,15 +1,15 @@
 """Planted bugs of groups E and H: wrong sums, and limits that do not count everything."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from bot.core.account import portfolio
-from bot.core.account.portfolio import MarketBook, OrderTally, Portfolio
+from bot.core.account.portfolio import Portfolio
 from bot.core.account.reconciler import FillBooker
 from bot.core.orders.order import State
-from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
+from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.risk.exposure import Bounds, Exposure
 from tests.mutants.bug import Bug, Patch
@@ -21,22 +21,10 @@ _page_booked = FillBooker.on_page
 _settle = Portfolio.settle
 
 
-def _by_none(self: EventQuoter, winner: Callable[[MarketId], Outcome | None]) -> list[MarketQuoter]:
-    return []
-
-
-def _never(self: FillBooker, fill_id: str) -> bool:
-    return False
-
-
 def _but_the_oldest(
     self: FillBooker, rows: Sequence[model.Fill], now_ns: int
 ) -> tuple[Sequence[model.Fill], bool]:
     return _page_booked(self, rows[:-1], now_ns)
-
-
-def _no_fee(fill: model.Fill, market: MarketBook, tally: OrderTally) -> int:
-    return 0
 
 
 def _no_payout(self: Portfolio, market_id: MarketId, winner: Outcome) -> Cents:
@@ -52,7 +40,7 @@ ACCOUNTS: Final = (
         (54,),
         "A fill listed twice is booked twice.",
         ("B2", "B3", "B4", "B9", "B13", "B15", "findings"),
-        (Patch(FillBooker, "is_booked", _never),),
+        (Patch(FillBooker, "is_booked", lambda self, fill_id: False),),
         likely=("row_repeated",),
     ),
     Bug(
@@ -67,7 +55,7 @@ ACCOUNTS: Final = (
         (58,),
         "Cash is booked without fees.",
         ("B3", "B9", "B15", "findings"),
-        (Patch(portfolio, "_fee_of", _no_fee),),
+        (Patch(portfolio, "_fee_of", lambda fill, market, tally: 0),),
     ),
     Bug(
         "payout-forgotten",
@@ -83,7 +71,7 @@ ACCOUNTS: Final = (
         (58, 32),
         "A winner does not decide the other rungs of its ladder.",
         ("B4",),
-        (Patch(EventQuoter, "decide_by", _by_none),),
+        (Patch(EventQuoter, "decide_by", lambda self, winner: []),),
         likely=("market_resolve",),
         profile="venue",
         shape=(("rungs", (5,)),),

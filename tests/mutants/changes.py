@@ -8,7 +8,7 @@ from msgspec import structs
 from bot.core.execution.pre_trade_checks import PreTradeChecks
 from bot.core.orders.outbox import NEVER_NS
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
+from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.quoting.guards import Calendar
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.risk.exposure import Bounds
@@ -27,10 +27,6 @@ def _old_limits(
     limits = self.weighing._limits
     _reconfigure(self, settings, make_strategy)
     self.weighing._limits = limits
-
-
-def _any_price(self: PreTradeChecks, rung: MarketQuoter, yes_price: int, *, is_bid: bool) -> str:
-    return ""
 
 
 def _half(self: PortfolioRisk, ladder: EventQuoter, quotes: Resting, bounds: Bounds) -> Resting:
@@ -66,7 +62,7 @@ CHANGES: Final = (
         (71,),
         "An order leaves at a price far through the others' best.",
         ("B3",),
-        (Patch(PreTradeChecks, "_through", _any_price),),
+        (Patch(PreTradeChecks, "_through", lambda self, rung, yes_price, *, is_bid: ""),),
         likely=("greed",),
         shape=(("variants", {"ticks_through": "0"}),),
     ),

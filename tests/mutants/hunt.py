@@ -14,8 +14,6 @@ from typing import Final
 import msgspec
 
 import bot.core
-from bot.core.planning.actions import CreateAction
-from bot.core.quoting.event_quoter import MarketQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.lab.pool import in_order
 from bot.lab.sim.run import run
@@ -30,7 +28,6 @@ from tests.mutants.orders import ORDERS
 from tests.mutants.restart import OPERATOR, RESTART
 from tests.mutants.together import TOGETHER
 from tests.mutants.transport import PACE, TRANSPORT
-from venue.wire.money import Qty
 
 EVENTS_MAX: Final = 200_000
 """Simulated events within which each planted bug must be found."""
@@ -44,16 +41,12 @@ BUGS: Final[tuple[Bug, ...]] = tuple(
 )
 
 
-def _unlimited(self: PortfolioRisk, rung: MarketQuoter, wish: CreateAction, now_ns: int) -> Qty:
-    return wish.qty
-
-
 CANARY: Final = Bug(
     "canary",
     (75,),
     "No limit of any kind holds a new order back.",
     ("B3", "B12"),
-    (Patch(PortfolioRisk, "admits_create", _unlimited),),
+    (Patch(PortfolioRisk, "admits_create", lambda self, rung, wish, now_ns: wish.qty),),
 )
 
 

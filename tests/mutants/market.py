@@ -1,12 +1,9 @@
 """Planted bugs of group D: books that are believed though nothing speaks for them any more."""
 
-from collections.abc import Iterable
 from typing import Final
 
 from bot.core.market_data.market_state import MarketState
-from bot.core.orders.order import OwnOrder
 from bot.core.settings import StalenessSettings
-from bot.strategy.api import Levels
 from tests.mutants.bug import Bug, Patch
 
 _judge = MarketState.judge_freshness
@@ -24,10 +21,6 @@ def _crossed_too(self: MarketState, blocked: str, staleness: StalenessSettings, 
         self._is_crossed = is_crossed
 
 
-def _ours_too(self: MarketState, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
-    return self.bids, self.asks
-
-
 MARKET: Final = (
     Bug(
         "reconnect-keeps-the-book",
@@ -42,7 +35,7 @@ MARKET: Final = (
         (47,),
         "Our quotes follow a book that includes our orders.",
         ("B2",),
-        (Patch(MarketState, "without_own", _ours_too),),
+        (Patch(MarketState, "without_own", lambda self, own: (self.bids, self.asks)),),
     ),
     Bug(
         "crossed-book-quoted",

@@ -1,6 +1,6 @@
 """Planted bugs of group C: the life of an order told wrong, and writes that should not be made."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -14,8 +14,6 @@ from bot.core.planning import diff as reconcile
 from bot.core.trader import HANDLERS, Trader
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, forgets, handles
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Price
-from venue.wire.names import MarketId
 
 _recover = OrderManager.send_due
 _on_started = HANDLERS[m.Started]
@@ -76,10 +74,6 @@ def _unchanged(self: OwnOrder, fact: OrderEvent, now_ns: int) -> None:
     _order_answered(self, OrderEvent.REJECTED if is_amend else fact, now_ns)
 
 
-def _always(self: WriteThrottle, market_id: MarketId, now_ns: int, writes: int = 1) -> bool:
-    return True
-
-
 CHANGES: Final = (
     Bug(
         "amend-timeout-is-unchanged",
@@ -98,14 +92,10 @@ CHANGES: Final = (
         (38,),
         "A flickering book causes a write at every tick.",
         ("B2", "B5"),
-        (Patch(WriteThrottle, "admits", _always),),
+        (Patch(WriteThrottle, "admits", lambda self, market_id, now_ns, writes=1: True),),
         likely=("flicker", "mad_strategy"),
     ),
 )
-
-
-def _no_care(side: BookSide, price: Price, orders: Iterable[OwnOrder]) -> list[OwnOrder]:
-    return []
 
 
 CROSSES: Final = (
@@ -114,7 +104,7 @@ CROSSES: Final = (
         (33,),
         "A new order may cross our own.",
         ("B11",),
-        (Patch(reconcile, "crosses", _no_care),),
+        (Patch(reconcile, "crosses", lambda side, price, orders: []),),
         profile="calm",
         shape=(("strategy", "fixed_spread"),),
     ),

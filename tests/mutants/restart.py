@@ -12,13 +12,8 @@ from bot.core.trader import HANDLERS, Trader
 from bot.io.journal.recovery import Intents
 from bot.lab.sim.scenario import SECOND
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, handles
-from venue.wire.money import BookSide, Price
 
 _on_started = HANDLERS[m.Started]
-
-
-def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) -> None:
-    pass
 
 
 def _no_intents(self: Trader, event: m.Started) -> None:
@@ -42,7 +37,7 @@ RESTART: Final = (
         (59,),
         "A create is journalled at its response, not before it leaves.",
         FORGOTTEN,
-        (Patch(Intents, "_sent", _after_the_answer),),
+        (Patch(Intents, "_sent", lambda self, request_id, create: None),),
         likely=("crash", "crash_at_effect", "late_commit"),
     ),
     Bug(
@@ -78,20 +73,6 @@ RESTART: Final = (
 )
 
 
-def _never_trips(self: CircuitBreakers, request: m.Request, now_ns: int) -> bool:
-    return True
-
-
-def _never_judges(
-    self: CircuitBreakers, pnl_cents: int | None, oldest_unknown_ns: int, now_ns: int
-) -> str:
-    return ""
-
-
-def _costs_nothing(self: ExitRung, side: BookSide, price: Price, qty: int) -> int:
-    return 0
-
-
 OPERATOR: Final = (
     Bug(
         "pause-ignored",
@@ -106,7 +87,7 @@ OPERATOR: Final = (
         (73,),
         "The cost cap of an exit does not count what its live orders may cost.",
         ("B3",),
-        (Patch(ExitRung, "order_millicents", _costs_nothing),),
+        (Patch(ExitRung, "order_millicents", lambda self, side, price, qty: 0),),
         likely=("exit", "taken"),
     ),
     Bug(
@@ -123,8 +104,8 @@ OPERATOR: Final = (
         "The breakers count but never trip.",
         ("B13",),
         (
-            Patch(CircuitBreakers, "admits", _never_trips),
-            Patch(CircuitBreakers, "judge", _never_judges),
+            Patch(CircuitBreakers, "admits", lambda self, request, now_ns: True),
+            Patch(CircuitBreakers, "judge", lambda self, pnl_cents, oldest_unknown_ns, now_ns: ""),
         ),
         likely=("mad_strategy", "fat_finger"),
         shape=(("creates_per_minute", 30),),

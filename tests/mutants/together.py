@@ -11,11 +11,7 @@ from tests.mutants.bug import Bug, Patch
 from venue.wire.money import Cents
 
 _TWO: Final[tuple[tuple[str, Any], ...]] = (("variants", {"second_series": "60"}),)
-_ROOM_FOR_ONE: Final = (*_TWO, ("event_loss_cents", 600), ("lot_qty", 10), ("order_qty", 25))
-
-
-def _nothing(self: AccountRisk, member: int) -> Cents:
-    return Cents(0)
+_ROOM_FOR_ONE: Final = (*_TWO, ("event_loss_cents", 1_000), ("lot_qty", 10), ("order_qty", 25))
 
 
 def _its_own(purse: RequestBudget | None, budget: BudgetSettings) -> _Credential:
@@ -37,7 +33,7 @@ TOGETHER: Final = (
         (78, 75),
         "Each series may lose the account's limit, whatever the others lose.",
         ("B3",),
-        (Patch(AccountRisk, "others_loss_cents", _nothing),),
+        (Patch(AccountRisk, "others_loss_cents", lambda self, member: Cents(0)),),
         shape=_ROOM_FOR_ONE,
     ),
 )

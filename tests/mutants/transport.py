@@ -18,8 +18,7 @@ from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import MarketQuoter
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, misread
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide
-from venue.wire.names import ClientOrderId, MarketId
+from venue.wire.names import ClientOrderId
 
 
 def _resend_as_new(self: OrderManager, own: OwnOrder, now_ns: int) -> None:
@@ -71,12 +70,6 @@ _wait = RequestBudget._wait
 _spend = RequestBudget.spend
 
 
-def _no_wait(
-    self: RequestBudget, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int
-) -> None:
-    pass
-
-
 def _with_jitter(
     self: RequestBudget, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int
 ) -> None:
@@ -92,23 +85,13 @@ def _no_reserve(self: RequestBudget, lane: Priority, now_ns: int, user: int = 0)
         self.reserve = kept
 
 
-def _asked_again(self: RejectHistory, request: m.Write) -> bool:
-    return False
-
-
-def _not_parked(
-    self: QuotingEngine, market_id: MarketId, side: BookSide, code: str, for_ns: int, now_ns: int
-) -> None:
-    pass
-
-
 PACE: Final = (
     Bug(
         "retry-after-ignored",
         (12,),
         "A 429 is retried at once in spite of Retry-After.",
         ("B5",),
-        (Patch(RequestBudget, "_wait", _no_wait),),
+        (Patch(RequestBudget, "_wait", lambda self, retry_after_ns, backoff_ns_max, now_ns: None),),
     ),
     Bug(
         "jitter-from-chance",
@@ -131,8 +114,12 @@ PACE: Final = (
         "A request rejected as invalid is retried unchanged.",
         ("B12",),
         (
-            Patch(RejectHistory, "is_blocked", _asked_again),
-            Patch(QuotingEngine, "suspend_side", _not_parked),
+            Patch(RejectHistory, "is_blocked", lambda self, request: False),
+            Patch(
+                QuotingEngine,
+                "suspend_side",
+                lambda self, market_id, side, code, for_ns, now_ns: None,
+            ),
         ),
         likely=("invalid_request",),
     ),

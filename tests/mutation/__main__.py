@@ -16,7 +16,6 @@ REASONS = Path(__file__).with_name("survivors.md")
 
 
 def main() -> int:
-    """Run the parts; the exit code."""
     options = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     options.add_argument("parts", nargs="*", help=f"of: {', '.join(part.name for part in PARTS)}")
     options.add_argument("--jobs", type=int, default=2, help="mutants tried at once")

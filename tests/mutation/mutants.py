@@ -68,7 +68,6 @@ class Verdict:
 
 
 def selection_of(part: Part) -> list[str]:
-    """The test files of a part, by their paths from the root."""
     found = {path for glob in part.tests for path in ROOT.glob(glob)}
     return sorted(path.relative_to(ROOT).as_posix() for path in found)
 

@@ -5,13 +5,13 @@ import json
 
 from bot.core import messages as m
 from bot.lab.exchange.assumptions import Latency, Terms
+from bot.lab.exchange.exchange import buy_order
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import RecordedMarket
 from venue.crowd.tape import closes_ns, read_tape
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId
-from venue.wire.requests import Amend, QtyOrder, TimeInForce
+from venue.wire.money import Outcome
+from venue.wire.requests import Amend, TimeInForce
 
 START_NS = 1_800_000_000 * NS_PER_SECOND
 PROMPT = Terms(latency=Latency(2 * NS_PER_MS), feed_ns=NS_PER_MS, read_lag_ns=NS_PER_MS)
@@ -37,7 +37,6 @@ wind_down:
 
 
 def ns(second):
-    """An instant of a tape."""
     return START_NS + round(second * NS_PER_SECOND)
 
 
@@ -54,7 +53,6 @@ def trade(second, price, qty, taker):
 
 
 def top(second, strike, bid, ask):
-    """The best prices of a bracket."""
     row = {"ts": ns(second), "ticker": f"KX-1-{strike}", "type": "top"}
     return row | {"yes_bid": bid, "yes_ask": ask}
 
@@ -75,7 +73,6 @@ def written(folder, records, outcome="yes", rungs=None):
 
 
 def configured(folder, strategy):
-    """A configuration file with this strategy."""
     path = folder / "bot.yaml"
     path.write_text(CONFIG.format(strategy=strategy))
     return path
@@ -100,20 +97,16 @@ class Counter:
             self._played += 1
 
     def ask(self, request, at, key=m.Key.TRADE):
-        """A request arrives; its answer."""
         self._made += 1
         send = m.Send(m.RequestId(self._made), request, "asked for", key)
         return self.venue.exchange.answer_request(send, ns(at))
 
     def buys(self, price, qty, at, outcome=Outcome.YES, tif=TimeInForce.GTC):
-        """A purchase arrives; the order as it is shown."""
-        name = ClientOrderId(f"o{self._made}")
-        order = QtyOrder(self.market, outcome, Side.BUY, Price(price), Qty(qty), tif, name)
+        order = buy_order(self.market, outcome, price, qty, tif, f"o{self._made}")
         answer, *_ = self.ask(m.Create(order, False), at)
         return answer.body.order
 
     def amends(self, order, at, price=None, qty=None):
-        """An amend arrives; the order as it is shown."""
         amended = m.AmendResting(order.order_id, Amend(price, qty))
         return self.ask(amended, at)[0].body.order
 
@@ -124,6 +117,5 @@ class Counter:
 
     @property
     def shown(self):
-        """The book on the channel."""
         seen = self.venue.exchange.book_update(self.market, ns(0))
         return [[tuple(row) for row in side] for side in (seen.bids, seen.asks)]

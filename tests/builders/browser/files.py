@@ -9,9 +9,10 @@ from bot.records.output import page
 from bot.records.statement import state
 from bot.records.store import Store
 from tests.builders.backtest.made import book, configured, trade, written
+from tests.builders.io.commands import invoke
 from tests.builders.records.days import ACCOUNT, BOOK, busy_days
 from tests.builders.records.lived import NIGHT_NS
-from tests.builders.report.lived import invoke, lived
+from tests.builders.report.lived import lived
 from tests.builders.sweep.planted import CONFIG, OVER, SCORE
 
 KINDS = ("report", "backtest", "evaluation", "sweep", "statement")

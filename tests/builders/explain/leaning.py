@@ -20,8 +20,6 @@ def prices(fair: float, net: int, best_bid: int | None, best_ask: int | None) ->
 
 
 class Leaning(Strategy):
-    """One bid and one ask a rung."""
-
     name = "leaning"
 
     class Params(Strategy.Params):

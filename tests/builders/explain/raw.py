@@ -42,7 +42,6 @@ def rows(folder: Path) -> list[Row]:
 
 
 def sends(found: list[Row]) -> list[Row]:
-    """The requests, in the order in which they left."""
     return [row for row in found if row.kind == "Send"]
 
 
@@ -65,7 +64,6 @@ def create_of(found: list[Row], client_order_id: str) -> Row:
 
 
 def answer_to(found: list[Row], send: Row) -> Row | None:
-    """The answer to a request, None when there is none."""
     asked = send.said["request_id"]
     later = found[found.index(send) :]
     return next(
@@ -74,7 +72,6 @@ def answer_to(found: list[Row], send: Row) -> Row | None:
 
 
 def canonical(outcome: str, price: int) -> int:
-    """A price of an outcome as one of YES."""
     return price if outcome == "yes" else 100 - price
 
 

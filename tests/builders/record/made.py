@@ -23,13 +23,23 @@ def segment(entries: Iterable[Entry], opening: bytes = OPENING) -> bytes:
     return opening + framed(Head(0, ())) + b"".join(framed(entry) for entry in entries)
 
 
+def segment_file(path: Path, entries: Iterable[Entry], opening: bytes = OPENING) -> Path:
+    path.write_bytes(segment(entries, opening))
+    return path
+
+
+def damage(path: Path, at: int | None = None) -> None:
+    """Flip the bits of one byte of a file, the middle one by default."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 if at is None else at] ^= 0xFF
+    path.write_bytes(data)
+
+
 def journal(folder: Path, *parts: list[Entry]) -> list[Path]:
     """A state directory with these segments."""
     folder.mkdir(exist_ok=True)
     paths = [folder / f"journal-{number:08d}.log" for number in range(1, len(parts) + 1)]
-    for path, entries in zip(paths, parts, strict=True):
-        path.write_bytes(segment(entries))
-    return paths
+    return [segment_file(*each) for each in zip(paths, parts, strict=True)]
 
 
 def book(at_ns: int, ts_ns: int, bids, asks, rung: MarketId = RUNGS[0]) -> Entry:

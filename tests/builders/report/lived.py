@@ -4,10 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner, Result
-
 from bench.simulated_journals import STRATEGY_FAULTS
-from bot.cli.main import app
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
@@ -66,10 +63,6 @@ def _all() -> Any:
     from venue.views.account import Scope
 
     return Scope()
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(each) for each in arguments])
 
 
 def opened(page: Page, path: Path) -> Page:

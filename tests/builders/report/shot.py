@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tests.builders.browser.chromium import chromium
 from tests.builders.e2e.runs import ROOT
-from tests.builders.report.lived import invoke, opened
+from tests.builders.io.commands import invoke
+from tests.builders.report.lived import opened
 
 PICTURE = ROOT / "docs/report.png"
 SIZE = (1200, 1420)

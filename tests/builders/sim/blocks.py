@@ -31,7 +31,6 @@ WAIT_S = 900.0
 
 
 def all_scenarios() -> list[SimScenario]:
-    """Everything that is run, in order."""
     swarm = [draw(seed) for seed in range(SWARM_SEEDS)]
     brutal = [draw(seed, "brutal") for seed in range(BRUTAL_SEEDS)]
     halted = [often(draw(seed), ("venue_halted",)) for seed in HALTED_SEEDS]

@@ -104,7 +104,6 @@ change with the trader, and always `{canary}`, which must be found at once.
 
 
 def page() -> str:
-    """The page as the tables have it now."""
     return _HEAD + _BUGS.format(
         count=len(BUGS), events_max=EVENTS_MAX, rotating=ROTATING, canary=CANARY.name
     )

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from bot.strategy.api import EventView, Levels, OwnFill, OwnQuote, Print, RungView
-from tests.builders.strategies.views import rung, view
+from bot.strategy.api import EventView, Intensity, Levels, OwnFill, OwnQuote, Print, RungView
+from tests.builders.strategies.views import QUARTER_S, rung, view
 from venue.wire.money import BookSide, FeeRate, Price, Qty
 
 BID, ASK = BookSide.BID, BookSide.ASK
@@ -24,7 +24,6 @@ def with_book(base: RungView, bids: Levels, asks: Levels) -> RungView:
 
 
 def changed(base: Any, **fields: Any) -> Any:
-    """A rung or an event with some fields replaced."""
     return msgspec.structs.replace(base, **fields)
 
 
@@ -34,7 +33,6 @@ def own(side: BookSide, price: int, qty: int, ahead: float = 0.0) -> OwnQuote:
 
 
 def fill(side: BookSide, price: int, qty: int) -> OwnFill:
-    """A fill of ours."""
     return OwnFill(side, Price(price), Qty(qty), 0.0)
 
 
@@ -48,15 +46,16 @@ def book_of(random: Random) -> tuple[Levels, Levels]:
 
 
 def rung_of(random: Random, index: int, fair: float | None) -> RungView:
-    """A rung of any book, holdings, own quotes, prints and fills."""
-    base = rung(index, fair, sd=1.0, rate=FeeRate.parse(random.choice(RATES)))
+    base = rung(index, fair, sd=random.uniform(0.1, 20), rate=FeeRate.parse(random.choice(RATES)))
     seen = [_wish(random) for _ in range(random.randint(0, 4))]
     mine = {each[:2]: each for each in (_wish(random) for _ in range(random.randint(0, 4)))}
     return changed(
         with_book(base, *book_of(random)),
-        yes_qty=random.choice([0, 0, random.randint(1, 500)]),
-        no_qty=random.choice([0, 0, random.randint(1, 500)]),
+        last_price=random.choice([None, Price(random.randint(1, 99))]),
+        yes_qty=random.choice([0, 0, random.randint(1, 2_000)]),
+        no_qty=random.choice([0, 0, random.randint(1, 2_000)]),
         book_age_s=random.choice([0.0, 1.0, 30.0]),
+        volatility_cents=random.choice([0.0, 0.02, 1.0, 50.0]),
         quotable=random.random() < 0.8,
         prints=tuple(Print(Price(p), Qty(q), side, 0.0) for side, p, q in seen),
         fills=tuple(fill(side, p, q) for side, p, q in seen[:2]),
@@ -74,15 +73,18 @@ def run_of(seed: int) -> list[EventView]:
     count = random.randint(1, 5)
     now_s = 0.0
     out = []
-    for _ in range(random.randint(1, 4)):
+    for _ in range(random.randint(1, 5)):
         fairs = sorted((random.uniform(0.5, 99.5) for _ in range(count)), reverse=True)
         each = [
             rung_of(random, index, fair if random.random() < 0.9 else None)
             for index, fair in enumerate(fairs)
         ]
-        now_s += random.choice([0.0, 0.05, 5.0, 60.0])
+        learned = Intensity(random.uniform(1e-4, 10), random.uniform(0.1, 3), random.choice([0, 9]))
+        now_s += random.choice([0.0, 0.05, 1.0, 31.0, 61.0, 2_000.0])
+        seconds = random.choice([0.0, 60.0, 86_400.0, QUARTER_S])
         cash = random.choice([None, 0, 700, 1_000_000])
-        out.append(changed(view(*each, seconds=86_400.0), now_s=now_s, cash_cents=cash))
+        seen = changed(view(*each, seconds=seconds), now_s=now_s, cash_cents=cash)
+        out.append(changed(seen, intensity=random.choice([None, learned])))
     return out
 
 

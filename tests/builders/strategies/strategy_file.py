@@ -14,8 +14,7 @@ class Planted(Strategy):
         {quote}
 STRATEGY = Planted
 """
-QUOTE_LINE = 9
-"""The line of a file at which the body of its `quote` begins if nothing precedes the class."""
+"""The body of its `quote` begins in line 9 if nothing precedes the class."""
 
 
 def strategy_file(path: Path, quote: str, before: str = "") -> Path:

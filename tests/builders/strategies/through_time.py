@@ -1,10 +1,8 @@
-"""Strategies with a memory: one rung through time, and whole runs of views drawn by a seed."""
+"""Strategies with a memory: one rung through time."""
 
-import random
 from collections.abc import Sequence
 
 import msgspec
-from hypothesis import strategies as st
 
 from bot.strategy.api import (
     ComingDate,
@@ -15,31 +13,19 @@ from bot.strategy.api import (
     Print,
     Quote,
     Quotes,
-    RungView,
     Strategy,
     Take,
 )
 from tests.builders.strategies.views import QUARTER_S, rung, view
-from venue.wire.money import BookSide, FeeRate, Price, Qty
+from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import MarketId
 
 BID, ASK = BookSide.BID, BookSide.ASK
 RICH_CENTS = 1_000_000
 
 
-def fill(side: BookSide, price: int, qty: int) -> OwnFill:
-    """A fill of ours just now."""
-    return OwnFill(side, Price(price), Qty(qty), 0.0)
-
-
 def trade(price: int, qty: int = 1, taker: BookSide = BID) -> Print:
-    """A trade of others just now."""
     return Print(Price(price), Qty(qty), taker, 0.0)
-
-
-def resting(side: BookSide, price: int, qty: int) -> OwnQuote:
-    """An order of ours at the front of its queue."""
-    return OwnQuote(side, Price(price), Qty(qty), 0.0, 1.0)
 
 
 class Scene:
@@ -95,68 +81,6 @@ class Scene:
         wanted = list(self.answer.get(MarketId("m0"), ()))
         bids = sorted((w for w in wanted if w.side is BID), key=lambda w: -w.price)
         return [*bids, *sorted((w for w in wanted if w.side is ASK), key=lambda w: w.price)]
-
-
-def _rung_of(rng: random.Random, index: int, fair: float) -> RungView:
-    """A rung with a book, holdings, trades, fills and orders of ours of any kind."""
-    bid = rng.choice([None, rng.randint(1, 98)])
-    low = 1 if bid is None else bid + 1
-    ask = rng.choice([None, rng.randint(low, 99)])
-    known = rng.random() < 0.8
-
-    def some(most: int) -> range:
-        return range(rng.randint(0, most))
-
-    def side() -> BookSide:
-        return rng.choice([BID, ASK])
-
-    def at() -> tuple[int, int]:
-        return rng.randint(1, 99), rng.randint(1, 40)
-
-    seen = rung(
-        index,
-        fair if known else None,
-        sd=rng.uniform(0.1, 20),
-        bid=bid,
-        ask=ask,
-        micro=None if bid is None or ask is None else (bid + ask) / 2,
-        net=rng.choice([0, rng.randint(-2_000, 2_000)]),
-        rate=FeeRate.parse(rng.choice(["0", "0.0175", "0.07", "1"])),
-    )
-    return msgspec.structs.replace(
-        seen,
-        last_price=rng.choice([None, Price(rng.randint(1, 99))]),
-        prints=tuple(trade(*at(), side()) for _ in some(3)),
-        fills=tuple(fill(side(), *at()) for _ in some(2)),
-        own=tuple(resting(side(), *at()) for _ in some(2)),
-        volatility_cents=rng.choice([0.0, 0.02, 1.0, 50.0]),
-        book_age_s=rng.choice([0.0, 5.0]),
-    )
-
-
-def _run_of(seed: int) -> list[EventView]:
-    rng = random.Random(seed)
-    now_s, out = 0.0, []
-    for _ in range(rng.randint(1, 6)):
-        now_s += rng.choice([0.0, 0.05, 1.0, 31.0, 61.0, 2_000.0])
-        fairs = sorted((rng.uniform(0.5, 99.5) for _ in range(rng.randint(1, 5))), reverse=True)
-        rungs = [_rung_of(rng, index, value) for index, value in enumerate(fairs)]
-        learned = Intensity(rng.uniform(1e-4, 10), rng.uniform(0.1, 3), rng.choice([0, 500]))
-        out.append(
-            msgspec.structs.replace(
-                view(*rungs, seconds=rng.choice([0.0, 60.0, 86_400.0, QUARTER_S])),
-                now_s=now_s,
-                cash_cents=rng.choice([None, 0, rng.randint(0, RICH_CENTS)]),
-                intensity=rng.choice([None, learned]),
-            )
-        )
-    return out
-
-
-def runs() -> st.SearchStrategy[list[EventView]]:
-    """Views of an event one after the other, with everything that a strategy may be told. Drawn
-    by a seed: to draw each number by itself takes longer than all that is tested with it."""
-    return st.integers(0, 2**32).map(_run_of)
 
 
 def touches(seen: EventView, quotes: dict[MarketId, tuple[Quote, ...]]) -> list[Quote]:

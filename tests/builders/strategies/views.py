@@ -50,7 +50,6 @@ def view(*rungs: RungView, seconds: float = QUARTER_S, limit: int | None = None)
 
 
 def prices(quotes: Quotes, index: int, side: BookSide) -> list[int]:
-    """The prices of one side of a rung, as quoted."""
     wanted: tuple[Quote, ...] = quotes.get(MarketId(f"m{index}"), ())
     return [quote.price for quote in wanted if quote.side is side]
 

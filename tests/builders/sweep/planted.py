@@ -101,7 +101,6 @@ def planted(seeds="1-8", splits=None, results=None, function=SCORE):
 
 
 def always():
-    """More is wanted."""
     return True
 
 
@@ -113,7 +112,6 @@ def run(sweep, runner=None, how="bayes", most=40, seed=1, wanted=always, over=OV
 
 
 def told(sweep):
-    """Every trial as plain values."""
     return [(trial.settings, trial.values, trial.fault) for trial in sweep.trials]
 
 

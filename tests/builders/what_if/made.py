@@ -6,10 +6,11 @@ from pathlib import Path
 
 from bench.simulated_journals import STRATEGY_FAULTS
 from bot.core import messages as m
-from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import Entry
 from bot.lab.journal_market import JournalMarket, read_market
 from bot.lab.session import Run, placed_entries, runs_meant
 from bot.lab.sim.scenario import draw, narrowed
+from tests.builders.record.made import segment_file
 from tests.builders.replay.recorded import recorded
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -23,7 +24,6 @@ EVENT = Ticker("ACME-VAL-27Q1")
 
 
 def ns(second: float) -> int:
-    """An instant."""
     return START_NS + round(second * NS_PER_SECOND)
 
 
@@ -40,23 +40,19 @@ def calm(state: Path, seconds: float = 6, seed: int = 3) -> Path:
 
 
 def run_of(path: Path) -> Run:
-    """The run of a state directory or a segment."""
     (run,) = runs_meant(path, every=False)
     return run
 
 
 def written(path: Path, entries: Iterable[tuple[int, m.Event | m.Effect]]) -> Path:
-    """A segment of these messages."""
-    frames = [framed(Entry(at_ns, message)) for at_ns, message in entries]
-    path.write_bytes(b"".join((OPENING, framed(Head(0, ())), *frames)))
-    return path
+    return segment_file(path, [Entry(at_ns, message) for at_ns, message in entries])
 
 
-def market(state: str = "active") -> model.Market:
-    """The one rung."""
+def market(state: str = "active", place: int = 0) -> model.Market:
+    """A rung: that of `MARKET`, or a higher one."""
     return model.Market(
-        ticker=TICKER,
-        market_id=MARKET,
+        ticker=TICKER if not place else Ticker(f"{EVENT}-{100 + place}B"),
+        market_id=MarketId(f"{MARKET[:-1]}{place}"),
         event_ticker=EVENT,
         project_market_id="cccccccc-0000-4000-8000-000000000000",
         name="ACME",
@@ -65,7 +61,7 @@ def market(state: str = "active") -> model.Market:
         min_price=Price(1),
         max_price=Price(99),
         tick_size=1,
-        strike_value="100",
+        strike_value=str(100 + place),
         strike_unit="USD billions",
         maker_fee_rate="0.0100",
         taker_fee_rate="0.0175",
@@ -76,7 +72,6 @@ def market(state: str = "active") -> model.Market:
 
 
 def listed(*states: str) -> m.SeriesBody:
-    """A page of the series."""
     event = model.Event(
         event_ticker=EVENT,
         series_ticker=Ticker("ACME-VAL"),
@@ -87,7 +82,7 @@ def listed(*states: str) -> m.SeriesBody:
         status=model.EventStatus.OPEN,
         mutually_exclusive=False,
         resolution_date=instant.from_ns(ns(90 * 86_400)),
-        markets=tuple(market(state) for state in states or ("active",)),
+        markets=tuple(market(each, place) for place, each in enumerate(states or ("active",))),
     )
     return m.SeriesBody((event,), "")
 
@@ -146,12 +141,10 @@ def fill(
 
 
 def replied(*bodies: m.Body) -> list[m.Response]:
-    """Answers that show these."""
     return [m.Response(m.RequestId(9_000 + n), m.Ok(body)) for n, body in enumerate(bodies)]
 
 
 def book(at: float, bids: list[tuple[int, int]], asks: list[tuple[int, int]]) -> m.BookUpdate:
-    """A frame of the rung."""
     return m.BookUpdate(
         MARKET,
         ns(at),
@@ -160,8 +153,12 @@ def book(at: float, bids: list[tuple[int, int]], asks: list[tuple[int, int]]) ->
     )
 
 
+def arriving(frame: m.BookUpdate | m.Trade) -> tuple[float, m.BookUpdate | m.Trade]:
+    """A frame, and the second at which it arrives: a hundredth after its own."""
+    return (frame.ts_ns - ns(0)) / NS_PER_SECOND + 0.01, frame
+
+
 def trade(name: str, at: float, price: int, qty: int, *, bought_yes: bool) -> m.Trade:
-    """A print of the rung."""
     return m.Trade(MARKET, ns(at), name, Price(price), Qty(qty), bought_yes)
 
 

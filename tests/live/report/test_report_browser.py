@@ -10,7 +10,8 @@ import pytest
 from bot.lab.report.page import report
 from tests.builders.browser.chromium import Page
 from tests.builders.browser.site import HOSTILE
-from tests.builders.report.lived import PLOTS, invoke, lived, opened
+from tests.builders.io.commands import invoke
+from tests.builders.report.lived import PLOTS, lived, opened
 from tests.builders.report.made import fill, moment, session
 
 pytestmark = pytest.mark.xdist_group("report")

@@ -10,12 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.io.state import atomic_file as whole
 from bot.lab.evaluate import timeout as patience
 from tests.builders.backtest.made import book, configured, trade, written
+from tests.builders.io.commands import invoke
 from tests.builders.speaks import SPEAKS
 from tests.builders.strategies.strategy_file import strategy_file
 
@@ -42,14 +41,12 @@ def write_interrupting(folder: Path, whose: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path):
-    """A tape of twenty seconds."""
     return written(tmp_path / "tape", RECORDS)
 
 
 def backtest(folder, config, *options):
-    """The command's end, in this process unless `--jobs` is among the options."""
     options = ("--jobs", "1", "--data", str(folder), "--config", str(config), *options)
-    return CliRunner().invoke(app, ["backtest", *options])
+    return invoke("backtest", *options)
 
 
 def without_cpu_time(told):
@@ -79,11 +76,6 @@ def test_several_processes_give_the_same_figures_as_one(tmp_path, folder):
         told = [json.loads(done.stdout), json.loads(kept.read_text())]
         assert page.stat().st_size
         found.append(without_cpu_time(told))
-    assert [row["bound"] for row in found[0][0]["results"]] == [
-        "pessimistic",
-        "expected",
-        "optimistic",
-    ]
     assert found[0] == found[1]
 
 
@@ -123,10 +115,10 @@ def test_an_interrupted_backtest_is_marked_incomplete_everywhere(interrupted):
     assert re.search(r"^ended early: [12] of 3 runs had begun$", done.stdout, re.MULTILINE)
     why = "the backtest was ended early: plays that it had not begun are missing"
     assert why in page.read_text()
-    told = CliRunner().invoke(app, ["report", str(save)])
+    told = invoke("report", save)
     assert told.exit_code == 0
     assert why in told.stdout
-    told = CliRunner().invoke(app, ["report", str(save), "--json"])
+    told = invoke("report", save, "--json")
     assert {each["damage"] for each in json.loads(told.stdout)["sessions"]} == {why}
 
 
@@ -166,11 +158,7 @@ def test_a_strategy_that_kills_its_worker_process_gets_no_result(tmp_path, folde
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (
-            ("--latency", "fast"),
-            "--latency fast: want whole milliseconds, such as 30ms, or",
-        ),
-        (("--latency", "lognormal:x:1"), "--latency lognormal:x:1: want whole milliseconds"),
+        (("--latency", "fast"), "--latency fast: want whole milliseconds, such as 30ms, or"),
         (("--latency", "fast"), "or empirical:FILE"),
         (
             ("--feed-latency", "1s"),

@@ -23,7 +23,6 @@ TOPS = [top(1, "40", 10, None), top(2, "45", None, 30), top(3, "50", 20, 25), to
 
 
 def content(folder):
-    """All that the tapes of a folder say."""
     return [
         (tape.event, tape.records, tape.values, tape.rungs, tape.start, tape.end_ts)
         for tape in read_tapes(folder)

@@ -8,13 +8,13 @@ from bot.config.bot_config import finish, read_draft
 from bot.core import messages as m
 from bot.lab.backtest.run import Backtest
 from bot.lab.exchange.assumptions import Terms
+from bot.lab.exchange.exchange import buy_order
 from bot.lab.exchange.queue_model import QueueModel
 from tests.builders.backtest.made import configured
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import BookRecord
-from venue.wire.money import Cents, Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId
-from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.money import Cents, Outcome
+from venue.wire.requests import TimeInForce
 
 pytestmark = pytest.mark.xdist_group("crowded")
 
@@ -40,15 +40,7 @@ def test_our_unfilled_order_does_not_change_the_flow_or_the_recording():
     ticking = clock(3, 30)
     venue = CrowdedMarket(ticking, BUSY, TERMS)
     recorder = Recorder(venue, ticking)
-    order = QtyOrder(
-        venue.markets[0],
-        Outcome.YES,
-        Side.BUY,
-        Price(1),
-        Qty(5),
-        TimeInForce.GTC,
-        ClientOrderId("far"),
-    )
+    order = buy_order(venue.markets[0], Outcome.YES, 1, 5, TimeInForce.GTC, "far")
     request = m.Create(order, False)
     for place, record in enumerate(ticking.records):
         if place == 200:

@@ -7,13 +7,13 @@ from bot.core import messages as m
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import winners
 from bot.lab.exchange.assumptions import OF_BACKTESTS, REFUSALS, TIMEOUT_NS, Faults, Latency, Terms
+from bot.lab.exchange.exchange import buy_order
 from bot.lab.exchange.queue_model import QueueModel
 from tests.builders.backtest.made import Counter, book, configured, trade, written
 from venue.crowd.tape import read_tape
 from venue.wire.instant import NS_PER_MS
-from venue.wire.money import Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId
-from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.money import Outcome
+from venue.wire.requests import TimeInForce
 
 ASKS = [[60, 50]]
 RECORDS = [
@@ -27,7 +27,6 @@ RECORDS = [
 
 
 def ran(tmp_path, faults):
-    """A backtest of a minute, and what came of it."""
     folder = written(tmp_path / "t", RECORDS)
     tape = read_tape(folder)
     settings = finish(read_draft(configured(tmp_path, "fixed_spread")))
@@ -63,15 +62,7 @@ class Fixed(Faults):
 def test_each_fault_answers_and_acts_as_its_name_says(tmp_path, name):
     counter = Counter(written(tmp_path / "t", RECORDS))
     counter.play(0)
-    order = QtyOrder(
-        counter.market,
-        Outcome.YES,
-        Side.BUY,
-        Price(30),
-        Qty(5),
-        TimeInForce.GTC,
-        ClientOrderId("once"),
-    )
+    order = buy_order(counter.market, Outcome.YES, 30, 5, TimeInForce.GTC, "once")
     request = m.Create(order, False)
     send = m.Send(m.RequestId(1), request, "asked for", m.Key.TRADE)
     came = Fixed(name).answer_or_fault(counter.venue.exchange, send, counter.began_ns)

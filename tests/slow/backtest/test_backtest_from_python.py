@@ -2,15 +2,14 @@
 
 import json
 
+import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.config.bot_config import ConfigFault
-from bot.lab.backtest.lookahead import LookaheadFault
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from laddermaker import lab
 from tests.builders.backtest.made import book, configured, ns, trade, written
+from tests.builders.io.commands import invoke
 from venue.wire.instant import from_ns
 from venue.wire.money import BookSide, Price, Qty
 
@@ -45,47 +44,37 @@ def data(tmp_path):
 
 
 def command(*options):
-    done = CliRunner().invoke(app, ["backtest", *map(str, options), "--json"])
+    done = invoke("backtest", *options, "--json")
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)["results"]
 
 
 def money(results):
-    rows = [
-        each
-        if isinstance(each, dict)
-        else {
-            "net_millicents": each.net_millicents,
-            "fees_cents": each.fees_cents,
-            "bound": each.bound,
-            "fills": each.fills,
-            "requests": each.requests,
-        }
-        for each in results
-    ]
+    """results: as found, or as the command prints them."""
     keys = ("bound", "net_millicents", "fees_cents", "fills", "requests")
-    return [[row[key] for key in keys] for row in rows]
+    return [[row[key] for key in keys] for row in msgspec.to_builtins(list(results))]
 
 
 def test_a_backtest_from_python_equals_the_commands_to_the_cent(tmp_path, data):
     config = configured(tmp_path, "fixed_spread")
     sets = ("--set", "strategy.params.half_spread_cents=9", "--set", "strategy.params.lot_qty=7")
-    asked = ("--data", data, "--config", config)
+    asked = ("--data", data, "--config", config, "--queue-model", "pessimistic,expected")
     printed = command(*asked, *sets)
     found = lab.backtest(
-        "fixed_spread", data, config, strategy__params__half_spread_cents=9,
-        **{"strategy.params.lot_qty": 7},
+        "fixed_spread", data, config, queue_models=["pessimistic", "expected"],
+        strategy__params__half_spread_cents=9, **{"strategy.params.lot_qty": 7},
     )  # fmt: skip
     assert money(found.results) == money(printed)
     assert sum(each.fills for each in found.results) > 0
-    assert money(printed) != money(command(*asked))
+    assert money(printed[:1]) != money(command(*asked[:-1], "pessimistic"))
 
 
 def test_a_class_of_this_process_is_played_as_a_file_with_it_is(tmp_path, data):
     config = configured(tmp_path, "fixed_spread")
     named = f"{Inside.__module__}:Inside"
     asked = ("--data", data, "--config", config, "--set", f"strategy.name={named}")
-    found = lab.backtest(Inside, data, config)
+    asked += ("--queue-model", "pessimistic")
+    found = lab.backtest(Inside, data, config, queue_models=["pessimistic"])
     assert money(found.results) == money(command(*asked))
     assert found.results[0].fills > 0
 
@@ -126,16 +115,6 @@ def test_keywords_that_are_no_keys_are_refused(tmp_path, data):
         lab.backtest(None, data, config, venue__embedded="other.yaml")
 
 
-def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, data):
-    class Reads(Inside):
-        def quote(self, view: EventView) -> Quotes:
-            (data / "catalog.json").read_bytes()
-            return super().quote(view)
-
-    with pytest.raises(LookaheadFault, match=r"catalog\.json was opened"):
-        lab.backtest(Reads, data, configured(tmp_path, "fixed_spread"))
-
-
 def test_the_frames_of_a_backtest_have_a_time_index(tmp_path, data):
     pandas = pytest.importorskip("pandas")
     found = lab.backtest(Inside, data, configured(tmp_path, "fixed_spread"))
@@ -151,7 +130,8 @@ def test_the_frames_of_a_backtest_have_a_time_index(tmp_path, data):
 
 
 def test_a_figure_of_a_backtest_is_drawn_for_a_notebook(tmp_path, data):
-    found = lab.backtest(Inside, data, configured(tmp_path, "fixed_spread"))
+    config = configured(tmp_path, "fixed_spread")
+    found = lab.backtest(Inside, data, config, queue_models=["pessimistic"])
     assert "<svg" in str(found.plot("inventory"))
     with pytest.raises(ValueError, match="no such figure; there are profit"):
         found.plot("sharpe")
@@ -159,10 +139,11 @@ def test_a_figure_of_a_backtest_is_drawn_for_a_notebook(tmp_path, data):
 
 def test_a_backtest_says_when_the_wind_down_halves_sizes(tmp_path, data):
     config = configured(tmp_path, "fixed_spread")
-    found = lab.backtest(Inside, data, config, wind_down__halve_ms=3_600_000)
+    few = {"queue_models": ["pessimistic"]}
+    found = lab.backtest(Inside, data, config, wind_down__halve_ms=3_600_000, **few)
     assert "wind-down: sizes were halved for 0.01 of 0.01 hours" in str(found)
     assert found.frame()["halved_hours"][0] == pytest.approx(found.results[0].hours, rel=0.05)
-    assert "wind-down" not in str(lab.backtest(Inside, data, config))
+    assert "wind-down" not in str(lab.backtest(Inside, data, config, **few))
 
 
 def test_a_backtest_quotes_nothing_around_a_date_of_the_calendar(tmp_path, data):
@@ -170,7 +151,7 @@ def test_a_backtest_quotes_nothing_around_a_date_of_the_calendar(tmp_path, data)
     trades_at = {"at": from_ns(ns(31)), "name": "results", "before_ms": 5_000, "after_ms": 1_500}
 
     def filled(*dates):
-        found = lab.backtest(Inside, data, config, calendar=dates)
+        found = lab.backtest(Inside, data, config, queue_models=["expected"], calendar=dates)
         return sum(each.fills for each in found.results)
 
     both = filled()

@@ -100,12 +100,10 @@ STRATEGY = Peeker
 
 @pytest.fixture
 def folder(tmp_path):
-    """A tape of half a minute."""
     return written(tmp_path / "tape", RECORDS)
 
 
 def planted(tmp_path, text):
-    """A configuration whose strategy is this text."""
     (tmp_path / "planted.py").write_text(text)
     return configured(tmp_path, "./planted.py")
 

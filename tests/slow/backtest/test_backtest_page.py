@@ -9,7 +9,7 @@ import pytest
 from bot.lab.backtest.tapes import winners
 from tests.builders.backtest.made import configured
 from tests.builders.house import tree
-from tests.builders.report.lived import invoke
+from tests.builders.io.commands import invoke
 from venue.crowd.tape import TapeFault, read_tape, read_tapes
 from venue.wire.money import Outcome
 
@@ -24,7 +24,6 @@ def packed(path, text):
 
 @pytest.fixture
 def folder(tmp_path):
-    """The tape that the page shows."""
     shown = tmp_path / "shown"
     shown.mkdir()
     (shown / "catalog.json").write_text(CATALOG)

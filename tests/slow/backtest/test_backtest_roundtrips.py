@@ -5,13 +5,13 @@ import random
 import pytest
 
 from bot.core import messages as m
-from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import Entry
 from bot.lab.exchange.assumptions import KEPT_MAX, Latency
+from tests.builders.record.made import journal
 from venue.wire.instant import NS_PER_MS
 
 
 def named(path):
-    """What the option says of a file."""
     return Latency.parse(f"empirical:{path}")
 
 
@@ -65,8 +65,6 @@ def test_answered_requests_of_a_journal_are_round_trips(tmp_path):
         (130, m.Response(m.RequestId(1), m.Rejected(429, "rate_limited", ""))),
         (150, m.Response(m.RequestId(2), m.Unknown("no answer in time"))),
     ]
-    frames = [OPENING, framed(Head(100, ()))]
-    frames += [framed(Entry(at_ns, message)) for at_ns, message in rows]
-    (tmp_path / "journal-00000001.log").write_bytes(b"".join(frames))
+    journal(tmp_path, [Entry(at_ns, message) for at_ns, message in rows])
     assert named(tmp_path).measured_ns == (30,)
     assert named(tmp_path / "journal-00000001.log").measured_ns == (30,)

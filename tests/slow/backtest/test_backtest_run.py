@@ -51,7 +51,6 @@ class Bids(Strategy):
 
 @pytest.fixture
 def settings(tmp_path):
-    """The trader's settings of a small configuration."""
     return finish(read_draft(configured(tmp_path, "fixed_spread"))).trader
 
 
@@ -61,7 +60,6 @@ def made():
 
 
 def played(folder, settings, bound=QueueModel.PESSIMISTIC, terms=PROMPT, **told):
-    """What came of a tape."""
     tape = read_tape(folder)
     return backtest(tape, settings, made, bound, terms, winners(tape, folder), **told)
 
@@ -257,7 +255,9 @@ def test_a_folder_of_tapes_lists_each_tape_and_an_empty_one_is_rejected(tmp_path
         tape_folders(tmp_path / "none")
 
 
-@pytest.mark.parametrize("text", ["30", "lognormal:30ms", "uniform:30ms:0.5", "lognormal:1s:0.5"])
+@pytest.mark.parametrize(
+    "text", ["30", "lognormal:30ms", "lognormal:x:1", "uniform:30ms:0.5", "lognormal:1s:0.5"]
+)
 def test_an_invalid_latency_is_rejected(text):
     with pytest.raises(ValueError, match="want"):
         Latency.parse(text)

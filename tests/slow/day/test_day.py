@@ -3,10 +3,6 @@
 `python -m tests.day` lives through all of it and measures memory; here nothing is timed.
 """
 
-import asyncio
-import os
-import time
-
 import pytest
 
 from bot.core.account import profit
@@ -18,7 +14,6 @@ from strategies import ladder_joint
 from tests.builders.scale import cases
 from tests.day.day import Asked, distant_market, live
 from tests.day.growth import grown, held_by, slope
-from tests.day.leap import LeapingClock, LeapingLoop
 from tests.day.market import FRAMES_PER_SECOND, RUNGS, Market, Step
 from venue.wire.instant import NS_PER_SECOND
 
@@ -98,31 +93,6 @@ def test_a_growing_collection_is_named_by_class_and_attribute():
 def test_the_slope_of_a_line_is_its_rise_per_step():
     assert slope([(0, 1), (1, 3), (2, 5)]) == pytest.approx(2)
     assert slope([(1, 4)]) == 0
-
-
-def test_an_idle_hour_passes_at_once_in_virtual_time():
-    async def wait() -> float:
-        await asyncio.sleep(3600)
-        return asyncio.get_running_loop().time()
-
-    began_s = time.monotonic()
-    with asyncio.Runner(loop_factory=LeapingLoop) as runner:
-        assert runner.run(wait()) == pytest.approx(3600)
-    assert time.monotonic() - began_s < 60
-
-
-def test_the_virtual_clock_stops_while_a_thread_is_awaited():
-    async def work() -> int:
-        loop = asyncio.get_running_loop()
-        clock = LeapingClock(loop, 0)
-        sleeping = asyncio.create_task(asyncio.sleep(1))
-        await loop.run_in_executor(None, os.sync)
-        passed_ns = clock.now_ns()
-        await sleeping
-        return passed_ns
-
-    with asyncio.Runner(loop_factory=LeapingLoop) as runner:
-        assert runner.run(work()) == 0
 
 
 def test_the_same_seed_gives_the_same_market():

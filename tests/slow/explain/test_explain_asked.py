@@ -15,7 +15,6 @@ FREE = FeeRate.parse("0")
 
 
 def view(net: int, fair: float = 50.0, at: int = 0) -> EventView:
-    """A view of one rung with so many shares held."""
     yes, no = (net, 0) if net >= 0 else (0, -net)
     rung = RungView(
         RUNG, Ticker("T"), None, (), (), None, None, Qty(yes), Qty(no), FREE, FREE, fair, 1.0, True

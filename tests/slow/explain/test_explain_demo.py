@@ -13,11 +13,10 @@ from typing import Any
 
 import httpx
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from tests.builders.explain import leaning, raw
 from tests.builders.explain.raw import Row
+from tests.builders.io.commands import invoke
 from venue.wire import instant
 
 pytestmark = pytest.mark.xdist_group("explain_demo")
@@ -37,10 +36,6 @@ state: {{dir: {state}}}
 """
 PATIENCE_S = 40
 ASKED = "a claim asks"
-
-
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
 
 
 class Demo:
@@ -72,7 +67,7 @@ class Demo:
                 process.terminate()
                 out, _ = process.communicate(timeout=PATIENCE_S)
             self.said["ended"] = (process.returncode, json.loads(out.splitlines()[-1]))
-        self.said["gone"] = invoke("status", str(self.config), "--status", "http://127.0.0.1:9")
+        self.said["gone"] = invoke("status", self.config, "--status", "http://127.0.0.1:9")
         self.rows = raw.rows(self.state)
 
     def _page(self) -> str:
@@ -97,7 +92,7 @@ class Demo:
         for name in ("status", "plan", "pause", "pause", "resume", "flatten", "cancel-all"):
             key = f"{name} again" if name in self.said else name
             more = [] if name in ("status", "plan") else ["--reason", ASKED]
-            self.said[key] = invoke(name, str(self.config), "--status", page, *more)
+            self.said[key] = invoke(name, self.config, "--status", page, *more)
 
     def _has_traded(self) -> bool:
         if not self.pictures:
@@ -106,7 +101,7 @@ class Demo:
         return report is not None and report["counters"]["fills"] > 1
 
     def explained(self, client_order_id: str, *more: str) -> dict[str, Any]:
-        done = invoke("explain", str(self.config), client_order_id, "--json", *more)
+        done = invoke("explain", self.config, client_order_id, "--json", *more)
         assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
@@ -175,7 +170,6 @@ def last_with_shares(demo: Demo, creates: list[Row]) -> Row:
 
 
 def pairs(explained_orders: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every request about these orders with the decision behind it."""
     return [
         (each["deed"], each["decision"])
         for order in explained_orders
@@ -246,7 +240,7 @@ def test_the_explained_fair_value_is_the_one_the_running_bot_showed(demo):
     for report in (quoting[0], quoting[-1]):
         rung = report["events"][0]["rungs"][3]
         at = instant.from_ns(report["now_ns"])
-        done = invoke("explain", str(demo.config), "--rung", rung["ticker"], "--at", at, "--json")
+        done = invoke("explain", demo.config, "--rung", rung["ticker"], "--at", at, "--json")
         decision = json.loads(done.stdout)
         assert decision["curve"]["value_cents"] == rung["fair_cents"]
         assert decision["curve"]["sd_cents"] == rung["fair_sd_cents"]
@@ -341,7 +335,7 @@ def test_the_plan_shows_frame_curve_skew_limits_and_token_to_a_person(demo):
 def test_the_explanation_shows_frame_curve_skew_limits_and_token_to_a_person(
     demo, explained_orders
 ):
-    done = invoke("explain", str(demo.config), explained_orders[0]["order"]["client_order_id"])
+    done = invoke("explain", demo.config, explained_orders[0]["order"]["client_order_id"])
     assert done.exit_code == 0, done.output
     for word in ("frame ", "curve ", "skew ", "limit ", "reconcile ", "token "):
         assert f"\n  {word}" in done.stdout
@@ -353,13 +347,13 @@ def test_orders_are_listed_and_found_by_the_prefix_of_either_id(demo, explained_
         explained_orders[0]["order"]["client_order_id"],
         explained_orders[0]["order"]["order_ids"][0],
     )
-    listed = invoke("explain", str(demo.config), "--json")
+    listed = invoke("explain", demo.config, "--json")
     rows = json.loads(listed.stdout)
     assert rows[-1]["client_order_id"] == demo.creates()[-1].said["request"]["order"][
         "client_order_id"
     ]  # fmt: skip
     assert demo.explained(number[:-1])["order"]["client_order_id"] == name
-    several = invoke("explain", str(demo.config), name.partition("-")[0])
+    several = invoke("explain", demo.config, name.partition("-")[0])
     assert several.exit_code == 2
     assert "begins the ids of" in several.stderr
 

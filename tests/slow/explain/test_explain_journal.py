@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from bot.core import messages as m
-from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
+from bot.io.journal.records import Entry, JournalFault
 from bot.lab.order_histories import OrderNotFound, read_order_histories
 from bot.lab.session import runs
 from tests.builders.explain import lived as lives
 from tests.builders.explain.lived import FIRST, SECOND, Lived, config
 from tests.builders.io import commands
+from tests.builders.record.made import damage, segment_file
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, Instant, from_ns
 
 
 def invoke(state: Path, *words: object, config_path: Path | None = None):
-    """`bot explain` on a state directory."""
     path = config_path or config(state.parent)
     return commands.invoke("explain", path, *words, "--state-dir", state)
 
@@ -121,10 +121,7 @@ def test_explain_without_a_journal_ends_with_3(tmp_path):
 
 def test_an_order_before_a_damage_is_explained_with_a_warning(first, tmp_path):
     state = first.written(tmp_path / "state")
-    path = state / "journal-00000001.log"
-    data = bytearray(path.read_bytes())
-    data[-2_000] ^= 0xFF
-    path.write_bytes(data)
+    damage(state / "journal-00000001.log", -2_000)
     done = invoke(state, f"{FIRST}-1", "--json")
     assert done.exit_code == 0, done.output
     assert "journal damaged at byte" in done.stderr
@@ -134,10 +131,7 @@ def test_an_order_before_a_damage_is_explained_with_a_warning(first, tmp_path):
 def test_a_damage_before_the_order_is_reported(first, tmp_path):
     state = first.written(tmp_path / "state")
     path = state / "journal-00000001.log"
-    data = bytearray(path.read_bytes())
-    at = data.index(b"BookUpdate")
-    data[at] ^= 0xFF
-    path.write_bytes(data)
+    damage(path, path.read_bytes().index(b"BookUpdate"))
     done = invoke(state, f"{FIRST}-1")
     assert done.exit_code in (2, 3)
     assert "journal damaged at byte" in done.stderr
@@ -187,8 +181,7 @@ def test_a_run_that_replays_differently_has_its_history_and_ends_with_3(first, t
     beat = next(at for at, each in enumerate(first.entries) if type(each.message) is m.Tick)
     added = [*first.entries[:beat], Entry(first.entries[beat - 1].at_ns, m.Latched("planted"))]
     (path,) = state.glob("journal-*")
-    entries = map(framed, [*added, *first.entries[beat:]])
-    path.write_bytes(OPENING + framed(Head(0, ())) + b"".join(entries))
+    segment_file(path, [*added, *first.entries[beat:]])
     done = invoke(state, f"{FIRST}-1")
     assert done.exit_code == 3
     assert "create: quote" in done.stdout
@@ -215,8 +208,6 @@ def test_an_event_at_which_the_trader_raised_is_replayed_as_it_was(tmp_path, mon
     monkeypatch.setattr(Trader, "receive", raising)
     run = Lived(config(tmp_path))
     run.begin()
-    from bot.io.journal.records import Entry
-
     run.entries.append(Entry(run.now_ns, m.FeedClosed("gone")))
     run.mids = [67, 50, 30]
     run.live(3)

@@ -1,11 +1,10 @@
 """Claims about explaining an order of an event whose strategy was not asked."""
 
 import msgspec
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.core import messages as m
 from tests.builders.explain.lived import Lived, config
+from tests.builders.io.commands import invoke
 from venue.wire import model
 
 
@@ -36,5 +35,5 @@ def test_an_expired_jump_guard_is_not_given_as_the_reason_of_later_cancels(tmp_p
     assert not run.orders
     state = str(run.written(tmp_path / "state"))
     asked = ["explain", str(tmp_path / "thin.yaml"), order_id, "--state-dir", state]
-    told = CliRunner().invoke(app, asked).output
+    told = invoke(*asked).output
     assert "fixed_spread was not asked: event unopened" in told

@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from tests.builders.explain.lived import CONFIG, FIRST, Lived, config
+from tests.builders.io.commands import invoke
 
 TAKER = """\
 from bot.strategy.api import Strategy, Take
@@ -37,7 +36,7 @@ def explained(tmp_path, *, order_qty: int) -> tuple[str, dict]:
     run.begin()
     state = str(run.written(tmp_path / "state"))
     asked = ["explain", str(tmp_path / "thin.yaml"), f"{FIRST}-1", "--state-dir", state]
-    told, plain = (CliRunner().invoke(app, [*asked, *more]) for more in ((), ("--json",)))
+    told, plain = (invoke(*asked, *more) for more in ((), ("--json",)))
     assert told.exit_code == plain.exit_code == 0, told.output
     return told.stdout, json.loads(plain.stdout)
 
@@ -45,6 +44,7 @@ def explained(tmp_path, *, order_qty: int) -> tuple[str, dict]:
 def test_a_take_is_explained_as_wanted_by_the_strategy(tmp_path):
     told, plain = explained(tmp_path, order_qty=100)
     assert "taker wanted to take bid 72 x 5\n" in told
+    assert "take bid 72; a take of the strategy, not of the plan of quotes; alone" in told
     assert "wanted nothing here" not in told
     assert plain["decisions"][0]["decision"]["takes"] == [
         {"side": "bid", "price": 72, "qty": 5, "whole": False}
@@ -55,8 +55,3 @@ def test_a_take_is_explained_as_wanted_by_the_strategy(tmp_path):
 def test_the_explanation_shows_what_the_limits_left_of_a_take(tmp_path, order_qty, sent):
     told, _ = explained(tmp_path, order_qty=order_qty)
     assert f"{sent} sent of a take of 5; " in told
-
-
-def test_the_explanation_of_a_take_has_no_value_of_a_plan(tmp_path):
-    told, _ = explained(tmp_path, order_qty=100)
-    assert "take bid 72; a take of the strategy, not of the plan of quotes; alone" in told

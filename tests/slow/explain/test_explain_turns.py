@@ -52,7 +52,6 @@ def ask(price: int, qty: int) -> Quote:
 
 
 def about(request: m.Request, thin: Thin) -> tuple[str, int]:
-    """The kind of a write, and the canonical price that it is about."""
     if isinstance(request, m.Create):
         return "create", canonical(request.order.outcome, request.order.price)
     assert isinstance(request, m.CancelResting)

@@ -6,12 +6,11 @@ import warnings
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.lab.calibrate import Forecast, calibrate, reliability, scores
 from tests.builders.backtest.made import book
 from tests.builders.backtest.made import written as written_of
+from tests.builders.io.commands import invoke
 from tests.builders.scale import cases
 from venue.wire.instant import NS_PER_SECOND
 
@@ -25,7 +24,6 @@ def forecast(event, fair, last, mid, won):
 
 
 def written(folder, lines, outcomes):
-    """A tape of one event in a folder."""
     rungs = [{"ticker": f"E-{k}", "strike": k, "outcome": o} for k, o in outcomes.items()]
     catalog = {
         "tape": folder.name,
@@ -144,14 +142,14 @@ def test_a_tape_of_best_prices_has_no_last_trade_score(tmp_path):
 
 
 def test_calibrate_rejects_a_folder_without_a_tape(tmp_path):
-    done = CliRunner().invoke(app, ["calibrate", str(tmp_path)])
+    done = invoke("calibrate", tmp_path)
     assert done.exit_code == 2
     assert "catalog.json" in done.output
 
 
 @pytest.mark.parametrize("seconds", ["inf", "nan", "0"])
 def test_calibrate_rejects_an_impossible_forecast_interval(tmp_path, seconds):
-    done = CliRunner().invoke(app, ["calibrate", str(tmp_path), "--every", seconds])
+    done = invoke("calibrate", tmp_path, "--every", seconds)
     assert done.exit_code == 2
     assert "--every" in done.output
 
@@ -189,6 +187,6 @@ def test_on_recorded_ladders_the_fair_curve_is_no_worse_than_last_trade_and_mid(
 
 def test_calibrate_rejects_a_tape_of_full_books(tmp_path):
     lines = [book(second, [[40, 30]], [[60, 30]]) for second in range(4)]
-    done = CliRunner().invoke(app, ["calibrate", str(written_of(tmp_path / "tape", lines))])
+    done = invoke("calibrate", written_of(tmp_path / "tape", lines))
     assert done.exit_code == 2
     assert "`bot backtest` plays it" in done.output

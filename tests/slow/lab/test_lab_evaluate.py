@@ -9,9 +9,7 @@ import msgspec
 import pytest
 from click.testing import Result
 from msgspec.structs import replace
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.config.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import page
 from bot.lab.evaluate.compare import Comparison, compare
@@ -20,6 +18,7 @@ from bot.lab.evaluate.results import NotKept, RunStore, Task, code_digest, run_t
 from bot.lab.evaluate.run import RunMetrics
 from bot.lab.evaluate.scenarios import Scenario, SeedFault, blocks_named, log_opening, seeds_named
 from tests.builders.house.tree import ROOT
+from tests.builders.io.commands import invoke
 
 pytestmark = pytest.mark.xdist_group("evaluate")
 
@@ -250,7 +249,6 @@ def test_the_key_of_a_run_contains_the_code_of_its_strategy() -> None:
 
 
 def changed_code(folder: Path) -> str:
-    """The digest of `mine.py` as another process would find it."""
     code_digest.cache_clear()
     return code_digest("./mine.py", folder=folder)
 
@@ -341,7 +339,7 @@ def test_evaluate_prints_and_saves_the_comparison_as_json(tmp_path: Path) -> Non
         *("--seeds", "1-3", "--steps", "40", "--no-baselines", "--jobs", "1", "--json"),
         *("--html", str(tmp_path / "page.html"), "--save", str(tmp_path / "found.json")),
     ]
-    came = CliRunner().invoke(app, arguments)
+    came = invoke(*arguments)
     assert came.exit_code == 0, came.output
     told = json.loads(came.stdout)
     assert (came.stdout.count("\n"), told["worlds"]) == (1, ["theme-thin"])
@@ -362,7 +360,7 @@ def test_evaluate_prints_and_saves_the_comparison_as_json(tmp_path: Path) -> Non
 def test_evaluate_rejects_invalid_options_with_exit_code_2(
     option: str, value: str, said: str
 ) -> None:
-    came = CliRunner().invoke(app, ["evaluate", option, value])
+    came = invoke("evaluate", option, value)
     assert came.exit_code == 2
     assert said in came.output
 
@@ -476,17 +474,16 @@ def test_a_long_evaluation_says_how_long_it_takes_before_it_begins(tmp_path: Pat
 
 def test_a_quick_evaluation_has_six_seeds() -> None:
     few = ("--strategies", "arb", "--worlds", "theme-thin", "--no-baselines", "--jobs", "1")
-    came = CliRunner().invoke(app, ["evaluate", *few, "--steps", "40", "--quick"])
+    came = invoke("evaluate", *few, "--steps", "40", "--quick")
     assert came.exit_code == 0, came.stderr
     assert came.stdout.startswith("Seeds 1-6")
 
 
 def evaluated(folder: Path, does: str, *options: str) -> Result:
-    """The end of evaluating a strategy of somebody's own that does so, under `mine.py`."""
     (folder / "mine.py").write_text(MINE.format(does=does), encoding="utf-8")
     arguments = ["evaluate", "--strategies", str(folder / "mine.py"), "--worlds", "theme-thin"]
     few = ["--seeds", "1-1", "--steps", "40", "--no-baselines", "--jobs", "1"]
-    return CliRunner().invoke(app, [*arguments, *few, *options])
+    return invoke(*arguments, *few, *options)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.lab.session import UntilFault
 from bot.strategy.api import EventView, Quotes, Strategy
 from laddermaker import lab
+from tests.builders.io.commands import invoke
 from tests.builders.what_if.made import calm
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -18,8 +17,6 @@ pytestmark = pytest.mark.xdist_group("lab-from-python")
 
 
 class Silent(Strategy):
-    """Never quotes."""
-
     def quote(self, view: EventView) -> Quotes:
         return {}
 
@@ -31,7 +28,7 @@ def state(tmp_path_factory) -> Path:
 
 def command(*arguments) -> dict:
     """The JSON that a command prints, without processor times."""
-    done = CliRunner().invoke(app, [*map(str, arguments), "--json"])
+    done = invoke(*arguments, "--json")
     assert done.exit_code == 0, done.output
     return comparable(json.loads(done.stdout))
 
@@ -49,10 +46,11 @@ def without_cpu(rows):
 
 def test_an_evaluation_from_python_is_the_commands(monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
-    found = lab.evaluate(["fixed_spread", "glft:0.01"], seeds="1-2", steps=40, baselines=False)
+    few = {"seeds": "1-2", "steps": 40, "baselines": False}
+    found = lab.evaluate(["fixed_spread", "glft:0.01"], "theme-thin", **few)
     printed = command(
         *("evaluate", "--strategies", "fixed_spread,glft:0.01", "--seeds", "1-2"),
-        *("--steps", 40, "--no-baselines", "--jobs", 1),
+        *("--worlds", "theme-thin", "--steps", 40, "--no-baselines", "--jobs", 1),
         *("--results", tmp_path / "evaluate.jsonl"),
     )
     for line in (*printed["lines"], *(plain := comparable(found.found))["lines"]):
@@ -66,7 +64,8 @@ def test_an_evaluation_from_python_is_the_commands(monkeypatch, tmp_path):
 
 def test_a_class_is_evaluated_beside_a_named_strategy(monkeypatch):
     monkeypatch.chdir(ROOT)
-    found = lab.evaluate([Silent, "fixed_spread"], seeds="1-2", steps=40, baselines=False)
+    few = {"seeds": "1-1", "steps": 40, "baselines": False}
+    found = lab.evaluate([Silent, "fixed_spread"], "theme-thin", **few)
     means = found.frame().groupby("strategy")["mean"].first()
     assert means[f"{Silent.__module__}:Silent"] == 0.0
     assert "fixed_spread" in str(found)
@@ -74,12 +73,12 @@ def test_a_class_is_evaluated_beside_a_named_strategy(monkeypatch):
 
 def test_a_sweep_from_python_is_the_commands(tmp_path):
     config = ROOT / "configs/demo.yaml"
-    world = {"seeds": "1-2", "steps": 40, "cv_blocks": 0}
+    world = {"seeds": "1-1", "steps": 40, "cv_blocks": 0}
     found = lab.sweep(
         None, None, config, {"risk.order_qty": [20, 40]}, world="independent-base", options=world
     )
     printed = command(
-        *("sweep", "--config", config, "--world", "independent-base", "--seeds", "1-2"),
+        *("sweep", "--config", config, "--world", "independent-base", "--seeds", "1-1"),
         *("--steps", 40, "--cv-blocks", 0, "--over", "risk.order_qty=20,40"),
         *("--results", tmp_path / "sweep.jsonl"),
     )
@@ -93,7 +92,7 @@ def test_a_sweep_takes_a_class_and_a_set_key():
     config = ROOT / "configs/demo.yaml"
     found = lab.sweep(
         Silent, None, config, ["risk.order_qty=20,40"], world="independent-base",
-        options={"seeds": "1-2", "steps": 40}, throttle__dwell_ms=500,
+        options={"seeds": "1-1", "steps": 40}, throttle__dwell_ms=500,
     )  # fmt: skip
     assert [row.score for row in found.found.rows] == [0.0, 0.0]
 

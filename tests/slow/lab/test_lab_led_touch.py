@@ -56,7 +56,6 @@ class Leader(DrawnCrowd):
     def order(
         self, buys: bool, price: int, qty: int, now_ns: int, *, rests: bool = False
     ) -> v.OrderState:
-        """An order of its own."""
         placed = self._venue.trade(
             LEADER, self._venue.markets[0], now_ns, buys=buys, price=price, qty=qty, rests=rests
         )  # fmt: skip

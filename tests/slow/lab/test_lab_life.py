@@ -100,10 +100,6 @@ def test_the_worst_case_of_orders_and_inventory_matches_a_hand_calculation() -> 
     assert venue.worst_cents() == 5 + 17 + 700 + 4
 
 
-def test_an_evaluation_run_is_deterministic() -> None:
-    assert fixed_spread_run() == fixed_spread_run()
-
-
 def test_with_slow_requests_the_profit_still_adds_up_to_the_cent() -> None:
     slow = Scenario(steps=80, rungs=4, latency=10, fees=4)
     came = fixed_spread_run(slow)

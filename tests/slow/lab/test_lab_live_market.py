@@ -1,72 +1,31 @@
 """Claims about a market that is fed by frames of the channel, and our orders in it."""
 
 import msgspec
-import pytest
 
 from bot.core import messages as m
 from bot.lab.exchange.assumptions import Terms
+from bot.lab.exchange.exchange import buy_order
 from bot.lab.exchange.live import LiveMarket, catalogue_of
 from bot.lab.exchange.queue_model import QueueModel
-from venue.wire import instant, model
+from tests.builders.what_if.made import MARKET, START_NS, listed
+from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.model import Liquidity
-from venue.wire.money import Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId, MarketId, ProjectId, Ticker
-from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.money import Outcome, Price, Qty
+from venue.wire.names import MarketId
+from venue.wire.requests import TimeInForce
 
-START_NS = 1_800_000_000 * NS_PER_SECOND
-PROJECT = "00000000-0000-4000-8000-000000000001"
 CLOCKS_NS = 7 * NS_PER_SECOND
 """The venue's clock is ahead of ours by so much."""
-
-
-def listed_event(count: int = 1) -> model.Event:
-    """An event of so many rungs, as a read shows it."""
-    now, name = instant.from_ns(START_NS), Ticker("ACME-VAL-27Q1")
-    markets = tuple(
-        model.Market(
-            ticker=Ticker(f"{name}-{strike}"),
-            market_id=MarketId(f"00000000-0000-4000-8000-{strike:012d}"),
-            event_ticker=name,
-            project_market_id=PROJECT,
-            name=f"above {strike}",
-            outcome_label="yes",
-            state=model.MarketState.ACTIVE,
-            min_price=Price(1),
-            max_price=Price(99),
-            tick_size=1,
-            strike_value=str(strike),
-            strike_unit="USD billions",
-            maker_fee_rate="0",
-            taker_fee_rate="0.0700",
-            open_interest=Qty(0),
-            created_at=now,
-            updated_at=now,
-        )
-        for strike in range(175, 175 + count)
-    )
-    return model.Event(
-        event_ticker=name,
-        series_ticker=Ticker("ACME-VAL"),
-        project_market_id=PROJECT,
-        project_id=ProjectId(PROJECT),
-        title="t",
-        category="c",
-        status=model.EventStatus.OPEN,
-        mutually_exclusive=False,
-        resolution_date=instant.from_ns(START_NS + 3_600 * NS_PER_SECOND),
-        markets=markets,
-    )
 
 
 class Fed:
     """A market of one rung, fed by hand. Times in seconds."""
 
     def __init__(self, queue_model: QueueModel = QueueModel.PESSIMISTIC) -> None:
-        self.event = listed_event()
         terms = Terms(read_lag_ns=NS_PER_MS)
-        self.market = LiveMarket(catalogue_of([self.event]), terms, queue_model, START_NS)
-        self.id = self.event.markets[0].market_id
+        self.market = LiveMarket(catalogue_of(listed().events), terms, queue_model, START_NS)
+        self.id = MARKET
         self._made = 0
 
     def book(self, second: float, bids, asks, stamp: float | None = None) -> None:
@@ -85,9 +44,7 @@ class Fed:
 
     def buy(self, second: float, price: int, qty: int) -> m.Answer:
         self._made += 1
-        name = ClientOrderId(f"o{self._made}")
-        tif = TimeInForce.GTC
-        order = QtyOrder(self.id, Outcome.YES, Side.BUY, Price(price), Qty(qty), tif, name)
+        order = buy_order(self.id, Outcome.YES, price, qty, TimeInForce.GTC, f"o{self._made}")
         create = m.Create(order, False)
         send = m.Send(m.RequestId(self._made), create, "asked for", m.Key.TRADE)
         return self.market.exchange.answer_request(send, self.at(second)).answer
@@ -131,9 +88,7 @@ def test_a_venue_clock_set_back_does_not_stop_book_updates():
 
 def test_series_reads_list_halt_resume_and_resolve_markets():
     fed = Fed()
-    two = listed_event(2)
-    market = two.markets[0].market_id
-    assert market == fed.id
+    (two,) = listed("active", "active").events
     fed.market.on_series([two], fed.at(1))
     assert [*fed.market.markets] == [each.market_id for each in two.markets]
 
@@ -151,8 +106,7 @@ def test_series_reads_list_halt_resume_and_resolve_markets():
     assert fed.market.account.cash_cents == fed.market.gain_cents > 0
 
 
-@pytest.mark.parametrize("unknown", [MarketId("00000000-0000-4000-8000-000000000099")])
-def test_frames_of_an_unlisted_market_are_ignored(unknown: MarketId):
-    fed = Fed()
+def test_frames_of_an_unlisted_market_are_ignored():
+    fed, unknown = Fed(), MarketId("00000000-0000-4000-8000-000000000099")
     fed.market.on_frame(m.BookUpdate(unknown, START_NS, (), ()), START_NS)
     assert fed.market.frames(START_NS) == []

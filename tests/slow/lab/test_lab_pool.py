@@ -23,7 +23,6 @@ def halved(number: int) -> int:
 
 
 def where(_number: int) -> int:
-    """The process that does it."""
     return os.getpid()
 
 

@@ -6,23 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
 from bot.lab.shadow_sidecar import JournalTail, ShadowSidecar
-from strategies.fixed_spread import STRATEGY as FIXED_SPREAD
-from tests.builders.bot.thin import Thin
+from tests.builders.explain.lived import CONFIG, Lived, config
 
-CONFIG = """\
-series: ACME-VAL
-venue:
-  embedded: venue.yaml
-strategy:
-  name: fixed_spread
-risk:
-  event_loss_cents: 100000
-  series_loss_cents: 200000
-  rung_position_qty: 300
-  order_qty: 100
+SHADOW = """\
 shadow:
   - name: near
     strategy: fixed_spread
@@ -31,21 +19,10 @@ HEAD = OPENING + framed(Head(0, ()))
 
 
 @pytest.fixture(scope="module")
-def run() -> list[Entry]:
-    """The entries of a run of ten seconds."""
-    venue = Thin([70, 50], lambda: FIXED_SPREAD(FIXED_SPREAD.Params()))
-    entries: list[Entry] = []
-    receive = venue.trader.receive
-
-    def kept(event: m.Event, now_ns: int) -> list[m.Effect]:
-        effects = receive(event, now_ns)
-        entries.extend(Entry(now_ns, each) for each in (event, *effects))
-        return effects
-
-    venue.trader.receive = kept  # type: ignore[method-assign]
-    venue.start()
-    venue.run(10, least_ns=100_000_000)
-    return entries
+def run(tmp_path_factory) -> list[Entry]:
+    lived = Lived(config(tmp_path_factory.mktemp("run")))
+    lived.begin()
+    return lived.entries
 
 
 def segment(state: Path, number: int) -> Path:
@@ -83,9 +60,7 @@ async def until(holds: Callable[[], bool]) -> None:
 async def test_the_sidecar_reports_during_the_run_and_stops_shadows_at_a_missing_segment(
     run, tmp_path
 ):
-    config = tmp_path / "bot.yaml"
-    config.write_text(CONFIG)
-    sidecar = ShadowSidecar(config, tmp_path)
+    sidecar = ShadowSidecar(config(tmp_path, CONFIG + SHADOW), tmp_path)
     task = asyncio.create_task(sidecar.run())
     segment(tmp_path, 1).write_bytes(HEAD + bytes_of(run))
     await until(lambda: bool(sidecar.reports))

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from tests.builders.backtest.made import book, configured, written
+from tests.builders.io.commands import invoke
 
 RAISES_IN_CONSTRUCTOR = """
 from bot.strategy.api import Strategy
@@ -24,7 +23,6 @@ SAID = "cannot be made: unmade.py:7: OSError: no model"
 
 @pytest.fixture
 def raising_file(tmp_path: Path) -> Path:
-    """The file of such a strategy."""
     path = tmp_path / "unmade.py"
     path.write_text(RAISES_IN_CONSTRUCTOR, encoding="utf-8")
     return path
@@ -41,7 +39,7 @@ def raising_file(tmp_path: Path) -> Path:
 def test_a_strategy_whose_constructor_raises_exits_with_2_and_its_line(
     raising_file: Path, words: tuple[str, ...]
 ) -> None:
-    done = CliRunner().invoke(app, [*words, str(raising_file)])
+    done = invoke(*words, raising_file)
     assert done.exit_code == 2
     assert SAID in done.stderr
 
@@ -55,6 +53,6 @@ def test_a_configuration_whose_strategy_constructor_raises_is_rejected_with_its_
     if command == "backtest":
         tape = written(tmp_path / "tape", [book(0, [[40, 30]], [[60, 50]])])
         words = [command, "--data", str(tape), "--config", config]
-    done = CliRunner().invoke(app, words)
+    done = invoke(*words)
     assert done.exit_code == 2
     assert f"strategy.name: {SAID}" in done.stderr

@@ -49,8 +49,6 @@ print(hashlib.blake2b(repr((draws.acts, draws.stalls, came)).encode()).hexdigest
 
 
 class Idle(Strategy):
-    """Wants nothing."""
-
     name = "idle"
 
     def quote(self, view: EventView) -> Quotes:

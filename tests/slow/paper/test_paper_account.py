@@ -1,6 +1,5 @@
 """Claims about the paper account: what is on disk is what goes on, and nothing fills unseen."""
 
-import asyncio
 import itertools
 import shutil
 
@@ -8,17 +7,17 @@ import pytest
 
 from bot.core import messages as m
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.exchange import Response
+from bot.lab.exchange.exchange import Response, buy_order
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.paper import PaperClock, PaperExchange, PaperFault
+from tests.builders.record.made import damage
 from tests.builders.shell.site import SERIES, opening, rung_id
 from venue.storage.log import LogFull
 from venue.storage.recovery import fresh
 from venue.views.catalog import EventFilter
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Cents, Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId
-from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.money import Cents, Outcome, Price, Qty
+from venue.wire.requests import TimeInForce
 
 TERMS = Terms(cash_cents=Cents(1_000_000), read_lag_ns=0)
 RUNG = rung_id(0)
@@ -51,15 +50,7 @@ class Desk:
         return self.paper.exchange.answer_request(send, self.paper.clock.exchange_ns())
 
     def buy(self, name: str, price: int, qty: int) -> Response:
-        order = QtyOrder(
-            RUNG,
-            Outcome.YES,
-            Side.BUY,
-            Price(price),
-            Qty(qty),
-            TimeInForce.GTC,
-            ClientOrderId(name),
-        )
+        order = buy_order(RUNG, Outcome.YES, price, qty, TimeInForce.GTC, name)
         return self.ask(m.Create(order, False))
 
     def book(self, bids, asks) -> None:
@@ -82,7 +73,6 @@ class Desk:
         return sum(fill.qty for fill in self.market.account.fills)
 
     def picture(self):
-        """All that an account can be read to be."""
         resting = self.body(m.ReadResting("")).orders
         fills = self.body(m.ReadFills("")).fills
         positions = self.body(m.ReadPositions("")).positions
@@ -95,123 +85,107 @@ def desk_after_a_kill(folder, to, **more) -> Desk:
     return Desk(to, begin_ns=START_NS + 1_000 * NS_PER_SECOND, **more)
 
 
-def test_a_paper_account_survives_a_kill_with_cash_shares_fills_and_orders(tmp_path):
-    async def run_desk():
-        desk = Desk(tmp_path / "account")
-        desk.book(((45, 10),), ((55, 10),))
-        desk.buy("one", 50, 20)
-        desk.buy("two", 48, 5)
-        desk.print(47, 12)
-        await desk.paper.durable()
-        assert desk.filled == 12
-        again = desk_after_a_kill(tmp_path / "account", tmp_path / "again")
-        assert not again.paper.is_new
-        assert again.picture() == desk.picture()
-        again.market.account.prove(again.market.gain_cents - TERMS.cash_cents)
-        first = desk.buy("one", 50, 20).answer.body.order
-        assert again.buy("one", 50, 20).answer.body.order.order_id == first.order_id
-        assert len(again.body(m.ReadResting("")).orders) == 2
-        # Others' orders of the next run have names of their own.
-        again.book(((45, 10),), ((55, 10),))
-        again.print(47, 12)
-        assert again.filled == 12 + 12
-
-    asyncio.run(run_desk())
+@pytest.mark.anyio
+async def test_a_paper_account_survives_a_kill_with_cash_shares_fills_and_orders(tmp_path):
+    desk = Desk(tmp_path / "account")
+    desk.book(((45, 10),), ((55, 10),))
+    desk.buy("one", 50, 20)
+    desk.buy("two", 48, 5)
+    desk.print(47, 12)
+    await desk.paper.durable()
+    assert desk.filled == 12
+    again = desk_after_a_kill(tmp_path / "account", tmp_path / "again")
+    assert not again.paper.is_new
+    assert again.picture() == desk.picture()
+    again.market.account.prove(again.market.gain_cents - TERMS.cash_cents)
+    first = desk.buy("one", 50, 20).answer.body.order
+    assert again.buy("one", 50, 20).answer.body.order.order_id == first.order_id
+    assert len(again.body(m.ReadResting("")).orders) == 2
+    # Others' orders of the next run have names of their own.
+    again.book(((45, 10),), ((55, 10),))
+    again.print(47, 12)
+    assert again.filled == 12 + 12
 
 
-def test_an_order_that_rested_over_a_gap_is_last_in_the_queue(tmp_path):
-    async def run_desk():
-        desk = Desk(None)
-        desk.book(((45, 10),), ((55, 10),))
-        desk.buy("one", 46, 5)
-        desk.market.on_gap([RUNG])
-        desk.print(46, 50)
-        desk.print(40, 50)
-        assert desk.filled == 0, "nothing fills by prints of a book that is not known"
-        desk.book(((46, 30), (45, 10)), ((55, 10),))
-        desk.print(46, 29)
-        assert desk.filled == 0, "30 shares are before it"
-        desk.print(46, 4)
-        assert desk.filled == 3
-
-    asyncio.run(run_desk())
+@pytest.mark.anyio
+async def test_an_order_that_rested_over_a_gap_is_last_in_the_queue(tmp_path):
+    desk = Desk(None)
+    desk.book(((45, 10),), ((55, 10),))
+    desk.buy("one", 46, 5)
+    desk.market.on_gap([RUNG])
+    desk.print(46, 50)
+    desk.print(40, 50)
+    assert desk.filled == 0, "nothing fills by prints of a book that is not known"
+    desk.book(((46, 30), (45, 10)), ((55, 10),))
+    desk.print(46, 29)
+    assert desk.filled == 0, "30 shares are before it"
+    desk.print(46, 4)
+    assert desk.filled == 3
 
 
-def test_a_book_that_crosses_an_order_after_a_gap_fills_it_once(tmp_path):
-    async def run_desk():
-        desk = Desk(None)
-        desk.book(((45, 10),), ((55, 10),))
-        desk.buy("one", 50, 5)
-        desk.market.on_gap([RUNG])
-        desk.book(((40, 10),), ((44, 3),))
-        desk.book(((40, 10),), ((44, 3),))
-        assert desk.filled == 3
-
-    asyncio.run(run_desk())
+@pytest.mark.anyio
+async def test_a_book_that_crosses_an_order_after_a_gap_fills_it_once(tmp_path):
+    desk = Desk(None)
+    desk.book(((45, 10),), ((55, 10),))
+    desk.buy("one", 50, 5)
+    desk.market.on_gap([RUNG])
+    desk.book(((40, 10),), ((44, 3),))
+    desk.book(((40, 10),), ((44, 3),))
+    assert desk.filled == 3
 
 
-def test_a_setting_does_not_change_the_cash_of_an_existing_account(tmp_path):
-    async def run_desk():
-        desk = Desk(tmp_path / "account")
-        desk.buy("one", 50, 1)
-        await desk.paper.durable()
-        shutil.copytree(tmp_path / "account", tmp_path / "again")
-        other = Terms(cash_cents=Cents(7))
-        paper = PaperExchange(other, QueueModel.PESSIMISTIC, tmp_path / "again", lambda: START_NS)
-        assert paper.exchange.cash_cents == TERMS.cash_cents
-
-    asyncio.run(run_desk())
+@pytest.mark.anyio
+async def test_a_setting_does_not_change_the_cash_of_an_existing_account(tmp_path):
+    desk = Desk(tmp_path / "account")
+    desk.buy("one", 50, 1)
+    await desk.paper.durable()
+    shutil.copytree(tmp_path / "account", tmp_path / "again")
+    other = Terms(cash_cents=Cents(7))
+    paper = PaperExchange(other, QueueModel.PESSIMISTIC, tmp_path / "again", lambda: START_NS)
+    assert paper.exchange.cash_cents == TERMS.cash_cents
 
 
-def test_a_resolved_market_pays_once_and_durably(tmp_path):
-    async def run_desk():
-        desk = Desk(tmp_path / "account")
-        desk.book(((45, 10),), ((55, 10),))
-        desk.buy("one", 55, 4)
-        assert desk.filled == 4
-        desk.book(((95, 10),), ((97, 10),))
-        cash = desk.paper.exchange.cash_cents
-        desk.market.resolve(RUNG, Outcome.YES, desk.now_ns)
-        assert desk.paper.exchange.cash_cents == cash + 400
-        await desk.paper.durable()
-        again = desk_after_a_kill(tmp_path / "account", tmp_path / "again")
-        assert again.picture() == desk.picture()
-        again.market.account.prove(again.market.gain_cents - TERMS.cash_cents)
-
-    asyncio.run(run_desk())
+@pytest.mark.anyio
+async def test_a_resolved_market_pays_once_and_durably(tmp_path):
+    desk = Desk(tmp_path / "account")
+    desk.book(((45, 10),), ((55, 10),))
+    desk.buy("one", 55, 4)
+    assert desk.filled == 4
+    desk.book(((95, 10),), ((97, 10),))
+    cash = desk.paper.exchange.cash_cents
+    desk.market.resolve(RUNG, Outcome.YES, desk.now_ns)
+    assert desk.paper.exchange.cash_cents == cash + 400
+    await desk.paper.durable()
+    again = desk_after_a_kill(tmp_path / "account", tmp_path / "again")
+    assert again.picture() == desk.picture()
+    again.market.account.prove(again.market.gain_cents - TERMS.cash_cents)
 
 
-def test_a_full_disk_is_a_fault_and_ends_the_channel(tmp_path, monkeypatch):
+@pytest.mark.anyio
+async def test_a_full_disk_is_a_fault_and_ends_the_channel(tmp_path, monkeypatch):
     def refuse(*_):
         raise LogFull("commands.log: is full: No space left on device")
 
-    async def run_desk():
-        desk = Desk(tmp_path / "account")
+    desk = Desk(tmp_path / "account")
+    await desk.paper.durable()
+    monkeypatch.setattr("venue.storage.log.CommandLog.append", refuse)
+    desk.buy("one", 50, 1)
+    with pytest.raises(PaperFault, match="No space left"):
         await desk.paper.durable()
-        monkeypatch.setattr("venue.storage.log.CommandLog.append", refuse)
-        desk.buy("one", 50, 1)
-        with pytest.raises(PaperFault, match="No space left"):
-            await desk.paper.durable()
-        with pytest.raises(PaperFault, match="No space left"):
-            await desk.paper.failed()
-
-    asyncio.run(run_desk())
+    with pytest.raises(PaperFault, match="No space left"):
+        await desk.paper.failed()
 
 
-def test_a_damaged_paper_account_is_refused_with_its_file(tmp_path):
-    async def run_desk():
-        desk = Desk(tmp_path / "account")
-        desk.buy("one", 50, 1)
-        await desk.paper.durable()
-        desk.paper.close()
-        (log,) = (tmp_path / "account").glob("commands-*.log")
-        data = bytearray(log.read_bytes())
-        data[len(data) // 3] ^= 1  # not in the last append, which a crash may tear
-        log.write_bytes(data)
-        with pytest.raises(PaperFault, match=r"paper account: .*commands-0"):
-            Desk(tmp_path / "account")
-
-    asyncio.run(run_desk())
+@pytest.mark.anyio
+async def test_a_damaged_paper_account_is_refused_with_its_file(tmp_path):
+    desk = Desk(tmp_path / "account")
+    desk.buy("one", 50, 1)
+    await desk.paper.durable()
+    desk.paper.close()
+    (log,) = (tmp_path / "account").glob("commands-*.log")
+    damage(log, log.stat().st_size // 3)  # not in the last append, which a crash may tear
+    with pytest.raises(PaperFault, match=r"paper account: .*commands-0"):
+        Desk(tmp_path / "account")
 
 
 def test_the_paper_clock_is_as_late_as_the_trades_and_never_steps_back():
@@ -232,24 +206,22 @@ def test_the_paper_clock_is_as_late_as_the_trades_and_never_steps_back():
     assert clock.exchange_ns() == now[0]
 
 
-def test_commands_of_one_instant_are_durable_together(tmp_path):
+@pytest.mark.anyio
+async def test_commands_of_one_instant_are_durable_together(tmp_path):
     """An order that takes meets others who rest for that moment alone."""
 
-    async def run_desk():
-        desk = Desk(tmp_path / "account")
-        desk.book(((45, 10),), ((55, 10), (56, 10)))
-        await desk.paper.durable()
-        (log,) = (tmp_path / "account").glob("commands-*.log")
-        before = log.stat().st_size
-        desk.buy("one", 56, 15)
-        await desk.paper.durable()
-        whole = log.read_bytes()
-        for number, cut in enumerate((before + 9, len(whole) - 1)):
-            folder = tmp_path / f"cut-{number}"
-            shutil.copytree(tmp_path / "account", folder)
-            (folder / log.name).write_bytes(whole[:cut])
-            again = Desk(folder, begin_ns=START_NS + 1_000 * NS_PER_SECOND)
-            assert again.filled == 0
-            assert again.body(m.ReadResting("")).orders == ()
-
-    asyncio.run(run_desk())
+    desk = Desk(tmp_path / "account")
+    desk.book(((45, 10),), ((55, 10), (56, 10)))
+    await desk.paper.durable()
+    (log,) = (tmp_path / "account").glob("commands-*.log")
+    before = log.stat().st_size
+    desk.buy("one", 56, 15)
+    await desk.paper.durable()
+    whole = log.read_bytes()
+    for number, cut in enumerate((before + 9, len(whole) - 1)):
+        folder = tmp_path / f"cut-{number}"
+        shutil.copytree(tmp_path / "account", folder)
+        (folder / log.name).write_bytes(whole[:cut])
+        again = Desk(folder, begin_ns=START_NS + 1_000 * NS_PER_SECOND)
+        assert again.filled == 0
+        assert again.body(m.ReadResting("")).orders == ()

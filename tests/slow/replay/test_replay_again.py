@@ -13,10 +13,8 @@ from zlib import crc32
 import msgspec
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
 from bench.simulated_journals import brutal
-from bot.cli.main import app
 from bot.config.plugins import StrategyFault
 from bot.config.strategies import Makers
 from bot.core import messages as m
@@ -27,11 +25,13 @@ from bot.core.orders.request_budget import Priority
 from bot.core.planning.actions import Action, CancelAction
 from bot.core.quoting.event_quoter import MarketQuoter
 from bot.io.journal.journal import read_journal
-from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
+from bot.io.journal.records import OPENING, Entry, JournalFault
 from bot.io.run.watchdog import Retold
 from bot.lab.replay import Replayed, replay, replayer_of
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.strategy.api import EventView, Quotes, Strategy
+from tests.builders.io.commands import invoke
+from tests.builders.record.made import damage, segment_file
 from tests.builders.replay.recorded import recorded
 from tests.builders.scale import cases
 from tests.mutants.bug import Patch, handles, planted
@@ -43,15 +43,10 @@ HASH_SEEDS = ("0", "1", "4242")
 
 
 def again(path: Path, until: Until = TO_THE_END, *, notes: bool = True) -> list[Replayed]:
-    """What comes of every run of a state directory."""
     return [
         replay(replayer_of(run, Makers(Path()), notes=notes), until)
         for run in runs_meant(path, every=True)
     ]
-
-
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, ["replay", *arguments])
 
 
 def assert_exits_with_3(done: Result, reason: str) -> None:
@@ -70,21 +65,13 @@ def state(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def entries(tmp_path_factory) -> list[Entry]:
-    """The newest life of a short and harmless world."""
     folder = tmp_path_factory.mktemp("entries") / "state"
     recorded(brutal(11, NS_PER_SECOND // 2), folder)
     return list(read_journal(runs_meant(folder, every=False)[0].paths[0]))
 
 
-def journal(path: Path, entries: list[Entry], opening: bytes = OPENING) -> Path:
-    """A segment of these entries."""
-    path.write_bytes(b"".join((opening, framed(Head(0, ())), *map(framed, entries))))
-    return path
-
-
 def lone(path: Path, entries: list[Entry]) -> Replayed:
-    """What comes of a segment of these entries."""
-    (run,) = runs_meant(journal(path, entries), every=False)
+    (run,) = runs_meant(segment_file(path, entries), every=False)
     return replay(replayer_of(run, Makers(Path()), notes=True))
 
 
@@ -112,7 +99,7 @@ def test_a_run_with_faults_replays_identically_under_three_hash_seeds(state):
 
 
 def test_replay_all_replays_every_run(state):
-    done = invoke(str(state), "--all", "--quiet", "--until", "2s")
+    done = invoke("replay", state, "--all", "--quiet", "--until", "2s")
     assert done.exit_code == 0
     assert done.stdout.count("no difference") == len(list(state.glob("journal-*.log")))
 
@@ -138,7 +125,7 @@ def test_a_replay_reads_every_event_and_effect(entries, tmp_path):
 
 
 def test_a_truncated_journal_tail_is_not_a_difference(entries, tmp_path):
-    path = journal(tmp_path / "journal-00000001.log", entries)
+    path = segment_file(tmp_path / "journal-00000001.log", entries)
     whole = path.read_bytes()
     for cut in (1, 200, 4_321):
         path.write_bytes(whole[:-cut])
@@ -163,7 +150,7 @@ def test_an_abandoned_drain_is_not_a_difference(entries, tmp_path):
         if at > finished and isinstance(entry.message, m.Event)
     )
     before = entries[:end]
-    (run,) = runs_meant(journal(tmp_path / "run.log", before), every=False)
+    (run,) = runs_meant(segment_file(tmp_path / "run.log", before), every=False)
     lived = replayer_of(run, Makers(Path()))
     list(lived.steps())
     left = lived.trader.left_over()
@@ -247,7 +234,6 @@ def test_replay_shows_the_effects_of_a_bug_fixed_since(tmp_path):
 
 
 def sent(entries: list[Entry]) -> int:
-    """Where the create in the middle of a run stands."""
     creates = [
         at
         for at, entry in enumerate(entries)
@@ -300,7 +286,7 @@ def test_a_replay_can_ignore_notes(entries, tmp_path):
     at = next(n for n, entry in enumerate(entries) if isinstance(entry.message, m.Noted))
     note = m.Noted("info", "worded_otherwise", {})
     changed = [*entries[:at], Entry(entries[at].at_ns, note), *entries[at + 1 :]]
-    journal(tmp_path / "journal-00000001.log", changed)
+    segment_file(tmp_path / "journal-00000001.log", changed)
     (with_notes,) = again(tmp_path)
     assert with_notes.difference.then == note
     (without,) = again(tmp_path, notes=False)
@@ -311,7 +297,7 @@ def test_a_replay_can_ignore_notes(entries, tmp_path):
 
 
 def test_a_replay_stops_after_the_requested_event(entries, tmp_path):
-    journal(tmp_path / "journal-00000001.log", entries)
+    segment_file(tmp_path / "journal-00000001.log", entries)
     events = [n for n, each in enumerate(entries, 1) if isinstance(each.message, m.Event)]
     middle = events[len(events) // 2]
     at_ns = entries[middle - 1].at_ns
@@ -330,8 +316,8 @@ def test_a_replay_stops_after_the_requested_event(entries, tmp_path):
     ("until", "code"), [("7", 0), ("1s", 0), ("soon", 2), ("0s", 2), ("9" * 5_000, 2)]
 )
 def test_until_accepts_only_a_number_or_a_time(entries, tmp_path, until, code):
-    path = journal(tmp_path / "journal-00000001.log", entries)
-    assert invoke(str(path), "--until", until).exit_code == code
+    path = segment_file(tmp_path / "journal-00000001.log", entries)
+    assert invoke("replay", path, "--until", until).exit_code == code
 
 
 @pytest.mark.parametrize(
@@ -339,8 +325,8 @@ def test_until_accepts_only_a_number_or_a_time(entries, tmp_path, until, code):
     [("journal-00000001.log:3", 0), ("journal-00000001.arc:3", 0), ("journal-00000009.log:1", 2)],
 )
 def test_until_accepts_an_entry_of_an_existing_segment(entries, tmp_path, until, code):
-    path = journal(tmp_path / "journal-00000001.log", entries)
-    done = invoke(str(path), "--until", until)
+    path = segment_file(tmp_path / "journal-00000001.log", entries)
+    done = invoke("replay", path, "--until", until)
     assert done.exit_code == code
     assert (code == 0) is ("no such segment" not in done.stderr)
 
@@ -349,32 +335,35 @@ def test_replay_rejects_a_file_that_is_not_a_journal(tmp_path):
     path = tmp_path / "bot.yaml"
     path.write_text("series: AURELIA\n")
     assert_exits_with_3(
-        invoke(str(path)), "not a journal; wanted is the state directory of a run, or a segment"
+        invoke("replay", path),
+        "not a journal; wanted is the state directory of a run, or a segment",
     )
 
 
 def test_a_difference_exits_with_4_and_shows_both_sides(entries, tmp_path):
     at = sent(entries)
-    path = journal(tmp_path / "journal-00000001.log", [*entries[:at], *entries[at + 1 :]])
-    done = invoke(str(path))
+    path = segment_file(tmp_path / "journal-00000001.log", [*entries[:at], *entries[at + 1 :]])
+    done = invoke("replay", path)
     assert done.exit_code == 4
     for word in ("a difference", "\n  then ", "\n  now ", "the last events:", "events a second"):
         assert word in done.stdout
-    line = json.loads(invoke(str(tmp_path), "--json").stdout)
+    line = json.loads(invoke("replay", tmp_path, "--json").stdout)
     assert line["difference"]["now"]["type"] == "Send"
     assert line["events_per_second"] > 0
 
 
 def test_a_journal_of_a_later_version_is_rejected(entries, tmp_path):
-    path = journal(tmp_path / "journal-00000001.log", entries, OPENING[:-1] + b"\x09")
-    assert_exits_with_3(invoke(str(path)), "journal version 9, this program reads versions 1 to 8")
+    path = segment_file(tmp_path / "journal-00000001.log", entries, OPENING[:-1] + b"\x09")
+    assert_exits_with_3(
+        invoke("replay", path), "journal version 9, this program reads versions 1 to 8"
+    )
 
 
 def test_a_named_segment_is_replayed_although_a_later_one_is_unreadable(entries, tmp_path):
-    path = journal(tmp_path / "journal-00000001.log", entries)
-    journal(tmp_path / "journal-00000002.log", entries, OPENING[:-1] + b"\x09")
-    assert invoke(str(path)).exit_code == 0
-    done = invoke(str(tmp_path))
+    path = segment_file(tmp_path / "journal-00000001.log", entries)
+    segment_file(tmp_path / "journal-00000002.log", entries, OPENING[:-1] + b"\x09")
+    assert invoke("replay", path).exit_code == 0
+    done = invoke("replay", tmp_path)
     assert (done.exit_code, "journal version 9" in done.stderr) == (3, True)
 
 
@@ -384,16 +373,16 @@ def test_a_run_that_shared_its_rate_limit_with_another_series_is_rejected(entrie
     settings = msgspec.structs.replace(configured.settings, other_series=("OTHER-VAL",))
     configured = msgspec.structs.replace(configured, settings=settings)
     started = msgspec.structs.replace(first.message, configured=configured)
-    path = journal(tmp_path / "journal-00000001.log", [Entry(first.at_ns, started), *entries[1:]])
-    assert_exits_with_3(invoke(str(path)), "shared its request bucket with OTHER-VAL")
+    path = segment_file(
+        tmp_path / "journal-00000001.log", [Entry(first.at_ns, started), *entries[1:]]
+    )
+    assert_exits_with_3(invoke("replay", path), "shared its request bucket with OTHER-VAL")
 
 
 def test_a_damaged_journal_is_compared_up_to_the_damage_and_exits_with_3(entries, tmp_path):
-    path = journal(tmp_path / "journal-00000001.log", entries)
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    path.write_bytes(data)
-    done = invoke(str(path), "--json")
+    path = segment_file(tmp_path / "journal-00000001.log", entries)
+    damage(path)
+    done = invoke("replay", path, "--json")
     assert done.exit_code == 3
     line = json.loads(done.stdout)
     assert line["events"] > 10
@@ -405,13 +394,13 @@ def test_a_missing_journal_exits_with_3(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("nothing")
     for name in ("empty", "none", "notes.txt", "journal-00000001.log"):
-        assert invoke(str(tmp_path / name)).exit_code == 3
+        assert invoke("replay", tmp_path / name).exit_code == 3
 
 
 @pytest.mark.parametrize("options", [(), ("--all",)])
 def test_a_journal_without_the_start_of_a_run_exits_with_3(entries, tmp_path, options):
-    journal(tmp_path / "journal-00000007.log", entries[1:])
-    assert_exits_with_3(invoke(str(tmp_path), *options), "no longer kept")
+    segment_file(tmp_path / "journal-00000007.log", entries[1:])
+    assert_exits_with_3(invoke("replay", tmp_path, *options), "no longer kept")
 
 
 @pytest.mark.parametrize(
@@ -423,7 +412,7 @@ def test_a_missing_strategy_with_a_relative_path_names_its_base_folder(
     def remake(choice):
         raise StrategyFault(f"{choice.name}: no such Python file")
 
-    (run,) = runs_meant(journal(tmp_path / "run.log", entries), every=False)
+    (run,) = runs_meant(segment_file(tmp_path / "run.log", entries), every=False)
     choice = m.StrategyChoice(name, "")
     configured = msgspec.structs.replace(run.started.configured, strategy=choice)
     started = msgspec.structs.replace(run.started, configured=configured)

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
 from bench.simulated_journals import brutal
-from bot.cli.main import app
 from bot.core import messages as m
 from bot.lab.backtest.tapes import read_tapes, tape_folders
 from bot.lab.export import tell
@@ -19,6 +17,7 @@ from bot.lab.progress import EVERY
 from bot.lab.session import segments_meant
 from tests.builders.explain import raw
 from tests.builders.explain.raw import Row
+from tests.builders.io.commands import invoke
 from tests.builders.records import lived
 from tests.builders.records.lived import NOON_NS, Journalled, market
 from tests.builders.replay.recorded import recorded
@@ -28,10 +27,6 @@ from venue.wire.instant import NS_PER_SECOND, Instant
 TABLES = ("books", "prints", "requests", "fills")
 
 
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, ["export", *arguments])
-
-
 class Exported:
     """A state directory, its entries read by hand, and its tables."""
 
@@ -39,11 +34,10 @@ class Exported:
         self.state = folder / "state"
         recorded(brutal(16, 6 * NS_PER_SECOND), self.state)
         self.rows = raw.rows(self.state)
-        self.done = invoke(str(self.state), "--csv", str(folder / "tables"), "--json")
+        self.done = invoke("export", self.state, "--csv", folder / "tables", "--json")
         self.tables = {name: table(folder / "tables", name) for name in TABLES}
 
     def of(self, kind: str) -> list[Row]:
-        """The entries of a kind."""
         return [row for row in self.rows if row.kind == kind]
 
     def shown(self, kind: str) -> list[tuple[int, dict]]:
@@ -55,7 +49,6 @@ class Exported:
 
 
 def table(folder: Path, name: str) -> list[dict[str, str]]:
-    """The rows of a table."""
     with (folder / f"{name}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
@@ -77,7 +70,7 @@ def test_export_reports_the_rows_of_each_table(exported):
 
 def test_export_as_a_tape_writes_what_a_backtest_of_the_journal_plays(exported, tmp_path):
     kept, (made,) = tmp_path / "kept", tape_folders(exported.state)
-    done = invoke(str(exported.state), "--tape", str(kept), "--json")
+    done = invoke("export", exported.state, "--tape", kept, "--json")
     assert done.exit_code == 0, done.output
     ours, theirs = ([*map(msgspec.structs.astuple, read_tapes(each))] for each in (kept, made))
     assert ours == theirs
@@ -86,7 +79,7 @@ def test_export_as_a_tape_writes_what_a_backtest_of_the_journal_plays(exported, 
 
 
 def test_export_as_a_tape_refuses_a_folder_that_exists(exported, tmp_path):
-    done = invoke(str(exported.state), "--tape", str(tmp_path))
+    done = invoke("export", exported.state, "--tape", tmp_path)
     assert (done.exit_code, done.stderr) == (2, f"{tmp_path}: File exists\n")
 
 
@@ -170,28 +163,16 @@ def test_unreadable_times_are_exported_as_empty(tmp_path):
     rung = market(1)
     book = model.Orderbook(rung.ticker, rung.market_id, never, (), ())
     journal.told(NOON_NS + 1, m.BookBody(book))
+    journal.add(NOON_NS + 1, m.BookUpdate(rung.market_id, NOON_NS + 1, (), ()))
     odd = msgspec.structs.replace(lived.fill(1, NOON_NS), created_at=never)
     journal.fills(NOON_NS + 2, odd, lived.fill(2, NOON_NS + 2))
-    found = invoke(str(journal.folder), "--csv", str(tmp_path / "tables"))
+    found = invoke("export", journal.folder, "--csv", tmp_path / "tables")
     assert found.exit_code == 0, found.output
     fills = [(row["fill_id"], row["created_ns"]) for row in table(tmp_path / "tables", "fills")]
     assert fills == [("f1", ""), ("f2", str(NOON_NS + 2))]
-    assert table(tmp_path / "tables", "books") == []
+    assert [row["source"] for row in table(tmp_path / "tables", "books")] == ["channel"]
     rungs = [(row["ticker"], row["resolution_ns"]) for row in table(tmp_path / "tables", "rungs")]
     assert rungs == [(market(1).ticker, "")]
-
-
-def test_an_unreadable_resolution_date_does_not_stop_an_export(tmp_path):
-    journal = Journalled(tmp_path / "state")
-    journal.started(NOON_NS)
-    rung = market(1)
-    event = msgspec.structs.replace(lived.event(rung), resolution_date=Instant("in autumn"))
-    journal.told(NOON_NS, m.SeriesBody((event,), ""))
-    journal.add(NOON_NS + 2, m.BookUpdate(rung.market_id, NOON_NS + 1, (), ()))
-    found = invoke(str(journal.folder), "--csv", str(tmp_path / "tables"))
-    assert found.exit_code == 0, found.output
-    (row,) = table(tmp_path / "tables", "rungs")
-    assert (row["ticker"], row["resolution_ns"]) == (rung.ticker, "")
 
 
 def test_export_reports_progress_over_both_passes(exported):
@@ -209,7 +190,7 @@ def test_a_damaged_journal_exits_with_3_and_exports_the_entries_before_the_damag
     data = bytearray(newest.read_bytes())
     data[len(data) // 2] ^= 0xFF
     (tmp_path / newest.name).write_bytes(data)
-    done = invoke(str(tmp_path / newest.name), "--csv", str(tmp_path / "tables"))
+    done = invoke("export", tmp_path / newest.name, "--csv", tmp_path / "tables")
     assert done.exit_code == 3
     assert "journal damaged at byte" in done.stderr
     assert 0 < len(table(tmp_path / "tables", "books")) < len(exported.tables["books"])
@@ -218,10 +199,10 @@ def test_a_damaged_journal_exits_with_3_and_exports_the_entries_before_the_damag
 def test_a_failed_export_leaves_no_partial_file(exported, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
-    assert invoke(str(tmp_path / "empty"), "--csv", str(tmp_path / "out")).exit_code == 3
-    assert invoke(str(tmp_path / "none"), "--csv", str(tmp_path / "out")).exit_code == 3
-    assert invoke(str(tmp_path / "file"), "--csv", str(tmp_path / "out")).exit_code == 3
-    assert invoke(str(exported.state), "--csv", str(tmp_path / "file")).exit_code == 2
+    assert invoke("export", tmp_path / "empty", "--csv", tmp_path / "out").exit_code == 3
+    assert invoke("export", tmp_path / "none", "--csv", tmp_path / "out").exit_code == 3
+    assert invoke("export", tmp_path / "file", "--csv", tmp_path / "out").exit_code == 3
+    assert invoke("export", exported.state, "--csv", tmp_path / "file").exit_code == 2
     assert list(tmp_path.rglob("*.part")) == []
 
 
@@ -232,7 +213,7 @@ def test_export_names_the_folder_when_the_disk_is_full(monkeypatch, tmp_path):
     monkeypatch.setattr("bot.cli.export.segments_meant", lambda journal: [journal])
     monkeypatch.setattr("bot.cli.export.exported", full)
     folder = tmp_path / "tables"
-    ended = CliRunner().invoke(app, ["export", str(tmp_path), "--csv", str(folder)])
+    ended = invoke("export", tmp_path, "--csv", folder)
     assert ended.exit_code == 2
     assert ended.stderr == f"{folder}: No space left on device\n"
 
@@ -241,7 +222,7 @@ def test_export_names_the_folder_when_the_disk_is_full(monkeypatch, tmp_path):
 def test_a_file_that_is_not_a_journal_exits_with_3(tmp_path, content):
     path = tmp_path / "mine.txt"
     path.write_bytes(content)
-    done = invoke(str(path), "--csv", str(tmp_path / "tables"))
+    done = invoke("export", path, "--csv", tmp_path / "tables")
     assert done.exit_code == 3
     assert done.stderr.startswith(f"{path}: not a journal; wanted is the state directory of a run")
     assert not (tmp_path / "tables").exists()

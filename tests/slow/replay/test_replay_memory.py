@@ -62,7 +62,6 @@ def test_a_strategy_has_its_memory_again_after_a_crash(state):
 
 
 def calls_in(values: str) -> int:
-    """The count in a memory."""
     return int(json.loads(values)["calls"])
 
 

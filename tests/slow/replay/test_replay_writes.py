@@ -6,21 +6,20 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
 from bench.simulated_journals import brutal
-from bot.cli.main import app
 from bot.config.strategies import Makers, MakeStrategy
 from bot.core import messages as m
 from bot.core.execution.pre_trade_checks import HeldBack, PreTradeChecks, Verdict
 from bot.core.planning.actions import AmendAction
 from bot.core.recorder import RECORDING
 from bot.io.journal.journal import read_journal
-from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import Entry
 from bot.lab.session import Until, runs_meant
 from bot.lab.writes import WriteMatch, WriteReplayer, WriteReport
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
+from tests.builders.io.commands import invoke
+from tests.builders.record.made import damage, segment_file
 from tests.builders.replay.recorded import recorded
 from tests.builders.scale import cases
 from tests.mutants.bug import Patch, planted
@@ -32,7 +31,6 @@ CORPUS = Path(__file__).parents[1] / "io/corpus"
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory) -> Path:
-    """Several runs among faults."""
     folder = tmp_path_factory.mktemp("writes") / "state"
     recorded(brutal(16, cases(60, quick=4) * NS_PER_SECOND), folder)
     return folder
@@ -40,15 +38,9 @@ def state(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory) -> list[Entry]:
-    """The newest run of a short and harmless world."""
     folder = tmp_path_factory.mktemp("calm") / "state"
     recorded(brutal(11, 4 * NS_PER_SECOND), folder)
     return list(read_journal(runs_meant(folder, every=False)[0].paths[0]))
-
-
-def journal(path: Path, entries: list[Entry]) -> Path:
-    path.write_bytes(b"".join((OPENING, framed(Head(0, ())), *map(framed, entries))))
-    return path
 
 
 def compared(path: Path, remake=None, until: Until | None = None) -> list[WriteReport]:
@@ -60,10 +52,6 @@ def compared(path: Path, remake=None, until: Until | None = None) -> list[WriteR
 
 def count(found: WriteReport, match: WriteMatch) -> int:
     return sum(found.counts[match].values())
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["replay", *arguments, "--writes", "--quiet"])
 
 
 def corpus(name: str, folder: Path) -> Path:
@@ -87,13 +75,13 @@ def test_a_trader_sends_the_writes_of_its_own_runs_among_faults_at_the_same_tick
 
 
 def test_no_write_that_differs_exits_with_0(state):
-    done = invoke(str(state))
+    done = invoke("replay", "--writes", "--quiet", state)
     assert done.exit_code == 0
     assert "only now" in done.stdout
 
 
 def test_until_ends_the_comparison(calm, tmp_path):
-    path = journal(tmp_path / "run.log", calm)
+    path = segment_file(tmp_path / "run.log", calm)
     (whole,), (part,) = compared(path), compared(path, until=Until(number=60))
     assert part.events == 60 < whole.events
     assert part.writes < whole.writes
@@ -127,7 +115,7 @@ def lower(choice: m.StrategyChoice) -> MakeStrategy:
 
 
 def test_bids_that_are_lower_now_are_other_prices(calm, tmp_path):
-    (found,) = compared(journal(tmp_path / "run.log", calm), lower)
+    (found,) = compared(segment_file(tmp_path / "run.log", calm), lower)
     others = [each for each in found.differences if each.match is WriteMatch.OTHER_PRICE]
     assert others
     for each in others:
@@ -177,7 +165,7 @@ def test_a_create_that_the_run_did_not_send_is_only_now(calm, tmp_path):
             isinstance(entry.message, m.Response) and entry.message.request_id == last.request_id
         )
     ]
-    (found,) = compared(journal(tmp_path / "run.log", left))
+    (found,) = compared(segment_file(tmp_path / "run.log", left))
     assert isinstance(last.request, m.Create)
     only_now = [
         each.now for each in found.differences if each.match is WriteMatch.ONLY_NOW and each.now
@@ -186,14 +174,31 @@ def test_a_create_that_the_run_did_not_send_is_only_now(calm, tmp_path):
     assert wanted in [(each.market_id, each.qty) for each in only_now if each.kind == "create"]
 
 
+def test_a_run_of_an_earlier_trader_is_not_replayed(tmp_path):
+    done = invoke("replay", corpus("v7-demo", tmp_path))
+    assert done.exit_code == 3
+    assert "compare the writes: `bot replay --writes`" in done.stderr
+
+
+def test_an_earlier_run_sends_the_same_writes_now_but_for_steps_back_that_leave_sooner(tmp_path):
+    done = invoke("replay", corpus("v7-demo", tmp_path), "--writes", "--json")
+    found = json.loads(done.stdout)
+    writes = {match: sum(kinds.values()) for match, kinds in found["counts"].items()}
+    assert found["writes"] == 183
+    assert (writes.pop("same"), writes.pop("earlier"), writes.pop("later")) == (169, 8, 0)
+    # Three places where an order that stepped back sooner takes another way from there.
+    assert (sum(writes.values()), found["overtaken"]) == (7, 0)
+    assert {each["place"]["entry"] // 100 for each in found["differences"]} == {7, 8, 9}
+
+
 def test_a_run_of_an_earlier_version_is_compared(tmp_path):
     path = corpus("v5-one-create-open", tmp_path)
-    done = invoke(str(path), "--json")
+    done = invoke("replay", "--writes", "--quiet", path, "--json")
     assert done.exit_code == 4
     found = json.loads(done.stdout)
     assert found["version"] == 5
     assert found["writes"] > 30
-    text = invoke(str(path)).stdout
+    text = invoke("replay", "--writes", "--quiet", path).stdout
     assert "    then  " in text
     assert "    now   " in text
 
@@ -205,16 +210,16 @@ def test_a_recording_has_no_writes_to_compare(calm, tmp_path):
     choice = msgspec.structs.replace(started.configured.strategy, name=RECORDING)
     configured = msgspec.structs.replace(started.configured, strategy=choice)
     entry = Entry(calm[0].at_ns, msgspec.structs.replace(started, configured=configured))
-    done = invoke(str(journal(tmp_path / "run.log", [entry, *calm[1:]])))
+    done = invoke(
+        "replay", "--writes", "--quiet", segment_file(tmp_path / "run.log", [entry, *calm[1:]])
+    )
     assert done.exit_code == 3
     assert "nothing was traded" in done.stderr
 
 
 def test_a_damaged_journal_is_compared_up_to_the_damage_and_exits_with_3(calm, tmp_path):
-    path = journal(tmp_path / "run.log", calm)
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    path.write_bytes(data)
-    done = invoke(str(path))
+    path = segment_file(tmp_path / "run.log", calm)
+    damage(path)
+    done = invoke("replay", "--writes", "--quiet", path)
     assert done.exit_code == 3
     assert "damaged" in done.stdout

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.builders.backtest.made import book, configured, trade, written
-from tests.builders.report.lived import invoke
+from tests.builders.io.commands import invoke
 
 pytestmark = pytest.mark.xdist_group("report_backtest")
 RECORDS = [

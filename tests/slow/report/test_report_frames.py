@@ -9,7 +9,8 @@ import pytest
 from bot.lab import frames
 from bot.lab.report.sources import ReportFault
 from tests.builders.backtest.made import book, configured, trade, written
-from tests.builders.report.lived import CONFIG, invoke
+from tests.builders.io.commands import invoke
+from tests.builders.report.lived import CONFIG
 
 pytest.importorskip("pandas")
 pytestmark = pytest.mark.xdist_group("report")

@@ -11,7 +11,7 @@ from bot.core.outcome_risk import risk_of
 from bot.lab.report.page import differences, report
 from bot.lab.report.sampler import MOMENTS_MAX
 from bot.lab.report.session import HeldRisk, Uptime
-from tests.builders.report.lived import invoke
+from tests.builders.io.commands import invoke
 from tests.builders.report.made import fill, moment, session
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents

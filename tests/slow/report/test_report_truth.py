@@ -12,12 +12,14 @@ from bench.simulated_journals import STRATEGY_FAULTS
 from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
-from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import Entry, framed
 from bot.lab.report.sources import sessions_of
 from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
+from tests.builders.io.commands import invoke
+from tests.builders.record.made import segment_file
 from tests.builders.replay.recorded import recorded
-from tests.builders.report.lived import CONFIG, invoke, venue_millicents
+from tests.builders.report.lived import CONFIG, venue_millicents
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import dollars
 
@@ -216,8 +218,7 @@ def test_the_report_of_an_unfinished_run_says_so(recorded_run, tmp_path):
     (journal,) = recorded_run.state.glob("journal-*.log")
     *kept, last = read_journal(journal)
     assert isinstance(last.message, m.DrainComplete)
-    opening = (OPENING, framed(Head(0, ())))
-    (state / journal.name).write_bytes(b"".join((*opening, *map(framed, kept))))
+    segment_file(state / journal.name, kept)
     done = invoke("report", state, "--html", html)
     assert done.exit_code == 0, done.output
     text = "the journal holds no end of the run: it goes on, or broke off"
@@ -235,8 +236,7 @@ def test_a_run_that_replays_differently_is_reported_up_to_there(recorded_run, tm
     half = len(entries) // 2
     gone = next(at for at in range(half, len(entries)) if isinstance(entries[at].message, m.Send))
     kept = [*entries[:gone], *entries[gone + 1 :]]
-    opening = (OPENING, framed(Head(0, ())))
-    (state / journal.name).write_bytes(b"".join((*opening, *map(framed, kept))))
+    segment_file(state / journal.name, kept)
     asked = ("--compare", recorded_run.state, state) if compared else (state,)
     done = invoke("report", *asked, "--html", html)
     assert done.exit_code == 3, done.output

@@ -30,7 +30,6 @@ SEEDS = {NO_LIMIT: 8, NO_PATIENCE: 5}
 
 @cache
 def break_of(patch: Patch) -> Broken:
-    """What breaks under a planted bug."""
     with planted((patch,)), pytest.raises(Broken) as fault:
         run(draw(SEEDS[patch]), replays=False)
     return fault.value

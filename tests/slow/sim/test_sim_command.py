@@ -3,40 +3,29 @@
 import json
 import os
 import re
-import subprocess
-import sys
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import Result
 
-from bot.cli.main import app
 from bot.lab.sim.run import run
 from bot.lab.sim.scenario import draw
+from tests.builders.io.commands import finished, invoke
 from tests.builders.strategies.strategy_file import strategy_file
 
 SHORT = ("--seed", "11", "--until", "3s")
 
 
-def simulate(*words: str, hash_seed: str = "0") -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "bot", "simulate", *words],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
-    )
-
-
-def logged(done: subprocess.CompletedProcess[str]) -> str:
-    """The digest of the effect log that it printed."""
-    assert done.returncode == 0, done.stdout + done.stderr
-    return re.search(r"effect log ([0-9a-f]{32})", done.stdout)[1]
+def simulate(*words: object) -> Result:
+    return invoke("simulate", *words)
 
 
 def test_the_effect_log_is_the_same_under_three_hash_seeds():
-    logs = {logged(simulate(*SHORT, hash_seed=seed)) for seed in ("0", "1", "2")}
+    done = [
+        finished("bot", "simulate", *SHORT, env={**os.environ, "PYTHONHASHSEED": seed})
+        for seed in ("0", "1", "2")
+    ]
+    assert [each.returncode for each in done] == [0, 0, 0], done
+    logs = {re.search(r"effect log ([0-9a-f]{32})", each.stdout)[1] for each in done}
     assert len(logs) == 1
 
 
@@ -99,9 +88,9 @@ STRATEGY = Small
 
 def test_strategy_faults_are_reported_even_if_all_invariants_hold(tmp_path):
     path = strategy_file(tmp_path / "occasional.py", OCCASIONAL_FAULTS)
-    asked = ("--seed", "8", "--profile", "calm", "--strategy", str(path), "--quiet")
+    asked = ("--seed", "8", "--profile", "calm", "--strategy", path, "--quiet")
     done = simulate(*asked)
-    assert done.returncode == 0, done.stdout
+    assert done.exit_code == 0, done.stdout
     told = r"broken: 0; the strategy was at fault (\d+) times, first .*ValueError: no idea$"
     found = re.search(told, done.stdout, re.MULTILINE)
     assert found is not None
@@ -114,8 +103,8 @@ def test_strategy_faults_are_reported_even_if_all_invariants_hold(tmp_path):
 def test_a_drawn_size_outside_a_parameter_range_leaves_the_default(tmp_path):
     path = tmp_path / "small.py"
     path.write_text(SMALL)
-    done = simulate(*SHORT, "--strategy", str(path), "--quiet")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = simulate(*SHORT, "--strategy", path, "--quiet")
+    assert done.exit_code == 0, done.stdout + done.stderr
 
 
 NEEDS_MORE = """
@@ -149,10 +138,9 @@ STRATEGY = Mine
 def test_a_strategy_with_invalid_defaults_is_rejected_in_one_line(tmp_path, text, said):
     path = tmp_path / "mine.py"
     path.write_text(text)
-    done = simulate(*SHORT, "--strategy", str(path))
-    assert (done.returncode, done.stderr) == (2, f"--strategy {path}: {said}\n")
-    judged = ("evaluate", "--strategies", str(path), "--tune", "1-1", "--seeds", "2-2")
-    done = CliRunner().invoke(app, judged)
+    done = simulate(*SHORT, "--strategy", path)
+    assert (done.exit_code, done.stderr) == (2, f"--strategy {path}: {said}\n")
+    done = invoke("evaluate", "--strategies", path, "--tune", "1-1", "--seeds", "2-2")
     assert (done.exit_code, done.stderr) == (2, f"{path}: {said}\n")
 
 
@@ -163,8 +151,8 @@ def test_injected_strategy_faults_are_not_counted_as_its_own():
 
 
 def test_two_processes_give_the_same_results_as_one():
-    one = json.loads(simulate("--seeds", "1-3", "--until", "2s", "--json").stdout)
-    two = json.loads(simulate("--seeds", "1-3", "--until", "2s", "--json", "--jobs", "2").stdout)
+    one = json.loads(simulate("--seeds", "1-2", "--until", "1s", "--json").stdout)
+    two = json.loads(simulate("--seeds", "1-2", "--until", "1s", "--json", "--jobs", "2").stdout)
     del one["events_per_second"], two["events_per_second"]
     assert one == two
 
@@ -190,13 +178,13 @@ def test_a_simulation_runs_until_the_requested_events():
 )
 def test_simulate_rejects_invalid_options_with_exit_code_2(words, said):
     done = simulate(*words)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert said in done.stderr
 
 
 def test_a_dead_worker_process_is_not_a_broken_invariant(tmp_path):
     path = strategy_file(tmp_path / "dies.py", "os._exit(1)")
-    done = simulate("--seeds", "0-1", "--jobs", "2", "--strategy", str(path), "--json")
-    assert done.returncode == 4
+    done = simulate("--seeds", "0-1", "--jobs", "2", "--strategy", path, "--json")
+    assert done.exit_code == 4
     assert "ended early: a process died" in done.stderr
     assert json.loads(done.stdout)["seeds"] == 0

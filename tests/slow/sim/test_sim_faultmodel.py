@@ -1,8 +1,6 @@
 """Claims about the profiles of the fault model: each has its own faults, and B stops the bot."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -10,6 +8,7 @@ from bot.core.inconsistency import Inconsistency
 from bot.lab.sim.run import STOPPED, SURVIVED, run
 from bot.lab.sim.scenario import CONTRADICTIONS, ROWS, VARIANTS, draw
 from bot.lab.sim.truth import Broken
+from tests.builders.io.commands import invoke
 
 SEEDS = range(60)
 
@@ -40,9 +39,7 @@ def test_each_contradiction_profile_injects_its_contradiction(profile):
 
 
 def test_simulate_reports_every_fault_model_row():
-    words = ("simulate", "--fault-model", "--seeds", "1-1", "--b-seeds", "1", "--json")
-    command = (sys.executable, "-m", "bot", *words)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = invoke("simulate", "--fault-model", "--seeds", "1-1", "--b-seeds", "1", "--json")
     rows = {row["profile"]: row for row in json.loads(done.stdout)}
     assert tuple(rows) == (*SURVIVED, *STOPPED)
     assert all(row["seeds"] == 1 for row in rows.values())

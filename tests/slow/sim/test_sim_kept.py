@@ -66,15 +66,6 @@ def no_others(state: MarketState, *_: Any) -> None:
     state._own = state._without_own = None
 
 
-def resetting(name: str, value: Any) -> Forget:
-    """Reset one attribute to its initial value."""
-
-    def forget(self: Any, *_: Any) -> None:
-        setattr(self, name, value)
-
-    return forget
-
-
 RECOMPUTED = (
     before(QuotingEngine, "decide", no_plan),
     before(PortfolioRisk, "exposure", no_exposure),

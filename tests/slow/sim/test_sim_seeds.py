@@ -14,7 +14,6 @@ MEETINGS_MIN = 4
 
 @pytest.fixture
 def shared(tmp_path_factory, request):
-    """The folder that the workers of this run share."""
     worker = getattr(request.config, "workerinput", {}).get("workerid", "")
     return shared_folder(tmp_path_factory.getbasetemp(), worker)
 

@@ -28,7 +28,6 @@ class Crossed(Thin):
         self.booked: list[model.Fill] = []
 
     def answer(self, request: m.Request) -> m.Answer:
-        """See `Thin`."""
         if isinstance(request, m.Create):
             self.taken.append(request.order)
             return m.Ok(m.OrderBody(self._carried_out(request.order)))
@@ -137,11 +136,9 @@ class Printing(Crossed):
         self.left_ns: list[int] = []
 
     def book(self, index: int, ts_ns: int | None = None, depth: int = 50) -> m.BookUpdate:
-        """See `Thin`."""
         return super().book(index, ts_ns, depth)
 
     def ask(self, send: m.Send) -> None:
-        """See `Thin`."""
         if not isinstance(send.request, m.Create):
             super().ask(send)
             return

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from bot.strategy.api import ComingDate, Intensity
 from bot.strategy.pricing import avellaneda
 from strategies.avellaneda_stoikov import AvellanedaStoikov
-from tests.builders.strategies.through_time import ASK, BID, Scene, fill, trade
+from tests.builders.strategies.scenes import fill
+from tests.builders.strategies.through_time import ASK, BID, Scene, trade
 
 HUMMINGBOT: dict[str, Any] = {"mode": "hummingbot"}
 PLAIN: dict[str, Any] = {"order_optimization": False, "inventory_target_base_pct": 0}

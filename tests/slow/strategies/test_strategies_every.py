@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from bot.config.plugins import find_strategy
 from bot.strategy.api import EventView, Strategy, checked, mapped
+from bot.strategy.pricing.skew import Rule
 from tests.builders.scale import cases
-from tests.builders.strategies import scenes, through_time
+from tests.builders.strategies import scenes
 from tests.builders.strategies.through_time import Scene, touches
 from tests.builders.strategies.views import ladder_lives, rung, view, views
 
@@ -53,7 +54,7 @@ VARIED: dict[str, dict[str, list[Any]]] = {
         "refit_s": [0.01],
         "around": AROUND,
     },
-    "ladder_joint": {},
+    "ladder_joint": {"rule": list(Rule)},
     "lmsr": {
         "ls_alpha": [0, 0.05],
         "all_at_once": [False, True],
@@ -164,9 +165,7 @@ def test_every_parameter_has_a_description(name: str) -> None:
 
 @pytest.mark.parametrize("name", VARIED)
 @settings(max_examples=cases(20_000, quick=100), deadline=None)
-@given(
-    data=st.data(), run=st.one_of(scenes.runs, through_time.runs(), views().map(lambda one: [one]))
-)
+@given(data=st.data(), run=st.one_of(scenes.runs, views().map(lambda one: [one])))
 def test_quotes_are_valid_and_never_cross_the_book(
     name: str, data: st.DataObject, run: list[EventView]
 ) -> None:

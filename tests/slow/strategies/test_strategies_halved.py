@@ -7,7 +7,8 @@ import pytest
 from bot.strategy.api import Strategy
 from strategies.avellaneda_stoikov import AvellanedaStoikov
 from strategies.pure_mm import PureMM
-from tests.builders.strategies.through_time import ASK, BID, Scene, fill
+from tests.builders.strategies.scenes import fill
+from tests.builders.strategies.through_time import ASK, BID, Scene
 
 Params = dict[str, float | str]
 

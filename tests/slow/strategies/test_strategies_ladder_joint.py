@@ -15,7 +15,6 @@ from bot.strategy.api import (
     OwnFill,
     Quotes,
     RungView,
-    checked,
 )
 from bot.strategy.pricing.skew import Rule
 from strategies.ladder_joint import LadderJoint
@@ -274,16 +273,6 @@ def test_a_changed_view_is_quoted_as_by_a_fresh_strategy_and_so_is_the_way_back(
 
 
 # --- order, legality, both sides ------------------------------------------------------------------
-
-
-@settings(deadline=None)
-@given(views(), st.sampled_from(Rule))
-def test_every_view_gives_sane_quotes_that_touch_no_book(seen: EventView, rule: Rule) -> None:
-    quotes = checked(make(rule=rule).quote(seen), seen)
-    for index, each in enumerate(seen.rungs):
-        assert all(each.best_ask is None or p < each.best_ask for p in prices(quotes, index, BID))
-        assert all(each.best_bid is None or p > each.best_bid for p in prices(quotes, index, ASK))
-        assert each.fair_cents is not None or each.market_id not in quotes
 
 
 @settings(deadline=None)

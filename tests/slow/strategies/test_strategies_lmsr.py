@@ -254,6 +254,3 @@ def test_simultaneous_fills_can_exceed_the_bound_of_one_by_one_pricing() -> None
     owed = [each + more for each, more in zip(start, owed_by(account.view().rungs), strict=True)]
     pairs = sum(account.yes) + sum(account.no)
     assert account.cash + 100 * pairs < 100 * (cost(owed, 10) - cost(start, 10))
-
-
-# --- sanity ---------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ import pydantic
 import pytest
 
 from strategies.pure_mm import PureMM
-from tests.builders.strategies.through_time import ASK, BID, Scene, fill, resting
+from tests.builders.strategies.scenes import fill, own
+from tests.builders.strategies.through_time import ASK, BID, Scene
 from tests.builders.strategies.views import rung, view
 from venue.wire.money import Price, Qty
 
@@ -304,7 +305,7 @@ def test_with_takes_off_a_crossing_order_takes_nothing() -> None:
 # --- inventory skew -------------------------------------------------------------------------------
 
 
-OWN_BID, OWN_ASK = [resting(BID, 48, 10)], [resting(ASK, 52, 10)]
+OWN_BID, OWN_ASK = [own(BID, 48, 10)], [own(ASK, 52, 10)]
 SKEWED: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[int, int]]] = {
     # Half of 40 shares at 50 and 2,000 cents is 40 shares: at the target both sides are whole.
     "at the target": ({}, {"net": 40, "cash": 2_000}, (10, 10)),

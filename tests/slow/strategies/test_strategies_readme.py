@@ -3,8 +3,6 @@
 import json
 import pathlib
 import re
-import subprocess
-import sys
 from typing import Any
 
 import msgspec
@@ -21,6 +19,7 @@ from bot.strategy.api import (
     checked,
     split,
 )
+from tests.builders.io.commands import finished
 from tests.builders.strategies.views import prices, rung, view
 from venue.wire.money import BookSide
 
@@ -46,12 +45,10 @@ status:
 
 
 def blocks() -> list[str]:
-    """The Python of the guide."""
     return re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 
 
 def shown() -> Any:
-    """The tutorial strategy, as its text makes it."""
     names: dict[str, Any] = {}
     exec(compile(blocks()[0], str(README), "exec"), names)
     return names["STRATEGY"]
@@ -64,18 +61,6 @@ def elsewhere(tmp_path: pathlib.Path) -> pathlib.Path:
     path.parent.mkdir()
     path.write_text(blocks()[0])
     return path
-
-
-def bot(*words: str, cwd: pathlib.Path) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, begun in another folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "bot", *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=cwd,
-    )
 
 
 def test_the_tutorial_strategy_has_at_most_forty_lines():
@@ -121,7 +106,7 @@ def test_the_guide_lists_exactly_the_shipped_strategies():
 
 
 def test_a_strategy_outside_the_repository_lists_its_parameters(elsewhere):
-    done = bot("strategies", "mine/around_fair.py", "--json", cwd=elsewhere.parents[1])
+    done = finished("bot", "strategies", "mine/around_fair.py", "--json", cwd=elsewhere.parents[1])
     assert done.returncode == 0, done.stderr
     told = {each["name"]: each for each in json.loads(done.stdout)["params"]}
     assert told["half_spread_cents"] == {
@@ -138,16 +123,8 @@ def test_a_strategy_outside_the_repository_trades_on_the_embedded_venue(elsewher
     config.write_text(
         CONFIG.format(venue=ROOT / "configs/venue.yaml", strategy="mine/around_fair.py")
     )
-    done = bot(
-        "run",
-        str(config),
-        "--for",
-        "2s",
-        "--json",
-        "--state-dir",
-        str(tmp_path / "s"),
-        cwd=tmp_path,
-    )
+    few = ("--for", "2s", "--json", "--state-dir", tmp_path / "s")
+    done = finished("bot", "run", config, *few, cwd=tmp_path)
     summary = json.loads(done.stdout.splitlines()[-1])
     assert done.returncode == 0, done.stderr
     assert summary["exit_code"] == 0
@@ -156,18 +133,9 @@ def test_a_strategy_outside_the_repository_trades_on_the_embedded_venue(elsewher
 
 
 def test_a_strategy_outside_the_repository_survives_the_simulator(elsewhere):
-    done = bot(
-        "simulate",
-        "--strategy",
-        "mine/around_fair.py",
-        "--seeds",
-        "0-1",
-        "--until",
-        "4s",
-        "--quiet",
-        "--json",
-        cwd=elsewhere.parents[1],
-    )
+    few = ("--seeds", "0-1", "--until", "4s", "--quiet", "--json")
+    mine = ("--strategy", "mine/around_fair.py")
+    done = finished("bot", "simulate", *mine, *few, cwd=elsewhere.parents[1])
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["seeds"] == 2
 

@@ -1,20 +1,17 @@
 """TapeCase cases of a sweep: damage is told with file and line, and names follow what is played."""
 
-from typer.testing import CliRunner
-
-from bot.cli.main import app
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind, kind_of
 from bot.lab.sweep.trials import Job, TrialConfig, code_of, cut, recorded, run_job
 from tests.builders.backtest.made import book, configured, trade, written
+from tests.builders.io.commands import invoke
 from venue.crowd.tape import read_tape
 
 BOOKS = [book(second, [[40, 50]], [[60, 50]]) for second in range(1, 200)]
 
 
 def name_of(folder):
-    """What names a tape's only case."""
     (case,) = recorded(folder, QueueModel.PESSIMISTIC, Terms(), events=1)
     return case.key
 
@@ -27,7 +24,7 @@ def test_sweep_rejects_a_damaged_tape_with_its_file_and_line(tmp_path):
     asked = ("sweep", "--data", tape, "--config", configured(tmp_path, "fixed_spread"), *over)
     for part, why in ((whole[: len(whole) // 2], "damaged"), (b"{}", "not gzip")):
         path.write_bytes(part)
-        result = CliRunner().invoke(app, [*map(str, asked)])
+        result = invoke(*asked)
         assert result.exit_code == 2, result.output
         assert result.stderr.startswith(f"{path}:")
         assert f": {why}: " in result.stderr

@@ -5,12 +5,11 @@ import re
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli.main import app
 from bot.lab.evaluate.results import NotKept
 from bot.lab.sweep.trials import cut
 from tests.builders.backtest.made import book, configured, trade, written
+from tests.builders.io.commands import invoke
 from tests.builders.strategies.strategy_file import strategy_file
 from tests.builders.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
 from venue.crowd.tape import read_tape
@@ -26,12 +25,10 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def swept(*arguments):
-    """The command in this process, unless `--jobs` is among them."""
-    return CliRunner().invoke(app, ["sweep", "--jobs", "1", *map(str, arguments)])
+    return invoke("sweep", "--jobs", "1", *arguments)
 
 
 def keys(*texts):
-    """The keys that are swept over."""
     return [part for text in texts for part in ("--over", text)]
 
 

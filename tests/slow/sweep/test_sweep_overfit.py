@@ -9,12 +9,10 @@ from bot.lab.evaluate.statistics import best_by_chance, deflated, overfitting, p
 
 
 def by_mean(rows):
-    """Score by the mean alone."""
     return rows.mean(axis=-1)
 
 
 def noise(trials, cases, seed=1):
-    """Results without merit."""
     return np.random.default_rng(seed).normal(size=(trials, cases))
 
 

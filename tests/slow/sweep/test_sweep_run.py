@@ -47,18 +47,15 @@ class Counting:
         self._most = most
 
     def wanted(self):
-        """Whether there are not enough yet."""
         return len(self.jobs) < self._most
 
     def __call__(self, items, wanted):
-        """Each job with its outcome."""
         for job, outcome in in_order(run_job, items, 1, wanted):
             self.jobs.append(job)
             yield job, outcome
 
 
 def report_of(sweep, dimensions=(), whole=True):
-    """What is reported of a planted sweep."""
     return findings(sweep, dimensions, how="grid", where="planted", whole=whole)
 
 
@@ -212,19 +209,16 @@ def test_a_search_learns_only_scores_of_past_cases():
         """Proposes two lots and listens."""
 
         def round_size(self, cases):
-            """Both lots."""
             return 2
 
         def __init__(self):
             self.left = [{LOT: "1"}, {LOT: "2"}]
 
         def propose(self, count):
-            """Both."""
             out, self.left = self.left, []
             return out
 
         def learn(self, settings, score):
-            """Remember."""
             told_of.append((settings[LOT], score))
 
     sweep = planted(function="tests.builders.sweep.planted:fooled")

@@ -9,17 +9,17 @@ from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.io.journal.journal import read_journal
-from bot.io.journal.records import OPENING, Head, framed
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.journal_market import read_market
 from bot.lab.session import placed_entries
 from bot.lab.what_if.changes import Trial
 from bot.lab.what_if.run import Setup, WhatIfMarket, WhatIfRun
+from tests.builders.record.made import segment_file
 from tests.builders.what_if.made import (
     MARKET,
+    arriving,
     book,
-    by_hand,
     calm,
     fill,
     ns,
@@ -39,12 +39,6 @@ from venue.wire.requests import QtyOrder, TimeInForce
 PROMPT = Terms(read_lag_ns=NS_PER_MS)
 
 
-@pytest.fixture
-def session_of(tmp_path):
-    """Make the market of a run with these messages, each at its second."""
-    return lambda *rows: by_hand(tmp_path / "run.log", rows)
-
-
 @pytest.fixture(scope="module")
 def state(tmp_path_factory) -> Path:
     return calm(tmp_path_factory.mktemp("instead") / "state")
@@ -62,7 +56,6 @@ def played(path: Path, *sets: str, reading=QueueModel.PESSIMISTIC):
 
 @pytest.fixture(scope="module")
 def same(state):
-    """What nothing other comes to."""
     return played(state)[1]
 
 
@@ -105,8 +98,7 @@ def with_event(path: Path, at: float, event: m.Event, into: Path) -> Path:
         if isinstance(entries[n].message, m.Tick)
     )
     entries.insert(place, msgspec.structs.replace(entries[place], message=event))
-    into.write_bytes(b"".join((OPENING, framed(Head(0, ())), *map(framed, entries))))
-    return into
+    return segment_file(into, entries)
 
 
 def test_operator_requests_of_the_session_are_repeated(state, same, tmp_path):
@@ -128,11 +120,6 @@ def test_a_reconfiguration_of_the_session_is_repeated(state, same, tmp_path):
 
 
 # --- the venue ------------------------------------------------------------------------------------
-
-
-def arriving(frame):
-    """A frame and when it arrives."""
-    return (frame.ts_ns - ns(0)) / 1e9 + 0.01, frame
 
 
 def market_of(session, reading=QueueModel.PESSIMISTIC):
