@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from bot.cli.common import EXIT_CONFIGURATION, EXIT_VENUE, exit_on_fault, fail, read_config
-from bot.cli.options import ConfigPath, Json, StateDir
+from bot.cli.options import ConfigPath, Json, StateDir, moment_ns
 from bot.cli.sidecars import open_store
 from bot.config.bot_config import finish
 from bot.lab.evaluate.statistics import CASES_MIN
@@ -16,7 +16,6 @@ from bot.lab.variant_comparison import Contrast, VariantComparison, compare_vari
 from bot.page.text import text_table
 from bot.strategy.api import name_of
 from bot.strategy.variants import Split
-from venue.wire import instant
 
 
 def compare(
@@ -24,8 +23,7 @@ def compare(
     since: Annotated[
         str,
         typer.Option(
-            metavar="TIME",
-            help="Only fills from then on, such as 2027-01-28T00:00:00Z: when the variant began.",
+            metavar="TIME|AGO", help="Only fills from then on: 2026-11-21T21:38:43Z, or 12h."
         ),
     ] = "",
     account: Annotated[
@@ -44,7 +42,8 @@ def compare(
 
     Example: bot compare configs/split.yaml
     """
-    from_ns = _since_ns(since)
+    now_ns = time.time_ns()
+    from_ns = moment_ns("--since", since, lambda ns: now_ns - ns, "12h") if since else 0
     with exit_on_fault():
         draft = read_config(config)
         whole = finish(draft)
@@ -58,7 +57,7 @@ def compare(
             for row in store.accounts():
                 if account not in ("", row.label):
                     continue
-                fills = fills_of(store, row.account, from_ns, time.time_ns())
+                fills = fills_of(store, row.account, from_ns, now_ns)
                 found = [compare_variant(each, base, fills) for each in variants]
                 compared = [each for each in found if each is not None]
                 if compared:
@@ -72,15 +71,6 @@ def compare(
         typer.echo(json.dumps({"account": row.label, "variants": rows}))
     else:
         typer.echo("\n\n".join([f"account {row.label}", *map(comparison_text, compared)]))
-
-
-def _since_ns(text: str) -> int:
-    if not text:
-        return 0
-    try:
-        return instant.to_ns(text)
-    except ValueError:
-        fail(EXIT_CONFIGURATION, f"--since {text[:60]}: an instant such as 2027-01-28T00:00:00Z")
 
 
 def comparison_text(found: VariantComparison) -> str:
