@@ -70,6 +70,7 @@ def decision_text(
         ("frame", _frame(decision)),
         ("belief", _belief(decision)),
         ("curve", _curve(decision.curve)),
+        ("state", "; ".join(decision.restricted)),
         ("strategy", _strategy(decision)),
         ("skew", _skew(decision, deed, life)),
         ("limit", _limit(decision, decision.limits)),
@@ -119,10 +120,9 @@ def _strategy(decision: Decision) -> str:
     if not decision.asked:
         why = f": {decision.pulled}" if decision.pulled else ""
         return f"{decision.strategy} was not asked{why}"
-    flat = f"; reduce-only: {decision.reduce_only}" if decision.reduce_only else ""
     takes = [f"to take {each}" for each in map(_one, decision.takes)]
     wanted = ", ".join([*map(_one, decision.answered), *takes]) or "nothing here"
-    return f"{decision.strategy} wanted {wanted}{flat}"
+    return f"{decision.strategy} wanted {wanted}"
 
 
 def _skew(decision: Decision, deed: OrderRequest | None, life: OrderHistory | None) -> str:

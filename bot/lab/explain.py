@@ -2,7 +2,7 @@
 there the replayed trader has the same book, curve, quotes, limits and plan as the first one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from itertools import zip_longest
@@ -23,7 +23,7 @@ from bot.core.report import BreakerReport, Phase
 from bot.core.risk.exposure import OpenExposure, loss_cents
 from bot.core.risk.trim import Trim
 from bot.core.settings import TraderSettings
-from bot.core.trading_state import Restriction, TradingState
+from bot.core.trading_state import strictest_first
 from bot.io.journal.records import JournalFault
 from bot.lab.order_histories import CHANNEL, Frame, OrderHistory, OrderRequest, frame_of
 from bot.lab.replay import replayer_of
@@ -208,7 +208,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     decided_ns: int  # when its event was decided last
     asked: bool  # True if the strategy ran then; if not, `pulled` says why
     pulled: str
-    reduce_only: str  # why only what shrinks a position was wanted, else empty
+    restricted: tuple[str, ...]  # what restricted trading in its event, for a person
     frame: Frame | None
     curve: Curve | None
     seen: StrategyInput | None
@@ -403,7 +403,12 @@ class Explainer:
             or why_pulled(ladder, ladder.decided_ns)
             or rung.blocked
             or ("" if ladder.exit is None else "its event is exited"),
-            reduce_only=_reduce_only([*self.trader.restrictions, *ladder.restrictions(step.at_ns)]),
+            restricted=tuple(
+                each.text()
+                for each in strictest_first(
+                    [*self.trader.restrictions, *ladder.restrictions(step.at_ns)]
+                )
+            ),
             frame=None if decided is None else decided.books.get(market_id),
             curve=_curve(ladder, rung),
             seen=None if view is None else _seen(view, market_id),
@@ -481,12 +486,6 @@ def _is(own: OwnOrder, life: OrderHistory) -> bool:
     if own.order_id is not None and own.order_id in life.order_ids:
         return True
     return bool(own.client_order_id) and own.client_order_id == life.client_order_id
-
-
-def _reduce_only(restrictions: Iterable[Restriction]) -> str:
-    """Why only reductions of inventory were wanted; empty if more was."""
-    whys = [each.why for each in restrictions if each.state is TradingState.REDUCE_ONLY]
-    return "; ".join(whys)
 
 
 def _wish_of(rung: MarketQuoter, deed: OrderRequest, life: OrderHistory) -> Action | None:

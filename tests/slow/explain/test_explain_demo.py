@@ -268,7 +268,7 @@ def test_the_explained_skew_follows_the_rule_of_the_strategy(explained_orders):
 def test_the_explained_trims_are_what_the_strategy_wanted_beyond_the_limits(demo, explained_orders):
     """It asks for eight shares a quote, and one order may have six."""
     made = [order["decisions"][0]["decision"] for order in explained_orders]
-    free = [decision for decision in made if not decision["reduce_only"]]
+    free = [decision for decision in made if not decision["restricted"]]
     assert len(free) >= 2
     for decision in free:
         assert {quote["qty"] for quote in decision["answered"]} == {8}
