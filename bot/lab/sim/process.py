@@ -250,6 +250,10 @@ class Process:
             self._stopping = True
         elif isinstance(event, m.OperatorWord):
             self._on_operator(event)
+        elif isinstance(event, m.ExitRequested):
+            # It takes the place of the operator's word about its event.
+            self._paused.discard((event.event, False))
+            self._reducing.discard((event.event, False))
         elif isinstance(event, m.LatchCleared):
             self.latched = ""
             self.traffic.rates.on_breaker_cleared()
