@@ -111,6 +111,7 @@ which must be found at once.
 
 
 def page() -> str:
+    """The page as the tables have it now."""
     text = _BUGS.format(
         count=len(BUGS), events_max=EVENTS_MAX, rotating=ROTATING, canary=CANARY.name
     )
