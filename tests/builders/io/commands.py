@@ -1,8 +1,10 @@
 """Commands of the bot, in this process or one of their own, and copies of the demo's file."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from click.testing import Result
 from typer.testing import CliRunner
@@ -15,6 +17,13 @@ DEMO = ROOT / "configs/demo.yaml"
 
 def invoke(*words: object, **options) -> Result:
     return CliRunner().invoke(app, [str(each) for each in words], **options)
+
+
+def json_of(*words: object, code: int = 0) -> Any:
+    """What a command of the bot prints as JSON, after it has ended with this exit code."""
+    done = invoke(*words, "--json")
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout)
 
 
 def finished(*command: object, **options) -> "subprocess.CompletedProcess[str]":

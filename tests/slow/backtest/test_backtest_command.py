@@ -14,7 +14,7 @@ import pytest
 from bot.io.state import atomic_file as whole
 from bot.lab.evaluate import timeout as patience
 from tests.builders.backtest.made import book, configured, trade, written
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import invoke, json_of
 from tests.builders.speaks import SPEAKS
 from tests.builders.strategies.strategy_file import strategy_file
 
@@ -118,8 +118,7 @@ def test_an_interrupted_backtest_is_marked_incomplete_everywhere(interrupted):
     told = invoke("report", save)
     assert told.exit_code == 0
     assert why in told.stdout
-    told = invoke("report", save, "--json")
-    assert {each["damage"] for each in json.loads(told.stdout)["sessions"]} == {why}
+    assert {each["damage"] for each in json_of("report", save)["sessions"]} == {why}
 
 
 def test_the_prints_of_a_strategy_go_to_stderr(tmp_path, folder):

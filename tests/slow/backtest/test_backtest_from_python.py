@@ -1,7 +1,5 @@
 """Claims about `laddermaker.lab.backtest`: it is the command, it sets keys, it makes frames."""
 
-import json
-
 import msgspec
 import pytest
 
@@ -9,7 +7,7 @@ from bot.config.bot_config import ConfigFault
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from laddermaker import lab
 from tests.builders.backtest.made import book, configured, ns, trade, written
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import json_of
 from venue.wire.instant import from_ns
 from venue.wire.money import BookSide, Price, Qty
 
@@ -44,9 +42,7 @@ def data(tmp_path):
 
 
 def command(*options):
-    done = invoke("backtest", *options, "--json")
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)["results"]
+    return json_of("backtest", *options)["results"]
 
 
 def money(results):

@@ -9,7 +9,7 @@ import pytest
 from bot.lab.backtest.tapes import winners
 from tests.builders.backtest.made import configured
 from tests.builders.house import tree
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import json_of
 from venue.crowd.tape import TapeFault, read_tape, read_tapes
 from venue.wire.money import Outcome
 
@@ -43,19 +43,8 @@ def test_the_documented_tape_is_read_with_its_outcomes_and_index(folder):
 
 def test_the_documented_tape_can_be_backtested(folder, tmp_path):
     config = configured(tmp_path, "fixed_spread")
-    asked = (
-        "--data",
-        folder,
-        "--config",
-        config,
-        "--queue-model",
-        "pessimistic",
-        "--index",
-        "--json",
-    )
-    done = invoke("backtest", *asked)
-    assert done.exit_code == 0, done.output
-    (result,) = json.loads(done.stdout)["results"]
+    asked = ("--data", folder, "--config", config, "--queue-model", "pessimistic", "--index")
+    (result,) = json_of("backtest", *asked)["results"]
     assert (result["records"], result["whole"], result["settled"]) == (4, True, "outcome")
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.builders.explain import leaning, raw
 from tests.builders.explain.raw import Row
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import invoke, json_of
 from venue.wire import instant
 
 pytestmark = pytest.mark.xdist_group("explain_demo")
@@ -101,9 +101,7 @@ class Demo:
         return report is not None and report["counters"]["fills"] > 1
 
     def explained(self, client_order_id: str, *more: str) -> dict[str, Any]:
-        done = invoke("explain", self.config, client_order_id, "--json", *more)
-        assert done.exit_code == 0, done.output
-        return json.loads(done.stdout)
+        return json_of("explain", self.config, client_order_id, *more)
 
     def creates(self) -> list[Row]:
         return [row for row in raw.sends(self.rows) if row.said["request"]["type"] == "Create"]
@@ -240,8 +238,7 @@ def test_the_explained_fair_value_is_the_one_the_running_bot_showed(demo):
     for report in (quoting[0], quoting[-1]):
         rung = report["events"][0]["rungs"][3]
         at = instant.from_ns(report["now_ns"])
-        done = invoke("explain", demo.config, "--rung", rung["ticker"], "--at", at, "--json")
-        decision = json.loads(done.stdout)
+        decision = json_of("explain", demo.config, "--rung", rung["ticker"], "--at", at)
         assert decision["curve"]["value_cents"] == rung["fair_cents"]
         assert decision["curve"]["sd_cents"] == rung["fair_sd_cents"]
 
@@ -347,8 +344,7 @@ def test_orders_are_listed_and_found_by_the_prefix_of_either_id(demo, explained_
         explained_orders[0]["order"]["client_order_id"],
         explained_orders[0]["order"]["order_ids"][0],
     )
-    listed = invoke("explain", demo.config, "--json")
-    rows = json.loads(listed.stdout)
+    rows = json_of("explain", demo.config)
     assert rows[-1]["client_order_id"] == demo.creates()[-1].said["request"]["order"][
         "client_order_id"
     ]  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from bot.lab.session import UntilFault
 from bot.strategy.api import EventView, Quotes, Strategy
 from laddermaker import lab
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import json_of
 from tests.builders.what_if.made import calm
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,9 +28,7 @@ def state(tmp_path_factory) -> Path:
 
 def command(*arguments) -> dict:
     """The JSON that a command prints, without processor times."""
-    done = invoke(*arguments, "--json")
-    assert done.exit_code == 0, done.output
-    return comparable(json.loads(done.stdout))
+    return comparable(json_of(*arguments))
 
 
 def comparable(found: object) -> dict:

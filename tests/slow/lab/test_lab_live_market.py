@@ -10,8 +10,7 @@ from bot.lab.exchange.queue_model import QueueModel
 from tests.builders.what_if.made import MARKET, START_NS, listed
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.model import Liquidity
-from venue.wire.money import Outcome, Price, Qty
+from venue.wire.money import Outcome
 from venue.wire.names import MarketId
 from venue.wire.requests import TimeInForce
 
@@ -22,9 +21,10 @@ CLOCKS_NS = 7 * NS_PER_SECOND
 class Fed:
     """A market of one rung, fed by hand. Times in seconds."""
 
-    def __init__(self, queue_model: QueueModel = QueueModel.PESSIMISTIC) -> None:
+    def __init__(self) -> None:
         terms = Terms(read_lag_ns=NS_PER_MS)
-        self.market = LiveMarket(catalogue_of(listed().events), terms, queue_model, START_NS)
+        listing = catalogue_of(listed().events)
+        self.market = LiveMarket(listing, terms, QueueModel.PESSIMISTIC, START_NS)
         self.id = MARKET
         self._made = 0
 
@@ -33,11 +33,6 @@ class Fed:
         self.market.on_frame(
             m.BookUpdate(self.id, at_ns, tuple(bids), tuple(asks)), self.at(second)
         )
-
-    def print(self, second: float, price: int, size: int, name: str, *, bought=False) -> None:
-        at_ns = self.at(second) + CLOCKS_NS
-        seen = m.Trade(self.id, at_ns, name, Price(price), Qty(size), bought)
-        self.market.on_frame(seen, self.at(second))
 
     def at(self, second: float) -> int:
         return START_NS + round(second * NS_PER_SECOND)
@@ -48,21 +43,6 @@ class Fed:
         create = m.Create(order, False)
         send = m.Send(m.RequestId(self._made), create, "asked for", m.Key.TRADE)
         return self.market.exchange.answer_request(send, self.at(second)).answer
-
-    @property
-    def fills(self) -> list[tuple[int, int, Liquidity]]:
-        return [
-            (each.outcome_price, each.qty, each.liquidity) for each in self.market.account.fills
-        ]
-
-
-def test_a_print_fills_us_after_the_queue_ahead_and_only_once():
-    fed = Fed()
-    fed.book(1, [(45, 10)], [(55, 10)])
-    fed.buy(2, 45, 20)
-    for _ in range(2):
-        fed.print(3, 45, 15, "a")
-    assert fed.fills == [(45, 5, Liquidity.MAKER)]
 
 
 def test_the_paper_channel_shows_our_orders_and_fills_by_our_own_clock():

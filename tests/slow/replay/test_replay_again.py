@@ -30,7 +30,7 @@ from bot.io.run.watchdog import Retold
 from bot.lab.replay import Replayed, replay, replayer_of
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.strategy.api import EventView, Quotes, Strategy
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import invoke, json_of
 from tests.builders.record.made import damage, segment_file
 from tests.builders.replay.recorded import recorded
 from tests.builders.scale import cases
@@ -347,7 +347,7 @@ def test_a_difference_exits_with_4_and_shows_both_sides(entries, tmp_path):
     assert done.exit_code == 4
     for word in ("a difference", "\n  then ", "\n  now ", "the last events:", "events a second"):
         assert word in done.stdout
-    line = json.loads(invoke("replay", tmp_path, "--json").stdout)
+    line = json_of("replay", tmp_path, code=4)
     assert line["difference"]["now"]["type"] == "Send"
     assert line["events_per_second"] > 0
 
@@ -382,9 +382,7 @@ def test_a_run_that_shared_its_rate_limit_with_another_series_is_rejected(entrie
 def test_a_damaged_journal_is_compared_up_to_the_damage_and_exits_with_3(entries, tmp_path):
     path = segment_file(tmp_path / "journal-00000001.log", entries)
     damage(path)
-    done = invoke("replay", path, "--json")
-    assert done.exit_code == 3
-    line = json.loads(done.stdout)
+    line = json_of("replay", path, code=3)
     assert line["events"] > 10
     assert "journal damaged at byte" in line["damage"]
     assert line["difference"] is None

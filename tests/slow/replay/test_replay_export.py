@@ -17,7 +17,7 @@ from bot.lab.progress import EVERY
 from bot.lab.session import segments_meant
 from tests.builders.explain import raw
 from tests.builders.explain.raw import Row
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import invoke, json_of
 from tests.builders.records import lived
 from tests.builders.records.lived import NOON_NS, Journalled, market
 from tests.builders.replay.recorded import recorded
@@ -34,7 +34,7 @@ class Exported:
         self.state = folder / "state"
         recorded(brutal(16, 6 * NS_PER_SECOND), self.state)
         self.rows = raw.rows(self.state)
-        self.done = invoke("export", self.state, "--csv", folder / "tables", "--json")
+        self.told = json_of("export", self.state, "--csv", folder / "tables")
         self.tables = {name: table(folder / "tables", name) for name in TABLES}
 
     def of(self, kind: str) -> list[Row]:
@@ -59,8 +59,7 @@ def exported(tmp_path_factory) -> Exported:
 
 
 def test_export_reports_the_rows_of_each_table(exported):
-    assert exported.done.exit_code == 0, exported.done.output
-    told = json.loads(exported.done.stdout)
+    told = exported.told
     assert {name: told[name] for name in TABLES} == {
         name: len(rows) for name, rows in exported.tables.items()
     }
@@ -70,12 +69,11 @@ def test_export_reports_the_rows_of_each_table(exported):
 
 def test_export_as_a_tape_writes_what_a_backtest_of_the_journal_plays(exported, tmp_path):
     kept, (made,) = tmp_path / "kept", tape_folders(exported.state)
-    done = invoke("export", exported.state, "--tape", kept, "--json")
-    assert done.exit_code == 0, done.output
+    told = json_of("export", exported.state, "--tape", kept)
     ours, theirs = ([*map(msgspec.structs.astuple, read_tapes(each))] for each in (kept, made))
     assert ours == theirs
     notes = json.loads((kept / "catalog.json").read_text())["warnings"]
-    assert json.loads(done.stdout) == {"tape": notes}
+    assert told == {"tape": notes}
 
 
 def test_export_as_a_tape_refuses_a_folder_that_exists(exported, tmp_path):

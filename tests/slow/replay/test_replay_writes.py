@@ -1,7 +1,6 @@
 """Claims about `bot replay --writes`: the same trader sends the same, another is told apart."""
 
 import gzip
-import json
 from pathlib import Path
 
 import msgspec
@@ -18,7 +17,7 @@ from bot.io.journal.records import Entry
 from bot.lab.session import Until, runs_meant
 from bot.lab.writes import WriteMatch, WriteReplayer, WriteReport
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import invoke, json_of
 from tests.builders.record.made import damage, segment_file
 from tests.builders.replay.recorded import recorded
 from tests.builders.scale import cases
@@ -181,8 +180,7 @@ def test_a_run_of_an_earlier_trader_is_not_replayed(tmp_path):
 
 
 def test_an_earlier_run_sends_the_same_writes_now_but_for_steps_back_that_leave_sooner(tmp_path):
-    done = invoke("replay", corpus("v7-demo", tmp_path), "--writes", "--json")
-    found = json.loads(done.stdout)
+    found = json_of("replay", corpus("v7-demo", tmp_path), "--writes", code=4)
     writes = {match: sum(kinds.values()) for match, kinds in found["counts"].items()}
     assert found["writes"] == 183
     assert (writes.pop("same"), writes.pop("earlier"), writes.pop("later")) == (169, 8, 0)
@@ -193,9 +191,7 @@ def test_an_earlier_run_sends_the_same_writes_now_but_for_steps_back_that_leave_
 
 def test_a_run_of_an_earlier_version_is_compared(tmp_path):
     path = corpus("v5-one-create-open", tmp_path)
-    done = invoke("replay", "--writes", "--quiet", path, "--json")
-    assert done.exit_code == 4
-    found = json.loads(done.stdout)
+    found = json_of("replay", "--writes", "--quiet", path, code=4)
     assert found["version"] == 5
     assert found["writes"] > 30
     text = invoke("replay", "--writes", "--quiet", path).stdout

@@ -1,12 +1,11 @@
 """Claims about the report of a backtest: the same page from the run and from what it saved."""
 
-import json
 import re
 
 import pytest
 
 from tests.builders.backtest.made import book, configured, trade, written
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import invoke, json_of
 
 pytestmark = pytest.mark.xdist_group("report_backtest")
 RECORDS = [
@@ -23,11 +22,8 @@ def backtest_runs(tmp_path_factory):
     tape = written(folder / "tape", RECORDS)
     config = configured(folder, "fixed_spread")
     files = ("--html", folder / "page.html", "--save", folder / "result.json")
-    arguments = ("backtest", "--data", tape, "--config", config, "--json")
-    done = invoke(*arguments, *files)
-    assert done.exit_code == 0, done.output
-    bare = invoke(*arguments)
-    return folder, json.loads(done.stdout)["results"], json.loads(bare.stdout)["results"]
+    arguments = ("backtest", "--data", tape, "--config", config)
+    return folder, json_of(*arguments, *files)["results"], json_of(*arguments)["results"]
 
 
 def test_a_report_does_not_overwrite_its_source(backtest_runs):
@@ -65,7 +61,7 @@ def test_the_page_of_a_saved_result_is_the_same(backtest_runs):
 
 def test_the_report_has_the_profit_requests_and_rejects_of_the_result(backtest_runs):
     folder, results, _ = backtest_runs
-    sessions = json.loads(invoke("report", folder / "result.json", "--json").stdout)["sessions"]
+    sessions = json_of("report", folder / "result.json")["sessions"]
     assert [each["bound"] for each in sessions] == [each["bound"] for each in results]
     for told, result in zip(sessions, results, strict=True):
         assert told["sources_cents"]["profit"] == round(result["net_millicents"] / 1_000)
@@ -88,8 +84,7 @@ def test_queue_models_with_equal_results_are_drawn_once(backtest_runs):
 def test_two_configurations_on_one_tape_are_compared_by_queue_model(backtest_runs):
     folder, results, _ = backtest_runs
     files = folder / "result.json"
-    done = invoke("report", "--compare", files, files, "--json")
-    pairs = json.loads(done.stdout)["pairs"]
+    pairs = json_of("report", "--compare", files, files)["pairs"]
     assert len(pairs) == len(results)
     assert {pair["unpaired"] for pair in pairs} == {""}
 
@@ -99,7 +94,7 @@ def test_a_backtest_of_some_records_did_not_end_early(tmp_path):
     config, saved = configured(tmp_path, "fixed_spread"), tmp_path / "result.json"
     arguments = ("--data", tape, "--config", config, "--records", 10, "--save", saved)
     assert invoke("backtest", *arguments).exit_code == 0
-    sessions = json.loads(invoke("report", saved, "--json").stdout)["sessions"]
+    sessions = json_of("report", saved)["sessions"]
     assert {each["damage"] for each in sessions} == {""}
     for each in sessions:
         assert "The first 10 records, as asked for." in each["limits"]
@@ -108,19 +103,9 @@ def test_a_backtest_of_some_records_did_not_end_early(tmp_path):
 @pytest.mark.parametrize("rate", [0.0, 0.3])
 def test_the_page_says_whether_faults_were_injected(tmp_path, rate):
     tape, page = written(tmp_path / "tape", RECORDS), tmp_path / "page.html"
-    config = configured(tmp_path, "fixed_spread")
-    arguments = (
-        "--data",
-        tape,
-        "--config",
-        config,
-        "--queue-model",
-        "pessimistic",
-        "--faults",
-        rate,
-    )
-    done = invoke("backtest", *arguments, "--json", "--html", page)
-    (result,) = json.loads(done.stdout)["results"]
+    asked = ("--data", tape, "--config", configured(tmp_path, "fixed_spread"), "--html", page)
+    model = ("--queue-model", "pessimistic", "--faults", rate)
+    (result,) = json_of("backtest", *asked, *model)["results"]
     befallen = sum(result["faults"].values())
     assert (befallen > 0) is (rate > 0)
     said = f"Faults befell {befallen} requests." if rate else "No faults were injected."

@@ -9,7 +9,7 @@ import pytest
 from bot.lab import frames
 from bot.lab.report.sources import ReportFault
 from tests.builders.backtest.made import book, configured, trade, written
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import invoke, json_of
 from tests.builders.report.lived import CONFIG
 
 pytest.importorskip("pandas")
@@ -45,7 +45,7 @@ def test_the_documented_example_gives_the_mean_of_pnl(state, tmp_path):
     exec(example.replace('"state/demo"', repr(str(state))), found)
     config = tmp_path / "bot.yaml"
     config.write_text(CONFIG)
-    pnl = json.loads(invoke("pnl", config, "--state-dir", state, "--json").stdout)
+    pnl = json_of("pnl", config, "--state-dir", state)
     (row,) = [
         each
         for each in pnl["profit"]["total"]["markouts"]

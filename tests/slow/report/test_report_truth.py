@@ -1,6 +1,5 @@
 """Claims about `bot report`: its totals are those of `bot pnl` and of the venue's own ledger."""
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -16,7 +15,7 @@ from bot.io.journal.records import Entry, framed
 from bot.lab.report.sources import sessions_of
 from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import invoke, json_of
 from tests.builders.record.made import segment_file
 from tests.builders.replay.recorded import recorded
 from tests.builders.report.lived import CONFIG, venue_millicents
@@ -34,13 +33,9 @@ class RecordedRun:
         config = folder / "bot.yaml"
         config.write_text(CONFIG)
         html = folder / "report.html"
-        done = invoke("report", self.state, "--html", html, "--json")
-        assert done.exit_code == 0, done.output
-        (self.said,) = json.loads(done.stdout)["sessions"]
+        (self.said,) = json_of("report", self.state, "--html", html)["sessions"]
         self.html = html.read_text()
-        pnl = invoke("pnl", config, "--state-dir", self.state, "--by", "rung", "--json")
-        assert pnl.exit_code == 0, pnl.output
-        self.pnl = json.loads(pnl.stdout)
+        self.pnl = json_of("pnl", config, "--state-dir", self.state, "--by", "rung")
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +72,11 @@ def test_entries_after_the_end_of_a_run_are_ignored(recorded_run, tmp_path):
     late = Entry(late_ns, m.Response(m.RequestId(999_999), m.Unknown("late")))
     with newest.open("ab") as file:
         file.write(framed(late))
-    (said,) = json.loads(invoke("report", state, "--json").stdout)["sessions"]
+    (said,) = json_of("report", state)["sessions"]
     assert said == recorded_run.said | {"name": "late"}
     (tmp_path / "bot.yaml").write_text(CONFIG)
-    asked = ("pnl", tmp_path / "bot.yaml", "--state-dir", state, "--by", "rung", "--json")
-    assert json.loads(invoke(*asked).stdout) == recorded_run.pnl
+    asked = ("pnl", tmp_path / "bot.yaml", "--state-dir", state, "--by", "rung")
+    assert json_of(*asked) == recorded_run.pnl
 
 
 def test_the_profit_agrees_with_the_ledger_of_the_venue(recorded_run):
@@ -166,7 +161,7 @@ def test_a_reject_without_a_code_has_the_name_of_the_summary(tmp_path):
     world = recorded(often(calm, ("not_connected",)), tmp_path / "state")
     summed = world.processes[-1].trader.out.counters.refused
     assert summed["not_connected"] > 0
-    (said,) = json.loads(invoke("report", tmp_path / "state", "--json").stdout)["sessions"]
+    (said,) = json_of("report", tmp_path / "state")["sessions"]
     assert said["refused"] == summed
 
 
@@ -174,7 +169,7 @@ def test_a_run_is_named_after_its_state_directory(recorded_run, monkeypatch):
     monkeypatch.chdir(recorded_run.state)
     *_, segment = sorted(Path().glob("journal-*.log"))
     for source in (".", segment):
-        (said,) = json.loads(invoke("report", source, "--json").stdout)["sessions"]
+        (said,) = json_of("report", source)["sessions"]
         assert said == recorded_run.said
 
 
@@ -187,11 +182,8 @@ def test_a_report_needs_either_a_source_or_a_comparison(arguments):
 
 def test_a_run_compared_with_itself_has_no_difference(recorded_run, tmp_path):
     page = tmp_path / "page.html"
-    done = invoke(
-        "report", "--compare", recorded_run.state, recorded_run.state, "--html", page, "--json"
-    )
-    assert done.exit_code == 0, done.output
-    (pair,) = json.loads(done.stdout)["pairs"]
+    asked = ("--compare", recorded_run.state, recorded_run.state, "--html", page)
+    (pair,) = json_of("report", *asked)["pairs"]
     assert pair["unpaired"] == ""
     assert pair["paired"]["difference_cents"] == 0
     assert "Differences" in page.read_text()
@@ -204,9 +196,7 @@ def test_a_damaged_journal_is_reported_up_to_its_damage(recorded_run, tmp_path):
     whole = bytearray(journal.read_bytes())
     whole[len(whole) // 2] ^= 0xFF
     (state / journal.name).write_bytes(whole)
-    done = invoke("report", state, "--json")
-    assert done.exit_code == 3, done.output
-    (said,) = json.loads(done.stdout)["sessions"]
+    (said,) = json_of("report", state, code=3)["sessions"]
     assert "damaged at byte" in said["damage"]
     assert 0 < said["events"] < recorded_run.said["events"]
 

@@ -9,7 +9,7 @@ from click.testing import Result
 
 from bot.lab.sim.run import run
 from bot.lab.sim.scenario import draw
-from tests.builders.io.commands import finished, invoke
+from tests.builders.io.commands import finished, invoke, json_of
 from tests.builders.strategies.strategy_file import strategy_file
 
 SHORT = ("--seed", "11", "--until", "3s")
@@ -95,7 +95,7 @@ def test_strategy_faults_are_reported_even_if_all_invariants_hold(tmp_path):
     found = re.search(told, done.stdout, re.MULTILINE)
     assert found is not None
     assert int(found[1]) >= 2
-    plain = json.loads(simulate(*asked, "--json").stdout)
+    plain = json_of("simulate", *asked)
     assert plain["strategy_errors"] == int(found[1])
     assert "no idea" in plain["strategy_fault"]
 
@@ -151,15 +151,15 @@ def test_injected_strategy_faults_are_not_counted_as_its_own():
 
 
 def test_two_processes_give_the_same_results_as_one():
-    one = json.loads(simulate("--seeds", "1-2", "--until", "1s", "--json").stdout)
-    two = json.loads(simulate("--seeds", "1-2", "--until", "1s", "--json", "--jobs", "2").stdout)
+    asked = ("simulate", "--seeds", "1-2", "--until", "1s")
+    one, two = json_of(*asked), json_of(*asked, "--jobs", 2)
     del one["events_per_second"], two["events_per_second"]
     assert one == two
 
 
 def test_a_simulation_runs_until_the_requested_events():
-    done = simulate("--seed", "11", "--until", "2s", "--events", "12_000", "--json")
-    assert json.loads(done.stdout)["events"] >= 12_000
+    asked = ("--seed", "11", "--until", "2s", "--events", "12_000")
+    assert json_of("simulate", *asked)["events"] >= 12_000
 
 
 @pytest.mark.parametrize(

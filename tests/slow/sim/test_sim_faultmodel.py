@@ -1,14 +1,12 @@
 """Claims about the profiles of the fault model: each has its own faults, and B stops the bot."""
 
-import json
-
 import pytest
 
 from bot.core.inconsistency import Inconsistency
 from bot.lab.sim.run import STOPPED, SURVIVED, run
 from bot.lab.sim.scenario import CONTRADICTIONS, ROWS, VARIANTS, draw
 from bot.lab.sim.truth import Broken
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import json_of
 
 SEEDS = range(60)
 
@@ -39,8 +37,8 @@ def test_each_contradiction_profile_injects_its_contradiction(profile):
 
 
 def test_simulate_reports_every_fault_model_row():
-    done = invoke("simulate", "--fault-model", "--seeds", "1-1", "--b-seeds", "1", "--json")
-    rows = {row["profile"]: row for row in json.loads(done.stdout)}
+    found = json_of("simulate", "--fault-model", "--seeds", "1-1", "--b-seeds", "1")
+    rows = {row["profile"]: row for row in found}
     assert tuple(rows) == (*SURVIVED, *STOPPED)
     assert all(row["seeds"] == 1 for row in rows.values())
     assert all(not rows[name]["broken"] for name in (*SURVIVED, "lag"))

@@ -1,6 +1,5 @@
 """Claims about `bot what-if`: what it shows, and how it ends where there is nothing to compare."""
 
-import json
 import re
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import Entry
 from bot.lab.sim.scenario import draw, narrowed, often
-from tests.builders.io.commands import invoke
+from tests.builders.io.commands import invoke, json_of
 from tests.builders.record.made import damage, segment_file
 from tests.builders.replay.recorded import recorded
 from tests.builders.strategies.strategy_file import strategy_file
@@ -40,9 +39,7 @@ def assert_exits_with_3(done: Result, reason: str) -> None:
 
 def figures(path: Path, *options: object, model: str = "pessimistic") -> dict:
     """What is told as JSON of a comparison under one queue model."""
-    done = invoke("what-if", path, "--queue-model", model, *options, "--json", "--quiet")
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+    return json_of("what-if", path, "--queue-model", model, *options, "--quiet")
 
 
 @pytest.fixture(scope="module")
