@@ -322,7 +322,7 @@ class LedgerLoss:
         """A life has ended. lost: with its state directory, so that the next one knows no loss."""
         self._is_known &= not lost
 
-    def judge(self, budget_cents: int, ladders: Iterable[EventQuoter]) -> None:
+    def audit_loss(self, budget_cents: int, ladders: Iterable[EventQuoter]) -> None:
         """budget_cents: with what a person raised it by."""
         self._mark(ladders)
         exposure = self._exposure

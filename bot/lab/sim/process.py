@@ -377,7 +377,7 @@ class Process:
         if day_cents and self.trader.ledgers.is_open:
             _, raised_cents = self._auditor.day_budget.use(self.clock.to_host_ns(world_ns))
             ladders = self.trader.quoting.ladders
-            self._auditor.ledger_loss.judge(day_cents + raised_cents, ladders)
+            self._auditor.ledger_loss.audit_loss(day_cents + raised_cents, ladders)
 
     def _dated(self, market: MarketId, now_ns: int) -> TradingState:
         """What the calendar in force leaves a market at this instant of the host's clock."""

@@ -113,13 +113,13 @@ def test_a_spent_loss_budget_may_be_exceeded_by_what_was_live_as_it_was_spent():
     case.truth.cash[Ticker("A")] = -500
     case.flight.may_land(case.order(2, price=60))
     loss = LedgerLoss(case.exposure)
-    loss.judge(100, at(50))
+    loss.audit_loss(100, at(50))
     case.truth.cash[Ticker("A")] = -720
-    loss.judge(100, at(0))
+    loss.audit_loss(100, at(0))
     assert loss.spent == {100: (620, 620)}
     case.truth.cash[Ticker("A")] = -721
     with pytest.raises(Broken, match=r"B3: the day's budget of 100 cents is exceeded by 621\.00"):
-        loss.judge(100, at(0))
+        loss.audit_loss(100, at(0))
 
 
 def test_all_series_together_stay_within_the_account_loss_limit():
