@@ -7,7 +7,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.quoting.exit import ExitRung
 from bot.core.risk.breakers import CircuitBreakers
-from bot.core.risk.loss_budgets import LossBudgets
+from bot.core.risk.loss_budgets import LossBudget, LossBudgets
 from bot.core.trader import HANDLERS, Trader
 from bot.io.journal.recovery import Intents
 from bot.lab.sim.scenario import SECOND
@@ -25,6 +25,18 @@ _restore = LossBudgets.restore
 
 def _renewed(self: LossBudgets, record: m.LossRecord | None, now_ns: int) -> None:
     _restore(self, None, now_ns)
+
+
+_count = LossBudgets._count
+
+
+def _from_the_lowest(
+    self: LossBudgets, budget: LossBudget, before_cents: int, equity_cents: int, now_ns: int
+) -> bool:
+    is_new = _count(self, budget, before_cents, equity_cents, now_ns)
+    use = self._uses[budget.period]
+    self._uses[budget.period] = msgspec.structs.replace(use, lost_cents=0)
+    return is_new
 
 
 def _deaf_to(kind: type[m.Event]) -> Patch:
@@ -109,5 +121,21 @@ OPERATOR: Final = (
         ),
         likely=("mad_strategy", "fat_finger"),
         shape=(("creates_per_minute", 30),),
+    ),
+    Bug(
+        "loss-from-the-lowest",
+        (76,),
+        "A loss budget counts from the lowest equity of the day, not from its start.",
+        ("B3",),
+        (Patch(LossBudgets, "_count", _from_the_lowest),),
+        likely=("crash", "crash_at_effect", "taken", "greed", "jump"),
+        profile="process",
+        shape=(
+            ("variants", {"loss_budget": "10", "maker_fee": "0.0700"}),
+            ("without", ("lost_journal",)),
+            ("fee_rate", "0.0700"),
+            ("safety_ns", 40 * SECOND),
+            ("cash_cents", 1_000_000),
+        ),
     ),
 )

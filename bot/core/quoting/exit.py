@@ -71,10 +71,10 @@ CAP_REACHED: Final = "its cost cap is reached"
 """What it may still cost pays for none of the shares that could be crossed."""
 
 NOTHING_TO_CROSS: Final = "nothing to cross"
-"""Nobody else quotes where shares are left."""
+"""Nobody else quotes where shares are left and orders may leave."""
 
 TIME_OVER: Final = "its time is over"
-"""Shares are left for another reason: a rung is blocked or has no fair value, or a take is out."""
+"""Shares are left for another reason: no order may leave for their rungs, or a take is out."""
 
 REPLACED: Final = "another command"
 
@@ -311,17 +311,17 @@ class EventExit:
 
     def _outcome(self, rungs: Sequence[ExitRung]) -> str:
         """How it ends if nothing of this changes before its time is over."""
-        held = [rung for rung in rungs if rung.net_qty]
-        if not held:
+        if not self._left_qty:
             return FLAT
-        if not all(rung.is_open for rung in held):
-            return TIME_OVER
+        still_open = [rung for rung in rungs if rung.is_open]
         costs = [
-            rung.order_millicents(rung.side, rung.crossed[0][0], 1) for rung in held if rung.crossed
+            rung.order_millicents(rung.side, rung.crossed[0][0], 1)
+            for rung in still_open
+            if rung.crossed
         ]
-        if not costs:
-            return NOTHING_TO_CROSS
-        return CAP_REACHED if self._room_millicents(rungs) < min(costs) else TIME_OVER
+        if costs and self._room_millicents(rungs) < min(costs):
+            return CAP_REACHED
+        return NOTHING_TO_CROSS if still_open and not costs else TIME_OVER
 
     def _room_millicents(self, rungs: Sequence[ExitRung]) -> int:
         """What the cap leaves to pay. What rests on the side that reduces can be cancelled first,

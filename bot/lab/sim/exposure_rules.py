@@ -322,16 +322,20 @@ class LedgerLoss:
         """A life has ended. lost: with its state directory, so that the next one knows no loss."""
         self._is_known &= not lost
 
-    def judge(self, budget_cents: int, ladders: Iterable[EventQuoter]) -> None:
+    def audit_loss(self, budget_cents: int, ladders: Iterable[EventQuoter]) -> None:
+        """budget_cents: with what a person raised it by."""
         self._mark(ladders)
-        equity_cents = self._exposure.equity_cents(self._marks) if self._is_known else None
-        if equity_cents is None:
+        exposure = self._exposure
+        # What others of the account lose, or place, is no loss of this series, nor live here.
+        is_alone = len(exposure.account.members) == 1 and not exposure.truth.foreign
+        equity_cents = exposure.equity_cents(self._marks)
+        if equity_cents is None or not (self._is_known and is_alone):
             return
         excess_cents = -equity_cents - budget_cents
         spent = self.spent.get(budget_cents)
         if spent is None:
             if excess_cents < 0:
-                self._live_cents = equity_cents - self._exposure.worst_cents()
+                self._live_cents = equity_cents - exposure.worst_cents()
                 return
             spent = SpentBudget(excess_cents, self._live_cents)
         most_cents = max(excess_cents, spent.excess_cents)

@@ -378,11 +378,13 @@ class Process:
             self._only_reduces(order)
 
     def judge_loss(self, world_ns: int) -> None:
-        """B3: the loss by the venue's ledger against the day's budget."""
-        if day_cents := self.settings.loss_budgets.day_cents:
+        """B3: the loss by the venue's ledger against the day's budget. Before the books are open
+        nothing is quoted, and the fair values are of few books."""
+        day_cents = self.settings.loss_budgets.day_cents
+        if day_cents and self.trader.ledgers.is_open:
             _, raised_cents = self._auditor.day_budget.use(self.clock.to_host_ns(world_ns))
             ladders = self.trader.quoting.ladders
-            self._auditor.ledger_loss.judge(day_cents + raised_cents, ladders)
+            self._auditor.ledger_loss.audit_loss(day_cents + raised_cents, ladders)
 
     def _dated(self, market: MarketId, now_ns: int) -> TradingState:
         """What the calendar in force leaves a market at this instant of the host's clock."""

@@ -65,7 +65,7 @@ an invariant if the strategy quotes again before the end.
 `--without` leaves out faults and these variants, without another change of the world:
 {_VARIANTS}.
 
-Further checks after the faults:
+Further checks, most of them after the faults:
 
 | world with | check |
 |---|---|
@@ -76,6 +76,8 @@ as it began could cost |
 the targets must be reached again |
 | a lowered limit | exposure above it may not grow; no order rests beyond it for long |
 | trades during a start | they may or may not be in the opening balances: the end must agree |
+| a loss budget | by the venue's fills and payouts, at every decision, kill and end, the loss \
+exceeds it by no more than what was live as it was spent could lose |
 | two series | they share the account's loss limit and request bucket; neither writes about an \
 order of the other; the books of each end with the cash of both and its own shares |
 

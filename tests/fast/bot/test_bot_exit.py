@@ -447,7 +447,8 @@ EMPTY: dict[str, object] = {"bids": ()}
         ((rung(1, **EMPTY), rung(1)), 3, "its cost cap is reached"),
         ((rung(1, **EMPTY), rung(1)), 500, "its time is over"),
         ((rung(1, **EMPTY, may_quote=False),), 500, "its time is over"),
-        ((rung(1, None), rung(1)), 3, "its time is over"),
+        ((rung(1, None),), 500, "its time is over"),
+        ((rung(1, None), rung(1)), 3, "its cost cap is reached"),
     ],
 )
 def test_an_exit_out_of_time_says_why_shares_are_left(rungs, most_cents, over):

@@ -31,7 +31,7 @@ calendar:
   - at: {{at}}
     name: index day
     before_ms: 0
-    after_ms: 5000
+    after_ms: 10000
     state: reduced
     size_divisor: {DIVISOR}
     width_pct: {WIDTH_PCT}
@@ -43,6 +43,11 @@ def event_of(page: str) -> dict[str, Any]:
     report = httpx.get(f"{page}status.json", trust_env=False).json()["report"]
     events = [] if report is None else report["events"]
     return events[0] if events else {"rungs": []}
+
+
+def restricted_by(page: str) -> list[tuple[str, str]]:
+    restrictions = event_of(page).get("restrictions", ())
+    return [(each["source"], each["state"]) for each in restrictions]
 
 
 def resting(venue: Venue, page: str) -> tuple[int, float]:
@@ -81,9 +86,8 @@ def test_around_a_date_orders_are_smaller_and_further_away_and_then_as_before(tm
         config.write_text(text + DATED.format(at=at.isoformat()))
         bot.send_signal(signal.SIGHUP)
         wait_until(is_dated, 30)
-        (restriction,) = event_of(page)["restrictions"]
-        assert (restriction["source"], restriction["state"]) == ("calendar", "reduced")
+        wait_until(lambda: restricted_by(page) == [("calendar", "reduced")], 30)
         wait_until(is_usual, 30)
-        assert event_of(page)["restrictions"] == []
+        wait_until(lambda: restricted_by(page) == [], 30)
         bot.send_signal(signal.SIGINT)
         assert_clean(summary_of(bot, TWO_SIDED_S))

@@ -13,7 +13,7 @@ from bot.core.settings import (
     TraderSettings,
 )
 from bot.lab.sim.coverage import EventCounts
-from bot.lab.sim.exposure_rules import AuditedAccount, Exposure
+from bot.lab.sim.exposure_rules import AuditedAccount, Exposure, LedgerLoss
 from bot.lab.sim.scenario import MS, SECOND
 from bot.lab.sim.traffic_rules import Bucket, Decided, FeedWatch, Rates
 from bot.lab.sim.truth import Broken, Fees, Flight, Truth
@@ -100,6 +100,26 @@ def test_a_create_in_flight_counts_as_exposure_until_its_rung_resolves():
     assert (case.flight.count(), len(case.flight.possible(RUNG))) == (1, 1)
     case.truth.resolved[RUNG] = NO
     assert (case.flight.count(), len(case.flight.possible(RUNG))) == (0, 0)
+
+
+def test_a_spent_loss_budget_may_be_exceeded_by_what_was_live_as_it_was_spent():
+    """Ten shares at 50 and a bid for two more at 60: all of it may be lost, and no cent more."""
+
+    def at(cents: float) -> list[SimpleNamespace]:
+        fair = SimpleNamespace(value_cents=cents)
+        return [SimpleNamespace(rungs=[SimpleNamespace(market_id=RUNG, decided=None, fair=fair)])]
+
+    case = Case(held=10)
+    case.truth.cash[Ticker("A")] = -500
+    case.flight.may_land(case.order(2, price=60))
+    loss = LedgerLoss(case.exposure)
+    loss.audit_loss(100, at(50))
+    case.truth.cash[Ticker("A")] = -720
+    loss.audit_loss(100, at(0))
+    assert loss.spent == {100: (620, 620)}
+    case.truth.cash[Ticker("A")] = -721
+    with pytest.raises(Broken, match=r"B3: the day's budget of 100 cents is exceeded by 621\.00"):
+        loss.audit_loss(100, at(0))
 
 
 def test_all_series_together_stay_within_the_account_loss_limit():
