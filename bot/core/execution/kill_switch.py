@@ -72,12 +72,15 @@ class KillSwitch:
         self._unmarked: dict[MarketId, tuple[int, int]] = {}  # inventory of the other rungs
         self._latched_ns = 0
         self._seen_flat = False
+        self._spent_by_change = False  # a change of the budgets leaves one spent: not judged yet
         self._cancel_health = CancelHealth()
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Change the limits. A breaker already beyond the old ones trips."""
         self.breakers.set_limits(limits_of(settings.breakers, settings.risk), now_ns)
+        was_spent = self.budgets.spent
         self.budgets.set_budgets(settings.loss_budgets, now_ns)
+        self._spent_by_change = bool(self.budgets.spent) and not was_spent
         self.judge_due_ns = 0
 
     def hold_back_cap(self, own_side: tuple[MarketId, BookSide], fault: str, now_ns: int) -> None:
@@ -138,7 +141,9 @@ class KillSwitch:
             return ""
         if any(yes_qty != no_qty for yes_qty, no_qty in self._unmarked.values()):
             return ""
-        was_spent, before = self.budgets.spent, self.budgets.restrictions
+        before = self.budgets.restrictions
+        was_spent = self.budgets.spent and not self._spent_by_change
+        self._spent_by_change = False
         record = self.budgets.on_equity(self._ledgers.equity_cents(self._marks), now_ns)
         if record is not None:
             self._out.effects.append(record)

@@ -170,6 +170,7 @@ def test_alerts_about_loss_budget_and_outside_value_fire_and_clear(tmp_path):
         until(lambda: bool(site.query("laddermaker_loss_budget_lost_cents > 0")), 60, "a loss")
         site.reconfigure({"loss_budgets": {"day_cents": 1}})
         site.fires("LossBudgetUsed", 30)
+        site.fires("BotLatched", 30)
         site.bot("budget", "--raise", "day", "--by", "1000000", "--reason", "a test lowered it")
         site.ceases("LossBudgetUsed", 30)
 

@@ -118,20 +118,36 @@ def test_less_is_quoted_as_more_of_a_budget_is_used(
     assert restriction.divisor == divisor
 
 
+def lower(world: SimulatedWorld, **budgets: int) -> None:
+    """The operator changes the budgets of the running bot."""
+    configured = world.process.configured
+    settings = msgspec.structs.replace(
+        configured.settings, loss_budgets=LossBudgetSettings(**budgets)
+    )
+    changed = m.Configuration(settings, configured.strategy, "lower")
+    world.deliver(world.process, m.Reconfigured(1, changed, ()))
+
+
 def test_a_budget_lowered_in_the_running_bot_restricts_the_very_next_decision() -> None:
     world = quoting(calm(variants={"loss_budget": "100"}))
     world.crowd_acts(world.now_ns + 20 * SECOND)
     assert world.driver.run_until(
         world.now_ns + 20 * SECOND, lambda: 5 <= shown(world).lost_cents < 50
     )
-    trader, configured = world.process.trader, world.process.configured
-    lost_cents = Cents(shown(world).lost_cents)
-    lower = LossBudgetSettings(day_cents=Cents(lost_cents + 1), reduced_pct=1, reduce_only_pct=2)
-    settings = msgspec.structs.replace(configured.settings, loss_budgets=lower)
-    changed = m.Configuration(settings, configured.strategy, "lower")
-    world.deliver(world.process, m.Reconfigured(1, changed, ()))
+    lower(world, day_cents=Cents(shown(world).lost_cents + 1), reduced_pct=1, reduce_only_pct=2)
     world.driver.run_until(world.now_ns + SECOND // 10)
-    assert trader.quoting.in_force.state.level >= TradingState.REDUCE_ONLY.level
+    assert world.process.trader.quoting.in_force.state.level >= TradingState.REDUCE_ONLY.level
+
+
+def test_a_budget_lowered_below_its_use_latches_the_running_bot() -> None:
+    world = quoting(calm(variants={"loss_budget": "100"}))
+    world.crowd_acts(world.now_ns + 20 * SECOND)
+    assert world.driver.run_until(
+        world.now_ns + 20 * SECOND, lambda: 5 <= shown(world).lost_cents < 50
+    )
+    lower(world, day_cents=Cents(1))
+    world.driver.run_until(world.now_ns + 2 * SECOND)
+    assert world.process.trader.guard.latched.startswith("lost $0.")
 
 
 def test_the_journal_of_a_run_with_a_budget_replays_without_a_difference(
