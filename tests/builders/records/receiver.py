@@ -13,13 +13,6 @@ Answer = tuple[int, dict[str, str]] | None
 """Status and headers; None: never any answer."""
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    """Return once something holds that no event tells of."""
-    async with asyncio.timeout(10):
-        while not holds():  # noqa: ASYNC110 - looked at from outside
-            await asyncio.sleep(0.01)
-
-
 @asynccontextmanager
 async def running(sidecar: Sidecar) -> AsyncIterator[None]:
     """A sidecar runs within the block."""

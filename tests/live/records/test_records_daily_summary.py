@@ -14,9 +14,9 @@ from bot.records.day import gather
 from bot.records.output import summary_line
 from bot.records.statement import state
 from bot.records.store import Store
-from tests.builders.records.receiver import until
 from tests.builders.records.servers import PASSWORD
 from tests.builders.records.site import BOOK, Site
+from tests.builders.until import until
 
 pytestmark = pytest.mark.anyio
 DAY = datetime.date(2026, 11, 20)

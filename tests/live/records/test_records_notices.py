@@ -12,8 +12,9 @@ from bot.core import messages as m
 from bot.io.notices import QUEUE_MAX, Courier, Form, Notices, Target, Times, What
 from bot.io.secret import Secret
 from tests.builders.io.samples import report
-from tests.builders.records.receiver import Receiver, running, until
+from tests.builders.records.receiver import Receiver, running
 from tests.builders.records.servers import free_port
+from tests.builders.until import until
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import ClientOrderId, OrderId
 

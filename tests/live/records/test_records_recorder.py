@@ -18,9 +18,10 @@ from bot.records.store import Store
 from tests.builders.io.fakes import FakeTrader, run, runner_of
 from tests.builders.io.samples import RUNG
 from tests.builders.records.lived import NIGHT_NS, NOON_NS, market
-from tests.builders.records.receiver import running, until
+from tests.builders.records.receiver import running
 from tests.builders.records.servers import PASSWORD
 from tests.builders.records.site import BOOK, Site, snapshot
+from tests.builders.until import until
 from venue.wire.instant import NS_PER_SECOND
 
 pytestmark = pytest.mark.anyio

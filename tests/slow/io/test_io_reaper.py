@@ -38,6 +38,7 @@ from bot.io.status.snapshot import Snapshot
 from tests.builders.io.hostile import drip, hostile, says
 from tests.builders.io.pages import app_of
 from tests.builders.io.samples import ORDER_JSON, report
+from tests.builders.until import until
 from venue.wire.names import Ticker
 
 pytestmark = pytest.mark.anyio
@@ -143,12 +144,6 @@ async def watching(
         finally:
             made.stop()
             await task
-
-
-async def until(true, longest_s: float = 5.0) -> None:
-    async with asyncio.timeout(longest_s):
-        while not true():  # noqa: ASYNC110 - what is waited for has no event
-            await asyncio.sleep(0.005)
 
 
 async def test_the_reaper_latches_a_silent_bot_and_then_cancels_everything(tmp_path):

@@ -74,12 +74,6 @@ async def test_the_health_page_is_one_line_whatever_a_strategy_raised():
     assert answer.content == b"the strategy is at fault everywhere: x: ?[2J??ok ?\n"
 
 
-async def test_a_bot_without_a_channel_is_shown_as_no_feed_and_not_as_quoting():
-    deaf = msgspec.structs.replace(snapshot(Phase.QUOTING), now_ns=10**15)
-    async with client_of(lambda: deaf) as client:
-        assert (await client.get("/status.json", headers=HOST)).json()["state"] == "no feed"
-
-
 @pytest.mark.parametrize(
     ("shown", "state"),
     [

@@ -17,6 +17,7 @@ from bot.io.status.serving import Streams, framed
 from bot.io.status.snapshot import History
 from tests.builders.io.pages import app_of, seen, served
 from tests.builders.io.samples import report
+from tests.builders.until import until
 
 pytestmark = pytest.mark.anyio
 SECOND = 10**9
@@ -39,12 +40,6 @@ async def _events(answer):
             kind = line[7:]
         elif line.startswith("data: "):
             yield kind, json.loads(line[6:])
-
-
-async def until(true) -> None:
-    async with asyncio.timeout(10):
-        while not true():  # noqa: ASYNC110 - what is waited for happens in a server
-            await asyncio.sleep(0.01)
 
 
 def earned(now_ns: int, millicents: int = 1_000):

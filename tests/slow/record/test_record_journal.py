@@ -20,6 +20,7 @@ from bot.records.follow import Follower
 from tests.builders.io.samples import create, sent
 from tests.builders.record.made import journal, steady
 from tests.builders.replay.recorded import recorded
+from tests.builders.until import until
 from venue.wire.instant import NS_PER_SECOND
 
 pytestmark = pytest.mark.xdist_group("record")
@@ -110,12 +111,6 @@ def test_the_segment_being_written_is_not_closed(tmp_path):
     assert closed(tmp_path / "s") == paths[:2]
     archive(paths[0])
     assert closed(tmp_path / "s") == paths[1:2]
-
-
-async def until(true) -> None:
-    with anyio.fail_after(60):
-        while not true():  # noqa: ASYNC110 - the disk is what is waited for
-            await anyio.sleep(0.02)
 
 
 async def stood_by(archivist: Archivist, true) -> None:
