@@ -184,7 +184,7 @@ def test_a_command_that_reads_a_key_writes_no_core_dump(tmp_path, monkeypatch, c
     (tmp_path / "k.json").unlink()
     words = [command, str(config)]
     words += [] if command == "check" else ["--state-dir", str(tmp_path / "state")]
-    words += ["--status-port", "0"] if command == "run" else []
+    words += {"run": ["--status-port", "0"], "plan": ["--cold"]}.get(command, [])
     assert invoke(*words).exit_code == 3
     assert limits[resource.RLIMIT_CORE] == (0, 0)
 
