@@ -22,6 +22,7 @@ def test_a_backtest_attributes_its_fills_to_the_settings_and_shows_their_markout
     fills = {row.name: row.fills for row in came.by["strategy"]}
     assert fills.keys() == {"ladder_joint", "narrow"}
     assert min(fills.values()) > 5
-    assert sum(fills.values()) == came.fills
+    assert came.profit is not None
+    assert sum(fills.values()) == came.profit.fills
     rows = [line.split() for line in text([came]).splitlines()]
     assert ["by", "narrow", f"{fills['narrow']:,}"] in [row[:3] for row in rows]
