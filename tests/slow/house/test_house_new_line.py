@@ -23,7 +23,6 @@ COMPARED = (
     "tests/slow/house/test_house_citations.py",
     "tests/slow/house/test_house_operations.py",
     "tests/slow/house/test_house_pages.py",
-    "tests/slow/io/test_io_cli_commands.py",
     "tests/slow/spec/test_spec_page.py",
     "tests/slow/venue/test_http_openapi.py",
     "tests/fast/wire/test_wire_errors.py",
