@@ -124,8 +124,9 @@ def duration_ns(option: str, text: str) -> int:
 
 
 def moment_ns(option: str, text: str, of: Callable[[int], int], example: str) -> int:
-    """The time of a text such as 2026-11-21T21:38:43Z. of: the time that a duration such as 30m
-    stands for; example: such a one, named where the text is neither."""
+    """Nanoseconds since 1970 of a text such as 2026-11-21T21:38:43Z, or of a duration such as 30m,
+    which `of` turns into such a time. Ends with 2 for any other text, naming `example` as a
+    duration that is accepted."""
     if text[:1].isdigit() and text[-1:] in "smh" and "T" not in text:
         return of(duration_ns(option, text))
     try:

@@ -9,6 +9,7 @@ import typer
 from bot.cli.common import EXIT_CONFIGURATION, exit_on_fault, fail, read_lenient, warn_on_interrupt
 from bot.cli.options import ConfigPath, EventAsked, Json, Reason, StateDir, StatusUrl
 from bot.cli.running_bot import NO_ANSWER, require_action
+from bot.io.status.control import DIVISOR_MAX
 
 OfAccount = Annotated[
     bool,
@@ -87,7 +88,7 @@ flatten = _action(
 def reduce(
     config: ConfigPath,
     divisor: Annotated[
-        int, typer.Option(min=2, max=1_000, help="Each size is divided by this.")
+        int, typer.Option(min=2, max=DIVISOR_MAX, help="Each size is divided by this.")
     ] = 2,
     reason: Reason = _REASON,
     event: EventAsked = "",

@@ -11,8 +11,9 @@ from bot.config.sections import ShadowPart, VariantPart
 from bot.config.strict_yaml import Fault, Place, Plain, YamlText
 from bot.config.validation import typed
 from bot.core.messages import StrategyChoice, VariantChoice
+from bot.core.quoting.exit import EXIT_NAME
 from bot.core.settings import Candidate
-from bot.strategy.api import Strategy
+from bot.strategy.api import Strategy, name_of
 from bot.strategy.variants import Variant, VariedStrategy
 from venue.wire.instant import NS_PER_MS
 from venue.wire.names import fold_ticker
@@ -68,19 +69,22 @@ def find_live(source: YamlText) -> tuple[Live | None, list[Fault]]:
     if not isinstance(part, dict):
         return None, []
     found, faults = _found(source, part, "name", place)
-    variants, wrong = _variants(source, part)
+    names = {str(part.get("name")), EXIT_NAME}
+    if found is not None:
+        names.add(name_of(found.strategy))
+    variants, wrong = _variants(source, part, names)
     faults += wrong
     return (None if found is None or faults else Live(found, variants)), faults
 
 
 def _variants(
-    source: YamlText, strategy: dict[str, Plain]
+    source: YamlText, strategy: dict[str, Plain], names: set[str]
 ) -> tuple[tuple[tuple[Variant, Found], ...], list[Fault]]:
-    """The variants of a strategy's section, and their faults."""
+    """The variants of a strategy's section, and their faults. names: to which profit is attributed
+    already."""
     parts = strategy.get("variants", [])
     out: list[tuple[Variant, Found]] = []
     faults: list[Fault] = []
-    names = {str(strategy.get("name"))}
     for number, part in enumerate(parts if isinstance(parts, list) else []):
         place: Place = ("strategy", "variants", number)
         read, _ = typed(VariantPart, part, place, source)

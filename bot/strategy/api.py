@@ -368,9 +368,10 @@ class Strategy:
         raise NotImplementedError
 
 
-def name_of(strategy: Strategy) -> str:
+def name_of(strategy: Strategy | type[Strategy]) -> str:
     """For a person, and for the attribution of profit."""
-    return strategy.name or type(strategy).__name__
+    kind = strategy if isinstance(strategy, type) else type(strategy)
+    return strategy.name or kind.__name__
 
 
 class NonsenseQuotes(Exception):

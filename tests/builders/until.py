@@ -1,4 +1,4 @@
-"""Waiting for what no event tells of."""
+"""Waits for a condition by looking again and again."""
 
 import asyncio
 from collections.abc import Callable

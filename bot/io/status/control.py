@@ -169,8 +169,9 @@ class Control:
         it is about the account, and sent to all.
         """
         tickers = list(self._shown) if series is None or account else [series]
-        asked = [self._ask(action, reason, each, event, terms, account) for each in tickers]
-        refusals = [await each for each in asked]
+        refusals = [
+            await self._ask(action, reason, each, event, terms, account) for each in tickers
+        ]
         refused = [refusal for refusal in refusals if refusal]
         structlog.stdlib.get_logger("bot").warning(
             "control",

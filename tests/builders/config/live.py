@@ -19,7 +19,7 @@ risk: {event_loss_cents: 100, series_loss_cents: 200, rung_position_qty: 30, ord
 
 
 class Bot:
-    """A trader that has begun, its file, and what it was told."""
+    """A trader that has begun, its file, and the events that it got."""
 
     def __init__(self, folder: Path, text: str = SMALL, sets: tuple[str, ...] = ()) -> None:
         self.text = text

@@ -59,7 +59,7 @@ class Plan:
 
     faulty_s: how long the crowd trades and faults last; calm_s: how long nothing happens after
     that, before the stop. planted: called once the disk and the clocks are virtual. act: a test's
-    own doings, beside the run; it may use the whole world.
+    own actions, during the run; it may use the whole world.
     connect: how a paper run reaches the venue; None for a live one, whose orders go there.
     """
 

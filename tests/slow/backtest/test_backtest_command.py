@@ -115,9 +115,9 @@ def test_an_interrupted_backtest_is_marked_incomplete_everywhere(interrupted):
     assert re.search(r"^ended early: [12] of 3 runs had begun$", done.stdout, re.MULTILINE)
     why = "the backtest was ended early: plays that it had not begun are missing"
     assert why in page.read_text()
-    told = invoke("report", save)
-    assert told.exit_code == 0
-    assert why in told.stdout
+    reported = invoke("report", save)
+    assert reported.exit_code == 0
+    assert why in reported.stdout
     assert {each["damage"] for each in json_of("report", save)["sessions"]} == {why}
 
 

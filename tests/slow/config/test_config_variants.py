@@ -60,6 +60,7 @@ def test_a_variant_of_another_strategy_takes_its_own_parameters_alone(tmp_path):
     [
         ("{name: Wide}", "name: 'Wide'; accepted: small letters, digits, - and _, each name once"),
         ("{name: fixed_spread}", "name: 'fixed_spread'; accepted: small letters"),
+        ("{name: exit}", "name: 'exit'; accepted: small letters"),
         ("{name: v, split: halves}", "split: 'halves'; accepted: none or time or rungs"),
         ("{name: v, block_ms: 10}", "block_ms: '10'; accepted: a whole number, at least 1000"),
         ("{name: v, strategy: nonesuch}", "strategy: no strategy 'nonesuch'"),
